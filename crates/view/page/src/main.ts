@@ -202,7 +202,7 @@ function uncollapse(track: number): void {
   let at: number | null = track;
   for (let depth = 0; at !== null && depth < 64; depth++) {
     wasHidden = state.hidden.delete(at) || wasHidden;
-    if (at !== track && state.collapsed.has(at)) state.toggle(at);
+    if (at !== track && state.closed.has(at)) state.toggle(at);
     at = parents.get(at) ?? state.trackOf(at)?.parent ?? null;
   }
   if (wasHidden) state.emit("layout");
@@ -320,21 +320,15 @@ async function askFilled(): Promise<void> {
   clearTimeout(filledTimer);
   filledTracks.abort();
   const { filter } = state;
-  if (!filter) return showFilled(null);
+  if (!filter) return state.setFilled(null);
   try {
     const answer = await filledTracks.get<FilledTracks>("filled", { filter });
     // Of a trace that grows, nothing is ever complete.
-    if (answer.complete || state.trace?.state === "live") return showFilled(new Set(answer.tracks));
+    if (answer.complete || state.trace?.state === "live") return state.setFilled(new Set(answer.tracks));
     filledTimer = window.setTimeout(() => void askFilled(), 500);
   } catch (error) {
-    if (!isAborted(error)) showFilled(null);
+    if (!isAborted(error)) state.setFilled(null);
   }
-}
-
-function showFilled(tracks: Set<number> | null): void {
-  if (state.filled === tracks) return;
-  state.filled = tracks;
-  state.emit("layout");
 }
 
 const writeFragment = debounce(250, () => {
@@ -428,7 +422,7 @@ async function start(): Promise<void> {
   state.on(["view", "range", "selection", "filter", "tab", "layout", "bookmarks", "search", "offsets"], writeFragment);
   state.on(["view", "tracks", "layout", "filter"], loadFlows);
   // Until the server has answered, no track is hidden because of the filter before.
-  state.on(["filter"], () => showFilled(null));
+  state.on(["filter"], () => state.setFilled(null));
   state.on(["filter", "tracks"], () => void askFilled());
   const askAgain = debounce(1000, () => void askFilled());
   state.on(["trace"], () => state.filter && state.trace?.state === "live" && askAgain());

@@ -90,6 +90,8 @@ export class State {
   hidden = new Set<number>();
   /** Tracks with something that the filter selects, once that is known. */
   filled: Set<number> | null = null;
+  /** Tracks that were closed while a filter leaves only some. It opens all of these at first. */
+  private closedInFilter = new Set<number>();
   /** Critical path that has a track of its own. */
   path: ThreadPath | null = null;
   bookmarks: Bookmark[] = [];
@@ -350,12 +352,25 @@ export class State {
     return this.programs.get(thread) ?? withoutNumber(thread);
   }
 
+  /** Tracks that are closed now. */
+  get closed(): Set<number> {
+    return this.filled ? this.closedInFilter : this.collapsed;
+  }
+
+  /** Shows only tracks with something that the filter selects; `null`: all. Those of a new filter are open. */
+  setFilled(tracks: Set<number> | null): void {
+    if (this.filled === tracks) return;
+    if (!tracks) this.closedInFilter.clear();
+    this.filled = tracks;
+    this.emit("layout");
+  }
+
   /** Opens or closes all tracks that have others below them. */
   closeAll(isClosed: boolean, parents: Iterable<number>): void {
     for (const track of parents) {
-      this.touched.add(track);
-      if (isClosed && this.byId.get(track)?.parent !== null) this.collapsed.add(track);
-      else if (!isClosed) this.collapsed.delete(track);
+      if (!this.filled) this.touched.add(track);
+      if (isClosed && this.byId.get(track)?.parent !== null) this.closed.add(track);
+      else if (!isClosed) this.closed.delete(track);
     }
     this.emit("layout");
   }
@@ -387,8 +402,8 @@ export class State {
   }
 
   toggle(track: number): void {
-    this.touched.add(track);
-    if (!this.collapsed.delete(track)) this.collapsed.add(track);
+    if (!this.filled) this.touched.add(track);
+    if (!this.closed.delete(track)) this.closed.add(track);
     this.emit("layout");
   }
 }

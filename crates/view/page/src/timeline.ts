@@ -32,7 +32,7 @@ export interface TimelineActions {
 export class Timeline {
   readonly tiles: TileStore;
   readonly labels: Labels;
-  layout = new Layout([], { collapsed: new Set() });
+  layout = new Layout([], { closed: new Set() });
   theme: Theme = currentTheme();
   drawn: Drawn = { tracks: 0, items: 0, count: 0, exact: true };
   frames = 0;
@@ -95,8 +95,8 @@ export class Timeline {
   }
 
   relayout(): void {
-    const { tracks, collapsed, pinned, hidden, filled, path, trackText } = this.state;
-    this.layout = new Layout(tracks, { collapsed, pinned, hidden, filled, path, text: trackText });
+    const { tracks, closed, pinned, hidden, filled, path, trackText } = this.state;
+    this.layout = new Layout(tracks, { closed, pinned, hidden, filled, path, text: trackText });
     byId("spacer").style.height = `${Math.max(this.layout.height, 1)}px`;
     this.tiles.schedule();
     this.redraw();

@@ -401,3 +401,31 @@ export async function criticalPathsAreSummedByName(context) {
   await own.close();
   return undefined;
 }
+
+/** A filter opens what has something selected below it, until it is closed by hand, and leaves all as it was. */
+export async function filtersOpenWhatIsClosed({ browser, mock, url }) {
+  if (!mock) return "only with the mock";
+  const process = mock.trace.tracks.findLast((track) => track.kind === "process");
+  const threads = mock.trace.tracks.filter((track) => track.parent === process.id && track.kind === "thread");
+  const page = await openPage(browser, url, { fragment: `#collapsed=${process.id}` });
+  const label = page.locator(`.label[data-track="${process.id}"]`);
+  const first = page.locator(`.label[data-track="${threads[0].id}"]`);
+  assert.equal(await label.getAttribute("aria-expanded"), "false");
+  await page.locator("#filter").fill('event == "query"');
+  await page.locator("#filter").press("Enter");
+  await first.waitFor();
+  assert.equal(await label.getAttribute("aria-expanded"), "true");
+  await label.locator(".toggle").click();
+  await settled(page);
+  assert.equal(await first.count(), 0);
+  assert.equal(await label.getAttribute("aria-expanded"), "false");
+  await label.locator(".toggle").click();
+  await first.waitFor();
+  await page.locator("#filter").fill("");
+  await page.locator("#filter").press("Enter");
+  await first.waitFor({ state: "detached" });
+  assert.equal(await label.getAttribute("aria-expanded"), "false");
+  assert.match(new URL(page.url()).hash, new RegExp(`collapsed=${process.id}`));
+  assert.deepEqual(page.problems, []);
+  return undefined;
+}
