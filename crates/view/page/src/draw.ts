@@ -1,6 +1,6 @@
 // The picture of the timeline: rows of tracks, spans, instants, counters, losses, marks.
 
-import { lookOfState, severalShade, shadeOf, type Shade, type Theme } from "./colors";
+import { lookOfState, severalShade, shadeOf, shadeOfProgram, type Shade, type Theme } from "./colors";
 import { TextsLast, type Columns, type Painter } from "./painter";
 import { drawPath, drawPathOnTracks } from "./path";
 import type { Track } from "./api";
@@ -192,7 +192,7 @@ function drawRuns(painter: Painter, scene: Scene, row: TrackRow, tile: Tile): vo
   const shades = new Map<number, string>();
   eachItem(scene, row.track.id, tile, (x, right, lane, name, number) => {
     let shade = shades.get(name);
-    if (shade === undefined) shades.set(name, (shade = shadeOf(scene.state.programOf(scene.state.names[name] ?? ""), scene.theme.dark).strong));
+    if (shade === undefined) shades.set(name, (shade = shadeOfProgram(scene.state.programOf(scene.state.names[name] ?? ""), scene.theme.dark).strong));
     const place = runOf(row, lane);
     const columns = (lanes[lane] ??= painter.columns(top + place.top, place.height, 1));
     columns.add(x, right, 1, shade, number > 1 ? 0.75 : 1);
@@ -296,7 +296,7 @@ function opacityOf(number: number): number {
 function shadeOfName({ state, theme }: Scene, row: TrackRow, name: number): Shade {
   const text = state.names[name] ?? "";
   if (!row.track.runsThreads) return shadeOf(text, theme.dark);
-  return name === SEVERAL ? severalShade(theme.dark) : shadeOf(state.programOf(text), theme.dark);
+  return name === SEVERAL ? severalShade(theme.dark) : shadeOfProgram(state.programOf(text), theme.dark);
 }
 
 interface Item {

@@ -1,7 +1,7 @@
 // The critical path over wake-ups as a track of its own: who waited for whom, back to what really ran.
 
 import type { ThreadState, Waker, WakeupPath } from "./api";
-import { lookOfState, shadeOf } from "./colors";
+import { lookOfState, shadeOfProgram } from "./colors";
 import { xOf, type Scene } from "./draw";
 import type { Range, State } from "./state";
 import type { Painter } from "./painter";
@@ -94,7 +94,7 @@ export function drawPath(painter: Painter, scene: Scene, row: TrackRow): void {
   eachStep(scene, state.path, (step, x, right) => {
     const width = right - x;
     const isRunning = step.state === "running";
-    const shade = shadeOf(state.programOf(step.name), theme.dark);
+    const shade = shadeOfProgram(state.programOf(step.name), theme.dark);
     if (isRunning) {
       painter.rect(x, y, width, BAR, width > 3 ? shade.fill : shade.strong);
       if (width > 3) painter.rect(x, y, 1, BAR, shade.strong);

@@ -2,6 +2,7 @@
 // Times are numbers of ns relative to `origin`, the first event that the page saw: exact up to 104 days.
 
 import type { Trace, Track } from "./api";
+import { colorPrograms } from "./colors";
 import { PATH_TRACK, type ThreadPath } from "./path";
 import { isSaved } from "./saved";
 import type { Calendar } from "./time";
@@ -212,7 +213,19 @@ export class State {
       this.closedFirst.add(track.id);
       if (!this.touched.has(track.id)) this.collapsed.add(track.id);
     }
+    this.colorPrograms();
     this.emit("tracks");
+  }
+
+  /** Gives the programs that ran longest colours that differ. While a trace grows, none changes. */
+  private colorPrograms(): void {
+    const ran = new Map<string, number>();
+    for (const [thread, { running = 0 }] of this.statesByThread) {
+      const program = this.programOf(this.byId.get(thread)?.name ?? "");
+      ran.set(program, (ran.get(program) ?? 0) + running);
+    }
+    const names = [...ran].filter(([, time]) => time).sort(([a, x], [b, y]) => y - x || (a < b ? -1 : 1)).map(([name]) => name);
+    colorPrograms(names, this.trace?.state === "live");
   }
 
   /** Outermost track above a track. */

@@ -429,3 +429,33 @@ export async function filtersOpenWhatIsClosed({ browser, mock, url }) {
   assert.deepEqual(page.problems, []);
   return undefined;
 }
+
+/** Programs that ran longest have colors that differ, whatever their names are. */
+export async function programsHaveColorsThatDiffer(context) {
+  const { own } = (await scheduledPage(context)) ?? {};
+  if (!own) return "only with the mock";
+  for (const names of [["scenic (1)", "gallery (2)", "x (3)"], ["a (1)", "b (2)", "c (3)"], ["vlc (1)", "sudo (2)", "Xorg (3)"]]) {
+    const processes = own.trace.tracks.filter((track) => track.kind === "process");
+    processes.forEach((track, i) => (track.name = names[i]));
+    const page = await openPage(context.browser, own.url);
+    const processor = own.trace.tracks.find((track) => track.runsThreads);
+    const row = await page.locator(`.label[data-track="${processor.id}"]`).boundingBox();
+    const canvas = await places(page);
+    const colors = [];
+    for (const { id } of processes) {
+      const threads = own.trace.tracks.filter((track) => track.kind === "thread" && track.parent === id).map((track) => track.name);
+      const { from, to } = own.trace.states.get(processor.id).find((item) => threads.includes(NAMES[item.name]) && item.to - item.from > 1e6);
+      const middle = own.trace.origin + BigInt(Math.round((from + to) / 2));
+      await page.evaluate((hash) => (location.hash = hash), `#view=${middle - 100_000n},${middle + 100_000n}`);
+      await settled(page);
+      colors.push(await pixel(page, canvas.width * 0.9, row.y - canvas.y + 12));
+    }
+    const distance = (a, b) => Math.hypot(...a.map((value, i) => value - b[i]));
+    for (let i = 0; i < colors.length; i++) {
+      assert.ok(distance(colors[i], [255, 255, 255]) > 110, `${names[i]} is pale: ${colors[i]}`);
+      for (let k = 0; k < i; k++) assert.ok(distance(colors[i], colors[k]) > 55, `${names[i]} and ${names[k]}: ${colors[i]}, ${colors[k]}`);
+    }
+  }
+  await own.close();
+  return undefined;
+}
