@@ -459,3 +459,29 @@ export async function programsHaveColorsThatDiffer(context) {
   await own.close();
   return undefined;
 }
+
+/** A thread that got another name has the one of that time on the processor and in its details, which say what it is called later. */
+export async function threadsHaveTheNameOfTheTime(context) {
+  const { own, page } = (await scheduledPage(context)) ?? {};
+  if (!page) return "only with the mock";
+  await page.route("**/api/thread?*", async (route) => {
+    const answer = await (await route.fetch()).json();
+    await route.fulfill({ json: answer && { ...answer, name: "fluffy (5728)" } });
+  });
+  await selectSlice(page);
+  const { name } = await page.evaluate(() => window.__ichnos.selected);
+  const facts = page.locator("#panel-details dl.facts");
+  await facts.getByText("Last name").waitFor();
+  assert.equal(await page.locator("#panel-details h2").first().innerText(), name);
+  assert.match(await facts.innerText(), /Last name\s+fluffy \(5728\)/);
+  assert.ok(await facts.getByRole("button", { name, exact: true }).isVisible());
+  await page.getByRole("button", { name: "Critical path of the range" }).click();
+  await page.locator("#panel-details table").nth(1).waitFor();
+  assert.equal((await order(page))[0], `Critical path of ${name}`);
+  // The bar of states does not say the name of the time: it has the last one.
+  await clickState(page, own.trace.tracks.find((track) => track.kind === "thread").id, await places(page));
+  await page.waitForFunction(() => document.querySelector("#panel-details h2").textContent === "fluffy (5728)");
+  assert.deepEqual(page.problems, []);
+  await own.close();
+  return undefined;
+}

@@ -1,6 +1,6 @@
 // The state of a thread: what it did, what it waited for, who woke it up, and the critical path over wake-ups.
 
-import { isAborted, Latest, messageOf, type ThreadAnswer, type ThreadState, type Waker, type WakeupPath } from "../api";
+import { isAborted, Latest, messageOf, type ThreadAnswer, type ThreadState, type Track, type Waker, type WakeupPath } from "../api";
 import { button, el, type Child } from "../dom";
 import { pathOf, rangeOfStep, stateText, type PathStep, type ThreadPath } from "../path";
 import { withoutNumber, type Selection, type State } from "../state";
@@ -33,14 +33,17 @@ export class ThreadView {
     const first = answer?.states[0];
     if (!answer || !first) return null;
     const before = answer.states.slice(1);
+    // What a processor ran has the name of that time; everything else has the last one, as the track of the thread.
+    const ran = this.isRan(selection) && selection.name ? selection.name : answer.name;
     const facts: [string, Child][] = [
-      ["Thread", answer.track === undefined ? (answer.name ?? "") : this.trackLink(answer.track, answer.name)],
+      ["Thread", answer.track === undefined ? (ran ?? "") : this.trackLink(answer.track, ran)],
+      ["Last name", answer.name === ran ? null : answer.name],
       ["State", stateText(first)],
       ["Begin", fullTime(this.state.shownTime(first.begin, track), this.state.calendar)],
       ["Length", duration(this.length(first))],
       ["Ended by", first.endedBy ? this.waker(first) : null],
       ["Priority", answer.priority === undefined ? null : String(answer.priority)],
-      ["Processor", this.processor(track, answer, first)],
+      ["Processor", this.processor(track, ran ?? "", answer, first)],
       ["Event", answer.event ? button("Scheduler event", () => this.actions.openEvent(answer.event!)) : null],
     ];
     const list = before.map((state) => el("li", {}, this.stateLink(state, answer), state.endedBy ? el("span", {}, ", ended by ", this.waker(state)) : null));
@@ -48,9 +51,15 @@ export class ThreadView {
     if (answer.woke?.length) parts.push(this.woken(answer.woke));
     const last = [first, ...answer.states].find((state) => state.state === "sleeping" || state.state === "waiting") ?? first;
     const { path } = this;
-    const paths = el("p", {}, path.button("Critical path", answer.track, answer.name, () => [last.begin, last.begin === first.begin ? last.end : first.end], "What the thread waited for in its last wait, and what really ran"), " ",
-      path.button("Critical path of the range", answer.track, answer.name, () => this.range(answer.track), "What the thread waited for in the visible or marked range, and what really ran"));
-    return { title: answer.name ?? selection.name, element: el("div", {}, el("div", { class: "columns" }, ...parts), paths) };
+    const paths = el("p", {}, path.button("Critical path", answer.track, ran, () => [last.begin, last.begin === first.begin ? last.end : first.end], "What the thread waited for in its last wait, and what really ran"), " ",
+      path.button("Critical path of the range", answer.track, ran, () => this.range(answer.track), "What the thread waited for in the visible or marked range, and what really ran"));
+    return { title: ran ?? selection.name, element: el("div", {}, el("div", { class: "columns" }, ...parts), paths) };
+  }
+
+  /** True for a thread on a processor, or in a closed process. */
+  private isRan({ track }: Selection): boolean {
+    const known = this.state.trackOf(track);
+    return !!known && (known.kind === "runs" || !!known.runsThreads);
   }
 
   /** Range that is visible or marked, by the clock of a track: the path is asked for without offsets. */
@@ -73,17 +82,20 @@ export class ThreadView {
   private trackOf({ track, name }: Selection): number {
     if (this.state.trackOf(track)?.kind !== "runs") return track;
     const process = this.state.trackOf(track)!.parent;
-    return this.state.tracks.find((other) => other.kind === "thread" && other.parent === process && other.name === name)?.id ?? track;
+    const { tracks } = this.state;
+    // By the name of that time, threads are known to the processors only.
+    const isProcessor = ({ id, runsThreads }: Track) => runsThreads && this.state.rootOfTrack(id) === this.state.rootOfTrack(track);
+    return (tracks.find((other) => other.kind === "thread" && other.parent === process && other.name === name) ?? tracks.find(isProcessor))?.id ?? track;
   }
 
   /** Processor that a track is about, or that ran the thread, with a link to it. */
-  private processor(track: number, answer: ThreadAnswer, first: ThreadState): Child {
+  private processor(track: number, name: string, answer: ThreadAnswer, first: ThreadState): Child {
     const known = this.state.trackOf(track);
     if (known?.runsThreads) return nameOf(known);
     const ran = this.state.trackOf(answer.processor ?? null);
     if (!ran) return null;
     const [begin, end] = [this.state.relative(first.begin), this.state.relative(first.end)];
-    return button(nameOf(ran), () => this.actions.openState(ran.id, begin, end, answer.name ?? ""), { title: "Show it on the processor" });
+    return button(nameOf(ran), () => this.actions.openState(ran.id, begin, end, name), { title: "Show it on the processor" });
   }
 
   private length(state: ThreadState): number {
