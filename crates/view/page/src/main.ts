@@ -88,15 +88,20 @@ const actions: PanelActions = {
   },
   openState,
   openStep,
+  openTask: (task) => {
+    state.setTab("tasks");
+    void tasks.open(task);
+  },
   find: (name) => void search.find(name),
   announce,
 };
+const tasks = new TasksPanel(state, actions);
 const panels = new Panels(state, {
   details: new DetailsPanel(state, actions),
   events: new RowsPanel("Events", "events", state, actions),
   stats: new StatsPanel(state, actions),
   flame: new FlamePanel(state, actions),
-  tasks: new TasksPanel(state, actions),
+  tasks,
   log: new RowsPanel("Log", "log", state, actions),
 });
 new FindTrack(state, timeline);

@@ -1,6 +1,6 @@
 // The bottom of the page: tabs, of which the active one follows what is visible or marked.
 
-import { messageOf } from "../api";
+import { messageOf, type TaskEntry } from "../api";
 import { button, byId, debounce, el, type Child } from "../dom";
 import type { PathStep } from "../path";
 import { isSaved } from "../saved";
@@ -28,6 +28,8 @@ export interface PanelActions {
   openState(track: number, begin: number, end: number, name: string): void;
   /** Selects what a thread did in a step of a critical path, and shows it. */
   openStep(step: PathStep): void;
+  /** Shows a task in its panel. */
+  openTask(task: TaskEntry): void;
   /** Searches for a name, and shows the first event with it. */
   find(name: string): void;
   announce(text: string): void;
