@@ -496,6 +496,19 @@ function bundles(flows: Flow[], distance: number): Bundle[] {
   return [...found.values()];
 }
 
+/** Lane and name of a span as it was drawn; `null` if none of the tiles has it. Of several, it is the one with a name that its event has a part of. */
+export function itemAt(state: State, tiles: { items?: number[] }[], begin: number, end: number, event: string): { lane: number; name: string } | null {
+  const found: { lane: number; name: string }[] = [];
+  for (const { items = [] } of tiles) {
+    for (let i = 0; i + 5 < items.length; i += STRIDE) {
+      if (items[i + 3] !== 1 || items[i + 1] !== begin || Math.abs(items[i + 2]! - end) > 1) continue;
+      found.push({ lane: items[i]!, name: state.names[items[i + 4]!] ?? "" });
+    }
+  }
+  const named = found.filter(({ name }) => name);
+  return named.find(({ name }) => event.includes(name)) ?? (named.every(({ name }) => name === named[0]?.name) ? (named[0] ?? null) : null);
+}
+
 /** Lane of a span as it was drawn, which events do not name: `known` if one is there, or if none of the tiles has it. */
 export function laneOf(tiles: Tile[], begin: number, end: number, known: number): number {
   let found: number | null = null;

@@ -1,10 +1,10 @@
 // Start of the page: joins state, timeline, panels, keys and the server.
 
-import { get, isAborted, Latest, messageOf, type EventDetails, type FilledTracks, type Flows, type Row, type Trace, type Track } from "./api";
+import { get, isAborted, Latest, messageOf, type EventDetails, type FilledTracks, type Flows, type Row, type Tiles, type Trace, type Track } from "./api";
 import { showBookmarks, showClocks, toggleBookmark } from "./bookmarks";
 import { showHelp } from "./dialog";
 import { byId, debounce } from "./dom";
-import { hasNoEnd, laneOf, nameOfItem, timeAt, wordsBefore } from "./draw";
+import { hasNoEnd, itemAt, nameOfItem, timeAt, wordsBefore } from "./draw";
 import { Exporter } from "./export";
 import { FilterField } from "./filter";
 import { FindTrack } from "./find_track";
@@ -186,10 +186,25 @@ async function openEvent(id: string, isVisible = false): Promise<void> {
     const end = begin + length;
     state.setFollow(false);
     if (!isVisible) reveal(track, begin, end);
-    state.select({ track, lane: laneOf(timeline.tiles.of(track), begin, end, 0), from: begin, to: end, count: 1, name: details.name, id, time });
+    const item = length > 0 ? await spanOf(track, begin, end, details.name) : null;
+    state.select({ track, lane: item?.lane ?? 0, from: begin, to: end, count: 1, name: item?.name ?? details.name, id, time });
     describe();
   } catch (error) {
     if (!isAborted(error)) announce(messageOf(error));
+  }
+}
+
+/** Lane and name of the span of an event. Where the picture has only a summary of it, the server is asked for its part. */
+async function spanOf(track: number, begin: number, end: number, event: string): Promise<{ lane: number; name: string } | null> {
+  const drawn = itemAt(state, timeline.tiles.of(track), begin, end, event);
+  if (drawn || track < 0) return drawn;
+  try {
+    const { tracks } = await near.get<Tiles>("tiles", { begin: state.timeText(begin), end: state.timeText(end), pixels: 4, tracks: track });
+    return itemAt(state, tracks, 0, end - begin, event);
+  } catch (error) {
+    // The event has a name of its own.
+    if (isAborted(error)) throw error;
+    return null;
   }
 }
 

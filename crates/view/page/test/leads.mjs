@@ -42,3 +42,29 @@ export async function tracesWithoutTasksHaveNoTable({ browser, mock, url }) {
   assert.equal(await page.getByText("Slowest tasks").isVisible(), false);
   return undefined;
 }
+
+/** Details of the event of a span have the name that the span has in the timeline, be the span drawn or in a summary. */
+export async function detailsAreTitledByTheSpan({ browser, mock, url }) {
+  if (!mock) return "only with the mock";
+  const page = await openPage(browser, url);
+  await page.route("**/api/event?*", async (route) => {
+    const answer = await (await route.fetch()).json();
+    await route.fulfill({ json: { ...answer, name: `demo:${answer.name}_start` } });
+  });
+  const { rows } = mock.trace;
+  const begins = rows.filter((row) => row.what === "begin");
+  const [short, long] = [begins.find((row) => row.item.to - row.item.from < 1000), begins.find((row) => row.item.to - row.item.from > 1e8)];
+  for (const row of [short, long]) {
+    const { origin } = mock.trace;
+    await page.evaluate((hash) => (location.hash = hash), `#view=${origin},${origin + 2_000_000_000n}&tab=events`);
+    await settled(page);
+    await page.evaluate((hash) => (location.hash = hash), `#view=${origin},${origin + 2_000_000_000n}&event=${row.track}:${row.index}:0`);
+    await page.waitForFunction((id) => window.__ichnos.selected?.id === id, `${row.track}:${row.index}:0`);
+    const { selected } = await settled(page);
+    const facts = page.locator("#panel-details dl.facts").first();
+    await facts.getByText(`demo:${selected.name}_start`).waitFor();
+    assert.equal(await page.locator("#panel-details h2").first().innerText(), selected.name);
+  }
+  assert.deepEqual(page.problems, []);
+  return undefined;
+}
