@@ -13,7 +13,7 @@ import { listenToKeys } from "./keyboard";
 import { Live } from "./live";
 import { DetailsPanel } from "./panels/details";
 import { FlamePanel } from "./panels/flame";
-import { Panels, type PanelActions } from "./panels/panel";
+import { Panels, type PanelActions, type ShownSpan } from "./panels/panel";
 import { RowsPanel } from "./panels/rows";
 import { StatsPanel } from "./panels/stats";
 import { TasksPanel } from "./panels/tasks";
@@ -23,7 +23,7 @@ import { Search } from "./search";
 import { fromFragment, State, toFragment, type Range } from "./state";
 import { listenToSplitter } from "./splitter";
 import { duration, timeOfDay } from "./time";
-import { MOST_PIXELS } from "./tiles";
+import { MOST_PIXELS, STRIDE } from "./tiles";
 import { Timeline, type Chosen } from "./timeline";
 import { nameOf } from "./tracks";
 
@@ -88,6 +88,7 @@ const actions: PanelActions = {
   },
   openState,
   openStep,
+  openSpan: (span) => void openSpan(span),
   openTask: (task) => {
     state.setTab("tasks");
     void tasks.open(task);
@@ -132,6 +133,35 @@ function openStep(step: PathStep): void {
   else zoomTo(rangeOfStep(state, step));
 }
 
+/** Selects a span, and shows it. */
+async function openSpan(span: ShownSpan): Promise<void> {
+  const { track, length, name } = span;
+  const exact = span.count > 1 ? await longestOf(span) : null;
+  const begin = exact ?? span.begin;
+  const from = begin - state.offsetOf(track);
+  state.setFollow(false);
+  state.fit({ begin, end: begin + length });
+  uncollapse(track);
+  timeline.showTrack(track);
+  void choose({ track, lane: 0, from, to: from + length, count: exact === null ? span.count : 1, name: state.names.indexOf(name), longest: length }, name);
+}
+
+/** Begin of the longest of several spans that a summary does not tell apart; `null` if it is not found. */
+async function longestOf({ track, begin, length, name }: ShownSpan): Promise<number | null> {
+  const from = begin - state.offsetOf(track);
+  try {
+    const { tracks } = await near.get<Tiles>("tiles", { begin: state.timeText(from), end: state.timeText(from + 4 * length), pixels: 1024, tracks: track, filter: state.filter });
+    for (const { items = [] } of tracks) {
+      for (let i = 0; i + 5 < items.length; i += STRIDE) {
+        if (items[i + 3] === 1 && Math.abs(items[i + 5]! - length) <= 1 && state.names[items[i + 4]!] === name) return begin + items[i + 1]!;
+      }
+    }
+  } catch {
+    // The first of them is shown.
+  }
+  return null;
+}
+
 /** State for tests of the page. */
 function expose(): void {
   const { drawn, tiles, frames } = timeline;
@@ -153,10 +183,10 @@ function zoomTo(range: Range): void {
 }
 
 /** Selects an item of the picture, and asks for its event. */
-async function choose(item: Chosen): Promise<void> {
+async function choose(item: Chosen, itsName?: string): Promise<void> {
   const { track, lane, from, to, count } = item;
   const known = state.trackOf(track);
-  const name = nameOfItem(state, known, item.name, count);
+  const name = itsName ?? nameOfItem(state, known, item.name, count);
   const isOfThread = !isSaved && !!known && (known.kind === "states" || known.kind === "runs" || known.runsThreads);
   state.select({ track, lane, from, to, count, name, id: null, time: from, ...(isOfThread && { threadName: item.name }), ...(hasNoEnd(item) && { hasNoEnd: true }) });
   if (state.tab === "stats") state.setTab("details");
@@ -168,7 +198,7 @@ async function choose(item: Chosen): Promise<void> {
   const tolerance = Math.ceil((4 * (state.view.end - state.view.begin)) / Math.max(timeline.width, 1));
   const offset = state.offsetOf(track);
   try {
-    const row = await near.get<Row | null>("near", { track, time: state.timeText(from + offset), direction: "at", tolerance, name: item.name, offsets: state.offsetsText });
+    const row = await near.get<Row | null>("near", { track, time: state.timeText(from + offset), direction: "at", tolerance, name: item.name < 0 ? null : item.name, offsets: state.offsetsText });
     if (row && state.selection?.from === from) state.select({ ...state.selection, id: row.id, time: state.relative(row.time) - offset });
   } catch (error) {
     if (!isAborted(error)) announce(messageOf(error));
@@ -188,6 +218,7 @@ async function openEvent(id: string, isVisible = false): Promise<void> {
     if (!isVisible) reveal(track, begin, end);
     const item = length > 0 ? await spanOf(track, begin, end, details.name) : null;
     state.select({ track, lane: item?.lane ?? 0, from: begin, to: end, count: 1, name: item?.name ?? details.name, id, time });
+    if (state.tab === "stats" && !isVisible) state.setTab("details");
     describe();
   } catch (error) {
     if (!isAborted(error)) announce(messageOf(error));

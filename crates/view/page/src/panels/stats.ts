@@ -169,7 +169,7 @@ export class StatsPanel implements Panel {
     const rows = spans.slice(0, MOST_LONGEST).map((span) => {
       const { state } = this;
       const begin = state.relative(span.begin) + state.offsetOf(span.track) - state.answeredOffset(span.track);
-      const show = leadingCell(timeOfDay(BigInt(span.begin), this.state.calendar), () => this.actions.zoomTo(begin, begin + span.length), "Show this span");
+      const show = leadingCell(timeOfDay(BigInt(span.begin), this.state.calendar), () => this.actions.openSpan({ ...span, begin }), "Show this span");
       const more = span.count > 1 ? ` (of ${count(span.count)})` : "";
       return [span.name + more, this.state.trackOf(span.track)?.name ?? "", show, duration(span.length)];
     });
