@@ -95,14 +95,11 @@ export async function slowestTasksComeFirst({ browser, mock, url }) {
 export async function tracesWithoutTasksHaveNoTable({ browser, mock, url }) {
   if (!mock) return "only with the mock";
   const page = await openPage(browser, url, { wait: false });
-  let asked = 0;
-  await page.route("**/api/tasks?*", (route) => {
-    asked += 1;
-    return route.fulfill({ json: { command: "ichnos task list", complete: true, total: 0, tasks: [] } });
-  });
+  await page.route("**/api/tasks?*", (route) => route.fulfill({ json: { command: "ichnos task list", complete: true, total: 0, tasks: [] } }));
+  const answer = page.waitForResponse((response) => response.url().includes("/api/tasks?"));
   await page.reload();
+  await answer;
   await tableOf(page, "Latencies").waitFor();
-  while (!asked) await page.waitForTimeout(50);
   await settled(page);
   assert.equal(await page.getByText("Slowest tasks").isVisible(), false);
   return undefined;

@@ -31,7 +31,9 @@ export async function processorsLeadToThreads({ browser, url }) {
   const facts = page.locator("#panel-details dl.facts");
   await facts.getByText("State").waitFor();
   assert.match(await facts.innerText(), /running/);
-  const name = await page.locator("#panel-details h2").first().innerText();
+  // The track of the thread has its last name.
+  const last = facts.locator("dt", { hasText: "Last name" }).locator("+ dd");
+  const name = await ((await last.count()) ? last : page.locator("#panel-details h2").first()).innerText();
   await facts.getByRole("button").first().click();
   await page.waitForFunction(() => document.querySelector('.label[aria-selected="true"]')?.dataset.kind === "thread");
   assert.ok((await page.locator('.label[aria-selected="true"]').innerText()).includes(name.split(" (")[0]));
