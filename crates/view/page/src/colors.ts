@@ -75,7 +75,47 @@ const given = new Map<string, Rgb>();
 export function giveColor(name: string, color: string): void {
   if (!/^#[0-9a-f]{6}$/.test(color)) return;
   given.set(name, [1, 3, 5].map((at) => parseInt(color.slice(at, at + 2), 16)) as Rgb);
-  for (const cache of caches) cache.delete(name);
+  for (const cache of [...caches, ...programShades]) cache.delete(name);
+}
+
+/** Hues of the programs that used most of the time: any two of them differ at a glance. */
+const PROGRAM_HUES = [28, 48, 88, 140, 172, 196, 222, 254, 284, 316];
+/** Their numbers by the names of the programs. */
+const programs = new Map<string, number>();
+const programShades = [new Map<string, Shade>(), new Map<string, Shade>()] as const;
+
+/**
+ * Gives the programs that used most of the time, which come first, hues that differ. A program keeps the hue of its name if no one
+ * before it looks alike. With `keep`, those of before stay.
+ */
+export function colorPrograms(names: string[], keep: boolean): void {
+  const before = [...programs].join();
+  if (!keep) programs.clear();
+  const size = PROGRAM_HUES.length;
+  const distance = (a: number, b: number) => Math.min(Math.abs(a - b), size - Math.abs(a - b));
+  for (const name of names) {
+    if (programs.size >= size) break;
+    if (programs.has(name)) continue;
+    const taken = [...programs.values()];
+    const own = hash(name) % size;
+    const room = (hue: number) => taken.reduce((least, other) => Math.min(least, distance(hue, other)), 2);
+    const free = PROGRAM_HUES.map((_, i) => (own + i) % size).sort((a, b) => room(b) - room(a));
+    programs.set(name, free[0]!);
+  }
+  if ([...programs].join() !== before) for (const shades of programShades) shades.clear();
+}
+
+/** Colour of a program: strong, as pale ones look as if they did not run. */
+export function shadeOfProgram(name: string, dark: boolean): Shade {
+  const cache = programShades[dark ? 1 : 0];
+  let shade = cache.get(name);
+  if (!shade) {
+    const hue = PROGRAM_HUES[programs.get(name) ?? hash(name) % PROGRAM_HUES.length]!;
+    shade = given.has(name) ? shadeOf(name, dark) : readableShade(hue, 0.75, dark ? 0.35 : programs.has(name) ? 0.7 : 0.8, dark);
+    if (cache.size > 20_000) cache.clear();
+    cache.set(name, shade);
+  }
+  return shade;
 }
 
 /** Colour of a name: the same name has the same colour in each view and each run. */

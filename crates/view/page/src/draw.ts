@@ -1,6 +1,6 @@
 // The picture of the timeline: rows of tracks, spans, instants, counters, losses, marks.
 
-import { lookOfState, severalShade, shadeOf, type Shade, type Theme } from "./colors";
+import { lookOfState, severalShade, shadeOf, shadeOfProgram, type Shade, type Theme } from "./colors";
 import { TextsLast, type Columns, type Painter } from "./painter";
 import { drawPath, drawPathOnTracks } from "./path";
 import type { Track } from "./api";
@@ -192,7 +192,7 @@ function drawRuns(painter: Painter, scene: Scene, row: TrackRow, tile: Tile): vo
   const shades = new Map<number, string>();
   eachItem(scene, row.track.id, tile, (x, right, lane, name, number) => {
     let shade = shades.get(name);
-    if (shade === undefined) shades.set(name, (shade = shadeOf(scene.state.programOf(scene.state.names[name] ?? ""), scene.theme.dark).strong));
+    if (shade === undefined) shades.set(name, (shade = shadeOfProgram(scene.state.programOf(scene.state.names[name] ?? ""), scene.theme.dark).strong));
     const place = runOf(row, lane);
     const columns = (lanes[lane] ??= painter.columns(top + place.top, place.height, 1));
     columns.add(x, right, 1, shade, number > 1 ? 0.75 : 1);
@@ -296,7 +296,7 @@ function opacityOf(number: number): number {
 function shadeOfName({ state, theme }: Scene, row: TrackRow, name: number): Shade {
   const text = state.names[name] ?? "";
   if (!row.track.runsThreads) return shadeOf(text, theme.dark);
-  return name === SEVERAL ? severalShade(theme.dark) : shadeOf(state.programOf(text), theme.dark);
+  return name === SEVERAL ? severalShade(theme.dark) : shadeOfProgram(state.programOf(text), theme.dark);
 }
 
 interface Item {
@@ -494,6 +494,19 @@ function bundles(flows: Flow[], distance: number): Bundle[] {
     else found.set(key, { ...flow, number: 1 });
   }
   return [...found.values()];
+}
+
+/** Lane and name of a span as it was drawn; `null` if none of the tiles has it. Of several, it is the one with a name that its event has a part of. */
+export function itemAt(state: State, tiles: { items?: number[] }[], begin: number, end: number, event: string): { lane: number; name: string } | null {
+  const found: { lane: number; name: string }[] = [];
+  for (const { items = [] } of tiles) {
+    for (let i = 0; i + 5 < items.length; i += STRIDE) {
+      if (items[i + 3] !== 1 || items[i + 1] !== begin || Math.abs(items[i + 2]! - end) > 1) continue;
+      found.push({ lane: items[i]!, name: state.names[items[i + 4]!] ?? "" });
+    }
+  }
+  const named = found.filter(({ name }) => name);
+  return named.find(({ name }) => event.includes(name)) ?? (named.every(({ name }) => name === named[0]?.name) ? (named[0] ?? null) : null);
 }
 
 /** Lane of a span as it was drawn, which events do not name: `known` if one is there, or if none of the tiles has it. */

@@ -116,7 +116,6 @@ export class Labels {
     setText(pin, isPinned ? "★" : track.kind === "path" ? "" : "☆");
     pin.title = isPinned ? "Unpin this track (P)" : "Pin this track to the top (P)";
     setText(pinned, isPinned ? ", pinned" : "");
-    const isCollapsed = this.state.collapsed.has(track.id);
     element.style.transform = `translateY(${row.y - top}px)`;
     element.style.height = `${row.height}px`;
     element.style.setProperty("--depth", String(Math.min(row.depth, 6)));
@@ -126,9 +125,9 @@ export class Labels {
     element.setAttribute("aria-posinset", String(row.index + 1));
     element.setAttribute("aria-setsize", String(layout.rows.length));
     element.setAttribute("aria-selected", String(track.id === this.state.track));
-    if (row.children) element.setAttribute("aria-expanded", String(!isCollapsed));
+    if (row.children) element.setAttribute("aria-expanded", String(!row.isClosed));
     else element.removeAttribute("aria-expanded");
-    setText(toggle, row.children ? (isCollapsed ? "▸" : "▾") : "");
+    setText(toggle, row.children ? (row.isClosed ? "▸" : "▾") : "");
     setText(name, this.shortName(row));
     const kind = KINDS[track.kind] ?? track.kind;
     const hidden = track.lanes > row.lanes ? `, ${track.lanes - row.lanes} lanes hidden` : "";

@@ -1,10 +1,10 @@
 // Start of the page: joins state, timeline, panels, keys and the server.
 
-import { get, isAborted, Latest, messageOf, type EventDetails, type FilledTracks, type Flows, type Row, type Trace, type Track } from "./api";
+import { get, isAborted, Latest, messageOf, type EventDetails, type FilledTracks, type Flows, type Row, type Tiles, type Trace, type Track } from "./api";
 import { showBookmarks, showClocks, toggleBookmark } from "./bookmarks";
 import { showHelp } from "./dialog";
 import { byId, debounce } from "./dom";
-import { hasNoEnd, laneOf, nameOfItem, timeAt, wordsBefore } from "./draw";
+import { hasNoEnd, itemAt, nameOfItem, timeAt, wordsBefore } from "./draw";
 import { Exporter } from "./export";
 import { FilterField } from "./filter";
 import { FindTrack } from "./find_track";
@@ -13,7 +13,7 @@ import { listenToKeys } from "./keyboard";
 import { Live } from "./live";
 import { DetailsPanel } from "./panels/details";
 import { FlamePanel } from "./panels/flame";
-import { Panels, type PanelActions } from "./panels/panel";
+import { Panels, type PanelActions, type ShownSpan } from "./panels/panel";
 import { RowsPanel } from "./panels/rows";
 import { StatsPanel } from "./panels/stats";
 import { TasksPanel } from "./panels/tasks";
@@ -23,7 +23,7 @@ import { Search } from "./search";
 import { fromFragment, State, toFragment, type Range } from "./state";
 import { listenToSplitter } from "./splitter";
 import { duration, timeOfDay } from "./time";
-import { MOST_PIXELS } from "./tiles";
+import { MOST_PIXELS, STRIDE } from "./tiles";
 import { Timeline, type Chosen } from "./timeline";
 import { nameOf } from "./tracks";
 
@@ -88,15 +88,21 @@ const actions: PanelActions = {
   },
   openState,
   openStep,
+  openSpan: (span) => void openSpan(span),
+  openTask: (task) => {
+    state.setTab("tasks");
+    void tasks.open(task);
+  },
   find: (name) => void search.find(name),
   announce,
 };
+const tasks = new TasksPanel(state, actions);
 const panels = new Panels(state, {
   details: new DetailsPanel(state, actions),
   events: new RowsPanel("Events", "events", state, actions),
   stats: new StatsPanel(state, actions),
   flame: new FlamePanel(state, actions),
-  tasks: new TasksPanel(state, actions),
+  tasks,
   log: new RowsPanel("Log", "log", state, actions),
 });
 new FindTrack(state, timeline);
@@ -127,6 +133,35 @@ function openStep(step: PathStep): void {
   else zoomTo(rangeOfStep(state, step));
 }
 
+/** Selects a span, and shows it. */
+async function openSpan(span: ShownSpan): Promise<void> {
+  const { track, length, name } = span;
+  const exact = span.count > 1 ? await longestOf(span) : null;
+  const begin = exact ?? span.begin;
+  const from = begin - state.offsetOf(track);
+  state.setFollow(false);
+  state.fit({ begin, end: begin + length });
+  uncollapse(track);
+  timeline.showTrack(track);
+  void choose({ track, lane: 0, from, to: from + length, count: exact === null ? span.count : 1, name: state.names.indexOf(name), longest: length }, name);
+}
+
+/** Begin of the longest of several spans that a summary does not tell apart; `null` if it is not found. */
+async function longestOf({ track, begin, length, name }: ShownSpan): Promise<number | null> {
+  const from = begin - state.offsetOf(track);
+  try {
+    const { tracks } = await near.get<Tiles>("tiles", { begin: state.timeText(from), end: state.timeText(from + 4 * length), pixels: 1024, tracks: track, filter: state.filter });
+    for (const { items = [] } of tracks) {
+      for (let i = 0; i + 5 < items.length; i += STRIDE) {
+        if (items[i + 3] === 1 && Math.abs(items[i + 5]! - length) <= 1 && state.names[items[i + 4]!] === name) return begin + items[i + 1]!;
+      }
+    }
+  } catch {
+    // The first of them is shown.
+  }
+  return null;
+}
+
 /** State for tests of the page. */
 function expose(): void {
   const { drawn, tiles, frames } = timeline;
@@ -148,10 +183,10 @@ function zoomTo(range: Range): void {
 }
 
 /** Selects an item of the picture, and asks for its event. */
-async function choose(item: Chosen): Promise<void> {
+async function choose(item: Chosen, itsName?: string): Promise<void> {
   const { track, lane, from, to, count } = item;
   const known = state.trackOf(track);
-  const name = nameOfItem(state, known, item.name, count);
+  const name = itsName ?? nameOfItem(state, known, item.name, count);
   const isOfThread = !isSaved && !!known && (known.kind === "states" || known.kind === "runs" || known.runsThreads);
   state.select({ track, lane, from, to, count, name, id: null, time: from, ...(isOfThread && { threadName: item.name }), ...(hasNoEnd(item) && { hasNoEnd: true }) });
   if (state.tab === "stats") state.setTab("details");
@@ -163,7 +198,7 @@ async function choose(item: Chosen): Promise<void> {
   const tolerance = Math.ceil((4 * (state.view.end - state.view.begin)) / Math.max(timeline.width, 1));
   const offset = state.offsetOf(track);
   try {
-    const row = await near.get<Row | null>("near", { track, time: state.timeText(from + offset), direction: "at", tolerance, name: item.name, offsets: state.offsetsText });
+    const row = await near.get<Row | null>("near", { track, time: state.timeText(from + offset), direction: "at", tolerance, name: item.name < 0 ? null : item.name, offsets: state.offsetsText });
     if (row && state.selection?.from === from) state.select({ ...state.selection, id: row.id, time: state.relative(row.time) - offset });
   } catch (error) {
     if (!isAborted(error)) announce(messageOf(error));
@@ -181,10 +216,26 @@ async function openEvent(id: string, isVisible = false): Promise<void> {
     const end = begin + length;
     state.setFollow(false);
     if (!isVisible) reveal(track, begin, end);
-    state.select({ track, lane: laneOf(timeline.tiles.of(track), begin, end, 0), from: begin, to: end, count: 1, name: details.name, id, time });
+    const item = length > 0 ? await spanOf(track, begin, end, details.name) : null;
+    state.select({ track, lane: item?.lane ?? 0, from: begin, to: end, count: 1, name: item?.name ?? details.name, id, time });
+    if (state.tab === "stats" && !isVisible) state.setTab("details");
     describe();
   } catch (error) {
     if (!isAborted(error)) announce(messageOf(error));
+  }
+}
+
+/** Lane and name of the span of an event. Where the picture has only a summary of it, the server is asked for its part. */
+async function spanOf(track: number, begin: number, end: number, event: string): Promise<{ lane: number; name: string } | null> {
+  const drawn = itemAt(state, timeline.tiles.of(track), begin, end, event);
+  if (drawn || track < 0) return drawn;
+  try {
+    const { tracks } = await near.get<Tiles>("tiles", { begin: state.timeText(begin), end: state.timeText(end), pixels: 4, tracks: track });
+    return itemAt(state, tracks, 0, end - begin, event);
+  } catch (error) {
+    // The event has a name of its own.
+    if (isAborted(error)) throw error;
+    return null;
   }
 }
 
@@ -202,7 +253,7 @@ function uncollapse(track: number): void {
   let at: number | null = track;
   for (let depth = 0; at !== null && depth < 64; depth++) {
     wasHidden = state.hidden.delete(at) || wasHidden;
-    if (at !== track && state.collapsed.has(at)) state.toggle(at);
+    if (at !== track && state.closed.has(at)) state.toggle(at);
     at = parents.get(at) ?? state.trackOf(at)?.parent ?? null;
   }
   if (wasHidden) state.emit("layout");
@@ -320,21 +371,15 @@ async function askFilled(): Promise<void> {
   clearTimeout(filledTimer);
   filledTracks.abort();
   const { filter } = state;
-  if (!filter) return showFilled(null);
+  if (!filter) return state.setFilled(null);
   try {
     const answer = await filledTracks.get<FilledTracks>("filled", { filter });
     // Of a trace that grows, nothing is ever complete.
-    if (answer.complete || state.trace?.state === "live") return showFilled(new Set(answer.tracks));
+    if (answer.complete || state.trace?.state === "live") return state.setFilled(new Set(answer.tracks));
     filledTimer = window.setTimeout(() => void askFilled(), 500);
   } catch (error) {
-    if (!isAborted(error)) showFilled(null);
+    if (!isAborted(error)) state.setFilled(null);
   }
-}
-
-function showFilled(tracks: Set<number> | null): void {
-  if (state.filled === tracks) return;
-  state.filled = tracks;
-  state.emit("layout");
 }
 
 const writeFragment = debounce(250, () => {
@@ -428,7 +473,7 @@ async function start(): Promise<void> {
   state.on(["view", "range", "selection", "filter", "tab", "layout", "bookmarks", "search", "offsets"], writeFragment);
   state.on(["view", "tracks", "layout", "filter"], loadFlows);
   // Until the server has answered, no track is hidden because of the filter before.
-  state.on(["filter"], () => showFilled(null));
+  state.on(["filter"], () => state.setFilled(null));
   state.on(["filter", "tracks"], () => void askFilled());
   const askAgain = debounce(1000, () => void askFilled());
   state.on(["trace"], () => state.filter && state.trace?.state === "live" && askAgain());

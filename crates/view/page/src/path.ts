@@ -1,7 +1,7 @@
 // The critical path over wake-ups as a track of its own: who waited for whom, back to what really ran.
 
 import type { ThreadState, Waker, WakeupPath } from "./api";
-import { lookOfState, shadeOf } from "./colors";
+import { lookOfState, shadeOfProgram } from "./colors";
 import { xOf, type Scene } from "./draw";
 import type { Range, State } from "./state";
 import type { Painter } from "./painter";
@@ -17,6 +17,8 @@ const LEAST_BETWEEN = 6;
 export interface PathStep {
   begin: number;
   end: number;
+  /** Number of the thread. */
+  thread: number;
   name: string;
   state: string;
   /** Track of the thread, if it has one. */
@@ -43,6 +45,7 @@ export function pathOf(name: string, { steps }: WakeupPath, relative: (time: str
   const found = steps.map((step) => ({
     begin: relative(step.begin),
     end: relative(step.end),
+    thread: step.thread,
     name: step.name ?? `thread ${step.thread}`,
     state: step.state,
     ...(step.track !== undefined && { track: step.track }),
@@ -91,7 +94,7 @@ export function drawPath(painter: Painter, scene: Scene, row: TrackRow): void {
   eachStep(scene, state.path, (step, x, right) => {
     const width = right - x;
     const isRunning = step.state === "running";
-    const shade = shadeOf(state.programOf(step.name), theme.dark);
+    const shade = shadeOfProgram(state.programOf(step.name), theme.dark);
     if (isRunning) {
       painter.rect(x, y, width, BAR, width > 3 ? shade.fill : shade.strong);
       if (width > 3) painter.rect(x, y, 1, BAR, shade.strong);

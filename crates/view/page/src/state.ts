@@ -2,6 +2,7 @@
 // Times are numbers of ns relative to `origin`, the first event that the page saw: exact up to 104 days.
 
 import type { Trace, Track } from "./api";
+import { colorPrograms } from "./colors";
 import { PATH_TRACK, type ThreadPath } from "./path";
 import { isSaved } from "./saved";
 import type { Calendar } from "./time";
@@ -60,7 +61,7 @@ export const MOST_OFFSETS = 64;
 const MOST_OPEN = 40;
 
 /** Name of a process or a thread without its number. */
-function withoutNumber(name: string): string {
+export function withoutNumber(name: string): string {
   return name.replace(/ \(\d+\)$/, "");
 }
 
@@ -90,6 +91,8 @@ export class State {
   hidden = new Set<number>();
   /** Tracks with something that the filter selects, once that is known. */
   filled: Set<number> | null = null;
+  /** Tracks that were closed while a filter leaves only some. It opens all of these at first. */
+  private closedInFilter = new Set<number>();
   /** Critical path that has a track of its own. */
   path: ThreadPath | null = null;
   bookmarks: Bookmark[] = [];
@@ -210,7 +213,19 @@ export class State {
       this.closedFirst.add(track.id);
       if (!this.touched.has(track.id)) this.collapsed.add(track.id);
     }
+    this.colorPrograms();
     this.emit("tracks");
+  }
+
+  /** Gives the programs that ran longest colours that differ. While a trace grows, none changes. */
+  private colorPrograms(): void {
+    const ran = new Map<string, number>();
+    for (const [thread, { running = 0 }] of this.statesByThread) {
+      const program = this.programOf(this.byId.get(thread)?.name ?? "");
+      ran.set(program, (ran.get(program) ?? 0) + running);
+    }
+    const names = [...ran].filter(([, time]) => time).sort(([a, x], [b, y]) => y - x || (a < b ? -1 : 1)).map(([name]) => name);
+    colorPrograms(names, this.trace?.state === "live");
   }
 
   /** Outermost track above a track. */
@@ -350,12 +365,25 @@ export class State {
     return this.programs.get(thread) ?? withoutNumber(thread);
   }
 
+  /** Tracks that are closed now. */
+  get closed(): Set<number> {
+    return this.filled ? this.closedInFilter : this.collapsed;
+  }
+
+  /** Shows only tracks with something that the filter selects; `null`: all. Those of a new filter are open. */
+  setFilled(tracks: Set<number> | null): void {
+    if (this.filled === tracks) return;
+    if (!tracks) this.closedInFilter.clear();
+    this.filled = tracks;
+    this.emit("layout");
+  }
+
   /** Opens or closes all tracks that have others below them. */
   closeAll(isClosed: boolean, parents: Iterable<number>): void {
     for (const track of parents) {
-      this.touched.add(track);
-      if (isClosed && this.byId.get(track)?.parent !== null) this.collapsed.add(track);
-      else if (!isClosed) this.collapsed.delete(track);
+      if (!this.filled) this.touched.add(track);
+      if (isClosed && this.byId.get(track)?.parent !== null) this.closed.add(track);
+      else if (!isClosed) this.closed.delete(track);
     }
     this.emit("layout");
   }
@@ -387,8 +415,8 @@ export class State {
   }
 
   toggle(track: number): void {
-    this.touched.add(track);
-    if (!this.collapsed.delete(track)) this.collapsed.add(track);
+    if (!this.filled) this.touched.add(track);
+    if (!this.closed.delete(track)) this.closed.add(track);
     this.emit("layout");
   }
 }

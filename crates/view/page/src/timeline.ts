@@ -32,7 +32,7 @@ export interface TimelineActions {
 export class Timeline {
   readonly tiles: TileStore;
   readonly labels: Labels;
-  layout = new Layout([], { collapsed: new Set() });
+  layout = new Layout([], { closed: new Set() });
   theme: Theme = currentTheme();
   drawn: Drawn = { tracks: 0, items: 0, count: 0, exact: true };
   frames = 0;
@@ -95,9 +95,12 @@ export class Timeline {
   }
 
   relayout(): void {
-    const { tracks, collapsed, pinned, hidden, filled, path, trackText } = this.state;
-    this.layout = new Layout(tracks, { collapsed, pinned, hidden, filled, path, text: trackText });
+    const isInView = this.isInView(this.state.track);
+    const { tracks, closed, pinned, hidden, filled, path, trackText } = this.state;
+    this.layout = new Layout(tracks, { closed, pinned, hidden, filled, path, text: trackText });
     byId("spacer").style.height = `${Math.max(this.layout.height, 1)}px`;
+    // Rows that came above it, as that of a critical path, do not move it out of view.
+    if (isInView) this.showTrack(this.state.track);
     this.tiles.schedule();
     this.redraw();
   }
@@ -126,6 +129,13 @@ export class Timeline {
     else if (row.y + row.height > scrollTop + this.height) {
       this.scroller.scrollTop = Math.min(row.y - stuck, row.y + row.height - this.height);
     }
+  }
+
+  /** True if all of the row of a track is seen. */
+  private isInView(track: number | null): boolean {
+    const row = this.layout.of(track);
+    const { scrollTop } = this.scroller;
+    return !!row && row.y >= scrollTop && row.y + row.height <= scrollTop + this.height;
   }
 
   scrollBy(pixels: number): void {

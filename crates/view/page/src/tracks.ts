@@ -40,7 +40,7 @@ export interface TrackRow {
 
 /** What decides which tracks are shown, and where. */
 export interface LayoutOptions {
-  collapsed: Set<number>;
+  closed: Set<number>;
   /** Text that names of shown tracks contain; empty for all. */
   text?: string;
   /** Tracks that stay at the top, with those below them. */
@@ -130,7 +130,7 @@ export class TrackTree {
   }
 }
 
-/** Rows of all tracks that are not within a collapsed one. */
+/** Rows of all tracks that are not within a closed one. */
 export class Layout {
   rows: TrackRow[] = [];
   height = 0;
@@ -155,7 +155,7 @@ export class Layout {
   /** Adds tracks and those below them. With a text, only those whose names contain it, and those above and below them. */
   private addAll(roots: Track[], isPinned: boolean): void {
     const { children } = this.tree;
-    const { collapsed, text, hidden, pinned, filled } = this.options;
+    const { closed, text, hidden, pinned, filled } = this.options;
     const wanted = text ? this.named(text.toLowerCase()) : null;
     const left = filled ? this.around(filled) : null;
     // A stack instead of recursion: depth comes from the input.
@@ -166,7 +166,7 @@ export class Layout {
       if (isMoved || hidden?.has(track.id) || (wanted && !wanted.has(track.id)) || (left && !left.has(track.id))) continue;
       const below = children.get(track.id) ?? [];
       // What is looked for is shown wherever it is.
-      const isClosed = collapsed.has(track.id) && !(wanted && below.some((one) => wanted.get(one.id) === "named"));
+      const isClosed = closed.has(track.id) && !(wanted && below.some((one) => wanted.get(one.id) === "named"));
       this.add(track, depth, below.length, isClosed);
       if (isClosed) continue;
       for (let i = below.length - 1; i >= 0; i--) stack.push({ track: below[i]!, depth: depth + 1 });

@@ -8,6 +8,7 @@ import { findBrowser, launch } from "./browser.mjs";
 import { startMock } from "./mock.mjs";
 import * as drawing from "./drawing.mjs";
 import * as keyboard from "./keyboard.mjs";
+import * as leads from "./leads.mjs";
 import * as large from "./large.mjs";
 import * as panels from "./panels.mjs";
 import * as safety from "./safety.mjs";
@@ -21,7 +22,7 @@ if (!findBrowser()) {
   process.exit(0);
 }
 const part = process.argv[2] ?? "";
-const groups = { timeline, drawing, threads, keyboard, panels, safety, states, saved, large };
+const groups = { timeline, drawing, threads, keyboard, panels, leads, safety, states, saved, large };
 const browser = await launch();
 const mock = process.env.PAGE_URL ? null : await startMock();
 const axe = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");

@@ -61,7 +61,8 @@ export async function eventsAndTracks({ browser, url }) {
   for (let i = 0; i < 40; i++) {
     await page.keyboard.press("ArrowDown");
     await page.keyboard.press("ArrowRight");
-    await page.waitForTimeout(150);
+    // The key before it says what the track is, so that the text is about this one.
+    await page.waitForFunction(() => window.__ichnos.selected?.id || document.getElementById("live").textContent.startsWith("No next event"), null, { timeout: 5000 }).catch(() => undefined);
     if ((await page.evaluate(() => window.__ichnos.selected))?.id) break;
   }
   const first = (await settled(page)).selected;

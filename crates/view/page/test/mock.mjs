@@ -287,8 +287,12 @@ const ANSWERS = {
     });
     return { total: found.length, complete: true, hits, bins };
   },
-  longest() {
-    return { spans: [] };
+  longest(mock, parameters) {
+    const [begin, end] = range(mock, parameters);
+    const filter = filterOf(parameters);
+    const all = [...mock.trace.items].flatMap(([track, items]) => items.filter((item) => item.to > item.from && item.to >= begin && item.from <= end && filter(item)).map((item) => ({ ...item, track })));
+    const longest = all.sort((a, b) => b.to - b.from - (a.to - a.from)).slice(0, 100);
+    return { spans: longest.map(({ track, from, to, name }) => ({ name: NAMES[name], track, begin: absolute(mock, from), length: to - from, count: 1 })), complete: true };
   },
   waits: () => ({ waits: [] }),
   thread(mock, parameters) {

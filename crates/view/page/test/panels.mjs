@@ -86,7 +86,8 @@ export async function tablesSayHowManyRowsThereAre({ browser, url, mock }) {
   await page.route("**/api/stats?*", async (route) => route.fulfill({ json: { events: 9, command: "ichnos stats", classes, spans: [], histogram: null, gaps: [] } }));
   await page.reload();
   await page.getByRole("button", { name: "Show 200 of 1,000" }).click();
-  assert.equal(await page.locator("#panel-stats tbody tr").count(), 200);
+  const events = page.locator("#panel-stats table", { has: page.locator("caption", { hasText: /^Events$/ }) });
+  assert.equal(await events.locator("tbody tr").count(), 200);
   assert.equal(await page.evaluate(() => document.activeElement.tagName), "TABLE");
   return undefined;
 }

@@ -31,7 +31,9 @@ export async function processorsLeadToThreads({ browser, url }) {
   const facts = page.locator("#panel-details dl.facts");
   await facts.getByText("State").waitFor();
   assert.match(await facts.innerText(), /running/);
-  const name = await page.locator("#panel-details h2").first().innerText();
+  // The track of the thread has its last name.
+  const last = facts.locator("dt", { hasText: "Last name" }).locator("+ dd");
+  const name = await ((await last.count()) ? last : page.locator("#panel-details h2").first()).innerText();
   await facts.getByRole("button").first().click();
   await page.waitForFunction(() => document.querySelector('.label[aria-selected="true"]')?.dataset.kind === "thread");
   assert.ok((await page.locator('.label[aria-selected="true"]').innerText()).includes(name.split(" (")[0]));
@@ -376,6 +378,112 @@ export async function waitsFollowMovedClocks(context) {
   await table.getByText("22:13:20.800").waitFor();
   assert.match(await table.innerText(), /inside/);
   assert.doesNotMatch(await table.innerText(), /outside/);
+  await own.close();
+  return undefined;
+}
+
+/** Of many threads of a name, a path has one row with the number of them. */
+export async function criticalPathsAreSummedByName(context) {
+  const { own, page } = (await scheduledPage(context)) ?? {};
+  if (!page) return "only with the mock";
+  const thread = own.trace.tracks.find((track) => track.kind === "thread");
+  const { origin } = own.trace;
+  const step = (i, name, state, begin, end) => ({ thread: i, name, state, begin: String(origin + begin), end: String(origin + end) });
+  const workers = Array.from({ length: 3000 }, (_, i) => step(5000 + i, `worker (${5000 + i})`, "running", BigInt(i) * 100n, BigInt(i) * 100n + 70n));
+  const main = Array.from({ length: 3000 }, (_, i) => step(1, "main (1)", "running", BigInt(i) * 100n + 70n, BigInt(i) * 100n + 100n));
+  await page.route("**/api/path?*", (route) => route.fulfill({ json: { total: 6000, complete: true, command: "ichnos threads", steps: [...workers, ...main] } }));
+  await clickState(page, thread.id, await places(page));
+  await page.getByRole("button", { name: "Critical path of the range" }).click();
+  const table = page.locator("#panel-details table").first();
+  await table.waitFor();
+  assert.deepEqual((await table.locator("tbody tr").allInnerTexts()).map((row) => row.split("\t")), [
+    ["worker (3,000 threads)", "running", "210 µs", "70.0 %", "3,000"],
+    ["main (1)", "running", "90 µs", "30.0 %", "3,000"],
+  ]);
+  await own.close();
+  return undefined;
+}
+
+/** A filter opens what has something selected below it, until it is closed by hand, and leaves all as it was. */
+export async function filtersOpenWhatIsClosed({ browser, mock, url }) {
+  if (!mock) return "only with the mock";
+  const process = mock.trace.tracks.findLast((track) => track.kind === "process");
+  const threads = mock.trace.tracks.filter((track) => track.parent === process.id && track.kind === "thread");
+  const page = await openPage(browser, url, { fragment: `#collapsed=${process.id}` });
+  const label = page.locator(`.label[data-track="${process.id}"]`);
+  const first = page.locator(`.label[data-track="${threads[0].id}"]`);
+  assert.equal(await label.getAttribute("aria-expanded"), "false");
+  await page.locator("#filter").fill('event == "query"');
+  await page.locator("#filter").press("Enter");
+  await first.waitFor();
+  assert.equal(await label.getAttribute("aria-expanded"), "true");
+  await label.locator(".toggle").click();
+  await settled(page);
+  assert.equal(await first.count(), 0);
+  assert.equal(await label.getAttribute("aria-expanded"), "false");
+  await label.locator(".toggle").click();
+  await first.waitFor();
+  await page.locator("#filter").fill("");
+  await page.locator("#filter").press("Enter");
+  await first.waitFor({ state: "detached" });
+  assert.equal(await label.getAttribute("aria-expanded"), "false");
+  assert.match(new URL(page.url()).hash, new RegExp(`collapsed=${process.id}`));
+  assert.deepEqual(page.problems, []);
+  return undefined;
+}
+
+/** Programs that ran longest have colors that differ, whatever their names are. */
+export async function programsHaveColorsThatDiffer(context) {
+  const { own } = (await scheduledPage(context)) ?? {};
+  if (!own) return "only with the mock";
+  for (const names of [["scenic (1)", "gallery (2)", "x (3)"], ["a (1)", "b (2)", "c (3)"], ["vlc (1)", "sudo (2)", "Xorg (3)"]]) {
+    const processes = own.trace.tracks.filter((track) => track.kind === "process");
+    processes.forEach((track, i) => (track.name = names[i]));
+    const page = await openPage(context.browser, own.url);
+    const processor = own.trace.tracks.find((track) => track.runsThreads);
+    const row = await page.locator(`.label[data-track="${processor.id}"]`).boundingBox();
+    const canvas = await places(page);
+    const colors = [];
+    for (const { id } of processes) {
+      const threads = own.trace.tracks.filter((track) => track.kind === "thread" && track.parent === id).map((track) => track.name);
+      const { from, to } = own.trace.states.get(processor.id).find((item) => threads.includes(NAMES[item.name]) && item.to - item.from > 1e6);
+      const middle = own.trace.origin + BigInt(Math.round((from + to) / 2));
+      await page.evaluate((hash) => (location.hash = hash), `#view=${middle - 100_000n},${middle + 100_000n}`);
+      await settled(page);
+      colors.push(await pixel(page, canvas.width * 0.9, row.y - canvas.y + 12));
+    }
+    const distance = (a, b) => Math.hypot(...a.map((value, i) => value - b[i]));
+    for (let i = 0; i < colors.length; i++) {
+      assert.ok(distance(colors[i], [255, 255, 255]) > 110, `${names[i]} is pale: ${colors[i]}`);
+      for (let k = 0; k < i; k++) assert.ok(distance(colors[i], colors[k]) > 55, `${names[i]} and ${names[k]}: ${colors[i]}, ${colors[k]}`);
+    }
+  }
+  await own.close();
+  return undefined;
+}
+
+/** A thread that got another name has the one of that time on the processor and in its details, which say what it is called later. */
+export async function threadsHaveTheNameOfTheTime(context) {
+  const { own, page } = (await scheduledPage(context)) ?? {};
+  if (!page) return "only with the mock";
+  await page.route("**/api/thread?*", async (route) => {
+    const answer = await (await route.fetch()).json();
+    await route.fulfill({ json: answer && { ...answer, name: "fluffy (5728)" } });
+  });
+  await selectSlice(page);
+  const { name } = await page.evaluate(() => window.__ichnos.selected);
+  const facts = page.locator("#panel-details dl.facts");
+  await facts.getByText("Last name").waitFor();
+  assert.equal(await page.locator("#panel-details h2").first().innerText(), name);
+  assert.match(await facts.innerText(), /Last name\s+fluffy \(5728\)/);
+  assert.ok(await facts.getByRole("button", { name, exact: true }).isVisible());
+  await page.getByRole("button", { name: "Critical path of the range" }).click();
+  await page.locator("#panel-details table").nth(1).waitFor();
+  assert.equal((await order(page))[0], `Critical path of ${name}`);
+  // The bar of states does not say the name of the time: it has the last one.
+  await clickState(page, own.trace.tracks.find((track) => track.kind === "thread").id, await places(page));
+  await page.waitForFunction(() => document.querySelector("#panel-details h2").textContent === "fluffy (5728)");
+  assert.deepEqual(page.problems, []);
   await own.close();
   return undefined;
 }

@@ -92,9 +92,12 @@ export class DetailsPanel implements Panel {
     const { spans, position } = details;
     const length = spans?.length == null ? null : Number(spans.length);
     const ran = spans?.ran === undefined ? null : Number(spans.ran);
-    this.heading.replaceChildren(el("bdi", {}, details.name));
+    // A span has the name that is shown in the timeline.
+    const name = (spans && state.selection?.name) || details.name;
+    this.heading.replaceChildren(el("bdi", {}, name));
     this.command.set(details.command);
     const facts: [string, Child][] = [
+      ["Event", name === details.name ? null : details.name],
       ["Time", fullTime(BigInt(details.time), state.calendar)],
       ["Since begin", duration(state.relative(details.time) - state.bounds.begin, 9)],
       ["Length", length === null ? null : duration(length)],
@@ -108,7 +111,7 @@ export class DetailsPanel implements Panel {
     ];
     const causes = this.links("Causes", details.causes, details.time);
     const effects = this.links("Effects", details.effects, details.time);
-    const left = el("div", {}, factList(facts), this.pathButton(details), causes, effects);
+    const left = el("div", {}, factList(facts), this.pathButton({ ...details, name }), causes, effects);
     // What the program said comes first, then when and where, then what is around it.
     const [own, around] = divided(details.line);
     const tree = (title: string, value: unknown) => el("div", {}, el("h3", {}, title), el("ul", { class: "tree mono" }, ...members(value, 0)));

@@ -1,6 +1,6 @@
 // The bottom of the page: tabs, of which the active one follows what is visible or marked.
 
-import { messageOf } from "../api";
+import { messageOf, type LongestSpans, type TaskEntry } from "../api";
 import { button, byId, debounce, el, type Child } from "../dom";
 import type { PathStep } from "../path";
 import { isSaved } from "../saved";
@@ -16,6 +16,9 @@ export interface Panel {
   update(): Promise<void> | void;
 }
 
+/** Span with the begin at which it is shown. */
+export type ShownSpan = Omit<LongestSpans["spans"][number], "begin"> & { begin: number };
+
 /** What panels ask the page to do. */
 export interface PanelActions {
   /** Selects an event and shows it in the timeline. */
@@ -28,6 +31,10 @@ export interface PanelActions {
   openState(track: number, begin: number, end: number, name: string): void;
   /** Selects what a thread did in a step of a critical path, and shows it. */
   openStep(step: PathStep): void;
+  /** Selects a span by where it is shown, and shows it. */
+  openSpan(span: ShownSpan): void;
+  /** Shows a task in its panel. */
+  openTask(task: TaskEntry): void;
   /** Searches for a name, and shows the first event with it. */
   find(name: string): void;
   announce(text: string): void;

@@ -1,6 +1,6 @@
 // Statistics of the range: counts, latencies, gaps.
 
-import { isAborted, Latest, type LongestSpans, type SpanStats, type Stats, type Waits } from "../api";
+import { isAborted, Latest, type LongestSpans, type SpanStats, type Stats, type Tasks, type Waits } from "../api";
 import { CommandLine } from "../commands";
 import { el, svg } from "../dom";
 import { isSaved } from "../saved";
@@ -17,6 +17,11 @@ const MOST_LONGEST = 100;
 const FIRST_ROWS = 10;
 const WIDTH = 460;
 const HEIGHT = 170;
+/** As many as the server lists. */
+const MOST_TASKS = 10_000;
+/** Events of traces whose tasks are looked for: all events are read for that. With spans, something else says what was slow. */
+const MOST_EVENTS = 10_000_000;
+const MOST_EVENTS_WITH_SPANS = 1_000_000;
 
 export class StatsPanel implements Panel {
   readonly title = "Statistics";
@@ -28,6 +33,9 @@ export class StatsPanel implements Panel {
   private readonly latest = new Latest();
   private readonly latestSpans = new Latest();
   private readonly latestWaits = new Latest();
+  private readonly latestTasks = new Latest();
+  /** Place of the slowest tasks, which are known later than the rest. */
+  private readonly slowest = el("div", { hidden: true });
 
   constructor(
     private readonly state: State,
@@ -48,11 +56,27 @@ export class StatsPanel implements Panel {
         this.waits(),
       ]);
       this.show(stats, longest, waits);
+      await this.showTasks(stats.spans.length > 0);
     } catch (error) {
       if (isAborted(error)) return;
       this.command.set("");
       this.body.replaceChildren(errorNote(error));
     }
+  }
+
+  /** Shows the slowest tasks of the range, if the trace has tasks. */
+  private async showTasks(hasSpans: boolean): Promise<void> {
+    const { state } = this;
+    const events = state.trace?.events ?? 0;
+    if (isSaved || events > (hasSpans ? MOST_EVENTS_WITH_SPANS : MOST_EVENTS)) return void (this.slowest.hidden = true);
+    const answer = await this.latestTasks.get<Tasks>("tasks", { ...rangeParameters(state), limit: MOST_TASKS });
+    const tasks = answer.tasks.filter((task) => task.length !== null).sort((a, b) => b.length! - a.length!);
+    this.slowest.hidden = !tasks.length;
+    const shown = tasks.slice(0, MOST_LONGEST);
+    const rows = shown.map((task) => [leadingCell(task.name || task.id, () => this.actions.openTask(task), "Show this task"), duration(task.length!), count(task.operations)]);
+    const part = answer.tasks.length < answer.total ? ` (first ${count(answer.tasks.length)} of ${plural(answer.total, "task")})` : answer.complete ? "" : " (of the events that were read)";
+    const keys = shown.map((task) => [task.name || task.id, task.length!, task.operations]);
+    this.slowest.replaceChildren(sortedTable(`Slowest tasks${part}`, ["Task", "Length", "Operations"], rows, keys, 1, FIRST_ROWS, tasks.length));
   }
 
   /** Name that leads to the events with it. */
@@ -88,7 +112,7 @@ export class StatsPanel implements Panel {
       FIRST_ROWS,
       stats.classes.length,
     );
-    const parts: (HTMLElement | null)[] = [this.programs(), longest.spans.length ? this.longest(longest) : null];
+    const parts: (HTMLElement | null)[] = [this.programs(), this.slowest, longest.spans.length ? this.longest(longest) : null];
     if (waits.waits.length) parts.push(this.longestWaits(waits));
     parts.push(stats.spans.length ? this.spans(stats.spans) : null);
     if (stats.histogram) parts.push(histogram(stats.histogram));
@@ -145,7 +169,7 @@ export class StatsPanel implements Panel {
     const rows = spans.slice(0, MOST_LONGEST).map((span) => {
       const { state } = this;
       const begin = state.relative(span.begin) + state.offsetOf(span.track) - state.answeredOffset(span.track);
-      const show = leadingCell(timeOfDay(BigInt(span.begin), this.state.calendar), () => this.actions.zoomTo(begin, begin + span.length), "Show this span");
+      const show = leadingCell(timeOfDay(BigInt(span.begin), this.state.calendar), () => this.actions.openSpan({ ...span, begin }), "Show this span");
       const more = span.count > 1 ? ` (of ${count(span.count)})` : "";
       return [span.name + more, this.state.trackOf(span.track)?.name ?? "", show, duration(span.length)];
     });

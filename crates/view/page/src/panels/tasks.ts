@@ -86,7 +86,8 @@ export class TasksPanel implements Panel {
     this.body.replaceChildren(text);
   }
 
-  private async open(task: TaskEntry): Promise<void> {
+  /** Shows the operations of a task. */
+  async open(task: TaskEntry): Promise<void> {
     this.shown = task;
     this.missing.textContent = "";
     this.back.hidden = false;

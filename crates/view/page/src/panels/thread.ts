@@ -1,9 +1,9 @@
 // The state of a thread: what it did, what it waited for, who woke it up, and the critical path over wake-ups.
 
-import { isAborted, Latest, messageOf, type ThreadAnswer, type ThreadState, type Waker, type WakeupPath } from "../api";
+import { isAborted, Latest, messageOf, type ThreadAnswer, type ThreadState, type Track, type Waker, type WakeupPath } from "../api";
 import { button, el, type Child } from "../dom";
 import { pathOf, rangeOfStep, stateText, type PathStep, type ThreadPath } from "../path";
-import type { Selection, State } from "../state";
+import { withoutNumber, type Selection, type State } from "../state";
 import { count, duration, fullTime, timeOfDay } from "../time";
 import { nameOf } from "../tracks";
 import { factList, leadingCell, note, plural, sortedTable, type PanelActions } from "./panel";
@@ -33,14 +33,17 @@ export class ThreadView {
     const first = answer?.states[0];
     if (!answer || !first) return null;
     const before = answer.states.slice(1);
+    // What a processor ran has the name of that time; everything else has the last one, as the track of the thread.
+    const ran = this.isRan(selection) && selection.name ? selection.name : answer.name;
     const facts: [string, Child][] = [
-      ["Thread", answer.track === undefined ? (answer.name ?? "") : this.trackLink(answer.track, answer.name)],
+      ["Thread", answer.track === undefined ? (ran ?? "") : this.trackLink(answer.track, ran)],
+      ["Last name", answer.name === ran ? null : answer.name],
       ["State", stateText(first)],
       ["Begin", fullTime(this.state.shownTime(first.begin, track), this.state.calendar)],
       ["Length", duration(this.length(first))],
       ["Ended by", first.endedBy ? this.waker(first) : null],
       ["Priority", answer.priority === undefined ? null : String(answer.priority)],
-      ["Processor", this.processor(track, answer, first)],
+      ["Processor", this.processor(track, ran ?? "", answer, first)],
       ["Event", answer.event ? button("Scheduler event", () => this.actions.openEvent(answer.event!)) : null],
     ];
     const list = before.map((state) => el("li", {}, this.stateLink(state, answer), state.endedBy ? el("span", {}, ", ended by ", this.waker(state)) : null));
@@ -48,9 +51,15 @@ export class ThreadView {
     if (answer.woke?.length) parts.push(this.woken(answer.woke));
     const last = [first, ...answer.states].find((state) => state.state === "sleeping" || state.state === "waiting") ?? first;
     const { path } = this;
-    const paths = el("p", {}, path.button("Critical path", answer.track, answer.name, () => [last.begin, last.begin === first.begin ? last.end : first.end], "What the thread waited for in its last wait, and what really ran"), " ",
-      path.button("Critical path of the range", answer.track, answer.name, () => this.range(answer.track), "What the thread waited for in the visible or marked range, and what really ran"));
-    return { title: answer.name ?? selection.name, element: el("div", {}, el("div", { class: "columns" }, ...parts), paths) };
+    const paths = el("p", {}, path.button("Critical path", answer.track, ran, () => [last.begin, last.begin === first.begin ? last.end : first.end], "What the thread waited for in its last wait, and what really ran"), " ",
+      path.button("Critical path of the range", answer.track, ran, () => this.range(answer.track), "What the thread waited for in the visible or marked range, and what really ran"));
+    return { title: ran ?? selection.name, element: el("div", {}, el("div", { class: "columns" }, ...parts), paths) };
+  }
+
+  /** True for a thread on a processor, or in a closed process. */
+  private isRan({ track }: Selection): boolean {
+    const known = this.state.trackOf(track);
+    return !!known && (known.kind === "runs" || !!known.runsThreads);
   }
 
   /** Range that is visible or marked, by the clock of a track: the path is asked for without offsets. */
@@ -73,17 +82,20 @@ export class ThreadView {
   private trackOf({ track, name }: Selection): number {
     if (this.state.trackOf(track)?.kind !== "runs") return track;
     const process = this.state.trackOf(track)!.parent;
-    return this.state.tracks.find((other) => other.kind === "thread" && other.parent === process && other.name === name)?.id ?? track;
+    const { tracks } = this.state;
+    // By the name of that time, threads are known to the processors only.
+    const isProcessor = ({ id, runsThreads }: Track) => runsThreads && this.state.rootOfTrack(id) === this.state.rootOfTrack(track);
+    return (tracks.find((other) => other.kind === "thread" && other.parent === process && other.name === name) ?? tracks.find(isProcessor))?.id ?? track;
   }
 
   /** Processor that a track is about, or that ran the thread, with a link to it. */
-  private processor(track: number, answer: ThreadAnswer, first: ThreadState): Child {
+  private processor(track: number, name: string, answer: ThreadAnswer, first: ThreadState): Child {
     const known = this.state.trackOf(track);
     if (known?.runsThreads) return nameOf(known);
     const ran = this.state.trackOf(answer.processor ?? null);
     if (!ran) return null;
     const [begin, end] = [this.state.relative(first.begin), this.state.relative(first.end)];
-    return button(nameOf(ran), () => this.actions.openState(ran.id, begin, end, answer.name ?? ""), { title: "Show it on the processor" });
+    return button(nameOf(ran), () => this.actions.openState(ran.id, begin, end, name), { title: "Show it on the processor" });
   }
 
   private length(state: ThreadState): number {
@@ -150,6 +162,7 @@ export class PathView {
       this.state.setPath(found);
       this.actions.announce(`${found.name}: critical path of ${plural(path.total, "step")}`);
       this.element.replaceChildren(this.table(found, path));
+      this.element.scrollIntoView({ block: "start" });
       this.hasTable = true;
     } catch (error) {
       if (!isAborted(error)) this.element.replaceChildren(note(messageOf(error), true));
@@ -169,19 +182,23 @@ export class PathView {
     return el("div", { class: "columns" }, this.sums(found, total), sortedTable(caption, ["Begin", "Thread", "State", "Ended by", "Length"], rows, keys, 4));
   }
 
-  /** What the path was spent on, by thread and state. */
+  /** What the path was spent on, by the name of threads and state: of many threads of a name, each has only a small part. */
   private sums(steps: PathStep[], total: number): HTMLElement {
-    const sums = new Map<string, { name: string; text: string; time: number }>();
+    const sums = new Map<string, { name: string; text: string; time: number; steps: number; threads: Set<string> }>();
     for (const step of steps) {
       const text = stateText(step);
-      const sum = sums.get(`${step.name}\n${text}`) ?? { name: step.name, text, time: 0 };
+      const key = `${withoutNumber(step.name)}\n${text}`;
+      const sum = sums.get(key) ?? { name: step.name, text, time: 0, steps: 0, threads: new Set() };
       sum.time += step.end - step.begin;
-      sums.set(`${step.name}\n${text}`, sum);
+      sum.steps += 1;
+      sum.threads.add(`${step.track} ${step.thread}`);
+      sums.set(key, sum);
     }
     const sorted = [...sums.values()].sort((a, b) => b.time - a.time).slice(0, MOST_SUMS);
     const all = Math.max(steps.reduce((sum, step) => sum + step.end - step.begin, 0), 1);
-    const rows = sorted.map(({ name, text, time }) => [name, text, duration(time, 3), `${((100 * time) / all).toFixed(1)} %`]);
+    const named = sorted.map(({ name, threads, ...sum }) => ({ ...sum, name: threads.size > 1 ? `${withoutNumber(name)} (${plural(threads.size, "thread")})` : name }));
+    const rows = named.map(({ name, text, time, steps: number }) => [name, text, duration(time, 3), `${((100 * time) / all).toFixed(1)} %`, count(number)]);
     const part = total > steps.length ? ` (first ${count(steps.length)} steps)` : "";
-    return sortedTable(`Where the time went${part}`, ["Thread", "State", "Time", "Share"], rows, sorted.map(({ name, text, time }) => [name, text, time, time]), 2);
+    return sortedTable(`Where the time went${part}`, ["Thread", "State", "Time", "Share", "Steps"], rows, named.map(({ name, text, time, steps: number }) => [name, text, time, time, number]), 2);
   }
 }
