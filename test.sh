@@ -9,14 +9,25 @@
 # messages are installed into target/python, unless ICHNOS_PYTHON names a Python; chdb and pyspark are compared if that
 # Python has them. The page of `ichnos view` is tested in Chromium where node and npm are there.
 #
-# Arguments choose packages (-p ichnos-ctf); without any, all are tested.
+# Arguments choose packages (-p ichnos-ctf); without any, all are tested. `quick` runs the tests that take little time,
+# less than a minute in all when they are compiled: .config/nextest.toml says which.
 set -euo pipefail
 cd "$(dirname "$0")"
+
+if [ "${1:-}" = quick ]; then
+	shift
+	if ! cargo nextest --version >/dev/null 2>&1; then
+		echo "test.sh: quick: without cargo-nextest, unit tests alone"
+		exec cargo test --workspace --features ichnos-cli/table --lib --bins "$@"
+	fi
+	exec cargo nextest run --workspace --features ichnos-cli/table --profile quick "$@"
+fi
 
 missing() {
 	command -v babeltrace2 >/dev/null || echo babeltrace2
 	command -v lttng-sessiond >/dev/null || echo lttng-tools
 	command -v strace >/dev/null || echo strace
+	command -v eatmydata >/dev/null || echo eatmydata
 	command -v setpriv >/dev/null || echo util-linux
 	command -v gcc >/dev/null || echo gcc libc6-dev
 	# Debian's packages of node are several hundred: it is used where it is there.
@@ -84,6 +95,9 @@ wait_for_packages() {
 	fi
 }
 
+# Outputs of tests need not survive a crash of the machine: waiting for the disk would take half of the time.
+unsynced=$(command -v eatmydata || true)
+
 # What tests print when they pass is hidden, but for two things: why they are skipped
 # ("skipped: ..."), and the results of those that compare with other readers over recorded traces.
 summary() {
@@ -94,7 +108,17 @@ summary() {
 		/^ *Summary \[/ { passed = 1; next }
 		/^ *skipped: / { sub(/^ *skipped: /, ""); skipped[++n] = name ": " $0; next }
 		passed && name ~ /conformance|text_output|_suite::/ && /^    [^ ]/ && !/^ *(running [0-9]+ test|test )|: (warning|error|note): / { print }
-		END { if (n) { print "\n" n " skipped:"; for (i = 1; i <= n; i++) print "  " skipped[i] } }
+		END {
+			print "\n" n + 0 " skipped" (n ? ":" : "")
+			for (i = 1; i <= n; i++) {
+				print "  " skipped[i]
+				lacking += skipped[i] ~ /recorded|real traces|magic-trace|vectors|goldens|no traces in/
+			}
+			if (ENVIRON["ICHNOS_NEEDS_RECORDED"] && lacking) {
+				print "error: " lacking " skipped tests need recorded traces, which are there"
+				exit 1
+			}
+		}
 	'
 }
 
@@ -105,9 +129,9 @@ if cargo nextest --version >/dev/null 2>&1; then
 		cargo nextest run --no-run "$@" >/dev/null 2>&1 || true
 		wait_for_packages
 	fi
-	cargo nextest run --no-fail-fast --success-output final "$@" 2>&1 | summary
+	$unsynced cargo nextest run --no-fail-fast --success-output final "$@" 2>&1 | summary
 	cargo test --doc --quiet "$@"
 else
 	wait_for_packages
-	cargo test --no-fail-fast "$@" -- --show-output 2>&1 | summary
+	$unsynced cargo test --no-fail-fast "$@" -- --show-output 2>&1 | summary
 fi

@@ -496,3 +496,26 @@ fn names_of_types_are_distinct() {
         common.join("\n")
     );
 }
+
+/// The modules that `./test.sh quick` leaves out are files of tests.
+#[test]
+fn quick_tests_leave_out_modules_that_exist() {
+    let config = std::fs::read_to_string(crate::support::root().join(".config/nextest.toml")).unwrap();
+    let mut modules = 0;
+    for line in config.lines() {
+        let (Some(name), Some((_, rest))) = (
+            line.split_once("package(").and_then(|(_, rest)| rest.split_once(')')).map(|(name, _)| name),
+            line.split_once("test(/^("),
+        ) else {
+            continue;
+        };
+        let folder = name.strip_prefix("ichnos-").unwrap_or(name);
+        let tests = crate::support::root().join(format!("crates/{folder}/tests/{folder}"));
+        for module in rest.split_once(")::").unwrap().0.split('|') {
+            let path = tests.join(module.replace("::", "/"));
+            assert!(path.is_dir() || path.with_extension("rs").is_file(), "{name}: {module}");
+            modules += 1;
+        }
+    }
+    assert!(modules > 50, "{modules}");
+}
