@@ -206,8 +206,8 @@ pub(super) fn stacks(shared: &Arc<Shared>, query: &Query) -> Result<Vec<u8>, Api
     let of_spans = profile.samples() == 0 && (spans > 0 || has_spans(shared));
     let mut dropped = 0;
     if inverted {
-        // Samples are by process and thread.
-        let kept = usize::from(by_thread) * if of_spans { 1 } else { 2 };
+        // By process and thread.
+        let kept = usize::from(by_thread) * 2;
         (tree, dropped) = tree.inverted(kept);
     }
     dropped += tree.prune();
