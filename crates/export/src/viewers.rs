@@ -29,6 +29,7 @@ mod json_arguments;
 mod keyed_spans;
 mod log_line;
 mod losses;
+mod name_fields;
 mod named_objects;
 mod names;
 mod nested_spans;
