@@ -92,12 +92,12 @@ impl KnownEvents {
     }
 
     /// Says which member is an object that the events name, and which one its name.
-    fn names(self, object: &str, by: &str) -> Self {
-        self.ends(object).shown(|display| display.object_name = Some(format!("payload.{by}")))
+    fn names_object(self, object: &str, by: &str) -> Self {
+        self.ends_object(object).shown(|display| display.object_name = Some(format!("payload.{by}")))
     }
 
     /// Says which member is an object that the events end.
-    fn ends(self, object: &str) -> Self {
+    fn ends_object(self, object: &str) -> Self {
         self.shown(|display| display.object = Some(format!("payload.{object}")))
     }
 
@@ -257,14 +257,16 @@ static USER: LazyLock<Vec<KnownEvents>> = LazyLock::new(|| {
         all.extend(KnownEvents::spans(*names, *shown, members));
     }
     let instant = |name| known(name, EventRole::Instant, ("", ""), &[]);
-    all.extend(OBJECTS.into_iter().map(|(name, object, by)| instant(name).names(object, by)));
+    all.extend(OBJECTS.into_iter().map(|(name, object, by)| instant(name).names_object(object, by)));
     all.extend(ABOUT.into_iter().map(|(name, object)| instant(name).about(object)));
     // The name of a timer is its period.
-    all.push(instant("ros2:rcl_timer_init").names("timer_handle", "period").in_unit("ns"));
+    all.push(instant("ros2:rcl_timer_init").names_object("timer_handle", "period").in_unit("ns"));
     // A message is of its publisher until the middleware has it, which does not say the publisher.
-    all.push(instant("ros2:rcl_publish").about("publisher_handle").names("message", "publisher_handle"));
+    all.push(
+        instant("ros2:rcl_publish").about("publisher_handle").names_object("message", "publisher_handle"),
+    );
     let published = [("timestamp", PairKey)];
-    all.push(known("ros2:rmw_publish", Send, ("", ""), &published).about("message").ends("message"));
+    all.push(known("ros2:rmw_publish", Send, ("", ""), &published).about("message").ends_object("message"));
     all.push(known("dds:write", Send, ("", ""), &published).about("writer"));
     all.push(known("ros2:rmw_take", Receive, ("", ""), &[("source_timestamp", PairKey)]));
     all

@@ -93,14 +93,15 @@ impl Said {
 #[test]
 fn callbacks_of_ros_have_rows_of_their_own() {
     let Some(path) = recorded("ctf/real/ctf2/tc-ros2") else { return };
-    let (mut said, mut open, mut expected) = (Said::default(), HashMap::new(), Rows::new());
+    let (mut said, mut expected) = (Said::default(), Rows::new());
+    let mut open: HashMap<u64, Vec<(String, u64)>> = HashMap::new();
     for event in events(&path) {
         let [process, thread] = ["vpid", "vtid"].map(|name| event["common_context"][name].as_u64().unwrap());
         let time = event["ts"].as_u64().unwrap();
         match event["name"].as_str().unwrap() {
             "ros2:callback_start" => {
                 let name = said.callback(process, &event["payload"]["callback"]);
-                open.entry(thread).or_insert_with(Vec::new).push((name, time));
+                open.entry(thread).or_default().push((name, time));
             }
             "ros2:callback_end" => {
                 let (name, begin) = open.get_mut(&thread).unwrap().pop().unwrap();
@@ -136,7 +137,7 @@ impl Lines {
             let class = if *name == "text" { r#"{"type":"string"}"# } else { number };
             format!(r#"{{"name":"{name}","class":{class}}}"#)
         };
-        let members: Vec<_> = [&["pid", "tid"], members].concat().iter().map(member).collect();
+        let members: Vec<_> = [&["pid", "tid"][..], members].concat().iter().map(member).collect();
         let _ = writeln!(
             self.text,
             r#"{{"type":"event-class","stream":0,"id":{id},"name":"{name}",{about}"meanings":{{"payload":{{"pid":"process","tid":"thread"{meaning}}}}},"fields":{{"payload":{{"type":"structure","members":[{}]}}}}}}"#,

@@ -69,7 +69,7 @@ impl ObjectFields {
         let Some(name) = &self.name else { return Some((object, ObjectNote::End)) };
         let value = event.get(name)?;
         let note = match value.as_str() {
-            Some(name) => ObjectNote::Name(name[..name.floor_char_boundary(MOST_NAME)].into()),
+            Some(name) => ObjectNote::Name(Cow::Borrowed(&name[..name.floor_char_boundary(MOST_NAME)])),
             None if self.is_period => {
                 ObjectNote::Name(format!("every {}", duration(value.as_i128()?)).into())
             }
@@ -119,7 +119,7 @@ impl NamedObjects {
         let mut parts = [""; MOST_OWNERS];
         for part in &mut parts {
             let Some(known) = next.and_then(|object| self.names.get(&object)) else { break };
-            (*part, next) = (&known.own, known.owner);
+            (*part, next) = (&*known.own, known.owner);
         }
         let begin = text.len();
         for part in parts.into_iter().rev().filter(|part| !part.is_empty()) {
