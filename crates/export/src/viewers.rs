@@ -50,7 +50,7 @@ pub(crate) use class::ProcessFields;
 #[cfg(feature = "firefox")]
 pub use firefox::Firefox;
 pub(crate) use name_fields::{NameFields, NameObjects};
-pub(crate) use named_objects::{NamedObjects, ObjectFields, ObjectNote, object_key};
+pub(crate) use named_objects::{NamedObjects, ObjectFields, ObjectNote};
 pub use otlp::{Otlp, OtlpEncoding, OtlpSignal};
 pub use perfetto::Perfetto;
 pub(crate) use span_edge::SpanEdge;

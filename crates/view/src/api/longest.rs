@@ -83,7 +83,13 @@ impl LongestSearch<'_> {
             }
             let spans = timeline.spans(track, begin, end, PIXELS);
             for (lane, item) in spans.iter().filter(|(_, item)| item.longest > 0) {
-                longest.push(Reverse(Candidate::new(track, *lane, item, Detail::Pixels)));
+                let candidate = Candidate::new(track, *lane, item, Detail::Pixels);
+                // The longest of a group at the edge of the range can be outside of it.
+                if item.count > 1 && (item.begin < begin || item.end > end) {
+                    self.candidates.push(candidate);
+                    continue;
+                }
+                longest.push(Reverse(candidate));
                 if longest.len() > MOST_SPANS {
                     longest.pop();
                 }
