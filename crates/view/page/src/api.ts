@@ -123,6 +123,8 @@ export interface EventDetails {
   command: string;
   line: unknown;
   text: string;
+  /** Name on the timeline, or that of the span which the event ends. */
+  label: string;
   /** `ran`: time in which the thread of the span ran. */
   spans: { begin: string | null; end: string | null; length: number | bigint | null; ran?: number | bigint } | null;
   causes: Link[];
