@@ -80,18 +80,18 @@ pub struct TaskMember<'t> {
     pub id: Identifier,
     /// Chain within which the identifier is unique, if the operation is in a chain.
     pub chain: Option<u32>,
-    /// Message of its first event, or the name of that event's class. Empty if no event is about it and
-    /// others only name it.
+    /// Message of the event that begins it, or the name of that event's class: of an event that begins a span, one with a
+    /// cause before others, or else of its first event. Empty if no event is about it and others only name it.
     pub label: &'t [u8],
-    /// Origin of its first event: machine, component, process and thread, as far as known.
+    /// Origin of that event: machine, component, process and thread, as far as known.
     pub place: &'t [u8],
     /// Number of events about it, without copies. 0 if others only name it.
     pub events: u32,
-    /// Its first event, if the collector [was told](TaskCollector::event_with_id). Corrections of clocks do not change it.
+    /// That event, if the collector [was told](TaskCollector::event_with_id). Corrections of clocks do not change it.
     pub event: Option<EventId>,
 }
 
-/// An event that belongs to a task, and is not the first one of an operation.
+/// An event that belongs to a task, and is not the one that an operation is named after.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct JoinedEvent<'t> {
