@@ -16,7 +16,7 @@ use super::operations::{
 use super::{Tasks, join};
 use crate::stream_table::StreamTable;
 use crate::time::has_dates;
-use crate::viewers::EventId;
+use crate::viewers::{EventId, TimelinePlace};
 
 /// Options of [`TaskCollector`].
 #[derive(Clone, Debug, Default)]
@@ -45,8 +45,8 @@ pub struct TaskCollector {
     tracers: Vec<u32>,
     said: EventContent,
     text: Vec<u8>,
-    /// Identifier of the event that is taken, if it is known.
-    event_id: Option<EventId>,
+    /// Identifier and track of the event that is taken, if they are known.
+    event_id: Option<(EventId, u32)>,
     last_group: (Option<IdScope>, u32),
     by_place: HashMap<EventOrigin, u32>,
     /// Recognizes copies; with constant keys, so that all runs give the same result.
@@ -94,10 +94,10 @@ impl TaskCollector {
         Tasks::new(self.all, self.options.correct_clocks)
     }
 
-    /// Takes an event, and keeps its identifier for the [operation](super::TaskMember::event) or the
+    /// Takes an event, and keeps its identifier and its track for the [operation](super::TaskMember::event) or the
     /// [joined event](super::JoinedEvent::event) that it becomes, unless there are too many.
-    pub fn event_with_id(&mut self, event: &Event<'_>, id: EventId) {
-        self.event_id = Some(id);
+    pub fn event_at(&mut self, event: &Event<'_>, place: &TimelinePlace) {
+        self.event_id = Some((place.event(), place.track));
         self.event(event);
         self.event_id = None;
     }

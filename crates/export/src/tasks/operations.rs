@@ -177,8 +177,8 @@ pub(super) struct CollectedTasks {
     pub(super) events: Vec<TaskEvent>,
     pub(super) names: NameTable,
     pub(super) places: Vec<EventOrigin>,
-    /// Identifiers of events, apart from their operations: few callers give them.
-    pub(super) event_ids: Vec<EventId>,
+    /// Identifiers of events and the numbers of their tracks, apart from their operations: few callers give them.
+    pub(super) event_ids: Vec<(EventId, u32)>,
     /// Operations with an edge from nothing.
     pub(super) marked_roots: Vec<u32>,
     /// Operations with a title for their task, and the number of its name.

@@ -21,7 +21,8 @@ fn add(all: &mut CollectedTasks, group: u32, number: u32, begin: i64, label: &st
         all.places.push(EventOrigin { machine: label, text: label, tracer: label });
     }
     let event_id = all.event_ids.len() as u32;
-    all.event_ids.push(EventId { stream: 0, time: begin.cast_unsigned(), position: event_id.into() });
+    let event = EventId { stream: 0, time: begin.cast_unsigned(), position: event_id.into() };
+    all.event_ids.push((event, 7));
     all.add(Operation {
         id: id(number),
         chain: Chain::UNKNOWN,
@@ -231,7 +232,7 @@ fn operations_are_named_after_the_event_that_begins_them() {
         let tasks = Tasks::new(all, false);
         let graph = tasks.graph(0);
         let member = graph.member(0).unwrap();
-        assert_eq!((graph.len(), member.events as usize), (1, events.len()));
+        assert_eq!((graph.len(), member.events as usize, member.track), (1, events.len(), Some(7)));
         let label = String::from_utf8_lossy(member.label).into_owned();
         assert_eq!(tasks.summary(0).unwrap().title, label);
         let joined: Vec<_> = graph.joined_events().iter().filter_map(|(_, event)| event.time).collect();
