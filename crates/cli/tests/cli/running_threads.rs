@@ -113,17 +113,55 @@ fn names_of_contexts() {
     assert_eq!(rows.collect::<BTreeMap<_, _>>(), expected);
 }
 
-/// A filter by the running thread leaves no trace of it in what is written.
+/// What is written by a filter has the running thread, of which the filter drops the switches that lead to it.
 #[test]
-fn a_filter_adds_no_fields() {
+fn filtered_traces_keep_the_thread() {
     let Some(path) = recorded("ctf/real/tracecompass/many-threads") else { return };
     let directory = crate::support::Directory::new("running-filtered");
     let output = directory.join("out");
-    let arguments = ["convert", path.to_str().unwrap(), "--filter", "thread == 2673", "--losses", "-o"];
-    let run = ichnos(arguments.into_iter().chain([output.to_str().unwrap()])).expect(0, &[]);
-    assert!(!run.out.contains("resource") && !run.out.contains("thread"), "{}", run.out);
-    let lines = ichnos(["cat", "--limit", "1", output.to_str().unwrap()]).expect(0, &[]).out;
-    assert!(!lines.contains("thread_name"), "{lines}");
+    let arguments = ["convert", path.to_str().unwrap(), "--filter", "tid == 2673", "-o"];
+    ichnos(arguments.into_iter().chain([output.to_str().unwrap()])).expect(0, &[]);
+    let count = count_events("thread == 2673", path.to_str().unwrap());
+    assert!(count > 100_000);
+    let by = ichnos(["stats", "--by", "thread", "--json", output.to_str().unwrap()]).expect(0, &[]).json();
+    let rows = by["rows"].as_array().unwrap();
+    assert_eq!((rows.len(), rows[0]["events"].as_u64()), (1, Some(count as u64)), "{by}");
+}
+
+/// After lost events, the thread is unknown until the next switch.
+#[test]
+fn lost_events_hide_the_thread() {
+    let directory = crate::support::Directory::new("running-lost");
+    let (lines, trace) = (directory.join("lines.jsonl"), directory.join("trace"));
+    let switch = |ts: u64, from: u64, to: u64| {
+        format!(
+            r#"{{"ts":{ts},"stream":0,"name":"sched_switch","payload":{{"prev_tid":{from},"prev_comm":"t{from}","prev_prio":20,"prev_state":1,"next_tid":{to},"next_comm":"t{to}","next_prio":20}}}}"#
+        )
+    };
+    let text = [
+        switch(100, 1, 2),
+        r#"{"ts":150,"stream":0,"name":"tick","payload":{"n":1}}"#.to_owned(),
+        r#"{"type":"discarded-events","stream":0,"begin":200,"end":700,"count":50}"#.to_owned(),
+        r#"{"ts":750,"stream":0,"name":"tick","payload":{"n":2}}"#.to_owned(),
+        switch(800, 3, 4),
+        r#"{"ts":850,"stream":0,"name":"tick","payload":{"n":3}}"#.to_owned(),
+    ];
+    std::fs::write(&lines, text.join("\n")).unwrap();
+    ichnos(["convert", lines.to_str().unwrap(), "-o", trace.to_str().unwrap()]);
+    for path in [&lines, &trace] {
+        let run = ichnos(["cat", "--format", "csv", "--fields", "event,tid", path.to_str().unwrap()]);
+        let rows: Vec<&str> = run.out.lines().skip(1).collect();
+        if rows.iter().any(|row| row.ends_with(",2")) {
+            assert_eq!(
+                rows,
+                ["sched_switch,1", "tick,2", "tick,", "sched_switch,3", "tick,4"],
+                "{}",
+                path.display()
+            );
+            return;
+        }
+    }
+    panic!("the switches are not known");
 }
 
 /// The process of a thread is that of its creation, in whichever data stream.

@@ -8,7 +8,7 @@ use ichnos::jsonl::{JsonLines, JsonLinesOptions};
 use ichnos::{OpenOptions, Session};
 use ichnos_export::viewers::{Timeline, TimelineTrackKind};
 use ichnos_flow::pump;
-use ichnos_model::{Sink as _, Window};
+use ichnos_model::Window;
 use serde_json::Value as Json;
 
 use crate::missing::check_otlp;
