@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value as Json;
 
 use crate::support::{ichnos, recorded};
+use crate::thread_states::{Events, write};
 
 /// Times and data streams of events by running thread, found by names and data streams alone, which are those of
 /// processors: a switch belongs to the thread that it leaves, and so does what precedes the first one.
@@ -132,36 +133,27 @@ fn filtered_traces_keep_the_thread() {
 #[test]
 fn lost_events_hide_the_thread() {
     let directory = crate::support::Directory::new("running-lost");
-    let (lines, trace) = (directory.join("lines.jsonl"), directory.join("trace"));
-    let switch = |ts: u64, from: u64, to: u64| {
-        format!(
-            r#"{{"ts":{ts},"stream":0,"name":"sched_switch","payload":{{"prev_tid":{from},"prev_comm":"t{from}","prev_prio":20,"prev_state":1,"next_tid":{to},"next_comm":"t{to}","next_prio":20}}}}"#
-        )
+    let path = |name: &str| directory.join(name).to_str().unwrap().to_owned();
+    let mut events = Events::default();
+    events.switch(100, (1, 1), 2);
+    events.wake(150, 9);
+    events.wake(750, 9);
+    events.switch(800, (3, 1), 4);
+    events.wake(850, 9);
+    std::fs::create_dir(path("whole")).unwrap();
+    write(directory.join("whole").as_path(), &[events]);
+    ichnos(["convert", &path("whole"), "-o", &path("lines.jsonl")]).expect(0, &[]);
+    let lines = std::fs::read_to_string(path("lines.jsonl")).unwrap();
+    let lost = r#"{"type":"discarded-events","stream":0,"begin":200,"end":700,"count":50}"#;
+    let at = lines.find(r#"{"type":"event","stream":0,"ts":750"#).unwrap();
+    std::fs::write(path("lost.jsonl"), format!("{}{lost}\n{}", &lines[..at], &lines[at..])).unwrap();
+    ichnos(["convert", &path("lost.jsonl"), "-o", &path("lost")]);
+    let threads = |name: &str| {
+        let run = ichnos(["cat", "--format", "csv", "--fields", "event,tid", &path(name)]);
+        run.out.lines().skip(1).map(|row| row.split_once(',').unwrap().1.to_owned()).collect::<Vec<_>>()
     };
-    let text = [
-        switch(100, 1, 2),
-        r#"{"ts":150,"stream":0,"name":"tick","payload":{"n":1}}"#.to_owned(),
-        r#"{"type":"discarded-events","stream":0,"begin":200,"end":700,"count":50}"#.to_owned(),
-        r#"{"ts":750,"stream":0,"name":"tick","payload":{"n":2}}"#.to_owned(),
-        switch(800, 3, 4),
-        r#"{"ts":850,"stream":0,"name":"tick","payload":{"n":3}}"#.to_owned(),
-    ];
-    std::fs::write(&lines, text.join("\n")).unwrap();
-    ichnos(["convert", lines.to_str().unwrap(), "-o", trace.to_str().unwrap()]);
-    for path in [&lines, &trace] {
-        let run = ichnos(["cat", "--format", "csv", "--fields", "event,tid", path.to_str().unwrap()]);
-        let rows: Vec<&str> = run.out.lines().skip(1).collect();
-        if rows.iter().any(|row| row.ends_with(",2")) {
-            assert_eq!(
-                rows,
-                ["sched_switch,1", "tick,2", "tick,", "sched_switch,3", "tick,4"],
-                "{}",
-                path.display()
-            );
-            return;
-        }
-    }
-    panic!("the switches are not known");
+    assert_eq!(threads("whole"), ["1", "2", "2", "3", "4"]);
+    assert_eq!(threads("lost"), ["1", "2", "", "3", "4"]);
 }
 
 /// The process of a thread is that of its creation, in whichever data stream.

@@ -165,7 +165,8 @@ fn flame_graphs_are_by_thread_inverted_and_of_running_threads() {
         let of_process = children(&process).into_iter();
         let of_both = [&process].into_iter().cloned().chain(of_process).collect::<Vec<_>>();
         assert!(of_both.iter().all(|track| names.contains(&track["name"])), "{process}");
-        assert_eq!(of_both.iter().skip(1).map(value).sum::<u64>(), value(&process));
+        // The smallest parts are left out.
+        assert!(of_both.iter().skip(1).map(value).sum::<u64>() <= value(&process), "{process}");
     }
     // States of threads are no spans.
     assert!(
