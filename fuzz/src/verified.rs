@@ -56,7 +56,7 @@ fn convert(session: &Session, output: &Path, choice: u8) {
         let first = streams.filter_map(|summary| summary.time_range).map(|(begin, _)| begin).min();
         window.begin = first.map(|first| first + 1_000_000 * i128::from(more));
     }
-    let Ok(reader) = session.reader(window, |_| true) else { return };
+    let Ok(reader) = session.reader_of(window, |_| true) else { return };
     let mut options = ConvertOptions::default();
     options.verify = true;
     let dialects = CtfWriter.dialects();

@@ -90,7 +90,7 @@ pub(crate) fn meet(session: &Session, global: &Global, report: Report) {
     }
     let mut progress = Progress::new(global.progress, session, false, report);
     let is_dynamic = |stream: &DataStream| dynamic.contains(&Arc::as_ptr(&stream.trace).addr());
-    session.stream_reader(Window::default(), is_dynamic).for_each_head(|_, head| {
+    session.stream_reader_of(Window::default(), is_dynamic).for_each_head(|_, head| {
         progress.step(u32::from(head.kind == MessageKind::Event), || head.nanoseconds());
         ControlFlow::Continue(())
     });

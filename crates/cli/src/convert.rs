@@ -198,8 +198,8 @@ fn write(args: &Convert, edit: Edit<'_>, global: &Global, report: Report) -> Res
     // If data streams are not merged by time, their clocks may be unrelated.
     let by_stream = writer.order() == MessageOrder::ByStream && !edit.merges && !selection.times.is_some();
     let mut reader = match by_stream {
-        true => session.stream_reader(read, wants),
-        false => session.reader(read, wants).map_err(|error| input::failure(&error))?,
+        true => session.stream_reader_of(read, wants),
+        false => session.reader_of(read, wants).map_err(|error| input::failure(&error))?,
     };
     selection.intersect(&mut reader)?;
     selection.selected.exclude(&mut reader);

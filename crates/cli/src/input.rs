@@ -362,7 +362,7 @@ pub(crate) fn start(session: &Session) -> Option<i128> {
     let begins = session.traces().iter().flat_map(|trace| trace.streams());
     begins.filter_map(|stream| stream.time_range.map(|(begin, _)| begin)).min().or_else(|| {
         let mut first: Option<i128> = None;
-        session.stream_reader(Window::default(), |_| true).for_each_head(|_, head| {
+        session.stream_reader().for_each_head(|_, head| {
             let Some(time) = head.nanoseconds() else { return ControlFlow::Continue(()) };
             first = Some(first.map_or(time, |first| first.min(time)));
             ControlFlow::Break(())

@@ -210,7 +210,7 @@ fn times(session: &Session, selection: &Selection) -> Option<(i128, i128)> {
     }
     let mut is_interrupted = false;
     let is_untimed = |stream: &DataStream| untimed.contains(&stream.key);
-    session.stream_reader(Window::default(), is_untimed).for_each_head(|_, head| {
+    session.stream_reader_of(Window::default(), is_untimed).for_each_head(|_, head| {
         if let Some(time) = head.nanoseconds() {
             add(time, time);
         }

@@ -142,7 +142,7 @@ impl Selection {
         is_in: impl Fn(&DataStream) -> bool,
     ) -> Result<Reader<'s>, Failure> {
         let wants = |stream: &DataStream| is_in(stream) && self.wants_file(&stream.name);
-        let mut reader = session.reader(window, wants).map_err(|error| input::failure(&error))?;
+        let mut reader = session.reader_of(window, wants).map_err(|error| input::failure(&error))?;
         self.intersect(&mut reader)?;
         self.selected.exclude(&mut reader);
         Ok(reader)

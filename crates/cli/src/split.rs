@@ -418,7 +418,7 @@ impl Splitter<'_> {
             // Data streams are not merged: their clocks may be unrelated.
             SplitBy::Stream => {
                 let wants = |stream: &DataStream| self.selection.wants_file(&stream.name);
-                let mut reader = self.session.stream_reader(self.window, wants);
+                let mut reader = self.session.stream_reader_of(self.window, wants);
                 self.selection.intersect(&mut reader).map_err(Problem::Failure)?;
                 self.selection.selected.exclude(&mut reader);
                 reader

@@ -15,7 +15,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         None => Ok(()),
     });
     let (_, writer) = writer(None, out.as_ref(), None).ok_or("no such format")?;
-    let written = session.reader(Window::default(), |_| true)?.convert(writer, Some(out.into()), &options)?;
+    let written = session.reader()?.convert(writer, Some(out.into()), &options)?;
     println!("{} events", written.events);
     Ok(())
 }

@@ -24,7 +24,7 @@ type CollectorPlace<S> = Arc<Mutex<Option<S>>>;
 /// # if !cfg!(feature = "xtrace") { return Ok(()) }
 /// # let path = "../../examples/hello-xtrace";
 /// let session = ichnos::open([path], &OpenOptions::default())?;
-/// let reader = session.reader(Window::default(), |_| true)?;
+/// let reader = session.reader()?;
 /// let output = CollectorOutput::new(TaskCollector::new(TaskOptions::default()));
 /// Pass::default().write(&reader, &output, &PassOptions::default(), &())?;
 /// let tasks = output.into_collector().map(TaskCollector::finish).unwrap();

@@ -60,7 +60,7 @@
 //! # if !cfg!(all(feature = "ctf", feature = "jsonl")) { return Ok(()) }
 //! # let path = "../../examples/hello-lttng";
 //! let session = ichnos::open([path], &OpenOptions::default())?;
-//! let reader = session.reader(Window::default(), |_| true)?;
+//! let reader = session.reader()?;
 //! let mut text = Vec::new();
 //! let output = TextOutput::new(&mut text, |writer| Pretty::new(writer, PrettyOptions::default()));
 //! Pass::default().write(&reader, &output, &PassOptions::default(), &())?;
@@ -83,7 +83,7 @@
 //! let session = ichnos::open([path], &OpenOptions::default())?;
 //! let (_, writer) = writer(Some("jsonl"), "".as_ref(), None).ok_or("no such format")?;
 //! // Without a path, nothing is written: only the losses are determined.
-//! let report = session.reader(Window::default(), |_| true)?.convert(writer, None, &ConvertOptions::default())?;
+//! let report = session.reader()?.convert(writer, None, &ConvertOptions::default())?;
 //! println!("{} events, {} losses", report.events, report.losses.iter().count());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -108,7 +108,7 @@
 //!     println!("part {part}: {} events", written.events);
 //! });
 //! let targets = SplitTargets { path: &mut path, selected_by: &|_| None, finished: &mut finished };
-//! session.reader(Window::default(), |_| true)?.split(writer, by, targets, &ConvertOptions::default())?;
+//! session.reader()?.split(writer, by, targets, &ConvertOptions::default())?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!

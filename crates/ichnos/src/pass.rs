@@ -304,7 +304,7 @@ impl Pass {
     /// use ichnos::model::Window;
     ///
     /// let session = ichnos::open(["my-trace"], &ichnos::OpenOptions::default())?;
-    /// let reader = session.reader(Window::default(), |_| true)?;
+    /// let reader = session.reader()?;
     /// let mut options = ConvertOptions::default();
     /// options.pass = Pass::default().map(|event, builder| match event.field("uid") {
     ///     Some(_) => builder.set("uid", 0u64),

@@ -116,7 +116,7 @@ impl Reader<'_> {
     /// let session = ichnos::open(["my-trace"], &ichnos::OpenOptions::default())?;
     /// let mut messages = 0;
     /// for index in 1..=4 {
-    ///     let mut reader = session.reader(Window::default(), |_| true)?;
+    ///     let mut reader = session.reader()?;
     ///     reader.select_shard(Shard::new(index, 4).ok_or("not a shard")?);
     ///     let mut cursor = reader.cursor();
     ///     while cursor.advance() {
@@ -164,7 +164,7 @@ impl Reader<'_> {
     ///
     /// ```no_run
     /// # fn count(session: &ichnos::Session, filter: &ichnos::Filter) -> Result<(), ichnos::OpenError> {
-    /// let mut reader = session.reader(filter.window(), |_| true)?;
+    /// let mut reader = session.reader_of(filter.window(), |_| true)?;
     /// reader.exclude(|stream| filter.excluded_classes(stream));
     /// # Ok(())
     /// # }

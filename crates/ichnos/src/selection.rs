@@ -98,7 +98,7 @@ impl Selection {
     /// # Errors
     /// If clocks are not correlated; see [`Session::reader`].
     pub fn reader<'s>(&self, session: &'s Session, window: Window) -> Result<Reader<'s>, OpenError> {
-        let mut reader = session.reader(window, |stream| self.wants_stream(&stream.name))?;
+        let mut reader = session.reader_of(window, |stream| self.wants_stream(&stream.name))?;
         self.exclude(&mut reader);
         Ok(reader)
     }

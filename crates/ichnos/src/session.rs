@@ -589,19 +589,27 @@ impl Session {
         window: Window,
         wants: impl FnMut(&DataStream) -> bool,
     ) -> Result<Merge, OpenError> {
-        Ok(self.reader(window, wants)?.cursor())
+        Ok(self.reader_of(window, wants)?.cursor())
+    }
+
+    /// Returns a reader that makes cursors over all messages.
+    ///
+    /// # Errors
+    /// See [`Session::cursor`].
+    pub fn reader(&self) -> Result<Reader<'_>, OpenError> {
+        self.reader_of(Window::default(), |_| true)
     }
 
     /// Returns a reader that makes cursors over the messages of selected data streams in the window.
     ///
     /// # Errors
     /// See [`Session::cursor_of`].
-    pub fn reader(
+    pub fn reader_of(
         &self,
         window: Window,
         wants: impl FnMut(&DataStream) -> bool,
     ) -> Result<Reader<'_>, OpenError> {
-        let reader = self.stream_reader(window, wants);
+        let reader = self.stream_reader_of(window, wants);
         let streams: Vec<Vec<Arc<DataStream>>> =
             self.traces.iter().map(|trace| trace.data_streams()).collect();
         let wanted = streams.iter().zip(&reader.wanted).enumerate().flat_map(|(trace, (streams, wanted))| {
@@ -616,7 +624,13 @@ impl Session {
     }
 
     /// Returns a reader for reading each data stream by itself: clocks need not be related.
-    pub fn stream_reader(&self, window: Window, mut wants: impl FnMut(&DataStream) -> bool) -> Reader<'_> {
+    #[must_use]
+    pub fn stream_reader(&self) -> Reader<'_> {
+        self.stream_reader_of(Window::default(), |_| true)
+    }
+
+    /// Returns a reader for reading each of the selected data streams by itself in the window.
+    pub fn stream_reader_of(&self, window: Window, mut wants: impl FnMut(&DataStream) -> bool) -> Reader<'_> {
         let wanted = self
             .traces
             .iter()

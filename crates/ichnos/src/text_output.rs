@@ -37,7 +37,7 @@ type CauseOf<S> = <StateOf<S> as SinkState>::Cause;
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let session = ichnos::open(["my-trace"], &OpenOptions::default())?;
-/// let reader = session.reader(Window::default(), |_| true)?;
+/// let reader = session.reader()?;
 /// let mut text = Vec::new();
 /// let output = TextOutput::new(&mut text, |writer| Details::new(writer, DetailsOptions::default()));
 /// Pass::new(Selection::default()).write(&reader, &output, &PassOptions::default(), &())?;

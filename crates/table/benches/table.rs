@@ -17,7 +17,7 @@ fn tables(criterion: &mut Criterion) {
     let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/hello-lttng/trace");
     let path = std::env::var_os("ICHNOS_BENCH_TRACE").map_or_else(|| example.into(), PathBuf::from);
     let session = ichnos::open([path], &OpenOptions::default()).unwrap();
-    let reader = session.reader(Window::default(), |_| true).unwrap();
+    let reader = session.reader().unwrap();
     let streams: Vec<_> = session.traces().iter().flat_map(|trace| trace.data_streams()).collect();
     let batches = |columns: &Projection| {
         let take = |batch| {

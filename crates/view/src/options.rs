@@ -132,7 +132,7 @@ impl ViewOptions {
         window: Window,
     ) -> Result<Reader<'s>, String> {
         let wants = |stream: &DataStream| self.selection.wants_stream(&stream.name);
-        let mut reader = session.stream_reader(self.within(window), wants);
+        let mut reader = session.stream_reader_of(self.within(window), wants);
         self.selection.exclude(&mut reader);
         self.intersect(reader)
     }

@@ -33,7 +33,7 @@ type MakeOutput = dyn Fn(Box<dyn Write + Send>) -> Box<dyn Output> + Send + Sync
 /// let writer = TextWriter::new(&["txt"], |writer| {
 ///     Box::new(TextOutput::new(writer, |writer| Log::new(writer, LogOptions::default())))
 /// });
-/// let reader = session.reader(Window::default(), |_| true)?;
+/// let reader = session.reader()?;
 /// reader.convert(&writer, Some("my-log.txt".into()), &ConvertOptions::default())?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

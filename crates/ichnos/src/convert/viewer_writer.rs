@@ -40,7 +40,7 @@ const OTLP_OPTIONS: &[FormatOption] = &[FormatOption::choice(
 /// use ichnos::model::Window;
 ///
 /// let session = ichnos::open(["my-trace"], &ichnos::OpenOptions::default())?;
-/// let reader = session.reader(Window::default(), |_| true)?;
+/// let reader = session.reader()?;
 /// reader.convert(&ViewerWriter::Perfetto, Some("my.pftrace".into()), &ConvertOptions::default())?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

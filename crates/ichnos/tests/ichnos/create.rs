@@ -30,7 +30,7 @@ fn number() -> [Member; 1] {
 
 fn text(path: &Path) -> String {
     let session = ichnos::open([path], &OpenOptions::default()).unwrap();
-    let reader = session.reader(Window::default(), |_| true).unwrap();
+    let reader = session.reader().unwrap();
     let mut out = Vec::new();
     let options = ichnos::export::PrettyOptions::default();
     pump(&mut reader.cursor(), &mut ichnos::export::Pretty::new(&mut out, options)).unwrap();
@@ -60,7 +60,7 @@ fn the_example_is_printed_in_every_dialect() {
         run("write_trace", &[path.to_str().unwrap(), dialect]);
         let mut events = Vec::new();
         let session = ichnos::open([&path], &OpenOptions::default()).unwrap();
-        let reader = session.reader(Window::default(), |_| true).unwrap();
+        let reader = session.reader().unwrap();
         let mut options = ichnos::export::PrettyOptions::default();
         options.clock_seconds = true;
         pump(&mut reader.cursor(), &mut ichnos::export::Pretty::new(&mut events, options)).unwrap();

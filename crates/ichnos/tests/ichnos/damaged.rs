@@ -5,7 +5,6 @@ use std::path::Path;
 
 use ichnos::OpenOptions;
 use ichnos::io::{IoLimits, Tree};
-use ichnos::model::Window;
 use ichnos_jsonl::{JsonLines, JsonLinesOptions};
 use ichnos_testing::{Random, cases};
 use serde_json::Value;
@@ -68,7 +67,7 @@ fn damage_of(bytes: &[u8], check: bool) -> Option<(usize, Vec<Value>)> {
     let mut options = OpenOptions::default();
     options.read.check = check;
     let session = ichnos::open([&path], &options).ok()?;
-    let reader = session.reader(Window::default(), |_| true).unwrap();
+    let reader = session.reader().unwrap();
     let json = |writer| JsonLines::new(writer, JsonLinesOptions::default());
     let (one, two) = (text(&reader, 1, json), text(&reader, 2, json));
     if one != two {

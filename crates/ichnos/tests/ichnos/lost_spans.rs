@@ -230,7 +230,7 @@ fn an_end_before_its_begin_is_a_loss() {
     let directory = tempfile::tempdir().unwrap();
     let session = trace_of(BACKWARDS, directory.path());
     for viewer in [ViewerWriter::Perfetto, ViewerWriter::Chrome, ViewerWriter::Firefox, ViewerWriter::Otlp] {
-        let reader = session.reader(Window::default(), |_| true).unwrap();
+        let reader = session.reader().unwrap();
         let report = reader.convert(&viewer, None, &ConvertOptions::default()).unwrap();
         let losses = report.losses.iter().filter(|(entry, _)| entry.what.starts_with("end of a span before"));
         assert_eq!(losses.map(|(_, count)| count).sum::<u64>(), 1, "{}", viewer.name());

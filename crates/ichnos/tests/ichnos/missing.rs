@@ -504,7 +504,7 @@ fn formats_have_no_values_for_missing_ones() {
             let path = directory.path().join(what.replace(' ', "-"));
             let mut options = ConvertOptions::default();
             options.write.dialect = dialect;
-            let reader = session.reader(Window::default(), |_| true).unwrap();
+            let reader = session.reader().unwrap();
             let report = reader.convert(writer, Some(path.clone()), &options).unwrap();
             let mut written = FoundMeanings::default();
             if report.events > 0 {

@@ -59,7 +59,7 @@ fn convert(session: &Session, viewer: ViewerWriter, signal: Option<&str>, path: 
     if let Some(signal) = signal {
         options.write.formats.set(viewer.name(), viewer.options(), "signal", OsStr::new(signal)).unwrap();
     }
-    let reader = session.reader(Window::default(), |_| true).unwrap();
+    let reader = session.reader().unwrap();
     reader.convert(&viewer, Some(path.to_owned()), &options).unwrap();
 }
 
@@ -301,7 +301,7 @@ fn a_trace_without_spans_needs_a_signal_in_protobuf() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("log.otlp");
     let session = open(&examples().join("hello-fuchsia"));
-    let reader = session.reader(Window::default(), |_| true).unwrap();
+    let reader = session.reader().unwrap();
     let options = ConvertOptions::default();
     let error = reader.convert(&ViewerWriter::OtlpProtobuf, Some(path.clone()), &options).unwrap_err();
     let text = error.to_string();

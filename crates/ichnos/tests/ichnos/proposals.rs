@@ -8,7 +8,7 @@ use std::{fmt, fs};
 use ichnos::convert::{ConvertError, ConvertOptions, writer};
 use ichnos::io::WriteReport;
 use ichnos::model::lower::{LossKind, LossTable};
-use ichnos::model::{Child, FieldClass, Message, Sink, Window};
+use ichnos::model::{Child, FieldClass, Message, Sink};
 use ichnos::prelude::Cursor;
 use ichnos_jsonl::{JsonLines, JsonLinesOptions};
 use ichnos_testing::proposals::{Proposal, RandomTrace, random_trace};
@@ -49,7 +49,7 @@ fn read(path: &Path, strict: bool) -> Result<Content, String> {
     }
     let mut lines = Vec::new();
     let mut sink = JsonLines::new(&mut lines, JsonLinesOptions::default());
-    let reader = session.stream_reader(Window::default(), |_| true);
+    let reader = session.stream_reader();
     let mut cursor = reader.cursor();
     while cursor.advance() {
         let message = cursor.current().unwrap();
@@ -82,7 +82,7 @@ fn convert(from: &Path, to: &Path, dialect: &str) -> Result<WriteReport, String>
     let mut options = ConvertOptions::default();
     options.write.dialect = Some(dialect.to_owned());
     options.verify = true;
-    let reader = session.stream_reader(Window::default(), |_| true);
+    let reader = session.stream_reader();
     reader.convert(writer, Some(to.to_owned()), &options).map_err(|error| match error {
         ConvertError::Create(error) => error.to_string(),
         error => format!("{error:?}"),

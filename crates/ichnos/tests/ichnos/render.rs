@@ -1,7 +1,6 @@
 //! Sinks on several threads.
 
 use ichnos::export::{Details, DetailsOptions, Pretty, PrettyOptions, ResumableSink};
-use ichnos::model::Window;
 use ichnos::{BlockWriter, OpenOptions, Pass, PassOptions, Reader, TextOutput};
 use ichnos_jsonl::{JsonLines, JsonLinesOptions};
 
@@ -52,7 +51,7 @@ pub(crate) fn trace() -> tempfile::TempDir {
 fn any_number_of_threads_writes_the_same() {
     let trace = trace();
     let session = ichnos::open([trace.path()], &OpenOptions::default()).unwrap();
-    let reader = session.reader(Window::default(), |_| true).unwrap();
+    let reader = session.reader().unwrap();
     assert!(!reader.chunks(1).is_empty());
     let json = |writer| JsonLines::new(writer, JsonLinesOptions::default());
     let pretty = |writer| Pretty::new(writer, PrettyOptions::default());
@@ -99,7 +98,7 @@ fn any_number_of_threads_writes_the_same_of_eventpipe() {
         let path = directory.path().join("file.nettrace");
         std::fs::write(&path, file.end()).unwrap();
         let session = ichnos::open([&path], &OpenOptions::default()).unwrap();
-        let reader = session.reader(Window::default(), |_| true).unwrap();
+        let reader = session.reader().unwrap();
         assert!(reader.chunks(1).len() > 4, "{}", reader.chunks(1).len());
         let json = |writer| JsonLines::new(writer, JsonLinesOptions::default());
         let pretty = |writer| Pretty::new(writer, PrettyOptions::default());

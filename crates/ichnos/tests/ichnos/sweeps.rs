@@ -257,7 +257,7 @@ fn wrong_times(trace: &CtfTrace) -> Vec<Change<()>> {
 pub(crate) fn repair(from: &Path, to: &Path) -> Result<bool, String> {
     let session = ichnos::open([from], &OpenOptions::default()).map_err(|error| error.to_string())?;
     let target = common_target(session.traces().iter().map(|trace| &**trace)).unwrap();
-    let reader = session.stream_reader(Window::default(), |_| true);
+    let reader = session.stream_reader();
     let mut options = ConvertOptions::default();
     options.write.repair = true;
     options.write.existing = Existing::Replace;

@@ -29,7 +29,7 @@ pub(crate) fn convert(session: &Session, viewer: ViewerWriter, directory: &Path)
     let path = directory.join(format!("trace.{}", ichnos_io::TraceWriter::extensions(&viewer)[0]));
     let mut options = ConvertOptions::default();
     options.write.existing = ichnos_io::Existing::Replace;
-    let reader = session.reader(Window::default(), |_| true).unwrap();
+    let reader = session.reader().unwrap();
     reader.convert(&viewer, Some(path.clone()), &options).unwrap();
     path
 }
@@ -215,7 +215,7 @@ fn threads_of_kernels_are_in_their_processes() {
             let path = directory.path().join("threads.pftrace");
             let mut options = ConvertOptions::default();
             options.write.existing = ichnos_io::Existing::Replace;
-            let reader = session.reader(window, |_| true).unwrap();
+            let reader = session.reader_of(window, |_| true).unwrap();
             reader.convert(&ViewerWriter::Perfetto, Some(path.clone()), &options).unwrap();
             let [threads, errors] = all_rows(&processor, &path, &[THREADS, ERRORS]).try_into().unwrap();
             assert_eq!(errors, [""; 0], "{name}");

@@ -17,7 +17,7 @@ fn streams_and_files_have_the_rows_of_a_dataset() {
     let [stream, file, dataset] =
         ["stream.arrows", "file.arrow", "dataset"].map(|name| directory.path().join(name));
     let session = ichnos::open([example("hello-ctf2/trace")], &OpenOptions::default()).unwrap();
-    let reader = session.reader(Window::default(), |_| true).unwrap();
+    let reader = session.reader().unwrap();
     let mut options = ConvertOptions::default();
     options.pass = Pass::new(Selection::default().events(|name| name == "sample"));
     reader.convert(&ArrowIpcWriter, Some(stream.clone()), &options).unwrap();
@@ -39,7 +39,7 @@ fn a_stream_has_one_schema() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("stream.arrows");
     let session = ichnos::open([example("hello-lttng/trace")], &OpenOptions::default()).unwrap();
-    let reader = session.reader(Window::default(), |_| true).unwrap();
+    let reader = session.reader().unwrap();
     let written = reader.convert(&ArrowIpcWriter, Some(path.clone()), &ConvertOptions::default());
     let error = written.unwrap_err().to_string();
     assert!(error.starts_with("events `hello:") && error.contains("one schema"), "{error}");
@@ -49,7 +49,7 @@ fn a_stream_has_one_schema() {
 #[test]
 fn unwanted_columns_are_not_there() {
     let session = ichnos::open([example("hello-lttng/trace")], &OpenOptions::default()).unwrap();
-    let reader = session.reader(Window::default(), |_| true).unwrap();
+    let reader = session.reader().unwrap();
     let streams: Vec<_> = session.traces().iter().flat_map(|trace| trace.data_streams()).collect();
     let names = |wanted: &[&str]| {
         let mut names: Vec<Vec<String>> = Vec::new();

@@ -129,6 +129,6 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
 /// Converts traces with a writer.
 pub(crate) fn convert(input: &Path, writer: &dyn TraceWriter, output: &Path) -> WriteReport {
     let session = ichnos::open([input], &OpenOptions::default()).unwrap();
-    let reader = session.reader(Window::default(), |_| true).unwrap();
+    let reader = session.reader().unwrap();
     reader.convert(writer, Some(output.to_owned()), &ConvertOptions::default()).unwrap()
 }

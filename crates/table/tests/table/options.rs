@@ -30,7 +30,7 @@ fn write(
     existing: Existing,
 ) -> Result<WriteReport, ConvertError> {
     let session = ichnos::open([example(input)], &OpenOptions::default()).unwrap();
-    let reader = session.reader(Window::default(), |_| true).unwrap();
+    let reader = session.reader().unwrap();
     let mut options = ConvertOptions::default();
     options.write.existing = existing;
     with(&mut options, "parquet", set);
@@ -113,7 +113,7 @@ fn wanted_columns_of_a_stream() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a.arrows");
     let session = ichnos::open([example("hello-lttng/trace")], &OpenOptions::default()).unwrap();
-    let reader = session.reader(Window::default(), |_| true).unwrap();
+    let reader = session.reader().unwrap();
     let mut options = ConvertOptions::default();
     with(&mut options, "arrow", &[("fields", "ts,event")]);
     // Events of several classes have these columns.

@@ -28,7 +28,7 @@ fn write(
     let mut open = OpenOptions::default();
     open.assume_correlated = true;
     let session = ichnos::open([input], &open).unwrap();
-    let mut reader = session.reader(Window::default(), |_| true).unwrap();
+    let mut reader = session.reader().unwrap();
     if let Some(shard) = shard {
         reader.select_shard(shard);
     }
@@ -201,7 +201,7 @@ fn a_shard_leaves_foreign_files() {
 fn traces_are_not_written_in_shards() {
     let directory = tempfile::tempdir().unwrap();
     let session = ichnos::open([example("hello-lttng/trace")], &OpenOptions::default()).unwrap();
-    let mut reader = session.reader(Window::default(), |_| true).unwrap();
+    let mut reader = session.reader().unwrap();
     reader.select_shard(Shard::new(1, 2).unwrap());
     let (_, writer) = ichnos::convert::writer(Some("jsonl"), Path::new(""), None).unwrap();
     let path = directory.path().join("lines");

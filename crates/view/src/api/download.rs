@@ -22,7 +22,7 @@ fn csv_options(shared: &Shared) -> Result<CsvOptions, ApiError> {
     if is_dynamic && !session.is_live() && !shared.build.status().is_complete {
         // Classes are known when their events were read.
         let stop = shared.options.stop;
-        session.stream_reader(Window::default(), |_| true).for_each_head(|_, _| {
+        session.stream_reader().for_each_head(|_, _| {
             if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
     }

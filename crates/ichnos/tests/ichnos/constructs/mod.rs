@@ -13,7 +13,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use ichnos::convert::{ConvertError, ConvertOptions, writer};
-use ichnos::model::Window;
 use ichnos::model::lower::LossTable;
 use ichnos_testing::constructs::{Construct, EncodedEvent, Lost, Origin, constructs};
 
@@ -54,7 +53,7 @@ fn convert(
     if format == "xtrace" {
         options.write.formats.set("xtrace", writer.options(), "orphans", "chain".as_ref()).unwrap();
     }
-    let reader = session.stream_reader(Window::default(), |_| true);
+    let reader = session.stream_reader();
     let report = reader.convert(writer, Some(to.to_owned()), &options).map_err(|error| match error {
         ConvertError::Create(error) => error.to_string(),
         error => format!("{error:?}"),

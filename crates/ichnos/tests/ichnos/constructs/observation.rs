@@ -6,7 +6,7 @@ use std::path::Path;
 
 use ichnos::model::{
     Attributes, Child, ClockClass, Cursor as _, DataStreamClass, EventRecordClass, Field, FieldClass,
-    FieldKind, Message, Real, Scope, Text, TraceClass, Uuid, Value, Visitor, Wide, Window,
+    FieldKind, Message, Real, Scope, Text, TraceClass, Uuid, Value, Visitor, Wide,
 };
 use ichnos_testing::constructs::{Datum, EncodedEvent, Lost};
 
@@ -56,7 +56,7 @@ pub(crate) fn observe(path: &Path, format: Option<&str>) -> Result<Observation, 
     let metadata = fs::read_to_string(path.join("metadata")).unwrap_or_default();
     let has_class_ids = !matches!(format, Some("fxt" | "fuchsia-log" | "xtrace"));
     let mut observation = Observation { metadata, has_class_ids, ..Observation::default() };
-    let reader = session.stream_reader(Window::default(), |_| true);
+    let reader = session.stream_reader();
     let mut cursor = reader.cursor();
     let mut packets: BTreeMap<u32, Vec<(&'static str, Datum)>> = BTreeMap::new();
     while cursor.advance() {
