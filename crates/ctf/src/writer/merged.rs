@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use ichnos_model::lower::{Capabilities, LossEntry, LossKind, LossTable};
+use ichnos_model::lower::{Capabilities, LossKind, LossTable};
 use ichnos_model::{
     ClockClass, ClockOrigin, ClockUpdate, DataStreamClass, EventRecordClass, FieldClass, FieldKind, Role,
     TraceClass, Value,
@@ -76,8 +76,8 @@ struct Merger {
 }
 
 impl Merger {
-    fn change(&mut self, kind: LossKind, field: &str, what: String) {
-        self.changes.add(LossEntry { kind, class: String::new(), field: field.to_owned(), what }, 1);
+    fn change(&mut self, kind: LossKind, field: &str, what: impl Into<String>) {
+        self.changes.note(kind, "", field, what);
     }
 
     /// Sets the name of the trace, and its environment.
@@ -108,19 +108,17 @@ impl Merger {
         let differs = |other: &&TraceClass| other.attributes != class.attributes;
         let differing = classes().filter(differs).count();
         if differing > 0 {
-            self.changes.add(
-                LossEntry {
-                    kind: LossKind::Dropped,
-                    class: String::new(),
-                    field: "attributes".to_owned(),
-                    what: "attributes of further traces: they differ".to_owned(),
-                },
+            self.changes.note_times(
+                LossKind::Dropped,
+                "",
+                "attributes",
+                "attributes of further traces: they differ",
                 differing as u64,
             );
         }
         let streams = |other: &TraceClass| other.unmodeled.aux_streams != class.unmodeled.aux_streams;
         if classes().any(streams) {
-            let what = "auxiliary streams of further traces: they differ".to_owned();
+            let what = "auxiliary streams of further traces: they differ";
             self.change(LossKind::Dropped, "attributes", what);
         }
         for other in classes().skip(1) {

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use ichnos_io::{CreateError, WriteSource};
-use ichnos_model::lower::{LossEntry, LossKind, LossTable};
+use ichnos_model::lower::{LossKind, LossTable};
 use ichnos_model::{DataStream, Role, TraceClass};
 
 use super::capabilities::capabilities;
@@ -164,7 +164,7 @@ fn number(
             if let Some(before) = stream.id {
                 let what = format!("{}: data stream {before} -> {id}", stream.name);
                 let (kind, field) = (LossKind::Renamed, "data stream".to_owned());
-                merged.changes.add(LossEntry { kind, class: String::new(), field, what }, 1);
+                merged.changes.note(kind, "", field, what);
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Losses of files for viewers.
 
-use ichnos_model::lower::{LossEntry, LossKind, LossTable};
+use ichnos_model::lower::{LossKind, LossTable};
 use ichnos_model::{Discarded, Event, Message};
 
 use super::class::{EventForm, ViewerClass};
@@ -35,9 +35,7 @@ pub(super) const FORGOTTEN: &str = "end of a span that began when too many were 
 /// Adds the losses of spans that are forgotten when another one begins. They can be of any class.
 pub(super) fn lose_spans(losses: &mut LossTable, forgotten: usize) {
     if forgotten > 0 {
-        let (class, field) = (String::new(), String::new());
-        let loss = LossEntry { kind: LossKind::Dropped, class, field, what: FORGOTTEN.to_owned() };
-        losses.add(loss, forgotten as u64);
+        losses.note_times(LossKind::Dropped, "", "", FORGOTTEN, forgotten as u64);
     }
 }
 
@@ -103,22 +101,20 @@ impl EarlyLosses {
         if self.notes.len() < MOST_EARLY {
             return self.notes.push(note);
         }
-        let what = "losses and damage before the first event, beyond the first 1,000".to_owned();
-        let (class, field) = (String::new(), String::new());
-        losses.add(LossEntry { kind: LossKind::Dropped, class, field, what }, 1);
+        let what = "losses and damage before the first event, beyond the first 1,000";
+        losses.note(LossKind::Dropped, "", "", what);
     }
 }
 
 /// Adds an event that is lost.
 pub(super) fn lose_event(losses: &mut LossTable, event: &Event<'_>, what: &str) {
     let (kind, class) = (LossKind::Dropped, event.name().to_owned());
-    losses.add(LossEntry { kind, class, field: String::new(), what: what.to_owned() }, 1);
+    losses.note(kind, class, "", what);
 }
 
 /// Adds a loss of all events of a class.
 pub(super) fn lose_part(losses: &mut LossTable, event: &Event<'_>, kind: LossKind, field: &str, what: &str) {
-    let (class, field) = (event.name().to_owned(), field.to_owned());
-    losses.add(LossEntry { kind, class, field, what: what.to_owned() }, 1);
+    losses.note(kind, event.name(), field, what);
 }
 
 /// Adds the losses of a class in any viewer.

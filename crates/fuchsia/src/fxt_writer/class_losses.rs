@@ -1,6 +1,6 @@
 //! Losses of the events of a class.
 
-use ichnos_model::lower::{LossEntry, LossKind, LossTable};
+use ichnos_model::lower::{LossKind, LossTable};
 
 /// A loss that is counted by class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,7 +104,7 @@ impl ClassLosses {
                 _ => "",
             };
             let (class, field, what) = (class.to_owned(), field.to_owned(), what.to_owned());
-            table.add(LossEntry { kind, class, field, what }, count);
+            table.note_times(kind, class, field, what, count);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Events of other formats, which become events of this one.
 
-use ichnos_model::lower::{LossEntry, LossKind, LossTable};
+use ichnos_model::lower::{LossKind, LossTable};
 use ichnos_model::{Event, EventRole, FieldRef, FieldValue, Meaning, Scope, ValueHash};
 
 use super::class_losses::{ClassLoss, ClassLosses};
@@ -103,8 +103,7 @@ impl ForeignClass {
         table.add_dates(event);
         table.add_other_clocks(event);
         let mut lose = |kind, field: &str, what: &str| {
-            let (class, field) = (event.name().to_owned(), field.to_owned());
-            table.add(LossEntry { kind, class, field, what: what.to_owned() }, 1);
+            table.note(kind, event.name(), field, what);
         };
         lose(LossKind::Lowered, "", "fields -> arguments");
         if class.role == EventRole::Sample {

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ichnos_io::{WriteOptions, WriteSource};
-use ichnos_model::lower::{KeptMetadata, LossEntry, LossKind, LossTable};
+use ichnos_model::lower::{KeptMetadata, LossKind, LossTable};
 use ichnos_model::{ClassDigest, ClockOrigin, Event, TraceDigest, ValueHash};
 
 use super::clock_base::base_of;
@@ -123,8 +123,7 @@ fn note_source(source: &WriteSource, losses: &mut LossTable) {
         losses.add_packets(stream);
     }
     let mut lose = |kind, field: &str, what: &str| {
-        let loss = LossEntry { kind, class: String::new(), field: field.to_owned(), what: what.to_owned() };
-        losses.add(loss, 1);
+        losses.note(kind, "", field, what);
     };
     for (name, _) in class.environment.iter().filter(|(name, _)| name != "vpid") {
         lose(LossKind::Dropped, &format!("environment.{name}"), "entry of the environment");
@@ -132,15 +131,11 @@ fn note_source(source: &WriteSource, losses: &mut LossTable) {
     losses.add_trace_metadata(class, KEPT_METADATA);
     let extended = extended_records(class);
     if extended > 0 {
-        let what = "records with reserved bits, or bytes after their known content: without these".to_owned();
-        losses.add(
-            LossEntry { kind: LossKind::Dropped, class: String::new(), field: String::new(), what },
-            extended,
-        );
+        let what = "records with reserved bits, or bytes after their known content: without these";
+        losses.note_times(LossKind::Dropped, "", "", what, extended);
     }
     let mut lose = |kind, field: &str, what: &str| {
-        let loss = LossEntry { kind, class: String::new(), field: field.to_owned(), what: what.to_owned() };
-        losses.add(loss, 1);
+        losses.note(kind, "", field, what);
     };
     for clock in &class.clocks {
         let field = format!("clock.{}", clock.id);

@@ -1,6 +1,6 @@
 //! Encoding of event classes as records: the treatment of each field, decided once.
 
-use ichnos_model::lower::{LossEntry, LossKind, LossTable};
+use ichnos_model::lower::{LossKind, LossTable};
 use ichnos_model::plan::Node;
 use ichnos_model::{
     Event, FieldKind, LogLevel, LogRole, LogSeverity, LogText, Meaning, Meanings, Scope, Value,
@@ -155,8 +155,7 @@ struct Noting<'t> {
 
 impl Noting<'_> {
     fn lose(&mut self, kind: LossKind, field: &str, what: impl Into<String>) {
-        let (class, field) = (self.class.to_owned(), field.to_owned());
-        self.table.add(LossEntry { kind, class, field, what: what.into() }, 1);
+        self.table.note(kind, self.class, field, what);
     }
 }
 

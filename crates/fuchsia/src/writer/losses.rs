@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use ichnos_model::Scope;
-use ichnos_model::lower::{LossEntry, LossKind, LossTable};
+use ichnos_model::lower::{LossKind, LossTable};
 
 /// Kind of loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -113,7 +113,7 @@ impl Losses {
         for ((place, change), count) in self.counts.drain() {
             let (class, field) = name(place);
             let (kind, what) = change.loss();
-            table.add(LossEntry { kind, class, field, what: what.to_owned() }, count);
+            table.note_times(kind, class, field, what, count);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Data that lines do not have.
 
 use ichnos_export::parts::{StreamTable, has_plain_field};
-use ichnos_model::lower::{LossEntry, LossKind, LossTable};
+use ichnos_model::lower::{LossKind, LossTable};
 use ichnos_model::{DataStream, Event, FieldClass, Scope};
 
 /// Notes losses of classes when their first event is written, and counts those of values.
@@ -67,10 +67,8 @@ impl LineLosses {
     /// Moves all losses to another table.
     pub(super) fn move_to(&mut self, table: &mut LossTable, inexact_nans: u64) {
         if inexact_nans > 0 {
-            let what = "sign and further bits of NaN".to_owned();
-            let loss =
-                LossEntry { kind: LossKind::Rounded, class: String::new(), field: String::new(), what };
-            self.table.add(loss, inexact_nans);
+            let what = "sign and further bits of NaN";
+            self.table.note_times(LossKind::Rounded, "", "", what, inexact_nans);
         }
         table.merge(std::mem::take(&mut self.table));
     }
@@ -84,9 +82,9 @@ fn note(table: &mut LossTable, name: &str, scope: Scope, class: Option<&FieldCla
     };
     for member in class.into_iter().flat_map(FieldClass::children) {
         if member.class().exists(&mut is_lacking) {
-            let what = "selector or length in a scope that lines lack".to_owned();
+            let what = "selector or length in a scope that lines lack";
             let field = format!("{}.{}", scope.short_name(), member.name().unwrap_or_default());
-            table.add(LossEntry { kind: LossKind::Dropped, class: name.to_owned(), field, what }, 1);
+            table.note(LossKind::Dropped, name, field, what);
         }
     }
 }

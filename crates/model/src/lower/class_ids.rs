@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
 
-use super::loss_table::{LossEntry, LossKind, LossTable};
+use super::loss_table::{LossKind, LossTable};
 use crate::EventRecordClass;
 
 /// Assigns the event record classes of a data stream class ids that readers distinguish.
@@ -71,7 +71,7 @@ fn rename(class: &mut EventRecordClass, id: u128, losses: &mut LossTable) {
     }
     let what = format!("id {} -> {id}", class.id);
     let (name, field) = (class.name.clone().unwrap_or_default(), String::new());
-    losses.add(LossEntry { kind: LossKind::Renamed, class: name, field, what }, 1);
+    losses.note(LossKind::Renamed, name, field, what);
     class.id = id;
 }
 

@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use super::absolute::absolute_location;
 use super::capabilities::Capabilities;
 use super::locations::{LoweredRoots, direct_path};
-use super::loss_table::{LossEntry, LossKind, LossTable};
+use super::loss_table::{LossKind, LossTable};
 use super::moves::{Fit, NONE, NodeMove};
 use super::names::{UniqueNames, identifier};
 use super::options::LowerOptions;
@@ -139,7 +139,7 @@ impl<'a> ClassLowerer<'a> {
             field.push('.');
             field.push_str(name);
         }
-        self.losses.add(LossEntry { kind, class: self.class_name.to_owned(), field, what }, 1);
+        self.losses.note(kind, self.class_name, field, what);
     }
 
     pub(super) fn lowered(&mut self, fit: Fit, from: &FieldClass, to: &str) {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::absolute::needed_slot;
 use super::class_lowerer::{ClassLowerer, LowerInput};
 use super::locations::LoweredRoots;
-use super::loss_table::{LossEntry, LossKind};
+use super::loss_table::LossKind;
 use super::moves::{Fit, ScopeMoves};
 use super::names::UniqueNames;
 use super::roles::unplaced_roles;
@@ -183,8 +183,7 @@ impl TraceLowerer<'_> {
         };
         let what = format!("fields without a role -> {}", scope.name());
         let field = header_scope.short_name().to_owned();
-        let loss = LossEntry { kind: LossKind::Moved, class: String::new(), field, what };
-        self.losses.add(loss, header.moved.len() as u64);
+        self.losses.note_times(LossKind::Moved, "", field, what, header.moved.len() as u64);
         let class = FieldClass::new(FieldKind::Structure { members, minimum_alignment });
         LoweredContext { class: Some(Arc::new(class)), moves, of_header }
     }

@@ -71,6 +71,29 @@ pub struct LossTable {
 const MOST_LINES: usize = 100_000;
 
 impl LossTable {
+    /// Adds 1 to the count of a line; see [`LossEntry`] for its parts.
+    pub fn note(
+        &mut self,
+        kind: LossKind,
+        class: impl Into<String>,
+        field: impl Into<String>,
+        what: impl Into<String>,
+    ) {
+        self.note_times(kind, class, field, what, 1);
+    }
+
+    /// Adds to the count of a line; see [`LossEntry`] for its parts.
+    pub fn note_times(
+        &mut self,
+        kind: LossKind,
+        class: impl Into<String>,
+        field: impl Into<String>,
+        what: impl Into<String>,
+        count: u64,
+    ) {
+        self.add(LossEntry { kind, class: class.into(), field: field.into(), what: what.into() }, count);
+    }
+
     /// Adds to the count of a line.
     pub fn add(&mut self, loss: LossEntry, count: u64) {
         if self.lines.len() >= MOST_LINES && !self.lines.contains_key(&loss) {
@@ -103,15 +126,14 @@ impl LossTable {
             return;
         }
         let field = format!("{}.{}", scope.short_name(), plan.field_name(member));
-        let what = "what is outside of events".to_owned();
-        self.add(LossEntry { kind: LossKind::Dropped, class: String::new(), field, what }, 1);
+        let what = "what is outside of events";
+        self.note(LossKind::Dropped, "", field, what);
     }
 
     /// Adds damaged data that the output does not have, though it may say that there was some.
     pub fn add_damage(&mut self, damage: &Damage) {
         let what = format!("damaged data: {}", damage.kind);
-        let (class, field) = (String::new(), String::new());
-        self.add(LossEntry { kind: LossKind::Dropped, class, field, what }, 1);
+        self.note(LossKind::Dropped, "", "", what);
     }
 
     /// Adds the fields of the events of a class that are dates, for formats in which they are only numbers.
@@ -121,8 +143,7 @@ impl LossTable {
             for node in nodes.filter(|node| node.class.integer().is_some_and(|it| it.date_clock().is_some()))
             {
                 let field = format!("{}.{}", scope.short_name(), node.name.as_deref().unwrap_or_default());
-                let (class, what) = (event.name().to_owned(), "date -> integer".to_owned());
-                self.add(LossEntry { kind: LossKind::Lowered, class, field, what }, 1);
+                self.note(LossKind::Lowered, event.name(), field, "date -> integer");
             }
         }
     }
@@ -133,8 +154,8 @@ impl LossTable {
             return;
         }
         let (class, field) = (event.name().to_owned(), "clock".to_owned());
-        let what = "times of other clocks than the default one".to_owned();
-        self.add(LossEntry { kind: LossKind::Dropped, class, field, what }, 1);
+        let what = "times of other clocks than the default one";
+        self.note(LossKind::Dropped, class, field, what);
     }
 
     /// Adds the fields of the events of a class that update a clock, for formats in which events have only their time.
@@ -143,8 +164,7 @@ impl LossTable {
             let nodes = event.plan(scope).into_iter().flat_map(Plan::nodes);
             for node in nodes.filter(|node| node.roles.has(Role::Timestamp) && node.only_serves_decoding()) {
                 let field = format!("{}.{}", scope.short_name(), node.name.as_deref().unwrap_or_default());
-                let (class, what) = (event.name().to_owned(), "field that updates the clock".to_owned());
-                self.add(LossEntry { kind: LossKind::Dropped, class, field, what }, 1);
+                self.note(LossKind::Dropped, event.name(), field, "field that updates the clock");
             }
         }
     }

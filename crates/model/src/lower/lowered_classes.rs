@@ -8,7 +8,7 @@ use super::class_lowerer::{ClassLowerer, LowerInput};
 use super::context::joins_payload;
 use super::header::{Header, needed_names};
 use super::locations::LoweredRoots;
-use super::loss_table::{LossEntry, LossKind, LossTable};
+use super::loss_table::{LossKind, LossTable};
 use super::moves::{Fit, ScopeMoves, StreamMoves};
 use super::objects::{lower_event, lower_objects, number_streams};
 use super::trace_lowerer::{LoweredScope, MOST_ATTEMPTS, TraceLowerer};
@@ -182,9 +182,9 @@ impl TraceLowerer<'_> {
                     Some(plan) => lower(plan, Scope::CommonContext, self.losses),
                     None => ScopeMoves { fit: Fit::Moved, ..ScopeMoves::default() },
                 };
-                let what = "resource -> common context".to_owned();
+                let what = "resource -> common context";
                 let field = Scope::Resource.short_name().to_owned();
-                self.losses.add(LossEntry { kind: LossKind::Moved, class: String::new(), field, what }, 1);
+                self.losses.note(LossKind::Moved, "", field, what);
                 let root = FieldClass::new(FieldKind::Structure { members, minimum_alignment });
                 class.common_context = Some(Arc::new(root));
                 (common, None, Some(resource))

@@ -1,7 +1,7 @@
 //! Losses of metadata in formats that describe only events and their fields.
 
 use super::annotations::NAMESPACE;
-use super::loss_table::{LossEntry, LossKind, LossTable};
+use super::loss_table::{LossKind, LossTable};
 use crate::{
     Attributes, ClockClass, Event, EventRecordClass, LogSeverity, TRACER_NAMESPACES, TraceClass, Value,
 };
@@ -111,7 +111,7 @@ impl LossTable {
     ) {
         for (_, property) in properties.into_iter().filter(|(is_lost, _)| *is_lost) {
             let (class, field, what) = (class.to_owned(), field.to_owned(), format!("{property} of {item}"));
-            self.add(LossEntry { kind: LossKind::Dropped, class, field, what }, 1);
+            self.note(LossKind::Dropped, class, field, what);
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::annotations::{NAMESPACE, kept_attributes, strip};
 use super::capabilities::{Capabilities, Environment};
-use super::loss_table::{LossEntry, LossKind, LossTable};
+use super::loss_table::{LossKind, LossTable};
 use super::names::{UniqueNames, identifier};
 use crate::{
     ClockOrigin, DataStreamClass, EventRecordClass, FieldClass, FieldKind, TraceClass, UnmodeledMetadata,
@@ -18,7 +18,7 @@ pub(super) fn lower_objects(class: &mut TraceClass, capabilities: &Capabilities,
     let mut drop = |was_there: bool, what: &str| {
         if was_there {
             let (class, field, what) = (String::new(), String::new(), what.to_owned());
-            losses.add(LossEntry { kind: LossKind::Dropped, class, field, what }, 1);
+            losses.note(LossKind::Dropped, class, field, what);
         }
     };
     if !capabilities.attributes {
@@ -71,7 +71,7 @@ fn lower_identity(class: &mut TraceClass, capabilities: &Capabilities, losses: &
     }
     let mut lose = |kind, what: &str| {
         let (class, field, what) = (String::new(), String::new(), what.to_owned());
-        losses.add(LossEntry { kind, class, field, what }, 1);
+        losses.note(kind, class, field, what);
     };
     // A name that the format cannot store is worth a line of the environment.
     if let Some(name) = class.name.take().filter(|name| !name.is_empty()) {
@@ -96,9 +96,8 @@ fn lower_identity(class: &mut TraceClass, capabilities: &Capabilities, losses: &
 /// Lists parts of the metadata that the trace class does not contain.
 fn lower_unmodeled(class: &mut TraceClass, capabilities: &Capabilities, losses: &mut LossTable) {
     let mut lose = |kind, what: &str, count| {
-        let (class, field) = (String::new(), String::new());
         if count > 0 {
-            losses.add(LossEntry { kind, class, field, what: what.to_owned() }, count);
+            losses.note_times(kind, "", "", what, count);
         }
     };
     let UnmodeledMetadata { alias_names, alias_attributes, aux_streams } =
@@ -123,8 +122,7 @@ pub(super) fn number_streams(streams: &mut [DataStreamClass], losses: &mut LossT
     for stream in streams.iter_mut().filter(|stream| u64::try_from(stream.id).is_err()) {
         let Some(id) = free.next() else { return };
         let what = format!("id of a data stream class {} -> {id}", stream.id);
-        losses
-            .add(LossEntry { kind: LossKind::Renamed, class: String::new(), field: String::new(), what }, 1);
+        losses.note(LossKind::Renamed, "", "", what);
         stream.id = id;
     }
 }
@@ -132,13 +130,7 @@ pub(super) fn number_streams(streams: &mut [DataStreamClass], losses: &mut LossT
 fn lower_stream(class: &mut TraceClass, index: usize, capabilities: &Capabilities, losses: &mut LossTable) {
     let mut drop = |was_there: bool, what: &str| {
         if was_there {
-            let loss = LossEntry {
-                kind: LossKind::Dropped,
-                class: String::new(),
-                field: String::new(),
-                what: what.to_owned(),
-            };
-            losses.add(loss, 1);
+            losses.note(LossKind::Dropped, "", "", what);
         }
     };
     let stream = &mut class.data_streams[index];
@@ -178,8 +170,7 @@ pub(super) fn lower_event(
     let name = class.name.clone().unwrap_or_default();
     let mut drop = |was_there: bool, what: &str| {
         if was_there {
-            let (class, field) = (name.clone(), String::new());
-            losses.add(LossEntry { kind: LossKind::Dropped, class, field, what: what.to_owned() }, 1);
+            losses.note(LossKind::Dropped, name.clone(), "", what);
         }
     };
     if !capabilities.namespaces {
@@ -204,8 +195,7 @@ pub(super) fn lower_event(
     if !capabilities.unnamed_events && class.name.is_none() {
         let name = format!("event_{}", class.id);
         let what = format!("no name -> `{name}`");
-        losses
-            .add(LossEntry { kind: LossKind::Renamed, class: String::new(), field: String::new(), what }, 1);
+        losses.note(LossKind::Renamed, "", "", what);
         class.name = Some(name);
     }
     kept
@@ -251,10 +241,7 @@ fn rename_clocks(class: &mut TraceClass, is_reserved: fn(&str) -> bool, losses: 
         let name = names.take(&wanted);
         if name != source {
             let what = format!("clock `{source}` -> `{name}`");
-            losses.add(
-                LossEntry { kind: LossKind::Renamed, class: String::new(), field: String::new(), what },
-                1,
-            );
+            losses.note(LossKind::Renamed, "", "", what);
         }
         clock.id.clone_from(&name);
         clock.name = Some(name);
@@ -269,10 +256,7 @@ fn distinguish_clocks(class: &mut TraceClass, by_name: bool, losses: &mut LossTa
         let name = taken.take(source);
         if name != *source {
             let what = format!("clock `{source}` -> `{name}`");
-            losses.add(
-                LossEntry { kind: LossKind::Renamed, class: String::new(), field: String::new(), what },
-                1,
-            );
+            losses.note(LossKind::Renamed, "", "", what);
             *source = name;
         }
     };
@@ -292,7 +276,7 @@ fn distinguish_clocks(class: &mut TraceClass, by_name: bool, losses: &mut LossTa
 fn lower_environment(class: &mut TraceClass, capabilities: &Capabilities, losses: &mut LossTable) {
     let environment = capabilities.environment;
     let mut lose = |kind, what: String| {
-        losses.add(LossEntry { kind, class: String::new(), field: String::new(), what }, 1);
+        losses.note(kind, "", "", what);
     };
     let is_identifier = |name: &str| {
         let is_first = |c: char| c.is_ascii_alphabetic() || c == '_';

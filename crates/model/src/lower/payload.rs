@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::class_lowerer::{ClassLowerer, LowerInput};
 use super::header::member_names;
 use super::locations::LoweredRoots;
-use super::loss_table::{LossEntry, LossKind, LossTable};
+use super::loss_table::{LossKind, LossTable};
 use super::moves::{Fit, ScopeMoves};
 use super::trace_lowerer::TraceLowerer;
 use crate::plan::Plan;
@@ -56,9 +56,9 @@ impl TraceLowerer<'_> {
         let payload = lower(payload, Scope::Payload, self.losses, with_context);
         let root = FieldClass::new(FieldKind::Structure { members, minimum_alignment: alignment });
         (class.specific_context, class.payload) = (None, Some(Arc::new(root)));
-        let what = "specific context -> payload".to_owned();
+        let what = "specific context -> payload";
         let field = Scope::SpecificContext.short_name().to_owned();
-        self.losses.add(LossEntry { kind: LossKind::Moved, class: name.to_owned(), field, what }, 1);
+        self.losses.note(LossKind::Moved, name, field, what);
         (moves, payload)
     }
 
@@ -82,9 +82,8 @@ impl TraceLowerer<'_> {
             class.log = Some(Arc::new(crate::LogRole { text: None, ..(**log).clone() }));
         }
         moves.fit = Fit::Moved;
-        let what = "message that is more than a field -> a member".to_owned();
-        let (class, field) = (class.name.clone().unwrap_or_default(), "payload".to_owned());
-        self.losses.add(LossEntry { kind: LossKind::Lowered, class, field, what }, 1);
+        let what = "message that is more than a field -> a member";
+        self.losses.note(LossKind::Lowered, class.name.clone().unwrap_or_default(), "payload", what);
         node
     }
 }

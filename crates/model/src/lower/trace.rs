@@ -479,7 +479,7 @@ fn add_value_losses(
     for (counts, kind, what) in all {
         for (node, count) in counts {
             let field = path_of(plan, *node, scope);
-            table.add(LossEntry { kind, class: name.to_owned(), field, what: what.to_owned() }, *count);
+            table.note_times(kind, name, field, what, *count);
         }
     }
 }

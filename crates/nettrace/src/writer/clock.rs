@@ -1,7 +1,7 @@
 //! Ticks of a file being written.
 
 use ichnos_io::WriteSource;
-use ichnos_model::lower::{LossEntry, LossKind, LossTable};
+use ichnos_model::lower::{LossKind, LossTable};
 use ichnos_model::{ClockClass, ClockOrigin, ClockValue, DataStream};
 
 use crate::SystemTime;
@@ -51,8 +51,7 @@ impl FileClock {
         let clocks = sources.iter().flat_map(|source| &source.trace.class.clocks);
         for clock in clocks.filter(|clock| clock.frequency != self.frequency) {
             let (kind, class) = (LossKind::Rounded, String::new());
-            let (field, what) = (format!("clock.{}", clock.id), "ticks -> nanoseconds".to_owned());
-            losses.add(LossEntry { kind, class, field, what }, 1);
+            losses.note(kind, class, format!("clock.{}", clock.id), "ticks -> nanoseconds");
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use ichnos_model::lower::{LossEntry, LossKind, LossTable, has_attributes};
+use ichnos_model::lower::{LossKind, LossTable, has_attributes};
 use ichnos_model::plan::Plan;
 use ichnos_model::{
     CauseKind, DisplayBase, Event, EventRole, Field as VisitedField, FieldClass, FieldKind, FieldRef,
@@ -202,8 +202,7 @@ impl ForeignClass {
         table.add_class_metadata(event, KEPT_METADATA);
         table.add_other_clocks(event);
         let mut lose = |kind, field: &str, what: &str| {
-            let (class, field) = (event.name().to_owned(), field.to_owned());
-            table.add(LossEntry { kind, class, field, what: what.to_owned() }, 1);
+            table.note(kind, event.name(), field, what);
         };
         let class = event.class;
         let is_converted = class.attributes.get("nettrace").is_some();

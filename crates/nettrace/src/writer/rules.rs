@@ -198,8 +198,7 @@ fn trace_block(
 ) -> Result<TraceBlock, CreateError> {
     let mut trace: Option<TraceBlock> = None;
     let mut lose = |kind, field: &str, what: &str| {
-        let (field, what) = (field.to_owned(), what.to_owned());
-        losses.add(LossEntry { kind, class: String::new(), field, what }, 1);
+        losses.note(kind, "", field, what);
     };
     for source in sources {
         let Some(file) = source.trace.reader_data::<TraceFile>() else { continue };
@@ -274,8 +273,7 @@ pub(super) const KEPT_METADATA: KeptMetadata =
 fn note_source(source: &WriteSource, losses: &mut LossTable) {
     let class = &source.trace.class;
     let mut lose = |kind, field: &str, what: &str| {
-        let loss = LossEntry { kind, class: String::new(), field: field.to_owned(), what: what.to_owned() };
-        losses.add(loss, 1);
+        losses.note(kind, "", field, what);
     };
     for clock in &class.clocks {
         if let Some(what) = loss_of_clock(clock) {

@@ -242,9 +242,7 @@ port,text,load,half_load,mood,mood.labels,first_two,_samples_length,samples,_ini
             let mut options = CsvOptions::default();
             let session = ichnos::open([example(name)], &OpenOptions::default()).unwrap();
             // All classes are known once the events were read.
-            session
-                .stream_reader()
-                .for_each_head(|_, _| ControlFlow::Continue(()));
+            session.stream_reader().for_each_head(|_, _| ControlFlow::Continue(()));
             options.columns = Selection::default().csv_columns(&session, options.time).unwrap().into();
             options
         };

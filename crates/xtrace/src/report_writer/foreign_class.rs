@@ -1,6 +1,6 @@
 //! Classes of events of other formats.
 
-use ichnos_model::lower::{KeptMetadata, LossEntry, LossKind, LossTable};
+use ichnos_model::lower::{KeptMetadata, LossKind, LossTable};
 use ichnos_model::plan::Plan;
 use ichnos_model::{
     CauseKind, Event, EventRole, FieldKind, LevelScale, LogLevel, LogSeverity, Meaning, Scope, TraceClass,
@@ -100,8 +100,7 @@ impl OtherFormatClass {
         table.add_clock_updates(event);
         table.add_other_clocks(event);
         let mut lose = |kind, field: &str, what: &str| {
-            let (class, field) = (made.name.clone(), field.to_owned());
-            table.add(LossEntry { kind, class, field, what: what.to_owned() }, 1);
+            table.note(kind, made.name.clone(), field, what);
         };
         lose(LossKind::Lowered, "", "fields -> lines");
         if class.role != EventRole::Instant {
@@ -257,7 +256,7 @@ fn lose_renamed<'t>(
     move |from, to| {
         let field = format!("{}.{from}", scope.short_name());
         let what = format!("`{from}` -> `{to}`");
-        table.add(LossEntry { kind: LossKind::Renamed, class: class.clone(), field, what }, 1);
+        table.note(LossKind::Renamed, class.clone(), field, what);
     }
 }
 

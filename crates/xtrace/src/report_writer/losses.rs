@@ -1,6 +1,6 @@
 //! Kinds of losses that are counted by class.
 
-use ichnos_model::lower::{LossEntry, LossKind, LossTable};
+use ichnos_model::lower::{LossKind, LossTable};
 
 /// A loss of a single event or report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,8 +74,7 @@ impl LossCounts {
     pub(super) fn move_to(&mut self, class: &str, table: &mut LossTable) {
         for ((kind, what), count) in LOSSES.into_iter().zip(&mut self.0) {
             if *count > 0 {
-                let (class, what) = (class.to_owned(), what.to_owned());
-                table.add(LossEntry { kind, class, field: String::new(), what }, *count);
+                table.note_times(kind, class, "", what, *count);
             }
             *count = 0;
         }

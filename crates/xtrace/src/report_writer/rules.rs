@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ichnos_io::{WriteOptions, WriteSource};
-use ichnos_model::lower::{LossEntry, LossKind, LossTable};
+use ichnos_model::lower::{LossKind, LossTable};
 use ichnos_model::{ClassDigest, ClockOrigin, EventRecordClass, Trace, TraceDigest};
 
 use super::foreign_class::{KEPT_METADATA, trace_constants};
@@ -120,8 +120,7 @@ fn note_source(source: &WriteSource, losses: &mut LossTable) {
         losses.add_packets(stream);
     }
     let mut lose = |kind, field: &str, what: &str| {
-        let loss = LossEntry { kind, class: String::new(), field: field.to_owned(), what: what.to_owned() };
-        losses.add(loss, 1);
+        losses.note(kind, "", field, what);
     };
     // Reports have such lines themselves.
     let lacks = |meaning| {
@@ -161,8 +160,7 @@ mod tests {
         let rules = ReportRules::new(Vec::new(), false, &WriteOptions::default());
         for class in [(1, 0, 0), (1, 0, 1), (1, 0, 0)] {
             rules.with_losses_of_class(class, |table| {
-                let (class, what) = (format!("{class:?}"), "w".to_owned());
-                table.add(LossEntry { kind: LossKind::Renamed, class, field: String::new(), what }, 1);
+                table.note(LossKind::Renamed, format!("{class:?}"), "", "w");
             });
         }
         let counts = rules.with_losses(|table| table.iter().map(|(_, count)| count).collect::<Vec<_>>());

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use ichnos_model::Event;
-use ichnos_model::lower::{LossEntry, LossKind, LossTable};
+use ichnos_model::lower::{LossKind, LossTable};
 
 use super::attributes::push_attribute;
 use super::batch::{GroupKey, OtlpSignal, RequestBatch};
@@ -145,7 +145,7 @@ impl Telemetry {
     fn lose(&mut self, what: &str, count: u64) {
         if count > 0 {
             let (kind, class, field) = (LossKind::Dropped, String::new(), String::new());
-            self.losses.add(LossEntry { kind, class, field, what: what.to_owned() }, count);
+            self.losses.note_times(kind, class, field, what, count);
         }
     }
 
@@ -420,7 +420,7 @@ impl Telemetry {
     fn write_unended(&mut self, mut span: OpenSpan, time: u64, reason: &str) {
         if span.end == SpanEnd::Event {
             let (kind, class, field) = (LossKind::Lowered, String::new(), String::new());
-            self.losses.add(LossEntry { kind, class, field, what: reason.to_owned() }, 1);
+            self.losses.note(kind, class, field, reason);
             let encoding = self.encoder.encoding;
             push_attribute(encoding, &mut span.attributes, span::ATTRIBUTES, END_MISSING, |out| {
                 encoding.boolean(out, value::BOOLEAN, true);
@@ -439,7 +439,7 @@ impl Telemetry {
         // Readers refuse spans that end before they begin.
         if end < open.begin && open.begin > 1 {
             let (kind, class, field) = (LossKind::Rounded, String::new(), String::new());
-            self.losses.add(LossEntry { kind, class, field, what: BACKWARDS.to_owned() }, 1);
+            self.losses.note(kind, class, field, BACKWARDS);
         }
         let end = end.max(open.begin);
         if let Some(joined) = open.joined {
