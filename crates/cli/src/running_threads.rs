@@ -6,7 +6,7 @@ use ichnos::Expression;
 use ichnos::export::GroupBy;
 use ichnos::model::running_thread::RunningParts;
 
-use crate::args::{Convert, Reading, Selecting, Stats, Verb};
+use crate::args::{Convert, Reading, Selecting, SplitBy, Stats, Verb};
 
 /// Names that ask for it: properties of events, and the scope that it is in.
 const NAMES: [&str; 6] = ["thread", "thread_name", "tid", "comm", "procname", "resource"];
@@ -33,13 +33,23 @@ pub(crate) fn add_if_named(verb: &mut Verb) {
             let names = names.chain((pair.is_some() && key.is_empty()).then_some(NAMES[0]));
             add(reading, selecting, names, None);
         }
+        Verb::Threads(threads) => add(&mut threads.reading, &threads.selecting, [], None),
+        #[cfg(feature = "view")]
+        Verb::View(view) => add(&mut view.reading, &view.selecting, [], None),
         Verb::Stacks(stacks) => add(&mut stacks.reading, &stacks.selecting, [], None),
         Verb::Convert(convert) => add_to_written(convert, None),
         Verb::Cut(cut) => {
             let around = cut.around.as_ref().and_then(|around| around.first());
             add_to_written(&mut cut.convert, around.map(String::as_str));
         }
-        Verb::Split(split) => add_to_written(&mut split.convert, None),
+        Verb::Split(split) => {
+            // A name is an expression, too.
+            let field = match &split.by {
+                SplitBy::Field(name) => Some(name.as_str()),
+                _ => None,
+            };
+            add_to_written(&mut split.convert, field);
+        }
         Verb::Filter(filter) => add_to_written(&mut filter.convert, Some(&filter.expression)),
         _ => {}
     }

@@ -91,6 +91,21 @@ impl KnownEvents {
         self.shown(|display| display.unit = Some(unit.to_owned()))
     }
 
+    /// Says which member is an object that the events name, and which one its name.
+    fn names_object(self, object: &str, by: &str) -> Self {
+        self.ends_object(object).shown(|display| display.object_name = Some(format!("payload.{by}")))
+    }
+
+    /// Says which member is an object that the events end.
+    fn ends_object(self, object: &str) -> Self {
+        self.shown(|display| display.object = Some(format!("payload.{object}")))
+    }
+
+    /// Says which member is the object that the events are about.
+    fn about(self, object: &str) -> Self {
+        self.shown(|display| display.about = Some(format!("payload.{object}")))
+    }
+
     /// Makes the events that begin and end spans.
     fn spans([begin, end]: [&'static str; 2], shown: (&str, &str), members: &[(&str, Meaning)]) -> [Self; 2] {
         let keys: Vec<_> =
@@ -191,7 +206,7 @@ static KERNEL: LazyLock<Vec<KnownEvents>> = LazyLock::new(|| {
 
 /// Events of ROS 2 that name objects, which other events identify by their addresses: the object, and its name or the object
 /// that it belongs to.
-const OBJECTS: [(&str, &str, &str); 8] = [
+const OBJECTS: [(&str, &str, &str); 13] = [
     ("ros2:rclcpp_callback_register", "callback", "symbol"),
     ("ros2:rcl_subscription_init", "subscription_handle", "topic_name"),
     ("ros2:rclcpp_subscription_init", "subscription", "subscription_handle"),
@@ -199,7 +214,20 @@ const OBJECTS: [(&str, &str, &str); 8] = [
     ("ros2:rcl_publisher_init", "publisher_handle", "topic_name"),
     ("ros2:rcl_service_init", "service_handle", "service_name"),
     ("ros2:rclcpp_service_callback_added", "callback", "service_handle"),
+    ("ros2:rcl_client_init", "client_handle", "service_name"),
     ("ros2:rcl_node_init", "node_handle", "node_name"),
+    ("ros2:rclcpp_timer_callback_added", "callback", "timer_handle"),
+    ("ros2:rclcpp_timer_link_node", "timer_handle", "node_handle"),
+    ("dds:create_writer", "writer", "topic_name"),
+    ("dds:create_reader", "reader", "topic_name"),
+];
+
+/// Further events of ROS 2 about such an object.
+const ABOUT: [(&str, &str); 4] = [
+    ("dds:write_pre", "writer"),
+    ("dds:read", "reader"),
+    ("ros2:rclcpp_intra_publish", "publisher_handle"),
+    ("ros2:rclcpp_executor_execute", "handle"),
 ];
 
 /// Events of user-space programs, by provider.
@@ -228,14 +256,18 @@ static USER: LazyLock<Vec<KnownEvents>> = LazyLock::new(|| {
     for (names, shown, members) in spans {
         all.extend(KnownEvents::spans(*names, *shown, members));
     }
-    for (name, object, by) in OBJECTS {
-        all.push(known(name, EventRole::Instant, ("", ""), &[]).shown(|display| {
-            display.object = Some(format!("payload.{object}"));
-            display.object_name = Some(format!("payload.{by}"));
-        }));
-    }
-    all.push(known("dds:write", Send, ("", ""), &[("timestamp", PairKey)]));
-    all.push(known("ros2:rmw_publish", Send, ("", ""), &[("timestamp", PairKey)]));
+    let instant = |name| known(name, EventRole::Instant, ("", ""), &[]);
+    all.extend(OBJECTS.into_iter().map(|(name, object, by)| instant(name).names_object(object, by)));
+    all.extend(ABOUT.into_iter().map(|(name, object)| instant(name).about(object)));
+    // The name of a timer is its period.
+    all.push(instant("ros2:rcl_timer_init").names_object("timer_handle", "period").in_unit("ns"));
+    // A message is of its publisher until the middleware has it, which does not say the publisher.
+    all.push(
+        instant("ros2:rcl_publish").about("publisher_handle").names_object("message", "publisher_handle"),
+    );
+    let published = [("timestamp", PairKey)];
+    all.push(known("ros2:rmw_publish", Send, ("", ""), &published).about("message").ends_object("message"));
+    all.push(known("dds:write", Send, ("", ""), &published).about("writer"));
     all.push(known("ros2:rmw_take", Receive, ("", ""), &[("source_timestamp", PairKey)]));
     all
 });
@@ -422,6 +454,26 @@ mod tests {
         let migrated = kernel(r#"name = "sched_migrate_task"; fields := struct { u32 _tid; };"#);
         assert_eq!(migrated.role, EventRole::Instant);
         assert_eq!(migrated.meanings.of(Scope::Payload, 0), Some(Meaning::TargetThread));
+    }
+
+    #[test]
+    fn events_of_ros_name_objects() {
+        let display = |name: &str, members: &str| {
+            let class = class(
+                "",
+                &format!(r#"event {{ id = 0; name = "{name}"; fields := struct {{ {members} }}; }};"#),
+            );
+            let display = class.display.unwrap();
+            let EventDisplay { object, object_name, about, unit, .. } = &*display;
+            [object, object_name, about, unit].map(|text| text.clone().unwrap_or_default())
+        };
+        let timer = display("ros2:rcl_timer_init", "u32 timer_handle; u32 period;");
+        assert_eq!(timer, ["payload.timer_handle", "payload.period", "", "ns"]);
+        let link = display("ros2:rclcpp_timer_link_node", "u32 timer_handle; u32 node_handle;");
+        assert_eq!(link, ["payload.timer_handle", "payload.node_handle", "", ""]);
+        let publish = display("ros2:rmw_publish", "u32 message;");
+        assert_eq!(publish, ["payload.message", "", "payload.message", ""]);
+        assert_eq!(display("dds:write", "u32 writer; u32 timestamp;"), ["", "", "payload.writer", ""]);
     }
 
     #[test]

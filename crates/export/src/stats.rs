@@ -9,6 +9,7 @@ mod does;
 mod gaps;
 mod group;
 mod key;
+mod own_names;
 mod pairs;
 mod report;
 mod spans;

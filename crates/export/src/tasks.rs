@@ -80,18 +80,20 @@ pub struct TaskMember<'t> {
     pub id: Identifier,
     /// Chain within which the identifier is unique, if the operation is in a chain.
     pub chain: Option<u32>,
-    /// Message of its first event, or the name of that event's class. Empty if no event is about it and
-    /// others only name it.
+    /// Message of the event that begins it, or the name of that event's class: of an event that begins a span, one with a
+    /// cause before others, or else of its first event. Empty if no event is about it and others only name it.
     pub label: &'t [u8],
-    /// Origin of its first event: machine, component, process and thread, as far as known.
+    /// Origin of that event: machine, component, process and thread, as far as known.
     pub place: &'t [u8],
     /// Number of events about it, without copies. 0 if others only name it.
     pub events: u32,
-    /// Its first event, if the collector [was told](TaskCollector::event_with_id). Corrections of clocks do not change it.
+    /// That event, if the collector [was told](TaskCollector::event_at). Corrections of clocks do not change it.
     pub event: Option<EventId>,
+    /// Number of the track of that event on the timeline, if the collector was told.
+    pub track: Option<u32>,
 }
 
-/// An event that belongs to a task, and is not the first one of an operation.
+/// An event that belongs to a task, and is not the one that an operation is named after.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct JoinedEvent<'t> {
@@ -101,8 +103,10 @@ pub struct JoinedEvent<'t> {
     pub label: &'t [u8],
     /// Origin of the event.
     pub place: &'t [u8],
-    /// Its identifier, if the collector [was told](TaskCollector::event_with_id). Corrections of clocks do not change it.
+    /// Its identifier, if the collector [was told](TaskCollector::event_at). Corrections of clocks do not change it.
     pub event: Option<EventId>,
+    /// Number of its track on the timeline, if the collector was told.
+    pub track: Option<u32>,
 }
 
 /// Summary of a task.
@@ -477,19 +481,22 @@ impl Tasks {
         self.all.places.get(place as usize).map_or(&[], |place| self.all.names.text(place.text))
     }
 
-    fn event_id(&self, number: u32) -> Option<EventId> {
-        self.all.event_ids.get(number as usize).copied()
+    /// Returns the identifier and the track of an event.
+    fn event_id(&self, number: u32) -> (Option<EventId>, Option<u32>) {
+        self.all.event_ids.get(number as usize).copied().unzip()
     }
 
     fn member(&self, number: u32) -> Option<TaskMember<'_>> {
         let operation = self.all.operations.get(number as usize)?;
+        let (event, track) = self.event_id(operation.event_id);
         Some(TaskMember {
             id: operation.id,
             chain: operation.chain.number(),
             label: self.all.names.text(operation.label),
             place: self.place(operation.place),
             events: operation.events,
-            event: self.event_id(operation.event_id),
+            event,
+            track,
         })
     }
 }

@@ -29,6 +29,7 @@ mod json_arguments;
 mod keyed_spans;
 mod log_line;
 mod losses;
+mod name_fields;
 mod named_objects;
 mod names;
 mod nested_spans;
@@ -45,10 +46,14 @@ mod timeline;
 mod tracks;
 
 pub use chrome::Chrome;
+pub(crate) use class::ProcessFields;
 #[cfg(feature = "firefox")]
 pub use firefox::Firefox;
+pub(crate) use name_fields::{NameFields, NameObjects};
+pub(crate) use named_objects::{NamedObjects, ObjectFields, ObjectNote};
 pub use otlp::{Otlp, OtlpEncoding, OtlpSignal};
 pub use perfetto::Perfetto;
+pub(crate) use span_edge::SpanEdge;
 pub use thread_state_reader::{ThreadNames, ThreadStateReader};
 pub use thread_states::{StateInterval, ThreadState, ThreadWaker};
 pub use timeline::{

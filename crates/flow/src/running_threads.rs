@@ -1,6 +1,6 @@
 //! The thread that runs when an event happens, from the events of the scheduler before it.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -10,7 +10,7 @@ use ichnos_model::{
     TracerQuirk, Window, running_thread,
 };
 
-use crate::thread_list;
+use crate::thread_list::{self, Processes};
 
 /// A trace whose events have the thread that runs on their processor: the values of the
 /// [resource](ichnos_model::running_thread) that its classes declare. Each data stream with such
@@ -192,12 +192,15 @@ struct SwitchFinder {
     /// Thread that runs before the first switch of the data stream.
     first: OnceLock<Option<Thread>>,
     /// Processes of all threads of the trace, if events have them.
-    processes: Option<Arc<OnceLock<HashMap<u64, u64>>>>,
+    processes: Option<Arc<OnceLock<Processes>>>,
 }
 
+/// Thread after the last switch before a place; `Some(None)` if events were lost since then, `None` if neither is before.
+type LastThread = Option<Option<Thread>>;
+
 /// Threads that run at places of a data stream, as far as they were looked for: looking for the next one ends there, so
-/// that all of them together read little twice. `None`: no switch is before.
-struct KnownThreads<K>(Mutex<BTreeMap<K, Option<Thread>>>);
+/// that all of them together read little twice.
+struct KnownThreads<K>(Mutex<BTreeMap<K, LastThread>>);
 
 impl<K> Default for KnownThreads<K> {
     fn default() -> Self {
@@ -210,12 +213,12 @@ impl<K: Ord + Copy> KnownThreads<K> {
     const MOST: usize = 1 << 12;
 
     /// Returns the last known place up to this one.
-    fn up_to(&self, place: K) -> Option<(K, Option<Thread>)> {
+    fn up_to(&self, place: K) -> Option<(K, LastThread)> {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         known.range(..=place).next_back().map(|(place, thread)| (*place, thread.clone()))
     }
 
-    fn add(&self, place: K, thread: Option<Thread>) {
+    fn add(&self, place: K, thread: LastThread) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= Self::MOST {
             known.clear();
@@ -230,11 +233,12 @@ impl SwitchFinder {
         head.kind == MessageKind::Event && class.is_some_and(|is_switch| *is_switch)
     }
 
-    /// Sets the running thread of events.
-    fn set(&self, values: &mut EventValues, thread: &Thread) {
-        let process = self.processes.as_ref().map(|processes| {
-            processes.get_or_init(|| thread_list::processes(&*self.trace)).get(&thread.number).copied()
-        });
+    /// Sets the running thread of events from a time on.
+    fn set(&self, values: &mut EventValues, thread: &Thread, time: Option<i128>) {
+        let process = self
+            .processes
+            .as_ref()
+            .map(|processes| processes.get_or_init(|| Processes::of(&*self.trace)).find(thread.number, time));
         running_thread::set(values, thread.number, &thread.name, process);
     }
 
@@ -256,24 +260,24 @@ impl SwitchFinder {
             self.first.get_or_init(|| {
                 let mut first = None;
                 self.read(self.trace.cursor(self.index, Window::default())?, |event| {
-                    first = Thread::before(event);
-                    first.is_none()
+                    first = event.and_then(Thread::before);
+                    event.is_some() && first.is_none()
                 });
                 first
             })
         };
-        earlier.or_else(|| first().clone())
+        earlier.unwrap_or_else(|| first().clone())
     }
 
     /// Returns the thread of the last switch before a time.
-    fn last_before(&self, time: i128) -> Option<Thread> {
+    fn last_before(&self, time: i128) -> LastThread {
         let found = self.read_back(time);
         self.by_time.add(time, found.clone());
         found
     }
 
     /// Reads back from a time until a switch is found, or a place before which the thread is known.
-    fn read_back(&self, time: i128) -> Option<Thread> {
+    fn read_back(&self, time: i128) -> LastThread {
         /// First range to read, in nanoseconds, and its growth.
         const RANGE: i128 = 1_000_000;
         const GROWTH: i128 = 8;
@@ -296,7 +300,7 @@ impl SwitchFinder {
     }
 
     /// Returns the thread of the last switch before a packet.
-    fn last_in_packets(&self, packet: u64) -> Option<Thread> {
+    fn last_in_packets(&self, packet: u64) -> LastThread {
         let cursor = |packet| self.trace.packet_cursor(self.index, Window::default(), packet..packet + 1);
         let (begin, known) = self.by_packet.up_to(packet).unwrap_or_default();
         let found = (begin..packet).rev().find_map(|packet| self.last(cursor(packet)?)).or(known);
@@ -304,29 +308,43 @@ impl SwitchFinder {
         found
     }
 
-    fn last(&self, cursor: BoxedCursor) -> Option<Thread> {
+    fn last(&self, cursor: BoxedCursor) -> LastThread {
         let mut last = None;
         self.read(cursor, |event| {
-            last = Thread::after(event).or(last.take());
+            match event.map(Thread::after) {
+                None => last = Some(None),
+                Some(Some(thread)) => last = Some(Some(thread)),
+                Some(None) => {}
+            }
             true
         });
         last
     }
 
-    /// Passes the switches of a cursor to a function until it returns `false`.
-    fn read(&self, mut cursor: BoxedCursor, mut take: impl FnMut(&Event<'_>) -> bool) {
+    /// Passes the switches of a cursor, and `None` for lost events, to a function until it returns `false`.
+    fn read(&self, mut cursor: BoxedCursor, mut take: impl FnMut(Option<&Event<'_>>) -> bool) {
         if let Some(others) = self.without_switches(|_| true) {
             cursor.exclude(&others);
         }
         while let Some(head) = cursor.next_head() {
-            if self.is_switch(head)
-                && let Some(Message::Event(event)) = cursor.current()
-                && !take(&event)
-            {
+            let goes_on = match is_loss(head) {
+                true => take(None),
+                false if self.is_switch(head) => match cursor.current() {
+                    Some(Message::Event(event)) => take(Some(&event)),
+                    _ => true,
+                },
+                false => true,
+            };
+            if !goes_on {
                 return;
             }
         }
     }
+}
+
+/// Returns `true` for messages that events were lost: a switch can be among them.
+fn is_loss(head: Head) -> bool {
+    matches!(head.kind, MessageKind::DiscardedEvents | MessageKind::DiscardedPackets | MessageKind::Damage)
 }
 
 /// A thread with its name, which may be empty.
@@ -398,8 +416,11 @@ impl RunningThreadCursor {
         if let (Some(start), Some(time)) = (self.start, head.nanoseconds()) {
             self.start = None;
             if let Some(thread) = self.finder.find(start, time) {
-                self.finder.set(&mut self.values, &thread);
+                self.finder.set(&mut self.values, &thread, Some(time));
             }
+        }
+        if is_loss(head) {
+            self.values.clear();
         }
         if !self.finder.is_switch(head) {
             return;
@@ -407,7 +428,7 @@ impl RunningThreadCursor {
         let Some(Message::Event(event)) = self.inner.current() else { return };
         // The event happens in the thread that is left.
         if self.next.set(&event, Meaning::PreviousThread, Meaning::PreviousThreadName) {
-            self.finder.set(&mut self.values, &self.next);
+            self.finder.set(&mut self.values, &self.next, head.nanoseconds());
         }
         self.has_next = self.next.set(&event, Meaning::TargetThread, Meaning::TargetThreadName);
     }
@@ -416,7 +437,11 @@ impl RunningThreadCursor {
 impl Cursor for RunningThreadCursor {
     fn advance(&mut self) -> bool {
         if std::mem::take(&mut self.has_next) {
-            self.finder.set(&mut self.values, &self.next);
+            self.finder.set(
+                &mut self.values,
+                &self.next,
+                self.inner.head().and_then(|head| head.nanoseconds()),
+            );
         }
         let has_message = self.inner.next_head().is_some();
         if has_message {

@@ -45,15 +45,39 @@ pub(crate) fn list_threads(trace: &dyn TraceInput) -> Vec<ListedThread> {
     threads
 }
 
-/// Returns the processes of all threads that the events of a trace list. The first one of a thread counts.
-pub(crate) fn processes(trace: &dyn TraceInput) -> HashMap<u64, u64> {
-    let mut processes = HashMap::new();
-    for_each_listed(trace, None, &mut |thread, event| {
-        if let Some(process) = process(event).filter(|_| processes.len() < MOST_PROCESSES) {
-            processes.entry(thread).or_insert(process);
+/// Processes of threads, whose numbers can be used again.
+#[derive(Debug, Default)]
+pub(crate) struct Processes {
+    /// For each thread, its process from a time on, in order of time.
+    by_thread: HashMap<u64, Vec<(i128, u64)>>,
+}
+
+impl Processes {
+    /// Reads the processes of all threads that the events of a trace list.
+    pub(crate) fn of(trace: &dyn TraceInput) -> Self {
+        let (mut by_thread, mut count) = (HashMap::<u64, Vec<(i128, u64)>>::new(), 0);
+        for_each_listed(trace, None, &mut |thread, event| {
+            if let Some(process) = process(event).filter(|_| count < MOST_PROCESSES) {
+                by_thread
+                    .entry(thread)
+                    .or_default()
+                    .push((event.nanoseconds().unwrap_or(i128::MIN), process));
+                count += 1;
+            }
+        });
+        for listed in by_thread.values_mut() {
+            listed.sort_by_key(|(time, _)| *time);
+            listed.dedup_by_key(|(_, process)| *process);
         }
-    });
-    processes
+        Self { by_thread }
+    }
+
+    /// Returns the process of a thread at a time: the last one that was listed until then, or else the first one.
+    pub(crate) fn find(&self, thread: u64, time: Option<i128>) -> Option<u64> {
+        let listed = self.by_thread.get(&thread)?;
+        let until = time.map_or(0, |time| listed.partition_point(|(listed, _)| *listed <= time));
+        listed.get(until.saturating_sub(1)).map(|(_, process)| *process)
+    }
 }
 
 fn process(event: &Event<'_>) -> Option<u64> {

@@ -172,12 +172,17 @@ pub fn interrupted_replacement(path: &Path) -> Option<PathBuf> {
 /// If the remaining directory cannot be moved or deleted.
 pub fn recover_replacement(target: &Path, list: &ListWritten) -> io::Result<()> {
     let replaced = replaced_name(target);
-    if !fs::symlink_metadata(&replaced).is_ok_and(|metadata| metadata.is_dir()) {
+    let Ok(metadata) = fs::symlink_metadata(&replaced) else { return Ok(()) };
+    if !metadata.is_dir() && !metadata.is_file() {
         return Ok(());
     }
     if fs::symlink_metadata(target).is_err() {
         fs::rename(&replaced, target)?;
         return sync_parent(target);
+    }
+    if metadata.is_file() {
+        // A directory has replaced the file.
+        return if target.is_dir() { fs::remove_file(&replaced) } else { Ok(()) };
     }
     let delete = || Deletable::of(&replaced, list)?.delete(&replaced);
     delete().map_err(|error| {
@@ -228,16 +233,34 @@ pub(crate) fn replace_directory(current: &Path, target: &Path, old: &Deletable) 
 /// Puts a complete directory in place of a file.
 pub(crate) fn replace_file(current: &Path, target: &Path) -> io::Result<()> {
     sync_directory(current)?;
-    match exchange(current, target) {
-        // The file has the name that the directory had.
-        Ok(()) => fs::remove_file(current)?,
-        Err(error) if is_unsupported(&error) => {
-            fs::remove_file(target)?;
-            fs::rename(current, target)?;
+    let replaced = replaced_name(target);
+    fs::rename(current, &replaced)?;
+    let result = exchange(&replaced, target).and_then(|()| {
+        if fs::symlink_metadata(&replaced)?.is_file() {
+            return Ok(());
         }
-        Err(error) => return Err(error),
+        // Something else was put there meanwhile: it stays.
+        exchange(&replaced, target)?;
+        Err(io::Error::new(io::ErrorKind::AlreadyExists, "something was written there meanwhile"))
+    });
+    match result {
+        Ok(()) => {}
+        Err(error) if is_unsupported(&error) => {
+            fs::rename(&replaced, current)?;
+            fs::rename(target, &replaced)?;
+            if let Err(error) = fs::rename(current, target) {
+                // If this also fails, a later run does it.
+                let _ = fs::rename(&replaced, target);
+                return Err(error);
+            }
+        }
+        Err(error) => {
+            let _ = fs::rename(&replaced, current);
+            return Err(error);
+        }
     }
-    sync_parent(target)
+    sync_parent(target)?;
+    fs::remove_file(&replaced)
 }
 
 /// Puts a complete file at a path.

@@ -31,19 +31,22 @@ pub struct EventDisplay {
     /// Path of the field with the name of an event, where that is no member with the meaning
     /// [`EventName`](crate::Meaning::EventName).
     pub name_field: Option<String>,
-    /// Path of the field with the number of an object of the process, which the events name. Other events whose name is
-    /// this number are called by the name of the object.
+    /// Path of the field with the number of an object of the process, which the events name, or end if there is no
+    /// [`object_name`](Self::object_name). Other events whose name is this number are called by the name of the object.
     pub object: Option<String>,
-    /// Path of the field with the name of the object: a text, or the number of the object that it belongs to.
+    /// Path of the field with the name of the object: a text, or the number of the object that it belongs to, or its
+    /// period if the [`unit`](Self::unit) is `ns`.
     pub object_name: Option<String>,
+    /// Path of the field with the number of the object that the events are about: its name is shown behind theirs.
+    pub about: Option<String>,
 }
 
 impl EventDisplay {
     /// Returns its texts by their names.
-    fn texts(&mut self) -> [(&'static str, &mut Option<String>); 11] {
+    fn texts(&mut self) -> [(&'static str, &mut Option<String>); 12] {
         let Self { name, category, color, unit, .. } = self;
         let Self { counter_value, counter_name, counter_unit, counter_tags, .. } = self;
-        let Self { name_field, object, object_name, .. } = self;
+        let Self { name_field, object, object_name, about, .. } = self;
         [
             ("name", name),
             ("category", category),
@@ -56,6 +59,7 @@ impl EventDisplay {
             ("name-field", name_field),
             ("object", object),
             ("object-name", object_name),
+            ("about", about),
         ]
     }
 

@@ -74,7 +74,9 @@ impl ClassKey {
 }
 
 impl FieldRef {
-    /// Finds the field of this path in the class of `event`; `None` if there is none.
+    /// Finds the field of this path in the class of `event`; `None` if there is none. In data streams with a
+    /// [running thread](running_thread::member_of), `tid`, `pid`, `comm` and `procname` are fields of it, and
+    /// `payload.tid` is a field of the event.
     #[must_use]
     pub fn new(event: &Event<'_>, path: &str) -> Option<Self> {
         let find =

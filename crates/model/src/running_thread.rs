@@ -14,8 +14,10 @@ use crate::{DataStreamClass, EventRecordClass, EventRole, EventValues, FieldClas
 pub enum RunningParts {
     /// Nothing.
     Nothing,
-    /// Its number and its name.
+    /// Its number and its name, for who reads the events: CTF that is written lacks them.
     #[default]
+    ReadThread,
+    /// Its number and its name.
     Thread,
     /// Its number, its name and its process. Finding the processes reads the trace once more, if its events list them.
     ThreadAndProcess,
@@ -30,7 +32,9 @@ pub const THREAD_NAME: &str = "thread_name";
 pub const PROCESS: &str = "process";
 
 static WITH_PROCESS: LazyLock<Arc<FieldClass>> = LazyLock::new(|| Arc::new(FieldClass::structure(members())));
-static CLASS: LazyLock<Arc<FieldClass>> =
+static WITHOUT_PROCESS: LazyLock<Arc<FieldClass>> =
+    LazyLock::new(|| Arc::new(FieldClass::structure(members().into_iter().take(2))));
+static ONLY_READ: LazyLock<Arc<FieldClass>> =
     LazyLock::new(|| Arc::new(FieldClass::structure(members().into_iter().take(2))));
 
 fn members() -> [Member; 3] {
@@ -45,10 +49,11 @@ fn members() -> [Member; 3] {
 /// Adds the running thread to a data stream class, if its events say which thread runs, and no event has a thread of its
 /// own.
 pub(crate) fn add_to(stream: &mut DataStreamClass, parts: RunningParts) {
-    let has_process = match parts {
+    let resource = match parts {
         RunningParts::Nothing => return,
-        RunningParts::Thread => false,
-        RunningParts::ThreadAndProcess => true,
+        RunningParts::ReadThread => &ONLY_READ,
+        RunningParts::Thread => &WITHOUT_PROCESS,
+        RunningParts::ThreadAndProcess => &WITH_PROCESS,
     };
     let has = |class: &EventRecordClass, meaning| class.meanings.members(meaning).next().is_some();
     let classes = &mut stream.event_records;
@@ -58,12 +63,12 @@ pub(crate) fn add_to(stream: &mut DataStreamClass, parts: RunningParts) {
     {
         return;
     }
-    stream.resource = Some(Arc::clone(if has_process { &WITH_PROCESS } else { &CLASS }));
+    stream.resource = Some(Arc::clone(resource));
     for class in classes {
         let meanings = &mut Arc::make_mut(class).meanings;
         meanings.insert(Scope::Resource, 0, Meaning::Thread);
         meanings.insert(Scope::Resource, 1, Meaning::ThreadName);
-        if has_process {
+        if parts == RunningParts::ThreadAndProcess {
             meanings.insert(Scope::Resource, 2, Meaning::Process);
         }
     }
@@ -72,13 +77,22 @@ pub(crate) fn add_to(stream: &mut DataStreamClass, parts: RunningParts) {
 /// Returns `true` if events of a data stream class have a running thread.
 #[must_use]
 pub fn is_in(stream: &DataStreamClass) -> bool {
-    stream.resource.as_ref().is_some_and(|resource| Arc::ptr_eq(resource, &CLASS)) || has_process(stream)
+    [&ONLY_READ, &WITHOUT_PROCESS, &WITH_PROCESS].into_iter().any(|class| has_resource(stream, class))
+}
+
+fn has_resource(stream: &DataStreamClass, class: &Arc<FieldClass>) -> bool {
+    stream.resource.as_ref().is_some_and(|resource| Arc::ptr_eq(resource, class))
+}
+
+/// Returns `true` if events of a data stream class have a running thread that is not written.
+pub(crate) fn is_only_read(stream: &DataStreamClass) -> bool {
+    has_resource(stream, &ONLY_READ)
 }
 
 /// Returns `true` if events of a data stream class have a running thread with its process.
 #[must_use]
 pub fn has_process(stream: &DataStreamClass) -> bool {
-    stream.resource.as_ref().is_some_and(|resource| Arc::ptr_eq(resource, &WITH_PROCESS))
+    has_resource(stream, &WITH_PROCESS)
 }
 
 /// Returns the member of the running thread that a name means in kernel traces, as tracers call these fields of a context:

@@ -55,7 +55,7 @@ pub(crate) struct FileDescription {
     /// Rows are in order of the first column.
     pub(crate) is_sorted: bool,
     /// Keys and values of its metadata.
-    pub(crate) metadata: Vec<(&'static str, String)>,
+    pub(crate) metadata: Vec<(String, String)>,
 }
 
 /// Encodes the rows of a file.
@@ -143,7 +143,7 @@ impl FileEncoder {
 
 fn properties(description: &FileDescription, has_dictionaries: bool) -> WriterProperties {
     let FileDescription { schema, is_sorted, metadata, .. } = description;
-    let pairs = metadata.iter().map(|(key, value)| KeyValue::new((*key).to_owned(), value.clone()));
+    let pairs = metadata.iter().map(|(key, value)| KeyValue::new(key.clone(), value.clone()));
     let sorting = SortingColumn { column_idx: 0, descending: false, nulls_first: false };
     let mut builder = WriterProperties::builder()
         .set_created_by(format!("{CREATOR}{}", env!("CARGO_PKG_VERSION")))

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
 use ichnos_io::{OutputDirectory, WriteShard, WriteSource};
-use ichnos_model::DataStream;
+use ichnos_model::{DataStream, Value};
 
 use crate::append_root::AppendRoot;
 use crate::dataset_names::{DatasetNames, file_name, side_file};
@@ -27,6 +27,26 @@ const MOST_OPEN: usize = 64 << 20;
 
 /// Key in the metadata of a file: the exact name of the event record class.
 pub const EVENT_KEY: &str = "ichnos.event";
+
+/// Key in the metadata of each file: the version that wrote it.
+const VERSION_KEY: &str = "ichnos.version";
+
+/// Maximum number of data streams that a single file names in its metadata.
+const MOST_NAMED: usize = 1024;
+
+/// Returns the metadata of a single file: for each data stream, by its number in the column `stream`, its name and the
+/// trace, host and clock that it is of.
+fn names_of_streams(streams: &[Arc<DataStream>]) -> Vec<(String, String)> {
+    let named = streams.iter().enumerate().map(|(number, stream)| {
+        let trace = &stream.trace;
+        let host = trace.class.environment("hostname").and_then(Value::as_text);
+        let clock = stream.clock().and_then(|clock| clock.name.as_deref());
+        let parts = [Some(&*trace.name), Some(&*trace.path), host, clock];
+        let parts: Vec<&str> = parts.into_iter().flatten().filter(|part| !part.is_empty()).collect();
+        (format!("ichnos.stream.{number}"), format!("{} ({})", stream.name, parts.join(", ")))
+    });
+    named.collect()
+}
 
 /// Files of a table.
 #[derive(Debug)]
@@ -66,10 +86,10 @@ pub(crate) struct ParquetDataset {
     encoders_cost: usize,
     /// Number of batches.
     batches: u64,
-    /// Number of losses and damages.
-    notes: u64,
-    /// The path can have a single file.
-    can_be_file: bool,
+    /// Losses or damage were written.
+    has_notes: bool,
+    /// What a single file at the path says of its data streams; `None` if there is none.
+    of_file: Option<Vec<(String, String)>>,
 }
 
 impl ParquetDataset {
@@ -102,25 +122,22 @@ impl ParquetDataset {
             waiting: 0,
             encoders_cost: 0,
             batches: 0,
-            notes: 0,
-            can_be_file: false,
+            has_notes: false,
+            of_file: None,
         }
     }
 
-    /// Lets the path have a single file instead of a directory, if that file has all events, and no call stacks, whose
-    /// frames are in tables of their own.
-    pub(crate) fn or_file(self) -> Self {
-        Self { can_be_file: true, ..self }
+    /// Lets the path have a single file instead of a directory, if that file has all events, and there are neither losses
+    /// nor damage nor call stacks, which are in tables of their own. The file names the data streams in its metadata.
+    pub(crate) fn or_file(self, streams: &[Arc<DataStream>]) -> Self {
+        let of_file = (streams.len() <= MOST_NAMED).then(|| names_of_streams(streams));
+        Self { of_file, ..self }
     }
 
-    /// Returns `true` if a single file has all events so far.
+    /// Returns `true` if a single file has everything so far.
     fn is_file(&self) -> bool {
-        matches!(&*self.tables, [only] if self.can_be_file && only.parts == 1 && only.plan.stack.is_none())
-    }
-
-    /// Returns the number of losses and damages without a place, as there are no tables beside a single file.
-    pub(crate) fn lost_notes(&self) -> u64 {
-        if self.is_file() { self.notes } else { 0 }
+        let is_whole = |only: &DatasetTable| only.parts == 1 && only.plan.stack.is_none();
+        self.of_file.is_some() && !self.has_notes && matches!(&*self.tables, [only] if is_whole(only))
     }
 
     /// Adds rows of a table.
@@ -168,10 +185,11 @@ impl ParquetDataset {
         let Some(table) = self.tables.get(index).filter(|table| table.open.is_none()) else { return Ok(()) };
         let path = format!("{}/{}", table.directory, self.file_name(table.fingerprint, table.parts));
         let plan = Arc::clone(&table.plan);
-        let metadata = vec![
-            (EVENT_KEY, plan.name().to_owned()),
-            ("ichnos.version", env!("CARGO_PKG_VERSION").to_owned()),
+        let mut metadata = vec![
+            (EVENT_KEY.to_owned(), plan.name().to_owned()),
+            (VERSION_KEY.to_owned(), env!("CARGO_PKG_VERSION").to_owned()),
         ];
+        metadata.extend(self.of_file.iter().flatten().cloned());
         let (directory, encoders, schema) = (&self.directory, &mut self.encoders, plan.schema());
         let is_sorted = table.is_sorted;
         let file = ParquetFile::create(directory, encoders, &path, schema, is_sorted, metadata)?;
@@ -265,7 +283,7 @@ impl ParquetDataset {
     /// # Errors
     /// If they cannot be written.
     pub(crate) fn write_notes(&mut self, notes: &[TableNote]) -> io::Result<()> {
-        self.notes += notes.len() as u64;
+        self.has_notes |= !notes.is_empty();
         let [losses, damages] = side_tables::notes(notes).map_err(io::Error::other)?;
         self.write_side("_losses", Ok(losses))?;
         self.write_side("_damage", Ok(damages))
@@ -279,7 +297,7 @@ impl ParquetDataset {
         };
         if !self.side.contains_key(name) {
             let path = format!("{name}/{}", side_file(self.shard.as_ref().map(|shard| shard.shard)));
-            let metadata = vec![("ichnos.version", env!("CARGO_PKG_VERSION").to_owned())];
+            let metadata = vec![(VERSION_KEY.to_owned(), env!("CARGO_PKG_VERSION").to_owned())];
             let (directory, encoders, schema) = (&self.directory, &mut self.encoders, batch.schema());
             let file = ParquetFile::create(directory, encoders, &path, &schema, false, metadata)?;
             self.side.insert(name, file);

@@ -60,7 +60,7 @@ impl ParquetFile {
         relative: &str,
         schema: &SchemaRef,
         is_sorted: bool,
-        metadata: Vec<(&'static str, String)>,
+        metadata: Vec<(String, String)>,
     ) -> io::Result<Self> {
         let path = directory.path().join(relative);
         directory.create_file(Path::new(relative)).map_err(|error| naming(&path, error))?;

@@ -9,7 +9,7 @@ use ichnos_io::{
     PartsOutput, TraceWriter, Worker, WriteOptions, WriteReport, WriteSource, WriteTarget,
 };
 use ichnos_model::DataStream;
-use ichnos_model::lower::{LossEntry, LossKind, LossTable};
+use ichnos_model::lower::LossTable;
 
 use crate::append_root::AppendRoot;
 use crate::dataset_names::{files_of, files_of_shards, written_files};
@@ -105,7 +105,9 @@ fn create(
     };
     let Some(run) = run else {
         let dataset = begin(create_directory(path, options)?, None);
-        return Ok(if options.shard.is_none() && is_file_name(path) { dataset.or_file() } else { dataset });
+        let streams: Vec<_> = sources.iter().flat_map(|source| source.streams.iter().cloned()).collect();
+        let is_file = options.shard.is_none() && is_file_name(path) && !path.is_dir();
+        return Ok(if is_file { dataset.or_file(&streams) } else { dataset });
     };
     let root = AppendRoot::open(path)?;
     let path = root.run(run)?;
@@ -119,7 +121,7 @@ fn create(
 
 /// Returns `true` for names that a single file has.
 fn is_file_name(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| extension == "parquet")
+    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("parquet"))
 }
 
 /// Creates the directory of a dataset, or of a shard, whose files are put beside those of others.
@@ -177,25 +179,16 @@ impl Output for ParquetOutput {
     }
 
     fn losses(&self) -> LossTable {
-        let mut losses = lock(&self.record).losses.clone();
-        let dataset = self.dataset.lock().unwrap_or_else(PoisonError::into_inner);
-        let lost = dataset.as_ref().map_or(0, ParquetDataset::lost_notes);
-        if lost > 0 {
-            let what = "discarded events and damage: a single file has no table of them".to_owned();
-            let (class, field) = (String::new(), String::new());
-            losses.add(LossEntry { kind: LossKind::Dropped, class, field, what }, lost);
-        }
-        losses
+        lock(&self.record).losses.clone()
     }
 
     fn finish(self: Box<Self>) -> Result<WriteReport, CreateError> {
-        let losses = self.losses();
         let dataset = self.dataset.into_inner().unwrap_or_else(PoisonError::into_inner);
         // Another shard can have the columns.
         if !self.is_shard {
             check_columns(&lock(&self.record), &self.columns, "Parquet")?;
         }
-        let TableRecord { streams, undecoded, .. } = std::mem::take(&mut *lock(&self.record));
+        let TableRecord { streams, losses, undecoded, .. } = std::mem::take(&mut *lock(&self.record));
         let mut report = WriteReport::default();
         report.losses = losses;
         report.undecoded = undecoded;

@@ -56,6 +56,7 @@ mod matrix;
 mod mixed;
 mod mutated;
 mod no_match_help;
+mod object_names;
 mod options;
 mod oracles;
 mod other_readers;

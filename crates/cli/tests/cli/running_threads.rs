@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value as Json;
 
 use crate::support::{ichnos, recorded};
+use crate::thread_states::{Events, write};
 
 /// Times and data streams of events by running thread, found by names and data streams alone, which are those of
 /// processors: a switch belongs to the thread that it leaves, and so does what precedes the first one.
@@ -113,17 +114,46 @@ fn names_of_contexts() {
     assert_eq!(rows.collect::<BTreeMap<_, _>>(), expected);
 }
 
-/// A filter by the running thread leaves no trace of it in what is written.
+/// What is written by a filter has the running thread, of which the filter drops the switches that lead to it.
 #[test]
-fn a_filter_adds_no_fields() {
+fn filtered_traces_keep_the_thread() {
     let Some(path) = recorded("ctf/real/tracecompass/many-threads") else { return };
     let directory = crate::support::Directory::new("running-filtered");
     let output = directory.join("out");
-    let arguments = ["convert", path.to_str().unwrap(), "--filter", "thread == 2673", "--losses", "-o"];
-    let run = ichnos(arguments.into_iter().chain([output.to_str().unwrap()])).expect(0, &[]);
-    assert!(!run.out.contains("resource") && !run.out.contains("thread"), "{}", run.out);
-    let lines = ichnos(["cat", "--limit", "1", output.to_str().unwrap()]).expect(0, &[]).out;
-    assert!(!lines.contains("thread_name"), "{lines}");
+    let arguments = ["convert", path.to_str().unwrap(), "--filter", "tid == 2673", "-o"];
+    ichnos(arguments.into_iter().chain([output.to_str().unwrap()])).expect(0, &[]);
+    let count = count_events("thread == 2673", path.to_str().unwrap());
+    assert!(count > 100_000);
+    let by = ichnos(["stats", "--by", "thread", "--json", output.to_str().unwrap()]).expect(0, &[]).json();
+    let rows = by["rows"].as_array().unwrap();
+    assert_eq!((rows.len(), rows[0]["events"].as_u64()), (1, Some(count as u64)), "{by}");
+}
+
+/// After lost events, the thread is unknown until the next switch.
+#[test]
+fn lost_events_hide_the_thread() {
+    let directory = crate::support::Directory::new("running-lost");
+    let path = |name: &str| directory.join(name).to_str().unwrap().to_owned();
+    let mut events = Events::default();
+    events.switch(100, (1, 1), 2);
+    events.wake(150, 9);
+    events.wake(750, 9);
+    events.switch(800, (3, 1), 4);
+    events.wake(850, 9);
+    std::fs::create_dir(path("whole")).unwrap();
+    write(directory.join("whole").as_path(), &[events]);
+    ichnos(["convert", &path("whole"), "-o", &path("lines.jsonl")]).expect(0, &[]);
+    let lines = std::fs::read_to_string(path("lines.jsonl")).unwrap();
+    let lost = r#"{"type":"discarded-events","stream":0,"begin":200,"end":700,"count":50}"#;
+    let at = lines.find(r#"{"type":"event","stream":0,"ts":750"#).unwrap();
+    std::fs::write(path("lost.jsonl"), format!("{}{lost}\n{}", &lines[..at], &lines[at..])).unwrap();
+    ichnos(["convert", &path("lost.jsonl"), "-o", &path("lost")]);
+    let threads = |name: &str| {
+        let run = ichnos(["cat", "--format", "csv", "--fields", "event,tid", &path(name)]);
+        run.out.lines().skip(1).map(|row| row.split_once(',').unwrap().1.to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(threads("whole"), ["1", "2", "2", "3", "4"]);
+    assert_eq!(threads("lost"), ["1", "2", "", "3", "4"]);
 }
 
 /// The process of a thread is that of its creation, in whichever data stream.

@@ -191,6 +191,37 @@ fn titles() {
     assert_eq!(titles, [Some("GET /rolls"), Some("clean")]);
 }
 
+/// Events that happened in an operation before the one that begins it do not name it, nor do spans within it.
+#[test]
+fn operations_are_named_after_their_begins() {
+    let directory = Directory::new("task-begins");
+    let lines = [
+        r#"{"ts":1000,"name":"jitting","payload":{"op":"0A0A0A0A"}}"#,
+        r#"{"ts":5000,"name":"request_start","payload":{"op":"0A0A0A0A"}}"#,
+        r#"{"ts":6000,"name":"load_start","payload":{"op":"0B0B0B0B"}}"#,
+        r#"{"ts":7000,"name":"query_start","payload":{"op":"0B0B0B0B","parent":"0A0A0A0A"}}"#,
+        r#"{"ts":9000,"name":"request_stop","payload":{"op":"0A0A0A0A"}}"#,
+    ];
+    fs::write(directory.join("a.jsonl"), lines.join("\n")).unwrap();
+    let map = "[[event]]\nmatch = \"*_start\"\nrole = \"begin\"\n\
+        [[event]]\nmatch = \"*\"\nfields = { operation-id = \"op\" }\n\
+        [[event]]\nmatch = \"query_*\"\nfields = { parent = \"parent\" }\n";
+    fs::write(directory.join("map.toml"), map).unwrap();
+    let of = |arguments: &[&str]| {
+        ichnos_in(&directory, [&["task"], arguments, &["--map", "map.toml", "a.jsonl"]].concat())
+    };
+    assert_eq!(of(&["list", "--json"]).json()["tasks"][0]["title"], "request_start");
+    assert_eq!(of(&["path", "latest", "--json"]).json()["steps"][0]["label"], "request_start");
+    let nodes = of(&["show", "latest", "--json"]).json()["graph"]["nodes"].clone();
+    let named: Vec<_> =
+        nodes.as_array().unwrap().iter().map(|node| (&node["label"], &node["begin_ns"])).collect();
+    assert_eq!(named, [(&"request_start".into(), &1000.into()), (&"query_start".into(), &6000.into())]);
+    of(&["show", "latest"]).prints(&["◆ request_start", "· jitting", "● query_start", "· load_start"]);
+    for arguments in [&["graph", "latest"][..], &["graph", "latest", "--format=svg"]] {
+        of(arguments).prints(&["request_start", "query_start"]);
+    }
+}
+
 /// Operations of two chains with the same identifier are two.
 #[test]
 fn chains() {

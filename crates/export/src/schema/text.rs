@@ -76,7 +76,7 @@ pub fn trace_tree(class: &TraceClass, title: &str, paint: Paint) -> Branch {
 fn display_text(text: &mut String, display: &EventDisplay) {
     let EventDisplay { track, name, category, color, unit, .. } = display;
     let EventDisplay { counter_value, counter_name, counter_unit, counter_tags, .. } = display;
-    let EventDisplay { name_field, object, object_name, .. } = display;
+    let EventDisplay { name_field, object, object_name, about, .. } = display;
     if *track != EventTrack::default() {
         let _ = write!(text, " of the {track}");
     }
@@ -92,6 +92,7 @@ fn display_text(text: &mut String, display: &EventDisplay) {
         ("name in", name_field),
         ("names the object in", object),
         ("by", object_name),
+        ("about the object in", about),
     ];
     for (what, value) in texts {
         if let Some(value) = value {

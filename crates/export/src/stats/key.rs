@@ -16,7 +16,8 @@ use crate::span_name::span_name;
 pub enum GroupBy {
     /// Name of the class; of pairs whose first event begins a span, the name of the span.
     Event,
-    /// Name of the span that an event begins or ends.
+    /// Name of the span that an event begins or ends; of pairs, that on a timeline: the event can have a name of its own, or
+    /// that of an object.
     Span,
     /// Data stream.
     Stream,
@@ -97,6 +98,20 @@ pub(super) fn decode(mut key: &[u8]) -> Vec<GroupValue> {
         values.push(value);
     }
     values
+}
+
+/// Returns the key of a pair whose first event has another name than its class.
+pub(super) fn with_name(key: &[u8], by: &[GroupBy], name: &str) -> Vec<u8> {
+    let (mut named, mut rest) = (Vec::new(), key);
+    for by in by {
+        let before = rest;
+        let _ = next_value(&mut rest);
+        match by {
+            GroupBy::Event | GroupBy::Span => push_text(&mut named, name),
+            _ => named.extend_from_slice(&before[..before.len() - rest.len()]),
+        }
+    }
+    named
 }
 
 fn next_value(key: &mut &[u8]) -> Option<GroupValue> {
@@ -368,5 +383,19 @@ mod tests {
         ];
         assert_eq!(values, expected);
         (0..key.len()).for_each(|end| drop(decode(&key[..end])));
+    }
+
+    #[test]
+    fn names_replace_those_of_classes() {
+        let mut key = Vec::new();
+        push_real(&mut key, Real::Double(1.5));
+        push_text(&mut key, "class");
+        key.push(tag::NONE);
+        let by = [GroupBy::Field("x".to_owned()), GroupBy::Span, GroupBy::Host];
+        let named = with_name(&key, &by, "own");
+        let expected = [GroupValue::Real(1.5), GroupValue::Text("own".to_owned()), GroupValue::None];
+        assert_eq!(decode(&named), expected);
+        assert_eq!(decode(&with_name(&named, &by, "class")), decode(&key));
+        (0..key.len()).for_each(|end| drop(with_name(&key[..end], &by, "own")));
     }
 }

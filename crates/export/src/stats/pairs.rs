@@ -15,9 +15,11 @@ use super::distribution::{Distribution, Number};
 use super::does;
 use super::group::{GroupRow, Groups, TableGroup};
 use super::key::{self, ClassKey, GroupBy, GroupValue, KeyField, KnownFields, StreamKey};
+use super::own_names::{OwnName, OwnNames, push_name};
 use super::spans::{self, NestedSpans, SpanNames, SpanPart};
 use crate::span_name::span_name;
 use crate::stream_table::StreamTable;
+use crate::viewers::{NameObjects, NamedObjects, SpanEdge};
 
 /// Returns `true` if events with this name are selected.
 type NamePredicate = Arc<dyn Fn(&str) -> bool + Send + Sync>;
@@ -139,15 +141,19 @@ pub struct PairReader {
     records: Vec<u8>,
     key: Vec<u8>,
     by: Vec<u8>,
+    own: Vec<u8>,
+    /// Memory for names.
+    text: String,
     known_fields: KnownFields,
 }
 
 #[derive(Debug)]
 struct ClassPart {
-    does: u8,
+    does: u16,
     keys: Box<[Option<KeyField>]>,
     by: ClassKey,
     name: String,
+    own_names: OwnNames,
     /// Of spans.
     span: Option<SpanPart>,
 }
@@ -165,6 +171,8 @@ impl PairReader {
             records: Vec::new(),
             key: Vec::new(),
             by: Vec::new(),
+            own: Vec::new(),
+            text: String::new(),
             known_fields: KnownFields::new(),
         }
     }
@@ -173,10 +181,17 @@ impl PairReader {
     #[inline]
     pub fn message(&mut self, message: &Message<'_>) -> bool {
         match message {
-            Message::Event(event) => self.event(event),
+            Message::Event(event) => self.event(event, None),
             Message::StreamEnd(stream) => self.streams.remove(stream),
             _ => {}
         }
+        self.records.len() >= BATCH
+    }
+
+    /// Makes a record of an event which is called `name` on a timeline, if it is selected. The timeline can know more names
+    /// than the events here. Returns `true` if there are enough records to pass on.
+    pub fn named_event(&mut self, event: &Event<'_>, name: &str) -> bool {
+        self.event(event, Some(name));
         self.records.len() >= BATCH
     }
 
@@ -192,47 +207,73 @@ impl PairReader {
         std::mem::take(&mut self.known_fields)
     }
 
-    fn event(&mut self, event: &Event<'_>) {
+    fn event(&mut self, event: &Event<'_>, name: Option<&str>) {
         if !self.streams.has(event.stream) {
             self.streams.insert(event.stream, StreamKey::new(event.stream), || ());
         }
-        let Some((stream, _, classes)) = self.streams.get_mut(event.stream) else { return };
-        let (options, known_fields) = (&*self.options, &mut self.known_fields);
+        let Self { options, streams, records, key, by, own, text, known_fields } = self;
+        let (options, Some((stream, _, classes))) = (&**options, streams.get_mut(event.stream)) else {
+            return;
+        };
         let class = classes.of(event, || ClassPart::new(event, options, known_fields));
         if class.does == 0 {
             return;
         }
-        let mut does = class.does;
-        self.key.clear();
         let trace = Arc::as_ptr(&event.stream.trace).addr() as u64;
-        match &class.span {
-            Some(span) => span.push_place(&mut self.key, event.stream, trace),
-            None if options.within_traces => self.key.extend_from_slice(&trace.to_le_bytes()),
-            None => {}
+        let mut does = class.does & !does::OBJECT;
+        if does != 0 {
+            key.clear();
+            match &class.span {
+                Some(span) => span.push_place(key, event.stream, trace),
+                None if options.within_traces => key.extend_from_slice(&trace.to_le_bytes()),
+                None => {}
+            }
+            let keys = class.span.as_ref().map_or(&class.keys, |span| &span.keys);
+            for field in keys {
+                match field {
+                    Some(field) if field.is_in(event) => field.push(key, event),
+                    _ => does |= does::NO_KEY,
+                }
+            }
+            by.clear();
+            if does & does::BEGIN != 0 {
+                class.by.push(by, &options.by, stream, event);
+            } else if let Some(span) = class.span.as_ref().filter(|_| does & does::SWITCH != 0) {
+                span.push_next(by, event);
+            }
+            own.clear();
+            match name {
+                Some(name) if name == class.name => {}
+                Some(name) => push_name(own, NameObjects::default(), Some(name)),
+                None => class.own_names.push(own, event, &class.name, trace, text),
+            }
+            push_record(
+                records,
+                does,
+                event.nanoseconds(),
+                [&key[..], &by[..], class.name.as_bytes(), &own[..]],
+            );
         }
-        let keys = class.span.as_ref().map_or(&class.keys, |span| &span.keys);
-        for field in keys {
-            match field {
-                Some(field) if field.is_in(event) => field.push(&mut self.key, event),
-                _ => does |= does::NO_KEY,
+        // From here on, as on a timeline.
+        if class.does & does::OBJECT != 0 && name.is_none() {
+            own.clear();
+            if let Some(object) = class.own_names.push_note(own, event, trace) {
+                push_record(records, does::OBJECT, Some(0), [&object.to_le_bytes()[..], &[], &[], &own[..]]);
             }
         }
-        self.by.clear();
-        if does & does::BEGIN != 0 {
-            class.by.push(&mut self.by, &options.by, stream, event);
-        } else if let Some(span) = class.span.as_ref().filter(|_| does & does::SWITCH != 0) {
-            span.push_next(&mut self.by, event);
-        }
-        let time = event.nanoseconds();
-        if time.is_none() {
-            does |= does::NO_TIME;
-        }
-        self.records.push(does);
-        self.records.extend_from_slice(&time.unwrap_or_default().to_le_bytes());
-        for part in [&self.key, &self.by, class.name.as_bytes()] {
-            self.records.extend_from_slice(&(part.len() as u32).to_le_bytes());
-            self.records.extend_from_slice(part);
-        }
+    }
+}
+
+/// Appends a record, which [`PairRecord`] reads.
+fn push_record(records: &mut Vec<u8>, mut does: u16, time: Option<i128>, parts: [&[u8]; 4]) {
+    if time.is_none() {
+        does |= does::NO_TIME;
+    }
+    records.extend_from_slice(&does.to_le_bytes());
+    records.extend_from_slice(&time.unwrap_or_default().to_le_bytes());
+    for part in parts {
+        records.extend_from_slice(&(part.len() as u32).to_le_bytes());
+        records.extend_from_slice(part);
     }
 }
 
@@ -265,7 +306,7 @@ impl ClassPart {
             }
             by.add_known(&options.by, known_fields);
         }
-        Self { does, keys, by, name, span: None }
+        Self { does, keys, by, name, own_names: OwnNames::of(event, is_span), span: None }.with_objects()
     }
 
     fn of_span(event: &Event<'_>, options: &PairOptions, known_fields: &mut KnownFields) -> Self {
@@ -276,22 +317,34 @@ impl ClassPart {
         if span.does & does::BEGIN != 0 {
             by.add_known(&options.by, known_fields);
         }
-        Self { does: span.does, keys: Box::default(), by, name, span: Some(span) }
+        let own_names = OwnNames::of(event, span.does & (does::BEGIN | does::END) != 0);
+        Self { does: span.does, keys: Box::default(), by, name, own_names, span: Some(span) }.with_objects()
+    }
+
+    /// Also makes records of what events say about objects.
+    fn with_objects(mut self) -> Self {
+        if self.own_names.has_objects() {
+            self.does |= does::OBJECT;
+        }
+        self
     }
 }
 
-/// A record of an event.
+/// A record of an event, or of what it says about an object, whose key is the key.
+#[derive(Clone, Copy)]
 struct PairRecord<'r> {
-    does: u8,
+    does: u16,
     time: i128,
     key: &'r [u8],
     by: &'r [u8],
+    /// Name of the class.
     name: &'r [u8],
+    own_name: OwnName<'r>,
 }
 
 impl<'r> PairRecord<'r> {
     fn next(records: &mut &'r [u8]) -> Option<Self> {
-        let (does, rest) = records.split_first()?;
+        let (does, rest) = records.split_first_chunk()?;
         let (time, mut rest) = rest.split_first_chunk()?;
         let mut part = || {
             let (length, bytes) = rest.split_first_chunk()?;
@@ -299,9 +352,16 @@ impl<'r> PairRecord<'r> {
             rest = behind;
             Some(part)
         };
-        let (key, by, name) = (part()?, part()?, part()?);
+        let (key, by, name, own_name) = (part()?, part()?, part()?, OwnName::of(part()?));
         *records = rest;
-        Some(Self { does: *does, time: i128::from_le_bytes(*time), key, by, name })
+        let (does, time) = (u16::from_le_bytes(*does), i128::from_le_bytes(*time));
+        Some(Self { does, time, key, by, name, own_name })
+    }
+
+    /// Returns the names of the event.
+    fn edge(&self) -> SpanEdge<&'r [u8]> {
+        let name = self.own_name.text().unwrap_or(self.name);
+        SpanEdge { name, kind: self.name, is_unnamed: self.does & does::UNNAMED != 0 }
     }
 }
 
@@ -331,7 +391,7 @@ pub struct Pair {
     pub begin: i128,
     /// Time of the second event, in nanoseconds from the origin.
     pub end: i128,
-    /// Names of their classes; of events that begin or end spans, the names of the spans.
+    /// Names of their classes; of events that begin or end spans, the names of the spans on a timeline.
     pub names: [String; 2],
     /// Values of the key.
     pub key: Vec<GroupValue>,
@@ -356,12 +416,17 @@ pub struct Pairs {
     slowest: BinaryHeap<Reverse<Slow>>,
     most_slow: usize,
     longer_than: Option<i128>,
-    has_groups: bool,
     nested: NestedSpans,
     /// Names of spans with keys; `None` if events are no spans.
     span_names: Option<SpanNames>,
     /// Number of bytes before the values of keys, which tell traces apart.
     key_begin: usize,
+    /// What rows are of.
+    by: Vec<GroupBy>,
+    /// Objects whose names are those of spans.
+    objects: NamedObjects,
+    /// Memory for names.
+    text: String,
 }
 
 /// An open pair.
@@ -371,8 +436,36 @@ struct OpenPair {
     time: i128,
     by: Box<[u8]>,
     name: Box<[u8]>,
+    /// Name of the class, if that is another one.
+    kind: Option<Box<[u8]>>,
     /// Time of the spans within this one, in nanoseconds.
     inside: i128,
+}
+
+impl OpenPair {
+    /// Makes the pair that an event begins. `by` is what its row is of.
+    fn new(number: u64, record: &PairRecord<'_>, by: &[GroupBy]) -> Self {
+        let SpanEdge { name, kind, .. } = record.edge();
+        let by = match record.own_name.text() {
+            Some(name) => key::with_name(record.by, by, &String::from_utf8_lossy(name)).into(),
+            None => record.by.into(),
+        };
+        let kind = (kind != name).then(|| kind.into());
+        Self { number, time: record.time, by, name: name.into(), kind, inside: 0 }
+    }
+
+    /// Returns the names of the event that began it.
+    fn edge(&self) -> SpanEdge<&[u8]> {
+        let name = &*self.name;
+        SpanEdge { name, kind: self.kind.as_deref().unwrap_or(name), is_unnamed: false }
+    }
+
+    /// Returns the names of both events. An end without a name of its own has that of what it ends.
+    fn into_names(self, end: &PairRecord<'_>) -> [Box<[u8]>; 2] {
+        let is_named_once = end.own_name.text().is_none() && end.name == self.edge().kind;
+        let end = if is_named_once { self.name.clone() } else { end.edge().name.into() };
+        [self.name, end]
+    }
 }
 
 /// A pair, ordered by its duration; of equal durations, the first one is greater.
@@ -429,7 +522,6 @@ impl Pairs {
             slowest: BinaryHeap::new(),
             most_slow: options.slowest,
             longer_than: options.longer_than,
-            has_groups: !options.by.is_empty(),
             nested: NestedSpans::default(),
             span_names: options.spans.then(SpanNames::default),
             key_begin: match options {
@@ -437,6 +529,9 @@ impl Pairs {
                 PairOptions { within_traces: true, .. } => size_of::<u64>(),
                 _ => 0,
             },
+            by: options.by.clone(),
+            objects: NamedObjects::default(),
+            text: String::new(),
         }
     }
 
@@ -444,7 +539,16 @@ impl Pairs {
     pub fn take(&mut self, records: &[u8]) {
         let mut rest = records;
         while let Some(record) = PairRecord::next(&mut rest) {
-            self.event(&record);
+            if record.does & does::OBJECT != 0 {
+                if let Some(object) = record.key.first_chunk() {
+                    record.own_name.take(u64::from_le_bytes(*object), &mut self.objects);
+                }
+                continue;
+            }
+            let mut text = std::mem::take(&mut self.text);
+            let own_name = record.own_name.known(record.name, &self.objects, &mut text);
+            self.event(&PairRecord { own_name, ..record });
+            self.text = text;
         }
     }
 
@@ -483,13 +587,12 @@ impl Pairs {
             let key = self.nested.begin(&track, self.most_open).to_vec();
             return self.begin(&PairRecord { key: &key, ..*record });
         }
-        let open = &self.open;
-        let is_unnamed = record.does & does::UNNAMED != 0;
+        let (open, end) = (&self.open, record.edge());
         // What is within spans that lost their ends is within the span around them.
         let mut within = 0_i128;
         let is_it = |key: &[u8]| {
             open.get(key).is_some_and(|open| {
-                let is_it = is_unnamed || *open.name == *record.name;
+                let is_it = end.ends(open.edge());
                 if !is_it {
                     within = within.saturating_add(open.inside);
                 }
@@ -527,8 +630,7 @@ impl Pairs {
     fn begin(&mut self, record: &PairRecord<'_>) {
         let number = self.next;
         self.next += 1;
-        let open =
-            OpenPair { number, time: record.time, by: record.by.into(), name: record.name.into(), inside: 0 };
+        let open = OpenPair::new(number, record, &self.by);
         if let Some(known) = self.open.get_mut(record.key) {
             *known = open;
             self.unpaired.begun_again += 1;
@@ -582,7 +684,7 @@ impl Pairs {
         let own = length.saturating_sub(open.inside);
         self.all.0.add(Number::Integer(length));
         self.all.1 = self.all.1.saturating_add(own);
-        if self.has_groups {
+        if !self.by.is_empty() {
             let make = || PairRow(Distribution::new(MOST_NUMBERS_OF_GROUP), 0);
             let index = self.groups.index(&open.by, make);
             if let Some(row) = self.groups.get_mut(index) {
@@ -595,9 +697,9 @@ impl Pairs {
             if self.slowest.len() >= self.most_slow {
                 self.slowest.pop();
             }
-            let number = Reverse(self.all.0.count());
-            let names = [open.name, record.name.into()];
-            self.slowest.push(Reverse(Slow { length, number, begin: open.time, names, key }));
+            let (number, begin) = (Reverse(self.all.0.count()), open.time);
+            let names = open.into_names(record);
+            self.slowest.push(Reverse(Slow { length, number, begin, names, key }));
         }
     }
 

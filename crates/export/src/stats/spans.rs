@@ -14,7 +14,7 @@ const SEARCHED: u32 = 64;
 /// What events of a class have to do with spans.
 #[derive(Debug)]
 pub(super) struct SpanPart {
-    pub(super) does: u8,
+    pub(super) does: u16,
     kind: u8,
     /// Fields that identify the span, or its track.
     pub(super) keys: Box<[Option<KeyField>]>,
@@ -217,7 +217,7 @@ impl NestedSpans {
     }
 
     /// Returns the track of a record: that of the thread that runs on its processor, if it is known.
-    pub(super) fn track(&mut self, does: u8, key: &[u8]) -> Vec<u8> {
+    pub(super) fn track(&mut self, does: u16, key: &[u8]) -> Vec<u8> {
         if does & does::OF_RUNNING == 0 {
             return key.to_vec();
         }

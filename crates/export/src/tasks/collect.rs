@@ -10,12 +10,13 @@ use std::collections::HashMap;
 
 use super::fields::{EventContent, TaskFields};
 use super::operations::{
-    CollectedTasks, Edge, EventOrigin, IdScope, Link, MOST, NO_TIME, NONE, OpenEdge, Operation, TaskEvent,
+    CollectedTasks, Edge, EventOrigin, IdScope, Link, MOST, NO_TIME, NONE, Naming, OpenEdge, Operation,
+    TaskEvent,
 };
 use super::{Tasks, join};
 use crate::stream_table::StreamTable;
 use crate::time::has_dates;
-use crate::viewers::EventId;
+use crate::viewers::{EventId, TimelinePlace};
 
 /// Options of [`TaskCollector`].
 #[derive(Clone, Debug, Default)]
@@ -44,8 +45,8 @@ pub struct TaskCollector {
     tracers: Vec<u32>,
     said: EventContent,
     text: Vec<u8>,
-    /// Identifier of the event that is taken, if it is known.
-    event_id: Option<EventId>,
+    /// Identifier and track of the event that is taken, if they are known.
+    event_id: Option<(EventId, u32)>,
     last_group: (Option<IdScope>, u32),
     by_place: HashMap<EventOrigin, u32>,
     /// Recognizes copies; with constant keys, so that all runs give the same result.
@@ -58,7 +59,7 @@ pub struct TaskCollector {
 struct TaskClassState {
     fields: TaskFields,
     name: u32,
-    is_end: bool,
+    role: EventRole,
 }
 
 impl std::fmt::Debug for TaskCollector {
@@ -93,10 +94,10 @@ impl TaskCollector {
         Tasks::new(self.all, self.options.correct_clocks)
     }
 
-    /// Takes an event, and keeps its identifier for the [operation](super::TaskMember::event) or the
+    /// Takes an event, and keeps its identifier and its track for the [operation](super::TaskMember::event) or the
     /// [joined event](super::JoinedEvent::event) that it becomes, unless there are too many.
-    pub fn event_with_id(&mut self, event: &Event<'_>, id: EventId) {
-        self.event_id = Some(id);
+    pub fn event_at(&mut self, event: &Event<'_>, place: &TimelinePlace) {
+        self.event_id = Some((place.event(), place.track));
         self.event(event);
         self.event_id = None;
     }
@@ -111,11 +112,10 @@ impl TaskCollector {
         let finders = &options.find_mentions;
         let class = classes.of(event, || {
             let fields = TaskFields::of(event, !finders.is_empty());
-            let is_end = event.class.role == EventRole::End;
             (!fields.is_empty()).then(|| TaskClassState {
                 name: all.names.number(event.name().as_bytes()),
                 fields,
-                is_end,
+                role: event.class.role,
             })
         });
         let Some(class) = class else { return };
@@ -124,7 +124,7 @@ impl TaskCollector {
         if said.operation.is_none() && said.mentions.is_empty() {
             return;
         }
-        let (trace, name, is_end) = (*trace, class.name, class.is_end);
+        let (trace, name, role) = (*trace, class.name, class.role);
         let time = event.nanoseconds().map_or(NO_TIME, |time| {
             i64::try_from(time).unwrap_or(if time < 0 { NO_TIME + 1 } else { i64::MAX })
         });
@@ -135,7 +135,7 @@ impl TaskCollector {
             all.left_out += 1;
             return;
         }
-        self.take(trace, time, name, is_end);
+        self.take(trace, time, name, role);
     }
 
     /// Returns the maximum number of operations, of edges and of further events.
@@ -158,7 +158,7 @@ impl TaskCollector {
     }
 
     /// Adds the content of an event.
-    fn take(&mut self, trace: u32, time: i64, name: u32, is_end: bool) {
+    fn take(&mut self, trace: u32, time: i64, name: u32, role: EventRole) {
         let said = std::mem::take(&mut self.said);
         let place = self.place(&said, trace);
         let label = if said.message.is_empty() { name } else { self.all.names.number(&said.message) };
@@ -177,12 +177,14 @@ impl TaskCollector {
                 group,
                 begin: time,
                 end: time,
+                naming: Naming::new(role == EventRole::Begin, said.causes().next().is_some()),
+                named_at: time,
                 label,
                 place,
                 event_id,
                 fingerprint,
             };
-            self.operation(found, if is_end { name } else { label }, &said);
+            self.operation(found, if role == EventRole::End { name } else { label }, &said);
         } else {
             let event =
                 TaskEvent { operation: NONE, group: NONE, time, label, place, event_id, is_mention: true };
@@ -191,7 +193,7 @@ impl TaskCollector {
         self.said = said;
     }
 
-    /// Adds an event of an operation; `label` is used unless it is the operation's first event.
+    /// Adds an event of an operation; `label` is used unless it names the operation.
     fn operation(&mut self, found: Operation, label: u32, said: &EventContent) {
         let Operation { chain, begin: time, place, event_id, group, .. } = found;
         let all = &mut self.all;
@@ -205,12 +207,12 @@ impl TaskCollector {
                     return;
                 }
                 let before = *known;
-                known.merge(&found);
+                let is_named = known.merge(&found);
                 if self.options.with_events && self.options.most.is_none_or(|most| all.events.len() < most) {
-                    // The earliest event becomes the operation; others are shown next to it.
-                    let (time, label, place, event_id) = match known.begin == before.begin {
-                        true => (time, label, place, event_id),
-                        false => (before.begin, before.label, before.place, before.event_id),
+                    // The event that names it becomes the operation; others are shown next to it.
+                    let (time, label, place, event_id) = match is_named {
+                        true => (before.named_at, before.label, before.place, before.event_id),
+                        false => (time, label, place, event_id),
                     };
                     let operation = number;
                     let is_mention = false;

@@ -296,7 +296,7 @@ impl<'t> TaskGraph<'t> {
         self.tasks.all.operations.get(*self.nodes.get(node as usize)? as usize)
     }
 
-    /// Returns the events that belong to the task and are not the first ones of its operations, each with the
+    /// Returns the events that belong to the task and are not those that its operations are named after, each with the
     /// node that it follows: its operation, or the last node before it in time if it names only the task. In
     /// the order of these nodes.
     #[must_use]
@@ -304,7 +304,8 @@ impl<'t> TaskGraph<'t> {
         let event = |(node, event): (u32, TaskEvent)| {
             let (label, place) = (self.text(event.label), self.tasks.place(event.place));
             let time = self.corrected(event.place, event.time);
-            (node, JoinedEvent { time, label, place, event: self.tasks.event_id(event.event_id) })
+            let (event, track) = self.tasks.event_id(event.event_id);
+            (node, JoinedEvent { time, label, place, event, track })
         };
         self.joined().into_iter().map(event).collect()
     }

@@ -7,7 +7,9 @@ use hashbrown::HashTable;
 use ichnos_model::{CauseKind, Identifier, Mention};
 
 use super::namesakes::Namesakes;
-use super::operations::{CollectedTasks, Edge, IdScope, Link, NO_TIME, NONE, OpenEdge, Operation, TaskEvent};
+use super::operations::{
+    CollectedTasks, Edge, IdScope, Link, NO_TIME, NONE, Naming, OpenEdge, Operation, TaskEvent,
+};
 
 /// Assigns each operation to the group of its task, and resolves edges and names in texts. Groups of traces
 /// are empty afterwards.
@@ -145,10 +147,20 @@ fn named(
     let known = known(id).or_else(|| known(short(id)?));
     let number = known.unwrap_or_else(|| {
         let label = all.names.number(b"");
-        let (begin, end) = (NO_TIME, NO_TIME);
-        let (place, event_id) = (NONE, NONE);
-        let operation =
-            Operation { id, chain, events: 0, group, begin, end, label, place, event_id, fingerprint: 0 };
+        let operation = Operation {
+            id,
+            chain,
+            events: 0,
+            group,
+            begin: NO_TIME,
+            end: NO_TIME,
+            naming: Naming::Within,
+            named_at: NO_TIME,
+            label,
+            place: NONE,
+            event_id: NONE,
+            fingerprint: 0,
+        };
         let number = all.add(operation);
         namesakes.insert(number, &operation);
         number

@@ -112,14 +112,13 @@ impl CollectedTasks {
         Namesakes::of_known_chains(self, wanted.map(|operation| (operation.group, operation.id)))
     }
 
-    /// Merges an operation into another one. The first event of the later operation becomes a further event.
+    /// Merges an operation into another one. The event that no longer names an operation becomes a further event.
     fn merge_into(&mut self, known: u32, operation: Operation) {
         let Some(merged) = self.operations.get_mut(known as usize) else { return };
         let before = *merged;
-        merged.merge(&operation);
-        let further = if merged.begin == before.begin { operation } else { before };
+        let further = if merged.merge(&operation) { before } else { operation };
         if before.events > 0 && operation.events > 0 {
-            let Operation { begin: time, label, place, event_id, group, .. } = further;
+            let Operation { named_at: time, label, place, event_id, group, .. } = further;
             let (operation, is_mention) = (known, false);
             self.events.push(TaskEvent { operation, group, time, label, place, event_id, is_mention });
         }

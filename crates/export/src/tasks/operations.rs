@@ -35,6 +35,28 @@ impl IdScope {
     }
 }
 
+/// What an event says about the begin of its operation. The greatest names the operation, of equal ones the first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Naming {
+    /// Nothing: it happened in the operation, be it before the event that begins it.
+    #[default]
+    Within,
+    /// It begins a span.
+    Begin,
+    /// It begins a span, and says what caused it.
+    CausedBegin,
+}
+
+impl Naming {
+    pub(super) fn new(is_begin: bool, has_causes: bool) -> Self {
+        match (is_begin, has_causes) {
+            (false, _) => Self::Within,
+            (true, false) => Self::Begin,
+            (true, true) => Self::CausedBegin,
+        }
+    }
+}
+
 /// An operation.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Operation {
@@ -49,30 +71,44 @@ pub(super) struct Operation {
     pub(super) begin: i64,
     /// Time of the last event about it.
     pub(super) end: i64,
-    /// Number of the text of its first event.
+    /// What the event that names it says about its begin.
+    pub(super) naming: Naming,
+    /// Time of the event that names it, or [`NO_TIME`].
+    pub(super) named_at: i64,
+    /// Number of the text of that event.
     pub(super) label: u32,
-    /// Number of the place of its first event.
+    /// Number of the place of that event.
     pub(super) place: u32,
-    /// Number of the identifier of its first event, or [`NONE`].
+    /// Number of the identifier of that event, or [`NONE`].
     pub(super) event_id: u32,
-    /// Fingerprint of its first event, to recognize copies.
+    /// Fingerprint of that event, to recognize copies.
     pub(super) fingerprint: u32,
 }
 
 impl Operation {
-    /// Adds another event; the earliest one determines the label.
-    pub(super) fn merge(&mut self, other: &Self) {
-        let is_earlier = other.begin != NO_TIME && (self.begin == NO_TIME || other.begin < self.begin);
-        if other.events > 0 && (self.events == 0 || is_earlier) {
+    /// Adds another event. Returns `true` if the operation has its name from then on.
+    pub(super) fn merge(&mut self, other: &Self) -> bool {
+        let is_named = other.events > 0
+            && (self.events == 0
+                || other.naming > self.naming
+                || other.naming == self.naming && is_earlier(other.named_at, self.named_at));
+        if is_named {
+            (self.naming, self.named_at) = (other.naming, other.named_at);
             (self.label, self.place) = (other.label, other.place);
             (self.event_id, self.fingerprint) = (other.event_id, other.fingerprint);
         }
-        if is_earlier {
+        if is_earlier(other.begin, self.begin) {
             self.begin = other.begin;
         }
         self.end = self.end.max(other.end);
         self.events = self.events.saturating_add(other.events);
+        is_named
     }
+}
+
+/// Returns `true` for a time before another one, or where only the other one is unknown.
+fn is_earlier(time: i64, other: i64) -> bool {
+    time != NO_TIME && (other == NO_TIME || time < other)
 }
 
 /// An edge between known operations.
@@ -141,8 +177,8 @@ pub(super) struct CollectedTasks {
     pub(super) events: Vec<TaskEvent>,
     pub(super) names: NameTable,
     pub(super) places: Vec<EventOrigin>,
-    /// Identifiers of events, apart from their operations: few callers give them.
-    pub(super) event_ids: Vec<EventId>,
+    /// Identifiers of events and the numbers of their tracks, apart from their operations: few callers give them.
+    pub(super) event_ids: Vec<(EventId, u32)>,
     /// Operations with an edge from nothing.
     pub(super) marked_roots: Vec<u32>,
     /// Operations with a title for their task, and the number of its name.

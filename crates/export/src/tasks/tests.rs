@@ -5,7 +5,7 @@ use ichnos_testing::{Random, cases};
 
 use super::graph::TaskGraph;
 use super::operations::{
-    CollectedTasks, Edge, EventOrigin, IdScope, Link, NONE, OpenEdge, Operation, TaskEvent,
+    CollectedTasks, Edge, EventOrigin, IdScope, Link, NONE, Naming, OpenEdge, Operation, TaskEvent,
 };
 use super::{GraphFormat, TaskDiff, Tasks, join};
 use crate::viewers::EventId;
@@ -21,7 +21,8 @@ fn add(all: &mut CollectedTasks, group: u32, number: u32, begin: i64, label: &st
         all.places.push(EventOrigin { machine: label, text: label, tracer: label });
     }
     let event_id = all.event_ids.len() as u32;
-    all.event_ids.push(EventId { stream: 0, time: begin.cast_unsigned(), position: event_id.into() });
+    let event = EventId { stream: 0, time: begin.cast_unsigned(), position: event_id.into() };
+    all.event_ids.push((event, 7));
     all.add(Operation {
         id: id(number),
         chain: Chain::UNKNOWN,
@@ -29,6 +30,8 @@ fn add(all: &mut CollectedTasks, group: u32, number: u32, begin: i64, label: &st
         group,
         begin,
         end: begin,
+        naming: Naming::Within,
+        named_at: begin,
         label,
         place: 0,
         event_id,
@@ -214,6 +217,37 @@ fn events_of_merged_operations_can_have_the_same_text() {
     assert_eq!(joined, [(200, 200), (210, 210)]);
 }
 
+/// The event that begins an operation names it, although others happened in the operation before.
+#[test]
+fn operations_are_named_after_the_event_that_begins_them() {
+    use Naming::{Begin, CausedBegin, Within};
+    let named = |events: &[(i64, Naming)]| {
+        let mut all = CollectedTasks::default();
+        let group = all.group(IdScope::Task(id(1_000)));
+        for (time, naming) in events {
+            let number = add(&mut all, group, 0, *time, &format!("{naming:?}")) as usize;
+            all.operations[number].naming = *naming;
+        }
+        join::join(&mut all);
+        let tasks = Tasks::new(all, false);
+        let graph = tasks.graph(0);
+        let member = graph.member(0).unwrap();
+        assert_eq!((graph.len(), member.events as usize, member.track), (1, events.len(), Some(7)));
+        let label = String::from_utf8_lossy(member.label).into_owned();
+        assert_eq!(tasks.summary(0).unwrap().title, label);
+        let joined: Vec<_> = graph.joined_events().iter().filter_map(|(_, event)| event.time).collect();
+        (label, member.event.unwrap().time, graph.begin(0).unwrap(), joined)
+    };
+    let name =
+        |label: &str, at: u64, begin: i128, joined: &[i128]| (label.to_owned(), at, begin, joined.to_vec());
+    assert_eq!(named(&[(5, Within), (9, Begin)]), name("Begin", 9, 5, &[5]));
+    assert_eq!(named(&[(9, Begin), (5, Within)]), name("Begin", 9, 5, &[5]));
+    assert_eq!(named(&[(8, Begin), (6, Begin), (7, Begin)]), name("Begin", 6, 6, &[7, 8]));
+    let events = [(5, Within), (6, Begin), (9, CausedBegin), (7, Begin), (12, CausedBegin)];
+    assert_eq!(named(&events), name("CausedBegin", 9, 5, &[5, 6, 7, 12]));
+    assert_eq!(named(&[(8, Within), (6, Within)]), name("Within", 6, 6, &[8]));
+}
+
 /// Causes come first, nothing is lost, and the drawing has all edges.
 #[test]
 fn random_graphs() {
@@ -374,6 +408,8 @@ fn operations_that_are_tasks() {
         group: trace,
         begin: 0,
         end: 0,
+        naming: Naming::Within,
+        named_at: 0,
         label,
         place: 0,
         event_id: NONE,

@@ -1,17 +1,18 @@
 //! Classes of events for a viewer.
 
 use std::borrow::Cow;
-use std::fmt::Write as _;
 use std::sync::Arc;
 
 use ichnos_model::{
-    DisplayBase, Event, EventDisplay, EventRole, EventTrack, FieldKind, FieldRef, FieldValue, Meaning,
-    MemberIndex, Scope, Value, ValueHash,
+    Event, EventDisplay, EventRole, EventTrack, FieldKind, FieldRef, FieldValue, Meaning, MemberIndex, Scope,
+    Value, ValueHash,
 };
 
 use super::counter::{CounterFields, CounterValue};
 use super::css_color::{Rgb, css_color};
 use super::flows::FlowEnd;
+use super::name_fields::NameFields;
+use super::named_objects::{NamedObjects, ObjectFields};
 use super::span_edge::SpanEdge;
 use super::thread_fields::ThreadFields;
 use super::tracks::name_key;
@@ -90,9 +91,10 @@ pub(super) struct ViewerClass {
     counter: CounterFields,
     stack: Option<FieldRef>,
     duration: Option<FieldRef>,
-    event_name: Option<FieldRef>,
-    /// Object that events name, and its name.
-    pub(super) object: Option<(FieldRef, FieldRef)>,
+    /// Names of events of their own.
+    names: NameFields,
+    /// Object that events name.
+    pub(super) object: Option<ObjectFields>,
     /// Fields about other threads.
     pub(super) threads: Option<ThreadFields>,
     /// End of the message that its keys identify.
@@ -115,7 +117,7 @@ fn named_thread(event: &Event<'_>) -> Option<FieldRef> {
 
 /// What events say about their process.
 #[derive(Debug)]
-struct ProcessFields {
+pub(crate) struct ProcessFields {
     number: Option<FieldRef>,
     /// Process of the trace, for events that do not name theirs.
     of_trace: Option<u64>,
@@ -125,7 +127,7 @@ struct ProcessFields {
 
 impl ProcessFields {
     /// Finds the fields of the class of an event.
-    fn of(event: &Event<'_>) -> Self {
+    pub(crate) fn of(event: &Event<'_>) -> Self {
         let number = FieldRef::of_meaning(event, Meaning::Process);
         let of_trace = match event.stream.trace.class.environment("vpid") {
             Some(Value::Integer(process)) => u64::try_from(*process).ok(),
@@ -138,7 +140,7 @@ impl ProcessFields {
 
     /// Returns the number of the process of an event; one that no process has if only its names are known.
     #[inline]
-    fn of_event(&self, event: &Event<'_>) -> Option<u64> {
+    pub(crate) fn of_event(&self, event: &Event<'_>) -> Option<u64> {
         let number = self.number.as_ref().and_then(|number| event.get(number));
         let number = number.filter(|number| !matches!(number, FieldValue::Null));
         number.map(|number| number.key()).or(self.of_trace).or_else(|| self.of_names(event))
@@ -227,7 +229,6 @@ impl ViewerClass {
             _ => display.name.as_deref().unwrap_or(name),
         };
         let tasks = has(Meaning::OperationId).then(|| TaskFields::of(event, false));
-        let path = |path: &Option<String>| FieldRef::new(event, path.as_deref()?);
         let process_name = first(Meaning::ProcessName).or_else(|| first(Meaning::Component));
         let is_hidden = |meaning| matches!(meaning, Meaning::Stack | Meaning::Hidden);
         let hidden = class.meanings.iter().filter(|(_, meaning)| is_hidden(*meaning));
@@ -244,8 +245,8 @@ impl ViewerClass {
             counter,
             stack: first(Meaning::Stack),
             duration: first(Meaning::Duration),
-            event_name: path(&display.name_field).or_else(|| first(Meaning::EventName)),
-            object: path(&display.object).zip(path(&display.object_name)),
+            names: NameFields::of(event),
+            object: ObjectFields::of(event),
             threads: ThreadFields::of(event),
             message,
             display,
@@ -293,26 +294,18 @@ impl ViewerClass {
         self.counter.unit(event).or(self.display.unit.as_deref().map(Cow::Borrowed))
     }
 
-    /// Returns the name that an event has instead of that of its class: a text, or a number after the name of the class.
-    /// `text` is memory for it.
-    pub(super) fn event_name<'t>(&self, event: &Event<'t>, text: &'t mut String) -> Option<&'t str> {
-        let field = self.event_name.as_ref()?;
-        let value = event.get(field)?;
-        if let Some(name) = value.as_str() {
-            return Some(name).filter(|name| !name.is_empty());
+    /// Returns the name that an event of a trace and a process has instead of that of its class. `text` is memory for it.
+    pub(super) fn event_name<'t>(
+        &self,
+        event: &Event<'t>,
+        (trace, process): (u32, Option<u64>),
+        objects: &NamedObjects,
+        text: &'t mut String,
+    ) -> Option<&'t str> {
+        if self.names.is_empty() {
+            return None;
         }
-        let number = value.as_i128()?;
-        text.clear();
-        // Writing to a string does not fail.
-        let _ = match field
-            .class(event)
-            .and_then(|class| class.integer())
-            .map(|integer| integer.preferred_base)
-        {
-            Some(DisplayBase::Hexadecimal) => write!(text, "{} {number:#x}", self.name),
-            _ => write!(text, "{} {number}", self.name),
-        };
-        Some(text)
+        self.names.name(event, &self.name, (trace.into(), process), objects, text)
     }
 
     #[inline]
@@ -330,11 +323,6 @@ impl ViewerClass {
             thread_name: thread.and_then(|thread| thread.as_str()),
             processor: self.processor_of(event),
         }
-    }
-
-    /// Returns the object that is the name of an event: its number.
-    pub(super) fn named_by(&self, event: &Event<'_>) -> Option<u64> {
-        event.get(self.event_name.as_ref()?)?.as_u64()
     }
 
     /// Adds the names of the process and the thread of an event.

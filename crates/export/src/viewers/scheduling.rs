@@ -218,8 +218,7 @@ impl Scheduling {
         }
     }
 
-    /// Returns the name that an event of a process has instead of that of its class: that of an object, if its number is the
-    /// name. `text` is memory for it.
+    /// Returns the name that an event of a process has instead of that of its class. `text` is memory for it.
     pub(super) fn event_name<'t>(
         &self,
         trace: u32,
@@ -228,10 +227,7 @@ impl Scheduling {
         event: &Event<'t>,
         text: &'t mut String,
     ) -> Option<&'t str> {
-        match class.named_by(event) {
-            Some(number) if self.objects.name(trace, process, number, text) => Some(text),
-            _ => class.event_name(event, text),
-        }
+        class.event_name(event, (trace, process), &self.objects, text)
     }
 
     /// Notes the thread that a processor runs.
@@ -284,9 +280,10 @@ impl Scheduling {
         if class.threads.is_some() || class.form == EventForm::Switch {
             self.observe_threads(trace, event, class);
         }
-        if class.object.is_some() {
-            let process = class.unnamed_place(event).process;
-            self.objects.observe(trace, process, event, class);
+        if let Some(object) = &class.object
+            && let Some((object, note)) = object.note(trace.into(), class.unnamed_place(event).process, event)
+        {
+            self.objects.take(object, note);
         }
     }
 

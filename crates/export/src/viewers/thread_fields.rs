@@ -98,7 +98,10 @@ impl ThreadFields {
         let first = |meaning| FieldRef::of_meaning(event, meaning);
         let has_linux_states = is_plain_integer(event, Meaning::PreviousThread)
             && is_plain_integer(event, Meaning::PreviousState);
-        let release = event.stream.trace.class.environment("kernel_release").and_then(Value::as_text);
+        // LTTng's name of it, and perf's.
+        let release = ["kernel_release", "release"]
+            .into_iter()
+            .find_map(|name| event.stream.trace.class.environment(name).and_then(Value::as_text));
         let found = Self {
             target: first(Meaning::TargetThread),
             target_name: first(Meaning::TargetThreadName),

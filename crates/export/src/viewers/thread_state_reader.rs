@@ -132,8 +132,8 @@ impl ThreadStateReader {
         if class.has_states() {
             let mut place: EventPlace<'_> = class.place(event, known);
             let is_lost = !scheduling.has_place(*trace, class, &place);
+            let own_name = scheduling.event_name(*trace, class, place.process, event, text);
             scheduling.complete(*trace, class, &mut place);
-            let own_name = class.event_name(event, text);
             let names = (own_name.map_or(*name, |name| number(names, name)), *name);
             if !is_lost {
                 states.take(StateEvent { event, class, trace: *trace, place: &place, time, names }, out);

@@ -124,6 +124,8 @@ struct KnownState {
     waker: Option<ThreadWaker>,
     /// `true` if it stopped running, and no event says why: it waits if it is woken up later.
     has_left: bool,
+    /// `true` if it follows an earlier state.
+    is_later: bool,
 }
 
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -163,6 +165,8 @@ pub(super) struct ThreadStates {
     spans: HashMap<(u32, u64), Vec<(u32, u32)>>,
     /// Traces with switches of threads.
     has_switches: bool,
+    /// Thread whose state ended last: the next one follows it.
+    ended: Option<(u32, u64)>,
 }
 
 impl ThreadStates {
@@ -271,7 +275,9 @@ impl ThreadStates {
             known.is_some_and(|known| known.state == ThreadState::Running),
             known.and_then(|known| known.waker),
         );
-        match first.filter(|first| *first < time) {
+        // What it did since the first event is known if a state ended since then.
+        let since = known.filter(|known| known.is_later).map(|known| known.since);
+        match first.filter(|first| *first < time && since.is_none_or(|since| since <= *first)) {
             _ if ran => drop(self.end(thread, time, None, out)),
             // It also ran when other processors woke it up, and began to run unseen.
             Some(first) => {
@@ -356,6 +362,7 @@ impl ThreadStates {
         out: &mut dyn FnMut(&StateInterval),
     ) -> Option<KnownState> {
         let known = self.threads.remove(&thread)?;
+        self.ended = Some(thread);
         let mut interval = known.interval(thread, time, false);
         interval.state = was.unwrap_or(interval.state);
         // Events at the same time can come in any order; a clock can go back.
@@ -375,7 +382,8 @@ impl ThreadStates {
         if self.threads.len() >= MOST {
             self.threads.clear();
         }
-        let known = KnownState { state, since, processor, reason, waker, has_left: false };
+        let is_later = self.ended.take() == Some(thread);
+        let known = KnownState { state, since, processor, reason, waker, has_left: false, is_later };
         self.threads.insert(thread, known);
     }
 

@@ -423,8 +423,8 @@ impl Timeline {
             stream.positions.next(time);
             let mut place = class.class.place(event, &mut stream.names);
             let is_lost = !scheduling.has_place(stream.trace, &class.class, &place);
+            let own_name = scheduling.event_name(stream.trace, &class.class, place.process, event, text);
             scheduling.complete(stream.trace, &class.class, &mut place);
-            let own_name = class.class.event_name(event, text);
             let name = own_name.map_or(class.name, |name| number(names, name));
             let of = EventOf { event, class, trace: stream.trace, place: &place, time, name, track: 0 };
             of.take_states(states, &mut stream.processor, is_lost);

@@ -1,9 +1,10 @@
 //! What viewers call events, processes, threads, counters and objects.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
 use ichnos::convert::ViewerWriter;
+use ichnos::jsonl::{JsonLines, JsonLinesOptions};
 use ichnos::{OpenOptions, Session};
 use ichnos_export::viewers::{Timeline, TimelineTrackKind};
 use ichnos_flow::pump;
@@ -142,6 +143,69 @@ fn callbacks_of_ros_have_the_names_of_topics() {
     assert!(names.iter().any(|name| name.starts_with("/parameter_events ")), "{names:?}");
     assert!(!names.iter().any(|name| name.starts_with("callback 0x")), "{names:?}");
     assert!(shown.flows().len() > 1_000, "{}", shown.flows().len());
+}
+
+/// Returns the events of a trace, as lines have them.
+fn lines(session: &Session) -> Vec<Json> {
+    let mut lines = JsonLines::new(Vec::new(), JsonLinesOptions::default());
+    pump(&mut session.cursor(Window::default()).unwrap(), &mut lines).unwrap();
+    lines.flush().unwrap();
+    let lines = lines.writer().split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+    let lines = lines.map(|line| serde_json::from_slice::<Json>(line).unwrap());
+    lines.filter(|line| line["type"] == "event").collect()
+}
+
+/// What publishes a message, and what waits for one, is called by the topic, if the trace says it.
+#[test]
+fn messages_of_ros_have_topics() {
+    let test = "messages_of_ros_have_topics";
+    let Some(path) = recorded(test, "ctf/real/ctf2/tc-ros2") else { return };
+    let session = open(&path);
+    // Topics by process and address; messages on their way.
+    let (mut topics, mut messages) = (HashMap::new(), HashMap::new());
+    let mut expected: BTreeMap<String, usize> = BTreeMap::new();
+    for event in lines(&session) {
+        let payload = &event["payload"];
+        let key = |name: &str| (event["common_context"]["vpid"].as_u64(), payload[name].as_u64());
+        let topic = match event["name"].as_str().unwrap() {
+            "dds:create_writer" => topics.insert(key("writer"), payload["topic_name"].clone()).and(None),
+            "ros2:rcl_publisher_init" => {
+                topics.insert(key("publisher_handle"), payload["topic_name"].clone()).and(None)
+            }
+            "ros2:rcl_publish" => {
+                let topic = topics.get(&key("publisher_handle")).cloned();
+                messages.insert(key("message"), topic.clone());
+                topic
+            }
+            "ros2:rmw_publish" => messages.remove(&key("message")).flatten(),
+            "dds:write" => topics.get(&key("writer")).cloned(),
+            _ => continue,
+        };
+        if let Some(topic) = topic {
+            let (_, name) = event["name"].as_str().unwrap().split_once(':').unwrap();
+            *expected.entry(format!("{name} {}", topic.as_str().unwrap())).or_default() += 1;
+        }
+    }
+    let of = |name: &str| expected.get(name).copied().unwrap_or_default();
+    assert_eq!(of("rcl_publish /topic_a"), of("rmw_publish /topic_a"));
+    assert!(of("rmw_publish /topic_a") > 1_000 && of("write rt/topic_a") > 1_000, "{expected:?}");
+    let mut shown = timeline(&session);
+    let (begin, end) = shown.range().unwrap();
+    let mut found: BTreeMap<String, usize> = BTreeMap::new();
+    for track in 0..shown.tracks().len() as u32 {
+        for (_, item) in shown.spans(track, begin, end, u64::MAX) {
+            let name = shown.name(item.name);
+            if ["rcl_publish ", "rmw_publish ", "write "].iter().any(|begin| name.starts_with(begin)) {
+                *found.entry(name.to_owned()).or_default() += item.count as usize;
+            }
+        }
+    }
+    assert_eq!(found, expected);
+    // The executor runs what a subscription or a timer wakes up.
+    let names: BTreeSet<&str> = (0..shown.names()).map(|number| shown.name(number)).collect();
+    for name in ["rclcpp_executor_execute source every 5.000 ms", "rclcpp_executor_execute /topic_a"] {
+        assert!(names.contains(name), "{names:?}");
+    }
 }
 
 /// One request through four tracers is one trace of OpenTelemetry: parents contain their spans, other causes are links.

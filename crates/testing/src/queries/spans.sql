@@ -39,7 +39,9 @@ lateral (
 -- The thread that a processor runs is that of its last switch.
 create table edges as
 select
-    row, ts, kinds.name, kind, is_begin,
+    row, ts, kind, is_begin,
+    -- Interrupts are called by their devices.
+    coalesce(case when event = 'irq_handler_entry' then nullif(placed.name, '') end, kinds.name) as name,
     case
         when place = 'key' then concat_ws(' ', 'key', skbaddr, dev, sector)
         when place = 'thread' and running <> 0 then 'thread ' || running

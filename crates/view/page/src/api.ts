@@ -123,6 +123,8 @@ export interface EventDetails {
   command: string;
   line: unknown;
   text: string;
+  /** Name on the timeline, or that of the span which the event ends. */
+  label: string;
   /** `ran`: time in which the thread of the span ran. */
   spans: { begin: string | null; end: string | null; length: number | bigint | null; ran?: number | bigint } | null;
   causes: Link[];
@@ -256,8 +258,10 @@ export interface TaskNode {
   begin: TimeText | null;
   end: TimeText | null;
   events: number;
-  /** Its first event. */
+  /** Event that names it, its track, and its time there, which no corrected clock changes. */
   event: string | null;
+  track?: number | null;
+  eventTime?: TimeText | null;
 }
 
 export interface TaskGraph {
@@ -270,7 +274,7 @@ export interface TaskGraph {
   /** Numbers of the cause and the effect among the nodes, and the kind. */
   edges: [number, number, string][];
   /** Events that joined operations, with the numbers of the nodes that they follow. */
-  joined?: { node: number; label: string; place: string; time: TimeText | null; event?: string | null }[];
+  joined?: { node: number; label: string; place: string; time: TimeText | null; event?: string | null; track?: number | null; eventTime?: TimeText | null }[];
   /** Machines whose clocks were moved so that no effect comes before its cause, in ns. */
   clocks?: { machine: string; offset: number }[];
   /** Causes that are not in the traces. */

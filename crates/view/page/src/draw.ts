@@ -5,6 +5,7 @@ import { TextsLast, type Columns, type Painter } from "./painter";
 import { drawPath, drawPathOnTracks } from "./path";
 import type { Track } from "./api";
 import type { Range, State } from "./state";
+import { drawTask } from "./task_marks";
 import { STRIDE, type Tile } from "./tiles";
 import { count, duration, quantity, shortCount } from "./time";
 import { BAR, barOf, LANE, laneTop, runOf, type TrackRow } from "./tracks";
@@ -71,6 +72,7 @@ export function drawScene(painter: Painter, scene: Scene): Drawn {
 /** Draws what lies over the rows: before those that do not scroll cover some of them; over these, only what belongs to them. */
 function drawLinks(painter: Painter, scene: Scene, overStuck: boolean): void {
   drawPathOnTracks(painter, scene, overStuck);
+  drawTask(painter, scene, overStuck);
   drawFlows(painter, scene, overStuck);
   drawSelection(painter, scene, overStuck);
 }

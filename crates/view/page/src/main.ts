@@ -13,7 +13,7 @@ import { listenToKeys } from "./keyboard";
 import { Live } from "./live";
 import { DetailsPanel } from "./panels/details";
 import { FlamePanel } from "./panels/flame";
-import { Panels, type PanelActions, type ShownSpan } from "./panels/panel";
+import { Panels, plural, type PanelActions, type ShownSpan } from "./panels/panel";
 import { RowsPanel } from "./panels/rows";
 import { StatsPanel } from "./panels/stats";
 import { TasksPanel } from "./panels/tasks";
@@ -22,6 +22,7 @@ import { isSaved } from "./saved";
 import { Search } from "./search";
 import { fromFragment, State, toFragment, type Range } from "./state";
 import { listenToSplitter } from "./splitter";
+import { rangeOfTask, type ShownTask } from "./task_marks";
 import { duration, timeOfDay } from "./time";
 import { MOST_PIXELS, STRIDE } from "./tiles";
 import { Timeline, type Chosen } from "./timeline";
@@ -51,7 +52,7 @@ const timeline = new Timeline(state, {
   chosenStep: (step) => openStep(step),
   background: (track) => {
     if (track !== null) timeline.chooseTrack(track);
-    if (state.selection) state.select(null);
+    if (state.selection || state.task) state.select(null);
   },
   zoomTo: (item) => zoomTo(state.rangeOf({ ...item, hasNoEnd: hasNoEnd(item) })),
   scrolled: () => hasMoreFlows && loadFlows(),
@@ -93,6 +94,7 @@ const actions: PanelActions = {
     state.setTab("tasks");
     void tasks.open(task);
   },
+  showTask,
   find: (name) => void search.find(name),
   announce,
 };
@@ -160,6 +162,20 @@ async function longestOf({ track, begin, length, name }: ShownSpan): Promise<num
     // The first of them is shown.
   }
   return null;
+}
+
+/** Marks the events of a task, and shows all of them. */
+function showTask(task: ShownTask): void {
+  const range = rangeOfTask(state, task);
+  const tracks = [...task.marks.keys()].slice(0, MOST_TRACKS);
+  if (!range) return;
+  state.setFollow(false);
+  uncollapse(...tracks);
+  state.select(null, task);
+  zoomTo(range);
+  timeline.showTrack(tracks[0]!);
+  const hidden = tracks.map(hiddenText).find((text) => text) ?? "";
+  announce(`Marked ${plural(task.operations, "operation")} and ${plural(task.joined, "joined event")}${hidden}`);
 }
 
 /** State for tests of the page. */
@@ -246,17 +262,21 @@ function reveal(track: number, begin: number, end: number): void {
   timeline.showTrack(track);
 }
 
-/** Opens the tracks above a track, and shows those of them that were hidden. */
-function uncollapse(track: number): void {
+/** Opens the tracks above tracks, and shows those of them that were hidden. */
+function uncollapse(...tracks: number[]): void {
   const { parents } = timeline.layout.tree;
+  const closed = new Set<number>();
   let wasHidden = false;
-  let at: number | null = track;
-  for (let depth = 0; at !== null && depth < 64; depth++) {
-    wasHidden = state.hidden.delete(at) || wasHidden;
-    if (at !== track && state.closed.has(at)) state.toggle(at);
-    at = parents.get(at) ?? state.trackOf(at)?.parent ?? null;
+  for (const track of tracks) {
+    let at: number | null = track;
+    for (let depth = 0; at !== null && depth < 64; depth++) {
+      wasHidden = state.hidden.delete(at) || wasHidden;
+      if (at !== track && state.closed.has(at)) closed.add(at);
+      at = parents.get(at) ?? state.trackOf(at)?.parent ?? null;
+    }
   }
-  if (wasHidden) state.emit("layout");
+  if (closed.size) state.closeAll(false, closed);
+  else if (wasHidden) state.emit("layout");
 }
 
 /** Words for a track that is not shown although it was asked for. */
@@ -328,7 +348,7 @@ function mark(): void {
 
 function escape(): void {
   if (state.range) state.setRange(null);
-  else if (state.selection) state.select(null);
+  else if (state.selection || state.task) state.select(null);
 }
 
 listenToKeys(state, {

@@ -92,5 +92,5 @@ function details(saved: SavedAnswers, id: string): EventDetails {
   const row: Row | undefined = [...saved.events.rows, ...saved.log.rows].find((row) => row.id === id);
   if (!row) throw new Error("This page was saved without the event: `ichnos view` shows it.");
   const { time, stream, name, track, text } = row;
-  return { id, time, stream, name, track, format: "", position: null, command: "", line: null, text, spans: null, causes: [], effects: [] };
+  return { id, time, stream, name, track, format: "", position: null, command: "", line: null, text, label: name, spans: null, causes: [], effects: [] };
 }

@@ -5,6 +5,7 @@ import type { Trace, Track } from "./api";
 import { colorPrograms } from "./colors";
 import { PATH_TRACK, type ThreadPath } from "./path";
 import { isSaved } from "./saved";
+import type { ShownTask } from "./task_marks";
 import type { Calendar } from "./time";
 
 export interface Range {
@@ -78,6 +79,8 @@ export class State {
   /** Range that the user has marked. */
   range: Range | null = null;
   selection: Selection | null = null;
+  /** Task whose events are marked, until something is selected. */
+  task: ShownTask | null = null;
   /** Track of the keyboard. */
   track: number | null = null;
   filter = "";
@@ -325,8 +328,9 @@ export class State {
     this.emit("range");
   }
 
-  select(selection: Selection | null): void {
+  select(selection: Selection | null, task: ShownTask | null = null): void {
     this.selection = selection;
+    this.task = task;
     if (selection) this.track = selection.track;
     this.emit("selection");
   }

@@ -199,7 +199,8 @@ export class Timeline {
       tilesOf: (track) => this.tiles.of(track),
       rowOf: (track) => this.layout.of(track),
       rowAround: (track) => this.layout.rowAround(track),
-      flows: this.flows,
+      // Those of a task would be hidden by others.
+      flows: this.state.task?.arrows ?? this.flows,
       width: this.width,
       height: this.height,
       top,

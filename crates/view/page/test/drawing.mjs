@@ -139,6 +139,56 @@ export async function arrowsOfSeenRowsAreThere({ browser, mock, url }) {
   return undefined;
 }
 
+/** The events of a task are marked where they are, also in a closed process, with arrows, until Esc or a selection. */
+export async function tasksAreMarked({ browser, mock, url }) {
+  if (!mock) return "needs the mock";
+  const [[, first], [closed, inside]] = byProcess(mock, "thread");
+  const page = await openPage(browser, url, { viewport: { width: 1400, height: 1000 }, fragment: `#collapsed=${closed}` });
+  const longest = (track) => mock.trace.items.get(track).reduce((a, b) => (b.to - b.from > a.to - a.from ? b : a));
+  const [cause, effect] = [first, inside].map((track) => ({ track, ...longest(track) }));
+  const place = (track, time) => ({ event: `${track}:0:0`, track, eventTime: at(mock, time) });
+  // Clocks were corrected by a second: times of the task are others than those of its events.
+  const node = (id, { track, from, to }) => ({ id, label: id, place: id, begin: at(mock, from + 1e9), end: at(mock, to + 1e9), events: 1, ...place(track, from) });
+  const joined = [{ label: "end", track: cause.track, time: cause.to }, { label: "between", track: effect.track, time: effect.from + 1 }];
+  await page.route("**/api/task?*", async (route) => {
+    const task = await (await route.fetch()).json();
+    const others = joined.map(({ label, track, time }) => ({ node: 0, label, place: label === "end" ? "cause" : label, time: at(mock, time + 1e9), ...place(track, time) }));
+    const unknown = { id: "unknown", label: "", place: "", begin: null, end: null, events: 0, event: null, track: null, eventTime: null };
+    await route.fulfill({ json: { ...task, total: 3, nodes: [node("cause", cause), node("effect", effect), unknown], edges: [[0, 1, "parent"], [0, 2, "parent"]], joined: others, path: [0] } });
+  });
+  const color = await page.evaluate(() => getComputedStyle(document.documentElement).getPropertyValue("--accent").trim());
+  const marks = async () => (await picture(page)).filter((one) => one.tag === "rect" && one.stroke === color).map((one) => one["stroke-width"]).sort();
+  const show = page.getByRole("button", { name: "Show in the timeline", exact: true });
+  await page.keyboard.press("5");
+  await page.locator("#panel-tasks .grid-row").first().click();
+  await show.waitFor();
+  // Of the joined events, one is at another place than its operation.
+  assert.equal(await page.locator(".gantt line.joined").count(), 1);
+  assert.equal(await page.locator(".gantt line:not(.joined)").count(), 1);
+  assert.equal(await page.locator(`.label[data-track="${inside}"]`).count(), 0);
+  // The ruler has a frame of this color.
+  const others = await marks();
+  for (const end of ["Escape", "click"]) {
+    await show.click();
+    await settled(page);
+    assert.equal(await page.locator(`.label[data-track="${inside}"]`).count(), 1, "its process is open");
+    assert.equal(await page.locator("#live").textContent(), "Marked 2 operations and 2 joined events");
+    // Two operations, of which one has its end marked with it, and a thin mark of what is no item.
+    assert.deepEqual(await marks(), [...others, "1", "2", "2"]);
+    assert.equal((await arrows(page)).length, 1, "arrows of a pixel are one, and others than those of the task are not there");
+    if (end === "Escape") {
+      await page.keyboard.press("Escape");
+    } else {
+      await page.locator(".gantt .bar-row").getByRole("button").first().click();
+      await page.waitForFunction(() => window.__ichnos.selected?.id);
+    }
+    await settled(page);
+    assert.deepEqual(await marks(), end === "Escape" ? others : [...others, "2"], "at most the selection is marked");
+  }
+  assert.deepEqual(page.problems, []);
+  return undefined;
+}
+
 /** A pixel of several programs is grey; the strip above shows the load. */
 export async function severalProgramsAreGrey({ browser, mock, startMock }) {
   if (!mock) return "needs the mock";

@@ -124,6 +124,11 @@ function rowOf(mock, row) {
   };
 }
 
+/** Event of a task. */
+function eventOf(mock, row) {
+  return { event: row ? rowOf(mock, row).id : null, track: row?.track ?? null, eventTime: row ? absolute(mock, row.time) : null };
+}
+
 function rowById(mock, id) {
   const row = mock.trace.rows[Number(/^\d+:(\d+):0$/.exec(id ?? "")?.[1] ?? NaN)];
   if (!row) throw new Problem(404, `no event with the id ${id}`);
@@ -390,13 +395,13 @@ const ANSWERS = {
       begin: absolute(mock, first + i * 2e6),
       end: absolute(mock, first + i * 2e6 + 5e6),
       events: 2,
-      event: i % 5 === 4 || !events[i] ? null : rowOf(mock, events[i]).id,
+      ...eventOf(mock, i % 5 === 4 ? undefined : events[i]),
     }));
     const edges = nodes.slice(1).map((_, i) => [i >> 1, i + 1, "parent"]);
     const path = [0, 1, 3, 7];
     const steps = path.map((n) => ({ id: `n${n}`, label: NAMES[n], place: "host-0", begin_ns: 0, time_ns: 2e6 * n }));
     const command = `ichnos task show ${parameters.get("id")} 'traces/demo trace'`;
-    const joined = [{ node: 0, label: NAMES[events[3].item.name], place: "host-1", time: absolute(mock, events[3].time), event: rowOf(mock, events[3]).id }];
+    const joined = [{ node: 0, label: NAMES[events[3].item.name], place: "host-1", time: absolute(mock, events[3].time), ...eventOf(mock, events[3]) }];
     const clocks = [{ machine: "host-2", offset: -1_250_000 }];
     return { id: parameters.get("id"), command, total: 14, joined, clocks, nodes, edges, dangling: 1, path, criticalPath: { time_ns: 1.4e7, steps } };
   },

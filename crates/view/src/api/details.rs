@@ -23,6 +23,9 @@ use crate::shared::Shared;
 /// Maximum number of causes, and of effects.
 const MOST_LINKS: usize = 1_000;
 
+/// Time before an event in nanoseconds that is read with it: events shortly before it can name an object for a short time.
+const BEFORE: u64 = 1_000_000;
+
 /// Describes an event.
 pub(super) fn event(shared: &Shared, query: &Query) -> Result<Vec<u8>, ApiError> {
     let id = query.event("id")?.ok_or_else(|| ApiError::bad("missing `id`"))?;
@@ -30,27 +33,29 @@ pub(super) fn event(shared: &Shared, query: &Query) -> Result<Vec<u8>, ApiError>
     let mut out = Vec::new();
     let mut object = ValueWriter::new(&mut out).object();
     let mut known: Option<(TimelinePlace, EventLinks)> = None;
-    RangeScan { begin: id.time, end: id.time, filter: None, most: MOST_EVENTS, time: scan::SHORT }.run(
-        shared,
-        |found| {
-            if found.id != id {
-                return ControlFlow::Continue(());
-            }
-            let event = found.event;
-            write_row(&mut object, found, Texts::new(|| LineSink::pretty(PrettyFields::ALL)).line(event));
-            let trace = &event.stream.trace;
-            let input = shared.session.traces().iter().find(|input| Arc::ptr_eq(input.trace(), trace));
-            object.member("format").string(input.map_or("", |input| input.format()));
-            known = Some((found.place, shared.build.timeline().links(event, found.place)));
-            ControlFlow::Break(())
-        },
-    )?;
+    let mut label = String::new();
+    let (begin, end) = (id.time.saturating_sub(BEFORE), id.time);
+    let scan = RangeScan { begin, end, filter: None, most: MOST_EVENTS, time: scan::SHORT };
+    scan.run(shared, |found| {
+        if found.id != id {
+            return ControlFlow::Continue(());
+        }
+        let event = found.event;
+        write_row(&mut object, found, Texts::new(|| LineSink::pretty(PrettyFields::ALL)).line(event));
+        let trace = &event.stream.trace;
+        let input = shared.session.traces().iter().find(|input| Arc::ptr_eq(input.trace(), trace));
+        object.member("format").string(input.map_or("", |input| input.format()));
+        label = found.name.to_owned();
+        known = Some((found.place, shared.build.timeline().links(event, found.place)));
+        ControlFlow::Break(())
+    })?;
     let (place, links) = known.ok_or_else(|| ApiError::missing("the time of the event cannot be shown"))?;
     write_position(&mut object, position(shared, id)?);
     let command = command(shared, "cat -f jsonl --stacks", &Query::new("")?, Some((id.time, id.time)));
     object.member("command").string(&command);
     object.member("line").raw().extend_from_slice(&line);
     let span = SpanSearch::new(shared).find(place)?;
+    object.member("label").string(&label_of_span(shared, id, span.as_ref()).unwrap_or(label));
     let ran = span.as_ref().and_then(|span| time_that_ran(shared, place.track, span));
     write_span(&mut object, span, ran);
     write_links(shared, &mut object, "causes", &links.causes);
@@ -66,6 +71,13 @@ fn write_position(object: &mut ObjectWriter<'_>, position: Option<DataPosition>)
     member.member("offset").unsigned(bit / 8);
     member.member("bit").unsigned(bit % 8);
     member.end();
+}
+
+/// Returns the name of the span that an event ends.
+fn label_of_span(shared: &Shared, end: EventId, span: Option<&SpanEnds>) -> Option<String> {
+    let begin = span?.begin.filter(|begin| begin.event() != end)?;
+    let timeline = shared.build.timeline();
+    Some(timeline.name(begin.name).to_owned()).filter(|name| !name.is_empty())
 }
 
 /// Returns the part of the time of a span in which its thread ran, in nanoseconds, if its states are known.

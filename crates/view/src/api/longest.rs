@@ -3,56 +3,180 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
+use std::time::Instant;
 
 use ichnos::export::viewers::TimelineTrackKind;
+use ichnos::flow::SpanItem;
 use ichnos::json::write::ValueWriter;
 
 use super::overview::write_time;
-use super::scan;
+use super::{range, scan};
+use crate::build::Build;
 use crate::query::Query;
 use crate::response::ApiError;
 use crate::shared::Shared;
 
-/// Maximum number of spans of an answer, and pixels of a track in which spans are distinguished.
+/// Maximum number of spans of an answer, and pixels of a track in which spans are distinguished at first.
 const MOST_SPANS: usize = 100;
 const PIXELS: u64 = 8_192;
 
+/// How spans are told apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Detail {
+    /// By pixels.
+    Pixels,
+    /// As the timeline knows them.
+    Items,
+    /// By the events, which were read again.
+    Events,
+}
+
+/// A span, or several that are too close to tell apart, of which it is the longest. The longest and earliest one is greater.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Candidate {
+    longest: u64,
+    begin: Reverse<u64>,
+    end: u64,
+    count: u32,
+    track: u32,
+    lane: u16,
+    name: u32,
+    detail: Detail,
+}
+
+impl Candidate {
+    fn new(track: u32, lane: u16, item: &SpanItem, detail: Detail) -> Self {
+        let SpanItem { longest, begin, end, count, name, .. } = *item;
+        Self { longest, begin: Reverse(begin), end, count, track, lane, name, detail }
+    }
+
+    fn is_same_span(&self, other: &Self) -> bool {
+        let identity = |span: &Self| (span.track, span.lane, span.begin, span.end, span.name, span.count);
+        identity(self) == identity(other)
+    }
+}
+
+/// Search for the longest spans.
+struct LongestSearch<'s> {
+    shared: &'s Shared,
+    build: Arc<Build>,
+    range: (u64, u64),
+    /// Spans, and groups that can contain some.
+    candidates: BinaryHeap<Candidate>,
+    /// Time up to which events are read again.
+    deadline: Instant,
+}
+
+impl LongestSearch<'_> {
+    /// Adds the longest items of all tracks: each of the longest spans is one of them, or in one.
+    fn add_tracks(&mut self) {
+        let (begin, end) = self.range;
+        let mut timeline = self.build.timeline();
+        // The shortest of them is the first to be replaced.
+        let mut longest = BinaryHeap::new();
+        for track in 0..timeline.tracks().len() as u32 {
+            let kind = timeline.tracks().get(track as usize).map(|track| track.kind);
+            // Processors run threads nearly always, threads are nearly always in some state, and losses are no work.
+            use TimelineTrackKind::{Losses, Processor, Runs, States};
+            if matches!(kind, Some(Processor | Losses | Runs | States) | None) {
+                continue;
+            }
+            let spans = timeline.spans(track, begin, end, PIXELS);
+            for (lane, item) in spans.iter().filter(|(_, item)| item.longest > 0) {
+                let candidate = Candidate::new(track, *lane, item, Detail::Pixels);
+                // The longest of a group at the edge of the range can be outside of it.
+                if item.count > 1 && (item.begin < begin || item.end > end) {
+                    self.candidates.push(candidate);
+                    continue;
+                }
+                longest.push(Reverse(candidate));
+                if longest.len() > MOST_SPANS {
+                    longest.pop();
+                }
+            }
+        }
+        self.candidates.extend(longest.into_iter().map(|Reverse(candidate)| candidate));
+    }
+
+    /// Returns the longest spans, the longest first. Those in a group are looked at when no other can be longer.
+    fn find(mut self) -> Result<Vec<Candidate>, ApiError> {
+        let mut found: Vec<Candidate> = Vec::new();
+        while found.len() < MOST_SPANS
+            && let Some(candidate) = self.candidates.pop()
+        {
+            let is_divided = candidate.count > 1
+                && match candidate.detail {
+                    Detail::Pixels => {
+                        self.add_items(&candidate);
+                        true
+                    }
+                    Detail::Items => self.add_events(&candidate)?,
+                    Detail::Events => false,
+                };
+            // A span can begin where a group ends, and be found with it.
+            if !is_divided && !found.iter().any(|other| other.is_same_span(&candidate)) {
+                found.push(candidate);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Adds the spans of a group as the timeline knows them.
+    fn add_items(&mut self, group: &Candidate) {
+        let spans = self.build.timeline().spans(group.track, group.begin.0, group.end, u64::MAX);
+        self.add_spans(group, &spans, Detail::Items);
+    }
+
+    /// Adds the spans of a group after reading its events again. Returns `false` if that is not possible.
+    fn add_events(&mut self, group: &Candidate) -> Result<bool, ApiError> {
+        // Ranges are not read with filters.
+        if !Arc::ptr_eq(&self.build, &self.shared.build) || Instant::now() >= self.deadline {
+            return Ok(false);
+        }
+        let (shared, times) = (self.shared, (group.begin.0, group.end));
+        let Some(part) = shared.parts.find(times, || range::read(shared, times.0, times.1))? else {
+            return Ok(false);
+        };
+        let spans = part.timeline().spans(group.track, times.0, times.1, u64::MAX);
+        Ok(self.add_spans(group, &spans, Detail::Events))
+    }
+
+    /// Adds those of some spans that can be in a group. Returns `false` if none is.
+    fn add_spans(&mut self, group: &Candidate, spans: &[(u16, SpanItem)], detail: Detail) -> bool {
+        let is_within = |(lane, item): &&(u16, SpanItem)| {
+            let is_of_group = *lane == group.lane && item.begin >= group.begin.0 && item.end <= group.end;
+            let touches = item.begin <= self.range.1 && item.end >= self.range.0;
+            is_of_group && touches && item.longest > 0
+        };
+        let spans = spans.iter().filter(is_within);
+        let added = spans.map(|(lane, item)| Candidate::new(group.track, *lane, item, detail));
+        let before = self.candidates.len();
+        self.candidates.extend(added.collect::<Vec<_>>());
+        self.candidates.len() > before
+    }
+}
+
 /// Lists the longest spans that touch a range, the longest first.
 pub(super) fn longest(shared: &Arc<Shared>, query: &Query) -> Result<Vec<u8>, ApiError> {
-    let (begin, end) = query.range()?;
+    let range = query.range()?;
     let build = shared.build_of(query)?;
     // That of a new filter has just begun.
     build.wait_until_complete(scan::LONG);
     let is_complete = build.status().is_complete;
-    let mut timeline = build.timeline();
-    // The shortest of them is the first to be replaced.
-    let mut found = BinaryHeap::new();
-    for track in 0..timeline.tracks().len() as u32 {
-        let kind = timeline.tracks().get(track as usize).map(|track| track.kind);
-        // Processors run threads nearly always, threads are nearly always in some state, and losses are no work.
-        use TimelineTrackKind::{Losses, Processor, Runs, States};
-        if matches!(kind, Some(Processor | Losses | Runs | States) | None) {
-            continue;
-        }
-        for (_, item) in timeline.spans(track, begin, end, PIXELS) {
-            if item.longest == 0 {
-                continue;
-            }
-            found.push(Reverse((item.longest, Reverse(item.begin), track, item.name, item.count)));
-            if found.len() > MOST_SPANS {
-                found.pop();
-            }
-        }
-    }
+    let (candidates, deadline) = (BinaryHeap::new(), Instant::now() + scan::SHORT);
+    let mut search = LongestSearch { shared, build: Arc::clone(&build), range, candidates, deadline };
+    search.add_tracks();
+    let found = search.find()?;
+    let timeline = build.timeline();
     let mut out = Vec::new();
     let mut object = ValueWriter::new(&mut out).object();
     let mut list = object.member("spans").array();
-    for Reverse((length, Reverse(begin), track, name, count)) in found.into_sorted_vec() {
+    for Candidate { longest, begin: Reverse(begin), track, name, count, .. } in found {
         let mut span = list.element().object();
         span.member("name").string(timeline.name(name));
         span.member("track").unsigned(track.into());
         write_time(span.member("begin"), Some(begin));
-        span.member("length").unsigned(length);
+        span.member("length").unsigned(longest);
         span.member("count").unsigned(count.into());
         span.end();
     }

@@ -25,6 +25,8 @@ pub(super) struct Found<'f, 'e> {
     pub(super) event: &'f Event<'e>,
     pub(super) id: EventId,
     pub(super) place: TimelinePlace,
+    /// Name on the timeline.
+    pub(super) name: &'f str,
 }
 
 /// What to read.
@@ -98,7 +100,7 @@ impl RangeScan<'_> {
                 return Ok(ControlFlow::Continue(()));
             }
             let Some(place) = timeline.take(message) else { return Ok(ControlFlow::Continue(())) };
-            Ok(take(&Found { event, id: place.event(), place }))
+            Ok(take(&Found { event, id: place.event(), place, name: timeline.name(place.name) }))
         };
         let pass = Pass::new(shared.options.selection.clone()).stop(shared.options.stop);
         pass.run(&reader, &mut handle).map_err(|error| ApiError::failed(error.to_string()))?;

@@ -10,7 +10,7 @@ pub(super) const PIXELS: u64 = 1 << 20;
 /// Options of [`add_spans`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SpanTreeOptions {
-    /// Each thread is a root of its own.
+    /// Below each process, each thread is a root of its own, as for samples.
     pub(super) by_thread: bool,
     /// Only the time counts in which processors ran the thread.
     pub(super) only_running: bool,
@@ -40,8 +40,14 @@ impl SpanVisitor for TreeVisitor<'_> {
     fn track(&mut self, timeline: &Timeline, track: u32) -> bool {
         self.open.truncate(1);
         if self.by_thread {
-            let name = timeline.tracks().get(track as usize).map_or("", |track| &track.name);
-            self.open.push(self.tree.child(0, name));
+            let tracks = timeline.tracks();
+            let thread = tracks.get(track as usize);
+            let around = thread.and_then(|thread| tracks.get(thread.parent? as usize));
+            let mut node = 0;
+            for track in [around, thread] {
+                node = self.tree.child(node, track.map_or("", |track| &track.name));
+                self.open.push(node);
+            }
         }
         true
     }

@@ -9,12 +9,12 @@ use ichnos::export::{
     StackOptions, StackRoots, StatsCollector, StatsOptions, UNMANAGED_CODE_TIME,
 };
 use ichnos::json::write::{ObjectWriter, ValueWriter};
-use ichnos::model::{Event, Message, Sink as _};
+use ichnos::model::{Message, Sink as _};
 
 use super::command::command;
 use super::flame_tree::FlameTree;
 use super::overview::write_float;
-use super::scan::{self, RangeScan, is_within};
+use super::scan::{self, Found, RangeScan, is_within};
 use super::span_tree::{SpanTreeOptions, add_spans};
 use crate::query::Query;
 use crate::response::ApiError;
@@ -66,11 +66,12 @@ impl RangeStats {
         Self { classes, gaps, reader: PairReader::new(Arc::new(options)), pairs }
     }
 
-    fn take(&mut self, event: &Event<'_>) {
-        let message = Message::Event(*event);
+    fn take(&mut self, found: &Found<'_, '_>) {
+        let message = Message::Event(*found.event);
         self.classes.message(&message);
         self.gaps.message(&message);
-        if self.reader.message(&message) {
+        // Events before the range can have named what is in it.
+        if self.reader.named_event(found.event, found.name) {
             self.pairs.take(&self.reader.take_records());
         }
     }
@@ -124,7 +125,7 @@ pub(super) fn stats(shared: &Shared, query: &Query) -> Result<Vec<u8>, ApiError>
     let scan = RangeScan { begin, end, filter: query.text("filter"), most: MOST_EVENTS, time: scan::LONG };
     let scanned = scan.run(shared, |found| {
         if track.is_none_or(|track| is_within(&tracks, found.place.track, track)) {
-            stats.take(found.event);
+            stats.take(found);
         }
         ControlFlow::Continue(())
     })?;
@@ -206,8 +207,8 @@ pub(super) fn stacks(shared: &Arc<Shared>, query: &Query) -> Result<Vec<u8>, Api
     let of_spans = profile.samples() == 0 && (spans > 0 || has_spans(shared));
     let mut dropped = 0;
     if inverted {
-        // Samples are by process and thread.
-        let kept = usize::from(by_thread) * if of_spans { 1 } else { 2 };
+        // By process and thread.
+        let kept = usize::from(by_thread) * 2;
         (tree, dropped) = tree.inverted(kept);
     }
     dropped += tree.prune();

@@ -53,7 +53,7 @@ fn collect(shared: &Shared, filter: Option<&str>) -> Result<TaskList, ApiError> 
     if let Some((begin, end)) = range {
         let scan = RangeScan { begin, end, filter, most: MOST_EVENTS, time: scan::LONG };
         let scanned = scan.run(shared, |found| {
-            collector.event_with_id(found.event, found.id);
+            collector.event_at(found.event, &found.place);
             ControlFlow::Continue(())
         })?;
         is_complete &= scanned.is_complete;
@@ -78,11 +78,17 @@ fn write_text_time(object: &mut ObjectWriter<'_>, name: &'static str, time: Opti
     }
 }
 
-fn write_event(object: &mut ObjectWriter<'_>, event: Option<EventId>) {
+/// Writes an event: its identifier, where it is on the timeline, and its time there, whatever the correction of clocks.
+fn write_event(object: &mut ObjectWriter<'_>, event: Option<EventId>, track: Option<u32>) {
     match event {
         Some(event) => object.member("event").display(event),
         None => object.member("event").null(),
     }
+    match track {
+        Some(track) => object.member("track").unsigned(track.into()),
+        None => object.member("track").null(),
+    }
+    write_text_time(object, "eventTime", event.map(|event| event.time.into()));
 }
 
 /// Lists the tasks that have events in a range.
@@ -155,7 +161,7 @@ fn write_nodes(object: &mut ObjectWriter<'_>, graph: &TaskGraph<'_>) {
         write_text_time(&mut entry, "begin", graph.begin(node));
         write_text_time(&mut entry, "end", graph.end(node));
         entry.member("events").unsigned(member.events.into());
-        write_event(&mut entry, member.event);
+        write_event(&mut entry, member.event, member.track);
         entry.end();
     }
     nodes.end();
@@ -171,7 +177,7 @@ fn write_joined(object: &mut ObjectWriter<'_>, graph: &TaskGraph<'_>) {
         entry.member("label").string(&String::from_utf8_lossy(event.label));
         entry.member("place").string(&String::from_utf8_lossy(event.place));
         write_text_time(&mut entry, "time", event.time);
-        write_event(&mut entry, event.event);
+        write_event(&mut entry, event.event, event.track);
         entry.end();
     }
     joined.end();

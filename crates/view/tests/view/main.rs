@@ -11,6 +11,7 @@ mod details;
 mod events;
 mod flows;
 mod large;
+mod named_spans;
 mod state_queries;
 mod tasks;
 mod thread_states;

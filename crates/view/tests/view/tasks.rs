@@ -72,6 +72,7 @@ fn graph_is_that_of_the_command(server: &Server, tasks: &Tasks, task: usize, row
         if let Some(event) = node["event"].as_str() {
             known += 1;
             let details = server.json(&format!("api/event?id={event}"));
+            assert_eq!((&details["time"], &details["track"]), (&node["eventTime"], &node["track"]));
             if graph.clock_corrections().is_empty() {
                 assert_eq!(details["time"], node["begin"]);
             }
@@ -101,7 +102,11 @@ fn joined_events_are_those_of_the_command(server: &Server, graph: &TaskGraph<'_>
         let [label, place] =
             [event.label, event.place].map(|text| String::from_utf8_lossy(text).into_owned());
         let time = event.time.map(|time| time.to_string());
-        json!({ "node": node, "label": label, "place": place, "time": time, "event": found["event"] })
+        let (id, track, own) = (&found["event"], &found["track"], &found["eventTime"]);
+        json!({
+            "node": node, "label": label, "place": place, "time": time,
+            "event": id, "track": track, "eventTime": own,
+        })
     });
     assert_eq!((found.len(), found), (graph.joined_events().len(), &joined.collect::<Vec<_>>()));
     let mut known = BTreeSet::new();
@@ -110,6 +115,7 @@ fn joined_events_are_those_of_the_command(server: &Server, graph: &TaskGraph<'_>
     }
     for event in found {
         let details = server.json(&format!("api/event?id={}", event["event"].as_str().unwrap()));
+        assert_eq!((&details["time"], &details["track"]), (&event["eventTime"], &event["track"]));
         if graph.clock_corrections().is_empty() {
             assert_eq!(details["time"], event["time"]);
         }
@@ -129,6 +135,7 @@ fn joined_events_are_found() {
         (event["name"].clone(), event["time"].clone())
     };
     let (node, joined) = (&task["nodes"][0], &task["joined"][0]);
+    assert!(node["track"].is_u64() && joined["track"].is_u64(), "{node} {joined}");
     assert_eq!(name(node), (node["label"].clone(), node["begin"].clone()));
     assert_eq!(name(joined), (joined["label"].clone(), joined["time"].clone()));
 }

@@ -161,7 +161,13 @@ fn flame_graphs_are_by_thread_inverted_and_of_running_threads() {
     assert!(value(&running) < value(&all), "{} of {}", value(&running), value(&all));
     assert_eq!(value(&by_thread), value(&all));
     let names: Vec<Value> = server.tracks().iter().map(|track| track["name"].clone()).collect();
-    assert!(children(&by_thread).iter().all(|thread| names.contains(&thread["name"])), "{by_thread}");
+    for process in children(&by_thread) {
+        let of_process = children(&process).into_iter();
+        let of_both = [&process].into_iter().cloned().chain(of_process).collect::<Vec<_>>();
+        assert!(of_both.iter().all(|track| names.contains(&track["name"])), "{process}");
+        // The smallest parts are left out.
+        assert!(of_both.iter().skip(1).map(value).sum::<u64>() <= value(&process), "{process}");
+    }
     // States of threads are no spans.
     assert!(
         children(&all).iter().all(|span| span["name"] != "sleeping" && span["name"] != "running"),

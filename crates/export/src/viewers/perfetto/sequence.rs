@@ -83,7 +83,7 @@ impl PerfettoClass {
                 lose_part(losses, event, LossKind::Lowered, "", "no processor -> number of the trace");
             }
         }
-        if class.form == EventForm::Sample {
+        if class.form == EventForm::Sample && class.stack(event).is_some() {
             lose_part(losses, event, LossKind::Dropped, "", "fields of a sample besides its call stack");
         }
         names.classes += 1;

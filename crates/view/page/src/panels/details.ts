@@ -92,8 +92,8 @@ export class DetailsPanel implements Panel {
     const { spans, position } = details;
     const length = spans?.length == null ? null : Number(spans.length);
     const ran = spans?.ran === undefined ? null : Number(spans.ran);
-    // A span has the name that is shown in the timeline.
-    const name = (spans && state.selection?.name) || details.name;
+    // The name that is shown in the timeline.
+    const name = details.label || (spans && state.selection?.name) || details.name;
     this.heading.replaceChildren(el("bdi", {}, name));
     this.command.set(details.command);
     const facts: [string, Child][] = [
@@ -125,14 +125,14 @@ export class DetailsPanel implements Panel {
   }
 
   /** Button for the critical path of a span of a thread whose states are known. */
-  private pathButton({ spans, track, id, time, name }: EventDetails): HTMLElement | null {
+  private pathButton({ spans, track, id, time, label }: EventDetails): HTMLElement | null {
     const length = spans?.length;
     if (!length || !this.state.statesOf(track ?? undefined)) return null;
     // The path is asked for without offsets of clocks.
     const offset = BigInt(Math.round(this.state.answeredOffset(track ?? -1)));
     const begin = BigInt(time) - offset - (spans.begin && spans.begin !== id ? BigInt(length) : 0n);
     const range = (): [string, string] => [begin.toString(), (begin + BigInt(length)).toString()];
-    return this.path.button("Critical path", track ?? undefined, name, range, "What the thread waited for in this span, and what really ran");
+    return this.path.button("Critical path", track ?? undefined, label, range, "What the thread waited for in this span, and what really ran");
   }
 
   private links(name: string, links: Link[], time: string): HTMLElement | null {

@@ -5,6 +5,7 @@ import { button, byId, debounce, el, type Child } from "../dom";
 import type { PathStep } from "../path";
 import { isSaved } from "../saved";
 import { TABS, type State, type Tab, type Topic } from "../state";
+import type { ShownTask } from "../task_marks";
 import { count, duration, timeOfDay } from "../time";
 
 export interface Panel {
@@ -35,6 +36,8 @@ export interface PanelActions {
   openSpan(span: ShownSpan): void;
   /** Shows a task in its panel. */
   openTask(task: TaskEntry): void;
+  /** Marks the events of a task, and shows all of them. */
+  showTask(task: ShownTask): void;
   /** Searches for a name, and shows the first event with it. */
   find(name: string): void;
   announce(text: string): void;

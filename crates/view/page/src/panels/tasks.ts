@@ -5,6 +5,7 @@ import { CommandLine } from "../commands";
 import { button, el, type Child } from "../dom";
 import { Grid } from "../grid";
 import type { State, Topic } from "../state";
+import { shownTask } from "../task_marks";
 import { count, difference, duration, timeOfDay } from "../time";
 import { errorNote, leadingCell, note, plural, rangeParameters, rangeText, sortedTable, type Panel, type PanelActions } from "./panel";
 
@@ -98,7 +99,7 @@ export class TasksPanel implements Panel {
     this.back.focus();
     try {
       const { filter, offsets } = rangeParameters(this.state);
-      this.showTask(task, await this.latest.get<TaskGraph>("task", { id: task.id, begin: task.begin, filter, offsets }));
+      this.showTask(await this.latest.get<TaskGraph>("task", { id: task.id, begin: task.begin, filter, offsets }));
     } catch (error) {
       if (!isAborted(error)) this.showNote(errorNote(error));
     }
@@ -119,13 +120,10 @@ export class TasksPanel implements Panel {
     this.actions.zoomTo(begin - 1000, begin + 1000);
   }
 
-  private showTask(task: TaskEntry, graph: TaskGraph): void {
+  private showTask(graph: TaskGraph): void {
     const nodes = graph.nodes.slice(0, MOST_NODES);
-    const show = button("Show in the timeline", () => {
-      const begin = this.state.relative(task.begin ?? "0");
-      this.actions.zoomTo(begin, begin + (task.length ?? 0));
-    });
-    show.disabled = task.begin === null;
+    const show = button("Show in the timeline", () => this.actions.showTask(shownTask(this.state, graph)));
+    show.disabled = !shownTask(this.state, graph).marks.size;
     const { steps, time_ns } = graph.criticalPath;
     const events = new Map(graph.nodes.map((node) => [node.id, node.event]));
     const rows = steps.map((step) => {
@@ -216,24 +214,28 @@ function opener(name: (Child | string)[], title: string, action: () => void): HT
   return made;
 }
 
-/** Arrows from the ends of causes to the begins of effects, over the bars. */
+/** Arrows from the ends of causes to the begins of effects, over the bars, and lines from operations to the events that joined them at other places. */
 function arrows(rows: TaskRow[], lines: Map<number, number>, graph: TaskGraph, percent: (time: number) => number): HTMLElement {
   const critical = new Set(graph.path.map((node, i) => `${graph.path[i - 1]}:${node}`));
-  const drawn = graph.edges.slice(0, MOST_EDGES).flatMap(([from, to, kind]) => {
-    const [causeLine, effectLine] = [lines.get(from) ?? -1, lines.get(to) ?? -1];
+  const connect = (causeLine: number, effectLine: number, kind: string) => {
     const [cause, effect] = [rows[causeLine], rows[effectLine]];
     if (cause?.begin == null || cause.end === null || effect?.begin == null) return [];
     // A cause goes on after its effect has begun, or ends before it.
     const x = [percent(Math.min(cause.end, Math.max(effect.begin, cause.begin))), percent(effect.begin)];
     const y = [causeLine, effectLine].map((row) => (row + 0.5) * ROW);
     const line = document.createElementNS("http://www.w3.org/2000/svg", "line");
-    const marks = { x1: `${x[0]}%`, x2: `${x[1]}%`, y1: String(y[0]), y2: String(y[1]), class: `${kind}${critical.has(`${from}:${to}`) ? " critical" : ""}` };
+    const marks = { x1: `${x[0]}%`, x2: `${x[1]}%`, y1: String(y[0]), y2: String(y[1]), class: kind };
     for (const [name, value] of Object.entries(marks)) line.setAttribute(name, value);
     return [line];
+  };
+  const drawn = graph.edges.slice(0, MOST_EDGES).flatMap(([from, to, kind]) => connect(lines.get(from) ?? -1, lines.get(to) ?? -1, `${kind}${critical.has(`${from}:${to}`) ? " critical" : ""}`));
+  const joins = rows.flatMap(({ node, place, joined }, i) => {
+    const line = lines.get(node) ?? -1;
+    return joined === null || rows[line]?.place === place ? [] : connect(line, i, "joined");
   });
   const picture = document.createElementNS("http://www.w3.org/2000/svg", "svg");
   picture.setAttribute("aria-hidden", "true");
   picture.setAttribute("height", String(rows.length * ROW));
-  picture.append(...drawn);
+  picture.append(...joins, ...drawn);
   return el("div", { class: "arrows", role: "presentation" }, picture as unknown as HTMLElement);
 }
