@@ -61,7 +61,7 @@ pub(crate) struct Reading {
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath, hide_short_help = true,
           help_heading = "Reading")]
     pub(crate) map: Vec<PathBuf>,
-    /// What options ask for of the thread that a processor runs.
+    /// Parts of the running thread that options name.
     #[arg(skip)]
     pub(crate) running: Option<RunningParts>,
     /// Read datagrams from a Unix socket until Ctrl-C: unixgram:PATH

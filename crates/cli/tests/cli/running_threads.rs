@@ -82,7 +82,7 @@ fn count_events(filter: &str, path: &str) -> usize {
 }
 
 /// Names of LTTng's contexts are those of the running thread in expressions, columns and groups, whatever fields events
-/// have; the fields have their scopes before them.
+/// have. The fields have their scopes before them.
 #[test]
 fn names_of_contexts() {
     let Some(path) = recorded("ctf/real/tracecompass/many-threads") else { return };
@@ -114,7 +114,7 @@ fn names_of_contexts() {
     assert_eq!(rows.collect::<BTreeMap<_, _>>(), expected);
 }
 
-/// What is written by a filter has the running thread, of which the filter drops the switches that lead to it.
+/// A filter writes the running thread, because it drops the switches that lead to it.
 #[test]
 fn filtered_traces_keep_the_thread() {
     let Some(path) = recorded("ctf/real/tracecompass/many-threads") else { return };

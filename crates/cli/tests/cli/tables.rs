@@ -246,7 +246,7 @@ fn a_dataset_appears() {
     assert!(output.join("notes").exists());
 }
 
-/// Events of one class are one file if its name says so; all other outputs of that name are directories, and a note says
+/// Events of one class are one file if its name says so. All other outputs of that name are directories, and a note says
 /// that.
 #[cfg(feature = "table")]
 #[test]
