@@ -421,7 +421,7 @@ pub struct Pairs {
     span_names: Option<SpanNames>,
     /// Number of bytes before the values of keys, which tell traces apart.
     key_begin: usize,
-    /// What rows are of.
+    /// Groups of the rows.
     by: Vec<GroupBy>,
     /// Objects whose names are those of spans.
     objects: NamedObjects,
