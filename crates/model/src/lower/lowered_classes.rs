@@ -150,7 +150,7 @@ impl TraceLowerer<'_> {
         roots.add_source(Scope::EventRecordHeader, header_plan, [Some(&event_header.moves), None]);
         class.packet_context.clone_from(&packet_context.class);
         class.event_record_header.clone_from(&event_header.class);
-        let resource = plans.resource.as_ref().filter(|_| !running_thread::is_only_read(&class));
+        let resource = plans.resource.as_ref().filter(|_| !running_thread::is_only_read(class));
         class.resource = None;
         let (common_context, of_event_header, resource) = match resource {
             None => {
