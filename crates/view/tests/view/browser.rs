@@ -58,12 +58,40 @@ fn the_page_is_what_its_sources_make() {
     }
 }
 
-/// A server without a trace answers, which can be in any state.
+/// Defines tests that run a group of the tests of the page each, and the list of the groups. A server without a trace
+/// answers, which can be in any state.
+macro_rules! groups {
+    ($($test:ident: $group:literal,)*) => {
+        const GROUPS: &[&str] = &[$($group),*];
+        $(
+            #[test]
+            fn $test() {
+                if has_packages(stringify!($test)) {
+                    run("node", &["test/all.mjs", concat!($group, ":")], None);
+                }
+            }
+        )*
+    };
+}
+
+groups! {
+    the_timeline_in_a_browser: "timeline",
+    the_drawing_in_a_browser: "drawing",
+    the_threads_in_a_browser: "threads",
+    the_keyboard_in_a_browser: "keyboard",
+    the_panels_in_a_browser: "panels",
+    the_leads_in_a_browser: "leads",
+    the_safety_in_a_browser: "safety",
+    the_states_in_a_browser: "states",
+    the_saved_page_in_a_browser: "saved",
+    the_large_page_in_a_browser: "large",
+}
+
 #[test]
-fn the_page_in_a_browser() {
-    if has_packages("the_page_in_a_browser") {
-        run("node", &["test/all.mjs"], None);
-    }
+fn all_groups_run() {
+    let all = std::fs::read_to_string(page().join("test/all.mjs")).unwrap();
+    let listed = all.split("const groups = { ").nth(1).unwrap().split(" };").next().unwrap();
+    assert_eq!(listed.split(", ").collect::<Vec<_>>(), GROUPS);
 }
 
 /// Runs groups of the tests with the server of an example.
