@@ -112,7 +112,7 @@ summary() {
 			print "\n" n + 0 " skipped" (n ? ":" : "")
 			for (i = 1; i <= n; i++) {
 				print "  " skipped[i]
-				lacking += skipped[i] ~ /recorded|real traces|magic-trace|vectors|goldens|no traces in/
+				lacking += skipped[i] ~ /no (recorded (trace|file)|real traces|capture of magic|vectors|goldens|traces in)|the (recorded traces|vectors of .*) are not there/
 			}
 			if (ENVIRON["ICHNOS_NEEDS_RECORDED"] && lacking) {
 				print "error: " lacking " skipped tests need recorded traces, which are there"
