@@ -48,7 +48,7 @@ pub(crate) fn list_threads(trace: &dyn TraceInput) -> Vec<ListedThread> {
 /// Processes of threads, whose numbers can be used again.
 #[derive(Debug, Default)]
 pub(crate) struct Processes {
-    /// For each thread, its process from a time on, in order of time.
+    /// For each thread, its processes and the times at which they start to count, in order of time.
     by_thread: HashMap<u64, Vec<(i128, u64)>>,
 }
 

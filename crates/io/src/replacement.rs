@@ -172,17 +172,12 @@ pub fn interrupted_replacement(path: &Path) -> Option<PathBuf> {
 /// If the remaining directory cannot be moved or deleted.
 pub fn recover_replacement(target: &Path, list: &ListWritten) -> io::Result<()> {
     let replaced = replaced_name(target);
-    let Ok(metadata) = fs::symlink_metadata(&replaced) else { return Ok(()) };
-    if !metadata.is_dir() && !metadata.is_file() {
+    if !fs::symlink_metadata(&replaced).is_ok_and(|metadata| metadata.is_dir()) {
         return Ok(());
     }
     if fs::symlink_metadata(target).is_err() {
         fs::rename(&replaced, target)?;
         return sync_parent(target);
-    }
-    if metadata.is_file() {
-        // A directory has replaced the file.
-        return if target.is_dir() { fs::remove_file(&replaced) } else { Ok(()) };
     }
     let delete = || Deletable::of(&replaced, list)?.delete(&replaced);
     delete().map_err(|error| {
@@ -230,37 +225,33 @@ pub(crate) fn replace_directory(current: &Path, target: &Path, old: &Deletable) 
     old.delete(&replaced)
 }
 
-/// Puts a complete directory in place of a file.
+/// Puts a complete directory in place of a file. If the process is killed meanwhile, the file stays beside the path, under
+/// a name that begins with a dot.
 pub(crate) fn replace_file(current: &Path, target: &Path) -> io::Result<()> {
     sync_directory(current)?;
-    let replaced = replaced_name(target);
-    fs::rename(current, &replaced)?;
-    let result = exchange(&replaced, target).and_then(|()| {
-        if fs::symlink_metadata(&replaced)?.is_file() {
-            return Ok(());
-        }
+    match exchange(current, target) {
+        // The file has the name that the directory had.
+        Ok(()) if fs::symlink_metadata(current)?.is_file() => fs::remove_file(current)?,
         // Something else was put there meanwhile: it stays.
-        exchange(&replaced, target)?;
-        Err(io::Error::new(io::ErrorKind::AlreadyExists, "something was written there meanwhile"))
-    });
-    match result {
-        Ok(()) => {}
+        Ok(()) => {
+            exchange(current, target)?;
+            return Err(io::Error::new(
+                io::ErrorKind::AlreadyExists,
+                "something was written there meanwhile",
+            ));
+        }
         Err(error) if is_unsupported(&error) => {
-            fs::rename(&replaced, current)?;
-            fs::rename(target, &replaced)?;
+            let old = crate::output_file::beside(target);
+            fs::rename(target, &old)?;
             if let Err(error) = fs::rename(current, target) {
-                // If this also fails, a later run does it.
-                let _ = fs::rename(&replaced, target);
+                fs::rename(&old, target)?;
                 return Err(error);
             }
+            fs::remove_file(&old)?;
         }
-        Err(error) => {
-            let _ = fs::rename(&replaced, current);
-            return Err(error);
-        }
+        Err(error) => return Err(error),
     }
-    sync_parent(target)?;
-    fs::remove_file(&replaced)
+    sync_parent(target)
 }
 
 /// Puts a complete file at a path.

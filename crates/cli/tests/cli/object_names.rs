@@ -32,7 +32,7 @@ fn events(path: &Path) -> Vec<Json> {
     lines.filter(|line| line["type"] == "event").collect()
 }
 
-/// What the events of ROS 2 say: texts and numbers by process and address.
+/// Texts and numbers that ROS 2 events give, by process and address.
 #[derive(Default)]
 struct Said(HashMap<(&'static str, u64, u64), Json>);
 

@@ -81,8 +81,8 @@ fn count_events(filter: &str, path: &str) -> usize {
     lines.out.lines().count()
 }
 
-/// Names of LTTng's contexts are those of the running thread in expressions, columns and groups, whatever fields events
-/// have. The fields have their scopes before them.
+/// Names of LTTng contexts mean the running thread in expressions, columns and groups, even if an event has such a field.
+/// Fields of events are named with their scopes.
 #[test]
 fn names_of_contexts() {
     let Some(path) = recorded("ctf/real/tracecompass/many-threads") else { return };
@@ -156,7 +156,7 @@ fn lost_events_hide_the_thread() {
     assert_eq!(threads("lost"), ["1", "2", "", "3", "4"]);
 }
 
-/// The process of a thread is that of its creation, in whichever data stream.
+/// A thread belongs to the process that its creation names, in any data stream.
 #[test]
 fn events_of_processes() {
     let Some(path) = recorded("ctf/real/tracecompass/many-threads") else { return };

@@ -14,10 +14,10 @@ use crate::span_name::span_name;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum GroupBy {
-    /// Name of the class; of pairs whose first event begins a span, the name of the span.
+    /// Name of the class. Pairs whose first event begins a span have the name of the span.
     Event,
-    /// Name of the span that an event begins or ends; of pairs, that on a timeline: the event can have a name of its own, or
-    /// that of an object.
+    /// Name of the span that an event begins or ends. Pairs have the name that a timeline shows, which can come from the
+    /// event or from an object.
     Span,
     /// Data stream.
     Stream,

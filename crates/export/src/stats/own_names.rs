@@ -70,7 +70,7 @@ impl OwnNames {
     }
 }
 
-/// Appends a name, as [`OwnName`] reads it; nothing if there is none.
+/// Appends a name, as [`OwnName`] reads it. Without a name, appends nothing.
 pub(super) fn push_name(out: &mut Vec<u8>, objects: NameObjects, name: Option<&str>) {
     let NameObjects { own, about } = objects;
     let flag = |flag: u8, is_set: bool| if is_set { flag } else { 0 };
@@ -91,7 +91,7 @@ pub(super) fn push_name(out: &mut Vec<u8>, objects: NameObjects, name: Option<&s
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct OwnName<'r> {
     objects: NameObjects,
-    /// Name if the objects have none.
+    /// Name for objects without one.
     text: Option<&'r [u8]>,
 }
 

@@ -35,7 +35,7 @@ impl IdScope {
     }
 }
 
-/// What an event says about the begin of its operation. The greatest names the operation, of equal ones the first.
+/// Whether an event starts its operation. The greatest names the operation, and the first of equal events does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Naming {
     /// Nothing: it happened in the operation, be it before the event that begins it.
@@ -71,7 +71,7 @@ pub(super) struct Operation {
     pub(super) begin: i64,
     /// Time of the last event about it.
     pub(super) end: i64,
-    /// What the event that names it says about its begin.
+    /// Whether the event that names it starts it.
     pub(super) naming: Naming,
     /// Time of the event that names it, or [`NO_TIME`].
     pub(super) named_at: i64,

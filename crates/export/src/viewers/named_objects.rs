@@ -24,7 +24,7 @@ pub(crate) fn object_key(trace: u64, process: Option<u64>, number: u64) -> u64 {
     hash.finish()
 }
 
-/// What an event says about an object.
+/// Statement of an event about an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ObjectNote<'e> {
     /// Its own name.
