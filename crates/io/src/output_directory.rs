@@ -165,7 +165,7 @@ impl OutputDirectory {
         if let Some(parent) = path.parent() {
             fs::create_dir_all(parent)?;
         }
-        let temporary = crate::output_file::beside(&path);
+        let temporary = crate::replacement::beside(&path);
         fs::write(&temporary, bytes).and_then(|()| fs::rename(&temporary, &path)).inspect_err(|_| {
             let _ = fs::remove_file(&temporary);
         })
@@ -212,7 +212,7 @@ impl OutputDirectory {
 fn create_beside(target: &Path) -> io::Result<PathBuf> {
     let mut attempts = 0;
     loop {
-        let current = crate::output_file::beside(target);
+        let current = crate::replacement::beside(target);
         match fs::create_dir(&current) {
             Ok(()) => return Ok(current),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists && attempts < 100 => attempts += 1,

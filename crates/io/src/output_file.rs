@@ -1,14 +1,10 @@
 //! Output files.
 
-use std::collections::hash_map::RandomState;
 use std::fs::{self, File, OpenOptions};
-use std::hash::BuildHasher as _;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
-use std::sync::LazyLock;
-use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::replacement::{Existing, place_file};
+use crate::replacement::{Existing, beside, place_file};
 use crate::standard_output;
 
 const BUFFER: usize = 256 << 10;
@@ -70,18 +66,6 @@ fn create_file(path: &Path, existing: Existing) -> io::Result<OutputFile> {
         fs::set_permissions(&replace.temporary, old.permissions()).map_err(with_path)?;
     }
     Ok(output)
-}
-
-/// Unused name in the directory of `target`: a rename is atomic only within a directory.
-pub(crate) fn beside(target: &Path) -> PathBuf {
-    static NUMBER: AtomicU32 = AtomicU32::new(0);
-    // Processes in several containers can have the same number.
-    static RANDOM: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one(()));
-    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-    let mut name = std::ffi::OsString::from(".");
-    name.push(target.file_name().unwrap_or_default());
-    name.push(format!(".{}-{:x}-{number}.tmp", std::process::id(), *RANDOM));
-    target.with_file_name(name)
 }
 
 fn writer(file: File) -> BufWriter<Box<dyn Write + Send>> {

@@ -9,11 +9,14 @@
 //! | both | one that is to be deleted | deletes it, if it has nothing but files of traces |
 
 use std::collections::BTreeSet;
+use std::collections::hash_map::RandomState;
 use std::ffi::OsString;
 use std::fs::{self, File};
+use std::hash::BuildHasher as _;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, LazyLock};
 use std::time::SystemTime;
 
 /// Treatment of an existing output.
@@ -225,6 +228,18 @@ pub(crate) fn replace_directory(current: &Path, target: &Path, old: &Deletable) 
     old.delete(&replaced)
 }
 
+/// Returns an unused name in the directory of `target`: a rename is atomic only within a directory.
+pub(crate) fn beside(target: &Path) -> PathBuf {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    // Processes in several containers can have the same number.
+    static RANDOM: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one(()));
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let mut name = std::ffi::OsString::from(".");
+    name.push(target.file_name().unwrap_or_default());
+    name.push(format!(".{}-{:x}-{number}.tmp", std::process::id(), *RANDOM));
+    target.with_file_name(name)
+}
+
 /// Puts a complete directory in place of a file. If the process is killed meanwhile, the file stays beside the path, under
 /// a name that begins with a dot.
 pub(crate) fn replace_file(current: &Path, target: &Path) -> io::Result<()> {
@@ -241,7 +256,7 @@ pub(crate) fn replace_file(current: &Path, target: &Path) -> io::Result<()> {
             ));
         }
         Err(error) if is_unsupported(&error) => {
-            let old = crate::output_file::beside(target);
+            let old = beside(target);
             fs::rename(target, &old)?;
             if let Err(error) = fs::rename(current, target) {
                 fs::rename(&old, target)?;

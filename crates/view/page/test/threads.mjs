@@ -108,6 +108,7 @@ export async function criticalPathsAreATrackAndATable(context) {
   const table = details.locator("table").nth(1);
   await table.waitFor();
   assert.equal(await table.locator("tbody tr").count(), 6);
+  await page.locator(".label .name", { hasText: "Critical path of" }).waitFor();
   assert.match((await order(page))[0], /^Critical path of /);
   // A row, and a step of the track, lead to the state of the thread.
   await table.locator("tbody button").nth(4).click();
@@ -479,6 +480,7 @@ export async function threadsHaveTheNameOfTheTime(context) {
   assert.ok(await facts.getByRole("button", { name, exact: true }).isVisible());
   await page.getByRole("button", { name: "Critical path of the range" }).click();
   await page.locator("#panel-details table").nth(1).waitFor();
+  await page.locator(".label .name", { hasText: "Critical path of" }).waitFor();
   assert.equal((await order(page))[0], `Critical path of ${name}`);
   // The bar of states does not say the name of the time: it has the last one.
   await clickState(page, own.trace.tracks.find((track) => track.kind === "thread").id, await places(page));
