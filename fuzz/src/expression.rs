@@ -4,7 +4,8 @@ use std::cell::OnceCell;
 use std::sync::Arc;
 
 use arbitrary::{Result, Unstructured};
-use ichnos::flow::{FilterScope, Merge};
+use ichnos::filter::FilterScope;
+use ichnos::flow::Merge;
 use ichnos::io::{Entry, Tree};
 use ichnos::model::{Cursor, Event, FieldValue, Message, Trace, TraceInput, Window};
 use ichnos::{Expression, Filter, OpenOptions};

@@ -3,8 +3,8 @@
 use std::io::IsTerminal as _;
 use std::path::Path;
 
+use ichnos::analysis::TaskEvents;
 use ichnos::convert::{ConvertError, ConvertOptions, NoSpans, Target};
-use ichnos::export::TaskEvents;
 use ichnos::io::{CreateError, ExistingPart, MessageOrder, OptionValue, TraceWriter, WriteReport};
 use ichnos::model::{DataStream, StreamSummary, Window};
 use ichnos::{Pass, Reader, Session};

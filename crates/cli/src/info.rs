@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use ichnos::analysis::schema::{attributes_tree, clock_text, value_text, write_clocks};
 use ichnos::export::documents::{write_attributes, write_damages, write_entries, write_file_diagnostics};
 use ichnos::export::rfc3339;
-use ichnos::export::schema::{attributes_tree, clock_text, value_text, write_clocks};
 use ichnos::export::text::{Branch, Paint, count, seconds, size};
 use ichnos::json::write::{ObjectWriter, ValueWriter};
 use ichnos::model::{ClockOrigin, Damage, EventCounts, EventRecordClass, Message, StreamSummary, TraceInput};

@@ -1,7 +1,7 @@
 //! `ichnos stats`: counts, distributions and latencies of events.
 
+use ichnos::analysis::{GroupBy, PairOptions, StatsOptions, StatsReport, StatsTextOptions};
 use ichnos::export::text::count;
-use ichnos::export::{GroupBy, PairOptions, StatsOptions, StatsReport, StatsTextOptions};
 use ichnos::json::write::ObjectWriter;
 use ichnos::model::ClockOrigin;
 use ichnos::{Pass, PassCounts, PassEnd, PassOptions, Session, StatsOutput, StatsResult};

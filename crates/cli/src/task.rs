@@ -11,10 +11,9 @@ mod show;
 use std::io::{BufWriter, Write as _};
 
 use ichnos::Session;
+use ichnos::analysis::{GraphFormat, TaskCollector, TaskGraph, TaskOptions, TaskTextOptions, Tasks};
+use ichnos::export::TerminalText;
 use ichnos::export::text::{Paint, count};
-use ichnos::export::{
-    GraphFormat, TaskCollector, TaskGraph, TaskOptions, TaskTextOptions, Tasks, TerminalText,
-};
 use ichnos::model::{FindMentions, Identifier};
 
 use crate::args::{

@@ -4,9 +4,9 @@
 use std::collections::HashSet;
 use std::path::Path;
 
+use ichnos_analysis::find_identifiers;
 #[doc(inline)]
 pub use ichnos_collect::*;
-use ichnos_export::find_identifiers;
 use ichnos_io::{Collect, TaskKey};
 use ichnos_model::Identifier;
 

@@ -13,11 +13,11 @@ use ichnos_model::{Message, Sink};
 type CollectorPlace<S> = Arc<Mutex<Option<S>>>;
 
 /// Output that passes all events and losses, merged by time, to a collector that evaluates them as a whole: a
-/// [`StackCollector`](ichnos_export::StackCollector), a [`TaskCollector`](ichnos_export::TaskCollector), a
-/// [`ThreadCollector`](ichnos_export::ThreadCollector), or a sink of your own.
+/// [`StackCollector`](ichnos_analysis::StackCollector), a [`TaskCollector`](ichnos_analysis::TaskCollector), a
+/// [`ThreadCollector`](ichnos_analysis::ThreadCollector), or a sink of your own.
 ///
 /// ```
-/// use ichnos::export::{TaskCollector, TaskOptions};
+/// use ichnos::analysis::{TaskCollector, TaskOptions};
 /// use ichnos::prelude::*;
 /// use ichnos::{CollectorOutput, Pass, PassOptions};
 ///

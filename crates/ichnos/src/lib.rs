@@ -117,8 +117,11 @@
 //! |---|---|
 //! | [`model`] | classes, events, messages, clocks; [`model::Source`] is the way to a new format |
 //! | [`io`] | files, archives, compressed input; the traits of formats and outputs |
-//! | [`flow`] | the merge and [expressions](Expression) |
-//! | [`export`] | sinks of text, statistics, profiles of stacks, graphs of tasks |
+//! | [`filter`] | [expressions](Expression) that select events |
+//! | [`flow`] | the merge, chunks on several threads, the running thread |
+//! | [`export`] | text sinks |
+//! | [`analysis`] | statistics, thread states, call stack profiles, task graphs |
+//! | [`viewers`] | files for viewers, and the timeline of `ichnos view` |
 //! | [`ctf`](https://docs.rs/ichnos-ctf), `fuchsia`, `jsonl`, `xtrace` | what a format offers beyond reading and writing |
 //!
 //! # Files truncated by other programs
@@ -160,11 +163,15 @@ pub use collector_output::CollectorOutput;
 pub use create::{CreateOptions, create};
 pub use events::{Events, Loss};
 pub use format::FORMATS;
+pub use ichnos_analysis as analysis;
 #[cfg(feature = "ctf")]
 pub use ichnos_ctf as ctf;
 pub use ichnos_export as export;
+pub use ichnos_filter as filter;
+pub use ichnos_filter::{
+    Expression, Filter, FilterError, FilterErrorKind, FilterWarning, KnownName, Selector,
+};
 pub use ichnos_flow as flow;
-pub use ichnos_flow::{Expression, Filter, FilterError, FilterErrorKind, FilterWarning, KnownName, Selector};
 #[cfg(any(feature = "fuchsia-log", feature = "fxt"))]
 pub use ichnos_fuchsia as fuchsia;
 pub use ichnos_io as io;
@@ -173,6 +180,7 @@ pub use ichnos_json as json;
 #[cfg(feature = "jsonl")]
 pub use ichnos_jsonl as jsonl;
 pub use ichnos_model as model;
+pub use ichnos_viewers as viewers;
 #[cfg(feature = "xtrace")]
 pub use ichnos_xtrace as xtrace;
 pub use open_options::{ClockOffset, OpenOptions};

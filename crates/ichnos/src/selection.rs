@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use ichnos_export::{CsvColumn, CsvColumns, JsonTime};
-use ichnos_flow::{Filter, Selector};
+use ichnos_filter::{Filter, Selector};
 use ichnos_model::plan::EventRecordPlans;
 use ichnos_model::{
     DataStream, DataStreamClass, Discarded, Event, EventCounts, EventRecordClass, ExcludedClasses, Head,

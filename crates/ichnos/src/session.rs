@@ -5,7 +5,8 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ichnos_flow::{Expression, Filter, FilterError, FilterScope, Merge, RunningThreads};
+use ichnos_filter::{Expression, Filter, FilterError, FilterScope};
+use ichnos_flow::{Merge, RunningThreads};
 use ichnos_io::{
     Datagrams, Format, Hint, InputPlaces, IoError, OptionConflict, OutputConflict, ReadOptions, Refused,
     Tree, TreeProblem,

@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use ichnos_export::{PairOptions, PairReader, Pairs, Stats, StatsCollector, StatsOptions};
+use ichnos_analysis::{PairOptions, PairReader, Pairs, Stats, StatsCollector, StatsOptions};
 use ichnos_io::{
     CreateError, Joined, Lane, MessageOrder, Output, OutputBlock, Worker, WorkerFlow, WriteReport,
 };

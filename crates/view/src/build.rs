@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use ichnos::export::viewers::Timeline;
 use ichnos::model::{Message, Window};
+use ichnos::viewers::Timeline;
 use ichnos::{Pass, PassCounts, PassEnd, PassHandler, Selector, Session};
 
 use crate::cache::{KeptStatus, TimelineCache};

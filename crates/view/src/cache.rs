@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, Read as _, Write};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use ichnos::export::viewers::Timeline;
+use ichnos::viewers::Timeline;
 use serde::{Deserialize, Serialize};
 use tempfile::NamedTempFile;
 

@@ -15,7 +15,7 @@
 //! ```
 //!
 //! # Threads
-//! One thread fills the [timeline](ichnos::export::viewers::Timeline) while others ask it. Each connection has a thread, at
+//! One thread fills the [timeline](ichnos::viewers::Timeline) while others ask it. Each connection has a thread, at
 //! most 128 at once, and carries one request; further ones wait in the queue of the system. Of these requests, four are
 //! worked on at once. This needs `httparse` alone. `hyper` with `tokio` were tried: they take 24 s of processor time in a
 //! release build and offer nothing that so few connections of one user need.

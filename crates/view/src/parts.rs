@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use ichnos::export::viewers::Timeline;
+use ichnos::viewers::Timeline;
 
 use crate::response::ApiError;
 

@@ -1,6 +1,6 @@
 //! Parameters of requests.
 
-use ichnos::export::viewers::EventId;
+use ichnos::viewers::EventId;
 
 use crate::response::ApiError;
 

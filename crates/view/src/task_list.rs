@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use ichnos::export::Tasks;
+use ichnos::analysis::Tasks;
 use ichnos::model::Identifier;
 
 use crate::response::ApiError;

@@ -3,11 +3,11 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use ichnos_export::viewers::{Chrome, Firefox, Otlp, OtlpEncoding, OtlpSignal, Perfetto};
 use ichnos_io::{
     CreateError, FileOutput, FileParts, FormatOption, OptionValue, Output, PartsOutput, TraceWriter,
     WriteOptions, WriteSource, WriteTarget, foreign_file, plain_files,
 };
+use ichnos_viewers::{Chrome, Firefox, Otlp, OtlpEncoding, OtlpSignal, Perfetto};
 
 use super::otlp_spans::OtlpSpans;
 use super::viewer_file::{ViewerContent, ViewerEncoders};

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use ichnos::convert::{ConvertOptions, ViewerWriter};
 use ichnos::{OpenOptions, Session};
-use ichnos_export::stats::Unpaired;
+use ichnos_analysis::stats::Unpaired;
 use ichnos_flow::pump;
 use ichnos_model::lower::LossEntry;
 use ichnos_model::{

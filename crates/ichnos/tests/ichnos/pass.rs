@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use ichnos::convert::{ConvertError, ConvertOptions, writer};
-use ichnos::flow::FilterScope;
+use ichnos::filter::FilterScope;
 use ichnos::model::{Damage, Event, Message, Window};
 use ichnos::{Expression, Filter, OpenOptions, Pass, PassEnd, PassHandler, Selection, Session};
 

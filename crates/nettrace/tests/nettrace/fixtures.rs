@@ -6,7 +6,8 @@ use crate::builder::{
     Bytes, Event, File, Form, Metadata, Trace, block_header, field, kind, row_compressed, rows,
 };
 use crate::reading::{Read, check, read, read_unsorted};
-use ichnos_export::{Pretty, PrettyOptions, TaskCollector, TaskOptions, Tasks};
+use ichnos_analysis::{TaskCollector, TaskOptions, Tasks};
+use ichnos_export::{Pretty, PrettyOptions};
 use ichnos_flow::{Merge, pump};
 use ichnos_model::{TraceInput as _, Window};
 use ichnos_nettrace::{NettraceFile, OpenOptions};

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
 
-use ichnos_export::{
+use ichnos_analysis::{
     CPU_TIME, StackCollector, StackFormat, StackFrames, StackOptions, StackRoots, StackWeight,
     UNMANAGED_CODE_TIME,
 };

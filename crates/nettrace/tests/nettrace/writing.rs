@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 
-use ichnos_export::{FieldValues, StackCollector, StackFormat, StackOptions, StackRoots, StackWeight};
+use ichnos_analysis::{FieldValues, StackCollector, StackFormat, StackOptions, StackRoots, StackWeight};
 use ichnos_flow::{Merge, pump};
 use ichnos_io::{Bytes, Lane, TraceWriter as _, Worker, WriteOptions, WriteSource, WriteTarget};
 use ichnos_model::{Discarded, Event, Message, Scope, TraceInput as _, Window};

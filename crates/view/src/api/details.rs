@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use ichnos::Pass;
 use ichnos::export::PrettyFields;
-use ichnos::export::viewers::{EventId, EventLinks, FlowKind, RunningTimes, TimelinePlace};
 use ichnos::json::write::{ObjectWriter, ValueWriter};
 use ichnos::jsonl::{JsonLines, JsonLinesOptions};
 use ichnos::model::{Cursor as _, DataPosition, Event, Message, Sink as _, Window};
+use ichnos::viewers::{EventId, EventLinks, FlowKind, RunningTimes, TimelinePlace};
 
 use super::command::command;
 use super::events::{LineSink, MOST_EVENTS, Texts, write_row};

@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use ichnos::export::viewers::{Timeline, TimelineFlow};
 use ichnos::json::write::ValueWriter;
+use ichnos::viewers::{Timeline, TimelineFlow};
 
 use super::range;
 use super::tiles::{MOST_PIXELS, track_numbers};

@@ -5,9 +5,9 @@ use std::collections::BinaryHeap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use ichnos::export::viewers::TimelineTrackKind;
-use ichnos::flow::SpanItem;
 use ichnos::json::write::ValueWriter;
+use ichnos::viewers::SpanItem;
+use ichnos::viewers::TimelineTrackKind;
 
 use super::overview::write_time;
 use super::{range, scan};

@@ -2,8 +2,8 @@
 
 use std::ops::ControlFlow;
 
-use ichnos::export::viewers::{EventId, TimelineTrack};
 use ichnos::json::write::ValueWriter;
+use ichnos::viewers::{EventId, TimelineTrack};
 
 use super::events::{MOST_EVENTS, Texts, write_row};
 use super::scan::{self, Found, RangeScan, is_within};

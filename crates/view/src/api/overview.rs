@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use ichnos::export::viewers::TimelineTrackKind;
 use ichnos::json::write::{ObjectWriter, ValueWriter};
+use ichnos::viewers::TimelineTrackKind;
 
 use super::command::command;
 use crate::build::Status;

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use ichnos::export::viewers::Timeline;
-use ichnos::flow::SpanItem;
+use ichnos::viewers::SpanItem;
+use ichnos::viewers::Timeline;
 
 /// Parts of a pixel in which programs are told apart.
 const PARTS: u32 = 8;

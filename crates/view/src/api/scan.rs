@@ -3,8 +3,8 @@
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-use ichnos::export::viewers::{EventId, TimelinePlace, TimelineTrack};
 use ichnos::model::{Event, Message, Window};
+use ichnos::viewers::{EventId, TimelinePlace, TimelineTrack};
 use ichnos::{Pass, Selector};
 
 use crate::response::ApiError;

@@ -2,8 +2,8 @@
 
 use std::ops::ControlFlow;
 
-use ichnos::export::viewers::{SpanSide, Timeline, TimelinePlace, TimelineTrackKind};
-use ichnos::flow::SpanItem;
+use ichnos::viewers::SpanItem;
+use ichnos::viewers::{SpanSide, Timeline, TimelinePlace, TimelineTrackKind};
 
 use super::events::MOST_EVENTS;
 use super::range;

@@ -1,6 +1,6 @@
 //! Spans as a tree of calls.
 
-use ichnos::export::viewers::{SpanVisitor, SpanWalk, Timeline};
+use ichnos::viewers::{SpanVisitor, SpanWalk, Timeline};
 
 use super::flame_tree::FlameTree;
 

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use ichnos::export::{
+use ichnos::analysis::{
     CPU_TIME, Distribution, GroupBy, GroupValue, PairOptions, PairReader, Pairs, StackCollector, StackFormat,
     StackOptions, StackRoots, StatsCollector, StatsOptions, UNMANAGED_CODE_TIME,
 };

@@ -4,10 +4,10 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use ichnos::export::viewers::EventId;
-use ichnos::export::{JoinedEvent, TaskCollector, TaskGraph, TaskOptions};
+use ichnos::analysis::{JoinedEvent, TaskCollector, TaskGraph, TaskOptions};
 use ichnos::json::write::{ObjectWriter, ValueWriter};
 use ichnos::model::Meaning;
+use ichnos::viewers::EventId;
 
 use super::command::command;
 use super::scan::{self, RangeScan};

@@ -4,12 +4,10 @@ use std::ops::ControlFlow;
 use std::time::Instant;
 
 use ichnos::Pass;
-use ichnos::export::viewers::{
-    EventId, ThreadState, ThreadWaker, Timeline, TimelineState, TimelineTrackKind,
-};
-use ichnos::export::{PathOptions, PathStep, ThreadCollector, ThreadOptions, Waker};
+use ichnos::analysis::{PathOptions, PathStep, ThreadCollector, ThreadOptions, Waker};
 use ichnos::json::write::{ObjectWriter, ValueWriter};
 use ichnos::model::{EventRole, Meaning, Message, Sink as _, Window};
+use ichnos::viewers::{EventId, ThreadState, ThreadWaker, Timeline, TimelineState, TimelineTrackKind};
 
 use super::command::command;
 use super::events::MOST_EVENTS;

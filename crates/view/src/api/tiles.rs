@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use ichnos::export::viewers::{Timeline, TimelineTrack, TimelineTrackKind};
 use ichnos::json::write::{ArrayWriter, ValueWriter};
+use ichnos::viewers::{Timeline, TimelineTrack, TimelineTrackKind};
 
 use super::overview::{write_float, write_time};
 use super::program_spans::program_spans;

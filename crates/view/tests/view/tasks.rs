@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-use ichnos::export::{TaskCollector, TaskGraph, TaskOptions, Tasks};
+use ichnos::analysis::{TaskCollector, TaskGraph, TaskOptions, Tasks};
 use ichnos::json::write::ValueWriter;
 use ichnos::model::{Message, Sink as _, Window};
 use ichnos::{Pass, Selection};
