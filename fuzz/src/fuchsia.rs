@@ -5,7 +5,7 @@ use std::fmt::Write;
 use arbitrary::Unstructured;
 use ichnos::jsonl::{JsonLines, JsonLinesOptions};
 use ichnos::flow::{Merge, pump};
-use ichnos::fuchsia::reader::{LogTrace, OpenOptions};
+use ichnos::fuchsia::log_reader::{LogTrace, OpenOptions};
 use ichnos::io::{Entry, Tree};
 use ichnos::model::{TraceInput, Window};
 use ichnos_fuchsia::log::{

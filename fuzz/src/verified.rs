@@ -8,7 +8,7 @@ use ichnos::ctf::CtfWriter;
 use ichnos::io::{CreateError, TraceWriter};
 use ichnos::model::{Event, Window};
 use ichnos::{OpenOptions, Pass, Selection, Session, SplitBy};
-use ichnos_fuchsia::writer::FuchsiaLogWriter;
+use ichnos_fuchsia::log_writer::FuchsiaLogWriter;
 use ichnos_xtrace::XTraceWriter;
 
 /// Ways to write a trace.

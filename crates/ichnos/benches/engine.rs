@@ -161,7 +161,7 @@ fn logs(criterion: &mut Criterion) {
         entries: vec![Entry::of_bytes("log", bytes.clone())],
         problems: Vec::new(),
     };
-    let trace = ichnos::fuchsia::reader::LogTrace::open(&tree, &Default::default()).unwrap();
+    let trace = ichnos::fuchsia::log_reader::LogTrace::open(&tree, &Default::default()).unwrap();
     let mut group = criterion.benchmark_group("logs");
     group.throughput(Throughput::Elements(EVENTS as u64)).sample_size(20);
     group.bench_function("a loop by hand", |bench| bench.iter(|| fold(black_box(&bytes))));

@@ -4,7 +4,7 @@
 use std::ops::ControlFlow;
 
 use ichnos_fuchsia::log::{self, Encoder, Framing, Messages};
-use ichnos_fuchsia::reader::{LogTrace, OpenOptions, probe};
+use ichnos_fuchsia::log_reader::{LogTrace, OpenOptions, probe};
 use ichnos_io::{Entry, Tree};
 use ichnos_model::{
     Cursor, DamageKind, Drained, Event, EventCounts, Field, FieldKind, Meaning, Message, MessageKind, Real,

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use ichnos_fuchsia::log::{Encoder, Framing, Messages, Record, Value};
-use ichnos_fuchsia::reader::{LogTrace, OpenOptions};
-use ichnos_fuchsia::writer::FuchsiaLogWriter;
+use ichnos_fuchsia::log_reader::{LogTrace, OpenOptions};
+use ichnos_fuchsia::log_writer::FuchsiaLogWriter;
 use ichnos_io::{
     CreateError, Entry, Lane, MessageOrder, TraceWriter, Tree, Verify, WriteOptions, WriteReport,
     WriteSource, WriteTarget,

@@ -24,8 +24,8 @@ use ichnos_io::{
 };
 
 use crate::log::Framing;
-use crate::reader::class::framing_of;
-use crate::reader::{OpenOptions, probe};
+use crate::log_reader::class::framing_of;
+use crate::log_reader::{OpenOptions, probe};
 
 /// Writes Fuchsia's logs.
 #[derive(Clone, Copy, Debug)]

@@ -9,8 +9,8 @@ use ichnos_model::{
 
 use super::log_rules::KEPT_METADATA;
 use crate::log::Severity;
-use crate::reader::any::{MONIKER, ROLLED_OUT, URL};
-use crate::reader::class::SCALE;
+use crate::log_reader::any::{MONIKER, ROLLED_OUT, URL};
+use crate::log_reader::class::SCALE;
 
 /// Treatment of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use ichnos_model::plan::PlanError;
 
 use super::{Clock, LogTrace, OpenOptions, own_files, probe};
 use crate::log::SeverityScale;
-use crate::writer::FuchsiaLogWriter;
+use crate::log_writer::FuchsiaLogWriter;
 
 /// Fuchsia's logs.
 #[derive(Clone, Copy, Debug)]

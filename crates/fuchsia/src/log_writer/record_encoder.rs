@@ -15,7 +15,7 @@ use super::log_rules::LogRules;
 use super::losses::{Change, ClassNumber, LossPlace, Losses, NO_EXTENSION};
 use super::record_hash::{ExpectedRecord, RecordHash, copied_hash};
 use crate::log::{Encoder, Framing, MAX_RECORD_WORDS, Message as LogMessage, Severity, Value};
-use crate::reader::any::{MONIKER, ROLLED_OUT, URL};
+use crate::log_reader::any::{MONIKER, ROLLED_OUT, URL};
 
 /// State of a data stream.
 #[derive(Clone, Copy, Debug)]

@@ -7,7 +7,7 @@ use ichnos_model::{Event, Field, Real, Scope, Text, ValueHash, Visitor};
 
 use super::copy::{PACKET, message_bytes};
 use crate::log::{EncodeError, Name, Record, RecordEncoder, Value};
-use crate::reader::any::{MONIKER, ROLLED_OUT, URL};
+use crate::log_reader::any::{MONIKER, ROLLED_OUT, URL};
 
 /// Argument with the number of records dropped before this one.
 const DROPPED: &str = "num_dropped";

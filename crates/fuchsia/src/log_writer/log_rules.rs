@@ -8,7 +8,7 @@ use ichnos_model::{ClassDigest, ClockClass, ClockOrigin, Trace, TraceDigest};
 
 use super::is_log;
 use crate::log::Framing;
-use crate::reader::class::{BOOT_CLOCK, MONOTONIC_CLOCK, framing_of};
+use crate::log_reader::class::{BOOT_CLOCK, MONOTONIC_CLOCK, framing_of};
 
 /// Rules shared by all encoders of a log.
 #[derive(Debug)]
