@@ -18,7 +18,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::io::{self, Write};
 
 use ichnos::ctf::metadata::{self, Dialect, MetadataOptions};
-use ichnos::ctf::trace::OpenOptions;
+use ichnos::ctf::trace::CtfOptions;
 use ichnos::export::{Details, DetailsOptions, Log, LogForm, LogOptions, Pretty, PrettyOptions};
 use ichnos::jsonl::{JsonLines, JsonLinesOptions};
 use ichnos::flow::{DamageCursor, Merge};
@@ -135,7 +135,7 @@ pub fn trace(metadata: &[u8], stream: &[u8], index: Option<&[u8]>) -> Reading {
     let mut entries = vec![entry("metadata", metadata), entry("stream", stream)];
     entries.extend(index.map(|index| entry("index/stream.idx", index)));
     let tree = Tree { name: "trace".to_owned(), entries, problems: Vec::new() };
-    let opened = ichnos::ctf::trace::open(&[&tree], &OpenOptions::default());
+    let opened = ichnos::ctf::trace::open(&[&tree], &CtfOptions::default());
     opened.errors.iter().for_each(|error| drop(error.to_string()));
     let traces: Vec<&dyn TraceInput> = opened.traces.iter().map(|trace| trace as _).collect();
     let reading = read_all(&traces, stream.len() as u64);

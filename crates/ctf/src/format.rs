@@ -13,7 +13,7 @@ use ichnos_model::{Limits, TraceClass, TracerQuirk};
 use crate::metadata::write::ENVIRONMENT;
 use crate::metadata::{Dialect, write_metadata};
 use crate::quirks::{Quirk, TRACER_QUIRKS};
-use crate::trace::{self, OpenOptions};
+use crate::trace::{self, CtfOptions};
 use crate::writer::CtfWriter;
 
 /// The Common Trace Format.
@@ -115,7 +115,7 @@ impl Format for Ctf {
     }
 
     fn open(&self, trees: &[&Tree], options: &ReadOptions) -> OpenedTraces {
-        let found = trace::open(trees, &OpenOptions::from(options));
+        let found = trace::open(trees, &CtfOptions::from(options));
         let mut opened = OpenedTraces::default();
         opened.traces.extend(found.traces.into_iter().map(|trace| Box::new(trace) as _));
         let refused = found.errors.into_iter().map(|error| Refused::new(error.path, error.diagnostics));
@@ -125,7 +125,7 @@ impl Format for Ctf {
     }
 
     fn packet_indexes(&self, tree: &Tree, options: &ReadOptions) -> Option<PacketIndexes> {
-        Some(trace::packet_indexes(tree, &OpenOptions::from(options)))
+        Some(trace::packet_indexes(tree, &CtfOptions::from(options)))
     }
 
     fn enclosing_trace(&self, path: &Path, options: &ReadOptions) -> Option<EnclosingTrace> {
@@ -210,7 +210,7 @@ impl Format for Ctf {
     }
 }
 
-impl From<&ReadOptions> for OpenOptions {
+impl From<&ReadOptions> for CtfOptions {
     fn from(options: &ReadOptions) -> Self {
         Self {
             dialect: options.formats.choice(Ctf.name(), "dialect").and_then(|name| name.parse().ok()),
@@ -380,7 +380,7 @@ mod tests {
             for name in std::iter::once(&value.name).chain(value.aliases) {
                 let mut options = ReadOptions::default();
                 options.formats.set(Ctf.name(), Ctf.options(), "dialect", OsStr::new(name)).unwrap();
-                assert_eq!(OpenOptions::from(&options).dialect, Some(dialect));
+                assert_eq!(CtfOptions::from(&options).dialect, Some(dialect));
             }
         }
     }

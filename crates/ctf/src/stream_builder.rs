@@ -12,13 +12,13 @@ use ichnos_model::{
 };
 
 use crate::allowed::{Allowed, PacketLimits};
+use crate::ctf_options::CtfOptions;
 use crate::dump;
 use crate::event_class::EventRecords;
 use crate::index::{self, ScannedPacket, TooMany};
 use crate::lost_files::lost;
 use crate::lttng_index;
 use crate::metadata::Dialect;
-use crate::open_options::OpenOptions;
 use crate::packet::{Clocks, Counter, PacketDecoder};
 use crate::packet_entry::PacketEntry;
 use crate::packet_order::PacketOrder;
@@ -80,7 +80,7 @@ impl<'a> StreamBuilder<'a> {
         trace: &'a Arc<Trace>,
         limits: &Limits,
         allowed: Allowed,
-        options: &'a OpenOptions,
+        options: &'a CtfOptions,
     ) -> Self {
         Self {
             trace,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ichnos_io::{Entry, Tree};
 
 use crate::stream_input::StreamInput;
-use crate::trace::{OpenOptions, open};
+use crate::trace::{CtfOptions, open};
 
 /// All fields are bytes, except the sizes and the texts; the clock is of 1 GHz and begins at 0.
 const METADATA: &str = r#"/* CTF 1.8 */
@@ -50,7 +50,7 @@ pub(crate) fn stream(bytes: Vec<u8>) -> Arc<StreamInput> {
     let entries =
         vec![Entry::of_bytes("metadata", METADATA.as_bytes().to_vec()), Entry::of_bytes("stream", bytes)];
     let tree = Tree { name: "test".to_owned(), entries, problems: Vec::new() };
-    let mut opened = open(&[&tree], &OpenOptions::default());
+    let mut opened = open(&[&tree], &CtfOptions::default());
     assert!(opened.errors.is_empty(), "{:?}", opened.errors);
     opened.traces.remove(0).streams.remove(0)
 }

@@ -15,7 +15,7 @@ use ichnos_io::{
     WriteTarget,
 };
 use ichnos_model::{Message, TraceInput as _, Window};
-use ichnos_nettrace::{NettraceFile, NettraceWriter, OpenOptions};
+use ichnos_nettrace::{NettraceFile, NettraceOptions, NettraceWriter};
 use ichnos_testing::nettrace_file::{
     File, FileEvent as Event, FileMetadata as Metadata, FileVersion as Form, field,
 };
@@ -49,7 +49,7 @@ fn file() -> NettraceFile {
         Some(path) => Tree::open(&path, &IoLimits::default()).unwrap().entries[0].read().unwrap(),
         None => generated().into(),
     };
-    NettraceFile::open("file", bytes, &OpenOptions::default()).unwrap()
+    NettraceFile::open("file", bytes, &NettraceOptions::default()).unwrap()
 }
 
 /// Options to encode all events anew in a dialect, as if others were dropped.

@@ -2,7 +2,7 @@
 
 use ichnos_ctf::metadata::{self, MetadataOptions};
 use ichnos_ctf::rule::Rule;
-use ichnos_ctf::trace::{OpenOptions, open};
+use ichnos_ctf::trace::{CtfOptions, open};
 use ichnos_model::{DamageKind, Severity, TraceInput, Wide};
 
 use crate::reading::{Happened, Observed, damage, events, observed, packets, refusal, trace, tree};
@@ -600,7 +600,7 @@ fn event_records_have_bits() {
 fn said(metadata: &str, files: &[(&str, &[u8])], strict: bool) -> Vec<String> {
     let mut all = vec![("metadata", metadata.as_bytes())];
     all.extend(files);
-    let mut options = OpenOptions::default();
+    let mut options = CtfOptions::default();
     options.strict = strict;
     let opened = open(&[&tree(&all)], &options);
     opened.traces[0].diagnostics().iter().map(ToString::to_string).collect()

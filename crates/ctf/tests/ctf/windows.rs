@@ -1,6 +1,6 @@
 //! A time window gives exactly the events that filtering everything by time gives.
 
-use ichnos_ctf::trace::{OpenOptions, Opened, open};
+use ichnos_ctf::trace::{CtfOptions, Opened, open};
 use ichnos_io::{IoLimits, Tree};
 use ichnos_model::{Message, StreamCursor, TraceInput, Window};
 
@@ -72,7 +72,7 @@ fn are_exact_with_and_without_indexes() {
             }
         };
         for lttng_index in [true, false] {
-            let mut options = OpenOptions::default();
+            let mut options = CtfOptions::default();
             options.lttng_index = lttng_index;
             let compared = compare(&open(&[&tree], &options));
             eprintln!("{directory}: {compared} windows");

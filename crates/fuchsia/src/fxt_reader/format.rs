@@ -2,7 +2,7 @@
 
 use ichnos_io::{Entry, Format, OpenedTraces, ReadFiles, ReadOptions, Refused, TraceWriter, Tree};
 
-use super::{FxtTrace, OpenOptions};
+use super::{FxtOptions, FxtTrace};
 use crate::fxt::recognise;
 use crate::fxt_writer::FxtWriter;
 
@@ -43,7 +43,7 @@ impl Format for Fxt {
     }
 
     fn open(&self, trees: &[&Tree], options: &ReadOptions) -> OpenedTraces {
-        let open_options = OpenOptions::from(options);
+        let open_options = FxtOptions::from(options);
         let mut opened = OpenedTraces::default();
         let mut read = ReadFiles::default();
         for tree in trees {
@@ -77,7 +77,7 @@ fn is_trace(entry: &Entry) -> bool {
     entry.beginning(PROBED).is_ok_and(|beginning| recognise(&beginning))
 }
 
-impl From<&ReadOptions> for OpenOptions {
+impl From<&ReadOptions> for FxtOptions {
     fn from(options: &ReadOptions) -> Self {
         Self {
             clock_offsets: options.clock_offsets.clone(),

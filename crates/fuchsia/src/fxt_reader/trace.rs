@@ -16,10 +16,10 @@ use super::source::FxtSource;
 use super::symbols;
 use crate::fxt::{Initialization, MAGIC, is_big_endian};
 
-/// Options for opening traces.
+/// Options for opening Fuchsia traces.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
-pub struct OpenOptions {
+pub struct FxtOptions {
     /// Nanoseconds to add to the times of clocks.
     pub clock_offsets: ClockOffsets,
     /// Change of event record classes.
@@ -76,7 +76,7 @@ impl FxtTrace {
     ///
     /// # Errors
     /// If the file is big-endian, or its description exceeds the limits.
-    pub fn open(name: &str, bytes: Bytes, options: &OpenOptions) -> Result<Self, FxtOpenError> {
+    pub fn open(name: &str, bytes: Bytes, options: &FxtOptions) -> Result<Self, FxtOpenError> {
         if is_big_endian(&bytes) {
             return Err(FxtOpenError::BigEndian);
         }

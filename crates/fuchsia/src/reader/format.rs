@@ -7,7 +7,7 @@ use ichnos_io::{
 use ichnos_model::TraceInput;
 use ichnos_model::plan::PlanError;
 
-use super::{Clock, LogTrace, OpenOptions, own_files, probe};
+use super::{Clock, FuchsiaLogOptions, LogTrace, own_files, probe};
 use crate::log::SeverityScale;
 use crate::writer::FuchsiaLogWriter;
 
@@ -68,7 +68,7 @@ impl Format for FuchsiaLog {
     }
 
     fn open(&self, trees: &[&Tree], options: &ReadOptions) -> OpenedTraces {
-        let options = OpenOptions::from(options);
+        let options = FuchsiaLogOptions::from(options);
         let mut opened = OpenedTraces::default();
         let mut read = ReadFiles::default();
         for tree in trees {
@@ -93,7 +93,7 @@ impl Format for FuchsiaLog {
     }
 }
 
-impl From<&ReadOptions> for OpenOptions {
+impl From<&ReadOptions> for FuchsiaLogOptions {
     fn from(options: &ReadOptions) -> Self {
         Self {
             clock: match options.formats.choice(FuchsiaLog.name(), "clock") {
@@ -124,7 +124,7 @@ mod tests {
     #[test]
     fn every_value_can_be_set() {
         let shown = |options: &ReadOptions| {
-            let options = OpenOptions::from(options);
+            let options = FuchsiaLogOptions::from(options);
             (options.clock, options.severity_scale)
         };
         let default = shown(&ReadOptions::default());

@@ -30,7 +30,7 @@ pub(crate) mod class;
 mod components;
 mod format;
 mod known_classes;
-mod open_options;
+mod log_options;
 mod shape;
 mod source;
 mod text;
@@ -44,13 +44,13 @@ use ichnos_model::{
 };
 
 pub use self::format::FuchsiaLog;
-pub use self::open_options::{Clock, OpenOptions};
+pub use self::log_options::{Clock, FuchsiaLogOptions};
 use self::source::LogSource;
 use crate::log::{Framing, Message, Messages, Record};
 
 /// Returns `true` if a tree has files of log messages.
 #[must_use]
-pub fn probe(tree: &Tree, options: &OpenOptions) -> bool {
+pub fn probe(tree: &Tree, options: &FuchsiaLogOptions) -> bool {
     /// Maximum number of files to examine in a directory.
     const LOOKED_AT: usize = 1_000;
     let is_log = |entry: &&Entry| is_log(entry, tree.entries.len(), options);
@@ -62,14 +62,14 @@ pub fn probe(tree: &Tree, options: &OpenOptions) -> bool {
 }
 
 /// Returns the files of a tree that are logs, by their indexes.
-pub(crate) fn own_files(tree: &Tree, files: &[usize], options: &OpenOptions) -> Vec<usize> {
+pub(crate) fn own_files(tree: &Tree, files: &[usize], options: &FuchsiaLogOptions) -> Vec<usize> {
     let is_own =
         |index: &&usize| tree.entries.get(**index).is_some_and(|entry| is_log(entry, files.len(), options));
     files.iter().filter(is_own).copied().collect()
 }
 
 /// Returns `true` if one of `count` files is a log.
-fn is_log(entry: &Entry, count: usize, options: &OpenOptions) -> bool {
+fn is_log(entry: &Entry, count: usize, options: &FuchsiaLogOptions) -> bool {
     /// With more files than this, only the first bytes of each are examined.
     const FEW: usize = 32;
     const FIRST: usize = 2 << 10;
@@ -81,7 +81,7 @@ fn is_log(entry: &Entry, count: usize, options: &OpenOptions) -> bool {
 const PROBED: usize = 256 << 10;
 
 /// Returns the framing of a file, if most of its beginning is log messages.
-fn recognise(bytes: &[u8], options: &OpenOptions) -> Option<Framing> {
+fn recognise(bytes: &[u8], options: &FuchsiaLogOptions) -> Option<Framing> {
     let recognised = Framing::recognise(bytes, true);
     if options.force {
         return Some(recognised.unwrap_or(Framing::Records)).filter(|_| !bytes.is_empty());
@@ -146,7 +146,7 @@ pub struct LogTrace {
     files: Vec<LogFile>,
     damage: Vec<Damage>,
     notices: Vec<String>,
-    options: Arc<OpenOptions>,
+    options: Arc<FuchsiaLogOptions>,
     /// Datagrams still to come, for the first cursor.
     live: Mutex<Option<Datagrams>>,
 }
@@ -156,7 +156,7 @@ impl LogTrace {
     ///
     /// # Errors
     /// If the class of the trace exceeds the limits.
-    pub fn listen(datagrams: Datagrams, options: &OpenOptions) -> Result<Self, PlanError> {
+    pub fn listen(datagrams: Datagrams, options: &FuchsiaLogOptions) -> Result<Self, PlanError> {
         let name = datagrams.name().to_owned();
         let trace = new_trace(&name, options, [Framing::Datagrams].into_iter(), 0)?;
         let files = DataStream::new(Arc::clone(&trace), 0, None, name.clone()).map(|stream| LogFile {
@@ -175,7 +175,7 @@ impl LogTrace {
     ///
     /// # Errors
     /// If the class of the trace exceeds the limits.
-    pub fn open(tree: &Tree, options: &OpenOptions) -> Result<Self, PlanError> {
+    pub fn open(tree: &Tree, options: &FuchsiaLogOptions) -> Result<Self, PlanError> {
         Self::open_unread(tree, options, &mut ReadFiles::default())
     }
 
@@ -184,7 +184,11 @@ impl LogTrace {
     ///
     /// # Errors
     /// If the class of the trace exceeds the limits.
-    pub fn open_unread(tree: &Tree, options: &OpenOptions, read: &mut ReadFiles) -> Result<Self, PlanError> {
+    pub fn open_unread(
+        tree: &Tree,
+        options: &FuchsiaLogOptions,
+        read: &mut ReadFiles,
+    ) -> Result<Self, PlanError> {
         let mut found = Vec::new();
         let mut damage = Vec::new();
         let mut notices = Vec::new();
@@ -259,7 +263,7 @@ fn clock_begin(least: i64) -> i64 {
 /// Returns a trace of files with these framings, whose clock begins at a time of the records.
 fn new_trace(
     path: &str,
-    options: &OpenOptions,
+    options: &FuchsiaLogOptions,
     framings: impl Iterator<Item = Framing>,
     clock_begin: i64,
 ) -> Result<Arc<Trace>, PlanError> {

@@ -25,7 +25,7 @@ use ichnos_io::{
 
 use crate::log::Framing;
 use crate::reader::class::framing_of;
-use crate::reader::{OpenOptions, probe};
+use crate::reader::{FuchsiaLogOptions, probe};
 
 /// Writes Fuchsia's logs.
 #[derive(Clone, Copy, Debug)]
@@ -71,7 +71,7 @@ impl TraceWriter for FuchsiaLogWriter {
     }
 
     fn written_files(&self, directory: &Path) -> io::Result<Vec<PathBuf>> {
-        let is_log = |tree: &Tree| probe(tree, &OpenOptions::default());
+        let is_log = |tree: &Tree| probe(tree, &FuchsiaLogOptions::default());
         written_trace_files(directory, "log", is_log, "it is not a log of Fuchsia")
     }
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use ichnos_fuchsia::log::{Encoder, Framing, Messages, Record, Value};
-use ichnos_fuchsia::reader::{LogTrace, OpenOptions};
+use ichnos_fuchsia::reader::{FuchsiaLogOptions, LogTrace};
 use ichnos_fuchsia::writer::FuchsiaLogWriter;
 use ichnos_io::{
     CreateError, Entry, Lane, MessageOrder, TraceWriter, Tree, Verify, WriteOptions, WriteReport,
@@ -88,7 +88,7 @@ fn written(traces: &[&dyn TraceInput], dialect: Option<&str>) -> (Vec<u8>, LossT
 fn open(name: &str, bytes: &[u8]) -> LogTrace {
     let entries = vec![Entry::of_bytes(name, bytes.to_vec())];
     let tree = Tree { name: format!("x/{name}"), entries, problems: Vec::new() };
-    let mut options = OpenOptions::default();
+    let mut options = FuchsiaLogOptions::default();
     options.force = true;
     LogTrace::open(&tree, &options).unwrap()
 }

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use ichnos::OpenOptions;
 use ichnos::convert::{ConvertOptions, common_target};
 use ichnos_ctf::stream_input::StreamInput;
-use ichnos_ctf::trace::{CtfTrace, OpenOptions as CtfOptions, open};
+use ichnos_ctf::trace::{CtfOptions, CtfTrace, open};
 use ichnos_io::{Existing, IoLimits, Tree};
 use ichnos_model::{ByteOrder, Cursor as _, Event, Field, FieldKind, Message, Role, Scope, Visitor, Window};
 use tempfile::TempDir;

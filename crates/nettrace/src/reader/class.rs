@@ -11,7 +11,7 @@ use ichnos_model::{
 };
 
 use super::index::FileIndex;
-use super::open_options::OpenOptions;
+use super::nettrace_options::NettraceOptions;
 use crate::known::{self, EventMeaning, FieldPath, KnownEvent};
 use crate::{EventMetadata, Field, FieldType, ValueNames, Version};
 
@@ -403,7 +403,7 @@ pub(super) fn trace_class(
     index: &FileIndex,
     kinds: &[EventKind],
     said: Vec<(String, Value)>,
-    options: &OpenOptions,
+    options: &NettraceOptions,
 ) -> Option<TraceClass> {
     let trace = &index.trace;
     let is_v6 = matches!(index.version, Version::V6(_));

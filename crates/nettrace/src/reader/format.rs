@@ -5,7 +5,7 @@ use ichnos_io::{
     TraceWriter, Tree,
 };
 
-use super::{NettraceFile, OpenOptions, clock_zeros};
+use super::{NettraceFile, NettraceOptions, clock_zeros};
 use crate::container::{SEARCHED, find_block};
 use crate::{NettraceWriter, recognise};
 
@@ -63,7 +63,7 @@ impl Format for Nettrace {
     fn open(&self, trees: &[&Tree], options: &ReadOptions) -> OpenedTraces {
         let force = options.force;
         let frequency = frequency(options);
-        let options = OpenOptions::from(options);
+        let options = NettraceOptions::from(options);
         let mut opened = OpenedTraces::default();
         let mut read = ReadFiles::default();
         let mut files: Vec<(String, Bytes)> = Vec::new();
@@ -92,7 +92,7 @@ impl Format for Nettrace {
                     continue;
                 }
             };
-            let options = OpenOptions { clock_zero, frequency, ..options.clone() };
+            let options = NettraceOptions { clock_zero, frequency, ..options.clone() };
             match NettraceFile::open(&name, bytes, &options) {
                 Ok(trace) => {
                     opened.notices.extend(unused_options(&name, &trace, &options));
@@ -117,7 +117,7 @@ fn is_rest_of_trace(entry: &Entry, force: bool) -> bool {
 }
 
 /// Returns a notice of options for a file without its trace block, if the file has one.
-fn unused_options(name: &str, trace: &NettraceFile, options: &OpenOptions) -> Option<String> {
+fn unused_options(name: &str, trace: &NettraceFile, options: &NettraceOptions) -> Option<String> {
     let given =
         [("frequency", options.frequency.is_some()), ("pointer-size", options.pointer_size.is_some())];
     let names: Vec<&str> =
@@ -138,7 +138,7 @@ fn frequency(options: &ReadOptions) -> Result<Option<u64>, String> {
     })
 }
 
-impl From<&ReadOptions> for OpenOptions {
+impl From<&ReadOptions> for NettraceOptions {
     fn from(options: &ReadOptions) -> Self {
         Self {
             clock_offsets: options.clock_offsets.clone(),

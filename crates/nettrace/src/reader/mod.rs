@@ -12,7 +12,7 @@ mod index;
 mod index_builder;
 mod kinds;
 mod listed_threads;
-mod open_options;
+mod nettrace_options;
 mod override_reader;
 mod overrides;
 mod payload;
@@ -43,7 +43,7 @@ pub use self::clock_zero::clock_zeros;
 pub use self::format::Nettrace;
 use self::index::FileIndex;
 pub(crate) use self::index::{EventBlockHeader, content};
-pub use self::open_options::OpenOptions;
+pub use self::nettrace_options::NettraceOptions;
 use self::row_reader::RowReader;
 use self::source::EventSource;
 pub(crate) use self::source::ticks_of;
@@ -88,7 +88,7 @@ impl NettraceFile {
     ///
     /// # Errors
     /// If it is not an EventPipe file, has an unsupported version, or exceeds the limits.
-    pub fn open(name: &str, bytes: Bytes, options: &OpenOptions) -> Result<Self, OpenError> {
+    pub fn open(name: &str, bytes: Bytes, options: &NettraceOptions) -> Result<Self, OpenError> {
         let container = Container::open_file(&bytes)?;
         let mut index = FileIndex::read(&bytes, &container, options)?;
         let pointer_bits = if index.trace.has_short_pointers() { 32 } else { 64 };
@@ -156,7 +156,7 @@ fn compile(
     index: &FileIndex,
     kinds: Vec<EventKind>,
     said: &[(String, Value)],
-    options: &OpenOptions,
+    options: &NettraceOptions,
 ) -> Result<(Trace, Vec<EventKind>, Option<PlanError>), OpenError> {
     let compile = |kinds: &[EventKind]| -> Result<Trace, OpenError> {
         let class = class::trace_class(index, kinds, said.to_vec(), options);

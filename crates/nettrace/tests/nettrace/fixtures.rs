@@ -9,7 +9,7 @@ use crate::reading::{Read, check, read, read_unsorted};
 use ichnos_export::{Pretty, PrettyOptions, TaskCollector, TaskOptions, Tasks};
 use ichnos_flow::{Merge, pump};
 use ichnos_model::{TraceInput as _, Window};
-use ichnos_nettrace::{NettraceFile, OpenOptions};
+use ichnos_nettrace::{NettraceFile, NettraceOptions};
 
 const FORMS: [Form; 3] = [Form::V3, Form::V4, Form::V6];
 
@@ -262,7 +262,9 @@ fn tagged_values_behind_a_payload() {
 #[test]
 fn versions_that_are_refused() {
     let open = |bytes: &[u8]| {
-        NettraceFile::open("file", bytes.to_vec().into(), &OpenOptions::default()).unwrap_err().to_string()
+        NettraceFile::open("file", bytes.to_vec().into(), &NettraceOptions::default())
+            .unwrap_err()
+            .to_string()
     };
     for version in [1, 2] {
         let mut file = File::header(Form::V3);
@@ -369,7 +371,7 @@ fn very_many_overriding_labels() {
             ..Event::new(class, 7, sequence, u64::from(sequence))
         };
         file.events(true, &pairs.zip(1..).map(event).collect::<Vec<_>>());
-        let opened = crate::support::Opened::of_bytes("file", file.end().into(), &OpenOptions::default());
+        let opened = crate::support::Opened::of_bytes("file", file.end().into(), &NettraceOptions::default());
         let damage: Vec<String> = opened.file.damage().iter().map(ToString::to_string).collect();
         let is_reported = damage.iter().any(|damage| damage.contains("too many different labels"));
         assert_eq!(is_reported, more > 0, "{damage:?}");
@@ -494,7 +496,7 @@ fn paths_of_activities() {
         file.events(false, &events);
         let bytes = file.end();
         assert_eq!(read(&bytes).context("activity")[0], "00003012-0000-0000-0000-0000f2c99d59", "{form:?}");
-        let opened = NettraceFile::open("file", bytes.into(), &OpenOptions::default()).unwrap();
+        let opened = NettraceFile::open("file", bytes.into(), &NettraceOptions::default()).unwrap();
         let mut text = Vec::new();
         let mut pretty = Pretty::new(&mut text, PrettyOptions::default());
         pump(&mut Merge::new(opened.cursors(Window::default())), &mut pretty).unwrap();
@@ -525,7 +527,7 @@ fn threads_of_the_runtime_have_names() {
         let events = [(1, 5, 1), (2, 5, 2), (3, 6, 3), (2, 7, 4)];
         let events = events.map(|(id, thread, time)| Event::new(id, thread, time as u32, time));
         file.events(false, &events);
-        let opened = NettraceFile::open("threads", file.end().into(), &OpenOptions::default()).unwrap();
+        let opened = NettraceFile::open("threads", file.end().into(), &NettraceOptions::default()).unwrap();
         let trace = opened.trace();
         let names = [4, 5, 6, 7].map(|thread| {
             let of = |process| trace.symbols().thread_name(process, thread).map(|name| name.to_string());
@@ -852,7 +854,7 @@ fn spans_and_activities_are_operations() {
     event.activity = activity;
     v4.events(true, &[event, number(1, 2, 2, 2)]);
     let tasks = |bytes: Vec<u8>| {
-        let opened = NettraceFile::open("tasks", bytes.into(), &OpenOptions::default()).unwrap();
+        let opened = NettraceFile::open("tasks", bytes.into(), &NettraceOptions::default()).unwrap();
         let mut collector = TaskCollector::new(TaskOptions::default());
         pump(&mut Merge::new(opened.cursors(Window::default())), &mut collector).unwrap();
         collector.finish()

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use ichnos_fuchsia::fxt::{Record, Records};
-use ichnos_fuchsia::fxt_reader::{FxtTrace, OpenOptions};
+use ichnos_fuchsia::fxt_reader::{FxtOptions, FxtTrace};
 use ichnos_fuchsia::fxt_writer::FxtWriter;
 use ichnos_io::{
     CreateError, Lane, MessageOrder, TraceWriter, Verify, WriteOptions, WriteSource, WriteTarget,
@@ -294,7 +294,7 @@ fn events_of_other_formats_have_arguments() {
         losses.contains(&"lowered  offset from the origin -> part of all times".to_owned()),
         "{losses:#?}"
     );
-    let _ = OpenOptions::default();
+    let _ = FxtOptions::default();
 }
 
 /// The same ticks by another clock are other times.

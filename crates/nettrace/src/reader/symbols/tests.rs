@@ -9,7 +9,7 @@ use ichnos_model::{CodeKind, Cursor, FieldRef, Meaning, Message, Resolved, Trace
 use ichnos_testing::{cases, in_cpu_time};
 
 use super::{RUNDOWN, RUNTIME, UNIVERSAL_SYSTEM};
-use crate::{NettraceFile, OpenOptions};
+use crate::{NettraceFile, NettraceOptions};
 
 // Numbers of events of the runtime and of its rundown.
 const LOAD: (&str, u32) = (RUNTIME, 143);
@@ -108,7 +108,7 @@ fn varuint(mut value: u64) -> Vec<u8> {
 }
 
 fn open(file: Vec<u8>) -> NettraceFile {
-    NettraceFile::open("made by hand", Bytes::from(file), &OpenOptions::default()).unwrap()
+    NettraceFile::open("made by hand", Bytes::from(file), &NettraceOptions::default()).unwrap()
 }
 
 /// Symbols of a file as names of functions at an address and a time.
@@ -265,7 +265,7 @@ fn damaged_files_do_no_harm() {
             file[at] = random.number() as u8;
         }
         file.truncate(file.len() - random.index(2) * random.index(file.len() / 2));
-        if let Ok(file) = NettraceFile::open("damaged", Bytes::from(file), &OpenOptions::default()) {
+        if let Ok(file) = NettraceFile::open("damaged", Bytes::from(file), &NettraceOptions::default()) {
             let _ = file.trace().symbols().resolve(0, 100, 15);
             let _ = stacks(&file, Window::default());
         }
