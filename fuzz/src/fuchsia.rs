@@ -7,7 +7,7 @@ use ichnos::flow::{Merge, pump};
 use ichnos::fuchsia::reader::{FuchsiaLogOptions, LogTrace};
 use ichnos::io::{Entry, Tree};
 use ichnos::jsonl::{JsonLines, JsonLinesOptions};
-use ichnos::model::{TraceInput, Window};
+use ichnos::model::{OpenedTrace, Window};
 use ichnos_fuchsia::log::{
     CheckOptions, Encoder, Framing, Message, Messages, Packet, Record, Rule, SeverityScale, Splitter, Value,
     add_dropped_count,

@@ -20,14 +20,14 @@ use std::io::{self, Write};
 use ichnos::ctf::metadata::{self, Dialect, MetadataOptions};
 use ichnos::ctf::trace::CtfOptions;
 use ichnos::export::{Details, DetailsOptions, Log, LogForm, LogOptions, Pretty, PrettyOptions};
-use ichnos::jsonl::{JsonLines, JsonLinesOptions};
 use ichnos::flow::{DamageCursor, Merge};
 use ichnos::io::{Bytes, Entry, Tree};
-use ichnos::model::plan::{Plan, TracePlans};
+use ichnos::jsonl::{JsonLines, JsonLinesOptions};
 use ichnos::model::decode::Position;
+use ichnos::model::plan::{Plan, TracePlans};
 use ichnos::model::{
-    BoxedCursor, Cursor, DamageKind, Event, EventCounts, Field, Limits, Message, MessageKind,
-    Real, Scope, Scopes, Sink, Skip, StreamCursor, Text, TraceClass, TraceInput, Visitor, Wide, Window,
+    BoxedCursor, Cursor, DamageKind, Event, EventCounts, Field, Limits, Message, MessageKind, OpenedTrace,
+    Real, Scope, Scopes, Sink, Skip, StreamCursor, Text, TraceClass, Visitor, Wide, Window,
 };
 
 /// Metadata for the target `packets`.
@@ -137,14 +137,14 @@ pub fn trace(metadata: &[u8], stream: &[u8], index: Option<&[u8]>) -> Reading {
     let tree = Tree { name: "trace".to_owned(), entries, problems: Vec::new() };
     let opened = ichnos::ctf::trace::open(&[&tree], &CtfOptions::default());
     opened.errors.iter().for_each(|error| drop(error.to_string()));
-    let traces: Vec<&dyn TraceInput> = opened.traces.iter().map(|trace| trace as _).collect();
+    let traces: Vec<&dyn OpenedTrace> = opened.traces.iter().map(|trace| trace as _).collect();
     let reading = read_all(&traces, stream.len() as u64);
     assert!(reading.events <= stream.len() as u64 * 8, "more events than bits");
     reading
 }
 
 /// Reads traces and everything in them, and has all sinks write it. None of their files has more bytes than this.
-fn read_all(traces: &[&dyn TraceInput], bytes: u64) -> Reading {
+fn read_all(traces: &[&dyn OpenedTrace], bytes: u64) -> Reading {
     let mut reading = Reading::default();
     let mut cursors: Vec<BoxedCursor> = Vec::new();
     for trace in traces {
@@ -256,7 +256,8 @@ fn check_event(event: &Event<'_>) {
 fn check_scope(scopes: &Scopes<'_>, scope: usize, plan: &Plan) -> Position {
     let walk = |visitor: &mut Looking| {
         let mut at = scopes.begins[scope];
-        plan.decode(scopes.bits, &mut at, scopes.slots, *scopes.limits, visitor).expect("delivered, but not whole");
+        plan.decode(scopes.bits, &mut at, scopes.slots, *scopes.limits, visitor)
+            .expect("delivered, but not whole");
         at
     };
     let mut looking = Looking { end: scopes.bits.data.len() as u64 * 8, ..Looking::default() };

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use ichnos::io::{Lane, TraceWriter as _, Worker, WriteOptions, WriteSource, WriteTarget};
-use ichnos::model::{Cursor as _, TraceInput, Window};
+use ichnos::io::{Lane, Worker, WriteOptions, WriteSource, WriteTarget, WriterFactory as _};
+use ichnos::model::{Cursor as _, OpenedTrace, Window};
 use ichnos_nettrace::{Feed, FeedItem, NettraceFile, NettraceOptions, NettraceWriter};
 use ichnos_testing::nettrace_file::{
     Bytes, File, FileEvent as Event, FileMetadata as Metadata, FileVersion as Form, Trace, block_header,
@@ -48,7 +48,7 @@ pub fn file(version: Version, bytes: &[u8]) {
     let length = file.bytes.len() as u64;
     match NettraceFile::open("file", file.bytes.into(), &options) {
         Ok(trace) => {
-            let reading = crate::read_all(&[&trace as &dyn TraceInput], length);
+            let reading = crate::read_all(&[&trace as &dyn OpenedTrace], length);
             assert!(reading.events <= length, "more events than bytes");
             written_again(&trace, choice & 8 != 0);
         }
@@ -63,7 +63,7 @@ fn written_again(trace: &NettraceFile, is_other: bool) {
     let mut options = NettraceOptions::default();
     options.check = true;
     let written = NettraceFile::open("written", bytes.into(), &options).expect("it was written");
-    let reading = crate::read_all(&[&written as &dyn TraceInput], length);
+    let reading = crate::read_all(&[&written as &dyn OpenedTrace], length);
     assert!(reading.events <= length, "more events than bytes");
 }
 

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use ichnos::ctf::CtfWriter;
 use ichnos::ctf::trace::CtfOptions;
 use ichnos::flow::Merge;
-use ichnos::io::{Bytes, Entry, IoLimits, Lane, TraceWriter, Tree, WriteOptions, WriteSource, WriteTarget};
+use ichnos::io::{Bytes, Entry, IoLimits, Lane, Tree, WriteOptions, WriteSource, WriteTarget, WriterFactory};
 use ichnos::jsonl::{JsonLines, JsonLinesOptions};
-use ichnos::model::{Cursor, DamageKind, Message, Sink, StreamCursor, TraceInput, Window};
+use ichnos::model::{Cursor, DamageKind, Message, OpenedTrace, Sink, StreamCursor, Window};
 
 /// What was read of a trace.
 #[derive(Default)]

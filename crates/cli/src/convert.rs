@@ -5,7 +5,7 @@ use std::path::Path;
 
 use ichnos::convert::{ConvertError, ConvertOptions, NoSpans, Target};
 use ichnos::export::TaskEvents;
-use ichnos::io::{CreateError, ExistingPart, MessageOrder, OptionValue, TraceWriter, WriteReport};
+use ichnos::io::{CreateError, ExistingPart, MessageOrder, OptionValue, WriteReport, WriterFactory};
 use ichnos::model::{DataStream, StreamSummary, Window};
 use ichnos::{Pass, Reader, Session};
 
@@ -401,7 +401,7 @@ fn check_packets(session: &Session, selection: &Selection) -> Result<(), Failure
 
 fn convert(
     reader: &Reader<'_>,
-    writer: &dyn TraceWriter,
+    writer: &dyn WriterFactory,
     path: Option<&Path>,
     options: &ConvertOptions<'_>,
 ) -> Result<WriteReport, ConvertError> {
@@ -439,7 +439,7 @@ pub(crate) fn named_target(args: &Convert, keeps_format: bool) -> Result<Option<
         Failure::new(format!("cannot infer the output format from `{shown}`"))
             .help(format!("name it with --to: {}", written_formats().join(", ")))
     })?;
-    let has = |writer: &dyn TraceWriter, dialect: &str| dialect_named(writer, dialect).is_some();
+    let has = |writer: &dyn WriterFactory, dialect: &str| dialect_named(writer, dialect).is_some();
     if let (None, Some(dialect)) = (to, to_dialect)
         && !has(writer, dialect)
         && let Some((other, _)) = ichnos::convert::writers().find(|(_, writer)| has(*writer, dialect))
@@ -454,7 +454,7 @@ pub(crate) fn named_target(args: &Convert, keeps_format: bool) -> Result<Option<
 }
 
 /// Returns the name of a dialect of a writer, for its name or another name of it.
-fn dialect_named(writer: &dyn TraceWriter, dialect: &str) -> Option<&'static str> {
+fn dialect_named(writer: &dyn WriterFactory, dialect: &str) -> Option<&'static str> {
     let is_it = |known: &&OptionValue| known.name == dialect || known.aliases.contains(&dialect);
     writer.dialects().iter().find(is_it).map(|known| known.name)
 }
@@ -509,7 +509,7 @@ pub(crate) fn kept_target(args: &Convert, session: &Session, report: Report) -> 
 }
 
 /// Returns the default dialect of a writer, for display.
-pub(crate) fn default_dialect(writer: &dyn TraceWriter) -> String {
+pub(crate) fn default_dialect(writer: &dyn WriterFactory) -> String {
     writer
         .dialects()
         .first()
@@ -529,7 +529,7 @@ fn check_output(args: &Convert, target: Target) -> Result<Target, Failure> {
 }
 
 /// Checks that a format is written in shards, if that is asked for; no format for text.
-fn check_shard(writing: &Writing, writer: Option<&dyn TraceWriter>) -> Result<(), Failure> {
+fn check_shard(writing: &Writing, writer: Option<&dyn WriterFactory>) -> Result<(), Failure> {
     if writing.shard.is_none() || writer.is_some_and(|writer| writer.writes_shards()) {
         return Ok(());
     }

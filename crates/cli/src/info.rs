@@ -8,7 +8,9 @@ use ichnos::export::rfc3339;
 use ichnos::export::schema::{attributes_tree, clock_text, value_text, write_clocks};
 use ichnos::export::text::{Branch, Paint, count, seconds, size};
 use ichnos::json::write::{ObjectWriter, ValueWriter};
-use ichnos::model::{ClockOrigin, Damage, EventCounts, EventRecordClass, Message, StreamSummary, TraceInput};
+use ichnos::model::{
+    ClockOrigin, Damage, EventCounts, EventRecordClass, Message, OpenedTrace, StreamSummary,
+};
 use ichnos::{FORMATS, Session, StreamMessages};
 
 use crate::args::{Arithmetic, Global, Info, TimeForm};
@@ -89,7 +91,7 @@ struct Stream {
 
 /// Information about a trace.
 struct Summary<'a> {
-    input: &'a dyn TraceInput,
+    input: &'a dyn OpenedTrace,
     streams: Vec<Stream>,
     /// Sums of the data streams that are not shown, by class.
     rest: Vec<Stream>,
@@ -102,7 +104,7 @@ struct Summary<'a> {
 
 impl<'a> Summary<'a> {
     fn new(
-        input: &'a dyn TraceInput,
+        input: &'a dyn OpenedTrace,
         number: usize,
         args: &Info,
         counted: bool,

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use ichnos_io::{
     EnclosingTrace, Format, FormatOption, Hint, OpenedTraces, OptionConflict, OptionHint, OptionValue,
-    PacketIndexes, ReadOptions, Refused, SchemaLanguage, TraceWriter, Tree, WrittenSchema,
+    PacketIndexes, ReadOptions, Refused, SchemaLanguage, Tree, WriterFactory, WrittenSchema,
 };
 use ichnos_model::{Limits, TraceClass, TracerQuirk};
 
@@ -87,7 +87,7 @@ impl Format for Ctf {
         "a file called `metadata`"
     }
 
-    fn writer(&self) -> Option<&'static dyn TraceWriter> {
+    fn writer(&self) -> Option<&'static dyn WriterFactory> {
         Some(&CtfWriter)
     }
 

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use ichnos_io::{Entry, PacketIndex, PacketIndexes, Tree};
 use ichnos_model::plan::PlanError;
 use ichnos_model::{
-    BoxedCursor, Cursor as _, Damage, DataStream, Diagnostic, FileDiagnostic, Limits, SharedCursorState,
-    SmallCursor, SplitPoint, StreamSummary, TextPosition, Trace, TraceClass, TraceInput, TracerQuirk, Value,
-    Window,
+    BoxedCursor, Cursor as _, Damage, DataStream, Diagnostic, FileDiagnostic, Limits, OpenedTrace,
+    SharedCursorState, SmallCursor, SplitPoint, StreamSummary, TextPosition, Trace, TraceClass, TracerQuirk,
+    Value, Window,
 };
 
 use crate::allowed::Allowed;
@@ -475,7 +475,7 @@ fn extends(more: &TraceClass, less: &TraceClass) -> bool {
 }
 
 impl CtfTrace {
-    /// Returns the cursors of [`TraceInput::cursors`] for very many data streams, which take little memory
+    /// Returns the cursors of [`OpenedTrace::cursors`] for very many data streams, which take little memory
     /// while they wait. After [`Cursor::suspend`](ichnos_model::Cursor::suspend), at most `most_open` of them keep their complete state;
     /// the others restore it, which takes about as long as opening a packet.
     #[must_use]
@@ -485,7 +485,7 @@ impl CtfTrace {
     }
 }
 
-impl TraceInput for CtfTrace {
+impl OpenedTrace for CtfTrace {
     fn format(&self) -> &'static str {
         "ctf"
     }

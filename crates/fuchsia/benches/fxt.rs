@@ -11,8 +11,8 @@ use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use ichnos_fuchsia::fxt::{Argument, ArgumentValue, Record, RecordWriter, Records, StringRef, ThreadRef};
 use ichnos_fuchsia::fxt_reader::{FxtOptions, FxtTrace};
 use ichnos_fuchsia::fxt_writer::FxtWriter;
-use ichnos_io::{Lane, TraceWriter, WriteOptions, WriteSource, WriteTarget};
-use ichnos_model::{Cursor, Field, Message, Scope, Text, TraceInput, Visitor, Window};
+use ichnos_io::{Lane, WriteOptions, WriteSource, WriteTarget, WriterFactory};
+use ichnos_model::{Cursor, Field, Message, OpenedTrace, Scope, Text, Visitor, Window};
 
 /// Approximate size of the trace in bytes.
 const SIZE: usize = 100_000_000;

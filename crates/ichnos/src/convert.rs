@@ -11,11 +11,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use ichnos_io::{
-    CreateError, OptionValue, OutputConflict, TraceWriter, Verify, WriteOptions, WriteReport, WriteSource,
-    WriteTarget,
+    CreateError, OptionValue, OutputConflict, Verify, WriteOptions, WriteReport, WriteSource, WriteTarget,
+    WriterFactory,
 };
 use ichnos_model::lower::LossTable;
-use ichnos_model::{Damage, FileDiagnostic, Severity, TraceInput, Window};
+use ichnos_model::{Damage, FileDiagnostic, OpenedTrace, Severity, Window};
 
 use crate::format::FORMATS;
 use crate::pass::StreamOptions;
@@ -129,13 +129,14 @@ impl From<io::Error> for ConvertError {
 pub const FEATURED: [&str; 2] = ["parquet", "arrow"];
 
 /// Returns all writers with the names of their formats: those of formats that are also read, of viewers and of tables.
-pub fn writers() -> impl Iterator<Item = (&'static str, &'static dyn TraceWriter)> + Clone {
+pub fn writers() -> impl Iterator<Item = (&'static str, &'static dyn WriterFactory)> + Clone {
     #[cfg(feature = "table")]
-    let tables: [&'static dyn TraceWriter; 2] = [&ichnos_table::ParquetWriter, &ichnos_table::ArrowIpcWriter];
+    let tables: [&'static dyn WriterFactory; 2] =
+        [&ichnos_table::ParquetWriter, &ichnos_table::ArrowIpcWriter];
     #[cfg(not(feature = "table"))]
-    let tables: [&'static dyn TraceWriter; 0] = [];
+    let tables: [&'static dyn WriterFactory; 0] = [];
     let formats = FORMATS.iter().filter_map(|format| Some((format.name(), format.writer()?)));
-    let viewers = ViewerWriter::ALL.iter().map(|viewer| (viewer.name(), viewer as &dyn TraceWriter));
+    let viewers = ViewerWriter::ALL.iter().map(|viewer| (viewer.name(), viewer as &dyn WriterFactory));
     formats.chain(viewers).chain(FEATURED.into_iter().zip(tables))
 }
 
@@ -156,7 +157,7 @@ pub fn writer(
     format: Option<&str>,
     path: &std::path::Path,
     dialect: Option<&str>,
-) -> Option<(&'static str, &'static dyn TraceWriter)> {
+) -> Option<(&'static str, &'static dyn WriterFactory)> {
     let mut writers = writers();
     if let Some(wanted) = format {
         return writers.find(|(name, _)| *name == wanted);
@@ -168,7 +169,7 @@ pub fn writer(
             .and_then(|stem| stem.strip_suffix('.'))
             .is_some_and(|stem| !stem.is_empty())
     };
-    let longest = |writer: &dyn TraceWriter| {
+    let longest = |writer: &dyn WriterFactory| {
         writer.extensions().iter().filter(|extension| fits(extension)).map(|extension| extension.len()).max()
     };
     let fitting = writers.clone().filter_map(|found| Some((longest(found.1)?, found)));
@@ -189,7 +190,7 @@ pub struct Target {
     /// Name of the format.
     pub format: &'static str,
     /// Its writer.
-    pub writer: &'static dyn TraceWriter,
+    pub writer: &'static dyn WriterFactory,
     /// Name of the dialect; `None` if the writer chooses it.
     pub dialect: Option<&'static str>,
 }
@@ -197,14 +198,14 @@ pub struct Target {
 impl Target {
     /// Makes a target whose writer chooses the dialect.
     #[must_use]
-    pub fn new(format: &'static str, writer: &'static dyn TraceWriter) -> Self {
+    pub fn new(format: &'static str, writer: &'static dyn WriterFactory) -> Self {
         Self { format, writer, dialect: None }
     }
 }
 
 /// Returns the format and the dialect in which all of these traces can be written without conversion; `None` if the
 /// traces differ in it, or their format cannot be written.
-pub fn common_target<'t>(traces: impl IntoIterator<Item = &'t dyn TraceInput>) -> Option<Target> {
+pub fn common_target<'t>(traces: impl IntoIterator<Item = &'t dyn OpenedTrace>) -> Option<Target> {
     let mut kinds: Vec<(&'static str, Option<&'static str>)> = Vec::new();
     for trace in traces {
         let kind = (trace.format(), trace.dialect());
@@ -240,7 +241,7 @@ impl Reader<'_> {
     /// If the traces cannot be written.
     pub fn convert(
         &self,
-        writer: &dyn TraceWriter,
+        writer: &dyn WriterFactory,
         path: Option<PathBuf>,
         options: &ConvertOptions<'_>,
     ) -> Result<WriteReport, ConvertError> {
@@ -283,7 +284,7 @@ impl Reader<'_> {
     /// that the pass selects.
     fn write_options(
         &self,
-        writer: &dyn TraceWriter,
+        writer: &dyn WriterFactory,
         options: &ConvertOptions<'_>,
         leaves_out: bool,
     ) -> (Vec<WriteSource>, WriteOptions) {
@@ -324,9 +325,14 @@ impl Reader<'_> {
 
     /// Returns the comparison of the output of a writer with the written data. `damage` is the damage that the pass has found
     /// by then.
-    fn verify(&self, writer: &dyn TraceWriter, options: &ConvertOptions<'_>, damage: InputDamage) -> Verify {
+    fn verify(
+        &self,
+        writer: &dyn WriterFactory,
+        options: &ConvertOptions<'_>,
+        damage: InputDamage,
+    ) -> Verify {
         let is_warning = |problem: &FileDiagnostic| problem.diagnostic.severity != Severity::Note;
-        let has_problems = |trace: &dyn TraceInput| trace.diagnostics().iter().any(is_warning);
+        let has_problems = |trace: &dyn OpenedTrace| trace.diagnostics().iter().any(is_warning);
         let has_warnings = self.wanted().any(|(trace, _, _)| has_problems(trace));
         // Encoders do not receive damage without a data stream, and packets after it are copied nevertheless.
         let mut damages = 0;
@@ -365,7 +371,7 @@ fn check_strict(
     if losses.is_empty() { Ok(()) } else { Err(ConvertError::Losses(losses)) }
 }
 
-fn source(trace: &dyn TraceInput, wanted: &[bool]) -> WriteSource {
+fn source(trace: &dyn OpenedTrace, wanted: &[bool]) -> WriteSource {
     let streams = trace.data_streams().into_iter().zip(wanted).filter(|(_, is)| **is);
     WriteSource {
         trace: Arc::clone(trace.trace()),

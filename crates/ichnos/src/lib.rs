@@ -191,8 +191,8 @@ pub use text_output::{BlockWarnings, BlockWriter, TextOutput};
 pub mod prelude {
     pub use ichnos_flow::pump;
     pub use ichnos_model::{
-        Cursor, Damage, DataStream, Event, FieldPath, Meaning, Message, Packet, Scope, Sink, StreamCursor,
-        TraceInput, Visitor, Window,
+        Cursor, Damage, DataStream, Event, FieldPath, Meaning, Message, OpenedTrace, Packet, Scope, Sink,
+        StreamCursor, Visitor, Window,
     };
 
     pub use crate::{OpenOptions, Session, open};

@@ -10,7 +10,7 @@ use ichnos_io::{
     Datagrams, Format, Hint, InputPlaces, IoError, OptionConflict, OutputConflict, ReadOptions, Refused,
     Tree, TreeProblem,
 };
-use ichnos_model::{ClockClass, ClockOrigin, DataStream, TraceInput, TracerQuirk, Window};
+use ichnos_model::{ClockClass, ClockOrigin, DataStream, OpenedTrace, TracerQuirk, Window};
 
 use crate::division::{Division, divide};
 use crate::enclosing::{Opening, without_repetition};
@@ -99,7 +99,7 @@ pub struct UncorrelatedClocks {
 
 /// Traces that were opened together.
 pub struct Session {
-    traces: Vec<Box<dyn TraceInput>>,
+    traces: Vec<Box<dyn OpenedTrace>>,
     refused: Vec<Refused>,
     left_out: Vec<OpenError>,
     problems: Vec<TreeProblem>,
@@ -392,7 +392,7 @@ impl Session {
 
     /// Returns the traces, in the order that decides between equal times.
     #[must_use]
-    pub fn traces(&self) -> &[Box<dyn TraceInput>] {
+    pub fn traces(&self) -> &[Box<dyn OpenedTrace>] {
         &self.traces
     }
 
@@ -534,7 +534,7 @@ impl Session {
     pub fn applied_quirks(&self) -> Vec<(usize, TracerQuirk)> {
         let is_related = self.is_related_by_quirks();
         let relates = |quirk: &TracerQuirk| quirk.relates_clocks && is_related;
-        let of = |trace: &dyn TraceInput| {
+        let of = |trace: &dyn OpenedTrace| {
             let related = trace.quirks().into_iter().filter(relates);
             trace.applied_quirks().into_iter().chain(related).collect::<Vec<_>>()
         };
@@ -651,7 +651,7 @@ impl Session {
 fn check_names(
     placement: &Placement,
     trees: &[&Tree],
-    traces: &[Box<dyn TraceInput>],
+    traces: &[Box<dyn OpenedTrace>],
 ) -> Result<(), OpenError> {
     if traces.is_empty() {
         // Unreadable traces have their own errors.

@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 
 use ichnos_model::plan::PlanError;
 use ichnos_model::{
-    ClassMap, ClockArithmetic, ClockOffsets, Diagnostic, FileDiagnostic, FindMentions, Limits, TextPosition,
-    TraceInput, TracerQuirk,
+    ClassMap, ClockArithmetic, ClockOffsets, Diagnostic, FileDiagnostic, FindMentions, Limits, OpenedTrace,
+    TextPosition, TracerQuirk,
 };
 
 use crate::{
-    Collect, Datagrams, FormatOption, FormatOptions, Hint, PacketIndexes, ScanProgress, SchemaLanguage,
-    TraceWriter, Tree,
+    Collect, Datagrams, FormatOption, FormatOptions, Hint, PacketIndexes, ScanProgress, SchemaLanguage, Tree,
+    WriterFactory,
 };
 
 /// Returns the parts of metadata that programs pass on with their messages, each a name and a value. The error is the
@@ -24,7 +24,7 @@ pub type ExplainContext = fn(&str) -> Result<Vec<(String, String)>, String>;
 /// Required are the names, [`probe`](Self::probe) and [`open`](Self::open). Everything else has a default: no
 /// options, no datagrams, and no hints for paths without a trace.
 pub trait Format: Send + Sync {
-    /// Returns the short name, for options and [`TraceInput::format`]: lower case and hyphens.
+    /// Returns the short name, for options and [`OpenedTrace::format`]: lower case and hyphens.
     fn name(&self) -> &'static str;
 
     /// Returns the display name.
@@ -37,7 +37,7 @@ pub trait Format: Send + Sync {
     fn recognised_by(&self) -> &'static str;
 
     /// Returns the writer of the format, if it can be written.
-    fn writer(&self) -> Option<&'static dyn TraceWriter> {
+    fn writer(&self) -> Option<&'static dyn WriterFactory> {
         None
     }
 
@@ -150,7 +150,7 @@ pub trait Format: Send + Sync {
 }
 
 /// Makes a trace of arriving datagrams. Its single data stream can be read once.
-pub type Listen = fn(Datagrams, &ReadOptions) -> Result<Box<dyn TraceInput>, PlanError>;
+pub type Listen = fn(Datagrams, &ReadOptions) -> Result<Box<dyn OpenedTrace>, PlanError>;
 
 /// Options for reading traces of any format.
 #[derive(Clone, Debug, Default)]
@@ -188,7 +188,7 @@ pub struct ReadOptions {
 #[non_exhaustive]
 pub struct OpenedTraces {
     /// Readable traces.
-    pub traces: Vec<Box<dyn TraceInput>>,
+    pub traces: Vec<Box<dyn OpenedTrace>>,
     /// Unreadable traces.
     pub refused: Vec<Refused>,
     /// Notices of valid input that was skipped, a sentence each.

@@ -68,8 +68,8 @@ mod zip_archive;
 pub use bytes::Bytes;
 pub use collect::{COLLECTION, COLLECTION_HEAD, Collect, SEGMENT, StoreReport, TaskKey, numbered_file};
 pub use create::{
-    CreateError, FirstTime, PartTarget, PartsOutput, ReaderRules, TraceWriter, Verify, VerifyFn,
-    WriteOptions, WriteReport, WriteSource, WriteTarget,
+    CreateError, FirstTime, PartTarget, PartsOutput, ReaderRules, Verify, VerifyFn, WriteOptions,
+    WriteReport, WriteSource, WriteTarget, WriterFactory,
 };
 pub use datagrams::{Datagram, Datagrams};
 pub use directory_part::{DirectoryPart, ExistingPart};

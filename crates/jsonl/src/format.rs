@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ichnos_io::{Entry, Format, OpenedTraces, ReadFiles, ReadOptions, Refused, TraceWriter, Tree};
+use ichnos_io::{Entry, Format, OpenedTraces, ReadFiles, ReadOptions, Refused, Tree, WriterFactory};
 use ichnos_model::{Damage, DamageKind, Diagnostic, FileDiagnostic, TextPosition};
 
 use crate::open;
@@ -37,7 +37,7 @@ impl Format for JsonLinesFormat {
         files(tree).any(|entry| options.force && has_bytes(entry) || has_lines(entry))
     }
 
-    fn writer(&self) -> Option<&'static dyn TraceWriter> {
+    fn writer(&self) -> Option<&'static dyn WriterFactory> {
         Some(&JsonLinesWriter)
     }
 

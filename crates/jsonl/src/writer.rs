@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ichnos_io::{
-    CreateError, FileParts, Joined, Lane, MessageOrder, Output, OutputBlock, PartsOutput, TraceFile,
-    TraceWriter, Worker, WriteOptions, WriteReport, WriteSource, WriteTarget, written_trace_files,
+    CreateError, FileParts, Joined, Lane, MessageOrder, Output, OutputBlock, PartsOutput, TraceFile, Worker,
+    WriteOptions, WriteReport, WriteSource, WriteTarget, WriterFactory, written_trace_files,
 };
 use ichnos_model::DataStream;
 use ichnos_model::lower::LossTable;
@@ -30,7 +30,7 @@ const BLOCK: usize = 256 << 10;
 #[derive(Clone, Copy, Debug)]
 pub struct JsonLinesWriter;
 
-impl TraceWriter for JsonLinesWriter {
+impl WriterFactory for JsonLinesWriter {
     fn extensions(&self) -> &'static [&'static str] {
         &["jsonl"]
     }

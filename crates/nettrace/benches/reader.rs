@@ -8,7 +8,7 @@ use std::path::Path;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use ichnos_io::Bytes;
 use ichnos_model::{
-    Cursor, EventCounts, Field, Message, Real, StreamCursor, Text, TraceInput, Uuid, Visitor, Window,
+    Cursor, EventCounts, Field, Message, OpenedTrace, Real, StreamCursor, Text, Uuid, Visitor, Window,
 };
 use ichnos_nettrace::{NettraceFile, NettraceOptions};
 

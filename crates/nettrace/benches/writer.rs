@@ -11,10 +11,10 @@ use std::sync::Arc;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use ichnos_io::{
-    Bytes, IoLimits, Lane, MessageOrder, TraceWriter as _, Tree, WorkerFlow, WriteOptions, WriteSource,
-    WriteTarget,
+    Bytes, IoLimits, Lane, MessageOrder, Tree, WorkerFlow, WriteOptions, WriteSource, WriteTarget,
+    WriterFactory as _,
 };
-use ichnos_model::{Message, TraceInput as _, Window};
+use ichnos_model::{Message, OpenedTrace as _, Window};
 use ichnos_nettrace::{NettraceFile, NettraceOptions, NettraceWriter};
 use ichnos_testing::nettrace_file::{
     File, FileEvent as Event, FileMetadata as Metadata, FileVersion as Form, field,

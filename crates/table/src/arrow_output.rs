@@ -10,7 +10,7 @@ use arrow_ipc::writer::{FileWriter, StreamWriter};
 use arrow_schema::{ArrowError, Schema};
 use ichnos_io::{
     CreateError, FormatOption, Joined, Lane, MessageOrder, Output, OutputBlock, PartsOutput, TraceFile,
-    TraceWriter, Worker, WriteOptions, WriteReport, WriteSource, WriteTarget, foreign_file,
+    Worker, WriteOptions, WriteReport, WriteSource, WriteTarget, WriterFactory, foreign_file,
 };
 use ichnos_model::lower::LossTable;
 use ichnos_model::{DataStream, TraceDigest};
@@ -29,7 +29,7 @@ use crate::table_worker::{SharedRecord, TableBlock, TableRecord, TableWorker, lo
 #[derive(Clone, Copy, Debug)]
 pub struct ArrowIpcWriter;
 
-impl TraceWriter for ArrowIpcWriter {
+impl WriterFactory for ArrowIpcWriter {
     fn extensions(&self) -> &'static [&'static str] {
         &["arrows", "arrow", "feather"]
     }

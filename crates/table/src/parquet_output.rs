@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use ichnos_io::{
     CreateError, FormatOption, Joined, Lane, ListWritten, MessageOrder, Output, OutputBlock, OutputDirectory,
-    PartsOutput, TraceWriter, Worker, WriteOptions, WriteReport, WriteSource, WriteTarget,
+    PartsOutput, Worker, WriteOptions, WriteReport, WriteSource, WriteTarget, WriterFactory,
 };
 use ichnos_model::DataStream;
 use ichnos_model::lower::LossTable;
@@ -22,7 +22,7 @@ use crate::table_worker::{SharedRecord, TableBlock, TableRecord, TableWorker, lo
 #[derive(Clone, Copy, Debug)]
 pub struct ParquetWriter;
 
-impl TraceWriter for ParquetWriter {
+impl WriterFactory for ParquetWriter {
     fn extensions(&self) -> &'static [&'static str] {
         &["parquet"]
     }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use ichnos_io::{Tree, TreeOptions, foreign_file, plain_files};
 use ichnos_model::{
-    FieldKind, FileDiagnostic, Message, Role, Severity, StreamCursor as _, TraceInput as _, Window,
+    FieldKind, FileDiagnostic, Message, OpenedTrace as _, Role, Severity, StreamCursor as _, Window,
 };
 
 use super::index_file;

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use ichnos_ctf::trace::{CtfOptions, CtfTrace, open};
-use ichnos_model::{Cursor, Damage, Field, Message, Scope, StreamCursor, TraceInput, Visitor, Window};
+use ichnos_model::{Cursor, Damage, Field, Message, OpenedTrace, Scope, StreamCursor, Visitor, Window};
 use ichnos_testing::{Random, compare_table};
 
 use crate::fault_trace::{Damaged, FaultTrace, Kind, Layer, STREAM, check, choose};

@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use ichnos_ctf::trace::{CtfOptions, open};
-use ichnos_model::TraceInput;
+use ichnos_model::OpenedTrace;
 use ichnos_testing::{Random, compare_table};
 
 use crate::fault_trace::{FaultTrace, Kind};

@@ -4,7 +4,7 @@
 use ichnos_ctf::rule::Rule;
 use ichnos_ctf::trace::{CtfOptions, open};
 use ichnos_io::{IoLimits, Tree};
-use ichnos_model::{DamageKind, MessageKind, TraceInput, Window};
+use ichnos_model::{DamageKind, MessageKind, OpenedTrace, Window};
 
 use crate::nested_classes::{doubled_prop1, doubled_spec2, spec2};
 use crate::reading::{Observed, all, damage, events, observed, opened, packets, refusal, trace, tree};

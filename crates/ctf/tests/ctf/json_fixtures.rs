@@ -10,8 +10,8 @@ use std::path::PathBuf;
 use ichnos_ctf::metadata::json::{apply_aux_streams, parse_aux_stream, parse_prop1, parse_prop2, recognise};
 use ichnos_ctf::metadata::{Dialect, Problems};
 use ichnos_model::{
-    ByteOrder, ClockOrigin, FieldClass, FieldKind, Length, Limits, LocationStep, Role, Scope, TraceClass,
-    TraceInput as _, Value,
+    ByteOrder, ClockOrigin, FieldClass, FieldKind, Length, Limits, LocationStep, OpenedTrace as _, Role,
+    Scope, TraceClass, Value,
 };
 
 use crate::reading::opened;

@@ -3,7 +3,7 @@
 use ichnos_ctf::metadata::{self, MetadataOptions};
 use ichnos_ctf::rule::Rule;
 use ichnos_ctf::trace::{CtfOptions, open};
-use ichnos_model::{DamageKind, Severity, TraceInput, Wide};
+use ichnos_model::{DamageKind, OpenedTrace, Severity, Wide};
 
 use crate::reading::{Happened, Observed, damage, events, observed, packets, refusal, trace, tree};
 

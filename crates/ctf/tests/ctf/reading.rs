@@ -6,7 +6,7 @@ use ichnos_ctf::trace::{CtfOptions, CtfTrace, Opened, open};
 use ichnos_io::{Entry, Tree};
 use ichnos_model::{
     BoxedCursor, ClockValue, Cursor, Damage, Drained, Event, EventCounts, Field, Message, MessageKind,
-    Packet, Real, Scope, StreamCursor, Text, TraceInput, Visitor, Wide, Window,
+    OpenedTrace, Packet, Real, Scope, StreamCursor, Text, Visitor, Wide, Window,
 };
 
 /// Names of fields, and their values as texts that begin with their kind.

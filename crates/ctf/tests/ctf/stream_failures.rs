@@ -3,7 +3,7 @@
 
 use ichnos_ctf::rule::Rule;
 use ichnos_ctf::trace::{CtfOptions, open};
-use ichnos_model::{ClockArithmetic, Cursor, Damage, DamageKind, Message, StreamCursor, TraceInput, Window};
+use ichnos_model::{ClockArithmetic, Cursor, Damage, DamageKind, Message, OpenedTrace, StreamCursor, Window};
 
 use crate::reading::{Observed, all, trace, tree};
 use ichnos_testing::encoder::{Encoder, Order};

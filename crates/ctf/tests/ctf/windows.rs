@@ -2,7 +2,7 @@
 
 use ichnos_ctf::trace::{CtfOptions, Opened, open};
 use ichnos_io::{IoLimits, Tree};
-use ichnos_model::{Message, StreamCursor, TraceInput, Window};
+use ichnos_model::{Message, OpenedTrace, StreamCursor, Window};
 
 use crate::support::traces;
 

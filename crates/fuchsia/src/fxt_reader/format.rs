@@ -1,6 +1,6 @@
 //! Traces as a format of the registry.
 
-use ichnos_io::{Entry, Format, OpenedTraces, ReadFiles, ReadOptions, Refused, TraceWriter, Tree};
+use ichnos_io::{Entry, Format, OpenedTraces, ReadFiles, ReadOptions, Refused, Tree, WriterFactory};
 
 use super::{FxtOptions, FxtTrace};
 use crate::fxt::recognise;
@@ -30,7 +30,7 @@ impl Format for Fxt {
         "files that begin with the magic number record, or with a clock, a provider or strings"
     }
 
-    fn writer(&self) -> Option<&'static dyn TraceWriter> {
+    fn writer(&self) -> Option<&'static dyn WriterFactory> {
         Some(&FxtWriter)
     }
 

@@ -6,7 +6,7 @@ use ichnos_io::Bytes;
 use ichnos_model::plan::PlanError;
 use ichnos_model::{
     BoxedCursor, ClassMap, ClockClass, ClockOffsets, Cursor as _, Damage, DamageKind, DataStream, Limits,
-    SourceCursor, StreamSummary, Trace, TraceInput, Window,
+    OpenedTrace, SourceCursor, StreamSummary, Trace, Window,
 };
 
 use super::class;
@@ -175,7 +175,7 @@ fn stream_name(file: &str, stream: &StreamIndex) -> String {
     }
 }
 
-impl TraceInput for FxtTrace {
+impl OpenedTrace for FxtTrace {
     fn format(&self) -> &'static str {
         "fxt"
     }

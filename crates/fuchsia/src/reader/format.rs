@@ -2,9 +2,9 @@
 
 use ichnos_io::{
     Datagrams, Format, FormatOption, Listen, OpenedTraces, OptionValue, ReadFiles, ReadOptions, Refused,
-    TraceWriter, Tree,
+    Tree, WriterFactory,
 };
-use ichnos_model::TraceInput;
+use ichnos_model::OpenedTrace;
 use ichnos_model::plan::PlanError;
 
 use super::{Clock, FuchsiaLogOptions, LogTrace, own_files, probe};
@@ -51,7 +51,7 @@ impl Format for FuchsiaLog {
         "files of log records, or of datagrams after their lengths"
     }
 
-    fn writer(&self) -> Option<&'static dyn TraceWriter> {
+    fn writer(&self) -> Option<&'static dyn WriterFactory> {
         Some(&FuchsiaLogWriter)
     }
 
@@ -86,7 +86,7 @@ impl Format for FuchsiaLog {
     }
 
     fn listen(&self) -> Option<Listen> {
-        fn listen(datagrams: Datagrams, options: &ReadOptions) -> Result<Box<dyn TraceInput>, PlanError> {
+        fn listen(datagrams: Datagrams, options: &ReadOptions) -> Result<Box<dyn OpenedTrace>, PlanError> {
             Ok(Box::new(LogTrace::listen(datagrams, &options.into())?))
         }
         Some(listen)

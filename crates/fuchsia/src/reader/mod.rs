@@ -40,7 +40,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use ichnos_io::{Bytes, Datagrams, Entry, ReadFiles, Tree};
 use ichnos_model::plan::PlanError;
 use ichnos_model::{
-    BoxedCursor, Cursor as _, Damage, DataStream, SourceCursor, StreamSummary, Trace, TraceInput, Window,
+    BoxedCursor, Cursor as _, Damage, DataStream, OpenedTrace, SourceCursor, StreamSummary, Trace, Window,
 };
 
 pub use self::format::FuchsiaLog;
@@ -285,7 +285,7 @@ fn new_trace(
     Ok(Arc::new(trace))
 }
 
-impl TraceInput for LogTrace {
+impl OpenedTrace for LogTrace {
     fn format(&self) -> &'static str {
         "fuchsia-log"
     }

@@ -19,8 +19,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use ichnos_io::{
-    CreateError, FileParts, OptionValue, Output, PartsOutput, TraceWriter, Tree, WriteOptions, WriteSource,
-    WriteTarget, written_trace_files,
+    CreateError, FileParts, OptionValue, Output, PartsOutput, Tree, WriteOptions, WriteSource, WriteTarget,
+    WriterFactory, written_trace_files,
 };
 
 use crate::log::Framing;
@@ -61,7 +61,7 @@ fn is_log(source: &WriteSource) -> bool {
     source.format == "fuchsia-log"
 }
 
-impl TraceWriter for FuchsiaLogWriter {
+impl WriterFactory for FuchsiaLogWriter {
     fn dialects(&self) -> &'static [OptionValue] {
         DIALECTS
     }

@@ -7,8 +7,8 @@ use ichnos_fuchsia::log::{self, Encoder, Framing, Messages};
 use ichnos_fuchsia::reader::{FuchsiaLogOptions, LogTrace, probe};
 use ichnos_io::{Entry, Tree};
 use ichnos_model::{
-    Cursor, DamageKind, Drained, Event, EventCounts, Field, FieldKind, Meaning, Message, MessageKind, Real,
-    Scope, StreamCursor, Text, TraceInput, Visitor, Window,
+    Cursor, DamageKind, Drained, Event, EventCounts, Field, FieldKind, Meaning, Message, MessageKind,
+    OpenedTrace, Real, Scope, StreamCursor, Text, Visitor, Window,
 };
 use ichnos_testing::Random;
 use proptest::collection::vec;

@@ -6,15 +6,15 @@ use ichnos_fuchsia::log::{Encoder, Framing, Messages, Record, Value};
 use ichnos_fuchsia::reader::{FuchsiaLogOptions, LogTrace};
 use ichnos_fuchsia::writer::FuchsiaLogWriter;
 use ichnos_io::{
-    CreateError, Entry, Lane, MessageOrder, TraceWriter, Tree, Verify, WriteOptions, WriteReport,
-    WriteSource, WriteTarget,
+    CreateError, Entry, Lane, MessageOrder, Tree, Verify, WriteOptions, WriteReport, WriteSource,
+    WriteTarget, WriterFactory,
 };
 use ichnos_model::lower::{LossKind, LossTable};
 use ichnos_model::{
     ClockClass, DataStreamClass, EventRecordClass, EventValues, FieldClass, FieldKind, IntegerRange, Length,
     LevelScale, LevelStep, Limits, LogLevel, LogRole, LogSeverity, LogText, MappingsBuilder, Meaning, Member,
-    Message, NextRecord, Record as ModelRecord, RecordTrace, Scope, Source, StreamCursor, StreamDigest,
-    Trace, TraceClass, TraceDigest, TraceInput, Window,
+    Message, NextRecord, OpenedTrace, Record as ModelRecord, RecordTrace, Scope, Source, StreamCursor,
+    StreamDigest, Trace, TraceClass, TraceDigest, Window,
 };
 use ichnos_testing::{Random, cases};
 
@@ -33,17 +33,17 @@ fn compare(path: &Path, written: &TraceDigest) -> Result<(), CreateError> {
 }
 
 /// Writes traces of one data stream each, one after the other.
-fn write(traces: &[&dyn TraceInput], dialect: Option<&str>, path: Option<&Path>) -> WriteReport {
+fn write(traces: &[&dyn OpenedTrace], dialect: Option<&str>, path: Option<&Path>) -> WriteReport {
     write_compared(traces, dialect, path, Verify::new(compare)).unwrap()
 }
 
 fn write_compared(
-    traces: &[&dyn TraceInput],
+    traces: &[&dyn OpenedTrace],
     dialect: Option<&str>,
     path: Option<&Path>,
     verify: Verify,
 ) -> Result<WriteReport, CreateError> {
-    let source = |trace: &&dyn TraceInput| WriteSource {
+    let source = |trace: &&dyn OpenedTrace| WriteSource {
         trace: trace.trace().clone(),
         format: trace.format(),
         has_dynamic_classes: trace.has_dynamic_classes(),
@@ -74,7 +74,7 @@ fn write_compared(
 }
 
 /// The bytes that traces become, and what is lost.
-fn written(traces: &[&dyn TraceInput], dialect: Option<&str>) -> (Vec<u8>, LossTable) {
+fn written(traces: &[&dyn OpenedTrace], dialect: Option<&str>) -> (Vec<u8>, LossTable) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("out.log");
     let report = write(traces, dialect, Some(&path));
@@ -242,7 +242,7 @@ fn values_that_are_written_wrong_are_found() {
         Made(vec![(7, 0, values)])
     });
     for (trace, places) in [
-        (&copied as &dyn TraceInput, &places[..]),
+        (&copied as &dyn OpenedTrace, &places[..]),
         (&encoded, &[("severity", 7), ("message", 32), ("number", 56), ("text", 80)]),
     ] {
         for (what, place) in places {

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use ichnos_export::viewers::{Chrome, Firefox, Otlp, OtlpEncoding, OtlpSignal, Perfetto};
 use ichnos_io::{
-    CreateError, FileOutput, FileParts, FormatOption, OptionValue, Output, PartsOutput, TraceWriter,
-    WriteOptions, WriteSource, WriteTarget, foreign_file, plain_files,
+    CreateError, FileOutput, FileParts, FormatOption, OptionValue, Output, PartsOutput, WriteOptions,
+    WriteSource, WriteTarget, WriterFactory, foreign_file, plain_files,
 };
 
 use super::otlp_spans::OtlpSpans;
@@ -141,7 +141,7 @@ fn is_compressed(target: &WriteTarget) -> bool {
     path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("gz"))
 }
 
-impl TraceWriter for ViewerWriter {
+impl WriterFactory for ViewerWriter {
     fn extensions(&self) -> &'static [&'static str] {
         match self {
             Self::Perfetto => &["pftrace", "perfetto-trace"],

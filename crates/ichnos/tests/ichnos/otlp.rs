@@ -8,7 +8,7 @@ use std::process::Command;
 
 use ichnos::convert::{ConvertOptions, ViewerWriter};
 use ichnos::{OpenOptions, Session};
-use ichnos_io::TraceWriter as _;
+use ichnos_io::WriterFactory as _;
 use ichnos_model::Window;
 use ichnos_testing::{TraceProcessor, find_python};
 use serde_json::Value as Json;

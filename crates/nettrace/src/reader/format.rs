@@ -1,8 +1,8 @@
 //! EventPipe files as a format of the registry.
 
 use ichnos_io::{
-    Bytes, Entry, Format, FormatOption, OpenedTraces, OptionValue, ReadFiles, ReadOptions, Refused,
-    TraceWriter, Tree,
+    Bytes, Entry, Format, FormatOption, OpenedTraces, OptionValue, ReadFiles, ReadOptions, Refused, Tree,
+    WriterFactory,
 };
 
 use super::{NettraceFile, NettraceOptions, clock_zeros};
@@ -44,7 +44,7 @@ impl Format for Nettrace {
         "files that begin with `Nettrace` or `!FastSerialization.1`, and their rests, named `.nettrace` or `.netperf`"
     }
 
-    fn writer(&self) -> Option<&'static dyn TraceWriter> {
+    fn writer(&self) -> Option<&'static dyn WriterFactory> {
         Some(&NettraceWriter)
     }
 

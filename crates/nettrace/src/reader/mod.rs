@@ -34,8 +34,8 @@ use std::sync::{Arc, OnceLock};
 use ichnos_io::Bytes;
 use ichnos_model::plan::PlanError;
 use ichnos_model::{
-    BoxedCursor, Cursor as _, Damage, DataStream, SourceCursor, SplitPoint, StackTable, StreamCursor,
-    StreamSummary, Trace, TraceInput, Value, Window, advance_to,
+    BoxedCursor, Cursor as _, Damage, DataStream, OpenedTrace, SourceCursor, SplitPoint, StackTable,
+    StreamCursor, StreamSummary, Trace, Value, Window, advance_to,
 };
 
 use self::class::EventKind;
@@ -194,7 +194,7 @@ impl NettraceFile {
     }
 }
 
-impl TraceInput for NettraceFile {
+impl OpenedTrace for NettraceFile {
     fn format(&self) -> &'static str {
         "nettrace"
     }

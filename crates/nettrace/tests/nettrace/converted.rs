@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use ichnos_io::{Format as _, IoLimits, Lane, ReadOptions, TraceWriter as _, Tree, WriteSource, WriteTarget};
+use ichnos_io::{
+    Format as _, IoLimits, Lane, ReadOptions, Tree, WriteSource, WriteTarget, WriterFactory as _,
+};
 use ichnos_jsonl::JsonLinesFormat;
 use ichnos_model::Window;
 use ichnos_model::lower::LossKind;

@@ -4,8 +4,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use ichnos_io::{Lane, MessageOrder, TraceWriter as _, Verify, WriteOptions, WriteSource, WriteTarget};
-use ichnos_model::{ClassDigest, Discarded, Message, Scope, TraceInput as _, Window};
+use ichnos_io::{Lane, MessageOrder, Verify, WriteOptions, WriteSource, WriteTarget, WriterFactory as _};
+use ichnos_model::{ClassDigest, Discarded, Message, OpenedTrace as _, Scope, Window};
 use ichnos_nettrace::{
     BlockKind, Container, FileItem, NettraceOptions, NettraceWriter, SequencePoint, Version,
 };

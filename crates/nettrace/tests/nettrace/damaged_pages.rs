@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use ichnos_model::{Message, Scope, TraceInput as _, Window};
+use ichnos_model::{Message, OpenedTrace as _, Scope, Window};
 use ichnos_nettrace::{NettraceFile, NettraceOptions};
 
 use crate::builder::{Bytes, Event, File, Form, Metadata, block_header, field, kind, rows};

@@ -8,7 +8,7 @@ use crate::builder::{
 use crate::reading::{Read, check, read, read_unsorted};
 use ichnos_export::{Pretty, PrettyOptions, TaskCollector, TaskOptions, Tasks};
 use ichnos_flow::{Merge, pump};
-use ichnos_model::{TraceInput as _, Window};
+use ichnos_model::{OpenedTrace as _, Window};
 use ichnos_nettrace::{NettraceFile, NettraceOptions};
 
 const FORMS: [Form; 3] = [Form::V3, Form::V4, Form::V6];

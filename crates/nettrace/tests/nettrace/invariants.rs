@@ -2,7 +2,7 @@
 
 use crate::builder::{Bytes, Event, File, Form, Metadata, Trace, field, field_v2, kind, tag_v5};
 use crate::reading::{check, read_with};
-use ichnos_model::{Damage, DamageKind, TraceInput as _};
+use ichnos_model::{Damage, DamageKind, OpenedTrace as _};
 use ichnos_nettrace::{NettraceFile, NettraceOptions};
 
 /// Names of the rules that the metadata and the blocks of a file break.

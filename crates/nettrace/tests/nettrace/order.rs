@@ -1,6 +1,6 @@
 //! The order of events, time windows, losses, and reading from several places.
 
-use ichnos_model::{TraceInput, Window};
+use ichnos_model::{OpenedTrace, Window};
 use ichnos_nettrace::{NettraceFile, NettraceOptions};
 use ichnos_testing::{Random, cases};
 use serde_json::{Value, json};

@@ -1,6 +1,6 @@
 //! Names of processes, which events of version 6 say.
 
-use ichnos_model::{TraceInput, Window};
+use ichnos_model::{OpenedTrace, Window};
 use ichnos_nettrace::{NettraceFile, NettraceOptions};
 use serde_json::{Value, json};
 

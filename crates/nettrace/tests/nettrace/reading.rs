@@ -2,7 +2,7 @@
 
 use ichnos_flow::{DamageCursor, Merge, pump};
 use ichnos_jsonl::{JsonLines, JsonLinesOptions};
-use ichnos_model::{BoxedCursor, Cursor, Message, MessageKind, Skip, StreamCursor, TraceInput, Window};
+use ichnos_model::{BoxedCursor, Cursor, Message, MessageKind, OpenedTrace, Skip, StreamCursor, Window};
 use ichnos_nettrace::{NettraceFile, NettraceOptions};
 use serde_json::Value;
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use ichnos_io::{WriteOptions, WriteTarget};
-use ichnos_model::{ClockOffsets, TraceInput as _};
+use ichnos_model::{ClockOffsets, OpenedTrace as _};
 use ichnos_nettrace::NettraceOptions;
 use ichnos_testing::{Random, cases};
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use ichnos_io::{Bytes, IoLimits, Tree};
 use ichnos_model::{
-    Event, EventRecordClass, Field, FieldKind, IntegerProperties, Message, Real, Scope, Text, TraceInput,
+    Event, EventRecordClass, Field, FieldKind, IntegerProperties, Message, OpenedTrace, Real, Scope, Text,
     Uuid, VariableLengthValue, Visitor, Window,
 };
 use ichnos_nettrace::{BlockKind, Container, FileItem, NettraceFile, NettraceOptions, TraceBlock, Version};

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use ichnos_model::{Cursor, MessageKind, TraceInput, Window};
+use ichnos_model::{Cursor, MessageKind, OpenedTrace, Window};
 use ichnos_nettrace::{
     BlockKind, Container, EventRows, FileItem, NettraceFile, NettraceOptions, RowEncoding, Version,
 };

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use ichnos_export::{FieldValues, StackCollector, StackFormat, StackOptions, StackRoots, StackWeight};
 use ichnos_flow::{Merge, pump};
-use ichnos_io::{Bytes, Lane, TraceWriter as _, Worker, WriteOptions, WriteSource, WriteTarget};
-use ichnos_model::{Discarded, Event, Message, Scope, TraceInput as _, Window};
+use ichnos_io::{Bytes, Lane, Worker, WriteOptions, WriteSource, WriteTarget, WriterFactory as _};
+use ichnos_model::{Discarded, Event, Message, OpenedTrace as _, Scope, Window};
 use ichnos_nettrace::{NettraceOptions, NettraceWriter};
 
 use crate::support::{Opened, Shown, bytes_of, fields, find, traces};

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use ichnos_io::{
-    Collect, Entry, ExplainContext, Format, OpenedTraces, ReadFiles, ReadOptions, Refused, TraceWriter, Tree,
+    Collect, Entry, ExplainContext, Format, OpenedTraces, ReadFiles, ReadOptions, Refused, Tree,
+    WriterFactory,
 };
 use ichnos_model::plan::PlanError;
 use ichnos_model::{Damage, FindMentions, RecordTrace, Trace};
@@ -46,7 +47,7 @@ impl Format for XTrace {
         "files that begin with `X-Trace Report`, or with JSON of reports"
     }
 
-    fn writer(&self) -> Option<&'static dyn TraceWriter> {
+    fn writer(&self) -> Option<&'static dyn WriterFactory> {
         Some(&XTraceWriter)
     }
 

@@ -1,7 +1,7 @@
 //! Messages of a trace as text.
 
 use ichnos_fuchsia::fxt_reader::{FxtOptions, FxtTrace};
-use ichnos_model::{Cursor, Event, Field, Message, Real, Scope, Text, TraceInput, Visitor, Window};
+use ichnos_model::{Cursor, Event, Field, Message, OpenedTrace, Real, Scope, Text, Visitor, Window};
 
 #[derive(Default)]
 struct Values(

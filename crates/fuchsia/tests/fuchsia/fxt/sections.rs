@@ -1,7 +1,7 @@
 //! Providers, their tables and their clocks.
 
 use ichnos_fuchsia::fxt_reader::FxtOptions;
-use ichnos_model::{ClockOrigin, TraceInput};
+use ichnos_model::{ClockOrigin, OpenedTrace};
 
 use super::builder::{Builder, body, header};
 use super::dump::{messages, open, open_with, read};

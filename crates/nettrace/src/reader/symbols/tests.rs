@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use ichnos_io::Bytes;
-use ichnos_model::{CodeKind, Cursor, FieldRef, Meaning, Message, Resolved, TraceInput, Window};
+use ichnos_model::{CodeKind, Cursor, FieldRef, Meaning, Message, OpenedTrace, Resolved, Window};
 use ichnos_testing::{cases, in_cpu_time};
 
 use super::{RUNDOWN, RUNTIME, UNIVERSAL_SYSTEM};
