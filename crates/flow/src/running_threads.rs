@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use ichnos_model::{
     BoxedCursor, Checkpoint, Cursor, Damage, DataPosition, DataStream, Event, EventValues, ExcludedClasses,
-    FileDiagnostic, Head, Meaning, Message, MessageKind, OpenedTrace, SplitPoint, StreamSummary, Trace,
-    TracerQuirk, Window, running_thread,
+    FileDiagnostic, Head, IgnorePoison as _, Meaning, Message, MessageKind, OpenedTrace, SplitPoint,
+    StreamSummary, Trace, TracerQuirk, Window, running_thread,
 };
 
 use crate::thread_list::{self, Processes};
@@ -214,12 +214,12 @@ impl<K: Ord + Copy> KnownThreads<K> {
 
     /// Returns the last known place up to this one.
     fn up_to(&self, place: K) -> Option<(K, LastThread)> {
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = self.0.lock().ignore_poison();
         known.range(..=place).next_back().map(|(place, thread)| (*place, thread.clone()))
     }
 
     fn add(&self, place: K, thread: LastThread) {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.0.lock().ignore_poison();
         if known.len() >= Self::MOST {
             known.clear();
         }

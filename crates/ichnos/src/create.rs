@@ -38,7 +38,7 @@
 use std::collections::HashMap;
 use std::io;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, RwLock};
 use std::time::{Duration, Instant};
 
 use ichnos_io::{
@@ -47,8 +47,8 @@ use ichnos_io::{
 use ichnos_model::plan::PlanError;
 use ichnos_model::{
     BuildError, ClockClass, ClockValue, DataStream, DataStreamClass, DynamicClass, Event, EventBuilder,
-    EventRecordClass, EventValues, FieldClass, Limits, Member, Message, Scopes, Trace, TraceClass, Uuid,
-    Value,
+    EventRecordClass, EventValues, FieldClass, IgnorePoison as _, Limits, Member, Message, Scopes, Trace,
+    TraceClass, Uuid, Value,
 };
 
 mod event_writer;
@@ -303,7 +303,7 @@ impl std::fmt::Debug for StreamState {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    mutex.lock().ignore_poison()
 }
 
 impl Writer {
@@ -425,7 +425,7 @@ impl Drop for Writer {
             // An error cannot be returned here.
             let _ = self.shared.finish();
         } else {
-            drop(self.shared.output.write().unwrap_or_else(PoisonError::into_inner).take());
+            drop(self.shared.output.write().ignore_poison().take());
         }
     }
 }
@@ -433,7 +433,7 @@ impl Drop for Writer {
 impl SharedTrace {
     /// Passes blocks of an encoder to the output. Returns `false` if there are none.
     fn write(&self, encoder: &mut dyn Worker) -> Result<bool, WriteError> {
-        let output = self.output.read().unwrap_or_else(PoisonError::into_inner);
+        let output = self.output.read().ignore_poison();
         let output = output.as_ref().ok_or(WriteError::Finished)?;
         let mut result = Ok(false);
         while let Some(block) = encoder.take() {
@@ -460,7 +460,7 @@ impl SharedTrace {
             let written = self.write(&mut *encoder);
             result = result.and(finished.map_err(WriteError::from)).and(written.map(|_| ()));
         }
-        let output = self.output.write().unwrap_or_else(PoisonError::into_inner).take();
+        let output = self.output.write().ignore_poison().take();
         // The trace is completed even after a packet could not be written, which is reported.
         let finished = output.ok_or(WriteError::Finished)?.finish();
         result?;
@@ -511,7 +511,7 @@ impl StreamClass {
     pub fn stream(&self, name: &str) -> Result<StreamWriter, WriteError> {
         let stream = DataStream::new(Arc::clone(&self.trace), 0, None, name);
         let stream = Arc::new(stream.ok_or(WriteError::Foreign("data stream class"))?);
-        let output = self.shared.output.read().unwrap_or_else(PoisonError::into_inner);
+        let output = self.shared.output.read().ignore_poison();
         let output = output.as_ref().ok_or(WriteError::Finished)?;
         let number = output.add_stream(0, Arc::clone(&stream))?;
         if let Some(merged) = &self.shared.merged {

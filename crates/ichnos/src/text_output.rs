@@ -5,13 +5,13 @@ mod fixed_text;
 
 use std::io::{self, Write};
 use std::ops::ControlFlow;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use ichnos_export::{Fixup, NullStatistics, ResumableSink, SinkState, StreamOrder, Undecoded};
 use ichnos_io::{
     ChunkStart, CreateError, Joined, Lane, MessageOrder, Output, OutputBlock, Worker, WorkerFlow, WriteReport,
 };
-use ichnos_model::{DataStream, Event, Message};
+use ichnos_model::{DataStream, Event, IgnorePoison as _, Message};
 
 use crate::pass::{ROOM, block_size};
 pub use blocks::{BlockWarnings, BlockWriter};
@@ -126,7 +126,7 @@ impl<'o, S: ResumableSink> TextOutput<'o, S> {
     }
 
     fn lock(&self) -> MutexGuard<'_, JoinedText<'o, StateOf<S>>> {
-        self.joined.lock().unwrap_or_else(PoisonError::into_inner)
+        self.joined.lock().ignore_poison()
     }
 }
 
@@ -250,7 +250,7 @@ where
     }
 
     fn finish(self: Box<Self>) -> Result<WriteReport, CreateError> {
-        let joined = self.joined.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let joined = self.joined.into_inner().ignore_poison();
         let mut report = WriteReport::default();
         report.undecoded = joined.undecoded;
         if let Some(statistics) = joined.statistics {

@@ -10,14 +10,14 @@ mod losses;
 use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use ichnos_io::{
     CreateError, FileParts, Joined, Lane, MessageOrder, Output, OutputBlock, PartsOutput, TraceFile, Worker,
     WriteOptions, WriteReport, WriteSource, WriteTarget, WriterFactory, written_trace_files,
 };
-use ichnos_model::DataStream;
 use ichnos_model::lower::LossTable;
+use ichnos_model::{DataStream, IgnorePoison as _};
 
 use crate::recognition::{files, has_lines};
 use line_encoder::{Encoded, LineEncoder, LineOptions};
@@ -104,7 +104,7 @@ impl Output for LineOutput {
     }
 
     fn add_stream(&self, _: usize, stream: Arc<DataStream>) -> Result<usize, CreateError> {
-        let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut streams = self.streams.lock().ignore_poison();
         streams.push(stream);
         Ok(streams.len() - 1)
     }
@@ -115,11 +115,11 @@ impl Output for LineOutput {
     }
 
     fn losses(&self) -> LossTable {
-        self.encoded.lock().unwrap_or_else(PoisonError::into_inner).losses.clone()
+        self.encoded.lock().ignore_poison().losses.clone()
     }
 
     fn finish(self: Box<Self>) -> Result<WriteReport, CreateError> {
-        let encoded = std::mem::take(&mut *self.encoded.lock().unwrap_or_else(PoisonError::into_inner));
+        let encoded = std::mem::take(&mut *self.encoded.lock().ignore_poison());
         self.file.finish(encoded.losses, &encoded.digest)
     }
 }

@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use arrow_array::RecordBatch;
 use arrow_ipc::writer::{FileWriter, StreamWriter};
@@ -13,7 +13,7 @@ use ichnos_io::{
     Worker, WriteOptions, WriteReport, WriteSource, WriteTarget, WriterFactory, foreign_file,
 };
 use ichnos_model::lower::LossTable;
-use ichnos_model::{DataStream, TraceDigest};
+use ichnos_model::{DataStream, IgnorePoison as _, TraceDigest};
 
 use crate::output_parts::{check_columns, check_options, record, unsupported};
 use crate::table_options::{OPTIONS, TableOptions};
@@ -198,7 +198,7 @@ impl Output for ArrowOutput {
     }
 
     fn join(&self, block: OutputBlock) -> io::Result<Joined> {
-        let mut encoder = self.encoder.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut encoder = self.encoder.lock().ignore_poison();
         let block = block.data.and_then(|data| data.downcast::<TableBlock>().ok());
         let batches = block.iter().flat_map(|block| &block.batches);
         // Without a wanted column, events have no row.
@@ -214,7 +214,7 @@ impl Output for ArrowOutput {
 
     fn finish(self: Box<Self>) -> Result<WriteReport, CreateError> {
         check_columns(&lock(&self.record), &self.columns, "Arrow")?;
-        let encoder = self.encoder.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let encoder = self.encoder.into_inner().ignore_poison();
         let rest = encoder.finish().and_then(|bytes| self.file.write_bytes(&bytes));
         rest.map_err(|error| CreateError::Io { path: "Arrow IPC".to_owned(), error })?;
         let TableRecord { losses, undecoded, .. } = std::mem::take(&mut *lock(&self.record));

@@ -1,11 +1,11 @@
 //! Batches as an output of a pass, for programs that use Arrow.
 
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use ichnos_io::{CreateError, Joined, Lane, MessageOrder, Output, OutputBlock, Worker, WriteReport};
-use ichnos_model::DataStream;
 use ichnos_model::lower::LossTable;
+use ichnos_model::{DataStream, IgnorePoison as _};
 
 use crate::table_options::TableOptions;
 use crate::table_rows::TableBatch;
@@ -56,7 +56,7 @@ impl<F: FnMut(TableBatch) -> io::Result<()> + Send> Output for BatchOutput<F> {
     }
 
     fn join(&self, block: OutputBlock) -> io::Result<Joined> {
-        let mut take = self.take.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut take = self.take.lock().ignore_poison();
         let block = block.data.and_then(|data| data.downcast::<TableBlock>().ok());
         for batch in block.into_iter().flat_map(|block| block.batches) {
             take(batch)?;

@@ -2,14 +2,14 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use ichnos_io::{
     CreateError, FormatOption, Joined, Lane, ListWritten, MessageOrder, Output, OutputBlock, OutputDirectory,
     PartsOutput, Worker, WriteOptions, WriteReport, WriteSource, WriteTarget, WriterFactory,
 };
-use ichnos_model::DataStream;
 use ichnos_model::lower::LossTable;
+use ichnos_model::{DataStream, IgnorePoison as _};
 
 use crate::append_root::AppendRoot;
 use crate::dataset_names::{files_of, files_of_shards, written_files};
@@ -167,7 +167,7 @@ impl Output for ParquetOutput {
     }
 
     fn join(&self, block: OutputBlock) -> io::Result<Joined> {
-        let mut dataset = self.dataset.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut dataset = self.dataset.lock().ignore_poison();
         let block = block.data.and_then(|data| data.downcast::<TableBlock>().ok());
         if let (Some(dataset), Some(block)) = (&mut *dataset, block) {
             block.batches.into_iter().try_for_each(|batch| dataset.write(batch))?;
@@ -183,7 +183,7 @@ impl Output for ParquetOutput {
     }
 
     fn finish(self: Box<Self>) -> Result<WriteReport, CreateError> {
-        let dataset = self.dataset.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let dataset = self.dataset.into_inner().ignore_poison();
         // Another shard can have the columns.
         if !self.is_shard {
             check_columns(&lock(&self.record), &self.columns, "Parquet")?;

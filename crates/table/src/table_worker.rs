@@ -2,13 +2,14 @@
 
 use std::collections::{HashMap, HashSet};
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use ichnos_io::{OutputBlock, Worker, WorkerFlow};
 use ichnos_model::lower::{LossKind, LossTable};
 use ichnos_model::plan::Plan;
 use ichnos_model::{
-    DataStream, DataStreamClass, Event, EventRecordClass, Message, Packet, Scope, StackTable, Trace,
+    DataStream, DataStreamClass, Event, EventRecordClass, IgnorePoison as _, Message, Packet, Scope,
+    StackTable, Trace,
 };
 
 use crate::field_visitor::IntegerVisitor;
@@ -120,7 +121,7 @@ pub(crate) type SharedRecord = Arc<Mutex<TableRecord>>;
 
 /// Locks a record.
 pub(crate) fn lock(record: &Mutex<TableRecord>) -> MutexGuard<'_, TableRecord> {
-    record.lock().unwrap_or_else(PoisonError::into_inner)
+    record.lock().ignore_poison()
 }
 
 /// State of a data stream.

@@ -4,9 +4,11 @@ use std::collections::VecDeque;
 use std::io;
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread;
 use std::time::Duration;
+
+use ichnos::model::IgnorePoison as _;
 
 /// Maximum number of connections.
 const MOST_CONNECTIONS: usize = 128;
@@ -50,7 +52,7 @@ struct Connections {
 }
 
 fn lock(connections: &Mutex<Connections>) -> MutexGuard<'_, Connections> {
-    connections.lock().unwrap_or_else(PoisonError::into_inner)
+    connections.lock().ignore_poison()
 }
 
 /// Listens on a port of 127.0.0.1.
@@ -119,7 +121,7 @@ fn accept<S: Serve>(listener: &TcpListener, accepted: &Arc<Accepted<S>>) {
         }
         let is_full = |connections: &mut Connections| connections.count >= MOST_CONNECTIONS;
         let free = accepted.is_free.wait_while(connections, is_full);
-        let mut connections = free.unwrap_or_else(PoisonError::into_inner);
+        let mut connections = free.ignore_poison();
         let id = connections.next;
         connections.next += 1;
         connections.count += 1;

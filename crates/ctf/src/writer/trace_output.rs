@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, RwLock};
 
 use ichnos_io::{
     CreateError, FileNames, Joined, Lane, ListWritten, MessageOrder, Output, OutputBlock, OutputDirectory,
@@ -12,7 +12,9 @@ use ichnos_io::{
 };
 use ichnos_model::decode::DecodeLimits;
 use ichnos_model::lower::{LossTable, LoweredTrace, take_annotations};
-use ichnos_model::{ByteOrder, Cost, DataStream, Trace, TraceClass, TraceDigest, Value, Window};
+use ichnos_model::{
+    ByteOrder, Cost, DataStream, IgnorePoison as _, Trace, TraceClass, TraceDigest, Value, Window,
+};
 
 use super::OutputDialect;
 use super::capabilities::capabilities;
@@ -204,7 +206,7 @@ impl CtfOutput {
         let number = match lane {
             Lane::Stream { source, stream } => {
                 let streams = &self.traces.get(source)?.streams;
-                streams.read().unwrap_or_else(PoisonError::into_inner).get(stream).copied()?
+                streams.read().ignore_poison().get(stream).copied()?
             }
             // Data streams come one after the other.
             Lane::All | Lane::Chunk(_) => 0,
@@ -213,12 +215,12 @@ impl CtfOutput {
     }
 
     fn config(&self, number: usize) -> Option<Arc<EncoderConfig>> {
-        self.streams.read().unwrap_or_else(PoisonError::into_inner).get(number).cloned()
+        self.streams.read().ignore_poison().get(number).cloned()
     }
 
     /// Returns the lowered trace for output trace `number`.
     fn lower(&self, number: usize, trace: &Arc<Trace>) -> Result<Arc<LoweredTrace>, CreateError> {
-        let mut versions = self.traces[number].versions.write().unwrap_or_else(PoisonError::into_inner);
+        let mut versions = self.traces[number].versions.write().ignore_poison();
         if let Some(lowered) = versions.of(trace) {
             return Ok(Arc::clone(lowered));
         }
@@ -243,7 +245,7 @@ impl CtfOutput {
     /// Returns the traces to be merged.
     fn merge_inputs(&self) -> Vec<MergeInput> {
         let input = |trace: &OutputTrace| {
-            let versions = trace.versions.read().unwrap_or_else(PoisonError::into_inner);
+            let versions = trace.versions.read().ignore_poison();
             let header = |lowered: &Arc<LoweredTrace>| {
                 let plan = lowered.trace().plans.packet_header.as_ref();
                 plan.is_some_and(|plan| plan.nodes().any(ichnos_model::plan::Node::is_needed))
@@ -307,13 +309,13 @@ impl CtfOutput {
     ) -> Result<usize, CreateError> {
         let Some(trace) = self.traces.get(source) else { return Err(CreateError::FixedStreams) };
         let lowered = self.lower(source, &stream.trace)?;
-        let mut streams = self.streams.write().unwrap_or_else(PoisonError::into_inner);
+        let mut streams = self.streams.write().ignore_poison();
         let number = streams.len();
         let header = header.unwrap_or_else(|| self.header(source, &lowered, stream, number));
         let written_in = &self.traces[self.written_in(source)];
         let file = file_name(&stream.name, &mut lock(&written_in.names));
         let config = config(source, &lowered, stream, (number, file), self, header);
-        let mut numbers = trace.streams.write().unwrap_or_else(PoisonError::into_inner);
+        let mut numbers = trace.streams.write().ignore_poison();
         numbers.push(number);
         streams.push(Arc::new(config));
         Ok(numbers.len() - 1)
@@ -324,7 +326,7 @@ impl CtfOutput {
         Ok(match &self.merge {
             Some((rules, _)) => merged(&self.merge_inputs(), *rules, self.target.dialect)?.class,
             None => {
-                let versions = self.traces[trace].versions.read().unwrap_or_else(PoisonError::into_inner);
+                let versions = self.traces[trace].versions.read().ignore_poison();
                 versions.class().into_owned()
             }
         })
@@ -441,13 +443,13 @@ impl CtfOutput {
         if let Some((rules, _)) = &self.merge {
             let merged = merged(&self.merge_inputs(), *rules, self.target.dialect)?;
             for (part, indexes) in self.traces.iter().zip(&merged.data_streams) {
-                let versions = part.versions.read().unwrap_or_else(PoisonError::into_inner);
+                let versions = part.versions.read().ignore_poison();
                 let class = |index: &usize| merged.class.data_streams.get(*index).map(|class| class.id);
                 let ids: Vec<Option<u128>> = indexes.iter().map(class).collect();
                 tables.extend(versions.stacks().into_iter().map(|table| with_ids(table, &ids)));
             }
         } else {
-            let versions = self.traces[trace].versions.read().unwrap_or_else(PoisonError::into_inner);
+            let versions = self.traces[trace].versions.read().ignore_poison();
             let ids: Vec<_> = versions.class().data_streams.iter().map(|class| Some(class.id)).collect();
             tables.extend(versions.stacks().into_iter().map(|table| with_ids(table, &ids)));
         }
@@ -474,8 +476,7 @@ impl CtfOutput {
 
     /// Returns the current number of classes of a trace.
     fn class_count(&self, trace: usize) -> usize {
-        let count =
-            |trace: &OutputTrace| trace.versions.read().unwrap_or_else(PoisonError::into_inner).count();
+        let count = |trace: &OutputTrace| trace.versions.read().ignore_poison().count();
         match self.merge {
             Some(_) => self.traces.iter().map(count).sum(),
             None => count(&self.traces[trace]),
@@ -521,7 +522,7 @@ fn check_stop(options: &WriteOptions) -> Result<(), CreateError> {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    mutex.lock().ignore_poison()
 }
 
 impl Output for CtfOutput {
@@ -607,7 +608,7 @@ impl Output for CtfOutput {
     fn losses(&self) -> LossTable {
         let mut losses = self.merge.as_ref().map(|(_, changes)| changes.clone()).unwrap_or_default();
         for trace in &self.traces {
-            losses.merge(trace.versions.read().unwrap_or_else(PoisonError::into_inner).losses());
+            losses.merge(trace.versions.read().ignore_poison().losses());
         }
         losses
     }

@@ -35,12 +35,13 @@ mod shape;
 mod source;
 mod text;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use ichnos_io::{Bytes, Datagrams, Entry, ReadFiles, Tree};
 use ichnos_model::plan::PlanError;
 use ichnos_model::{
-    BoxedCursor, Cursor as _, Damage, DataStream, OpenedTrace, SourceCursor, StreamSummary, Trace, Window,
+    BoxedCursor, Cursor as _, Damage, DataStream, IgnorePoison as _, OpenedTrace, SourceCursor,
+    StreamSummary, Trace, Window,
 };
 
 pub use self::format::FuchsiaLog;
@@ -323,7 +324,7 @@ impl OpenedTrace for LogTrace {
         let most = self.options.compiled_classes / self.files.len().max(1);
         let known = (most, self.clock_begin);
         let source = LogSource::new(&file.stream, &file.bytes, file.framing, &self.options, window, known);
-        let live = self.live.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let live = self.live.lock().ignore_poison().take();
         let source = match live {
             Some(live) => source.listen(live),
             None => source,

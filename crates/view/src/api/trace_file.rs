@@ -4,12 +4,12 @@ use std::fs::File;
 use std::io::{self, Write as _};
 use std::net::TcpStream;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use ichnos::Pass;
 use ichnos::convert::{ConvertError, ConvertOptions, Target, common_target, writer};
 use ichnos::io::{CreateError, MessageOrder};
-use ichnos::model::{Event, Window};
+use ichnos::model::{Event, IgnorePoison as _, Window};
 
 use crate::options::ViewOptions;
 use crate::private_directory::PrivateDirectory;
@@ -107,9 +107,7 @@ fn write(
     let has_filter = selector.is_some();
     let wants = move |event: &Event<'_>| {
         let is_in = !keeps_rundown || is_within(event, window) || event.class.is_rundown;
-        let selects = |selector: &Mutex<ichnos::Selector>| {
-            selector.lock().unwrap_or_else(PoisonError::into_inner).selects(event)
-        };
+        let selects = |selector: &Mutex<ichnos::Selector>| selector.lock().ignore_poison().selects(event);
         is_in && selector.as_ref().is_none_or(selects)
     };
     let own = shared.options.selection.clone();
