@@ -38,9 +38,9 @@ pub(crate) struct PacketFields {
 }
 
 /// A packet with these bytes after its context.
-pub(crate) fn packet(said: PacketFields, events: &[u8]) -> Vec<u8> {
+pub(crate) fn packet(fields: PacketFields, events: &[u8]) -> Vec<u8> {
     let bits = (8 * (HEAD + events.len()) as u16).to_le_bytes();
-    let PacketFields { begin, end, sequence, discarded } = said;
+    let PacketFields { begin, end, sequence, discarded } = fields;
     let head = [0, begin, end, bits[0], bits[1], bits[0], bits[1], sequence, discarded];
     [&head, events].concat()
 }

@@ -5,7 +5,7 @@ use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::rc::Rc;
 
 use crate::archive::{Content, Link, Members, cut_off, path_text, too_many};
-use crate::decompress::{Counting, Packing, decoder, said_size};
+use crate::decompress::{Counting, Packing, decoder, recorded_size};
 use crate::store::Store;
 use crate::unpack_budget::UnpackBudget;
 use crate::{Bytes, IoError};
@@ -147,7 +147,7 @@ fn plain_content(bytes: &Bytes, begin: u64, end: u64, cut: Option<String>) -> Co
 
 /// Reads the members of a compressed tar archive, at most the first `beginning` bytes of each: all is
 /// unpacked, since there is no other way to the later members, but nothing else is kept. Data after the
-/// beginning of the last member is skipped if the total size (see [`said_size`]) shows that it is the last
+/// beginning of the last member is skipped if the total size (see [`recorded_size`]) shows that it is the last
 /// one. `None` if anything is unusual, damaged or truncated: then the whole archive has to be read.
 pub(crate) fn beginnings(
     bytes: &[u8],
@@ -163,7 +163,7 @@ pub(crate) fn beginnings(
     let reader = Counting { reader: decoder(packing, packed, budget)?, counter: Rc::clone(&passed) };
     let allowance = Rc::new(Cell::new(MOST_OF_HEADER));
     let mut archive = tar::Archive::new(Allowed { reader, left: Rc::clone(&allowance) });
-    let size = said_size(packing, bytes);
+    let size = recorded_size(packing, bytes);
     let is_last = |end: u64| {
         // Less than a header and an end mark of two blocks, and a whole number of blocks.
         size.is_some_and(|size| size.wrapping_sub(end as u32) < 3 * BLOCK as u32)

@@ -46,10 +46,10 @@ fn say(dialect: &str, parse: Parse, name: &str) -> String {
     let text = fs::read(directory(dialect).join(format!("{name}.json"))).unwrap();
     let limits = Limits::default();
     let mut problems = Problems::new(&limits);
-    let mut said = format!("{name}:");
+    let mut listing = format!("{name}:");
     if name.starts_with("aux-") {
         let stream = parse_aux_stream(&text, &limits, &mut problems);
-        write!(said, " namespace {}", stream.unwrap().0).unwrap();
+        write!(listing, " namespace {}", stream.unwrap().0).unwrap();
     } else {
         let right = if dialect == "prop1" { Dialect::Prop1 } else { Dialect::Prop2 };
         assert_eq!(recognise(&text), Some(right), "{name}");
@@ -60,14 +60,14 @@ fn say(dialect: &str, parse: Parse, name: &str) -> String {
                 record.payload.as_ref().map(|class| &class.kind)
             && let Some(example) = members.iter().find(|member| member.name == "example")
         {
-            write!(said, " {}", example.class.describe()).unwrap();
+            write!(listing, " {}", example.class.describe()).unwrap();
         }
     }
-    said.push('\n');
+    listing.push('\n');
     for problem in problems.into_diagnostics() {
-        writeln!(said, "    {problem}").unwrap();
+        writeln!(listing, "    {problem}").unwrap();
     }
-    said
+    listing
 }
 
 fn check(dialect: &str, parse: Parse, least: usize) {

@@ -265,12 +265,12 @@ fn values_that_are_written_wrong_are_found() {
 }
 
 /// Returns the contents of records that are the same in all framings.
-fn said(bytes: &[u8]) -> Vec<String> {
+fn message_texts(bytes: &[u8]) -> Vec<String> {
     let framing = Framing::recognise(bytes, true).unwrap();
-    let mut said = Vec::new();
+    let mut message_texts = Vec::new();
     for message in Messages::new(bytes, framing) {
         let message = message.unwrap();
-        said.push(match &message {
+        message_texts.push(match &message {
             ichnos_fuchsia::log::Message::Record { record, .. } => {
                 let attribution = message.attribution().filter(|found| found.moniker.is_some());
                 let attribution = attribution.or(record.appended().map(|(appended, _)| appended));
@@ -297,7 +297,7 @@ fn said(bytes: &[u8]) -> Vec<String> {
             other => panic!("{other:?}"),
         });
     }
-    said
+    message_texts
 }
 
 #[test]
@@ -320,8 +320,8 @@ fn messages_say_the_same_in_another_dialect() {
     let trace = open("d.log", &datagrams);
     for dialect in ["records", "extended-records", "datagrams"] {
         let (bytes, losses) = written(&[&trace], Some(dialect));
-        let expected: Vec<String> = said(&datagrams);
-        let mut found = said(&bytes);
+        let expected: Vec<String> = message_texts(&datagrams);
+        let mut found = message_texts(&bytes);
         if dialect == "extended-records" {
             for (line, is_plain) in found.iter_mut().zip([true, false, true]) {
                 // Without information, it is explicit.

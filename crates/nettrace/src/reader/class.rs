@@ -402,7 +402,7 @@ fn context_meanings(is_v6: bool) -> Meanings {
 pub(super) fn trace_class(
     index: &FileIndex,
     kinds: &[EventKind],
-    said: Vec<(String, Value)>,
+    recorded: Vec<(String, Value)>,
     options: &NettraceOptions,
 ) -> Option<TraceClass> {
     let trace = &index.trace;
@@ -449,7 +449,7 @@ pub(super) fn trace_class(
             Version::V4 => "NetTrace 4".to_owned(),
             Version::V6(minor) => format!("NetTrace 6.{minor}"),
         },
-        environment: environment.chain(properties).chain(said).collect(),
+        environment: environment.chain(properties).chain(recorded).collect(),
         clocks: vec![clock],
         data_streams: vec![stream],
         ..TraceClass::default()

@@ -101,10 +101,10 @@ impl NettraceFile {
                 kind
             })
             .collect();
-        let mut said = session::process(&bytes, &container, &index);
-        said.extend(session::providers(&index));
-        said.push(session::end(&index, &bytes));
-        let (mut trace, kinds, refused) = compile(&index, kinds, &said, options)?;
+        let mut recorded = session::process(&bytes, &container, &index);
+        recorded.extend(session::providers(&index));
+        recorded.push(session::end(&index, &bytes));
+        let (mut trace, kinds, refused) = compile(&index, kinds, &recorded, options)?;
         if let Some(error) = refused {
             let statement = format!("{error}: events that have too many fields are shown as bytes");
             index.metadata_faults.push(Fault::new(Rule::MetadataRow, 0, statement));
@@ -155,11 +155,11 @@ impl NettraceFile {
 fn compile(
     index: &FileIndex,
     kinds: Vec<EventKind>,
-    said: &[(String, Value)],
+    recorded: &[(String, Value)],
     options: &NettraceOptions,
 ) -> Result<(Trace, Vec<EventKind>, Option<PlanError>), OpenError> {
     let compile = |kinds: &[EventKind]| -> Result<Trace, OpenError> {
-        let class = class::trace_class(index, kinds, said.to_vec(), options);
+        let class = class::trace_class(index, kinds, recorded.to_vec(), options);
         let class = class.ok_or(OpenError::ClockOffset)?;
         Ok(Trace::with_class_map(class, "", &options.limits, options.class_map.as_ref())?)
     };

@@ -294,7 +294,7 @@ fn versions_that_are_refused() {
 }
 
 /// Level, version, opcode and keywords of the class of an event.
-fn said(read: &Read, event: usize) -> Value {
+fn class_attributes(read: &Read, event: usize) -> Value {
     let id = &read.events[event]["id"];
     let class = read.classes.iter().find(|class| class["id"] == *id).unwrap();
     let attributes = &class["attributes"]["nettrace"];
@@ -332,12 +332,15 @@ fn labels_override_metadata() {
     assert_eq!((&read.damage, &read.longer), (&vec![], &vec![]));
     assert_eq!(read.payload("Count"), [json!(3), json!(5), Value::Null, Value::Null, Value::Null]);
     assert_eq!(read.payload("ClientSequenceNumber")[..2], [Value::Null, json!(77)]);
-    assert_eq!(said(&read, 0)["version"], 0);
-    assert_eq!(said(&read, 1), json!({"level": 4, "version": 2, "opcode": 1, "keywords": "0x1"}));
-    assert_eq!(said(&read, 2), json!({"level": 4, "version": 0, "opcode": null, "keywords": "0x0"}));
-    assert_eq!(said(&read, 3), json!({"level": 1, "version": 0, "opcode": 2, "keywords": "0x0"}));
+    assert_eq!(class_attributes(&read, 0)["version"], 0);
+    assert_eq!(class_attributes(&read, 1), json!({"level": 4, "version": 2, "opcode": 1, "keywords": "0x1"}));
+    assert_eq!(
+        class_attributes(&read, 2),
+        json!({"level": 4, "version": 0, "opcode": null, "keywords": "0x0"})
+    );
+    assert_eq!(class_attributes(&read, 3), json!({"level": 1, "version": 0, "opcode": 2, "keywords": "0x0"}));
     // Without the bits of sessions.
-    assert_eq!(said(&read, 4)["keywords"], "0x4");
+    assert_eq!(class_attributes(&read, 4)["keywords"], "0x4");
     let role = |event: usize| {
         let id = &read.events[event]["id"];
         let class = read.classes.iter().find(|class| class["id"] == *id).unwrap();
@@ -398,7 +401,11 @@ fn levels_are_those_of_the_file() {
         let collection = Event::new(2, 7, 2, 2).with(Bytes::new().u32(3).u32(1));
         file.events(false, &[sample, collection]);
         let read = check(&file.end());
-        assert_eq!([0, 1].map(|event| said(&read, event)["level"].clone()), [json!(1), json!(0)], "{form:?}");
+        assert_eq!(
+            [0, 1].map(|event| class_attributes(&read, event)["level"].clone()),
+            [json!(1), json!(0)],
+            "{form:?}"
+        );
     }
 }
 
@@ -440,10 +447,10 @@ fn labels() {
     assert_eq!(read.context("labels")[2], json!([{"name": "key", "value": "text"}]));
     assert_eq!(read.context("numeric_labels")[2], json!([{"name": "n", "value": -2}]));
     let class = json!({"level": 2, "version": 3, "opcode": 1, "keywords": "0x6"});
-    assert_eq!(said(&read, 2), class);
+    assert_eq!(class_attributes(&read, 2), class);
     // The class is that of the metadata where the list replaces nothing.
     let class = json!({"level": 4, "version": 0, "opcode": null, "keywords": "0x0"});
-    assert_eq!([0, 1, 3, 4].map(|event| said(&read, event)), [(); 4].map(|()| class.clone()));
+    assert_eq!([0, 1, 3, 4].map(|event| class_attributes(&read, event)), [(); 4].map(|()| class.clone()));
     assert_eq!(read.context("labels")[3], json!([{"name": "last", "value": ""}]));
     assert_eq!(read.context("numeric_labels")[3], null);
     assert_eq!(read.damage.len(), 1, "{:?}", read.damage);
@@ -462,7 +469,7 @@ fn label_kinds_that_are_not_known() {
     file.events(true, &[Event { labels: 1, ..number(1, 1, 1, 1) }]);
     let read = check(&file.end());
     assert_eq!(
-        (said(&read, 0)["opcode"].clone(), read.context("labels")[0].clone()),
+        (class_attributes(&read, 0)["opcode"].clone(), read.context("labels")[0].clone()),
         (json!(1), Value::Null)
     );
     assert_eq!(read.damage.len(), 1);

@@ -20,7 +20,7 @@ const DC_END: (&str, u32) = (RUNDOWN, 144);
 const MODULE_DC_END: (&str, u32) = (RUNDOWN, 154);
 
 /// An event of a file: its kind, its time, and its payload.
-type Said = ((&'static str, u32), u8, Vec<u8>);
+type TestEvent = ((&'static str, u32), u8, Vec<u8>);
 
 fn utf16(text: &str) -> Vec<u8> {
     text.encode_utf16().chain([0]).flat_map(u16::to_le_bytes).collect()
@@ -52,7 +52,7 @@ fn module(id: u64, il: &str, native: &str) -> Vec<u8> {
 
 /// Returns a file of version 4 with these events, in which a tick is a nanosecond since 1970. Kinds of events
 /// have version 2.
-fn v4(events: &[Said]) -> Vec<u8> {
+fn v4(events: &[TestEvent]) -> Vec<u8> {
     let object = |file: &mut Vec<u8>, name: &str, version: u8, content: &[u8], has_size: bool| {
         file.extend([5, 5, 1, version, 0, 0, 0, version, 0, 0, 0, name.len() as u8, 0, 0, 0]);
         file.extend(name.bytes().chain([6]));
@@ -115,7 +115,7 @@ fn open(file: Vec<u8>) -> NettraceFile {
 struct Names(NettraceFile);
 
 impl Names {
-    fn v4(events: &[Said]) -> Self {
+    fn v4(events: &[TestEvent]) -> Self {
         Self(open(v4(events)))
     }
 
