@@ -11,7 +11,7 @@ use ichnos::json::write::{ObjectWriter, ValueWriter};
 use ichnos::model::{
     ClockOrigin, Damage, EventCounts, EventRecordClass, Message, OpenedTrace, StreamSummary,
 };
-use ichnos::{FORMATS, Session, StreamMessages};
+use ichnos::{Session, StreamMessages};
 
 use crate::args::{Arithmetic, Global, Info, TimeForm};
 use crate::damage::{self, Damages};
@@ -178,8 +178,8 @@ impl<'a> Summary<'a> {
 
     /// Returns the title of the format, and how it is recognized.
     fn format(&self) -> (&'static str, &'static str) {
-        let format = FORMATS.iter().find(|format| format.name() == self.input.format());
-        format.map_or((self.input.format(), ""), |format| (format.title(), format.recognised_by()))
+        let format = ichnos::formats().find(|format| format.name == self.input.format());
+        format.map_or((self.input.format(), ""), |format| (format.title, format.detection))
     }
 }
 

@@ -17,7 +17,7 @@ use ichnos_io::{
 use ichnos_model::lower::LossTable;
 use ichnos_model::{Damage, FileDiagnostic, OpenedTrace, Severity, Window};
 
-use crate::format::FORMATS;
+use crate::format::formats;
 use crate::pass::StreamOptions;
 use crate::shard_parts::ShardParts;
 use crate::verify::{DamageObserver, InputDamage, OutputRules, verify};
@@ -135,7 +135,7 @@ pub fn writers() -> impl Iterator<Item = (&'static str, &'static dyn WriterFacto
         [&ichnos_table::ParquetWriter, &ichnos_table::ArrowIpcWriter];
     #[cfg(not(feature = "table"))]
     let tables: [&'static dyn WriterFactory; 0] = [];
-    let formats = FORMATS.iter().filter_map(|format| Some((format.name(), format.writer()?)));
+    let formats = formats().filter_map(|format| Some((format.name, format.writer?)));
     let viewers = ViewerWriter::ALL.iter().map(|viewer| (viewer.name(), viewer as &dyn WriterFactory));
     formats.chain(viewers).chain(FEATURED.into_iter().zip(tables))
 }
@@ -217,7 +217,7 @@ pub fn common_target<'t>(traces: impl IntoIterator<Item = &'t dyn OpenedTrace>) 
     if kinds.iter().any(|(other, _)| *other != name) {
         return None;
     }
-    let writer = FORMATS.iter().find(|format| format.name() == name)?.writer()?;
+    let writer = formats().find(|format| format.name == name)?.writer?;
     let dialects: Option<Vec<&'static str>> = kinds.iter().map(|(_, dialect)| *dialect).collect();
     let dialect = match dialects {
         Some(dialects) => Some(writer.common_dialect(&dialects)?),
@@ -230,8 +230,8 @@ pub fn common_target<'t>(traces: impl IntoIterator<Item = &'t dyn OpenedTrace>) 
 /// Returns the format for traces of tasks alone: the first one that can be written and has a notation for operations.
 #[must_use]
 pub fn task_target() -> Option<Target> {
-    let mut formats = FORMATS.iter().filter(|format| format.find_mentions().is_some());
-    formats.find_map(|format| Some(Target::new(format.name(), format.writer()?)))
+    let mut formats = formats().filter(|format| format.find_mentions.is_some());
+    formats.find_map(|format| Some(Target::new(format.name, format.writer?)))
 }
 
 impl Reader<'_> {

@@ -159,7 +159,7 @@ mod verify;
 pub use collector_output::CollectorOutput;
 pub use create::{CreateOptions, create};
 pub use events::{Events, Loss};
-pub use format::FORMATS;
+pub use format::{FORMATS, formats};
 #[cfg(feature = "ctf")]
 pub use ichnos_ctf as ctf;
 pub use ichnos_export as export;
@@ -168,7 +168,7 @@ pub use ichnos_flow::{Expression, Filter, FilterError, FilterErrorKind, FilterWa
 #[cfg(any(feature = "fuchsia-log", feature = "fxt"))]
 pub use ichnos_fuchsia as fuchsia;
 pub use ichnos_io as io;
-pub use ichnos_io::{Format, FormatOption, OptionError, OptionKind, OptionValue, Refused};
+pub use ichnos_io::{Format, FormatInfo, FormatOption, OptionError, OptionKind, OptionValue, Refused};
 pub use ichnos_json as json;
 #[cfg(feature = "jsonl")]
 pub use ichnos_jsonl as jsonl;

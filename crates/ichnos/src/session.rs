@@ -232,7 +232,7 @@ pub fn listen(datagrams: Datagrams, options: &OpenOptions) -> Result<Session, Op
             recognised: None,
         }))
     };
-    let found = options.formats().find_map(Format::listen);
+    let found = options.formats().find_map(|format| format.info().listen);
     let listen = found.ok_or_else(|| no_trace("the format does not support datagrams"))?;
     let trace = listen(datagrams, &options.reading()).map_err(|error| no_trace(&error.to_string()))?;
     Ok(Session {
@@ -299,18 +299,15 @@ fn no_trace(tree: &Tree, options: &OpenOptions) -> OpenError {
 
 /// Returns the error for a tree of another format than requested.
 fn other_format(tree: &Tree, options: &OpenOptions) -> Option<OpenError> {
-    let wanted = options.formats().next().filter(|_| options.format.is_some())?;
+    let wanted = options.formats().next().filter(|_| options.format.is_some())?.info();
     let is_other =
-        |format: &&&dyn Format| format.name() != wanted.name() && format.probe(tree, &options.read);
-    let other = FORMATS.iter().find(is_other)?;
+        |format: &&&dyn Format| format.info().name != wanted.name && format.probe(tree, &options.read);
+    let other = FORMATS.iter().find(is_other)?.info();
     let hint = Hint::new(format!(
         "expected the format {} ({}), found {} ({})",
-        wanted.name(),
-        wanted.title(),
-        other.name(),
-        other.title()
+        wanted.name, wanted.title, other.name, other.title
     ));
-    let recognised = Some(other.name());
+    let recognised = Some(other.name);
     let path = tree.name.clone();
     Some(OpenError::NoTrace(Box::new(NoTrace { path, hint, nearby: None, is_unknown: false, recognised })))
 }

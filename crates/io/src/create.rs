@@ -11,10 +11,10 @@ use ichnos_model::{DataStream, Event, Limits, Message, Packet, Trace, TraceClass
 
 use crate::{Existing, FormatOption, FormatOptions, Lane, MessageOrder, OptionValue, Output, WriteShard};
 
-/// Writes traces of a format.
+/// Creates the outputs for traces of a format, and describes them.
 ///
 /// # For implementations
-/// A format that can be written returns a writer from [`Format::writer`](crate::Format::writer). Lower the
+/// A format that can be written has a factory in [`FormatInfo::writer`](crate::FormatInfo::writer). Lower the
 /// classes of the sources with [`LoweredTrace`](ichnos_model::lower::LoweredTrace): a writer only declares
 /// its capabilities and decides nothing else about classes.
 pub trait WriterFactory: Send + Sync {

@@ -79,7 +79,8 @@ pub use file_names::FileNames;
 pub use file_output::{FileEncoders, FileOutput};
 pub use file_parts::{FileParts, PartEncoders};
 pub use format::{
-    EnclosingTrace, ExplainContext, Format, Listen, OpenedTraces, OptionConflict, ReadOptions, Refused,
+    EnclosingTrace, ExplainContext, Format, FormatInfo, Listen, OpenedTraces, OptionConflict, ReadOptions,
+    Refused,
 };
 pub use format_option::{FormatOption, FormatOptions, OptionError, OptionKind, OptionValue};
 pub use hint::{Hint, OptionHint};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ichnos_io::{Entry, Format, OpenedTraces, ReadFiles, ReadOptions, Refused, Tree, WriterFactory};
+use ichnos_io::{Entry, Format, FormatInfo, OpenedTraces, ReadFiles, ReadOptions, Refused, Tree};
 use ichnos_model::{Damage, DamageKind, Diagnostic, FileDiagnostic, TextPosition};
 
 use crate::open;
@@ -15,30 +15,21 @@ use crate::writer::JsonLinesWriter;
 #[derive(Clone, Copy, Debug)]
 pub struct JsonLinesFormat;
 
+static INFO: FormatInfo = FormatInfo {
+    versions: "JSON Lines of ichnos; lines of events from any program",
+    detection: "files whose first line is an object with a `type` of the format, or with `ts` and `name`",
+    writer: Some(&JsonLinesWriter),
+    ..FormatInfo::new("jsonl", "JSON Lines")
+};
+
 impl Format for JsonLinesFormat {
-    fn name(&self) -> &'static str {
-        "jsonl"
-    }
-
-    fn title(&self) -> &'static str {
-        "JSON Lines"
-    }
-
-    fn versions(&self) -> &'static str {
-        "JSON Lines of ichnos; lines of events from any program"
-    }
-
-    fn recognised_by(&self) -> &'static str {
-        "files whose first line is an object with a `type` of the format, or with `ts` and `name`"
+    fn info(&self) -> &'static FormatInfo {
+        &INFO
     }
 
     fn probe(&self, tree: &Tree, options: &ReadOptions) -> bool {
         let has_bytes = |entry: &Entry| entry.beginning(1).is_ok_and(|first| !first.is_empty());
         files(tree).any(|entry| options.force && has_bytes(entry) || has_lines(entry))
-    }
-
-    fn writer(&self) -> Option<&'static dyn WriterFactory> {
-        Some(&JsonLinesWriter)
     }
 
     fn open(&self, trees: &[&Tree], options: &ReadOptions) -> OpenedTraces {

@@ -1,6 +1,6 @@
 //! Traces as a format of the registry.
 
-use ichnos_io::{Entry, Format, OpenedTraces, ReadFiles, ReadOptions, Refused, Tree, WriterFactory};
+use ichnos_io::{Entry, Format, FormatInfo, OpenedTraces, ReadFiles, ReadOptions, Refused, Tree};
 
 use super::{FxtOptions, FxtTrace};
 use crate::fxt::recognise;
@@ -13,29 +13,17 @@ pub struct Fxt;
 /// Number of bytes needed to recognize a file.
 const PROBED: usize = 4 << 10;
 
+static INFO: FormatInfo = FormatInfo {
+    versions: "FXT, little-endian, with the records of Fuchsia's profiler and of Jane Street's writers",
+    detection: "files that begin with the magic number record, or with a clock, a provider or strings",
+    writer: Some(&FxtWriter),
+    has_file_order: true,
+    ..FormatInfo::new("fxt", "Fuchsia's traces")
+};
+
 impl Format for Fxt {
-    fn name(&self) -> &'static str {
-        "fxt"
-    }
-
-    fn title(&self) -> &'static str {
-        "Fuchsia's traces"
-    }
-
-    fn versions(&self) -> &'static str {
-        "FXT, little-endian, with the records of Fuchsia's profiler and of Jane Street's writers"
-    }
-
-    fn recognised_by(&self) -> &'static str {
-        "files that begin with the magic number record, or with a clock, a provider or strings"
-    }
-
-    fn writer(&self) -> Option<&'static dyn WriterFactory> {
-        Some(&FxtWriter)
-    }
-
-    fn has_file_order(&self) -> bool {
-        true
+    fn info(&self) -> &'static FormatInfo {
+        &INFO
     }
 
     fn probe(&self, tree: &Tree, _: &ReadOptions) -> bool {

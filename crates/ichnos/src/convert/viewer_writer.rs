@@ -11,7 +11,7 @@ use ichnos_io::{
 
 use super::otlp_spans::OtlpSpans;
 use super::viewer_file::{ViewerContent, ViewerEncoders};
-use crate::format::FORMATS;
+use crate::format::formats;
 
 /// Option that selects the signal of OpenTelemetry.
 const SIGNAL: &str = "signal";
@@ -131,7 +131,7 @@ impl ViewerWriter {
 
 /// Makes a writer of OpenTelemetry, which finds the operations that events mention in the notation of any format.
 fn otlp(encoding: OtlpEncoding, signal: Option<OtlpSignal>, first_time: Option<u64>) -> Otlp {
-    let find_mentions = FORMATS.iter().filter_map(|format| format.find_mentions());
+    let find_mentions = formats().filter_map(|format| format.find_mentions);
     Otlp::new(encoding, signal, first_time).with_mentions(find_mentions.collect())
 }
 

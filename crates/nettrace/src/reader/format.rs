@@ -1,8 +1,8 @@
 //! EventPipe files as a format of the registry.
 
 use ichnos_io::{
-    Bytes, Entry, Format, FormatOption, OpenedTraces, OptionValue, ReadFiles, ReadOptions, Refused, Tree,
-    WriterFactory,
+    Bytes, Entry, Format, FormatInfo, FormatOption, OpenedTraces, OptionValue, ReadFiles, ReadOptions,
+    Refused, Tree,
 };
 
 use super::{NettraceFile, NettraceOptions, clock_zeros};
@@ -27,33 +27,18 @@ const OPTIONS: &[FormatOption] = &[
     ),
 ];
 
+static INFO: FormatInfo = FormatInfo {
+    versions: "netperf 3; nettrace 4, also with the tags of 5; nettrace 6",
+    detection: "files that begin with `Nettrace` or `!FastSerialization.1`, and their rests, named `.nettrace` or `.netperf`",
+    writer: Some(&NettraceWriter),
+    options: OPTIONS,
+    has_file_order: true,
+    ..FormatInfo::new("nettrace", "EventPipe's files of .NET")
+};
+
 impl Format for Nettrace {
-    fn name(&self) -> &'static str {
-        "nettrace"
-    }
-
-    fn title(&self) -> &'static str {
-        "EventPipe's files of .NET"
-    }
-
-    fn versions(&self) -> &'static str {
-        "netperf 3; nettrace 4, also with the tags of 5; nettrace 6"
-    }
-
-    fn recognised_by(&self) -> &'static str {
-        "files that begin with `Nettrace` or `!FastSerialization.1`, and their rests, named `.nettrace` or `.netperf`"
-    }
-
-    fn writer(&self) -> Option<&'static dyn WriterFactory> {
-        Some(&NettraceWriter)
-    }
-
-    fn options(&self) -> &'static [FormatOption] {
-        OPTIONS
-    }
-
-    fn has_file_order(&self) -> bool {
-        true
+    fn info(&self) -> &'static FormatInfo {
+        &INFO
     }
 
     fn probe(&self, tree: &Tree, options: &ReadOptions) -> bool {
@@ -124,14 +109,14 @@ fn unused_options(name: &str, trace: &NettraceFile, options: &NettraceOptions) -
         given.into_iter().filter(|(_, is_given)| *is_given).map(|(name, _)| name).collect();
     let is_unused = !names.is_empty() && !trace.is_trace_assumed();
     is_unused.then(|| {
-        let names = names.iter().map(|name| format!("`{}.{name}`", Nettrace.name())).collect::<Vec<_>>();
+        let names = names.iter().map(|name| format!("`{}.{name}`", INFO.name)).collect::<Vec<_>>();
         format!("{name}: {} not used: the file has its trace block", names.join(" and "))
     })
 }
 
 /// Returns the frequency that the user gives.
 fn frequency(options: &ReadOptions) -> Result<Option<u64>, String> {
-    let Some(text) = options.formats.text(Nettrace.name(), "frequency") else { return Ok(None) };
+    let Some(text) = options.formats.text(INFO.name, "frequency") else { return Ok(None) };
     let frequency = text.parse().ok().filter(|frequency| (1..=i64::MAX as u64).contains(frequency));
     frequency.map(Some).ok_or_else(|| {
         format!("invalid value `{text}` for the option `nettrace.frequency`; expected a number of ticks from 1 to 2^63-1")
@@ -143,7 +128,7 @@ impl From<&ReadOptions> for NettraceOptions {
         Self {
             clock_offsets: options.clock_offsets.clone(),
             class_map: options.class_map.clone(),
-            pointer_size: match options.formats.choice(Nettrace.name(), "pointer-size") {
+            pointer_size: match options.formats.choice(INFO.name, "pointer-size") {
                 Some("4") => Some(4),
                 Some(_) => Some(8),
                 None => None,
@@ -177,7 +162,7 @@ mod tests {
             let tree = Tree { name: "a.nettrace".to_owned(), entries, problems: Vec::new() };
             let mut options = ReadOptions::default();
             for (name, value) in given {
-                options.formats.set(Nettrace.name(), OPTIONS, name, OsStr::new(value)).unwrap();
+                options.formats.set(INFO.name, OPTIONS, name, OsStr::new(value)).unwrap();
             }
             let opened = Nettrace.open(&[&tree], &options);
             assert_eq!((opened.traces.len(), opened.refused.len()), (1, 0), "{:?}", opened.refused);

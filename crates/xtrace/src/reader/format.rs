@@ -2,12 +2,9 @@
 
 use std::sync::Arc;
 
-use ichnos_io::{
-    Collect, Entry, ExplainContext, Format, OpenedTraces, ReadFiles, ReadOptions, Refused, Tree,
-    WriterFactory,
-};
+use ichnos_io::{Entry, Format, FormatInfo, OpenedTraces, ReadFiles, ReadOptions, Refused, Tree};
 use ichnos_model::plan::PlanError;
-use ichnos_model::{Damage, FindMentions, RecordTrace, Trace};
+use ichnos_model::{Damage, RecordTrace, Trace};
 
 use super::class;
 use super::collect::COLLECT;
@@ -30,29 +27,19 @@ const FEWEST_SHAPES: usize = 8;
 /// Maximum number cached for a file, however few there are.
 const MOST_SHAPES_OF_FILE: usize = 512;
 
+static INFO: FormatInfo = FormatInfo {
+    versions: "reports 1.0 as text; JSON of servers; metadata 0, 1 and 2",
+    detection: "files that begin with `X-Trace Report`, or with JSON of reports",
+    writer: Some(&XTraceWriter),
+    collect: Some(COLLECT),
+    find_mentions: Some(find_mentions),
+    explain_context: Some(explain),
+    ..FormatInfo::new("xtrace", "Reports of X-Trace")
+};
+
 impl Format for XTrace {
-    fn name(&self) -> &'static str {
-        "xtrace"
-    }
-
-    fn title(&self) -> &'static str {
-        "Reports of X-Trace"
-    }
-
-    fn versions(&self) -> &'static str {
-        "reports 1.0 as text; JSON of servers; metadata 0, 1 and 2"
-    }
-
-    fn recognised_by(&self) -> &'static str {
-        "files that begin with `X-Trace Report`, or with JSON of reports"
-    }
-
-    fn writer(&self) -> Option<&'static dyn WriterFactory> {
-        Some(&XTraceWriter)
-    }
-
-    fn collect(&self) -> Option<Collect> {
-        Some(COLLECT)
+    fn info(&self) -> &'static FormatInfo {
+        &INFO
     }
 
     fn probe(&self, tree: &Tree, options: &ReadOptions) -> bool {
@@ -71,14 +58,6 @@ impl Format for XTrace {
             }
         }
         opened
-    }
-
-    fn find_mentions(&self) -> Option<FindMentions> {
-        Some(find_mentions)
-    }
-
-    fn explain_context(&self) -> Option<ExplainContext> {
-        Some(explain)
     }
 }
 

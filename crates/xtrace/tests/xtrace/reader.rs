@@ -566,7 +566,7 @@ fn recorded_reports_are_events() {
 
 #[test]
 fn mentions_are_found() {
-    let find = XTrace.find_mentions().unwrap();
+    let find = XTrace.info().find_mentions.unwrap();
     let mut found = Vec::new();
     find(
         b"x 10CAFEBABE01020304 and 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01, or \
