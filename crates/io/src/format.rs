@@ -204,6 +204,16 @@ pub struct OpenedTraces {
     pub notices: Vec<String>,
 }
 
+impl OpenedTraces {
+    /// Adds a trace at a path, or the reason why it cannot be read.
+    pub fn add<T: OpenedTrace + 'static>(&mut self, path: &str, trace: Result<T, impl std::fmt::Display>) {
+        match trace {
+            Ok(trace) => self.traces.push(Box::new(trace)),
+            Err(error) => self.refused.push(Refused::because(path, error)),
+        }
+    }
+}
+
 /// A trace that was found but cannot be read.
 #[derive(Clone, Debug)]
 #[non_exhaustive]

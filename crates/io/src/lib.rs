@@ -95,7 +95,7 @@ pub use output_file::{OutputFile, create};
 pub use packet_index::{PacketIndex, PacketIndexes};
 pub use plain_file::{open_linked, open_plain};
 pub use problem::TreeProblem;
-pub use read_files::ReadFiles;
+pub use read_files::{ReadFile, ReadFiles, open_files};
 pub use record_sorter::{RecordSorter, SortedRecords, SorterMemory};
 pub use replacement::{
     Existing, ListWritten, foreign_file, interrupted_replacement, plain_files, recover_replacement,

@@ -19,7 +19,7 @@ use ichnos_io::{
 use ichnos_model::lower::LossTable;
 use ichnos_model::{DataStream, IgnorePoison as _};
 
-use crate::recognition::{files, has_lines};
+use crate::recognition::has_lines;
 use line_encoder::{Encoded, LineEncoder, LineOptions};
 use line_parts::LineParts;
 
@@ -39,7 +39,7 @@ impl WriterFactory for JsonLinesWriter {
         written_trace_files(
             directory,
             "jsonl",
-            |tree| files(tree).any(has_lines),
+            |tree| tree.files().any(has_lines),
             "it has no JSON Lines of a trace",
         )
     }

@@ -1,6 +1,6 @@
 //! Traces as a format of the registry.
 
-use ichnos_io::{Entry, Format, FormatInfo, OpenedTraces, ReadFiles, ReadOptions, Refused, Tree};
+use ichnos_io::{Entry, Format, FormatInfo, OpenedTraces, ReadOptions, Tree, open_files};
 
 use super::{FxtOptions, FxtTrace};
 use crate::fxt::recognise;
@@ -31,33 +31,12 @@ impl Format for Fxt {
     }
 
     fn open(&self, trees: &[&Tree], options: &ReadOptions) -> OpenedTraces {
-        let open_options = FxtOptions::from(options);
-        let mut opened = OpenedTraces::default();
-        let mut read = ReadFiles::default();
-        for tree in trees {
-            for entry in tree.entries.iter().filter(|entry| entry.repeats().is_none()) {
-                if !is_trace(entry) && !options.force {
-                    continue;
-                }
-                let name = tree.path_of(entry);
-                if let Err(notice) = read.add(&name, entry) {
-                    opened.notices.push(notice);
-                    continue;
-                }
-                let bytes = match entry.read() {
-                    Ok(bytes) => bytes,
-                    Err(error) => {
-                        opened.refused.push(Refused::because(&name, error));
-                        continue;
-                    }
-                };
-                match FxtTrace::open(&name, bytes, &open_options) {
-                    Ok(trace) => opened.traces.push(Box::new(trace)),
-                    Err(error) => opened.refused.push(Refused::because(&name, error)),
-                }
-            }
-        }
-        opened
+        let fxt_options = FxtOptions::from(options);
+        open_files(
+            trees,
+            |entry| options.force || is_trace(entry),
+            |opened, name, bytes| opened.add(&name, FxtTrace::open(&name, bytes, &fxt_options)),
+        )
     }
 }
 

@@ -1,8 +1,7 @@
 //! Logs as a format of the registry.
 
 use ichnos_io::{
-    Datagrams, Format, FormatInfo, FormatOption, OpenedTraces, OptionValue, ReadFiles, ReadOptions, Refused,
-    Tree,
+    Datagrams, Format, FormatInfo, FormatOption, OpenedTraces, OptionValue, ReadFiles, ReadOptions, Tree,
 };
 use ichnos_model::OpenedTrace;
 use ichnos_model::plan::PlanError;
@@ -65,16 +64,11 @@ impl Format for FuchsiaLog {
         let mut opened = OpenedTraces::default();
         let mut read = ReadFiles::default();
         for tree in trees {
-            match LogTrace::open_unread(tree, &options, &mut read) {
-                Ok(trace) => {
-                    opened.notices.extend_from_slice(trace.notices());
-                    if !trace.is_repeated() {
-                        opened.traces.push(Box::new(trace));
-                    }
-                }
-                Err(error) => opened.refused.push(Refused::because(&tree.name, error)),
+            if let Some(trace) = LogTrace::open_unread(tree, &options, &mut read).transpose() {
+                opened.add(&tree.name, trace);
             }
         }
+        opened.notices = read.notices;
         opened
     }
 }

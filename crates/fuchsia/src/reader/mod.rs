@@ -37,7 +37,7 @@ mod text;
 
 use std::sync::{Arc, Mutex};
 
-use ichnos_io::{Bytes, Datagrams, Entry, ReadFiles, Tree};
+use ichnos_io::{Bytes, Datagrams, Entry, ReadFile, ReadFiles, Tree};
 use ichnos_model::plan::PlanError;
 use ichnos_model::{
     BoxedCursor, Cursor as _, Damage, DataStream, IgnorePoison as _, OpenedTrace, SourceCursor,
@@ -146,7 +146,6 @@ pub struct LogTrace {
     clock_begin: i64,
     files: Vec<LogFile>,
     damage: Vec<Damage>,
-    notices: Vec<String>,
     options: Arc<FuchsiaLogOptions>,
     /// Datagrams still to come, for the first cursor.
     live: Mutex<Option<Datagrams>>,
@@ -168,8 +167,7 @@ impl LogTrace {
         let files = files.into_iter().collect();
         let live = Mutex::new(Some(datagrams));
         let options = Arc::new(options.clone());
-        let (damage, notices) = (Vec::new(), Vec::new());
-        Ok(Self { path: name, trace, clock_begin: 0, files, damage, notices, options, live })
+        Ok(Self { path: name, trace, clock_begin: 0, files, damage: Vec::new(), options, live })
     }
 
     /// Opens all logs of a tree.
@@ -177,66 +175,47 @@ impl LogTrace {
     /// # Errors
     /// If the class of the trace exceeds the limits.
     pub fn open(tree: &Tree, options: &FuchsiaLogOptions) -> Result<Self, PlanError> {
-        Self::open_unread(tree, options, &mut ReadFiles::default())
+        let mut read = ReadFiles::default();
+        let logs = logs(tree, options, &mut read);
+        Self::of_logs(&tree.name, logs, read.damage, options)
     }
 
-    /// Opens all logs of a tree except those that were read before, from this tree or others, and notes the
-    /// files that it reads.
-    ///
-    /// # Errors
-    /// If the class of the trace exceeds the limits.
-    pub fn open_unread(
+    /// Opens all logs of a tree except those that were read before. Returns `None` if all of them were.
+    pub(crate) fn open_unread(
         tree: &Tree,
         options: &FuchsiaLogOptions,
         read: &mut ReadFiles,
+    ) -> Result<Option<Self>, PlanError> {
+        let notices = read.notices.len();
+        let logs = logs(tree, options, read);
+        let damage = std::mem::take(&mut read.damage);
+        let is_repeated = logs.is_empty() && damage.is_empty() && read.notices.len() > notices;
+        (!is_repeated).then(|| Self::of_logs(&tree.name, logs, damage, options)).transpose()
+    }
+
+    fn of_logs(
+        path: &str,
+        logs: Vec<ReadFile<Framing>>,
+        damage: Vec<Damage>,
+        options: &FuchsiaLogOptions,
     ) -> Result<Self, PlanError> {
-        let mut found = Vec::new();
-        let mut damage = Vec::new();
-        let mut notices = Vec::new();
-        for entry in tree.entries.iter().filter(|entry| entry.repeats().is_none()) {
-            let name = tree.path_of(entry);
-            let bytes = match entry.read_or_damage() {
-                Ok(bytes) => bytes,
-                Err(kind) => {
-                    damage.push(Damage::new(name, 0, kind));
-                    continue;
-                }
-            };
-            if let Some(framing) = recognise(&bytes, options) {
-                if let Err(notice) = read.add(&name, entry) {
-                    notices.push(notice);
-                    continue;
-                }
-                found.push((name, bytes, framing));
-            }
-        }
-        let least = found.iter().map(|(_, bytes, framing)| least_time(bytes, *framing)).min();
+        let least = logs.iter().map(|log| least_time(&log.bytes, log.form)).min();
         let clock_begin = clock_begin(least.unwrap_or(0));
-        let framings = found.iter().map(|(.., framing)| *framing);
-        let trace = new_trace(&tree.name, options, framings, clock_begin)?;
-        let file = |(name, bytes, framing)| {
-            let stream = DataStream::new(Arc::clone(&trace), 0, None, name)?;
-            Some(LogFile { stream: Arc::new(stream), bytes, framing })
+        let trace = new_trace(path, options, logs.iter().map(|log| log.form), clock_begin)?;
+        let file = |log: ReadFile<Framing>| {
+            let stream = DataStream::new(Arc::clone(&trace), 0, None, log.name)?;
+            Some(LogFile { stream: Arc::new(stream), bytes: log.bytes, framing: log.form })
         };
-        let files = found.into_iter().filter_map(file).collect();
+        let files = logs.into_iter().filter_map(file).collect();
         let live = Mutex::new(None);
         let options = Arc::new(options.clone());
-        Ok(Self { path: tree.name.clone(), trace, clock_begin, files, damage, notices, options, live })
+        Ok(Self { path: path.to_owned(), trace, clock_begin, files, damage, options, live })
     }
 }
 
-impl LogTrace {
-    /// Returns `true` if the trace is empty because all of its logs were read before.
-    #[must_use]
-    pub fn is_repeated(&self) -> bool {
-        self.files.is_empty() && self.damage.is_empty() && !self.notices.is_empty()
-    }
-
-    /// Files skipped although they are valid, a sentence each: further names of a file.
-    #[must_use]
-    pub fn notices(&self) -> &[String] {
-        &self.notices
-    }
+/// Reads the logs of a tree.
+fn logs(tree: &Tree, options: &FuchsiaLogOptions, read: &mut ReadFiles) -> Vec<ReadFile<Framing>> {
+    tree.files().filter_map(|entry| read.read(tree, entry, |bytes| recognise(bytes, options))).collect()
 }
 
 /// Returns the least time of the messages of a file, or 0 if none is negative. Only a file whose first messages have a

@@ -1,8 +1,8 @@
 //! EventPipe files as a format of the registry.
 
 use ichnos_io::{
-    Bytes, Entry, Format, FormatInfo, FormatOption, OpenedTraces, OptionValue, ReadFiles, ReadOptions,
-    Refused, Tree,
+    Bytes, Entry, Format, FormatInfo, FormatOption, OpenedTraces, OptionValue, ReadOptions, Refused, Tree,
+    open_files,
 };
 
 use super::{NettraceFile, NettraceOptions, clock_zeros};
@@ -49,24 +49,9 @@ impl Format for Nettrace {
         let force = options.force;
         let frequency = frequency(options);
         let options = NettraceOptions::from(options);
-        let mut opened = OpenedTraces::default();
-        let mut read = ReadFiles::default();
         let mut files: Vec<(String, Bytes)> = Vec::new();
-        for tree in trees {
-            for entry in
-                tree.entries.iter().filter(|entry| entry.repeats().is_none() && is_trace(entry, force))
-            {
-                let name = tree.path_of(entry);
-                if let Err(notice) = read.add(&name, entry) {
-                    opened.notices.push(notice);
-                    continue;
-                }
-                match entry.read() {
-                    Ok(bytes) => files.push((name, bytes)),
-                    Err(error) => opened.refused.push(Refused::because(&name, error)),
-                }
-            }
-        }
+        let add = |_: &mut OpenedTraces, name, bytes| files.push((name, bytes));
+        let mut opened = open_files(trees, |entry| is_trace(entry, force), add);
         let contents: Vec<&[u8]> = files.iter().map(|(_, bytes)| &**bytes).collect();
         let zeros = clock_zeros(&contents);
         for ((name, bytes), clock_zero) in files.into_iter().zip(zeros) {
@@ -78,13 +63,9 @@ impl Format for Nettrace {
                 }
             };
             let options = NettraceOptions { clock_zero, frequency, ..options.clone() };
-            match NettraceFile::open(&name, bytes, &options) {
-                Ok(trace) => {
-                    opened.notices.extend(unused_options(&name, &trace, &options));
-                    opened.traces.push(Box::new(trace));
-                }
-                Err(error) => opened.refused.push(Refused::because(&name, error)),
-            }
+            let trace = NettraceFile::open(&name, bytes, &options);
+            opened.notices.extend(trace.iter().filter_map(|trace| unused_options(&name, trace, &options)));
+            opened.add(&name, trace);
         }
         opened
     }
