@@ -17,16 +17,15 @@ type CollectorPlace<S> = Arc<Mutex<Option<S>>>;
 /// [`ThreadCollector`](ichnos_export::ThreadCollector), or a sink of your own.
 ///
 /// ```
+/// use ichnos::CollectorOutput;
 /// use ichnos::export::{TaskCollector, TaskOptions};
 /// use ichnos::prelude::*;
-/// use ichnos::{CollectorOutput, Pass, PassOptions};
 ///
 /// # if !cfg!(feature = "xtrace") { return Ok(()) }
 /// # let path = "../../examples/hello-xtrace";
 /// let session = ichnos::open([path], &OpenOptions::default())?;
-/// let reader = session.reader()?;
 /// let output = CollectorOutput::new(TaskCollector::new(TaskOptions::default()));
-/// Pass::default().write(&reader, &output, &PassOptions::default(), &())?;
+/// session.reader()?.pass().write(&output)?;
 /// let tasks = output.into_collector().map(TaskCollector::finish).unwrap();
 /// println!("{}", tasks.graph(0).to_text(&Default::default()));
 /// # assert!(!tasks.is_empty());

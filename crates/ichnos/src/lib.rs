@@ -49,21 +49,20 @@
 //! ```
 //!
 //! # Outputs
-//! [`Pass::write`] delivers the same messages to an [`Output`](io::Output), on several threads. [`TextOutput`] is the
+//! [`Reader::pass`] delivers the same messages to an [`Output`](io::Output), on several threads. [`TextOutput`] is the
 //! text of a sink of [`export`] or of your own; its text is the same for any number of threads:
 //!
 //! ```
+//! use ichnos::TextOutput;
 //! use ichnos::export::{Pretty, PrettyOptions};
 //! use ichnos::prelude::*;
-//! use ichnos::{Pass, PassOptions, TextOutput};
 //!
 //! # if !cfg!(all(feature = "ctf", feature = "jsonl")) { return Ok(()) }
 //! # let path = "../../examples/hello-lttng";
 //! let session = ichnos::open([path], &OpenOptions::default())?;
-//! let reader = session.reader()?;
 //! let mut text = Vec::new();
 //! let output = TextOutput::new(&mut text, |writer| Pretty::new(writer, PrettyOptions::default()));
-//! Pass::default().write(&reader, &output, &PassOptions::default(), &())?;
+//! session.reader()?.pass().write(&output)?;
 //! drop(output);
 //! assert!(text.starts_with(b"["));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -177,7 +176,8 @@ pub use ichnos_model as model;
 pub use ichnos_xtrace as xtrace;
 pub use open_options::{ClockOffset, OpenOptions};
 pub use pass::{
-    Parts, Pass, PassCounts, PassEnd, PassHandler, PassNote, PassObserver, PassOptions, PassSummary, SplitBy,
+    Parts, Pass, PassCounts, PassEnd, PassHandler, PassNote, PassObserver, PassOptions, PassSummary,
+    ReaderPass, SplitBy,
 };
 pub use reader::{IntersectionError, Reader};
 pub use selection::Selection;

@@ -31,16 +31,15 @@ type CauseOf<S> = <StateOf<S> as SinkState>::Cause;
 /// If the text of a chunk depends on earlier text in a way that no [`Fixup`] can correct, the chunk is written again.
 ///
 /// ```no_run
+/// use ichnos::TextOutput;
 /// use ichnos::export::{Details, DetailsOptions};
 /// use ichnos::prelude::*;
-/// use ichnos::{Pass, PassOptions, Selection, TextOutput};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let session = ichnos::open(["my-trace"], &OpenOptions::default())?;
-/// let reader = session.reader()?;
 /// let mut text = Vec::new();
 /// let output = TextOutput::new(&mut text, |writer| Details::new(writer, DetailsOptions::default()));
-/// Pass::new(Selection::default()).write(&reader, &output, &PassOptions::default(), &())?;
+/// session.reader()?.pass().write(&output)?;
 /// # Ok(())
 /// # }
 /// ```
