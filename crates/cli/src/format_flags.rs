@@ -111,7 +111,7 @@ fn full_name(format: &str, option: &FormatOption) -> String {
 /// Returns all options for writing, or all for reading, with the names of their formats.
 fn all<const WRITES: bool>() -> impl Iterator<Item = (&'static str, &'static FormatOption)> {
     let read = ichnos::formats().map(|format| (format.name, format.options));
-    let written = ichnos::convert::writers().map(|(format, writer)| (format, writer.options()));
+    let written = ichnos::convert::targets().map(|target| (target.format, target.writer.options()));
     let all = read.filter(|_| !WRITES).chain(written.filter(|_| WRITES));
     all.flat_map(|(format, options)| options.iter().map(move |option| (format, option)))
         .filter(|(_, option)| option.unprefixed)

@@ -34,7 +34,7 @@ pub(crate) fn run(args: &Formats, global: &Global) -> Result<Exit, Failure> {
 fn only_written() -> [(&'static str, Vec<&'static str>); 2] {
     let viewers = ViewerWriter::ALL.map(ViewerWriter::name);
     let is_read = |name: &str| ichnos::formats().any(|format| format.name == name);
-    let tables = ichnos::convert::writers().map(|(name, _)| name);
+    let tables = ichnos::convert::targets().map(|target| target.format);
     let tables = tables.filter(|name| !is_read(name) && !viewers.contains(name)).collect();
     [("viewers", viewers.into()), ("tables", tables)]
 }
@@ -42,8 +42,8 @@ fn only_written() -> [(&'static str, Vec<&'static str>); 2] {
 /// Returns the options of the writers with these names, each once.
 fn options_of(names: &[&str]) -> Vec<&'static FormatOption> {
     let mut options: Vec<&FormatOption> = Vec::new();
-    let writers = ichnos::convert::writers().filter(|(name, _)| names.contains(name));
-    for option in writers.flat_map(|(_, writer)| writer.options()) {
+    let targets = ichnos::convert::targets().filter(|target| names.contains(&target.format));
+    for option in targets.flat_map(|target| target.writer.options()) {
         if options.iter().all(|known| known.name != option.name) {
             options.push(option);
         }

@@ -128,16 +128,17 @@ impl From<io::Error> for ConvertError {
 /// Formats that are written only with the feature `table`.
 pub const FEATURED: [&str; 2] = ["parquet", "arrow"];
 
-/// Returns all writers with the names of their formats: those of formats that are also read, of viewers and of tables.
-pub fn writers() -> impl Iterator<Item = (&'static str, &'static dyn WriterFactory)> + Clone {
+/// Returns all formats that can be written: those that are also read, those of viewers, and tables.
+pub fn targets() -> impl Iterator<Item = Target> + Clone {
     #[cfg(feature = "table")]
     let tables: [&'static dyn WriterFactory; 2] =
         [&ichnos_table::ParquetWriter, &ichnos_table::ArrowIpcWriter];
     #[cfg(not(feature = "table"))]
     let tables: [&'static dyn WriterFactory; 0] = [];
-    let formats = formats().filter_map(|format| Some((format.name, format.writer?)));
-    let viewers = ViewerWriter::ALL.iter().map(|viewer| (viewer.name(), viewer as &dyn WriterFactory));
-    formats.chain(viewers).chain(FEATURED.into_iter().zip(tables))
+    let formats = formats().filter_map(|format| Some(Target::new(format.name, format.writer?)));
+    let viewers = ViewerWriter::ALL.iter().map(|viewer| Target::new(viewer.name(), viewer));
+    let tables = FEATURED.into_iter().zip(tables).map(|(format, writer)| Target::new(format, writer));
+    formats.chain(viewers).chain(tables)
 }
 
 /// Returns the feature of this crate that writes a format with this name, or files with this extension, if it is not
@@ -150,17 +151,13 @@ pub fn missing_feature(format: Option<&str>, path: &std::path::Path) -> Option<&
     (cfg!(not(feature = "table")) && is_table).then_some("table")
 }
 
-/// Returns the writer for the name of a format, the extension of a path or a dialect; `None` if the format is unknown
-/// or cannot be written.
+/// Returns the output format for its name, the extension of a path or a dialect. Returns `None` if the format is
+/// unknown or cannot be written.
 #[must_use]
-pub fn writer(
-    format: Option<&str>,
-    path: &std::path::Path,
-    dialect: Option<&str>,
-) -> Option<(&'static str, &'static dyn WriterFactory)> {
-    let mut writers = writers();
+pub fn target(format: Option<&str>, path: &std::path::Path, dialect: Option<&str>) -> Option<Target> {
+    let mut targets = targets();
     if let Some(wanted) = format {
-        return writers.find(|(name, _)| *name == wanted);
+        return targets.find(|target| target.format == wanted);
     }
     let name = path.file_name().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
     // Of several extensions that fit, as `jsonl` and `otlp.jsonl`, the longest one counts.
@@ -172,15 +169,15 @@ pub fn writer(
     let longest = |writer: &dyn WriterFactory| {
         writer.extensions().iter().filter(|extension| fits(extension)).map(|extension| extension.len()).max()
     };
-    let fitting = writers.clone().filter_map(|found| Some((longest(found.1)?, found)));
+    let fitting = targets.clone().filter_map(|target| Some((longest(target.writer)?, target)));
     // Of several writers with the same one, the first counts.
-    let by_extension = fitting.reduce(|a, b| if b.0 > a.0 { b } else { a }).map(|(_, found)| found);
+    let by_extension = fitting.reduce(|a, b| if b.0 > a.0 { b } else { a }).map(|(_, target)| target);
     if let (None, Some(dialect)) = (by_extension, dialect) {
         let is_it = |known: &OptionValue| known.name == dialect || known.aliases.contains(&dialect);
-        return writers.find(|(_, writer)| writer.dialects().iter().any(is_it));
+        return targets.find(|target| target.writer.dialects().iter().any(is_it));
     }
     // A path without an extension is a directory.
-    by_extension.or_else(|| writers.find(|(_, writer)| path.extension().is_none() && writer.is_directory()))
+    by_extension.or_else(|| targets.find(|target| path.extension().is_none() && target.writer.is_directory()))
 }
 
 /// Format of written traces.

@@ -161,10 +161,10 @@ pub fn create(path: impl AsRef<Path>, options: &CreateOptions) -> Result<Writer,
     let path = path.as_ref();
     let format = options.format.as_deref();
     let dialect = options.dialect.as_deref();
-    let writer = |path| crate::convert::writer(format, path, dialect);
-    let found = writer(path).or_else(|| format.map_or_else(|| writer(Path::new("")), |_| None));
+    let target = |path| crate::convert::target(format, path, dialect);
+    let found = target(path).or_else(|| format.map_or_else(|| target(Path::new("")), |_| None));
     let shown = || options.format.clone().unwrap_or_else(|| format!("for `{}`", path.display()));
-    let (_, writer) = found.ok_or_else(|| WriteError::Format(shown()))?;
+    let writer = found.ok_or_else(|| WriteError::Format(shown()))?.writer;
     let mut class = TraceClass::new("", [], []);
     class.name.clone_from(&options.name);
     class.uuid = options.uuid;

@@ -74,15 +74,15 @@
 //! own.
 //!
 //! ```
-//! use ichnos::convert::{ConvertOptions, writer};
+//! use ichnos::convert::{ConvertOptions, target};
 //! use ichnos::prelude::*;
 //!
 //! # if !cfg!(all(feature = "ctf", feature = "jsonl")) { return Ok(()) }
 //! # let path = "../../examples/hello-lttng";
 //! let session = ichnos::open([path], &OpenOptions::default())?;
-//! let (_, writer) = writer(Some("jsonl"), "".as_ref(), None).ok_or("no such format")?;
+//! let target = target(Some("jsonl"), "".as_ref(), None).ok_or("no such format")?;
 //! // Without a path, nothing is written: only the losses are determined.
-//! let report = session.reader()?.convert(writer, None, &ConvertOptions::default())?;
+//! let report = session.reader()?.convert(target.writer, None, &ConvertOptions::default())?;
 //! println!("{} events, {} losses", report.events, report.losses.iter().count());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -92,14 +92,14 @@
 //! [`SplitBy`] names. [`Pass::write_parts`] is that pass for an output of your own.
 //!
 //! ```
-//! use ichnos::convert::{ConvertOptions, SplitTargets, writer};
+//! use ichnos::convert::{ConvertOptions, SplitTargets, target};
 //! use ichnos::prelude::*;
 //! use ichnos::SplitBy;
 //!
 //! # if !cfg!(all(feature = "ctf", feature = "jsonl")) { return Ok(()) }
 //! # let path = "../../examples/hello-lttng";
 //! let session = ichnos::open([path], &OpenOptions::default())?;
-//! let (_, writer) = writer(Some("jsonl"), "".as_ref(), None).ok_or("no such format")?;
+//! let target = target(Some("jsonl"), "".as_ref(), None).ok_or("no such format")?;
 //! // Part 0 is of errors, part 1 of all other events. Without paths, nothing is written.
 //! let mut part_of = |event: &Event<'_>| Some(usize::from(!event.name().contains("error")));
 //! let by = SplitBy::Events { part_of: &mut part_of, rest: &mut || 1 };
@@ -107,7 +107,7 @@
 //!     println!("part {part}: {} events", written.events);
 //! });
 //! let targets = SplitTargets { path: &mut path, selected_by: &|_| None, finished: &mut finished };
-//! session.reader()?.split(writer, by, targets, &ConvertOptions::default())?;
+//! session.reader()?.split(target.writer, by, targets, &ConvertOptions::default())?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -129,7 +129,7 @@
 //! # Features
 //! Each format has a feature with its name, on by default. [`FORMATS`] lists the enabled ones. The feature `collect`,
 //! also on by default, enables [`collect`]. The feature `table`, which is not, writes datasets of Parquet
-//! ([`convert::writers`]): it needs `arrow` and `parquet`, which take long to build.
+//! ([`convert::targets`]): it needs `arrow` and `parquet`, which take long to build.
 #![forbid(unsafe_code)]
 
 #[cfg(feature = "collect")]

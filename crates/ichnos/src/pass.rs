@@ -301,7 +301,7 @@ impl Pass {
     /// event. An error ends the pass. Several threads call `map` at once.
     ///
     /// ```no_run
-    /// use ichnos::convert::{ConvertOptions, writer};
+    /// use ichnos::convert::{ConvertOptions, target};
     /// use ichnos::{Pass, Selection};
     /// use ichnos::model::Window;
     ///
@@ -312,8 +312,8 @@ impl Pass {
     ///     Some(_) => builder.set("uid", 0u64),
     ///     None => Ok(()),
     /// });
-    /// let (_, writer) = writer(Some("ctf"), "anonymous".as_ref(), None).ok_or("no writer")?;
-    /// reader.convert(writer, Some("anonymous".into()), &options)?;
+    /// let target = target(Some("ctf"), "anonymous".as_ref(), None).ok_or("no writer")?;
+    /// reader.convert(target.writer, Some("anonymous".into()), &options)?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]

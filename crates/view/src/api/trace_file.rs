@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Mutex;
 
 use ichnos::Pass;
-use ichnos::convert::{ConvertError, ConvertOptions, Target, common_target, writer};
+use ichnos::convert::{ConvertError, ConvertOptions, Target, common_target};
 use ichnos::io::{CreateError, MessageOrder};
 use ichnos::model::{Event, IgnorePoison as _, Window};
 
@@ -57,7 +57,7 @@ pub(super) fn export(shared: &Shared, query: &Query, stream: &mut TcpStream) -> 
 /// Returns the format of the traces, or that of directories if they have several.
 fn target(shared: &Shared) -> Result<Target, ApiError> {
     let common = common_target(shared.session.traces().iter().map(AsRef::as_ref));
-    let other = || writer(None, Path::new(""), None).map(|(format, writer)| Target::new(format, writer));
+    let other = || ichnos::convert::target(None, Path::new(""), None);
     common.or_else(other).ok_or_else(|| ApiError::failed("no format can be written"))
 }
 
