@@ -118,7 +118,8 @@
 //! | [`io`] | files, archives, compressed input; the traits of formats and outputs |
 //! | [`flow`] | the merge and [expressions](Expression) |
 //! | [`export`] | sinks of text, statistics, profiles of stacks, graphs of tasks |
-//! | [`ctf`](https://docs.rs/ichnos-ctf), `fuchsia`, `jsonl`, `xtrace` | what a format offers beyond reading and writing |
+//! | [`ctf`](https://docs.rs/ichnos-ctf), `fuchsia`, `jsonl`, `nettrace`, `xtrace` | what a format offers beyond reading and writing |
+//! | `table` | Arrow record batches, Parquet datasets |
 //!
 //! # Files truncated by other programs
 //! Files are mapped into memory. On Unix, the process is killed if another program truncates a mapped file while it
@@ -172,6 +173,10 @@ pub use ichnos_json as json;
 #[cfg(feature = "jsonl")]
 pub use ichnos_jsonl as jsonl;
 pub use ichnos_model as model;
+#[cfg(feature = "nettrace")]
+pub use ichnos_nettrace as nettrace;
+#[cfg(feature = "table")]
+pub use ichnos_table as table;
 #[cfg(feature = "xtrace")]
 pub use ichnos_xtrace as xtrace;
 pub use open_options::{ClockOffset, OpenOptions};
