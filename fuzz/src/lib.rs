@@ -245,7 +245,7 @@ fn check_event(event: &Event<'_>) {
             let end = check_scope(&event.scopes, scope as usize, plan);
             // A scope ends where the next one begins.
             if (2..5).contains(&(scope as usize)) {
-                assert_eq!(end, event.scopes.begins[scope as usize + 1], "{scope:?}");
+                assert_eq!(end, event.scopes.begins()[scope as usize + 1], "{scope:?}");
             }
         }
     }
@@ -255,7 +255,7 @@ fn check_event(event: &Event<'_>) {
 /// them.
 fn check_scope(scopes: &Scopes<'_>, scope: usize, plan: &Plan) -> Position {
     let walk = |visitor: &mut Looking| {
-        let mut at = scopes.begins[scope];
+        let mut at = scopes.begins()[scope];
         plan.decode(scopes.bits, &mut at, scopes.slots, *scopes.limits, visitor)
             .expect("delivered, but not whole");
         at
@@ -263,7 +263,7 @@ fn check_scope(scopes: &Scopes<'_>, scope: usize, plan: &Plan) -> Position {
     let mut looking = Looking { end: scopes.bits.data.len() as u64 * 8, ..Looking::default() };
     let end = walk(&mut looking);
     assert_eq!(looking.open, 0);
-    let mut skipped = scopes.begins[scope];
+    let mut skipped = scopes.begins()[scope];
     plan.decode(scopes.bits, &mut skipped, scopes.slots, *scopes.limits, &mut Skip)
         .expect("delivered, but not whole");
     assert_eq!(skipped, end);

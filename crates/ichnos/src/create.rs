@@ -526,12 +526,12 @@ impl StreamClass {
     /// Returns the class for a read event, declared for the first event of it.
     fn class_of(&self, event: &Event<'_>) -> Result<EventClass, WriteError> {
         let mut classes = lock(&self.classes);
-        let key = Arc::as_ptr(&event.plans.class) as usize;
+        let key = Arc::as_ptr(&event.plans().class) as usize;
         if let Some((_, known)) = classes.copied.get(&key) {
             return Ok(known.clone());
         }
-        let class = self.add_event_class(&mut classes, (*event.plans.class).clone())?;
-        classes.copied.insert(key, (Arc::clone(&event.plans.class), class.clone()));
+        let class = self.add_event_class(&mut classes, (*event.plans().class).clone())?;
+        classes.copied.insert(key, (Arc::clone(&event.plans().class), class.clone()));
         Ok(class)
     }
 }

@@ -87,7 +87,7 @@ fn read(cursor: &mut dyn StreamCursor, most: u64, observed: &mut Observed) {
     {
         match cursor.current().unwrap() {
             Message::Event(event) => {
-                let at = event.scopes.begins[5].bit / 8;
+                let at = event.scopes.begins()[5].bit / 8;
                 let number = event.scopes.bits.data[at as usize..][..8].try_into().unwrap();
                 let is_right = u64::from_le_bytes(number) == observed.good + 1;
                 *(if is_right { &mut observed.good } else { &mut observed.bad }) += 1;

@@ -14,7 +14,7 @@ fn events(cursor: &mut dyn StreamCursor) -> Events {
     while cursor.advance() {
         if let Some(Message::Event(event)) = cursor.current() {
             let time = event.clock.map(|clock| clock.nanoseconds);
-            let place = event.scopes.begins[5].bit;
+            let place = event.scopes.begins()[5].bit;
             events.push((time, event.class.name.clone().unwrap_or_default(), place));
         }
     }

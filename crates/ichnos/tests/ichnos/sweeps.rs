@@ -158,7 +158,7 @@ pub(crate) struct ReadEvent {
 
 impl ReadEvent {
     pub(crate) fn of(event: &Event<'_>) -> Self {
-        let begin = event.scopes.begins[Scope::CommonContext as usize].bit;
+        let begin = event.scopes.begins()[Scope::CommonContext as usize].bit;
         let range = (begin / 8) as usize..(event.scopes.end / 8) as usize;
         let bytes = event.scopes.bits.data.get(range).unwrap_or_default().to_vec();
         let cycles = event.clock.map(|clock| clock.cycles);

@@ -55,7 +55,7 @@ impl StreamEncoder {
     /// Returns a packet header before and after replacing values, if its size in the source stays the same.
     pub(super) fn changed_header(&mut self, packet: &Packet<'_>) -> Option<(Vec<u8>, Vec<u8>)> {
         let config = Arc::clone(&self.config);
-        let end = packet.scopes.begins.get(Scope::PacketContext as usize)?.bit;
+        let end = packet.scopes.begins().get(Scope::PacketContext as usize)?.bit;
         let replaced = self.header.replaced;
         let mut encode = |roles: RoleValues| {
             let mut out = BitWriter::default();
