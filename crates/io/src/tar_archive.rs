@@ -91,13 +91,8 @@ pub(crate) fn members(
             Some(sparse_content(&mut entry, cut, &mut store, budget)?)
         } else if kind.is_file() || kind.is_contiguous() {
             Some(plain_content(bytes, begin, end, cut))
-        } else if (kind.is_hard_link() || kind.is_symlink())
-            && let Some(target) = entry.link_name_bytes()
-        {
-            let target = path_text(&target);
-            Some(Content::Link(Box::new(Link { target, is_hard: kind.is_hard_link() })))
         } else {
-            None
+            link_content(&entry)
         };
         if let Some(content) = content {
             members.insert(&path, content, budget)?;
@@ -114,6 +109,13 @@ pub(crate) fn members(
     }
     let unpacked = store.finish(budget)?;
     Ok(members.finish(&unpacked, len))
+}
+
+/// Returns the content of a link.
+fn link_content(entry: &tar::Entry<'_, impl Read>) -> Option<Content> {
+    let kind = entry.header().entry_type();
+    let target = entry.link_name_bytes().filter(|_| kind.is_hard_link() || kind.is_symlink())?;
+    Some(Content::Link(Box::new(Link { target: path_text(&target), is_hard: kind.is_hard_link() })))
 }
 
 /// Reads a sparse file, whose content is not a part of the archive as it is.
@@ -163,13 +165,8 @@ pub(crate) fn beginnings(
     let reader = Counting { reader: decoder(packing, packed, budget)?, counter: Rc::clone(&passed) };
     let allowance = Rc::new(Cell::new(MOST_OF_HEADER));
     let mut archive = tar::Archive::new(Allowed { reader, left: Rc::clone(&allowance) });
-    let size = recorded_size(packing, bytes);
-    let is_last = |end: u64| {
-        // Less than a header and an end mark of two blocks, and a whole number of blocks.
-        size.is_some_and(|size| size.wrapping_sub(end as u32) < 3 * BLOCK as u32)
-    };
+    let total_size = recorded_size(packing, bytes);
     let Ok(entries) = archive.entries() else { return Ok(None) };
-    let mut rest = vec![0; 64 << 10];
     let mut next = 0;
     let mut is_over = false;
     for (count, entry) in entries.enumerate() {
@@ -189,25 +186,14 @@ pub(crate) fn beginnings(
                 return Ok(None);
             }
             let content = Content::Unpacked(begin..store.len());
-            let mut left = size.saturating_sub(store.len() - begin);
-            is_over = left > 0 && is_last(end);
-            let goes_on = left > 0;
-            while left > 0 && !is_over {
-                match entry.read(&mut rest) {
-                    Ok(read @ 1..) => {
-                        budget.arrived(Some(consumed.get()));
-                        budget.take(read as u64)?;
-                        left = left.saturating_sub(read as u64);
-                    }
-                    _ => return Ok(None),
-                }
+            let left = size.saturating_sub(store.len() - begin);
+            is_over = left > 0 && is_last(end, total_size);
+            if !is_over && !skip(&mut entry, left, &consumed, budget)? {
+                return Ok(None);
             }
-            if goes_on { Content::Beginning(Box::new((content, size))) } else { content }
-        } else if let (true, Some(target)) =
-            (kind.is_hard_link() || kind.is_symlink(), entry.link_name_bytes())
-        {
-            let target = path_text(&target);
-            Content::Link(Box::new(Link { target, is_hard: kind.is_hard_link() }))
+            if left > 0 { Content::Beginning(Box::new((content, size))) } else { content }
+        } else if let Some(link) = link_content(&entry) {
+            link
         } else if kind.is_dir() {
             allowance.set(MOST_OF_HEADER);
             continue;
@@ -232,6 +218,30 @@ pub(crate) fn beginnings(
     let unpacked = store.finish(budget)?;
     let members = members.finish(&unpacked, passed.get());
     Ok(Some(members).filter(|members| members.problems.is_empty()))
+}
+
+/// Returns `true` if no member follows one with this end, by the size of the archive modulo 2^32.
+fn is_last(end: u64, total_size: Option<u32>) -> bool {
+    // Less than a header and an end mark of two blocks, and a whole number of blocks.
+    total_size.is_some_and(|size| size.wrapping_sub(end as u32) < 3 * BLOCK as u32)
+}
+
+/// Reads the rest of a member, of which nothing is kept. Returns `false` if there are fewer than `left` bytes.
+/// `consumed`: number of compressed bytes that were read.
+fn skip(
+    entry: &mut impl Read,
+    mut left: u64,
+    consumed: &Cell<u64>,
+    budget: &mut UnpackBudget<'_>,
+) -> Result<bool, IoError> {
+    let mut rest = [0; 16 << 10];
+    while left > 0 {
+        let Ok(read @ 1..) = entry.read(&mut rest) else { return Ok(false) };
+        budget.arrived(Some(consumed.get()));
+        budget.take(read as u64)?;
+        left = left.saturating_sub(read as u64);
+    }
+    Ok(true)
 }
 
 /// Problem of a member whose header cannot be read.
