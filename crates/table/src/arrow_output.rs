@@ -19,7 +19,7 @@ use crate::output_parts::{check_columns, check_options, record, unsupported};
 use crate::table_options::{OPTIONS, TableOptions};
 use crate::table_plan::TablePlan;
 use crate::table_rows::TableBatch;
-use crate::table_worker::{SharedRecord, TableBlock, TableRecord, TableWorker, lock};
+use crate::table_worker::{SharedRecord, TableBlock, TableRecord, TableWorker};
 
 /// Writes events with the same columns, as those of one event record class, in a format of Arrow IPC: the file format
 /// (`.arrow`, `.feather`), which Polars, pandas and others open by name, or else the streaming format (`.arrows`, pipes).
@@ -194,7 +194,7 @@ impl Output for ArrowOutput {
     }
 
     fn add_stream(&self, _: usize, stream: Arc<DataStream>) -> Result<usize, CreateError> {
-        Ok(lock(&self.record).add_stream(&stream) as usize)
+        Ok(self.record.lock().ignore_poison().add_stream(&stream) as usize)
     }
 
     fn join(&self, block: OutputBlock) -> io::Result<Joined> {
@@ -209,15 +209,15 @@ impl Output for ArrowOutput {
     }
 
     fn losses(&self) -> LossTable {
-        lock(&self.record).losses.clone()
+        self.record.lock().ignore_poison().losses.clone()
     }
 
     fn finish(self: Box<Self>) -> Result<WriteReport, CreateError> {
-        check_columns(&lock(&self.record), &self.columns, "Arrow")?;
+        check_columns(&self.record.lock().ignore_poison(), &self.columns, "Arrow")?;
         let encoder = self.encoder.into_inner().ignore_poison();
         let rest = encoder.finish().and_then(|bytes| self.file.write_bytes(&bytes));
         rest.map_err(|error| CreateError::Io { path: "Arrow IPC".to_owned(), error })?;
-        let TableRecord { losses, undecoded, .. } = std::mem::take(&mut *lock(&self.record));
+        let TableRecord { losses, undecoded, .. } = std::mem::take(&mut *self.record.lock().ignore_poison());
         let mut report = self.file.finish(losses, &TraceDigest::default())?;
         report.undecoded = undecoded;
         Ok(report)

@@ -78,7 +78,7 @@ pub(super) struct OutputTrace {
 
 impl OutputTrace {
     fn goes_on(&self, trace: &Arc<Trace>, dialect: Dialect) -> GoesOn {
-        let mut known = lock(&self.goes_on);
+        let mut known = self.goes_on.lock().ignore_poison();
         match &*known {
             Some((last, goes_on)) if Arc::ptr_eq(last, trace) => *goes_on,
             _ => known.insert((Arc::clone(trace), GoesOn::of(&trace.class, dialect))).1,
@@ -198,7 +198,7 @@ impl CtfOutput {
     }
 
     fn lock(&self) -> MutexGuard<'_, Files> {
-        lock(&self.files)
+        self.files.lock().ignore_poison()
     }
 
     /// Returns the configuration of the data stream of a lane.
@@ -313,7 +313,7 @@ impl CtfOutput {
         let number = streams.len();
         let header = header.unwrap_or_else(|| self.header(source, &lowered, stream, number));
         let written_in = &self.traces[self.written_in(source)];
-        let file = file_name(&stream.name, &mut lock(&written_in.names));
+        let file = file_name(&stream.name, &mut written_in.names.lock().ignore_poison());
         let config = config(source, &lowered, stream, (number, file), self, header);
         let mut numbers = trace.streams.write().ignore_poison();
         numbers.push(number);
@@ -471,7 +471,7 @@ impl CtfOutput {
 
     /// Calls `change` with the names of the files of a trace.
     pub(super) fn with_names<T>(&self, trace: usize, change: impl FnOnce(&mut FileNames) -> T) -> T {
-        change(&mut lock(&self.traces[trace].names))
+        change(&mut self.traces[trace].names.lock().ignore_poison())
     }
 
     /// Returns the current number of classes of a trace.
@@ -521,10 +521,6 @@ fn check_stop(options: &WriteOptions) -> Result<(), CreateError> {
     options.check_stop().map_err(|_| CreateError::Stopped)
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().ignore_poison()
-}
-
 impl Output for CtfOutput {
     fn order(&self) -> MessageOrder {
         MessageOrder::ByStream
@@ -570,7 +566,7 @@ impl Output for CtfOutput {
         let stream = files.streams.entry(key).or_insert_with(|| {
             let name = match block.part {
                 0 => config.file.clone(),
-                part => part_name(&config.file, part, &mut lock(&self.traces[trace].names)),
+                part => part_name(&config.file, part, &mut self.traces[trace].names.lock().ignore_poison()),
             };
             let (path, index) = (self.traces[trace].directory.join(&name), index_file::header());
             Arc::new(Mutex::new(StreamFile { path, name, size: 0, index, file: None }))
@@ -579,9 +575,9 @@ impl Output for CtfOutput {
         let unused = files.open(key);
         drop(files);
         if let Some(unused) = unused {
-            lock(&unused).file = None;
+            unused.lock().ignore_poison().file = None;
         }
-        let mut stream = lock(&stream);
+        let mut stream = stream.lock().ignore_poison();
         if let Some(directory) = &self.directory {
             stream.append(directory, &block.bytes)?;
         }
@@ -634,7 +630,7 @@ impl Output for CtfOutput {
                 else {
                     continue;
                 };
-                let (trace, stream) = (&self.traces[config.source], lock(stream));
+                let (trace, stream) = (&self.traces[config.source], stream.lock().ignore_poison());
                 let path = trace.directory.join("index").join(format!("{}.idx", stream.name));
                 directory.write_file(&path, &stream.index).map_err(|error| with_path(&path, error))?;
             }
@@ -642,7 +638,7 @@ impl Output for CtfOutput {
         drop(streams);
         check_stop(&self.options)?;
         if let (Some(verify), Some(digest)) = (&self.options.verify, &self.digest) {
-            verify.check(directory.path(), &lock(digest))?;
+            verify.check(directory.path(), &digest.lock().ignore_poison())?;
         }
         let at = directory.path().to_owned();
         if let Some(directory) = self.directory {
