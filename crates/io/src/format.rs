@@ -17,7 +17,7 @@ use crate::{
 /// reason why a text is not metadata.
 pub type ExplainContext = fn(&str) -> Result<Vec<(String, String)>, String>;
 
-/// Description of a format: constant, so that its crate declares it as a `static`.
+/// Names and properties of a format, which its crate declares as a `static`.
 ///
 /// ```
 /// use ichnos_io::FormatInfo;
@@ -36,7 +36,7 @@ pub struct FormatInfo {
     pub title: &'static str,
     /// Readable dialects or versions, for display.
     pub versions: &'static str,
-    /// Files that are recognized, for display.
+    /// Description of the files that are recognized, for display.
     pub detection: &'static str,
     /// Writer, if the format can be written.
     pub writer: Option<&'static dyn WriterFactory>,

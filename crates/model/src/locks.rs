@@ -2,15 +2,24 @@
 
 use std::sync::PoisonError;
 
-/// Access to the contents of a lock that a panicking thread held: all contents are valid between two statements.
+/// Takes the contents of a lock, even if a thread panicked while it held the lock: no statement leaves them invalid.
+///
+/// ```
+/// use std::sync::Mutex;
+/// use ichnos_model::IgnorePoison as _;
+///
+/// let count = Mutex::new(1);
+/// *count.lock().ignore_poison() += 1;
+/// assert_eq!(count.into_inner().ignore_poison(), 2);
+/// ```
 ///
 /// # For implementations
-/// All results of locks have it. Other types do not need it.
+/// The results of all locks implement it. Other types do not need it.
 pub trait IgnorePoison {
-    /// Contents, or their guard.
+    /// Contents of the lock, or their guard.
     type Contents;
 
-    /// Returns the contents, even if a thread panicked while it held the lock.
+    /// Returns the contents.
     fn ignore_poison(self) -> Self::Contents;
 }
 

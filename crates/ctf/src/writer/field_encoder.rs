@@ -405,7 +405,7 @@ impl<'e> FieldEncoder<'e> {
                 }
             }
             StringLength::Dynamic(_) => {
-                let recorded = self.recorded(field);
+                let recorded = self.recorded_length(field);
                 let is_raw = recorded.is_none_or(|recorded| recorded == value.raw.len() as i128);
                 let bytes = if is_raw { value.raw } else { value.bytes };
                 let found = bytes.len() as u64;
@@ -427,8 +427,8 @@ impl<'e> FieldEncoder<'e> {
         self.roles.uuid.filter(|_| field.node().roles.has(Role::MetadataStreamUuid))
     }
 
-    /// Returns the length of a field from its length field.
-    fn recorded(&self, field: Field<'_>) -> Option<i128> {
+    /// Returns the recorded length of a field, the value of its length field.
+    fn recorded_length(&self, field: Field<'_>) -> Option<i128> {
         self.lengths.get(usize::from(field.node().length_slot()?)).copied().flatten()
     }
 
@@ -438,7 +438,7 @@ impl<'e> FieldEncoder<'e> {
     }
 
     fn check_length(&mut self, field: Field<'_>, found: u64) {
-        if let Some(recorded) = self.recorded(field)
+        if let Some(recorded) = self.recorded_length(field)
             && recorded != i128::from(found)
         {
             self.fail(field, |member| EncodeError::Length { member, recorded, found });
