@@ -43,7 +43,8 @@ pub(crate) fn run(args: &Stats, global: &Global, report: Report) -> Result<Exit,
         pass = pass.stop(interrupt::flag());
     }
     let follower = Follower::new(progress, report, false);
-    let summary = pass.write(&reader, &output, &pass_options(args), &follower)?;
+    let pass = reader.pass().with(pass).options(pass_options(args)).observer(&follower);
+    let summary = pass.write(&output)?;
     let StatsResult { stats, pairs: paired, .. } = output.into_result();
     follower.into_progress().finish();
     match summary.end {

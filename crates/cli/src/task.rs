@@ -150,8 +150,8 @@ impl<'a> TaskInput<'a> {
 
     /// Returns the functions that find operations in texts.
     fn finders(&self) -> Vec<FindMentions> {
-        let formats = ichnos::FORMATS.iter().filter(|_| self.searches);
-        formats.filter_map(|format| format.find_mentions()).collect()
+        let formats = ichnos::formats().filter(|_| self.searches);
+        formats.filter_map(|format| format.find_mentions).collect()
     }
 }
 

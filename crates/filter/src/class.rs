@@ -117,7 +117,7 @@ impl<'c> FilterClass<'c> {
             trace: &event.stream.trace,
             stream_class: event.stream.class(),
             stream_plans: event.stream.plans(),
-            plans: event.plans,
+            plans: event.plans(),
             stream: Some(event.stream),
             event: Some(event),
         }

@@ -31,9 +31,9 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fmt;
 use std::str::FromStr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
-use ichnos_model::{DataStream, Event, ExcludedClasses, Trace, Window};
+use ichnos_model::{DataStream, Event, ExcludedClasses, IgnorePoison as _, Trace, Window};
 use regex::bytes::Regex;
 
 use class::FilterClass;
@@ -277,7 +277,7 @@ impl Filter {
         const MOST_CLASSES: usize = 100_000;
         let of_stream = self.shared.depends_on_stream.then_some(stream.key);
         let key = (Arc::as_ptr(&stream.trace).addr(), stream.class_index, of_stream);
-        let mut excluded = self.shared.excluded.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut excluded = self.shared.excluded.lock().ignore_poison();
         if let Some(known) = excluded.get(&key) {
             return known.clone();
         }
@@ -310,7 +310,7 @@ impl Filter {
 
     /// Returns the program for the class of an event.
     fn program(&self, key: ProgramKey, event: &Event<'_>) -> Arc<Program> {
-        let programs = || self.shared.programs.lock().unwrap_or_else(PoisonError::into_inner);
+        let programs = || self.shared.programs.lock().ignore_poison();
         if let Some(program) = programs().get(&key) {
             return Arc::clone(program);
         }

@@ -10,11 +10,9 @@ pub use ichnos_collect::*;
 use ichnos_io::{Collect, TaskKey};
 use ichnos_model::Identifier;
 
-use crate::format::FORMATS;
-
 /// Returns the names of the formats whose reports can be collected, and how to collect them.
 pub fn formats() -> impl Iterator<Item = (&'static str, Collect)> {
-    FORMATS.iter().filter_map(|format| Some((format.name(), format.collect()?)))
+    crate::formats().filter_map(|format| Some((format.name, format.collect?)))
 }
 
 /// Opens the index of a directory of collected reports.

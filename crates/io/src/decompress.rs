@@ -164,7 +164,7 @@ pub(crate) fn decoder<'r>(
 
 /// Returns the size of the unpacked data modulo 2^32, if compressed data contains it. If the data consists of
 /// several parts, it is the size of one of them.
-pub(crate) fn said_size(packing: Packing, bytes: &[u8]) -> Option<u32> {
+pub(crate) fn recorded_size(packing: Packing, bytes: &[u8]) -> Option<u32> {
     match packing {
         Packing::Gzip => bytes.last_chunk().map(|size| u32::from_le_bytes(*size)),
         Packing::Zstd => {

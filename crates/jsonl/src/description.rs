@@ -254,17 +254,17 @@ pub(crate) fn event_class(value: &Value) -> Made<EventRecordClass> {
     // Attributes can have it, too.
     let attribute =
         |name: &str| TRACER_NAMESPACES.iter().find_map(|namespace| attributes.get(namespace)?.get(name));
-    let said = |member, name| value.get(member).or_else(|| attribute(name));
+    let recorded = |member, name| value.get(member).or_else(|| attribute(name));
     Ok(EventRecordClass {
         id: id(value)?.unwrap_or_default(),
         namespace: owned("namespace"),
         name: owned("name"),
         uid: owned("uid"),
-        log_level: said("log_level", "log-level").and_then(log_level),
+        log_level: recorded("log_level", "log-level").and_then(log_level),
         role: text(value, "role").and_then(|role| role.parse().ok()).unwrap_or_default(),
         display: value.get("display").map(|display| Arc::new(EventDisplay::of_value(display))),
         is_undescribed: matches!(value.get("undescribed"), Some(Value::Boolean(true))),
-        emf_uri: said("emf_uri", "emf-uri").and_then(Value::as_text).map(str::to_owned),
+        emf_uri: recorded("emf_uri", "emf-uri").and_then(Value::as_text).map(str::to_owned),
         log: value.get("log").and_then(log_role).map(Into::into),
         attributes,
         ..EventRecordClass::default()

@@ -3,9 +3,9 @@
 //! Readers set it for event record classes, if they know it; sinks that write logs use only this role.
 
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
-use crate::Event;
+use crate::{Event, IgnorePoison as _};
 
 /// Names of LTTng's log levels in attributes of event record classes, each at its number.
 pub const LOG_LEVEL_NAMES: [&str; 15] = [
@@ -107,7 +107,7 @@ impl LevelScale {
     /// Equal scales are kept once, until the program ends.
     #[must_use]
     pub fn kept(steps: Vec<LevelStep>) -> Option<Self> {
-        let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = KEPT.lock().ignore_poison();
         if let Some(known) = kept.iter().find(|known| known.0 == steps) {
             return Some(*known);
         }

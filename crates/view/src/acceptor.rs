@@ -4,9 +4,11 @@ use std::collections::VecDeque;
 use std::io;
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 use std::time::Duration;
+
+use ichnos::model::IgnorePoison as _;
 
 /// Maximum number of connections.
 const MOST_CONNECTIONS: usize = 128;
@@ -30,7 +32,7 @@ pub(crate) struct OpenConnection<'a> {
 impl OpenConnection<'_> {
     /// Keeps the connection from being closed for newer ones: its request has the token.
     pub(crate) fn admit(&self) {
-        lock(self.connections).strangers.retain(|(id, _)| *id != self.id);
+        self.connections.lock().ignore_poison().strangers.retain(|(id, _)| *id != self.id);
     }
 
     /// Returns `true` when the server ends.
@@ -47,10 +49,6 @@ struct Connections {
     next: u64,
     /// Connections that have not shown the token, the oldest first.
     strangers: VecDeque<(u64, TcpStream)>,
-}
-
-fn lock(connections: &Mutex<Connections>) -> MutexGuard<'_, Connections> {
-    connections.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Listens on a port of 127.0.0.1.
@@ -111,7 +109,7 @@ fn accept<S: Serve>(listener: &TcpListener, accepted: &Arc<Accepted<S>>) {
             continue;
         };
         let Ok(handle) = stream.try_clone() else { continue };
-        let mut connections = lock(&accepted.connections);
+        let mut connections = accepted.connections.lock().ignore_poison();
         if connections.count >= MOST_CONNECTIONS
             && let Some((_, oldest)) = connections.strangers.pop_front()
         {
@@ -119,7 +117,7 @@ fn accept<S: Serve>(listener: &TcpListener, accepted: &Arc<Accepted<S>>) {
         }
         let is_full = |connections: &mut Connections| connections.count >= MOST_CONNECTIONS;
         let free = accepted.is_free.wait_while(connections, is_full);
-        let mut connections = free.unwrap_or_else(PoisonError::into_inner);
+        let mut connections = free.ignore_poison();
         let id = connections.next;
         connections.next += 1;
         connections.count += 1;
@@ -147,7 +145,7 @@ impl<S: Serve> CountedConnection<S> {
 
 impl<S> Drop for CountedConnection<S> {
     fn drop(&mut self) {
-        let mut connections = lock(&self.accepted.connections);
+        let mut connections = self.accepted.connections.lock().ignore_poison();
         connections.count -= 1;
         connections.strangers.retain(|(id, _)| *id != self.id);
         drop(connections);

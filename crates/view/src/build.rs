@@ -3,10 +3,10 @@
 use std::io;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use ichnos::model::{Message, Window};
+use ichnos::model::{IgnorePoison as _, Message, Window};
 use ichnos::viewers::Timeline;
 use ichnos::{Pass, PassCounts, PassEnd, PassHandler, Selector, Session};
 
@@ -122,7 +122,7 @@ impl Build {
     /// Locks the timeline as it is now. The thread that fills it waits.
     pub(crate) fn timeline(&self) -> MutexGuard<'_, Timeline> {
         self.waiting.fetch_add(1, Ordering::AcqRel);
-        let timeline = self.timeline.lock().unwrap_or_else(PoisonError::into_inner);
+        let timeline = self.timeline.lock().ignore_poison();
         self.waiting.fetch_sub(1, Ordering::AcqRel);
         timeline
     }
@@ -132,14 +132,14 @@ impl Build {
     }
 
     fn lock_status(&self) -> MutexGuard<'_, Status> {
-        self.status.lock().unwrap_or_else(PoisonError::into_inner)
+        self.status.lock().ignore_poison()
     }
 
     /// Waits until the status is another one than that of a generation, or the time is over.
     pub(crate) fn wait(&self, generation: u64, time: Duration) -> Status {
         let status = self.lock_status();
         let waited = self.changed.wait_timeout_while(status, time, |status| status.generation == generation);
-        waited.unwrap_or_else(PoisonError::into_inner).0.clone()
+        waited.ignore_poison().0.clone()
     }
 
     /// Ends the thread that fills the timeline soon.
@@ -275,7 +275,7 @@ struct Filler<'b> {
 
 impl Filler<'_> {
     fn timeline(&mut self) -> &mut Timeline {
-        let lock = || self.build.timeline.lock().unwrap_or_else(PoisonError::into_inner);
+        let lock = || self.build.timeline.lock().ignore_poison();
         self.held.get_or_insert_with(lock)
     }
 

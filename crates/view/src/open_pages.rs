@@ -1,7 +1,9 @@
 //! Pages that are open, and the requests that are worked on.
 
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
+
+use ichnos::model::IgnorePoison as _;
 
 /// Number of requests that are worked on at once.
 const MOST_WORKING: usize = 4;
@@ -43,14 +45,14 @@ pub(crate) struct Working<'p>(&'p OpenPages);
 
 impl Drop for Working<'_> {
     fn drop(&mut self) {
-        *self.0.working.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+        *self.0.working.lock().ignore_poison() -= 1;
         self.0.is_free.notify_one();
     }
 }
 
 impl OpenPages {
     fn pages(&self) -> MutexGuard<'_, PageCount> {
-        self.pages.lock().unwrap_or_else(PoisonError::into_inner)
+        self.pages.lock().ignore_poison()
     }
 
     /// Notes a page that is connected as long as the result is kept.
@@ -80,9 +82,9 @@ impl OpenPages {
 
     /// Waits until few enough requests are worked on.
     pub(crate) fn work(&self) -> Working<'_> {
-        let working = self.working.lock().unwrap_or_else(PoisonError::into_inner);
+        let working = self.working.lock().ignore_poison();
         let waited = self.is_free.wait_while(working, |working| *working >= MOST_WORKING);
-        *waited.unwrap_or_else(PoisonError::into_inner) += 1;
+        *waited.ignore_poison() += 1;
         Working(self)
     }
 }

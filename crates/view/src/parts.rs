@@ -1,7 +1,8 @@
 //! Ranges of the timeline that are read again, to show them exactly.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
+use ichnos::model::IgnorePoison as _;
 use ichnos::viewers::Timeline;
 
 use crate::response::ApiError;
@@ -24,7 +25,7 @@ impl RangePart {
     }
 
     pub(crate) fn timeline(&self) -> MutexGuard<'_, Timeline> {
-        self.timeline.lock().unwrap_or_else(PoisonError::into_inner)
+        self.timeline.lock().ignore_poison()
     }
 }
 
@@ -40,7 +41,7 @@ impl RangeParts {
         read: impl FnOnce() -> Result<Option<RangePart>, ApiError>,
     ) -> Result<Option<Arc<RangePart>>, ApiError> {
         // Held while a range is read: others often ask for the same one.
-        let mut parts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut parts = self.0.lock().ignore_poison();
         if let Some(index) = parts.iter().position(|part| part.begin <= begin && end <= part.end) {
             let part = parts.remove(index);
             parts.push(Arc::clone(&part));

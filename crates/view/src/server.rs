@@ -3,11 +3,12 @@
 use std::io::{self, Write as _};
 use std::net::TcpStream;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, RwLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use ichnos::Session;
+use ichnos::model::IgnorePoison as _;
 
 use crate::acceptor::{Acceptor, OpenConnection, Serve};
 use crate::api;
@@ -97,7 +98,7 @@ impl ViewServer {
         self.acceptor.run(move |service| {
             if let Some(done) = reading.take_if(|reading| reading.is_complete()) {
                 let time = done.begun.elapsed();
-                *service.shared.write().unwrap_or_else(PoisonError::into_inner) = done.shared;
+                *service.shared.write().ignore_poison() = done.shared;
                 next = Instant::now() + FOLLOW.max(FOLLOW_PAUSE * time);
             }
             if reading.is_none() && Instant::now() >= next {
@@ -156,7 +157,7 @@ impl Serve for ServerState {
 impl ServerState {
     /// Returns the state of the traces that are shown.
     fn shared(&self) -> Arc<Shared> {
-        Arc::clone(&self.shared.read().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.shared.read().ignore_poison())
     }
 
     /// Returns the answer, unless it was sent.

@@ -1,10 +1,10 @@
 //! State that requests share.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use ichnos::model::Window;
+use ichnos::model::{IgnorePoison as _, Window};
 use ichnos::{Expression, Reader, Session};
 
 use crate::build::Build;
@@ -97,7 +97,7 @@ impl Shared {
             return Ok(Arc::clone(self));
         }
         // Held while the traces are opened: others often ask for the same offsets.
-        let mut moved = self.moved.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut moved = self.moved.lock().ignore_poison();
         let known =
             moved.as_ref().filter(|(known, _)| *known == offsets).map(|(_, shared)| Arc::clone(shared));
         let shared = match known {
@@ -185,7 +185,7 @@ impl Shared {
 
     /// Returns the timeline of the events that a filter selects, which begins to be built.
     fn filtered(self: &Arc<Self>, text: &str) -> Result<Arc<Build>, ApiError> {
-        let mut known = self.filtered.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.filtered.lock().ignore_poison();
         if let Some(index) = known.iter().position(|(known, _)| known == text) {
             let found = known.remove(index);
             let build = Arc::clone(&found.1);

@@ -1,10 +1,10 @@
 //! Tasks of a trace, which are collected when they are first asked for.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use ichnos::analysis::Tasks;
-use ichnos::model::Identifier;
+use ichnos::model::{Identifier, IgnorePoison as _};
 
 use crate::response::ApiError;
 
@@ -59,7 +59,7 @@ impl TaskCache {
         collect: impl FnOnce() -> Result<TaskList, ApiError>,
     ) -> Result<Arc<TaskList>, ApiError> {
         // Held while events are read: others ask for the same ones.
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.0.lock().ignore_poison();
         if let Some(known) = &*known {
             let is_recent = known.made.elapsed() < known.took * PATIENCE + SHORTEST;
             if known.filter == filter && (known.events == events || is_recent) {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use ichnos_model::{
     BitField, ByteOrder, ClockClass, CodeKind, DataStreamClass, EventRecordClass, EventRole, FieldClass,
     FieldKind, Frame, IntegerProperties, IntegerRange, Limits, MappingsBuilder, Meaning, Member, NextRecord,
-    Record, RecordTrace, Scope, Sink as _, Source, Symbol, Symbols, Trace, TraceClass, TraceInput as _,
+    OpenedTrace as _, Record, RecordTrace, Scope, Sink as _, Source, Symbol, Symbols, Trace, TraceClass,
     Window,
 };
 use ichnos_testing::{Random, cases};

@@ -57,7 +57,7 @@ pub enum StatsOrder {
 /// ```
 /// use std::sync::Arc;
 ///
-/// use ichnos_export::{StatsCollector, StatsOptions, StatsOrder, StatsReport, StatsTextOptions};
+/// use ichnos_analysis::{StatsCollector, StatsOptions, StatsOrder, StatsReport, StatsTextOptions};
 ///
 /// let options = Arc::new(StatsOptions::default());
 /// let collector = StatsCollector::new(Arc::clone(&options));

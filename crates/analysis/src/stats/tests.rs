@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ichnos_model::{
     ClockClass, DataStreamClass, EventRecordClass, EventRole, FieldClass, Limits, Meaning, Member,
-    NextRecord, Record, RecordTrace, Scope, Source, Trace, TraceClass, TraceInput as _, Window,
+    NextRecord, OpenedTrace as _, Record, RecordTrace, Scope, Source, Trace, TraceClass, Window,
 };
 use ichnos_testing::{Random, cases};
 

@@ -43,7 +43,7 @@ pub struct TaskCollector {
     traces: Vec<usize>,
     /// Numbers of the names of their tracers.
     tracers: Vec<u32>,
-    said: EventContent,
+    content: EventContent,
     text: Vec<u8>,
     /// Identifier and track of the event that is taken, if they are known.
     event_id: Option<(EventId, u32)>,
@@ -77,7 +77,7 @@ impl TaskCollector {
             streams: StreamTable::default(),
             traces: Vec::new(),
             tracers: Vec::new(),
-            said: EventContent::default(),
+            content: EventContent::default(),
             text: Vec::new(),
             event_id: None,
             last_group: (None, 0),
@@ -107,7 +107,7 @@ impl TaskCollector {
         if !self.streams.has(event.stream) {
             self.add_stream(event.stream);
         }
-        let Self { streams, options, said, all, .. } = self;
+        let Self { streams, options, content, all, .. } = self;
         let Some((trace, _, classes)) = streams.get_mut(event.stream) else { return };
         let finders = &options.find_mentions;
         let class = classes.of(event, || {
@@ -119,9 +119,9 @@ impl TaskCollector {
             })
         });
         let Some(class) = class else { return };
-        class.fields.read(event, finders, said);
-        all.too_long += u64::from(said.too_long);
-        if said.operation.is_none() && said.mentions.is_empty() {
+        class.fields.read(event, finders, content);
+        all.too_long += u64::from(content.too_long);
+        if content.operation.is_none() && content.mentions.is_empty() {
             return;
         }
         let (trace, name, role) = (*trace, class.name, class.role);
@@ -159,17 +159,17 @@ impl TaskCollector {
 
     /// Adds the content of an event.
     fn take(&mut self, trace: u32, time: i64, name: u32, role: EventRole) {
-        let said = std::mem::take(&mut self.said);
-        let place = self.place(&said, trace);
-        let label = if said.message.is_empty() { name } else { self.all.names.number(&said.message) };
+        let content = std::mem::take(&mut self.content);
+        let place = self.place(&content, trace);
+        let label = if content.message.is_empty() { name } else { self.all.names.number(&content.message) };
         let event_id = self.number_event_id();
-        if let Some(id) = said.operation {
-            let group = self.group(said.task.map_or(IdScope::Trace(trace), IdScope::Task));
+        if let Some(id) = content.operation {
+            let group = self.group(content.task.map_or(IdScope::Trace(trace), IdScope::Task));
             let mut fingerprint = self.hasher.hash_one((time, label, place)) as u32;
-            for (cause, chain, kind) in said.causes() {
+            for (cause, chain, kind) in content.causes() {
                 fingerprint = fingerprint.rotate_left(5) ^ self.hasher.hash_one((cause, chain, kind)) as u32;
             }
-            let chain = said.chain;
+            let chain = content.chain;
             let found = Operation {
                 id,
                 chain,
@@ -177,24 +177,24 @@ impl TaskCollector {
                 group,
                 begin: time,
                 end: time,
-                naming: Naming::new(role == EventRole::Begin, said.causes().next().is_some()),
+                naming: Naming::new(role == EventRole::Begin, content.causes().next().is_some()),
                 named_at: time,
                 label,
                 place,
                 event_id,
                 fingerprint,
             };
-            self.operation(found, if role == EventRole::End { name } else { label }, &said);
+            self.operation(found, if role == EventRole::End { name } else { label }, &content);
         } else {
             let event =
                 TaskEvent { operation: NONE, group: NONE, time, label, place, event_id, is_mention: true };
-            self.all.mentioned.extend(said.mentions.iter().map(|mention| (*mention, event)));
+            self.all.mentioned.extend(content.mentions.iter().map(|mention| (*mention, event)));
         }
-        self.said = said;
+        self.content = content;
     }
 
     /// Adds an event of an operation; `label` is used unless it names the operation.
-    fn operation(&mut self, found: Operation, label: u32, said: &EventContent) {
+    fn operation(&mut self, found: Operation, label: u32, content: &EventContent) {
         let Operation { chain, begin: time, place, event_id, group, .. } = found;
         let all = &mut self.all;
         let number = match all.find(group, chain, found.id) {
@@ -221,11 +221,11 @@ impl TaskCollector {
                 number
             }
         };
-        all.marked_roots.extend(said.is_marked_root.then_some(number));
-        if !said.title.is_empty() {
-            all.titles.push((number, all.names.number(&said.title)));
+        all.marked_roots.extend(content.is_marked_root.then_some(number));
+        if !content.title.is_empty() {
+            all.titles.push((number, all.names.number(&content.title)));
         }
-        for (cause, chain, kind) in said.causes() {
+        for (cause, chain, kind) in content.causes() {
             let to = number;
             match all.find(group, chain, cause) {
                 // Ignore operations that cause themselves.
@@ -237,7 +237,7 @@ impl TaskCollector {
             }
         }
         if matches!(all.groups.get(group as usize), Some(IdScope::Trace(_))) {
-            let links = said.mentions.iter().map(|mention| Link { operation: number, mention: *mention });
+            let links = content.mentions.iter().map(|mention| Link { operation: number, mention: *mention });
             all.links.extend(links);
         }
     }
@@ -253,13 +253,13 @@ impl TaskCollector {
         number
     }
 
-    fn place(&mut self, said: &EventContent, trace: u32) -> u32 {
+    fn place(&mut self, content: &EventContent, trace: u32) -> u32 {
         self.text.clear();
-        said.push_place(&mut self.text);
+        content.push_place(&mut self.text);
         let CollectedTasks { names, places, .. } = &mut self.all;
         let tracer = self.tracers.get(trace as usize).copied().unwrap_or(NONE);
         let place =
-            EventOrigin { machine: names.number(said.machine()), text: names.number(&self.text), tracer };
+            EventOrigin { machine: names.number(content.machine()), text: names.number(&self.text), tracer };
         *self.by_place.entry(place).or_insert_with(|| {
             places.push(place);
             places.len() as u32 - 1

@@ -84,21 +84,21 @@ impl TaskFields {
         self.scopes.is_empty()
     }
 
-    /// Reads an event into `said`.
-    pub fn read(&self, event: &Event<'_>, finders: &[FindMentions], said: &mut EventContent) {
-        said.clear();
-        said.chain = if self.has_chains { Chain::NONE } else { Chain::UNKNOWN };
+    /// Reads an event into `content`.
+    pub fn read(&self, event: &Event<'_>, finders: &[FindMentions], content: &mut EventContent) {
+        content.clear();
+        content.chain = if self.has_chains { Chain::NONE } else { Chain::UNKNOWN };
         for (scope, uses) in &self.scopes {
             // Delivered events can always be decoded.
-            let _ = event.visit(*scope, &mut ScopeReader { uses, finders, said });
+            let _ = event.visit(*scope, &mut ScopeReader { uses, finders, content });
         }
-        said.search_labeled(finders);
+        content.search_labeled(finders);
         // An event that names only its task belongs to that.
-        if let Some(task) = said.task
-            && said.operation.is_none()
-            && said.mentions.is_empty()
+        if let Some(task) = content.task
+            && content.operation.is_none()
+            && content.mentions.is_empty()
         {
-            said.mentions.push(Mention { task, operation: None, chain: Chain::UNKNOWN, is_certain: true });
+            content.mentions.push(Mention { task, operation: None, chain: Chain::UNKNOWN, is_certain: true });
         }
     }
 }
@@ -287,7 +287,7 @@ fn separate(out: &mut Vec<u8>, separator: u8) {
 struct ScopeReader<'r> {
     uses: &'r [Use],
     finders: &'r [FindMentions],
-    said: &'r mut EventContent,
+    content: &'r mut EventContent,
 }
 
 impl ScopeReader<'_> {
@@ -296,34 +296,34 @@ impl ScopeReader<'_> {
     }
 
     fn value(&mut self, field: Field<'_>, value: &FieldValue<'_>) {
-        let said = &mut *self.said;
+        let content = &mut *self.content;
         let wanted = self.uses.get(field.index());
         if let Some(Use::Task | Use::Operation | Use::Cause(_)) = wanted
             && is_too_long(value)
         {
-            said.too_long = said.too_long.saturating_add(1);
-            said.cause_count += u32::from(matches!(wanted, Some(Use::Cause(_))));
+            content.too_long = content.too_long.saturating_add(1);
+            content.cause_count += u32::from(matches!(wanted, Some(Use::Cause(_))));
             return;
         }
         match wanted {
             // The last of several fields is used.
-            Some(Use::Task) => said.task = Identifier::of_value(value).or(said.task),
-            Some(Use::Operation) => said.operation = Identifier::of_value(value).or(said.operation),
+            Some(Use::Task) => content.task = Identifier::of_value(value).or(content.task),
+            Some(Use::Operation) => content.operation = Identifier::of_value(value).or(content.operation),
             Some(Use::Cause(kind)) => {
                 match Identifier::of_value(value) {
-                    Some(cause) => said.causes.push((cause, *kind, said.cause_count)),
-                    None => said.is_marked_root = true,
+                    Some(cause) => content.causes.push((cause, *kind, content.cause_count)),
+                    None => content.is_marked_root = true,
                 }
-                said.cause_count += 1;
+                content.cause_count += 1;
             }
-            Some(Use::Chain) => said.chain = value.as_u64().map_or(said.chain, Chain::new),
+            Some(Use::Chain) => content.chain = value.as_u64().map_or(content.chain, Chain::new),
             Some(Use::CauseChain) => {
                 // A negative number means the chain of the event.
                 let chain = value.as_i128().and_then(|number| u64::try_from(number).ok());
-                said.cause_chains.push(chain.map(Chain::new));
+                content.cause_chains.push(chain.map(Chain::new));
             }
             Some(Use::Place(part)) => {
-                let place = &mut said.places[*part as usize];
+                let place = &mut content.places[*part as usize];
                 if place.is_empty()
                     && let Some(number) = value.as_i128()
                 {
@@ -336,16 +336,16 @@ impl ScopeReader<'_> {
 
     fn search_bytes(&mut self, field: Field<'_>, bytes: &[u8]) {
         if !self.finders.is_empty() && [8, 16].contains(&bytes.len()) {
-            self.said.label(field, hexadecimal(bytes));
+            self.content.label(field, hexadecimal(bytes));
         }
-        self.said.search(bytes, self.finders);
+        self.content.search(bytes, self.finders);
     }
 
     fn search_text(&mut self, field: Field<'_>, text: &[u8]) {
         if [16, 32].contains(&text.len()) && text.iter().all(u8::is_ascii_hexdigit) {
-            self.said.label(field, text.iter().copied());
+            self.content.label(field, text.iter().copied());
         }
-        self.said.search(text, self.finders);
+        self.content.search(text, self.finders);
     }
 }
 
@@ -401,7 +401,7 @@ impl Visitor for ScopeReader<'_> {
             Use::Search => self.search_bytes(field, bytes),
             // Finders read texts.
             Use::Context if bytes.len() <= MOST_LABELED => {
-                self.said.context(&hexadecimal(bytes).collect::<Vec<u8>>(), self.finders);
+                self.content.context(&hexadecimal(bytes).collect::<Vec<u8>>(), self.finders);
             }
             _ => self.value(field, &FieldValue::Blob(bytes)),
         }
@@ -412,7 +412,7 @@ impl Visitor for ScopeReader<'_> {
         if wanted == Use::Nothing {
             return;
         }
-        let mut converted = std::mem::take(&mut self.said.text);
+        let mut converted = std::mem::take(&mut self.content.text);
         converted.clear();
         let bytes = match value.encoding {
             StringEncoding::Utf8 => value.bytes,
@@ -423,24 +423,24 @@ impl Visitor for ScopeReader<'_> {
         };
         match wanted {
             Use::Search => self.search_text(field, bytes),
-            Use::Context => self.said.context(bytes, self.finders),
+            Use::Context => self.content.context(bytes, self.finders),
             Use::Message { searched } => {
                 if searched {
-                    self.said.search(bytes, self.finders);
+                    self.content.search(bytes, self.finders);
                 }
-                if self.said.message.is_empty() {
-                    self.said.message.extend_from_slice(bytes);
+                if self.content.message.is_empty() {
+                    self.content.message.extend_from_slice(bytes);
                 }
             }
-            Use::Title if self.said.title.is_empty() => self.said.title.extend_from_slice(bytes),
+            Use::Title if self.content.title.is_empty() => self.content.title.extend_from_slice(bytes),
             Use::Place(part) => {
-                let place = &mut self.said.places[part as usize];
+                let place = &mut self.content.places[part as usize];
                 if place.is_empty() {
                     place.extend_from_slice(bytes);
                 }
             }
             _ => self.value(field, &FieldValue::Text(bytes)),
         }
-        self.said.text = converted;
+        self.content.text = converted;
     }
 }

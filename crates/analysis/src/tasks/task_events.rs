@@ -1,9 +1,9 @@
 //! Selects the events of a task.
 
 use std::collections::HashSet;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
-use ichnos_model::{Event, FindMentions, Identifier};
+use ichnos_model::{Event, FindMentions, Identifier, IgnorePoison as _};
 
 use super::Tasks;
 use super::fields::{EventContent, TaskFields};
@@ -52,7 +52,7 @@ impl Tasks {
 impl TaskEvents {
     /// Returns `true` for events of the task.
     pub fn contain(&self, event: &Event<'_>) -> bool {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock().ignore_poison();
         let EventState { classes, content } = &mut *state;
         if !classes.has(event.stream) {
             classes.insert(event.stream, (), || ());

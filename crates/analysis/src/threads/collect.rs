@@ -63,7 +63,7 @@ struct ThreadTimes {
 ///
 /// ```
 /// use ichnos_export::text::Paint;
-/// use ichnos_export::{ThreadCollector, ThreadOptions};
+/// use ichnos_analysis::{ThreadCollector, ThreadOptions};
 ///
 /// let collector = ThreadCollector::new(ThreadOptions::default());
 /// // It takes messages here.

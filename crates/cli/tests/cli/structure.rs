@@ -486,7 +486,7 @@ fn lines_that_define_types() {
 }
 
 /// Maximum number of names of types that three or more modules define. They are those that mean the same
-/// everywhere, such as `OpenOptions`.
+/// everywhere, such as `Event`.
 const MOST_COMMON_NAMES: usize = 10;
 
 #[test]

@@ -10,7 +10,7 @@ use ichnos_model::{
 };
 
 use super::any::{MONIKER, ROLLED_OUT, URL};
-use super::open_options::{Clock, OpenOptions};
+use super::log_options::{Clock, FuchsiaLogOptions};
 use super::text;
 use crate::log::kind;
 use crate::log::{
@@ -72,7 +72,7 @@ pub(crate) const MONOTONIC_CLOCK: &str = "nanoseconds since the system was start
 pub(crate) const BOOT_CLOCK: &str = "nanoseconds since the system was started";
 
 /// Returns the class of a trace before anything is read, without event record classes.
-pub(super) fn trace_class(options: &OpenOptions, dialect: &str) -> TraceClass {
+pub(super) fn trace_class(options: &FuchsiaLogOptions, dialect: &str) -> TraceClass {
     let (name, description) = match options.clock {
         Clock::Monotonic => ("monotonic", MONOTONIC_CLOCK),
         Clock::Boot => ("boot", BOOT_CLOCK),

@@ -1,13 +1,12 @@
 //! Logs as a format of the registry.
 
 use ichnos_io::{
-    Datagrams, Format, FormatOption, Listen, OpenedTraces, OptionValue, ReadFiles, ReadOptions, Refused,
-    TraceWriter, Tree,
+    Datagrams, Format, FormatInfo, FormatOption, OpenedTraces, OptionValue, ReadFiles, ReadOptions, Tree,
 };
-use ichnos_model::TraceInput;
+use ichnos_model::OpenedTrace;
 use ichnos_model::plan::PlanError;
 
-use super::{Clock, LogTrace, OpenOptions, own_files, probe};
+use super::{Clock, FuchsiaLogOptions, LogTrace, own_files, probe};
 use crate::log::SeverityScale;
 use crate::log_writer::FuchsiaLogWriter;
 
@@ -34,29 +33,22 @@ const OPTIONS: &[FormatOption] = &[
     ),
 ];
 
+static INFO: FormatInfo = FormatInfo {
+    versions: "structured log records, also tagged and extended; legacy log packets",
+    detection: "files of log records, or of datagrams after their lengths",
+    writer: Some(&FuchsiaLogWriter),
+    options: OPTIONS,
+    listen: Some(listen),
+    ..FormatInfo::new("fuchsia-log", "Fuchsia's logs")
+};
+
+fn listen(datagrams: Datagrams, options: &ReadOptions) -> Result<Box<dyn OpenedTrace>, PlanError> {
+    Ok(Box::new(LogTrace::listen(datagrams, &options.into())?))
+}
+
 impl Format for FuchsiaLog {
-    fn name(&self) -> &'static str {
-        "fuchsia-log"
-    }
-
-    fn title(&self) -> &'static str {
-        "Fuchsia's logs"
-    }
-
-    fn versions(&self) -> &'static str {
-        "structured log records, also tagged and extended; legacy log packets"
-    }
-
-    fn recognised_by(&self) -> &'static str {
-        "files of log records, or of datagrams after their lengths"
-    }
-
-    fn writer(&self) -> Option<&'static dyn TraceWriter> {
-        Some(&FuchsiaLogWriter)
-    }
-
-    fn options(&self) -> &'static [FormatOption] {
-        OPTIONS
+    fn info(&self) -> &'static FormatInfo {
+        &INFO
     }
 
     fn probe(&self, tree: &Tree, options: &ReadOptions) -> bool {
@@ -68,39 +60,27 @@ impl Format for FuchsiaLog {
     }
 
     fn open(&self, trees: &[&Tree], options: &ReadOptions) -> OpenedTraces {
-        let options = OpenOptions::from(options);
+        let options = FuchsiaLogOptions::from(options);
         let mut opened = OpenedTraces::default();
         let mut read = ReadFiles::default();
         for tree in trees {
-            match LogTrace::open_unread(tree, &options, &mut read) {
-                Ok(trace) => {
-                    opened.notices.extend_from_slice(trace.notices());
-                    if !trace.is_repeated() {
-                        opened.traces.push(Box::new(trace));
-                    }
-                }
-                Err(error) => opened.refused.push(Refused::because(&tree.name, error)),
+            if let Some(trace) = LogTrace::open_unread(tree, &options, &mut read).transpose() {
+                opened.add(&tree.name, trace);
             }
         }
+        opened.notices = read.notices;
         opened
-    }
-
-    fn listen(&self) -> Option<Listen> {
-        fn listen(datagrams: Datagrams, options: &ReadOptions) -> Result<Box<dyn TraceInput>, PlanError> {
-            Ok(Box::new(LogTrace::listen(datagrams, &options.into())?))
-        }
-        Some(listen)
     }
 }
 
-impl From<&ReadOptions> for OpenOptions {
+impl From<&ReadOptions> for FuchsiaLogOptions {
     fn from(options: &ReadOptions) -> Self {
         Self {
-            clock: match options.formats.choice(FuchsiaLog.name(), "clock") {
+            clock: match options.formats.choice(INFO.name, "clock") {
                 Some("boot") => Clock::Boot,
                 _ => Clock::Monotonic,
             },
-            severity_scale: match options.formats.choice(FuchsiaLog.name(), "severity-scale") {
+            severity_scale: match options.formats.choice(INFO.name, "severity-scale") {
                 Some("original") => SeverityScale::Original,
                 _ => SeverityScale::Current,
             },
@@ -124,29 +104,23 @@ mod tests {
     #[test]
     fn every_value_can_be_set() {
         let shown = |options: &ReadOptions| {
-            let options = OpenOptions::from(options);
+            let options = FuchsiaLogOptions::from(options);
             (options.clock, options.severity_scale)
         };
         let default = shown(&ReadOptions::default());
         for option in OPTIONS {
             for (i, value) in option.values().iter().enumerate() {
                 let mut options = ReadOptions::default();
-                options.formats.set(FuchsiaLog.name(), OPTIONS, option.name, OsStr::new(value.name)).unwrap();
+                options.formats.set(INFO.name, OPTIONS, option.name, OsStr::new(value.name)).unwrap();
                 assert_eq!(shown(&options) == default, i == 0, "{}={}", option.name, value.name);
             }
         }
         let mut options = ReadOptions::default();
-        let error = options
-            .formats
-            .set(FuchsiaLog.name(), OPTIONS, "clock", OsStr::new("sun"))
-            .unwrap_err()
-            .to_string();
+        let error =
+            options.formats.set(INFO.name, OPTIONS, "clock", OsStr::new("sun")).unwrap_err().to_string();
         assert_eq!(error, "invalid value `sun` for the option `fuchsia-log.clock`; expected monotonic, boot");
-        let error = options
-            .formats
-            .set(FuchsiaLog.name(), OPTIONS, "moon", OsStr::new("boot"))
-            .unwrap_err()
-            .to_string();
+        let error =
+            options.formats.set(INFO.name, OPTIONS, "moon", OsStr::new("boot")).unwrap_err().to_string();
         assert_eq!(
             error,
             "unknown option `fuchsia-log.moon`; expected one of fuchsia-log.clock, fuchsia-log.severity-scale"

@@ -30,27 +30,28 @@ pub(crate) mod class;
 mod components;
 mod format;
 mod known_classes;
-mod open_options;
+mod log_options;
 mod shape;
 mod source;
 mod text;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
-use ichnos_io::{Bytes, Datagrams, Entry, ReadFiles, Tree};
+use ichnos_io::{Bytes, Datagrams, Entry, ReadFile, ReadFiles, Tree};
 use ichnos_model::plan::PlanError;
 use ichnos_model::{
-    BoxedCursor, Cursor as _, Damage, DataStream, SourceCursor, StreamSummary, Trace, TraceInput, Window,
+    BoxedCursor, Cursor as _, Damage, DataStream, IgnorePoison as _, OpenedTrace, SourceCursor,
+    StreamSummary, Trace, Window,
 };
 
 pub use self::format::FuchsiaLog;
-pub use self::open_options::{Clock, OpenOptions};
+pub use self::log_options::{Clock, FuchsiaLogOptions};
 use self::source::LogSource;
 use crate::log::{Framing, Message, Messages, Record};
 
 /// Returns `true` if a tree has files of log messages.
 #[must_use]
-pub fn probe(tree: &Tree, options: &OpenOptions) -> bool {
+pub fn probe(tree: &Tree, options: &FuchsiaLogOptions) -> bool {
     /// Maximum number of files to examine in a directory.
     const LOOKED_AT: usize = 1_000;
     let is_log = |entry: &&Entry| is_log(entry, tree.entries.len(), options);
@@ -62,14 +63,14 @@ pub fn probe(tree: &Tree, options: &OpenOptions) -> bool {
 }
 
 /// Returns the files of a tree that are logs, by their indexes.
-pub(crate) fn own_files(tree: &Tree, files: &[usize], options: &OpenOptions) -> Vec<usize> {
+pub(crate) fn own_files(tree: &Tree, files: &[usize], options: &FuchsiaLogOptions) -> Vec<usize> {
     let is_own =
         |index: &&usize| tree.entries.get(**index).is_some_and(|entry| is_log(entry, files.len(), options));
     files.iter().filter(is_own).copied().collect()
 }
 
 /// Returns `true` if one of `count` files is a log.
-fn is_log(entry: &Entry, count: usize, options: &OpenOptions) -> bool {
+fn is_log(entry: &Entry, count: usize, options: &FuchsiaLogOptions) -> bool {
     /// With more files than this, only the first bytes of each are examined.
     const FEW: usize = 32;
     const FIRST: usize = 2 << 10;
@@ -81,7 +82,7 @@ fn is_log(entry: &Entry, count: usize, options: &OpenOptions) -> bool {
 const PROBED: usize = 256 << 10;
 
 /// Returns the framing of a file, if most of its beginning is log messages.
-fn recognise(bytes: &[u8], options: &OpenOptions) -> Option<Framing> {
+fn recognise(bytes: &[u8], options: &FuchsiaLogOptions) -> Option<Framing> {
     let recognised = Framing::recognise(bytes, true);
     if options.force {
         return Some(recognised.unwrap_or(Framing::Records)).filter(|_| !bytes.is_empty());
@@ -145,8 +146,7 @@ pub struct LogTrace {
     clock_begin: i64,
     files: Vec<LogFile>,
     damage: Vec<Damage>,
-    notices: Vec<String>,
-    options: Arc<OpenOptions>,
+    options: Arc<FuchsiaLogOptions>,
     /// Datagrams still to come, for the first cursor.
     live: Mutex<Option<Datagrams>>,
 }
@@ -156,7 +156,7 @@ impl LogTrace {
     ///
     /// # Errors
     /// If the class of the trace exceeds the limits.
-    pub fn listen(datagrams: Datagrams, options: &OpenOptions) -> Result<Self, PlanError> {
+    pub fn listen(datagrams: Datagrams, options: &FuchsiaLogOptions) -> Result<Self, PlanError> {
         let name = datagrams.name().to_owned();
         let trace = new_trace(&name, options, [Framing::Datagrams].into_iter(), 0)?;
         let files = DataStream::new(Arc::clone(&trace), 0, None, name.clone()).map(|stream| LogFile {
@@ -167,71 +167,55 @@ impl LogTrace {
         let files = files.into_iter().collect();
         let live = Mutex::new(Some(datagrams));
         let options = Arc::new(options.clone());
-        let (damage, notices) = (Vec::new(), Vec::new());
-        Ok(Self { path: name, trace, clock_begin: 0, files, damage, notices, options, live })
+        Ok(Self { path: name, trace, clock_begin: 0, files, damage: Vec::new(), options, live })
     }
 
     /// Opens all logs of a tree.
     ///
     /// # Errors
     /// If the class of the trace exceeds the limits.
-    pub fn open(tree: &Tree, options: &OpenOptions) -> Result<Self, PlanError> {
-        Self::open_unread(tree, options, &mut ReadFiles::default())
+    pub fn open(tree: &Tree, options: &FuchsiaLogOptions) -> Result<Self, PlanError> {
+        let mut read = ReadFiles::default();
+        let logs = logs(tree, options, &mut read);
+        Self::of_logs(&tree.name, logs, read.damage, options)
     }
 
-    /// Opens all logs of a tree except those that were read before, from this tree or others, and notes the
-    /// files that it reads.
-    ///
-    /// # Errors
-    /// If the class of the trace exceeds the limits.
-    pub fn open_unread(tree: &Tree, options: &OpenOptions, read: &mut ReadFiles) -> Result<Self, PlanError> {
-        let mut found = Vec::new();
-        let mut damage = Vec::new();
-        let mut notices = Vec::new();
-        for entry in tree.entries.iter().filter(|entry| entry.repeats().is_none()) {
-            let name = tree.path_of(entry);
-            let bytes = match entry.read_or_damage() {
-                Ok(bytes) => bytes,
-                Err(kind) => {
-                    damage.push(Damage::new(name, 0, kind));
-                    continue;
-                }
-            };
-            if let Some(framing) = recognise(&bytes, options) {
-                if let Err(notice) = read.add(&name, entry) {
-                    notices.push(notice);
-                    continue;
-                }
-                found.push((name, bytes, framing));
-            }
-        }
-        let least = found.iter().map(|(_, bytes, framing)| least_time(bytes, *framing)).min();
+    /// Opens all logs of a tree except those that were read before. Returns `None` if all of them were.
+    pub(crate) fn open_unread(
+        tree: &Tree,
+        options: &FuchsiaLogOptions,
+        read: &mut ReadFiles,
+    ) -> Result<Option<Self>, PlanError> {
+        let notices = read.notices.len();
+        let logs = logs(tree, options, read);
+        let damage = std::mem::take(&mut read.damage);
+        let is_repeated = logs.is_empty() && damage.is_empty() && read.notices.len() > notices;
+        (!is_repeated).then(|| Self::of_logs(&tree.name, logs, damage, options)).transpose()
+    }
+
+    fn of_logs(
+        path: &str,
+        logs: Vec<ReadFile<Framing>>,
+        damage: Vec<Damage>,
+        options: &FuchsiaLogOptions,
+    ) -> Result<Self, PlanError> {
+        let least = logs.iter().map(|log| least_time(&log.bytes, log.form)).min();
         let clock_begin = clock_begin(least.unwrap_or(0));
-        let framings = found.iter().map(|(.., framing)| *framing);
-        let trace = new_trace(&tree.name, options, framings, clock_begin)?;
-        let file = |(name, bytes, framing)| {
-            let stream = DataStream::new(Arc::clone(&trace), 0, None, name)?;
-            Some(LogFile { stream: Arc::new(stream), bytes, framing })
+        let trace = new_trace(path, options, logs.iter().map(|log| log.form), clock_begin)?;
+        let file = |log: ReadFile<Framing>| {
+            let stream = DataStream::new(Arc::clone(&trace), 0, None, log.name)?;
+            Some(LogFile { stream: Arc::new(stream), bytes: log.bytes, framing: log.form })
         };
-        let files = found.into_iter().filter_map(file).collect();
+        let files = logs.into_iter().filter_map(file).collect();
         let live = Mutex::new(None);
         let options = Arc::new(options.clone());
-        Ok(Self { path: tree.name.clone(), trace, clock_begin, files, damage, notices, options, live })
+        Ok(Self { path: path.to_owned(), trace, clock_begin, files, damage, options, live })
     }
 }
 
-impl LogTrace {
-    /// Returns `true` if the trace is empty because all of its logs were read before.
-    #[must_use]
-    pub fn is_repeated(&self) -> bool {
-        self.files.is_empty() && self.damage.is_empty() && !self.notices.is_empty()
-    }
-
-    /// Files skipped although they are valid, a sentence each: further names of a file.
-    #[must_use]
-    pub fn notices(&self) -> &[String] {
-        &self.notices
-    }
+/// Reads the logs of a tree.
+fn logs(tree: &Tree, options: &FuchsiaLogOptions, read: &mut ReadFiles) -> Vec<ReadFile<Framing>> {
+    tree.files().filter_map(|entry| read.read(tree, entry, |bytes| recognise(bytes, options))).collect()
 }
 
 /// Returns the least time of the messages of a file, or 0 if none is negative. Only a file whose first messages have a
@@ -259,7 +243,7 @@ fn clock_begin(least: i64) -> i64 {
 /// Returns a trace of files with these framings, whose clock begins at a time of the records.
 fn new_trace(
     path: &str,
-    options: &OpenOptions,
+    options: &FuchsiaLogOptions,
     framings: impl Iterator<Item = Framing>,
     clock_begin: i64,
 ) -> Result<Arc<Trace>, PlanError> {
@@ -281,7 +265,7 @@ fn new_trace(
     Ok(Arc::new(trace))
 }
 
-impl TraceInput for LogTrace {
+impl OpenedTrace for LogTrace {
     fn format(&self) -> &'static str {
         "fuchsia-log"
     }
@@ -319,7 +303,7 @@ impl TraceInput for LogTrace {
         let most = self.options.compiled_classes / self.files.len().max(1);
         let known = (most, self.clock_begin);
         let source = LogSource::new(&file.stream, &file.bytes, file.framing, &self.options, window, known);
-        let live = self.live.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let live = self.live.lock().ignore_poison().take();
         let source = match live {
             Some(live) => source.listen(live),
             None => source,

@@ -11,7 +11,7 @@ use super::any;
 use super::class::{self, Form};
 use super::components::Components;
 use super::known_classes::KnownClasses;
-use super::open_options::OpenOptions;
+use super::log_options::FuchsiaLogOptions;
 use crate::log::{self, CheckOptions, Framer, Framing, LogError, Record};
 
 /// Size of the length field before a datagram.
@@ -103,7 +103,7 @@ impl LogSource {
         stream: &ichnos_model::DataStream,
         bytes: &Bytes,
         framing: Framing,
-        options: &OpenOptions,
+        options: &FuchsiaLogOptions,
         window: Window,
         (most_known, clock_begin): (usize, i64),
     ) -> Self {

@@ -87,8 +87,8 @@ impl Copy {
         self.set_word(1, time.to_le_bytes());
         self.set_tag(event, &record, tags, losses, class);
         if *pending > 0 {
-            let said = dropped(&record, behind);
-            let left = pending.saturating_sub(said);
+            let recorded = dropped(&record, behind);
+            let left = pending.saturating_sub(recorded);
             *pending = 0;
             if left == 0 || self.add_dropped(left) {
                 self.added = left;
@@ -105,16 +105,16 @@ impl Copy {
         self.bytes.extend_from_slice(bytes);
         self.size = bytes.len();
         self.set_word(2, time.to_le_bytes());
-        let said = packet.dropped();
-        let more = u64::from(u32::MAX - said).min(pending.saturating_sub(said.into()));
+        let recorded = packet.dropped();
+        let more = u64::from(u32::MAX - recorded).min(pending.saturating_sub(recorded.into()));
         if more > 0 {
-            let sum = u64::from(said) + more;
+            let sum = u64::from(recorded) + more;
             let severity = u64::from(packet.raw_severity() as u32);
             self.set_word(3, (sum << 32 | severity).to_le_bytes());
             self.added = more;
         }
         // The rest is written with a later record.
-        *pending = pending.saturating_sub(u64::from(said) + more);
+        *pending = pending.saturating_sub(u64::from(recorded) + more);
         true
     }
 

@@ -1,10 +1,10 @@
 //! Rules shared by all encoders of a log.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use ichnos_io::{WriteOptions, WriteSource};
 use ichnos_model::lower::{KeptMetadata, LossEntry, LossKind, LossTable};
-use ichnos_model::{ClassDigest, ClockClass, ClockOrigin, Trace, TraceDigest};
+use ichnos_model::{ClassDigest, ClockClass, ClockOrigin, IgnorePoison as _, Trace, TraceDigest};
 
 use super::is_log;
 use crate::log::Framing;
@@ -81,26 +81,26 @@ impl LogRules {
 
     /// Counts an invalid value of a source that can also be in the output.
     pub(super) fn add_damage(&self) {
-        self.digest.lock().unwrap_or_else(PoisonError::into_inner).damages += 1;
+        self.digest.lock().ignore_poison().damages += 1;
     }
 
     /// Returns the number of invalid values that can be in the output.
     pub(super) fn damages(&self) -> u64 {
-        self.digest.lock().unwrap_or_else(PoisonError::into_inner).damages
+        self.digest.lock().ignore_poison().damages
     }
 
     /// Returns the digest of all written data so far.
     pub(super) fn digest(&self) -> TraceDigest {
-        self.digest.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.digest.lock().ignore_poison().clone()
     }
 
     /// Adds written records to the digest.
     pub(super) fn add_records(&self, records: ClassDigest) {
-        self.digest.lock().unwrap_or_else(PoisonError::into_inner).add_class("", records);
+        self.digest.lock().ignore_poison().add_class("", records);
     }
 
     pub(super) fn with_losses<T>(&self, change: impl FnOnce(&mut LossTable) -> T) -> T {
-        change(&mut self.losses.lock().unwrap_or_else(PoisonError::into_inner))
+        change(&mut self.losses.lock().ignore_poison())
     }
 }
 

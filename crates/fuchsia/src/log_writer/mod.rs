@@ -19,13 +19,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use ichnos_io::{
-    CreateError, FileParts, OptionValue, Output, PartsOutput, TraceWriter, Tree, WriteOptions, WriteSource,
-    WriteTarget, written_trace_files,
+    CreateError, FileParts, OptionValue, Output, PartsOutput, Tree, WriteOptions, WriteSource, WriteTarget,
+    WriterFactory, written_trace_files,
 };
 
 use crate::log::Framing;
 use crate::log_reader::class::framing_of;
-use crate::log_reader::{OpenOptions, probe};
+use crate::log_reader::{FuchsiaLogOptions, probe};
 
 /// Writes Fuchsia's logs.
 #[derive(Clone, Copy, Debug)]
@@ -61,7 +61,7 @@ fn is_log(source: &WriteSource) -> bool {
     source.format == "fuchsia-log"
 }
 
-impl TraceWriter for FuchsiaLogWriter {
+impl WriterFactory for FuchsiaLogWriter {
     fn dialects(&self) -> &'static [OptionValue] {
         DIALECTS
     }
@@ -71,7 +71,7 @@ impl TraceWriter for FuchsiaLogWriter {
     }
 
     fn written_files(&self, directory: &Path) -> io::Result<Vec<PathBuf>> {
-        let is_log = |tree: &Tree| probe(tree, &OpenOptions::default());
+        let is_log = |tree: &Tree| probe(tree, &FuchsiaLogOptions::default());
         written_trace_files(directory, "log", is_log, "it is not a log of Fuchsia")
     }
 

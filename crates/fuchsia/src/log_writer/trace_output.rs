@@ -1,14 +1,14 @@
 //! The output file.
 
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use ichnos_io::{
     CreateError, Joined, Lane, MessageOrder, Output, OutputBlock, TraceFile, Worker, WriteOptions,
     WriteReport, WriteSource, WriteTarget,
 };
-use ichnos_model::DataStream;
 use ichnos_model::lower::LossTable;
+use ichnos_model::{DataStream, IgnorePoison as _};
 
 use super::log_rules::{KEPT_METADATA, LogRules, loss, note_clock};
 use super::record_encoder::LogEncoder;
@@ -47,7 +47,7 @@ impl Output for LogOutput {
     }
 
     fn add_stream(&self, _: usize, stream: Arc<DataStream>) -> Result<usize, CreateError> {
-        let mut added = self.added.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut added = self.added.lock().ignore_poison();
         if let Some(clock) = stream.clock()
             && !added.iter().any(|known| known.clock() == Some(clock))
         {

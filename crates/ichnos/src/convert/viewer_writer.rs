@@ -4,14 +4,14 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use ichnos_io::{
-    CreateError, FileOutput, FileParts, FormatOption, OptionValue, Output, PartsOutput, TraceWriter,
-    WriteOptions, WriteSource, WriteTarget, foreign_file, plain_files,
+    CreateError, FileOutput, FileParts, FormatOption, OptionValue, Output, PartsOutput, WriteOptions,
+    WriteSource, WriteTarget, WriterFactory, foreign_file, plain_files,
 };
 use ichnos_viewers::{Chrome, Firefox, Otlp, OtlpEncoding, OtlpSignal, Perfetto};
 
 use super::otlp_spans::OtlpSpans;
 use super::viewer_file::{ViewerContent, ViewerEncoders};
-use crate::format::FORMATS;
+use crate::format::formats;
 
 /// Option that selects the signal of OpenTelemetry.
 const SIGNAL: &str = "signal";
@@ -131,7 +131,7 @@ impl ViewerWriter {
 
 /// Makes a writer of OpenTelemetry, which finds the operations that events mention in the notation of any format.
 fn otlp(encoding: OtlpEncoding, signal: Option<OtlpSignal>, first_time: Option<u64>) -> Otlp {
-    let find_mentions = FORMATS.iter().filter_map(|format| format.find_mentions());
+    let find_mentions = formats().filter_map(|format| format.find_mentions);
     Otlp::new(encoding, signal, first_time).with_mentions(find_mentions.collect())
 }
 
@@ -141,7 +141,7 @@ fn is_compressed(target: &WriteTarget) -> bool {
     path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("gz"))
 }
 
-impl TraceWriter for ViewerWriter {
+impl WriterFactory for ViewerWriter {
     fn extensions(&self) -> &'static [&'static str] {
         match self {
             Self::Perfetto => &["pftrace", "perfetto-trace"],

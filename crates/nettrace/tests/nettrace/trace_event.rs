@@ -11,7 +11,7 @@ use ichnos_analysis::{
     UNMANAGED_CODE_TIME,
 };
 use ichnos_flow::{Merge, pump};
-use ichnos_model::{Message, TraceInput as _, Window};
+use ichnos_model::{Message, OpenedTrace as _, Window};
 use ichnos_testing::TraceEventLibrary;
 use serde_json::Value;
 

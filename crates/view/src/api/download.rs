@@ -3,11 +3,11 @@
 use std::net::TcpStream;
 use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use ichnos::export::{Csv, CsvColumns, CsvOptions};
 use ichnos::jsonl::{JsonLines, JsonLinesOptions};
-use ichnos::model::{Message, Sink, Window};
+use ichnos::model::{IgnorePoison as _, Message, Sink, Window};
 use ichnos::{Pass, PassEnd};
 
 use super::trace_file;
@@ -49,8 +49,7 @@ pub(crate) fn export(shared: &Arc<Shared>, query: &Query, stream: &mut TcpStream
     let mut selection = shared.options.selection.clone();
     if let Some(text) = query.text("filter") {
         let selector = Mutex::new(shared.filter(text)?.selector());
-        selection = selection
-            .condition(move |event| selector.lock().unwrap_or_else(PoisonError::into_inner).selects(event));
+        selection = selection.condition(move |event| selector.lock().ignore_poison().selects(event));
     }
     let window = Window { begin: Some(i128::from(begin)), end: Some(i128::from(end)) };
     let csv = if ending == "csv" { csv_options(shared)? } else { CsvOptions::default() };

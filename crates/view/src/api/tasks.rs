@@ -43,7 +43,7 @@ fn list(shared: &Shared, query: &Query) -> Result<Arc<TaskList>, ApiError> {
 /// Collects tasks as `ichnos task` does.
 fn collect(shared: &Shared, filter: Option<&str>) -> Result<TaskList, ApiError> {
     let mut options = TaskOptions::default();
-    options.find_mentions = ichnos::FORMATS.iter().filter_map(|format| format.find_mentions()).collect();
+    options.find_mentions = ichnos::formats().filter_map(|format| format.find_mentions).collect();
     options.correct_clocks = true;
     options.with_events = true;
     options.most = Some(MOST_OPERATIONS);

@@ -4,12 +4,12 @@ use std::fs::File;
 use std::io::{self, Write as _};
 use std::net::TcpStream;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use ichnos::Pass;
-use ichnos::convert::{ConvertError, ConvertOptions, Target, common_target, writer};
+use ichnos::convert::{ConvertError, ConvertOptions, Target, common_target};
 use ichnos::io::{CreateError, MessageOrder};
-use ichnos::model::{Event, Window};
+use ichnos::model::{Event, IgnorePoison as _, Window};
 
 use crate::options::ViewOptions;
 use crate::private_directory::PrivateDirectory;
@@ -57,7 +57,7 @@ pub(super) fn export(shared: &Shared, query: &Query, stream: &mut TcpStream) -> 
 /// Returns the format of the traces, or that of directories if they have several.
 fn target(shared: &Shared) -> Result<Target, ApiError> {
     let common = common_target(shared.session.traces().iter().map(AsRef::as_ref));
-    let other = || writer(None, Path::new(""), None).map(|(format, writer)| Target::new(format, writer));
+    let other = || ichnos::convert::target(None, Path::new(""), None);
     common.or_else(other).ok_or_else(|| ApiError::failed("no format can be written"))
 }
 
@@ -107,9 +107,7 @@ fn write(
     let has_filter = selector.is_some();
     let wants = move |event: &Event<'_>| {
         let is_in = !keeps_rundown || is_within(event, window) || event.class.is_rundown;
-        let selects = |selector: &Mutex<ichnos::Selector>| {
-            selector.lock().unwrap_or_else(PoisonError::into_inner).selects(event)
-        };
+        let selects = |selector: &Mutex<ichnos::Selector>| selector.lock().ignore_poison().selects(event);
         is_in && selector.as_ref().is_none_or(selects)
     };
     let own = shared.options.selection.clone();

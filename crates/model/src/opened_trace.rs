@@ -86,7 +86,7 @@ impl StreamSummary {
 /// [`cursors`](Self::cursors) return the data streams in the same order, which also orders events of the same
 /// time and must depend only on the content, not on the order of files. [`split_points`](Self::split_points)
 /// and [`cursor_from`](Self::cursor_from) allow several threads to read a trace.
-pub trait TraceInput: Send + Sync {
+pub trait OpenedTrace: Send + Sync {
     /// Name of the format, for instance "ctf".
     fn format(&self) -> &'static str;
 
@@ -165,7 +165,7 @@ pub trait TraceInput: Send + Sync {
     /// Returns its unreadable data that belongs to no data stream.
     fn damage(&self) -> &[Damage];
 
-    /// Returns a cursor for each data stream, in the order of [`TraceInput::streams`].
+    /// Returns a cursor for each data stream, in the order of [`OpenedTrace::streams`].
     fn cursors(&self, window: Window) -> Vec<BoxedCursor> {
         (0..self.data_streams().len()).filter_map(|stream| self.cursor(stream, window)).collect()
     }
@@ -193,17 +193,17 @@ pub trait TraceInput: Send + Sync {
     }
 
     /// Returns points on the timeline, in order of time, at which the data stream of this index (in the order
-    /// of [`TraceInput::streams`]) can be split: reading from there needs little of the data before. About
+    /// of [`OpenedTrace::streams`]) can be split: reading from there needs little of the data before. About
     /// one point for each `grain` bytes. `None` if reading must start at the beginning.
     fn split_points(&self, stream: usize, grain: u64) -> Option<Vec<SplitPoint>> {
         let _ = (stream, grain);
         None
     }
 
-    /// Returns a cursor like that of [`TraceInput::cursors`] for the data stream of this index, but at its first
+    /// Returns a cursor like that of [`OpenedTrace::cursors`] for the data stream of this index, but at its first
     /// message at `begin` or later, as far as that can be found without reading everything before; at the end if there
     /// is no such message. [`Cursor::checkpoint`](crate::Cursor::checkpoint) shows if the position is right.
-    /// Only if the data stream has [`TraceInput::split_points`]. `None` if there is no such data stream.
+    /// Only if the data stream has [`OpenedTrace::split_points`]. `None` if there is no such data stream.
     fn cursor_from(&self, stream: usize, window: Window, begin: i128) -> Option<BoxedCursor> {
         let mut cursor = self.cursor(stream, window)?;
         advance_to(&mut *cursor, begin);

@@ -9,7 +9,7 @@ use crate::quirks::Quirk;
 /// Options for opening CTF traces.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct OpenOptions {
+pub struct CtfOptions {
     /// Dialect of the metadata; `None`: detected from the content.
     pub dialect: Option<Dialect>,
     /// `true` to refuse metadata that only a tolerant reader understands.
@@ -34,7 +34,7 @@ pub struct OpenOptions {
     pub progress: ScanProgress,
 }
 
-impl Default for OpenOptions {
+impl Default for CtfOptions {
     fn default() -> Self {
         Self {
             dialect: None,

@@ -1,11 +1,11 @@
-//! Options for opening a file.
+//! Options for opening .NET EventPipe files.
 
 use ichnos_model::{ClassMap, ClockOffsets, Limits};
 
-/// Options for opening a file.
+/// Options for opening .NET EventPipe files.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
-pub struct OpenOptions {
+pub struct NettraceOptions {
     /// Nanoseconds to add to all times.
     pub clock_offsets: ClockOffsets,
     /// Origin of a clock of 1 GHz, in nanoseconds since 1970, instead of the file's own; see [`clock_zeros`](super::clock_zeros).

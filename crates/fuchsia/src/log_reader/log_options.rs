@@ -1,4 +1,4 @@
-//! Options for opening logs.
+//! Options for opening Fuchsia logs.
 
 use ichnos_model::{ClassMap, ClockOffsets, Limits};
 
@@ -15,10 +15,10 @@ pub enum Clock {
     Boot,
 }
 
-/// Options for opening logs.
+/// Options for opening Fuchsia logs.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct OpenOptions {
+pub struct FuchsiaLogOptions {
     /// Clock of the records.
     pub clock: Clock,
     /// Scale of the severities of packets.
@@ -38,7 +38,7 @@ pub struct OpenOptions {
     pub compiled_classes: usize,
 }
 
-impl Default for OpenOptions {
+impl Default for FuchsiaLogOptions {
     fn default() -> Self {
         Self {
             clock: Clock::default(),
