@@ -1,4 +1,4 @@
-//! `ichnos convert` to Fuchsia's logs and back: the second format that is written.
+//! `ichnos convert` to Fuchsia logs and back: the second format that is written.
 
 use std::fs;
 use std::path::Path;
@@ -367,5 +367,5 @@ fn components_stay_known() {
 
 #[test]
 fn formats_say_what_is_written() {
-    ichnos(["formats"]).expect(0, &[]).prints(&["fuchsia-log: Fuchsia's logs (reads and writes)"]);
+    ichnos(["formats"]).expect(0, &[]).prints(&["fuchsia-log: Fuchsia logs (reads and writes)"]);
 }

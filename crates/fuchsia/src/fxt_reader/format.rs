@@ -6,7 +6,7 @@ use super::{FxtTrace, OpenOptions};
 use crate::fxt::recognise;
 use crate::fxt_writer::FxtWriter;
 
-/// Fuchsia's traces.
+/// Fuchsia traces.
 #[derive(Clone, Copy, Debug)]
 pub struct Fxt;
 
@@ -19,7 +19,7 @@ impl Format for Fxt {
     }
 
     fn title(&self) -> &'static str {
-        "Fuchsia's traces"
+        "Fuchsia traces"
     }
 
     fn versions(&self) -> &'static str {

@@ -11,7 +11,7 @@ use super::{Clock, LogTrace, OpenOptions, own_files, probe};
 use crate::log::SeverityScale;
 use crate::writer::FuchsiaLogWriter;
 
-/// Fuchsia's logs.
+/// Fuchsia logs.
 #[derive(Clone, Copy, Debug)]
 pub struct FuchsiaLog;
 
@@ -40,7 +40,7 @@ impl Format for FuchsiaLog {
     }
 
     fn title(&self) -> &'static str {
-        "Fuchsia's logs"
+        "Fuchsia logs"
     }
 
     fn versions(&self) -> &'static str {

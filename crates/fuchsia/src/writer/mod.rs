@@ -27,7 +27,7 @@ use crate::log::Framing;
 use crate::reader::class::framing_of;
 use crate::reader::{OpenOptions, probe};
 
-/// Writes Fuchsia's logs.
+/// Writes Fuchsia logs.
 #[derive(Clone, Copy, Debug)]
 pub struct FuchsiaLogWriter;
 

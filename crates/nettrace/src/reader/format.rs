@@ -33,7 +33,7 @@ impl Format for Nettrace {
     }
 
     fn title(&self) -> &'static str {
-        "EventPipe's files of .NET"
+        ".NET EventPipe files"
     }
 
     fn versions(&self) -> &'static str {

@@ -35,7 +35,7 @@ impl Format for XTrace {
     }
 
     fn title(&self) -> &'static str {
-        "Reports of X-Trace"
+        "X-Trace reports"
     }
 
     fn versions(&self) -> &'static str {

@@ -79,7 +79,7 @@ impl TraceWriter for XTraceWriter {
 
     fn written_files(&self, directory: &Path) -> io::Result<Vec<PathBuf>> {
         let has_reports = |tree: &Tree| tree.entries.iter().any(is_report_file);
-        written_trace_files(directory, "xtrace", has_reports, "it has no reports of X-Trace")
+        written_trace_files(directory, "xtrace", has_reports, "it does not contain X-Trace reports")
     }
 
     fn create(
