@@ -96,7 +96,7 @@ reads traces. A map is a file in TOML, with a table for events whose names match
   name = \"request\"              # instead of the name of the event; also category, color, unit of counters
   fields = { key = \"id\", name = \"path\", thread = \"ctx.vtid\" }
 
-All tables that match an event apply, in their order. `ichnos schema --propose-map` makes a first one.
+All tables that match an event apply, in their order. `ichnos schema --propose-map` drafts a map.
 
 Roles:
 "
@@ -117,16 +117,16 @@ Roles:
 
 fn about_role(role: EventRole) -> &'static str {
     match role {
-        EventRole::Begin => "begin of a span: nested in its track, or identified by `key`",
-        EventRole::End => "end of the span of its track, or of the one with the same `key`",
-        EventRole::Sample => "sample of the call stack in the field `stack`",
-        EventRole::Counter => "values of counters in the fields `value`",
-        EventRole::Send => "message with this `key` is sent",
-        EventRole::Receive => "message with this `key` is received",
-        EventRole::Switch => "processor runs the thread `target-thread`, and not `previous-thread` any more",
-        EventRole::Wakeup => "thread `target-thread` can run",
-        EventRole::Frame => "end of a frame, and begin of the next one",
-        _ => "anything else that happened at its time",
+        EventRole::Begin => "starts a span, nested in its track or identified by `key`",
+        EventRole::End => "ends the span in its track, or the span with the same `key`",
+        EventRole::Sample => "samples the call stack in the field `stack`",
+        EventRole::Counter => "has counter values in the fields `value`",
+        EventRole::Send => "sends the message with this `key`",
+        EventRole::Receive => "receives the message with this `key`",
+        EventRole::Switch => "switches the processor from `previous-thread` to `target-thread`",
+        EventRole::Wakeup => "makes the thread `target-thread` runnable",
+        EventRole::Frame => "ends a frame and starts the next frame",
+        _ => "any other event",
     }
 }
 

@@ -18,17 +18,18 @@ const SIGNAL: &str = "signal";
 
 const OTLP_OPTIONS: &[FormatOption] = &[FormatOption::choice(
     SIGNAL,
-    "Signal of OpenTelemetry to write",
+    "OpenTelemetry signal to write",
     &[
         OptionValue::new("traces", "spans"),
         OptionValue::new("logs", "log records"),
-        OptionValue::new("metrics", "values of counters"),
-        OptionValue::new("all", "all of them, in JSON Lines only"),
+        OptionValue::new("metrics", "counter values"),
+        OptionValue::new("all", "all signals, in JSON Lines only"),
     ],
 )
 .details(
-    "By default, JSON Lines have `all`, each line one of them. Protobuf has `traces`, since requests of several \
-    signals look the same in it; a trace without spans is an error then, and nothing is written.",
+    "By default, JSON Lines contain `all` signals, one per line, and protobuf contains `traces`, because \
+        protobuf requests with different signals look the same. In protobuf, a trace without spans is then \
+        an error, and nothing is written.",
 )
 .value_name("SIGNAL")
 .unprefixed()];

@@ -43,10 +43,10 @@ const EXTENSIONS: &[&str] = &["xtrace", "reports"];
 /// Events without an operation.
 const ORPHANS: FormatOption = FormatOption::choice(
     "orphans",
-    "Reports: treatment of events without a task and an operation",
+    "Reports: treatment of events without a task or operation",
     &[
         OptionValue::new("drop", "they are not written (default)"),
-        OptionValue::new("chain", "each becomes an operation, which follows the one before it of its thread"),
+        OptionValue::new("chain", "each becomes an operation after the previous event of its thread"),
     ],
 )
 .value_name("TREATMENT")
