@@ -190,7 +190,7 @@ impl SplitBy {
             },
             (_, Some((name, _))) => Err(format!("expected size=BYTES or time=DURATION, found `{name}=`")),
             ("size" | "time", None) => {
-                Err("expected size=BYTES or time=DURATION, for instance size=100M or time=10s".to_owned())
+                Err("expected size=BYTES or time=DURATION, for example size=100M or time=10s".to_owned())
             }
             ("stream", None) => Ok(Self::Stream),
             ("event", None) => Ok(Self::Event),

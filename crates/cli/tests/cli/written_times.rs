@@ -220,8 +220,8 @@ fn small_sizes(directory: &Path, stream: &[u8]) -> PathBuf {
 fn an_output_that_lacks_all_events_is_no_success() {
     let directory = Directory::new("written-nothing");
     let source = small_sizes(&directory, &LARGE_PACKET);
-    let all = "all 2 events were dropped: the output has none";
-    let one = "the only event was dropped: the output has none";
+    let all = "all 2 events were dropped: the output does not contain events";
+    let one = "the only event was dropped: the output does not contain events";
     for (number, (words, warning)) in [
         (&["convert"][..], all),
         (&["convert", "--dry-run"], all),
@@ -230,7 +230,7 @@ fn an_output_that_lacks_all_events_is_no_success() {
         (&["filter", "v > 1"], one),
         (&["merge"], all),
         (&["repair"], all),
-        (&["split", "--by", "event"], "all 2 events were dropped: part `e` has none"),
+        (&["split", "--by", "event"], "all 2 events were dropped: part `e` does not contain events"),
     ]
     .into_iter()
     .enumerate()
