@@ -262,8 +262,8 @@ fn losses_of_packets_are_listed() {
     let out = directory.join("out");
     let words = ["convert", "--losses", "--to-dialect", "ctf1.8", text(&source), "--force", "-o", text(&out)];
     run(&words).expect(0, &[]).prints(&[
-        "rounded         1  packet.context.wide  number beyond 64 bits: the nearest one",
-        "rounded         1  e: header.time  number beyond 64 bits: the nearest one",
+        "rounded         1  packet.context.wide  number beyond 64 bits: nearest 64-bit number",
+        "rounded         1  e: header.time  number beyond 64 bits: nearest 64-bit number",
     ]);
 }
 
@@ -464,7 +464,7 @@ fn packets_stay_the_same_by_way_of_prop1() {
         } else {
             // In PROP-1.0 clocks go on, so that 32 bits are not known to be all of the time.
             assert_eq!(sizes(messages(&back)), sizes(messages(&source)));
-            let is_widened = |line: &&str| line.ends_with("time of 32 bits -> all of the time, 64 bits");
+            let is_widened = |line: &&str| line.ends_with("32-bit time -> full 64-bit time");
             assert_eq!(listed.lines().filter(is_widened).count(), 2, "{listed}");
         }
         let total = r#""total_bits":512"#;

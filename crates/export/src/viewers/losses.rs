@@ -12,25 +12,25 @@ const MOST_EARLY: usize = 1_000;
 /// Reasons why a viewer cannot show an event.
 pub(super) const UNDECODED: &str = "event of more than 256 MiB, or with fields that cannot be decoded";
 pub(super) const NO_TIME: &str =
-    "time before the origin of the clock, or more than 63 bits of nanoseconds after it";
+    "time before the clock's origin, or more than 63 bits of nanoseconds after it";
 
 /// Losses of the ends of spans, which the trace lacks.
-pub(super) const LOST_END: &str = "span within without an end -> ends with this span";
-pub(super) const BEGUN_AGAIN: &str = "span before with the same key, without an end -> ends here";
+pub(super) const LOST_END: &str = "nested span without an end -> ends with this span";
+pub(super) const BEGUN_AGAIN: &str = "earlier span with the same key, without an end -> ends here";
 pub(super) const EXITED: &str = "span without an end -> ends with its thread";
 
 /// Loss of an end that is earlier than its begin.
-pub(super) const BACKWARDS: &str = "end of a span before its begin -> begin";
+pub(super) const BACKWARDS: &str = "span end before its begin -> begin";
 
 /// Loss of the begin of a span, which the trace lacks.
-pub(super) const LOST_BEGIN: &str = "end of a span that has no begin -> instant event";
+pub(super) const LOST_BEGIN: &str = "end without a begin -> instant event";
 
 /// Names of the arguments of spans without an end, and of ends without a begin.
 pub(super) const END_MISSING: &str = "ichnos.end_missing";
 pub(super) const BEGIN_MISSING: &str = "ichnos.begin_missing";
 
 /// Loss of the end of a span, which is not known any more when it comes.
-pub(super) const FORGOTTEN: &str = "end of a span that began when too many were open";
+pub(super) const FORGOTTEN: &str = "end of a span that began when too many spans were open";
 
 /// Adds the losses of spans that are forgotten when another one begins. They can be of any class.
 pub(super) fn lose_spans(losses: &mut LossTable, forgotten: usize) {
@@ -121,6 +121,6 @@ pub(super) fn lose_part(losses: &mut LossTable, event: &Event<'_>, kind: LossKin
 pub(super) fn lose_parts(losses: &mut LossTable, event: &Event<'_>, class: &ViewerClass) {
     lose_part(losses, event, LossKind::Lowered, "", "fields -> arguments");
     if class.form == EventForm::Counter {
-        lose_part(losses, event, LossKind::Dropped, "", "fields of a counter besides its values");
+        lose_part(losses, event, LossKind::Dropped, "", "counter fields other than the values");
     }
 }

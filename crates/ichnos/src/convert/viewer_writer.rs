@@ -85,10 +85,10 @@ impl ViewerWriter {
             return Err(CreateError::Dialect(dialect.clone()));
         }
         if options.verify.is_some() {
-            return unsupported("files for viewers cannot be read again to verify them");
+            return unsupported("viewer files cannot be read back for verification");
         }
         if self == Self::OtlpProtobuf && options.formats.choice(self.name(), SIGNAL) == Some("all") {
-            return unsupported("a request has spans, log records or metrics: one signal, not all of them");
+            return unsupported("a request contains only one signal: spans, log records or metrics");
         }
         Ok(())
     }
