@@ -1,4 +1,4 @@
-//! Fuchsia's traces: all bytes are records or skipped, and records are events.
+//! Fuchsia traces: all bytes are records or skipped, and records are events.
 
 use ichnos::export::{Pretty, PrettyOptions};
 use ichnos::flow::{Merge, pump};

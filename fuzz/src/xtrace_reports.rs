@@ -1,4 +1,4 @@
-//! Reports of X-Trace, as text and as JSON, and files of them as traces.
+//! X-Trace reports, as text and as JSON, and files of them as traces.
 
 use ichnos::export::{Log, LogOptions};
 use ichnos::flow::{Merge, pump};

@@ -163,12 +163,10 @@ fn report_clockless_streams(session: &Session, selection: &Selection, report: Re
         .partition(|stream| stream.clock().is_some());
     let Some(first) = clockless.first().filter(|_| !clocked.is_empty()) else { return };
     let which = match clockless.len() - 1 {
-        0 => format!("the data stream {} has no clock: its events", first.name),
-        more => format!(
-            "{} and {} have no clock: their events",
-            first.name,
-            count(more as u64, "more data stream")
-        ),
+        0 => format!("the data stream {} lacks a clock: its events", first.name),
+        more => {
+            format!("{} and {} lack clocks: their events", first.name, count(more as u64, "more data stream"))
+        }
     };
     report.notice(&format!("{which} come before events with a time"));
 }

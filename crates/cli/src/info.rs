@@ -617,7 +617,7 @@ impl Summary<'_> {
         }
         let quirks = self.input.quirks();
         if !quirks.is_empty() {
-            let mut branch = Branch::new("known bugs of this version of the tracer, which are worked around");
+            let mut branch = Branch::new("known bugs in this tracer version, with workarounds");
             quirks.iter().for_each(|quirk| branch.line(quirk.to_string()));
             root.add(branch);
         }

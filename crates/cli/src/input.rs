@@ -176,8 +176,10 @@ fn options(reading: &Reading, manifest: &Manifest, arithmetic: Arithmetic) -> Re
             options.clock_offsets.push(offset.of_path(Path::new(pattern.glob())));
         }
         if options.clock_offsets.len() == before {
-            return Err(Failure::new(format!("--offset: no path matches `{}`", pattern.glob()))
-                .help("the pattern is compared with the paths as they are written on the command line; a path in one of these has no wildcards"));
+            return Err(Failure::new(format!("--offset: no path matches `{}`", pattern.glob())).help(
+                "the pattern must match a path as given on the command line; a path inside a given \
+                path must not have wildcards",
+            ));
         }
     }
     options.format.clone_from(&reading.from);
@@ -207,10 +209,11 @@ pub(crate) fn failure(error: &OpenError) -> Failure {
     let at_limit = limits::of_opening(error);
     let failure = match error {
         OpenError::Io(IoError::NotFound { path }) => not_found(message, path),
-        OpenError::Io(IoError::Temporary { .. }) => Failure::new(message)
-            .help("name a directory with more room, or one that can be written, with --temp-dir DIR"),
+        OpenError::Io(IoError::Temporary { .. }) => {
+            Failure::new(message).help("name a writable directory with more space, with --temp-dir DIR")
+        }
         OpenError::Io(IoError::Memory { .. }) => {
-            Failure::new(message).help("end other programs, or raise the limit of memory (`ulimit -v`)")
+            Failure::new(message).help("end other programs, or raise the memory limit (`ulimit -v`)")
         }
         OpenError::NoTrace(found) => {
             let hint = found.hint.describe(format_flags::written);
@@ -218,7 +221,7 @@ pub(crate) fn failure(error: &OpenError) -> Failure {
         }
         OpenError::Refused(refused) => Failure::new(message)
             .details(first_diagnostics(refused))
-            .help("`ichnos check` explains each problem and what to do about it"),
+            .help("`ichnos check` explains each problem and its fix"),
         OpenError::Conflict { conflict, .. } => {
             let option = format_flags::name(conflict.option);
             Failure::new(message).help(format!("{}; or leave out {option}", conflict.help))
@@ -245,7 +248,7 @@ fn not_found(message: String, path: &str) -> Failure {
     if let Some(replaced) = ichnos::io::interrupted_replacement(Path::new(path)) {
         let replaced = style::safe(&replaced.display().to_string()).into_owned();
         return failure.help(format!(
-            "a killed process has left `{replaced}`: rename it, or write `{path}` again, which does the same"
+            "a killed process left `{replaced}`: rename it, or write `{path}` again, which also renames it"
         ));
     }
     match similar(Path::new(path)) {
@@ -271,7 +274,7 @@ fn unknown_clock(message: String, clock: &str, known: &BTreeSet<String>) -> Fail
     let near = nearest(clock, known.iter().map(String::as_str));
     let names = if near.is_empty() { known.iter().map(String::as_str).take(SHOWN).collect() } else { near };
     match names.is_empty() {
-        true => Failure::new(message).help("the traces have no clocks"),
+        true => Failure::new(message).help("the traces do not have clocks"),
         false => Failure::new(message).help(format!("there is {}", alternatives(names))),
     }
 }

@@ -61,9 +61,10 @@ impl PassObserver for Follower {
                 self.report
                     .note(&format!("the tracer discarded {number} {what} in the data stream {stream}"));
             }
-            PassNote::OneThread(error) => self
-                .report
-                .note(&format!("the system refuses further threads ({error}): reading continues with one")),
+            PassNote::OneThread(error) => self.report.note(&format!(
+                "the system refuses further threads ({error}): reading continues with one \
+                thread"
+            )),
             _ => {}
         }
     }

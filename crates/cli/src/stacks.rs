@@ -121,11 +121,11 @@ impl ProfileInput<'_> {
         let (profile, walked) = read.collector.finish();
         if walked.merged > 0 {
             let merged = count(walked.merged, "event");
-            report.notice(&format!("{merged} too short to tell apart: the times of spans are approximate"));
+            report.notice(&format!("{merged} too short to tell apart: span times are approximate"));
         }
         if walked.without_states > 0 {
             let left_out = count(walked.without_states, "thread");
-            report.notice(&format!("left out {left_out}: nothing says when they ran"));
+            report.notice(&format!("left out {left_out}: their running times are unknown"));
         }
         if walked.with_merged_states > 0 {
             let threads = count(walked.with_merged_states, "thread");
@@ -152,7 +152,7 @@ fn check_fields(args: &Stacks, session: &Session, selection: &Selection, after: 
     field_names::check(session, selection, names.chain(weight.map(|field| ("--weight", field))), after)?;
     match weight {
         Some(field) => {
-            let instead = "by default, each sample counts one";
+            let instead = "by default, each sample counts as 1";
             field_names::check_numbers(session, "--weight", field, instead, after)
         }
         None => Ok(()),
@@ -287,9 +287,10 @@ fn report_nothing(profile: &StackProfile, args: &Stacks, report: Report) {
         let samples = count(profile.samples(), "sample");
         let help = match args.weight.as_str() {
             "time" | "time-before" => {
-                "a sample counts until the next one of the same thread; `--weight samples` counts each of them"
+                "a sample counts until the next sample of the same thread; `--weight samples` counts each \
+                sample as 1"
             }
-            _ => "choose another field by --weight",
+            _ => "choose another field with --weight",
         };
         report.warning_with_help(&format!("no weight in {samples}: nothing is written"), help);
     } else if profile.left_out() == LeftOut::default() {

@@ -112,13 +112,13 @@ fn check(args: &Stats) -> Result<(), Failure> {
         SortBy::Total if !args.has_pairs() => "--pair or --spans",
         SortBy::Own if !args.spans => "--spans",
         SortBy::Bytes | SortBy::First | SortBy::Last | SortBy::Gap | SortBy::Loss if args.has_pairs() => {
-            return Err(Failure::new("--sort: pairs have no such column")
+            return Err(Failure::new("--sort: this column does not apply to pairs")
                 .help("sort them by events, name, total, mean, p50, p99 or max"));
         }
         _ => "",
     };
     if !needs.is_empty() {
-        return Err(Failure::new(format!("--sort: there is no such column without {needs}")));
+        return Err(Failure::new(format!("--sort needs {needs} for this column")));
     }
     if args.csv && args.timeline && args.histogram.is_some() {
         return Err(Failure::new("--csv: a timeline and a histogram are two tables")

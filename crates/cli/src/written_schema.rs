@@ -40,7 +40,7 @@ pub(crate) fn print(
     let ([trace], [class]) = (session.traces(), classes) else {
         let paths = session.traces().iter().map(|trace| trace.path().to_owned());
         let message = format!("--as {name}: expected one trace, found {}", session.traces().len());
-        return Err(Failure::new(message).details(paths.take(SHOWN).collect()).help("name one of them"));
+        return Err(Failure::new(message).details(paths.take(SHOWN).collect()).help("name one trace"));
     };
     let written = (language.write)(class, &limits).map_err(|mut unsupported| {
         let more = unsupported.len().saturating_sub(SHOWN);

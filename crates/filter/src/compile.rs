@@ -114,7 +114,7 @@ impl<'c> Compiler<'c> {
                             compiler.text(node),
                             kind.name()
                         ),
-                        help: Some("compare it with something, for instance `x != 0`"),
+                        help: Some("compare it with something, for example `x != 0`"),
                     }),
                 })
             }
@@ -477,8 +477,8 @@ impl<'c> Compiler<'c> {
                     );
                     let help = match (&x.kind, &y.kind) {
                         (ValueType::Time, kind) | (kind, ValueType::Time) if is_number(kind) => Some(
-                            "times are written `09:22:11.95`, `2026-05-22 09:22`, `+3s` from the beginning, or \
-                             `@5000` in nanoseconds",
+                            "times are written `09:22:11.95`, `2026-05-22 09:22`, `+3s` from the start, or \
+                            `@5000` in nanoseconds",
                         ),
                         (ValueType::Array(_), _) | (_, ValueType::Array(_)) => {
                             Some("an element is written `a[0]`")
@@ -518,7 +518,7 @@ impl<'c> Compiler<'c> {
             }
             ValueType::Enumeration(names) => {
                 if !is_equality {
-                    let what = format!("{} is an enumeration, whose labels have no order", self.text(a));
+                    let what = format!("{} is an enumeration: its labels are not ordered", self.text(a));
                     return mismatch(what, Some("compare it with a number"));
                 }
                 let ranges = self.labelled(names, literal, b);
@@ -552,7 +552,7 @@ impl<'c> Compiler<'c> {
                 None => return Ok(Test::UNKNOWN),
             },
             ValueType::BitMap(_) => {
-                let what = format!("{} is a bit map, which can have several labels", self.text(a));
+                let what = format!("{} is a bit map: it can have several labels", self.text(a));
                 return mismatch(what, Some("write `\"label\" in x`"));
             }
             kind => {
@@ -766,12 +766,12 @@ impl<'c> Compiler<'c> {
             _ => {}
         }
         let help = match found.kind {
-            ValueType::Text => Some("to look for a part of a string, write `x contains \"part\"`"),
+            ValueType::Text => Some("to search in a string, write `x contains \"part\"`"),
             ValueType::BitMap(_) => Some("a flag is a string: `\"label\" in x`"),
             ValueType::Enumeration(_) => Some("to compare it with a label, write `==`"),
             _ => Some("`in` takes a list, `[1, 2]`, or an array or a bit map"),
         };
-        let what = format!("{} is {}, which contains no values", self.text(container), found.kind.name());
+        let what = format!("{} is {}: it does not contain values", self.text(container), found.kind.name());
         Err(Mismatch { message: what, help })
     }
 

@@ -280,8 +280,10 @@ impl<'s> FilterParser<'s> {
         let (node, depth) = self.node(start, NodeKind::Range(begin, end), depth + 1)?;
         let error = |message: &str| FilterError::syntax(self.source, node.span.clone(), message);
         match &node.kind {
-            NodeKind::Range(None, None) => Err(error("a range needs a beginning or an end")
-                .help("ranges are written `1..5`, `1..` or `..5`")),
+            NodeKind::Range(None, None) => {
+                Err(error("a range needs a start or an end")
+                    .help("ranges are written `1..5`, `1..` or `..5`"))
+            }
             NodeKind::Range(Some(begin), Some(end))
                 if let (begin_span, end_span) = (begin.span.clone(), end.span.clone())
                     && let (Some(begin), Some(end)) = (number(begin), number(end))
@@ -394,7 +396,7 @@ impl<'s> FilterParser<'s> {
                     let end = self.tokens[self.at - 1].1.end;
                     self.node(begin, NodeKind::Time(self.source[begin..end].to_owned()), 1)
                 }
-                _ => Err(self.expected("a duration after `+`, for a time from the beginning")),
+                _ => Err(self.expected("a duration after `+`, for a time from the start")),
             };
         }
         let (node, depth) = self.nested(Self::unary)?;
@@ -435,7 +437,7 @@ impl<'s> FilterParser<'s> {
                 NodeKind::Boolean(word == "true")
             }
             Token::Name { name, .. } if keyword(&name) == Some("not") => {
-                let error = self.error("`not` cannot stand here");
+                let error = self.error("unexpected `not`");
                 return Err(error.help("write `!`, or put `not` and what follows in parentheses"));
             }
             Token::Sign("*") if let Some(word) = unquoted(self.source, span.start) => {
@@ -451,7 +453,7 @@ impl<'s> FilterParser<'s> {
     fn call(&mut self, name: &str) -> Result<Deep, FilterError> {
         let begin = self.span().start;
         if !matches!(name, "has" | "len") {
-            let error = self.error(format!("there is no function `{}`", name.escape_debug()));
+            let error = self.error(format!("unknown function `{}`", name.escape_debug()));
             return Err(match PartOp::ALL.into_iter().find(|op| op.word() == name) {
                 Some(op) => error.help(format!("write `x {} \"text\"`", op.word())),
                 None => error.help("functions are `has(NAME)` and `len(VALUE)`"),

@@ -408,10 +408,10 @@ fn place(scope: Scope, class: Option<&str>) -> String {
         (Scope::Payload, Some(class)) => format!("payload of `{class}`"),
         (Scope::SpecificContext, Some(class)) => format!("context of `{class}`"),
         (Scope::Payload, None) => "payload of an event without a name".to_owned(),
-        (Scope::SpecificContext | Scope::CommonContext, _) => "context of events".to_owned(),
-        (Scope::EventRecordHeader, _) => "header of events".to_owned(),
-        (Scope::Resource, _) => "resource of events".to_owned(),
-        _ => "context of packets".to_owned(),
+        (Scope::SpecificContext | Scope::CommonContext, _) => "event context".to_owned(),
+        (Scope::EventRecordHeader, _) => "event header".to_owned(),
+        (Scope::Resource, _) => "event resource".to_owned(),
+        _ => "packet context".to_owned(),
     }
 }
 

@@ -95,14 +95,13 @@ impl<'s> Lexer<'s> {
             Some(sign) => {
                 self.at += sign.len();
                 match sign {
-                    "=" => Err(self.error(begin, "`=` is no operator").help("to compare, write `==`")),
+                    "=" => Err(self.error(begin, "`=` is not an operator").help("to compare, write `==`")),
                     sign => Ok(Token::Sign(sign)),
                 }
             }
             None => {
                 self.at += first.len_utf8();
-                let error =
-                    self.error(begin, format!("`{}` is no part of an expression", first.escape_debug()));
+                let error = self.error(begin, format!("unexpected `{}`", first.escape_debug()));
                 Err(match unquoted(self.source, begin) {
                     Some(word) => FilterError { span: word.clone(), ..error }.help(quote(self.source, &word)),
                     None if first == '{' => error.help("lists are written in brackets: `x in [1, 2, 5..7]`"),
@@ -156,7 +155,7 @@ impl<'s> Lexer<'s> {
             return value.map(Token::Integer).ok_or_else(|| {
                 self.error(
                     begin,
-                    format!("this is no number of base {radix} that fits into 128 bits with sign"),
+                    format!("expected a number of base {radix} that fits in 128 bits with a sign"),
                 )
             });
         }
@@ -187,7 +186,7 @@ impl<'s> Lexer<'s> {
             return value.map(Token::Float).ok_or_else(|| self.error(begin, "the number is too large"));
         }
         let value = whole.parse().ok().map(Token::Integer);
-        value.ok_or_else(|| self.error(begin, "the number does not fit into 128 bits with sign"))
+        value.ok_or_else(|| self.error(begin, "the number does not fit in 128 bits with a sign"))
     }
 
     /// Reads a duration such as `5ms` or `1min30.5s`: a whole number of nanoseconds.
@@ -214,13 +213,13 @@ impl<'s> Lexer<'s> {
                 "m" | "min" => 60_000_000_000,
                 "h" => 3_600_000_000_000,
                 _ => {
-                    let error = self.error(begin, format!("`{name}` is no unit of time"));
+                    let error = self.error(begin, format!("`{name}` is not a unit of time"));
                     return Err(error.help("units are ns, us, ms, s, min and h"));
                 }
             };
             let part = nanoseconds(&whole, fraction, scale).and_then(|part| total.checked_add(part));
             total =
-                part.ok_or_else(|| self.error(begin, "the duration is no whole number of nanoseconds"))?;
+                part.ok_or_else(|| self.error(begin, "the duration is not a whole number of nanoseconds"))?;
         }
         if self.rest().starts_with(is_name_start) {
             self.skip(is_name_start);
@@ -333,8 +332,7 @@ pub(super) fn unescaped(source: &str, content: &Range<usize>) -> Result<Literal,
                 let digits = digits.map(|(digits, _)| digits).filter(|digits| digits.len() <= 8);
                 let code = digits.and_then(|digits| u32::from_str_radix(digits, 16).ok());
                 let (Some(digits), Some(c)) = (digits, code.and_then(char::from_u32)) else {
-                    let error =
-                        FilterError::syntax(source, begin..begin + 2, "invalid escape of a character");
+                    let error = FilterError::syntax(source, begin..begin + 2, "invalid character escape");
                     return Err(error.help("write `\\u{e9}` for the character U+00E9"));
                 };
                 rest.nth(digits.chars().count() + 1);

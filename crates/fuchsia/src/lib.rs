@@ -1,4 +1,4 @@
-//! Fuchsia's traces (FXT) and logs: structured log records, and the legacy log packets.
+//! Fuchsia traces (FXT) and logs: structured log records, and the legacy log packets.
 //!
 //! [`fxt`] and [`log`] are the codecs. They borrow their input, allocate nothing, and need only `core` (without the feature
 //! `std`, which is on by default, only [`log::Splitter`] is missing). With the feature `reader`, the modules

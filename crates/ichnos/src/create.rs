@@ -134,10 +134,10 @@ pub enum WriteError {
         of_trace: bool,
     },
     /// The data stream has a clock, but the event has no time.
-    #[error("the event has no time, but its data stream has a clock")]
+    #[error("the event lacks a time, but its data stream has a clock")]
     NoTime,
     /// The event has a time, but the data stream has no clock.
-    #[error("the event has a time, but its data stream has no clock")]
+    #[error("the event has a time, but its data stream lacks a clock")]
     NoClock,
     /// Another clock already has this id.
     #[error("duplicate clock `{0}`")]

@@ -43,7 +43,7 @@ pub(crate) struct ReaderLane {
 #[non_exhaustive]
 pub enum IntersectionError {
     /// The time range of a data stream is unknown.
-    #[error("{trace}: unknown time range of the data stream {stream}: its packets have no times")]
+    #[error("{trace}: unknown time range of the data stream {stream}: its packets lack times")]
     Unknown {
         /// The trace.
         trace: String,

@@ -326,13 +326,16 @@ pub enum CreateError {
     #[error("{0}: cannot verify the output: a pipe or a device cannot be read again")]
     Unverifiable(String),
     /// An event is earlier than the format allows after the events before it: see [`WriteOptions::sorts`].
-    #[error("the events are not sorted by time, as the format requires: one is {back} ticks too early")]
+    #[error(
+        "the events are not sorted by time, but the format requires it: an event is {back} ticks too \
+        early"
+    )]
     Unsorted {
         /// Number of ticks from the time of the event to the earliest allowed one.
         back: u64,
     },
     /// The output is text, which a terminal would take as commands.
-    #[error("the output is a terminal, and text is written unescaped")]
+    #[error("the output is a terminal, but text is written unescaped")]
     Terminal,
     /// The output is text, which cannot be read again.
     #[error("cannot verify the output: text cannot be read again")]
@@ -341,7 +344,7 @@ pub enum CreateError {
     #[error("this format cannot be written in shards")]
     Shards,
     /// The format does not support data streams that begin later.
-    #[error("data streams cannot be added to a trace of this format while it is written")]
+    #[error("data streams cannot be added to a trace in this format while it is written")]
     FixedStreams,
 }
 

@@ -103,8 +103,8 @@ pub(crate) fn members(
     if !is_cut && next >= len {
         let unpacked = if is_unpacked { " of the unpacked data" } else { "" };
         members.problems.push(format!(
-            "the tar archive has no end mark after the member {last:?}: it may be truncated there, at byte \
-             {len}{unpacked}"
+            "the tar archive lacks an end mark after the member {last:?}: it may be truncated there, at byte \
+            {len}{unpacked}"
         ));
     }
     let unpacked = store.finish(budget)?;

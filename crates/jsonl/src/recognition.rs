@@ -132,7 +132,7 @@ mod tests {
             ("{\"type\":\"event\",\"id\":1}\n", true),
             ("{\"ts\":5}\n", false),
             ("{\"name\":\"x\"}\n", false),
-            // Logs of Fuchsia, metadata of CTF 2, reports of X-Trace, and something else.
+            // Fuchsia logs, CTF 2 metadata, X-Trace reports, and something else.
             (
                 "{\"moniker\":\"a\",\"version\":1,\"data_source\":\"Logs\",\"metadata\":{\"timestamp\":5}}\n",
                 false,

@@ -40,7 +40,7 @@ use ichnos_analysis::tasks::EventContent;
 use ichnos_export::parts::StreamTable;
 
 /// Loss of the time of an event.
-const AT_ORIGIN: &str = "time at the origin of the clock -> 1 ns later: 0 stands for an unknown time";
+const AT_ORIGIN: &str = "time at the clock's origin -> 1 ns later, because 0 stands for an unknown time";
 
 /// Writes events as requests of OTLP: of spans, of log records and of metrics, with all fields as attributes.
 ///

@@ -12,20 +12,20 @@ const MOST_EARLY: usize = 1_000;
 /// Reason why a viewer cannot show an event: its size or its fields.
 pub const UNDECODED: &str = "event of more than 256 MiB, or with fields that cannot be decoded";
 /// Reason why a viewer cannot show an event: its time.
-pub const NO_TIME: &str = "time before the origin of the clock, or more than 63 bits of nanoseconds after it";
+pub const NO_TIME: &str = "time before the clock's origin, or more than 63 bits of nanoseconds after it";
 
 /// Loss of the end of a span within a span that ended.
-pub const LOST_END: &str = "span within without an end -> ends with this span";
+pub const LOST_END: &str = "nested span without an end -> ends with this span";
 /// Loss of the end of a span whose key begins again.
-pub const BEGUN_AGAIN: &str = "span before with the same key, without an end -> ends here";
+pub const BEGUN_AGAIN: &str = "earlier span with the same key, without an end -> ends here";
 /// Loss of the end of a span whose thread ended.
 pub const EXITED: &str = "span without an end -> ends with its thread";
 
 /// Loss of an end that is earlier than its begin.
-pub const BACKWARDS: &str = "end of a span before its begin -> begin";
+pub const BACKWARDS: &str = "span end before its begin -> begin";
 
 /// Loss of the begin of a span, which the trace lacks.
-pub const LOST_BEGIN: &str = "end of a span that has no begin -> instant event";
+pub const LOST_BEGIN: &str = "end without a begin -> instant event";
 
 /// Name of the argument of spans without an end.
 pub const END_MISSING: &str = "ichnos.end_missing";
@@ -33,7 +33,7 @@ pub const END_MISSING: &str = "ichnos.end_missing";
 pub const BEGIN_MISSING: &str = "ichnos.begin_missing";
 
 /// Loss of the end of a span, which is not known any more when it comes.
-pub const FORGOTTEN: &str = "end of a span that began when too many were open";
+pub const FORGOTTEN: &str = "end of a span that began when too many spans were open";
 
 /// Adds the losses of spans that are forgotten when another one begins. They can be of any class.
 pub fn lose_spans(losses: &mut LossTable, forgotten: usize) {
@@ -129,6 +129,6 @@ pub fn lose_part(losses: &mut LossTable, event: &Event<'_>, kind: LossKind, fiel
 pub fn lose_parts(losses: &mut LossTable, event: &Event<'_>, class: &ViewerClass) {
     lose_part(losses, event, LossKind::Lowered, "", "fields -> arguments");
     if class.form == EventForm::Counter {
-        lose_part(losses, event, LossKind::Dropped, "", "fields of a counter besides its values");
+        lose_part(losses, event, LossKind::Dropped, "", "counter fields other than the values");
     }
 }

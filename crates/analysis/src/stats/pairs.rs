@@ -377,7 +377,7 @@ pub struct Unpaired {
     pub given_up: u64,
     /// Number of ends without a begin.
     pub without_begin: u64,
-    /// Number of events without a field of the key.
+    /// Number of events without a key field.
     pub without_key: u64,
     /// Number of events without a time.
     pub without_time: u64,

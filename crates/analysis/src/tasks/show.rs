@@ -71,7 +71,7 @@ fn push_operation(
     }
     for edge in graph.dangling_to(node) {
         let whose = if edge.is_of_other_task { "of another task" } else { "not reported" };
-        out.push_str(&paint.warning(&format!("  after {}, which is {whose}", edge.from)));
+        out.push_str(&paint.warning(&format!("  after {} ({whose})", edge.from)));
     }
     for (from, _) in graph.cycles_to(node) {
         let from = graph.operation_name(*from);

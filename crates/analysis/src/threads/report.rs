@@ -388,6 +388,6 @@ fn push_path(text: &mut String, path: &WakeupPath, options: &ThreadTextOptions) 
     table.push(text, width, paint);
     more(text, path.steps.len(), options);
     if !path.is_complete {
-        let _ = writeln!(text, "{}", paint.warning("too many states: the path is that of the first ones"));
+        let _ = writeln!(text, "{}", paint.warning("too many states: the path covers only the first states"));
     }
 }

@@ -24,6 +24,6 @@ pub(super) fn run(args: &TaskDecodeArgs, global: &Global) -> Result<Exit, Failur
             Err(error) => failure = failure.or(Some(error)),
         }
     }
-    let reason = failure.unwrap_or_else(|| "no format has a notation for it".to_owned());
+    let reason = failure.unwrap_or_else(|| "unknown notation".to_owned());
     Err(Failure::new(format!("`{}` cannot be explained: {reason}", safe(&args.text))))
 }

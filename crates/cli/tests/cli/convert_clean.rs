@@ -197,7 +197,7 @@ event { name = "e"; fields := struct {
         let losses = ichnos(words).expect(0, &[]).out;
         ichnos(["check", "--strict", text(&out)]).expect(0, &[]);
         assert_eq!(losses.contains("added: the length"), dialect == "prop2", "{losses}");
-        assert_eq!(losses.contains("added: which option"), dialect == "prop2", "{losses}");
+        assert_eq!(losses.contains("added: the selected option"), dialect == "prop2", "{losses}");
         if dialect != "prop2" {
             assert_eq!(cat(&out), read);
         }

@@ -753,7 +753,7 @@ fn the_time_around_events_is_kept() {
     };
     around("number == 1000", "1s", &[]).expect(1, &["no event matches: nothing is written"]);
     around("numbr == 13", "1s", &[]).expect(2, &["--around: no event has a field `numbr`", "`number`"]);
-    around("number = 13", "1s", &[]).expect(2, &["--around: `=` is no operator"]);
+    around("number = 13", "1s", &[]).expect(2, &["--around: `=` is not an operator"]);
     around("number == 13", "1 parsec", &[]).expect(2, &["`1 parsec` is not a duration"]);
     around("number == 13", "1x", &[]).expect(2, &["`1x` is not a duration"]);
     around("number == 13", "1s", &["--align", "packet"]).expect(2, &["cannot cut around events"]);

@@ -115,7 +115,7 @@ fn a_million_fields_of_nothing_are_refused() {
     );
     let options = ichnos_ctf::metadata::MetadataOptions::default();
     let error = ichnos_ctf::metadata::parse(metadata.as_bytes(), &options).unwrap_err();
-    let expected = "more than 65536 fields of one root field may have no bits at all";
+    let expected = "more than 65536 fields of one root field can have zero bits";
     let is_reported = error.diagnostics.iter().any(|problem| problem.message.contains(expected));
     assert!(is_reported, "{:?}", error.diagnostics);
 }

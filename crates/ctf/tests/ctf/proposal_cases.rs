@@ -543,12 +543,12 @@ fn fields_are_located_by_the_rules_of_prop2() {
     let array =
         format!("{{\"type\": \"static-length-array\", \"length\": 2, \"element-field-class\": {element}}}");
     let metadata = prop2(&[plain, &event(&members(&[("n", &unsigned(8, "")), ("q", &array)]))]);
-    is_one_warning(&metadata, "a field within an array needs one that is not in the same element");
+    is_one_warning(&metadata, "a field within an array needs a field outside its element");
     assert_eq!(events(&read(&metadata, &[2, 0x41, 0x42, 0x43, 0x44])).len(), 1);
     // The same of optionals.
     let inner = optional("event-record-payload", &members(&[("t", &element)]));
     let metadata = prop2(&[plain, &event(&members(&[("s", flag), ("n", &unsigned(8, "")), ("o", &inner)]))]);
-    is_one_warning(&metadata, "a field within an optional needs one that is not in the same optional");
+    is_one_warning(&metadata, "a field within an optional needs a field outside this optional");
     // All that is in the same element is right.
     let pair = members(&[("n", &unsigned(8, "")), ("t", &located("event-record-payload", "\"q\", \"n\""))]);
     let array =

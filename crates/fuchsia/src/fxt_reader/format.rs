@@ -6,7 +6,7 @@ use super::{FxtOptions, FxtTrace};
 use crate::fxt::recognise;
 use crate::fxt_writer::FxtWriter;
 
-/// Fuchsia's traces.
+/// Fuchsia traces.
 #[derive(Clone, Copy, Debug)]
 pub struct Fxt;
 
@@ -18,7 +18,7 @@ static INFO: FormatInfo = FormatInfo {
     detection: "files that begin with the magic number record, or with a clock, a provider or strings",
     writer: Some(&FxtWriter),
     has_file_order: true,
-    ..FormatInfo::new("fxt", "Fuchsia's traces")
+    ..FormatInfo::new("fxt", "Fuchsia traces")
 };
 
 impl Format for Fxt {

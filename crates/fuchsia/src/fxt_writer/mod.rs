@@ -31,7 +31,7 @@ use self::fxt_encoders::FxtEncoders;
 use self::rules::TraceRules;
 use crate::fxt::recognise;
 
-/// Writes Fuchsia's traces.
+/// Writes Fuchsia traces.
 #[derive(Clone, Copy, Debug)]
 pub struct FxtWriter;
 

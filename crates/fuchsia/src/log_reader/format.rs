@@ -10,7 +10,7 @@ use super::{Clock, FuchsiaLogOptions, LogTrace, own_files, probe};
 use crate::log::SeverityScale;
 use crate::log_writer::FuchsiaLogWriter;
 
-/// Fuchsia's logs.
+/// Fuchsia logs.
 #[derive(Clone, Copy, Debug)]
 pub struct FuchsiaLog;
 
@@ -39,7 +39,7 @@ static INFO: FormatInfo = FormatInfo {
     writer: Some(&FuchsiaLogWriter),
     options: OPTIONS,
     listen: Some(listen),
-    ..FormatInfo::new("fuchsia-log", "Fuchsia's logs")
+    ..FormatInfo::new("fuchsia-log", "Fuchsia logs")
 };
 
 fn listen(datagrams: Datagrams, options: &ReadOptions) -> Result<Box<dyn OpenedTrace>, PlanError> {

@@ -27,7 +27,7 @@ use crate::log::Framing;
 use crate::log_reader::class::framing_of;
 use crate::log_reader::{FuchsiaLogOptions, probe};
 
-/// Writes Fuchsia's logs.
+/// Writes Fuchsia logs.
 #[derive(Clone, Copy, Debug)]
 pub struct FuchsiaLogWriter;
 

@@ -18,17 +18,18 @@ const SIGNAL: &str = "signal";
 
 const OTLP_OPTIONS: &[FormatOption] = &[FormatOption::choice(
     SIGNAL,
-    "Signal of OpenTelemetry to write",
+    "OpenTelemetry signal to write",
     &[
         OptionValue::new("traces", "spans"),
         OptionValue::new("logs", "log records"),
-        OptionValue::new("metrics", "values of counters"),
-        OptionValue::new("all", "all of them, in JSON Lines only"),
+        OptionValue::new("metrics", "counter values"),
+        OptionValue::new("all", "all signals, in JSON Lines only"),
     ],
 )
 .details(
-    "By default, JSON Lines have `all`, each line one of them. Protobuf has `traces`, since requests of several \
-    signals look the same in it; a trace without spans is an error then, and nothing is written.",
+    "By default, JSON Lines contain `all` signals, one per line, and protobuf contains `traces`, because \
+        protobuf requests with different signals look the same. In protobuf, a trace without spans is then \
+        an error, and nothing is written.",
 )
 .value_name("SIGNAL")
 .unprefixed()];
@@ -84,10 +85,10 @@ impl ViewerWriter {
             return Err(CreateError::Dialect(dialect.clone()));
         }
         if options.verify.is_some() {
-            return unsupported("files for viewers cannot be read again to verify them");
+            return unsupported("viewer files cannot be read back for verification");
         }
         if self == Self::OtlpProtobuf && options.formats.choice(self.name(), SIGNAL) == Some("all") {
-            return unsupported("a request has spans, log records or metrics: one signal, not all of them");
+            return unsupported("a request contains only one signal: spans, log records or metrics");
         }
         Ok(())
     }

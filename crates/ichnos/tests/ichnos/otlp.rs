@@ -306,7 +306,7 @@ fn a_trace_without_spans_needs_a_signal_in_protobuf() {
     let error = reader.convert(&ViewerWriter::OtlpProtobuf, Some(path.clone()), &options).unwrap_err();
     let text = error.to_string();
     assert!(text.starts_with("no spans to write"), "{text}");
-    assert!(text.ends_with("log records and 0 values of counters"), "{text}");
+    assert!(text.ends_with("log records and 0 counter values"), "{text}");
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
     for (signal, has_content) in [("logs", true), ("traces", false)] {
         convert(&session, ViewerWriter::OtlpProtobuf, Some(signal), &path);

@@ -145,7 +145,7 @@ fn general(reason: &str) -> String {
 fn general_change(what: &str) -> String {
     let (before, mut after) = what.split_once(" -> ").unwrap_or((what, ""));
     if before.starts_with("alignment") {
-        after = "the largest one that is allowed";
+        after = "largest allowed alignment";
     }
     let mut general = String::new();
     for part in before.split_inclusive(|c: char| !c.is_ascii_digit()) {

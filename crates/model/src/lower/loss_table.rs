@@ -126,7 +126,7 @@ impl LossTable {
             return;
         }
         let field = format!("{}.{}", scope.short_name(), plan.field_name(member));
-        let what = "what is outside of events";
+        let what = "data outside events";
         self.note(LossKind::Dropped, "", field, what);
     }
 
@@ -154,7 +154,7 @@ impl LossTable {
             return;
         }
         let (class, field) = (event.name().to_owned(), "clock".to_owned());
-        let what = "times of other clocks than the default one";
+        let what = "times from clocks other than the default clock";
         self.note(LossKind::Dropped, class, field, what);
     }
 

@@ -43,8 +43,8 @@ impl PrefixMember {
     const fn what(self) -> &'static str {
         match self {
             Self::Length => "the length of the next member",
-            Self::Presence => "whether the next member is there",
-            Self::Tag => "which option of the next member is selected",
+            Self::Presence => "the presence of the next member",
+            Self::Tag => "the selected option of the next member",
             Self::Alignment => "the alignment of the next member",
         }
     }

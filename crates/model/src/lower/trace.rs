@@ -472,9 +472,9 @@ fn add_value_losses(
 ) {
     let Some(plan) = plan else { return };
     let all = [
-        (&losses.replaced, LossKind::Rounded, "text that was not valid: U+FFFD"),
+        (&losses.replaced, LossKind::Rounded, "invalid text: U+FFFD"),
         (&losses.cut, LossKind::Dropped, "rest of a text after U+0000"),
-        (&losses.narrowed, LossKind::Rounded, "number beyond 64 bits: the nearest one"),
+        (&losses.narrowed, LossKind::Rounded, "number beyond 64 bits: nearest 64-bit number"),
     ];
     for (counts, kind, what) in all {
         for (node, count) in counts {

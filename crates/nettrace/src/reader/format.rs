@@ -33,7 +33,7 @@ static INFO: FormatInfo = FormatInfo {
     writer: Some(&NettraceWriter),
     options: OPTIONS,
     has_file_order: true,
-    ..FormatInfo::new("nettrace", "EventPipe's files of .NET")
+    ..FormatInfo::new("nettrace", ".NET EventPipe files")
 };
 
 impl Format for Nettrace {

@@ -126,14 +126,14 @@ impl MarkerClass {
         let class = ViewerClass::of(event);
         lose_parts(losses, event, &class);
         if class.has_message() {
-            lose_part(losses, event, LossKind::Dropped, "", "flow of a message");
+            lose_part(losses, event, LossKind::Dropped, "", "message flow");
         }
         match class.form {
             EventForm::Sample => {
-                lose_part(losses, event, LossKind::Dropped, "", "fields of a sample besides its call stack");
+                lose_part(losses, event, LossKind::Dropped, "", "sample fields other than the call stack");
             }
             EventForm::End | EventForm::KeyedEnd => {
-                lose_part(losses, event, LossKind::Dropped, "", "fields of the event that ends a span");
+                lose_part(losses, event, LossKind::Dropped, "", "fields of the span's end event");
             }
             _ => {}
         }

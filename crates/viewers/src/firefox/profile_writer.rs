@@ -32,10 +32,10 @@ const MOST_TEXT: usize = 256 << 20;
 const OWN_VALUES: usize = 8;
 
 /// Reasons for losses.
-const FULL: &str = "event beyond 16,777,216 values or 256 MiB of texts, which a profile has at most";
-const THREADS: &str = "event of a thread beyond 10,000";
+const FULL: &str = "event beyond the profile limit of 16,777,216 values or 256 MiB of text";
+const THREADS: &str = "event of a thread beyond the limit of 10,000 threads";
 const ROUNDED: &str = "integers beyond 2^53 -> rounded";
-const NO_END: &str = "span without an end -> begin of an interval";
+const NO_END: &str = "span without an end -> start of an interval";
 const FLOW: &str = "flow from the cause of an operation";
 
 /// A profile that is being made.

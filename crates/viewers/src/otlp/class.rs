@@ -49,7 +49,7 @@ impl OtlpClass {
             lose_part(losses, event, LossKind::Lowered, "", "sample -> log record");
         }
         if class.has_message() {
-            lose_part(losses, event, LossKind::Dropped, "", "flow of a message");
+            lose_part(losses, event, LossKind::Dropped, "", "message flow");
         }
         let lead = match class.form {
             EventForm::End | EventForm::KeyedEnd => END,

@@ -26,20 +26,19 @@ use ichnos_analysis::tasks::EventContent;
 
 /// Reasons for losses.
 const TOO_LARGE: &str = "event of more than 256 MiB";
-const UNENDED: &str = "end of a span: none is in the trace -> end of the trace";
-const EARLY: &str =
-    "end of a span: more than 16,384 spans, or 64 MiB, were open -> time at which it was written";
-const UNTIMED: &str = "begin of a span: none is known -> 1 ns after the origin of the clock";
+const UNENDED: &str = "span never ended -> end of the trace";
+const EARLY: &str = "span end: more than 16,384 spans, or 64 MiB, were open -> time when it was written";
+const UNTIMED: &str = "span begin unknown -> 1 ns after the clock's origin";
 /// Maximum number of spans whose begins and ends are known after they were written; beyond it, all are forgotten.
 const MOST_ENDED: usize = 1 << 16;
 
-const UNBEGUN: &str = "end of a span that is not open -> log record";
+const UNBEGUN: &str = "end of an unopened span -> log record";
 const UNWANTED: [&str; 3] = [
     "span: another signal was selected",
     "log record: another signal was selected",
-    "value of a counter: another signal was selected",
+    "counter value: another signal was selected",
 ];
-const RESOURCES: &str = "process of an event: there are more than 65,536";
+const RESOURCES: &str = "event process: more than 65,536 processes";
 
 /// Spans, log records and values of all events.
 #[derive(Debug)]

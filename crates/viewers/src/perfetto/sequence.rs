@@ -84,7 +84,7 @@ impl PerfettoClass {
             }
         }
         if class.form == EventForm::Sample && class.stack(event).is_some() {
-            lose_part(losses, event, LossKind::Dropped, "", "fields of a sample besides its call stack");
+            lose_part(losses, event, LossKind::Dropped, "", "sample fields other than the call stack");
         }
         names.classes += 1;
         let scopes = ScopeNames::all(event, &class, &mut names.annotations);

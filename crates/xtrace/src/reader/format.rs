@@ -34,7 +34,7 @@ static INFO: FormatInfo = FormatInfo {
     collect: Some(COLLECT),
     find_mentions: Some(find_mentions),
     explain_context: Some(explain),
-    ..FormatInfo::new("xtrace", "Reports of X-Trace")
+    ..FormatInfo::new("xtrace", "X-Trace reports")
 };
 
 impl Format for XTrace {

@@ -790,9 +790,7 @@ fn what_has_no_line_is_a_loss() {
     let entries =
         |lost: Vec<String>| lost.into_iter().filter(|line| line.contains("environment.")).collect::<Vec<_>>();
     let all = losses_with(&[], false);
-    for expected in
-        [" header.flag: what is outside of events 1", "call : array or structure without elements 2"]
-    {
+    for expected in [" header.flag: data outside events 1", "call : array or structure without elements 2"] {
         assert!(all.contains(&expected.to_owned()), "{all:?}");
     }
     let odd = [

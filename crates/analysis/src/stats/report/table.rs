@@ -393,11 +393,11 @@ impl StatsDisplay<'_, '_> {
         let mut parts = Vec::new();
         let given_up = format!("given up, as too many were open{}", hint(self.options.hints.open_pairs));
         for (number, what) in [
-            (unpaired.begun_again, "begun again before an end"),
+            (unpaired.begun_again, "started again before an end"),
             (unpaired.without_end, "without an end"),
             (unpaired.given_up, &given_up),
             (unpaired.without_begin, "ended without a begin"),
-            (unpaired.without_key, "without a field of the key"),
+            (unpaired.without_key, "without a key field"),
             (unpaired.without_time, "without a time"),
         ] {
             if number > 0 {
@@ -487,8 +487,8 @@ impl StatsDisplay<'_, '_> {
         if found.missed > 0 {
             let (most, missed) = (grouped(found.most as u64), grouped(found.missed));
             note(&format!(
-                "more than {most} groups: rows marked + may have up to {missed} more than is shown, and groups with up \
-                 to {missed} may be missing{}",
+                "more than {most} groups: rows marked + may have up to {missed} more than shown, and groups \
+                with up to {missed} may be missing{}",
                 hint(self.options.hints.groups)
             ));
         }

@@ -341,8 +341,8 @@ fn what_has_no_argument_is_a_loss() {
     assert_eq!(
         dropped,
         [
-            "dropped 1  header.flag what is outside of events",
-            "dropped 1  packet.context.cpu what is outside of events",
+            "dropped 1  header.flag data outside events",
+            "dropped 1  packet.context.cpu data outside events",
             "dropped 2 call  array or structure without elements",
         ]
     );
