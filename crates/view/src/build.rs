@@ -16,25 +16,16 @@ use crate::options::ViewOptions;
 /// Time between two notes of progress.
 const STEP: Duration = Duration::from_millis(200);
 
-/// State of a [`Build`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum BuildState {
-    #[default]
-    Loading,
-    /// Messages arrive as long as others write them.
-    Live,
-    Done,
-    Failed,
-}
-
-impl BuildState {
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Loading => "loading",
-            Self::Live => "live",
-            Self::Done => "done",
-            Self::Failed => "failed",
-        }
+ichnos::model::named_enum! {
+    /// State of a [`Build`].
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub(crate) enum BuildState {
+        #[default]
+        Loading = "loading",
+        /// Messages arrive as long as others write them.
+        Live = "live",
+        Done = "done",
+        Failed = "failed",
     }
 }
 
