@@ -17,7 +17,7 @@ use self::profile_writer::{EventAtPlace, ProfileWriter};
 use super::class::ContextNames;
 use super::losses::{EarlyLosses, LossNote, NO_TIME, lose_event, shown_time};
 use super::output_bytes;
-use super::scheduling::Scheduling;
+use super::scheduling::{EventLocation, Scheduling};
 use super::tracks::TraceNumbers;
 use crate::stream_table::StreamTable;
 use crate::tasks::EventContent;
@@ -130,9 +130,8 @@ impl Firefox {
             tasks.read(event, &[], content);
             writer.lose_flow(event, content);
         }
-        let mut place = class.class.place(event, known);
-        let name = scheduling.event_name(*trace, &class.class, place.process, event, name);
-        scheduling.complete(*trace, &class.class, &mut place);
+        let EventLocation { place, own_name: name, .. } =
+            scheduling.locate(*trace, &class.class, event, (known, name));
         let is_written = writer.event(EventAtPlace { event, class, place, trace: *trace, name }, time);
         if let Some(ended) = scheduling.ended_thread(*trace, event, &class.class) {
             writer.end_thread(event, &ended, *trace);
