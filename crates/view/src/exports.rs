@@ -13,9 +13,9 @@ pub(crate) struct Exports(AtomicBool);
 
 /// Permission to write a trace.
 #[derive(Debug)]
-pub(crate) struct Exporting<'e>(&'e Exports);
+pub(crate) struct ExportPermit<'e>(&'e Exports);
 
-impl Drop for Exporting<'_> {
+impl Drop for ExportPermit<'_> {
     fn drop(&mut self) {
         self.0.0.store(false, Ordering::Release);
     }
@@ -23,9 +23,9 @@ impl Drop for Exporting<'_> {
 
 impl Exports {
     /// Returns the permission, unless another trace is written.
-    pub(crate) fn begin(&self) -> Option<Exporting<'_>> {
+    pub(crate) fn begin(&self) -> Option<ExportPermit<'_>> {
         let was_busy = self.0.swap(true, Ordering::AcqRel);
-        (!was_busy).then(|| Exporting(self))
+        (!was_busy).then(|| ExportPermit(self))
     }
 
     /// Returns `true` while a trace is written or sent.

@@ -29,7 +29,7 @@
 
 mod acceptor;
 mod api;
-mod build;
+mod app_state;
 mod cache;
 mod clock_offsets;
 mod directories;
@@ -45,8 +45,8 @@ mod query;
 mod request;
 mod response;
 mod server;
-mod shared;
 mod task_list;
+mod timeline_builder;
 mod token;
 
 pub use cache::TimelineCache;

@@ -39,9 +39,9 @@ impl Drop for ConnectedPage<'_> {
 }
 
 /// Permission to work on a request.
-pub(crate) struct Working<'p>(&'p OpenPages);
+pub(crate) struct WorkPermit<'p>(&'p OpenPages);
 
-impl Drop for Working<'_> {
+impl Drop for WorkPermit<'_> {
     fn drop(&mut self) {
         *self.0.working.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
         self.0.is_free.notify_one();
@@ -79,10 +79,10 @@ impl OpenPages {
     }
 
     /// Waits until few enough requests are worked on.
-    pub(crate) fn work(&self) -> Working<'_> {
+    pub(crate) fn work(&self) -> WorkPermit<'_> {
         let working = self.working.lock().unwrap_or_else(PoisonError::into_inner);
         let waited = self.is_free.wait_while(working, |working| *working >= MOST_WORKING);
         *waited.unwrap_or_else(PoisonError::into_inner) += 1;
-        Working(self)
+        WorkPermit(self)
     }
 }

@@ -7,11 +7,11 @@ use std::sync::atomic::Ordering;
 use ichnos::Session;
 
 use crate::api;
-use crate::build::BuildState;
+use crate::app_state::AppState;
 use crate::directories::TraceDirectories;
 use crate::options::ViewOptions;
 use crate::page::{HTML, SCRIPT, STYLE};
-use crate::shared::Shared;
+use crate::timeline_builder::BuildState;
 
 /// Hashes of style sheet and script, a line each, as a content security policy names them.
 const HASHES: &str = include_str!("../dist/hashes.txt");
@@ -38,7 +38,7 @@ pub struct PageFile {
 /// # Errors
 /// If the traces cannot be read. [`ErrorKind::Interrupted`](io::ErrorKind::Interrupted) if the flag of the options is set.
 pub fn page_file(session: Arc<Session>, options: ViewOptions) -> io::Result<PageFile> {
-    let mut shared = Shared::new(session, options);
+    let mut shared = AppState::new(session, options);
     shared.has_limits = false;
     let traces = shared.session.traces().iter().map(|trace| trace.path());
     let paths = shared.options.arguments.paths.iter().map(String::as_str);

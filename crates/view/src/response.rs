@@ -147,7 +147,7 @@ pub(crate) fn write_head(
         200 => "OK",
         400 => "Bad Request",
         403 => "Forbidden",
-        404 => "Not Found",
+        404 => "Not Match",
         405 => "Method Not Allowed",
         431 => "Request Header Fields Too Large",
         503 => "Service Unavailable",

@@ -11,14 +11,14 @@ use ichnos::Session;
 
 use crate::acceptor::{Acceptor, OpenConnection, Serve};
 use crate::api;
-use crate::build::Status;
+use crate::app_state::AppState;
 use crate::open_pages::OpenPages;
 use crate::options::{ViewOptions, ViewSource};
 use crate::page;
 use crate::query::Query;
 use crate::request::{Method, Refusal, Request, is_loopback};
 use crate::response::{ApiError, PATIENCE, Response, write_head};
-use crate::shared::Shared;
+use crate::timeline_builder::Status;
 use crate::token::AddressToken;
 
 /// Time between two notes of progress to a page, and after which one is sent anyway.
@@ -40,7 +40,7 @@ pub struct ViewServer {
 
 /// State of the server that its threads share.
 struct ServerState {
-    shared: RwLock<Arc<Shared>>,
+    shared: RwLock<Arc<AppState>>,
     pages: OpenPages,
     is_kept: bool,
     token: AddressToken,
@@ -61,7 +61,7 @@ impl ViewServer {
     pub fn bind(session: Arc<Session>, options: ViewOptions) -> io::Result<Self> {
         let (port, token) = (options.port, AddressToken::random()?);
         let (is_kept, pages) = (options.keep, OpenPages::default());
-        let shared = RwLock::new(Arc::new(Shared::new(session, options)));
+        let shared = RwLock::new(Arc::new(AppState::new(session, options)));
         let state = |port| ServerState { shared, pages, is_kept, token, port };
         Ok(Self { acceptor: Acceptor::bind(port, state)? })
     }
@@ -117,12 +117,12 @@ impl ViewServer {
 
 /// Reading of traces, by a thread of its own.
 struct Reading {
-    shared: Arc<Shared>,
+    shared: Arc<AppState>,
     begun: Instant,
 }
 
 impl Reading {
-    fn start(shared: Arc<Shared>) -> io::Result<Self> {
+    fn start(shared: Arc<AppState>) -> io::Result<Self> {
         let filling = Arc::clone(&shared);
         thread::Builder::new().name("timeline".to_owned()).spawn(move || {
             filling.build.run_cached(&filling.session, &filling.options);
@@ -155,7 +155,7 @@ impl Serve for ServerState {
 
 impl ServerState {
     /// Returns the state of the traces that are shown.
-    fn shared(&self) -> Arc<Shared> {
+    fn shared(&self) -> Arc<AppState> {
         Arc::clone(&self.shared.read().unwrap_or_else(PoisonError::into_inner))
     }
 

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use ichnos::json::write::ValueWriter;
 use ichnos::{Expression, FilterErrorKind};
 
+use crate::app_state::AppState;
 use crate::query::Query;
 use crate::response::ApiError;
-use crate::shared::Shared;
 
 /// Maximum number of completions.
 const MOST: usize = 50;
@@ -21,7 +21,7 @@ const PROPERTIES: [&str; 8] = ["event", "level", "message", "process", "stream",
 const OPERATORS: [&str; 10] = ["==", "!=", "<", "<=", ">", ">=", "in", "&&", "||", "!"];
 
 /// Returns names of events and fields for the word before a place of an expression.
-pub(super) fn completions(shared: &Shared, query: &Query) -> Result<Vec<u8>, ApiError> {
+pub(super) fn completions(shared: &AppState, query: &Query) -> Result<Vec<u8>, ApiError> {
     let text = query.text("filter").unwrap_or_default();
     let at = query.number("at")?.map_or(text.len(), |at| usize::try_from(at).unwrap_or(text.len()));
     let before = text.get(..text.floor_char_boundary(at.min(text.len()))).unwrap_or_default();
@@ -61,7 +61,7 @@ pub(super) fn completions(shared: &Shared, query: &Query) -> Result<Vec<u8>, Api
 }
 
 /// Returns the names of the classes of events.
-fn events(shared: &Shared) -> BTreeSet<String> {
+fn events(shared: &AppState) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     for trace in shared.session.traces() {
         let class = trace.trace().class_with_dynamic();
@@ -72,7 +72,7 @@ fn events(shared: &Shared) -> BTreeSet<String> {
 }
 
 /// Returns the names of fields and properties, as they are written in expressions.
-fn fields(shared: &Shared) -> BTreeSet<String> {
+fn fields(shared: &AppState) -> BTreeSet<String> {
     let expression = Expression::parse(&format!("{UNKNOWN} == 1"));
     let checked = expression.and_then(|expression| {
         shared.session.filter(&expression, &|time| (shared.options.resolve_time)(time)).map(drop)
@@ -87,7 +87,7 @@ fn fields(shared: &Shared) -> BTreeSet<String> {
 }
 
 /// Returns the names of the fields of classes so far, and properties that most events have.
-fn fields_of_classes(shared: &Shared) -> BTreeSet<String> {
+fn fields_of_classes(shared: &AppState) -> BTreeSet<String> {
     let mut names: BTreeSet<String> = PROPERTIES.map(str::to_owned).into();
     for trace in shared.session.traces() {
         let class = trace.trace().class_with_dynamic();

@@ -16,9 +16,9 @@ use super::overview::write_time;
 use super::scan::{self, RangeScan};
 use super::span_search::{SpanEnds, SpanSearch};
 use super::span_tree::PIXELS;
+use crate::app_state::AppState;
 use crate::query::Query;
 use crate::response::ApiError;
-use crate::shared::Shared;
 
 /// Maximum number of causes, and of effects.
 const MOST_LINKS: usize = 1_000;
@@ -27,7 +27,7 @@ const MOST_LINKS: usize = 1_000;
 const BEFORE: u64 = 1_000_000;
 
 /// Describes an event.
-pub(super) fn event(shared: &Shared, query: &Query) -> Result<Vec<u8>, ApiError> {
+pub(super) fn event(shared: &AppState, query: &Query) -> Result<Vec<u8>, ApiError> {
     let id = query.event("id")?.ok_or_else(|| ApiError::bad("missing `id`"))?;
     let line = json_line(shared, id)?.ok_or_else(|| ApiError::missing("no such event"))?;
     let mut out = Vec::new();
@@ -74,14 +74,14 @@ fn write_position(object: &mut ObjectWriter<'_>, position: Option<DataPosition>)
 }
 
 /// Returns the name of the span that an event ends.
-fn label_of_span(shared: &Shared, end: EventId, span: Option<&SpanEnds>) -> Option<String> {
+fn label_of_span(shared: &AppState, end: EventId, span: Option<&SpanEnds>) -> Option<String> {
     let begin = span?.begin.filter(|begin| begin.event() != end)?;
     let timeline = shared.build.timeline();
     Some(timeline.name(begin.name).to_owned()).filter(|name| !name.is_empty())
 }
 
 /// Returns the part of the time of a span in which its thread ran, in nanoseconds, if its states are known.
-fn time_that_ran(shared: &Shared, track: u32, span: &SpanEnds) -> Option<u64> {
+fn time_that_ran(shared: &AppState, track: u32, span: &SpanEnds) -> Option<u64> {
     let begin = span.begin.as_ref()?.time;
     let end = begin.checked_add(span.length?)?;
     let mut timeline = shared.build.timeline();
@@ -108,7 +108,7 @@ fn write_span(object: &mut ObjectWriter<'_>, span: Option<SpanEnds>, ran: Option
 }
 
 fn write_links(
-    shared: &Shared,
+    shared: &AppState,
     object: &mut ObjectWriter<'_>,
     name: &'static str,
     links: &[(FlowKind, TimelinePlace)],
@@ -138,7 +138,7 @@ struct EventCounter {
 }
 
 impl EventCounter {
-    fn new(shared: &Shared, id: EventId) -> Self {
+    fn new(shared: &AppState, id: EventId) -> Self {
         let is_later = shared.build.timeline().range().is_some_and(|(first, _)| id.time > first);
         Self { stream: shared.stream_key(id.stream), id, is_later, left: id.position }
     }
@@ -169,7 +169,7 @@ fn line_options() -> JsonLinesOptions {
 }
 
 /// Returns the line of an event as `cat --format jsonl --stacks` writes it.
-fn json_line(shared: &Shared, id: EventId) -> Result<Option<Vec<u8>>, ApiError> {
+fn json_line(shared: &AppState, id: EventId) -> Result<Option<Vec<u8>>, ApiError> {
     let mut counter = EventCounter::new(shared, id);
     let reader = shared.reader(counter.window())?;
     let mut lines = JsonLines::new(Vec::new(), line_options());
@@ -193,7 +193,7 @@ fn json_line(shared: &Shared, id: EventId) -> Result<Option<Vec<u8>>, ApiError> 
 }
 
 /// Returns the place of an event in its file.
-fn position(shared: &Shared, id: EventId) -> Result<Option<DataPosition>, ApiError> {
+fn position(shared: &AppState, id: EventId) -> Result<Option<DataPosition>, ApiError> {
     let mut counter = EventCounter::new(shared, id);
     let mut selection = shared.options.selection.clone();
     let reader = shared.reader(counter.window())?;

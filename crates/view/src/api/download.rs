@@ -11,12 +11,12 @@ use ichnos::model::{Message, Sink, Window};
 use ichnos::{Pass, PassEnd};
 
 use super::trace_file;
+use crate::app_state::AppState;
 use crate::query::Query;
 use crate::response::{ApiError, ChunkedBody};
-use crate::shared::Shared;
 
 /// Returns the options of a table with the columns of all selected events, as `cat` has them.
-fn csv_options(shared: &Shared) -> Result<CsvOptions, ApiError> {
+fn csv_options(shared: &AppState) -> Result<CsvOptions, ApiError> {
     let session = &shared.session;
     let is_dynamic = session.traces().iter().any(|trace| trace.has_dynamic_classes());
     if is_dynamic && !session.is_live() && !shared.build.status().is_complete {
@@ -37,7 +37,7 @@ fn csv_options(shared: &Shared) -> Result<CsvOptions, ApiError> {
 }
 
 /// Sends the events of a range as a file of text. Errors of the connection affect no other one.
-pub(crate) fn export(shared: &Arc<Shared>, query: &Query, stream: &mut TcpStream) -> Result<(), ApiError> {
+pub(crate) fn export(shared: &Arc<AppState>, query: &Query, stream: &mut TcpStream) -> Result<(), ApiError> {
     let shared = &*shared.with_offsets(query)?;
     let (begin, end) = query.range()?;
     let (kind, ending) = match query.text("kind") {

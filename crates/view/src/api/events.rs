@@ -8,10 +8,10 @@ use ichnos::model::{Event, LogLevel, LogSeverity, Meaning, Message, Sink as _};
 
 use super::command::command;
 use super::overview::write_time;
-use super::scan::{self, Found, RangeScan, is_within};
+use super::scan::{self, Match, RangeScan, is_within};
+use crate::app_state::AppState;
 use crate::query::Query;
 use crate::response::ApiError;
-use crate::shared::Shared;
 
 /// Maximum number of rows of an answer, and by default.
 const MOST_ROWS: u64 = 10_000;
@@ -108,7 +108,7 @@ impl Texts {
 }
 
 /// Writes what rows of all lists have.
-pub(super) fn write_row(object: &mut ObjectWriter<'_>, found: &Found<'_, '_>, text: &str) {
+pub(super) fn write_row(object: &mut ObjectWriter<'_>, found: &Match<'_, '_>, text: &str) {
     object.member("id").display(found.id);
     write_time(object.member("time"), Some(found.id.time));
     object.member("stream").string(&found.event.stream.name);
@@ -126,13 +126,13 @@ fn cursor(query: &Query) -> Result<Option<(u64, u64)>, ApiError> {
 }
 
 /// Lists events of a range with their fields.
-pub(super) fn events(shared: &Shared, query: &Query) -> Result<Vec<u8>, ApiError> {
+pub(super) fn events(shared: &AppState, query: &Query) -> Result<Vec<u8>, ApiError> {
     let mut texts = Texts::of_fields();
     rows(shared, query, "cat", |found, row| write_row(row, found, texts.fields(found.event)))
 }
 
 /// Lists events of a range as lines of a log.
-pub(super) fn log(shared: &Shared, query: &Query) -> Result<Vec<u8>, ApiError> {
+pub(super) fn log(shared: &AppState, query: &Query) -> Result<Vec<u8>, ApiError> {
     let mut texts = Texts::new(LineSink::log);
     rows(shared, query, "cat -f log", |found, row| {
         write_row(row, found, texts.line(found.event));
@@ -152,10 +152,10 @@ fn severity(event: &Event<'_>) -> Option<LogLevel> {
 
 /// Lists events of a range, each as `write` writes it, and as the command of a verb does.
 fn rows(
-    shared: &Shared,
+    shared: &AppState,
     query: &Query,
     verb: &str,
-    mut write: impl FnMut(&Found<'_, '_>, &mut ObjectWriter<'_>),
+    mut write: impl FnMut(&Match<'_, '_>, &mut ObjectWriter<'_>),
 ) -> Result<Vec<u8>, ApiError> {
     let (begin, end) = query.range()?;
     let command = command(shared, verb, query, Some((begin, end)));
@@ -203,7 +203,7 @@ fn rows(
 }
 
 /// Finds a text in names and fields.
-pub(super) fn search(shared: &Shared, query: &Query) -> Result<Vec<u8>, ApiError> {
+pub(super) fn search(shared: &AppState, query: &Query) -> Result<Vec<u8>, ApiError> {
     let Some(text) = query.text("q").map(str::to_lowercase) else { return Err(ApiError::bad("missing `q`")) };
     let limit = query.bounded("limit", MOST_ROWS, 1_000)?;
     let (tracks, range) = {

@@ -8,16 +8,16 @@ use ichnos::json::write::ValueWriter;
 
 use super::range;
 use super::tiles::{MOST_PIXELS, track_numbers};
+use crate::app_state::AppState;
 use crate::query::Query;
 use crate::response::ApiError;
-use crate::shared::Shared;
 
 /// Maximum number of flows of an answer, and by default.
 const MOST_FLOWS: u64 = 10_000;
 const FLOWS: u64 = 1_000;
 
-/// Range whose flows are asked for.
-struct AskedFlows {
+/// Range whose flows are request for.
+struct FlowQuery {
     begin: u64,
     end: u64,
     /// Tracks of which a flow has at least one; `None` for all flows.
@@ -27,7 +27,7 @@ struct AskedFlows {
     limit: usize,
 }
 
-impl AskedFlows {
+impl FlowQuery {
     /// Returns the flows in the range, and `true` if these are all: those that differ by no pixel are one, and the longest
     /// ones are taken if there are too many.
     fn select(&self, timeline: &Timeline) -> (Vec<TimelineFlow>, bool) {
@@ -55,11 +55,11 @@ impl AskedFlows {
 }
 
 /// Answers with the flows of a range.
-pub(super) fn flows(shared: &Arc<Shared>, query: &Query) -> Result<Vec<u8>, ApiError> {
+pub(super) fn flows(shared: &Arc<AppState>, query: &Query) -> Result<Vec<u8>, ApiError> {
     let (begin, end) = query.range()?;
     let pixels = query.bounded("pixels", MOST_PIXELS, 1_000)?.max(1);
     let tracks = query.text("tracks").is_some().then(|| track_numbers(query)).transpose()?;
-    let asked = AskedFlows {
+    let request = FlowQuery {
         begin,
         end,
         tracks: tracks.map(HashSet::from_iter),
@@ -70,7 +70,7 @@ pub(super) fn flows(shared: &Arc<Shared>, query: &Query) -> Result<Vec<u8>, ApiE
     let is_over = build.status().is_complete;
     let (found, is_all) = {
         let timeline = build.timeline();
-        let (found, is_all) = asked.select(&timeline);
+        let (found, is_all) = request.select(&timeline);
         (found, is_all && timeline.has_all_flows())
     };
     let is_main = Arc::ptr_eq(build, &shared.build);
@@ -79,7 +79,7 @@ pub(super) fn flows(shared: &Arc<Shared>, query: &Query) -> Result<Vec<u8>, ApiE
         true => shared.parts.find((begin, end), || range::read(shared, begin, end))?,
         false => None,
     };
-    let (found, is_all) = part.map_or((found, is_all), |part| asked.select(&part.timeline()));
+    let (found, is_all) = part.map_or((found, is_all), |part| request.select(&part.timeline()));
     let relative = |time: u64| time.wrapping_sub(begin).cast_signed();
     let mut out = Vec::new();
     let mut object = ValueWriter::new(&mut out).object();

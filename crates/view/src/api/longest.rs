@@ -11,10 +11,10 @@ use ichnos::json::write::ValueWriter;
 
 use super::overview::write_time;
 use super::{range, scan};
-use crate::build::Build;
+use crate::app_state::AppState;
 use crate::query::Query;
 use crate::response::ApiError;
-use crate::shared::Shared;
+use crate::timeline_builder::TimelineBuilder;
 
 /// Maximum number of spans of an answer, and pixels of a track in which spans are distinguished at first.
 const MOST_SPANS: usize = 100;
@@ -58,8 +58,8 @@ impl Candidate {
 
 /// Search for the longest spans.
 struct LongestSearch<'s> {
-    shared: &'s Shared,
-    build: Arc<Build>,
+    shared: &'s AppState,
+    build: Arc<TimelineBuilder>,
     range: (u64, u64),
     /// Spans, and groups that can contain some.
     candidates: BinaryHeap<Candidate>,
@@ -157,7 +157,7 @@ impl LongestSearch<'_> {
 }
 
 /// Lists the longest spans that touch a range, the longest first.
-pub(super) fn longest(shared: &Arc<Shared>, query: &Query) -> Result<Vec<u8>, ApiError> {
+pub(super) fn longest(shared: &Arc<AppState>, query: &Query) -> Result<Vec<u8>, ApiError> {
     let range = query.range()?;
     let build = shared.build_of(query)?;
     // That of a new filter has just begun.

@@ -6,16 +6,16 @@ use ichnos::export::viewers::{EventId, TimelineTrack};
 use ichnos::json::write::ValueWriter;
 
 use super::events::{MOST_EVENTS, Texts, write_row};
-use super::scan::{self, Found, RangeScan, is_within};
+use super::scan::{self, Match, RangeScan, is_within};
+use crate::app_state::AppState;
 use crate::query::Query;
 use crate::response::ApiError;
-use crate::shared::Shared;
 
 /// Range that is searched first for an event before a time, in nanoseconds.
 const FIRST_STEP: u64 = 1_000_000;
 
 /// Finds the event of a track before, after or at a time.
-pub(super) fn near(shared: &Shared, query: &Query) -> Result<Vec<u8>, ApiError> {
+pub(super) fn near(shared: &AppState, query: &Query) -> Result<Vec<u8>, ApiError> {
     let time = query.required("time")?;
     let name = query.number("name")?.map(|name| name as u32);
     let event = query.event("event")?.filter(|event| event.time == time);
@@ -36,7 +36,7 @@ pub(super) fn near(shared: &Shared, query: &Query) -> Result<Vec<u8>, ApiError> 
 
 /// Looks for an event of a track.
 struct NearEvent<'s> {
-    shared: &'s Shared,
+    shared: &'s AppState,
     tracks: Vec<TimelineTrack>,
     track: u32,
     name: Option<u32>,
@@ -46,7 +46,7 @@ struct NearEvent<'s> {
 
 impl NearEvent<'_> {
     /// Returns the row of an event, if it is looked for.
-    fn row(&self, found: &Found<'_, '_>) -> Option<Vec<u8>> {
+    fn row(&self, found: &Match<'_, '_>) -> Option<Vec<u8>> {
         let is_named = self.name.is_none_or(|name| found.place.name == name);
         if !is_named || !is_within(&self.tracks, found.place.track, self.track) {
             return None;

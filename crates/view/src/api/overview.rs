@@ -6,10 +6,10 @@ use ichnos::export::viewers::TimelineTrackKind;
 use ichnos::json::write::{ObjectWriter, ValueWriter};
 
 use super::command::command;
-use crate::build::Status;
+use crate::app_state::AppState;
 use crate::query::Query;
 use crate::response::ApiError;
-use crate::shared::Shared;
+use crate::timeline_builder::Status;
 
 /// Maximum number of names in an answer.
 const MOST_NAMES: u32 = 10_000;
@@ -54,7 +54,7 @@ pub(crate) fn write_status(out: &mut Vec<u8>, status: &Status) {
 }
 
 /// Describes the traces.
-pub(super) fn trace(shared: &Shared) -> Result<Vec<u8>, ApiError> {
+pub(super) fn trace(shared: &AppState) -> Result<Vec<u8>, ApiError> {
     let status = shared.build.status();
     let (tracks, names, has_dates) = {
         let timeline = shared.build.timeline();
@@ -94,7 +94,7 @@ pub(super) fn trace(shared: &Shared) -> Result<Vec<u8>, ApiError> {
 }
 
 /// Lists the tracks.
-pub(super) fn tracks(shared: &Shared, query: &Query) -> Result<Vec<u8>, ApiError> {
+pub(super) fn tracks(shared: &AppState, query: &Query) -> Result<Vec<u8>, ApiError> {
     let after = query.number("after")?;
     let generation = shared.build.status().generation;
     let mut out = Vec::new();
@@ -138,7 +138,7 @@ pub(super) fn tracks(shared: &Shared, query: &Query) -> Result<Vec<u8>, ApiError
 }
 
 /// Lists the tracks on which a filter selects something. States of threads do not count.
-pub(super) fn filled(shared: &Arc<Shared>, query: &Query) -> Result<Vec<u8>, ApiError> {
+pub(super) fn filled(shared: &Arc<AppState>, query: &Query) -> Result<Vec<u8>, ApiError> {
     let build = shared.build_of(query)?;
     let is_complete = build.status().is_complete;
     let timeline = build.timeline();
@@ -158,13 +158,13 @@ pub(super) fn filled(shared: &Arc<Shared>, query: &Query) -> Result<Vec<u8>, Api
 }
 
 /// Lists names from a number on, with the colors that maps give them.
-pub(super) fn names(shared: &Shared, query: &Query) -> Result<Vec<u8>, ApiError> {
+pub(super) fn names(shared: &AppState, query: &Query) -> Result<Vec<u8>, ApiError> {
     let from = query.bounded("from", u32::MAX.into(), 0)? as u32;
     Ok(names_in(shared, from, from.saturating_add(MOST_NAMES)))
 }
 
 /// Lists the names with numbers in a range.
-pub(super) fn names_in(shared: &Shared, from: u32, to: u32) -> Vec<u8> {
+pub(super) fn names_in(shared: &AppState, from: u32, to: u32) -> Vec<u8> {
     let timeline = shared.build.timeline();
     let total = timeline.names();
     let mut out = Vec::new();
@@ -183,7 +183,7 @@ pub(super) fn names_in(shared: &Shared, from: u32, to: u32) -> Vec<u8> {
 }
 
 /// Checks an expression, and lists names in it that no class has.
-pub(super) fn check(shared: &Shared, query: &Query) -> Result<Vec<u8>, ApiError> {
+pub(super) fn check(shared: &AppState, query: &Query) -> Result<Vec<u8>, ApiError> {
     let filter = query.text("filter").map(|text| shared.filter(text)).transpose()?;
     let warnings = filter.iter().flat_map(|filter| filter.warnings());
     let mut out = Vec::new();

@@ -5,16 +5,16 @@ use std::ops::ControlFlow;
 use ichnos::Pass;
 use ichnos::model::{Message, Window};
 
+use crate::app_state::AppState;
 use crate::parts::RangePart;
 use crate::response::ApiError;
-use crate::shared::Shared;
 
 /// Maximum number of events that are read for a range, and up to which more is read than was asked for.
 const MOST_EVENTS: u64 = 100_000;
 const FEW_EVENTS: u64 = 60_000;
 
 /// Reads a range, and what is beside it if there are few events.
-pub(super) fn read(shared: &Shared, begin: u64, end: u64) -> Result<Option<RangePart>, ApiError> {
+pub(super) fn read(shared: &AppState, begin: u64, end: u64) -> Result<Option<RangePart>, ApiError> {
     let build = &shared.build;
     let is_over = build.status().is_complete;
     let (mut timeline, resolution, (begin, end)) = {

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::{events, flows, longest, overview, statistics, tiles};
+use crate::app_state::AppState;
 use crate::directories::TraceDirectories;
 use crate::query::Query;
 use crate::response::ApiError;
-use crate::shared::Shared;
 
 /// Number of events and of log lines.
 const ROWS: u32 = 1_000;
@@ -22,7 +22,7 @@ const MOST_TILES: usize = 8 << 20;
 
 /// Answers questions about the whole trace: an object with each answer under the name of its question, without the names of
 /// directories of traces. `<` is escaped, so that it can be in a script of a page.
-pub(crate) fn saved(shared: &Arc<Shared>, directories: &TraceDirectories) -> Result<Vec<u8>, ApiError> {
+pub(crate) fn saved(shared: &Arc<AppState>, directories: &TraceDirectories) -> Result<Vec<u8>, ApiError> {
     let (begin, end) = shared.build.status().range.unwrap_or((0, 0));
     let all = Query::new("")?;
     let range = Query::new(&format!("begin={begin}&end={end}&limit={ROWS}"))?;
@@ -58,7 +58,7 @@ pub(crate) fn saved(shared: &Arc<Shared>, directories: &TraceDirectories) -> Res
 }
 
 /// Writes all tracks in the finest of the resolutions that are not too large.
-fn picture(shared: &Shared, range: (u64, u64)) -> Vec<u8> {
+fn picture(shared: &AppState, range: (u64, u64)) -> Vec<u8> {
     let mut pixels = MOST_PIXELS;
     loop {
         let out = tiles::all(shared, range, pixels);

@@ -7,8 +7,8 @@ use ichnos::export::viewers::{EventId, TimelinePlace, TimelineTrack};
 use ichnos::model::{Event, Message, Window};
 use ichnos::{Pass, Selector};
 
+use crate::app_state::AppState;
 use crate::response::ApiError;
-use crate::shared::Shared;
 
 /// Time that a request for rows may read, and one about all events of a range.
 pub(super) const SHORT: Duration = Duration::from_secs(2);
@@ -21,7 +21,7 @@ const STRIDE: u64 = 1_024;
 const BUDGET: usize = 1 << 20;
 
 /// An event that was read.
-pub(super) struct Found<'f, 'e> {
+pub(super) struct Match<'f, 'e> {
     pub(super) event: &'f Event<'e>,
     pub(super) id: EventId,
     pub(super) place: TimelinePlace,
@@ -42,7 +42,7 @@ pub(super) struct RangeScan<'s> {
 
 /// What was read.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Scanned {
+pub(super) struct ScanResult {
     pub(super) events: u64,
     /// `true` if the range was read to its end, or to where the caller stopped.
     pub(super) is_complete: bool,
@@ -64,9 +64,9 @@ impl RangeScan<'_> {
     /// Passes the selected events to `take` in order of time, until it breaks, or too many were read.
     pub(super) fn run(
         &self,
-        shared: &Shared,
-        mut take: impl FnMut(&Found<'_, '_>) -> ControlFlow<()>,
-    ) -> Result<Scanned, ApiError> {
+        shared: &AppState,
+        mut take: impl FnMut(&Match<'_, '_>) -> ControlFlow<()>,
+    ) -> Result<ScanResult, ApiError> {
         let mut filter: Option<Selector> = match self.filter {
             Some(text) => Some(shared.filter(text)?.selector()),
             None => None,
@@ -77,7 +77,7 @@ impl RangeScan<'_> {
         };
         let window = Window { begin: Some(i128::from(self.begin)), end: Some(i128::from(self.end)) };
         let reader = shared.reader(window)?;
-        let mut scanned = Scanned { events: 0, is_complete: true };
+        let mut scanned = ScanResult { events: 0, is_complete: true };
         let deadline = Instant::now() + self.time;
         let mut handle = |message: &Message<'_>| -> std::io::Result<ControlFlow<()>> {
             let Message::Event(event) = message else {
@@ -100,7 +100,7 @@ impl RangeScan<'_> {
                 return Ok(ControlFlow::Continue(()));
             }
             let Some(place) = timeline.take(message) else { return Ok(ControlFlow::Continue(())) };
-            Ok(take(&Found { event, id: place.event(), place, name: timeline.name(place.name) }))
+            Ok(take(&Match { event, id: place.event(), place, name: timeline.name(place.name) }))
         };
         let pass = Pass::new(shared.options.selection.clone()).stop(shared.options.stop);
         pass.run(&reader, &mut handle).map_err(|error| ApiError::failed(error.to_string()))?;

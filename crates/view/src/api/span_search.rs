@@ -8,8 +8,8 @@ use ichnos::flow::SpanItem;
 use super::events::MOST_EVENTS;
 use super::range;
 use super::scan::{self, RangeScan};
+use crate::app_state::AppState;
 use crate::response::ApiError;
-use crate::shared::Shared;
 
 /// Maximum number of spans that are compared, of tracks that are searched, and of events at one time.
 const MOST_SPANS: usize = 64;
@@ -29,11 +29,11 @@ pub(super) struct SpanEnds {
 /// Finds spans. The timeline knows when they begin and end, and events at these times say which ones belong together: by
 /// their keys, or else by their order, as spans without keys are nested.
 pub(super) struct SpanSearch<'s> {
-    shared: &'s Shared,
+    shared: &'s AppState,
 }
 
 impl<'s> SpanSearch<'s> {
-    pub(super) fn new(shared: &'s Shared) -> Self {
+    pub(super) fn new(shared: &'s AppState) -> Self {
         Self { shared }
     }
 

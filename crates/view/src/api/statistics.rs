@@ -14,11 +14,11 @@ use ichnos::model::{Message, Sink as _};
 use super::command::command;
 use super::flame_tree::FlameTree;
 use super::overview::write_float;
-use super::scan::{self, Found, RangeScan, is_within};
+use super::scan::{self, Match, RangeScan, is_within};
 use super::span_tree::{SpanTreeOptions, add_spans};
+use crate::app_state::AppState;
 use crate::query::Query;
 use crate::response::ApiError;
-use crate::shared::Shared;
 
 /// Maximum number of events that are read for an answer.
 const MOST_EVENTS: u64 = 50_000_000;
@@ -66,7 +66,7 @@ impl RangeStats {
         Self { classes, gaps, reader: PairReader::new(Arc::new(options)), pairs }
     }
 
-    fn take(&mut self, found: &Found<'_, '_>) {
+    fn take(&mut self, found: &Match<'_, '_>) {
         let message = Message::Event(*found.event);
         self.classes.message(&message);
         self.gaps.message(&message);
@@ -117,7 +117,7 @@ impl RangeStats {
 }
 
 /// Counts events and spans.
-pub(super) fn stats(shared: &Shared, query: &Query) -> Result<Vec<u8>, ApiError> {
+pub(super) fn stats(shared: &AppState, query: &Query) -> Result<Vec<u8>, ApiError> {
     let (begin, end) = query.range()?;
     let track = query.number("track")?.map(|track| track as u32);
     let tracks = shared.build.timeline().tracks().to_vec();
@@ -170,13 +170,13 @@ fn counted_lines(text: &str, only_running: bool) -> impl Iterator<Item = Cow<'_,
 }
 
 /// Returns `true` if the trace has spans.
-fn has_spans(shared: &Shared) -> bool {
+fn has_spans(shared: &AppState) -> bool {
     let counts = shared.build.timeline().counts();
     [counts.begun, counts.frames, counts.complete].into_iter().any(|number| number > 0)
 }
 
 /// Collects the call stacks of samples; spans if there are none.
-pub(super) fn stacks(shared: &Arc<Shared>, query: &Query) -> Result<Vec<u8>, ApiError> {
+pub(super) fn stacks(shared: &Arc<AppState>, query: &Query) -> Result<Vec<u8>, ApiError> {
     let (begin, end) = query.range()?;
     let is_on = |name: &str| Ok(query.bounded(name, 1, 0)? == 1);
     let (inverted, by_thread, only_running) = (is_on("inverted")?, is_on("threads")?, is_on("running")?);

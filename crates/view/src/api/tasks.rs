@@ -11,9 +11,9 @@ use ichnos::model::Meaning;
 
 use super::command::command;
 use super::scan::{self, RangeScan};
+use crate::app_state::AppState;
 use crate::query::Query;
 use crate::response::ApiError;
-use crate::shared::Shared;
 use crate::task_list::{TaskList, TaskRow};
 
 /// Maximum number of events that are read for tasks.
@@ -34,14 +34,14 @@ const MOST_EDGES: usize = 50_000;
 const MOST_JOINED: usize = 10_000;
 
 /// Returns the tasks that a request is about.
-fn list(shared: &Shared, query: &Query) -> Result<Arc<TaskList>, ApiError> {
+fn list(shared: &AppState, query: &Query) -> Result<Arc<TaskList>, ApiError> {
     let filter = query.text("filter");
     let events = shared.build.status().events;
     shared.tasks.get(filter.unwrap_or_default(), events, || collect(shared, filter))
 }
 
 /// Collects tasks as `ichnos task` does.
-fn collect(shared: &Shared, filter: Option<&str>) -> Result<TaskList, ApiError> {
+fn collect(shared: &AppState, filter: Option<&str>) -> Result<TaskList, ApiError> {
     let mut options = TaskOptions::default();
     options.find_mentions = ichnos::FORMATS.iter().filter_map(|format| format.find_mentions()).collect();
     options.correct_clocks = true;
@@ -92,7 +92,7 @@ fn write_event(object: &mut ObjectWriter<'_>, event: Option<EventId>, track: Opt
 }
 
 /// Lists the tasks that have events in a range.
-pub(super) fn tasks(shared: &Shared, query: &Query) -> Result<Vec<u8>, ApiError> {
+pub(super) fn tasks(shared: &AppState, query: &Query) -> Result<Vec<u8>, ApiError> {
     let (begin, end) = query.range()?;
     let limit = query.bounded("limit", MOST_TASKS, TASKS)? as usize;
     let list = list(shared, query)?;
@@ -122,7 +122,7 @@ pub(super) fn tasks(shared: &Shared, query: &Query) -> Result<Vec<u8>, ApiError>
 }
 
 /// Describes a task with its critical path.
-pub(super) fn task(shared: &Shared, query: &Query) -> Result<Vec<u8>, ApiError> {
+pub(super) fn task(shared: &AppState, query: &Query) -> Result<Vec<u8>, ApiError> {
     let id = query.text("id").ok_or_else(|| ApiError::bad("missing `id`"))?;
     let list = list(shared, query)?;
     let begin = query.number("begin")?.map(i128::from);

@@ -16,9 +16,9 @@ use super::events::MOST_EVENTS;
 use super::overview::write_time;
 use super::range;
 use super::scan::{self, RangeScan};
+use crate::app_state::AppState;
 use crate::query::Query;
 use crate::response::ApiError;
-use crate::shared::Shared;
 
 /// Number of states that are described: the one at the time, and those before it.
 const MOST_STATES: usize = 4;
@@ -37,7 +37,7 @@ const STRIDE: u64 = 1_024;
 
 /// Describes the state of a thread at a time, and what came before it. The track is that of the thread, of its states, or that
 /// of the threads which a processor runs, with the number of the name that it shows.
-pub(super) fn thread(shared: &Shared, query: &Query) -> Result<Vec<u8>, ApiError> {
+pub(super) fn thread(shared: &AppState, query: &Query) -> Result<Vec<u8>, ApiError> {
     let time = query.required("time")?;
     let (track, resolution) = {
         let timeline = shared.build.timeline();
@@ -144,7 +144,7 @@ fn write_times(object: &mut ObjectWriter<'_>, timeline: &Timeline, state: &Timel
 }
 
 /// Lists the longest waits that touch a range.
-pub(super) fn waits(shared: &Shared, query: &Query) -> Result<Vec<u8>, ApiError> {
+pub(super) fn waits(shared: &AppState, query: &Query) -> Result<Vec<u8>, ApiError> {
     let (begin, end) = query.range()?;
     let timeline = shared.build.timeline();
     let mut out = Vec::new();
@@ -167,7 +167,7 @@ pub(super) fn waits(shared: &Shared, query: &Query) -> Result<Vec<u8>, ApiError>
 }
 
 /// Finds the event that switched to or from a thread at a time, and the priority that it names.
-fn switch_at(shared: &Shared, track: u32, time: u64) -> Result<Option<(EventId, Option<i128>)>, ApiError> {
+fn switch_at(shared: &AppState, track: u32, time: u64) -> Result<Option<(EventId, Option<i128>)>, ApiError> {
     let thread = shared.build.timeline().thread_of_states(track);
     let mut switch = None;
     let scan = RangeScan { begin: time, end: time, filter: None, most: MOST_EVENTS, time: scan::SHORT };
@@ -189,7 +189,7 @@ fn switch_at(shared: &Shared, track: u32, time: u64) -> Result<Option<(EventId, 
 }
 
 /// Finds the critical path over wake-ups of the thread of a track in a range.
-pub(super) fn path(shared: &Shared, query: &Query) -> Result<Vec<u8>, ApiError> {
+pub(super) fn path(shared: &AppState, query: &Query) -> Result<Vec<u8>, ApiError> {
     let (begin, end) = query.range()?;
     let (track, range) = {
         let timeline = shared.build.timeline();

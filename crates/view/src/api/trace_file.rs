@@ -11,11 +11,11 @@ use ichnos::convert::{ConvertError, ConvertOptions, Target, common_target, write
 use ichnos::io::{CreateError, MessageOrder};
 use ichnos::model::{Event, Window};
 
+use crate::app_state::AppState;
 use crate::options::ViewOptions;
 use crate::private_directory::PrivateDirectory;
 use crate::query::Query;
 use crate::response::{ApiError, ChunkedBody, write_head};
-use crate::shared::Shared;
 
 /// Endings of the names of compressed files.
 const COMPRESSED: [&str; 4] = [".gz", ".zst", ".xz", ".bz2"];
@@ -28,7 +28,7 @@ fn failed(error: impl ToString) -> ApiError {
 }
 
 /// Sends the events of a range as a trace, as `ichnos cut` writes it: one file, or a directory as an archive.
-pub(super) fn export(shared: &Shared, query: &Query, stream: &mut TcpStream) -> Result<(), ApiError> {
+pub(super) fn export(shared: &AppState, query: &Query, stream: &mut TcpStream) -> Result<(), ApiError> {
     let (begin, end) = query.range()?;
     if shared.session.is_live() {
         return Err(ApiError::bad("the traces have no end: record them into a file"));
@@ -55,7 +55,7 @@ pub(super) fn export(shared: &Shared, query: &Query, stream: &mut TcpStream) -> 
 }
 
 /// Returns the format of the traces, or that of directories if they have several.
-fn target(shared: &Shared) -> Result<Target, ApiError> {
+fn target(shared: &AppState) -> Result<Target, ApiError> {
     let common = common_target(shared.session.traces().iter().map(AsRef::as_ref));
     let other = || writer(None, Path::new(""), None).map(|(format, writer)| Target::new(format, writer));
     common.or_else(other).ok_or_else(|| ApiError::failed("no format can be written"))
@@ -92,7 +92,7 @@ fn with_extension(name: String, extensions: &[&str]) -> String {
 
 /// Writes the events of a window, and those that name processes, modules and functions.
 fn write(
-    shared: &Shared,
+    shared: &AppState,
     query: &Query,
     target: Target,
     window: Window,

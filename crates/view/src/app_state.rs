@@ -7,7 +7,6 @@ use std::time::Duration;
 use ichnos::model::Window;
 use ichnos::{Expression, Reader, Session};
 
-use crate::build::Build;
 use crate::clock_offsets::ClockOffsets;
 use crate::exports::Exports;
 use crate::options::{ViewOptions, ViewSource};
@@ -15,6 +14,7 @@ use crate::parts::RangeParts;
 use crate::query::Query;
 use crate::response::ApiError;
 use crate::task_list::TaskCache;
+use crate::timeline_builder::TimelineBuilder;
 
 /// Maximum size of the items of a timeline, in bytes: that of all events, and that of those which a filter selects.
 const BUDGET: usize = 96 << 20;
@@ -27,10 +27,10 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const MOST_FILTERS: usize = 2;
 
 /// State that all requests share, until the traces are opened again.
-pub(crate) struct Shared {
+pub(crate) struct AppState {
     pub(crate) session: Arc<Session>,
     pub(crate) options: ViewOptions,
-    pub(crate) build: Arc<Build>,
+    pub(crate) build: Arc<TimelineBuilder>,
     pub(crate) parts: RangeParts,
     /// Answers take a bounded time.
     pub(crate) has_limits: bool,
@@ -38,18 +38,18 @@ pub(crate) struct Shared {
     pub(crate) exports: Arc<Exports>,
     /// Keys of data streams by their numbers.
     stream_keys: Vec<u32>,
-    filtered: Mutex<Vec<(String, Arc<Build>)>>,
+    filtered: Mutex<Vec<(String, Arc<TimelineBuilder>)>>,
     /// State of the same traces with the clock offsets that were asked for last.
     moved: Mutex<Option<(ClockOffsets, Arc<Self>)>>,
 }
 
-impl Shared {
+impl AppState {
     pub(crate) fn new(session: Arc<Session>, options: ViewOptions) -> Self {
         Self {
             stream_keys: stream_keys(&session),
             session,
             options,
-            build: Arc::new(Build::new(BUDGET, None)),
+            build: Arc::new(TimelineBuilder::new(BUDGET, None)),
             parts: RangeParts::default(),
             has_limits: true,
             tasks: TaskCache::default(),
@@ -61,10 +61,10 @@ impl Shared {
 
     /// Makes the state for traces that were opened again, whose tracks and names keep their numbers.
     pub(crate) fn again(&self, source: ViewSource) -> Self {
-        self.of_source(source, Build::after(&self.build, BUDGET))
+        self.of_source(source, TimelineBuilder::after(&self.build, BUDGET))
     }
 
-    fn of_source(&self, source: ViewSource, build: Build) -> Self {
+    fn of_source(&self, source: ViewSource, build: TimelineBuilder) -> Self {
         let ViewSource { session, selection, window, warnings, arguments, resolve_time } = source;
         let before = self.options.clone();
         let options = ViewOptions {
@@ -127,7 +127,7 @@ impl Shared {
         let path = |(track, nanoseconds): (&u32, &i64)| {
             let trace = self.build.timeline().trace_of(*track);
             let path = trace.and_then(|trace| paths.get(trace as usize));
-            let path = path.ok_or_else(|| ApiError::bad(format!("offsets: track {track} is no trace")))?;
+            let path = path.ok_or_else(|| ApiError::bad(format!("offsets: track {track} is not a trace")))?;
             Ok(((*path).to_owned(), *nanoseconds))
         };
         let source = open(&offsets.iter().map(path).collect::<Result<Vec<_>, ApiError>>()?);
@@ -138,7 +138,7 @@ impl Shared {
                 "offsets: the traces are no longer what they were, or some cannot be read without the others";
             return Err(ApiError::bad(text));
         }
-        let mut shared = self.of_source(source, Build::beside(&self.build, FILTERED_BUDGET));
+        let mut shared = self.of_source(source, TimelineBuilder::beside(&self.build, FILTERED_BUDGET));
         (shared.options.follow, shared.options.cache) = (false, None);
         let shared = Arc::new(shared);
         let filling = Arc::clone(&shared);
@@ -176,7 +176,7 @@ impl Shared {
     }
 
     /// Returns the timeline of all events, or of those that the filter of a request selects.
-    pub(crate) fn build_of(self: &Arc<Self>, query: &Query) -> Result<Arc<Build>, ApiError> {
+    pub(crate) fn build_of(self: &Arc<Self>, query: &Query) -> Result<Arc<TimelineBuilder>, ApiError> {
         match query.text("filter") {
             Some(text) => self.filtered(text),
             None => Ok(Arc::clone(&self.build)),
@@ -184,7 +184,7 @@ impl Shared {
     }
 
     /// Returns the timeline of the events that a filter selects, which begins to be built.
-    fn filtered(self: &Arc<Self>, text: &str) -> Result<Arc<Build>, ApiError> {
+    fn filtered(self: &Arc<Self>, text: &str) -> Result<Arc<TimelineBuilder>, ApiError> {
         let mut known = self.filtered.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(index) = known.iter().position(|(known, _)| known == text) {
             let found = known.remove(index);
@@ -193,7 +193,7 @@ impl Shared {
             return Ok(build);
         }
         let filter = self.filter(text)?;
-        let build = Arc::new(Build::new(FILTERED_BUDGET, Some(Arc::clone(&self.build))));
+        let build = Arc::new(TimelineBuilder::new(FILTERED_BUDGET, Some(Arc::clone(&self.build))));
         let (shared, filling) = (Arc::clone(self), Arc::clone(&build));
         let run = move || {
             filling.wait_for_whole(FILTERED_BUDGET);

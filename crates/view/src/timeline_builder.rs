@@ -17,7 +17,7 @@ use crate::options::ViewOptions;
 const STEP: Duration = Duration::from_millis(200);
 
 ichnos::model::named_enum! {
-    /// State of a [`Build`].
+    /// State of a [`TimelineBuilder`].
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     pub(crate) enum BuildState {
         #[default]
@@ -29,7 +29,7 @@ ichnos::model::named_enum! {
     }
 }
 
-/// Progress of a [`Build`].
+/// Progress of a [`TimelineBuilder`].
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Status {
     /// Grows with each change.
@@ -59,7 +59,7 @@ impl Status {
 
 /// A timeline that one thread fills and others ask.
 #[derive(Debug)]
-pub(crate) struct Build {
+pub(crate) struct TimelineBuilder {
     timeline: Mutex<Timeline>,
     /// Number of threads that wait for the timeline.
     waiting: AtomicUsize,
@@ -71,7 +71,7 @@ pub(crate) struct Build {
     whole: Option<Arc<Self>>,
 }
 
-impl Build {
+impl TimelineBuilder {
     /// Makes an empty one, or one of a part of the events of another one. `budget` is that of [`Timeline::new`], in bytes.
     pub(crate) fn new(budget: usize, whole: Option<Arc<Self>>) -> Self {
         Self {
@@ -250,7 +250,7 @@ fn expected_range(session: &Session, windows: &[Window]) -> Option<(u64, u64)> {
 
 /// Passes messages to the timeline.
 struct Filler<'b> {
-    build: &'b Build,
+    build: &'b TimelineBuilder,
     filter: Option<Selector>,
     held: Option<MutexGuard<'b, Timeline>>,
     expected: Option<(u64, u64)>,
@@ -343,7 +343,7 @@ impl PassHandler for Filler<'_> {
             self.note(None);
         }
         match self.build.is_cancelled.load(Ordering::Relaxed) {
-            true => Err(io::Error::other("not wanted any more")),
+            true => Err(io::Error::other("cancelled")),
             false => Ok(()),
         }
     }
