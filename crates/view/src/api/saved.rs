@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use ichnos::json::write::ValueWriter;
+
 use super::{events, flows, longest, overview, statistics, tiles};
 use crate::app_state::AppState;
 use crate::directories::TraceDirectories;
@@ -39,21 +41,19 @@ pub(crate) fn saved(shared: &Arc<AppState>, directories: &TraceDirectories) -> R
         ("events", events::events(shared, &range)?),
         ("log", events::log(shared, &range)?),
     ];
-    let mut out = b"{".to_vec();
+    let mut out = Vec::new();
+    let mut object = ValueWriter::new(&mut out).object();
     for (name, answer) in answers {
-        if out.len() > 1 {
-            out.push(b',');
-        }
-        out.extend_from_slice(format!("\"{name}\":").as_bytes());
+        let place = object.member(name).raw();
         let answer = directories.without_in_json(&answer);
         for (index, part) in answer.split(|byte| *byte == b'<').enumerate() {
             if index > 0 {
-                out.extend_from_slice(b"\\u003c");
+                place.extend_from_slice(b"\\u003c");
             }
-            out.extend_from_slice(part);
+            place.extend_from_slice(part);
         }
     }
-    out.push(b'}');
+    object.end();
     Ok(out)
 }
 
