@@ -1,4 +1,4 @@
-//! Answers to requests of the page: `docs/view-api.md`.
+//! Answers to the page's requests, which `docs/view-api.md` describes.
 
 mod command;
 mod completions;
@@ -32,7 +32,7 @@ use crate::app_state::AppState;
 use crate::query::Query;
 use crate::response::{ApiError, Response};
 
-/// Requests about events, which know clock offsets. Those about tracks and what is on them leave moving to the page.
+/// Requests that apply clock offsets. For tracks and their items, the page moves them itself.
 const WITH_OFFSETS: [&str; 11] =
     ["events", "log", "near", "event", "search", "stats", "longest", "stacks", "tasks", "task", "command"];
 

@@ -1,4 +1,4 @@
-//! Commands that answer the same in a terminal.
+//! Equivalent terminal commands.
 
 use ichnos::json::write::ValueWriter;
 use ichnos::model::Window;
@@ -8,7 +8,7 @@ use crate::options::ViewArguments;
 use crate::query::Query;
 use crate::response::ApiError;
 
-/// Commands that can be requested for by their verbs.
+/// Verbs that a request can name, with their commands.
 const VERBS: [(&str, &str); 5] =
     [("cat", "cat"), ("log", "cat -f log"), ("cut", "cut -o OUT"), ("stats", "stats"), ("stacks", "stacks")];
 
@@ -16,7 +16,7 @@ fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
-/// Returns the command of a verb about a range, or about all of what is shown, with the filter of a request.
+/// Returns the command of a verb with the filter of a request, for a range or for the whole timeline.
 pub(super) fn command(shared: &AppState, verb: &str, query: &Query, range: Option<(u64, u64)>) -> String {
     let ViewArguments { traces, times, filter, .. } = &shared.options.arguments;
     let mut words = vec![format!("ichnos {verb}")];
@@ -38,7 +38,7 @@ pub(super) fn command(shared: &AppState, verb: &str, query: &Query, range: Optio
     words.join(" ")
 }
 
-/// Answers with the command of a verb about a range.
+/// Answers with the command of a verb for a range.
 pub(super) fn answer(shared: &AppState, query: &Query) -> Result<Vec<u8>, ApiError> {
     let range = query.range()?;
     let known = VERBS.iter().find(|(name, _)| query.text("verb") == Some(name));

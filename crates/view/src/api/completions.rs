@@ -1,4 +1,4 @@
-//! What can follow in an expression.
+//! Completions for expressions.
 
 use std::collections::BTreeSet;
 
@@ -12,15 +12,15 @@ use crate::response::ApiError;
 /// Maximum number of completions.
 const MOST: usize = 50;
 
-/// Name that no trace has: the error about it lists those that there are.
+/// Unknown name. The error about it lists the known names.
 const UNKNOWN: &str = "ichnos_view_no_such_field";
 
-/// Properties that are offered where no error lists them all.
+/// Properties to offer if no error lists them.
 const PROPERTIES: [&str; 8] = ["event", "level", "message", "process", "stream", "thread", "time", "trace"];
 
 const OPERATORS: [&str; 10] = ["==", "!=", "<", "<=", ">", ">=", "in", "&&", "||", "!"];
 
-/// Returns names of events and fields for the word before a place of an expression.
+/// Returns event and field names that complete the word before a position in an expression.
 pub(super) fn completions(shared: &AppState, query: &Query) -> Result<Vec<u8>, ApiError> {
     let text = query.text("filter").unwrap_or_default();
     let at = query.number("at")?.map_or(text.len(), |at| usize::try_from(at).unwrap_or(text.len()));
@@ -60,7 +60,7 @@ pub(super) fn completions(shared: &AppState, query: &Query) -> Result<Vec<u8>, A
     Ok(out)
 }
 
-/// Returns the names of the classes of events.
+/// Returns the event class names.
 fn events(shared: &AppState) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     for trace in shared.session.traces() {
@@ -71,7 +71,7 @@ fn events(shared: &AppState) -> BTreeSet<String> {
     names
 }
 
-/// Returns the names of fields and properties, as they are written in expressions.
+/// Returns field and property names as they are written in expressions.
 fn fields(shared: &AppState) -> BTreeSet<String> {
     let expression = Expression::parse(&format!("{UNKNOWN} == 1"));
     let checked = expression.and_then(|expression| {
@@ -81,12 +81,12 @@ fn fields(shared: &AppState) -> BTreeSet<String> {
         Err(FilterErrorKind::UnknownName { candidates, .. }) => {
             candidates.into_iter().map(|known| known.name).collect()
         }
-        // Traces whose classes are declared by their records: any name is possible, and some are known.
+        // Classes declared by records can have any field name, so only the names so far are known.
         _ => fields_of_classes(shared),
     }
 }
 
-/// Returns the names of the fields of classes so far, and properties that most events have.
+/// Returns the field names of classes so far, and properties that most events have.
 fn fields_of_classes(shared: &AppState) -> BTreeSet<String> {
     let mut names: BTreeSet<String> = PROPERTIES.map(str::to_owned).into();
     for trace in shared.session.traces() {

@@ -1,4 +1,4 @@
-//! Events of a range as a file of text.
+//! Text file downloads: events of a range.
 
 use std::net::TcpStream;
 use std::ops::ControlFlow;
@@ -15,12 +15,12 @@ use crate::app_state::AppState;
 use crate::query::Query;
 use crate::response::{ApiError, ChunkedBody};
 
-/// Returns the options of a table with the columns of all selected events, as `cat` has them.
+/// Returns the CSV options with the columns of all selected events, as in `cat`.
 fn csv_options(shared: &AppState) -> Result<CsvOptions, ApiError> {
     let session = &shared.session;
     let is_dynamic = session.traces().iter().any(|trace| trace.has_dynamic_classes());
     if is_dynamic && !session.is_live() && !shared.build.status().is_complete {
-        // Classes are known when their events were read.
+        // Classes are only known after their events were read.
         let stop = shared.options.stop;
         session.stream_reader().for_each_head(|_, _| {
             if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
@@ -36,7 +36,7 @@ fn csv_options(shared: &AppState) -> Result<CsvOptions, ApiError> {
     Ok(options)
 }
 
-/// Sends the events of a range as a file of text. Errors of the connection affect no other one.
+/// Sends the events of a range as a text file. Connection errors are ignored.
 pub(crate) fn export(shared: &Arc<AppState>, query: &Query, stream: &mut TcpStream) -> Result<(), ApiError> {
     let shared = &*shared.with_offsets(query)?;
     let (begin, end) = query.range()?;
@@ -66,7 +66,7 @@ pub(crate) fn export(shared: &Arc<AppState>, query: &Query, stream: &mut TcpStre
     let is_complete = end.is_ok_and(|summary| matches!(summary.end, PassEnd::Over)) && sink.finish().is_ok();
     drop(sink);
     if is_complete {
-        // The other side may be gone.
+        // The client may have disconnected.
         let _ = body.finish();
     }
     Ok(())

@@ -12,24 +12,24 @@ use crate::app_state::AppState;
 use crate::query::Query;
 use crate::response::ApiError;
 
-/// Maximum number of flows of an answer, and by default.
+/// Maximum and default number of flows in an answer.
 const MOST_FLOWS: u64 = 10_000;
 const FLOWS: u64 = 1_000;
 
-/// Range whose flows are request for.
+/// Parameters of a flow request.
 struct FlowQuery {
     begin: u64,
     end: u64,
-    /// Tracks of which a flow has at least one; `None` for all flows.
+    /// Tracks that a flow must start or end on; `None` for all flows.
     tracks: Option<HashSet<u32>>,
-    /// Width of a pixel in nanoseconds.
+    /// Pixel width in nanoseconds.
     pixel: u64,
     limit: usize,
 }
 
 impl FlowQuery {
-    /// Returns the flows in the range, and `true` if these are all: those that differ by no pixel are one, and the longest
-    /// ones are taken if there are too many.
+    /// Returns the flows in the range, and `true` if none is missing. Flows within the same pixels are merged. If there
+    /// are too many, only the longest flows are returned.
     fn select(&self, timeline: &Timeline) -> (Vec<TimelineFlow>, bool) {
         let has = |track: u32| self.tracks.as_ref().is_none_or(|tracks| tracks.contains(&track));
         let mut seen = HashSet::new();
@@ -74,7 +74,7 @@ pub(super) fn flows(shared: &Arc<AppState>, query: &Query) -> Result<Vec<u8>, Ap
         (found, is_all && timeline.has_all_flows())
     };
     let is_main = Arc::ptr_eq(build, &shared.build);
-    // Of too many flows, the first ones are known, and those of a range that was read again.
+    // If the timeline has too many flows, it only knows the first ones. Reading the range again finds the others.
     let part = match is_main && !build.timeline().has_all_flows() {
         true => shared.parts.find((begin, end), || range::read(shared, begin, end))?,
         false => None,

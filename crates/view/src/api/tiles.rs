@@ -1,4 +1,4 @@
-//! What is on tracks in a range, summarized to pixels.
+//! Timeline tiles: items of tracks in a range, summarized to pixels.
 
 use std::sync::Arc;
 
@@ -12,11 +12,11 @@ use crate::app_state::AppState;
 use crate::query::Query;
 use crate::response::ApiError;
 
-/// Maximum number of pixels of a track, and of tracks in an answer.
+/// Maximum number of pixels per track, and of tracks in an answer.
 pub(super) const MOST_PIXELS: u64 = 8_192;
 const MOST_TRACKS: usize = 256;
 
-/// Part of the timeline that is asked for.
+/// Parameters of a tile request.
 struct TileQuery {
     tracks: Vec<u32>,
     begin: u64,
@@ -32,7 +32,7 @@ impl TileQuery {
     }
 }
 
-/// Returns the numbers of tracks in a request.
+/// Returns the track numbers in a request.
 pub(super) fn track_numbers(query: &Query) -> Result<Vec<u32>, ApiError> {
     let numbers = query.text("tracks").into_iter().flat_map(|text| text.split(','));
     let number =
@@ -65,7 +65,7 @@ pub(super) fn tiles(shared: &Arc<AppState>, query: &Query) -> Result<Vec<u8>, Ap
     let is_exact = (is_exact || part.is_some()) && (is_main || status.is_complete);
     let mut out = Vec::new();
     let mut object = ValueWriter::new(&mut out).object();
-    // That of all events: pages compare it with what they know of changes.
+    // The generation of the timeline of all events, which pages compare with the latest change.
     object.member("generation").unsigned(shared.build.status().generation);
     write_time(object.member("begin"), Some(request.begin));
     write_time(object.member("end"), Some(request.end));
@@ -91,7 +91,7 @@ pub(super) fn tiles(shared: &Arc<AppState>, query: &Query) -> Result<Vec<u8>, Ap
     Ok(out)
 }
 
-/// Writes the items of all tracks in a range, from the summary alone.
+/// Writes the items of all tracks in a range from the timeline, without reading again.
 pub(super) fn all(shared: &AppState, (begin, end): (u64, u64), pixels: u32) -> Vec<u8> {
     let mut timeline = shared.build.timeline();
     let request = TileQuery { tracks: Vec::new(), begin, end, pixels };
