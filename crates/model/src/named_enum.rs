@@ -90,13 +90,13 @@ macro_rules! named_enum {
             }
         }
 
-        impl ::std::str::FromStr for $Enum {
+        impl ::core::str::FromStr for $Enum {
             type Err = $crate::UnknownName;
 
             fn from_str(name: &str) -> Result<Self, $crate::UnknownName> {
                 Self::from_name(name).ok_or_else(|| $crate::UnknownName {
                     subject: $subject,
-                    name: name.to_owned(),
+                    name: name.into(),
                     known: &[$($name),*],
                 })
             }
@@ -122,8 +122,8 @@ macro_rules! named_enum {
             }
         }
 
-        impl ::std::fmt::Display for $Enum {
-            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+        impl ::core::fmt::Display for $Enum {
+            fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
                 f.pad(self.name())
             }
         }

@@ -452,7 +452,7 @@ impl<'s> FilterParser<'s> {
         let begin = self.span().start;
         if !matches!(name, "has" | "len") {
             let error = self.error(format!("there is no function `{}`", name.escape_debug()));
-            return Err(match PartOp::ALL.into_iter().find(|op| op.name() == name) {
+            return Err(match PartOp::from_name(name) {
                 Some(op) => error.help(format!("write `x {} \"text\"`", op.name())),
                 None => error.help("functions are `has(NAME)` and `len(VALUE)`"),
             });
