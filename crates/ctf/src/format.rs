@@ -65,7 +65,8 @@ fn schema(class: &TraceClass, dialect: Dialect, limits: &Limits) -> Result<Writt
             true => "the environment is".to_owned(),
             false => format!("the auxiliary stream {} is", stream.file),
         };
-        schema.notices.push(format!("{what} not part of {dialect} metadata: it is a separate file"));
+        let title = dialect.title();
+        schema.notices.push(format!("{what} not part of {title} metadata: it is a separate file"));
     }
     Ok(schema)
 }

@@ -383,7 +383,7 @@ impl<'c> Compiler<'c> {
             };
             let Some(kind) = kind else {
                 let (x, y) = (x.kind.name(), y.kind.name());
-                let message = format!("`{}` cannot be applied to {x} and {y}", op.sign());
+                let message = format!("`{}` cannot be applied to {x} and {y}", op.name());
                 self.findings.push(Finding::Mismatch(node.span.clone(), Mismatch { message, help: None }));
                 continue;
             };

@@ -206,7 +206,7 @@ impl<'s> FilterParser<'s> {
             _ => "",
         };
         let is_negated = self.next_if_keyword("not");
-        let found = if let (Some(op), false) = (CompareOp::from_sign(sign), is_negated) {
+        let found = if let (Some(op), false) = (CompareOp::from_name(sign), is_negated) {
             self.at += 1;
             let (other, more) = self.arithmetic(0)?;
             self.node(begin, NodeKind::Compare(op, Box::new(value), Box::new(other)), depth.max(more) + 1)?
@@ -215,7 +215,7 @@ impl<'s> FilterParser<'s> {
             let pattern = self.pattern()?;
             let is_negated = is_negated || sign == "!~";
             self.node(begin, NodeKind::Match { text: Box::new(value), pattern, is_negated }, depth + 1)?
-        } else if let Some(op) = PartOp::ALL.into_iter().find(|op| self.is_word(op.word())) {
+        } else if let Some(op) = PartOp::ALL.into_iter().find(|op| self.is_word(op.name())) {
             self.at += 1;
             let (part, more) = self.arithmetic(0)?;
             let (value, part) = (Box::new(value), Box::new(part));
@@ -229,9 +229,9 @@ impl<'s> FilterParser<'s> {
         } else {
             return Ok((value, depth));
         };
-        let is_part = || PartOp::ALL.into_iter().any(|op| self.is_word(op.word()));
+        let is_part = || PartOp::ALL.into_iter().any(|op| self.is_word(op.name()));
         let is_next = match self.peek() {
-            Token::Sign(sign) => CompareOp::from_sign(sign).is_some() || matches!(*sign, "=~" | "!~"),
+            Token::Sign(sign) => CompareOp::from_name(sign).is_some() || matches!(*sign, "=~" | "!~"),
             _ => self.is_keyword("in") || self.is_word("matches") || is_part(),
         };
         if is_next {
@@ -360,7 +360,7 @@ impl<'s> FilterParser<'s> {
         let begin = self.span().start;
         let (mut node, mut depth) = self.nested(Self::unary)?;
         while let Token::Sign(sign) = self.peek()
-            && let Some(op) = ArithmeticOp::from_sign(sign)
+            && let Some(op) = ArithmeticOp::from_name(sign)
             && op.power() > above
         {
             let sign = self.span();
@@ -370,7 +370,7 @@ impl<'s> FilterParser<'s> {
                     || self.is_keyword("and")
                     || self.is_keyword("or");
             if is_last && let Some(word) = unquoted(self.source, sign.start) {
-                let message = format!("expected a value after `{}`", op.sign());
+                let message = format!("expected a value after `{}`", op.name());
                 let error = FilterError::syntax(self.source, word.clone(), message);
                 return Err(error.help(quote(self.source, &word)));
             }
@@ -454,8 +454,8 @@ impl<'s> FilterParser<'s> {
         let begin = self.span().start;
         if !matches!(name, "has" | "len") {
             let error = self.error(format!("unknown function `{}`", name.escape_debug()));
-            return Err(match PartOp::ALL.into_iter().find(|op| op.word() == name) {
-                Some(op) => error.help(format!("write `x {} \"text\"`", op.word())),
+            return Err(match PartOp::from_name(name) {
+                Some(op) => error.help(format!("write `x {} \"text\"`", op.name())),
                 None => error.help("functions are `has(NAME)` and `len(VALUE)`"),
             });
         }

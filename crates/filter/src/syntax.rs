@@ -83,40 +83,19 @@ impl PartialEq for Pattern {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum CompareOp {
-    Equal,
-    NotEqual,
-    Less,
-    LessOrEqual,
-    Greater,
-    GreaterOrEqual,
+ichnos_model::named_enum! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub(super) enum CompareOp: "operator" {
+        Equal = "==",
+        NotEqual = "!=",
+        Less = "<",
+        LessOrEqual = "<=",
+        Greater = ">",
+        GreaterOrEqual = ">=",
+    }
 }
 
 impl CompareOp {
-    pub(super) const fn sign(self) -> &'static str {
-        match self {
-            Self::Equal => "==",
-            Self::NotEqual => "!=",
-            Self::Less => "<",
-            Self::LessOrEqual => "<=",
-            Self::Greater => ">",
-            Self::GreaterOrEqual => ">=",
-        }
-    }
-
-    pub(super) fn from_sign(sign: &str) -> Option<Self> {
-        const ALL: [CompareOp; 6] = [
-            CompareOp::Equal,
-            CompareOp::NotEqual,
-            CompareOp::Less,
-            CompareOp::LessOrEqual,
-            CompareOp::Greater,
-            CompareOp::GreaterOrEqual,
-        ];
-        ALL.into_iter().find(|op| op.sign() == sign)
-    }
-
     /// Returns the operator with both sides exchanged.
     pub(super) const fn mirrored(self) -> Self {
         match self {
@@ -129,25 +108,17 @@ impl CompareOp {
     }
 }
 
-/// Position of a part in a string.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum PartOp {
-    Contains,
-    StartsWith,
-    EndsWith,
+ichnos_model::named_enum! {
+    /// Position of a part in a string.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub(super) enum PartOp: "operator" {
+        Contains = "contains",
+        StartsWith = "startswith",
+        EndsWith = "endswith",
+    }
 }
 
 impl PartOp {
-    pub(super) const ALL: [Self; 3] = [Self::Contains, Self::StartsWith, Self::EndsWith];
-
-    pub(super) const fn word(self) -> &'static str {
-        match self {
-            Self::Contains => "contains",
-            Self::StartsWith => "startswith",
-            Self::EndsWith => "endswith",
-        }
-    }
-
     /// Returns `true` if a string or BLOB contains a part.
     pub(super) fn holds(self, whole: &[u8], part: &[u8]) -> bool {
         match self {
@@ -158,53 +129,23 @@ impl PartOp {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ArithmeticOp {
-    Add,
-    Subtract,
-    Multiply,
-    Divide,
-    Remainder,
-    And,
-    Or,
-    ExclusiveOr,
-    ShiftLeft,
-    ShiftRight,
+ichnos_model::named_enum! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub(super) enum ArithmeticOp: "operator" {
+        Add = "+",
+        Subtract = "-",
+        Multiply = "*",
+        Divide = "/",
+        Remainder = "%",
+        And = "&",
+        Or = "|",
+        ExclusiveOr = "^",
+        ShiftLeft = "<<",
+        ShiftRight = ">>",
+    }
 }
 
 impl ArithmeticOp {
-    const ALL: [Self; 10] = [
-        Self::Add,
-        Self::Subtract,
-        Self::Multiply,
-        Self::Divide,
-        Self::Remainder,
-        Self::And,
-        Self::Or,
-        Self::ExclusiveOr,
-        Self::ShiftLeft,
-        Self::ShiftRight,
-    ];
-
-    pub(super) const fn sign(self) -> &'static str {
-        match self {
-            Self::Add => "+",
-            Self::Subtract => "-",
-            Self::Multiply => "*",
-            Self::Divide => "/",
-            Self::Remainder => "%",
-            Self::And => "&",
-            Self::Or => "|",
-            Self::ExclusiveOr => "^",
-            Self::ShiftLeft => "<<",
-            Self::ShiftRight => ">>",
-        }
-    }
-
-    pub(super) fn from_sign(sign: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|op| op.sign() == sign)
-    }
-
     /// Returns the binding power: an operator binds more tightly than those with lower numbers.
     pub(super) const fn power(self) -> u8 {
         match self {
@@ -340,13 +281,13 @@ impl fmt::Display for SyntaxNode {
             NodeKind::And(nodes) => joined(f, nodes, " && "),
             NodeKind::Or(nodes) => joined(f, nodes, " || "),
             NodeKind::Not(node) => write!(f, "!{}", Operand(node)),
-            NodeKind::Compare(op, a, b) => write!(f, "{} {} {}", Operand(a), op.sign(), Operand(b)),
+            NodeKind::Compare(op, a, b) => write!(f, "{} {} {}", Operand(a), op.name(), Operand(b)),
             NodeKind::Match { text, pattern, is_negated } => {
                 write!(f, "{} {} {pattern}", Operand(text), if *is_negated { "!~" } else { "=~" })
             }
             NodeKind::Part { op, value, part, is_negated } => {
                 let not = if *is_negated { "not " } else { "" };
-                write!(f, "{} {not}{} {}", Operand(value), op.word(), Operand(part))
+                write!(f, "{} {not}{} {}", Operand(value), op.name(), Operand(part))
             }
             NodeKind::In { value, list, is_negated } => {
                 let word = if *is_negated { "not in" } else { "in" };
@@ -363,7 +304,7 @@ impl fmt::Display for SyntaxNode {
                 };
                 write!(f, "{}..{}", operand(begin), operand(end))
             }
-            NodeKind::Arithmetic(op, a, b) => write!(f, "{} {} {}", Operand(a), op.sign(), Operand(b)),
+            NodeKind::Arithmetic(op, a, b) => write!(f, "{} {} {}", Operand(a), op.name(), Operand(b)),
             NodeKind::Negate(node) => write!(f, "-{}", Operand(node)),
             NodeKind::Complement(node) => write!(f, "~{}", Operand(node)),
             NodeKind::Has(path) => write!(f, "has({path})"),

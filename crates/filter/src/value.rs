@@ -276,7 +276,7 @@ mod tests {
             (ShiftRight, 1, 128),
         ];
         for (op, a, b) in unknown {
-            assert_eq!(integer(op, a, b), None, "{a} {} {b}", op.sign());
+            assert_eq!(integer(op, a, b), None, "{a} {} {b}", op.name());
         }
         assert!(matches!(
             calculate(Divide, FilterValue::Float(1.0), FilterValue::Integer(0)),

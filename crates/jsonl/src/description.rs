@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use ichnos_export::documents::write_uuid;
 use ichnos_export::parts::log_level_number;
 use ichnos_json::read::Reader;
-use ichnos_json::write::{ObjectWriter, ValueWriter};
+use ichnos_json::write::ValueWriter;
 use ichnos_model::{
     ClockClass, ClockOrigin, EventDisplay, EventRecordClass, FieldClass, FieldKind, LevelScale, LevelStep,
     LogLevel, LogRole, LogSeverity, LogText, Meaning, Meanings, Member, Scope, TRACER_NAMESPACES, TraceClass,
@@ -156,12 +157,6 @@ pub(crate) fn trace_class(value: &Value) -> Made<(TraceClass, String)> {
         ..TraceClass::default()
     };
     Ok((class, owned("label").unwrap_or_default()))
-}
-
-pub(crate) fn write_uuid(object: &mut ObjectWriter<'_>, uuid: Option<Uuid>) {
-    if let Some(uuid) = uuid {
-        object.member("uuid").display(uuid);
-    }
 }
 
 fn uuid(value: &Value) -> Made<Option<Uuid>> {

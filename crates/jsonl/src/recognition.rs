@@ -87,7 +87,7 @@ impl Outline {
             let name = key.text();
             match &*name {
                 "type" => {
-                    let kind = json.clone().string().ok().and_then(|kind| Kind::of(&kind.text()));
+                    let kind = json.clone().string().ok().and_then(|kind| Kind::from_name(&kind.text()));
                     outline.kind = kind.map_or(LineKind::Unknown, LineKind::Of);
                 }
                 "ts" | "time" => outline.has_time = true,

@@ -59,6 +59,7 @@ pub mod memory;
 mod message;
 mod message_queue;
 pub mod messages;
+mod named_enum;
 mod on_demand;
 mod opened_trace;
 pub mod plan;

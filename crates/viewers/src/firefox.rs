@@ -17,7 +17,7 @@ use self::profile_writer::{EventAtPlace, ProfileWriter};
 use crate::output_bytes;
 use ichnos_analysis::events::class::ContextNames;
 use ichnos_analysis::events::losses::{EarlyLosses, LossNote, NO_TIME, lose_event, shown_time};
-use ichnos_analysis::events::scheduling::Scheduling;
+use ichnos_analysis::events::scheduling::{EventLocation, Scheduling};
 use ichnos_analysis::events::tracks::TraceNumbers;
 use ichnos_analysis::tasks::EventContent;
 use ichnos_export::parts::StreamTable;
@@ -130,9 +130,8 @@ impl Firefox {
             tasks.read(event, &[], content);
             writer.lose_flow(event, content);
         }
-        let mut place = class.class.place(event, known);
-        let name = scheduling.event_name(*trace, &class.class, place.process, event, name);
-        scheduling.complete(*trace, &class.class, &mut place);
+        let EventLocation { place, own_name: name, .. } =
+            scheduling.locate(*trace, &class.class, event, (known, name));
         let is_written = writer.event(EventAtPlace { event, class, place, trace: *trace, name }, time);
         if let Some(ended) = scheduling.ended_thread(*trace, event, &class.class) {
             writer.end_thread(event, &ended, *trace);

@@ -34,7 +34,7 @@ use crate::event_track::event_track;
 use crate::output_bytes;
 use ichnos_analysis::events::class::ContextNames;
 use ichnos_analysis::events::losses::{EarlyLosses, LossNote, NO_TIME, lose_event, lose_part, shown_time};
-use ichnos_analysis::events::scheduling::Scheduling;
+use ichnos_analysis::events::scheduling::{EventLocation, Scheduling};
 use ichnos_analysis::events::tracks::TraceNumbers;
 use ichnos_analysis::tasks::EventContent;
 use ichnos_export::parts::StreamTable;
@@ -176,10 +176,9 @@ impl Otlp {
         } else if let Some(mentions) = &class.mentions {
             mentions.read(event, find_mentions, content);
         }
-        let mut place = class.class.place(event, known);
-        let name = scheduling.event_name(*trace, &class.class, place.process, event, name);
-        scheduling.complete(*trace, &class.class, &mut place);
-        let context = EventContext::new(event, class, content, place, time, *trace).named(name);
+        let EventLocation { place, own_name, .. } =
+            scheduling.locate(*trace, &class.class, event, (known, name));
+        let context = EventContext::new(event, class, content, place, time, *trace).named(own_name);
         let is_written = telemetry.event(&context);
         if let Some(ended) = scheduling.ended_thread(*trace, event, &class.class) {
             telemetry.end_thread(event_track(event.stream.key, &ended, *trace).1, time);

@@ -32,7 +32,7 @@ use ichnos_analysis::events::class::{ContextNames, EventForm, EventPlace, Viewer
 use ichnos_analysis::events::losses::{EarlyLosses, LossNote, shown_time};
 use ichnos_analysis::events::names::NumberedNames;
 use ichnos_analysis::events::place::{SpanSide, StreamPositions, TimelinePlace};
-use ichnos_analysis::events::scheduling::{Scheduling, next_thread};
+use ichnos_analysis::events::scheduling::{EventLocation, Scheduling, next_thread};
 use ichnos_analysis::events::span_edge::SpanEdge;
 use ichnos_analysis::events::thread_states::{StateEvent, ThreadState};
 use ichnos_analysis::events::tracks::{TraceNumbers, name_key};
@@ -419,13 +419,11 @@ impl Timeline {
         let class = classes.of(event, || TimelineClass::of(event, names, colors));
         if let Some(time) = time {
             stream.positions.next(time);
-            let mut place = class.class.place(event, &mut stream.names);
-            let is_lost = !scheduling.has_place(stream.trace, &class.class, &place);
-            let own_name = scheduling.event_name(stream.trace, &class.class, place.process, event, text);
-            scheduling.complete(stream.trace, &class.class, &mut place);
-            let name = own_name.map_or(class.name, |name| number(names, name));
-            let of = EventOf { event, class, trace: stream.trace, place: &place, time, name, track: 0 };
-            of.take_states(states, &mut stream.processor, is_lost);
+            let trace = stream.trace;
+            let location = scheduling.locate(trace, &class.class, event, (&mut stream.names, text));
+            let name = location.own_name.map_or(class.name, |name| number(names, name));
+            let of = EventOf { event, class, trace, location: &location, time, name, track: 0 };
+            of.take_states(states, &mut stream.processor);
         }
         scheduling.observe(stream.trace, event, &class.class);
         self.add_states(event);
@@ -543,7 +541,9 @@ impl Timeline {
         self.range = Some((first.min(time), last.max(time)));
     }
 
-    fn event(&mut self, event: &Event<'_>) -> Option<TimelinePlace> {
+    /// Returns the time at which an event is shown, after showing what waited for a first time. Counts or keeps an event that
+    /// cannot be shown.
+    fn time_of(&mut self, event: &Event<'_>) -> Option<u64> {
         let Some(time) = shown_time(event.nanoseconds()) else {
             self.board.counts.not_shown += 1;
             return None;
@@ -559,37 +559,36 @@ impl Timeline {
         if !self.early.notes.is_empty() || !self.untimed.is_empty() {
             self.show_early(time);
         }
+        Some(time)
+    }
+
+    fn event(&mut self, event: &Event<'_>) -> Option<TimelinePlace> {
+        let time = self.time_of(event)?;
         let Self { board, tracks, names, colors, streams, scheduling, states, text, threads, flows, .. } =
             self;
         let (TimelineStream { trace, number: stream, names: known, positions, processor }, (), classes) =
             streams.get_mut(event.stream)?;
+        let (trace, stream) = (*trace, *stream);
         let class = classes.of(event, || TimelineClass::of(event, names, colors));
-        let mut place = class.class.place(event, known);
-        let is_lost = !scheduling.has_place(*trace, &class.class, &place);
-        let own_name = scheduling.event_name(*trace, &class.class, place.process, event, text);
-        scheduling.complete(*trace, &class.class, &mut place);
-        let own_track = tracks.of_event((event.stream, *stream), &place, *trace);
-        let name = own_name.map_or(class.name, |name| number(names, name));
-        let of = EventOf { event, class, trace: *trace, place: &place, time, name, track: own_track };
+        let location = scheduling.locate(trace, &class.class, event, (known, text));
+        let track = tracks.of_event((event.stream, stream), &location.place, trace);
+        let name = location.own_name.map_or(class.name, |name| number(names, name));
+        let of = EventOf { event, class, trace, location: &location, time, name, track };
         board.counts.events += 1;
-        of.take_states(states, processor, is_lost);
-        let (track, side, key) = of.show(board, tracks, own_name);
-        if class.class.form == EventForm::Switch {
-            of.run(board, tracks, names, threads);
-        }
-        if let Some(ended) = scheduling.ended_thread(*trace, event, &class.class)
-            && let Some(track) = tracks.thread(*trace, &ended)
+        of.take_states(states, processor);
+        let (track, side, key) = of.show(board, tracks, (names, threads));
+        if let Some(ended) = scheduling.ended_thread(trace, event, &class.class)
+            && let Some(track) = tracks.thread(trace, &ended)
         {
             board.end_thread(track, time);
         }
-        scheduling.observe(*trace, event, &class.class);
+        scheduling.observe(trace, event, &class.class);
         for (trace, thread, process) in tracks.new_threads.drain(..) {
             scheduling.learn_process(trace, thread, process);
         }
-        let (stream, position) = (*stream, positions.next(time));
-        let place = TimelinePlace { track, time, name, stream, position, side, key };
+        let place = TimelinePlace { track, time, name, stream, position: positions.next(time), side, key };
         if let Some(flows) = flows {
-            flows.take(event, &class.class, *trace, place);
+            flows.take(event, &class.class, trace, place);
         }
         self.add_states(event);
         Some(place)
@@ -606,7 +605,7 @@ struct EventOf<'a, 'e> {
     event: &'a Event<'e>,
     class: &'a TimelineClass,
     trace: u32,
-    place: &'a ichnos_analysis::events::class::EventPlace<'a>,
+    location: &'a EventLocation<'a>,
     time: u64,
     name: u32,
     /// Track of its thread, process, processor or data stream.
@@ -614,12 +613,13 @@ struct EventOf<'a, 'e> {
 }
 
 impl EventOf<'_, '_> {
-    /// Adds the event to the board. Returns its track, and the part and the key of a span.
+    /// Adds the event to the board. Returns its track, and the part and the key of a span. A switch adds the name and the
+    /// number of its thread to `names` and `threads`.
     fn show(
         &self,
         board: &mut Board,
         tracks: &mut TrackList,
-        own_name: Option<&str>,
+        (names, threads): (&mut NumberedNames, &mut HashMap<u32, u64>),
     ) -> (u32, Option<SpanSide>, u64) {
         let Self { event, class, time, name, track, .. } = *self;
         let edge = SpanEdge { name, kind: class.name, is_unnamed: class.class.edge(None).is_unnamed };
@@ -637,21 +637,21 @@ impl EventOf<'_, '_> {
                 (track, Some(SpanSide::Whole), 0)
             }
             EventForm::KeyedBegin => {
-                let (track, key) = (self.spans(tracks, own_name), self.key(class.class.key(event)));
+                let (track, key) = (self.spans(tracks), self.key(class.class.key(event)));
                 board.begin_keyed(key, track, time, edge);
                 (track, Some(SpanSide::Begin), key)
             }
             EventForm::KeyedEnd => {
                 let key = self.key(class.class.key(event));
                 let track = board.end_keyed(key, time, edge).unwrap_or_else(|| {
-                    let track = self.spans(tracks, own_name);
+                    let track = self.spans(tracks);
                     board.end_of_nothing(track, time, name);
                     track
                 });
                 (track, Some(SpanSide::End), key)
             }
             EventForm::Frame => {
-                let track = self.spans(tracks, own_name);
+                let track = self.spans(tracks);
                 let key = self.key(class.class.frame_key(event));
                 let counts = board.counts;
                 board.end_keyed(key, time, SpanEdge { is_unnamed: true, ..edge });
@@ -660,24 +660,28 @@ impl EventOf<'_, '_> {
                 (track, Some(SpanSide::Frame), key)
             }
             EventForm::Counter => (self.values(board, tracks), None, 0),
-            EventForm::Instant | EventForm::Sample | EventForm::Switch | EventForm::Wakeup => {
+            form @ (EventForm::Instant | EventForm::Sample | EventForm::Switch | EventForm::Wakeup) => {
                 board.instant(track, time, name);
+                if form == EventForm::Switch {
+                    self.run(board, tracks, names, threads);
+                }
                 (track, None, 0)
             }
         }
     }
 
-    /// Takes what the event says of the states of threads. `processor` is that of its data stream; a switch that names none of
+    /// Updates thread states by the event. `processor` is the last one of the data stream. A switch on an unknown one of
     /// several processors is ignored.
     #[inline]
-    fn take_states(&self, states: &mut StateTracks, processor: &mut Option<Option<u64>>, is_lost: bool) {
-        let Self { event, class, trace, place, time, name, .. } = *self;
+    fn take_states(&self, states: &mut StateTracks, processor: &mut Option<Option<u64>>) {
+        let Self { event, class, trace, location, time, name, .. } = *self;
+        let EventLocation { place, has_processor, .. } = location;
         if let Some(own) = class.class.new_processor(event, processor.is_some()) {
             processor.get_or_insert(Some(own));
             states.note_first(trace, Some(own), time);
         }
         if class.class.form == EventForm::Switch {
-            if is_lost {
+            if !has_processor {
                 return;
             }
             *processor = Some(place.processor);
@@ -688,7 +692,7 @@ impl EventOf<'_, '_> {
 
     /// Returns the key of a span among those of all processes.
     fn key(&self, key: u64) -> u64 {
-        let process = self.place.process.map_or(0, |process| process.wrapping_add(1));
+        let process = self.location.place.process.map_or(0, |process| process.wrapping_add(1));
         ichnos_analysis::events::tracks::track_id(
             ichnos_analysis::events::tracks::TrackKind::Slice,
             [key ^ u64::from(self.trace), process],
@@ -696,13 +700,13 @@ impl EventOf<'_, '_> {
     }
 
     /// Returns the track of spans of this name.
-    fn spans(&self, tracks: &mut TrackList, own_name: Option<&str>) -> u32 {
-        let (name, key) = match own_name {
+    fn spans(&self, tracks: &mut TrackList) -> u32 {
+        let (name, key) = match self.location.own_name {
             // An end whose class does not say the name of the span is on the track of its own class.
             Some(name) => (name, name_key(name)),
             None => (self.class.class.name.as_str(), self.class.class.edge(None).kind),
         };
-        tracks.of_spans(self.trace, self.place, key, name)
+        tracks.of_spans(self.trace, &self.location.place, key, name)
     }
 
     /// Adds the values of a counter. Returns the track of the last one.
@@ -716,7 +720,7 @@ impl EventOf<'_, '_> {
         class.counter_values(event, |value| {
             let key = name_key(name) ^ number.rotate_left(17) ^ name_key(value.member).rotate_left(1);
             let unit = class.unit(event);
-            track = tracks.of_counter(self.trace, self.place, key, unit.as_deref(), || {
+            track = tracks.of_counter(self.trace, &self.location.place, key, unit.as_deref(), || {
                 let member = if value.is_single { String::new() } else { format!(" {}", value.member) };
                 let number = if number == 0 { String::new() } else { format!(" {number}") };
                 format!("{name}{member}{number}")
@@ -734,8 +738,9 @@ impl EventOf<'_, '_> {
         names: &mut NumberedNames,
         threads: &mut HashMap<u32, u64>,
     ) {
-        let next = next_thread(self.event, &self.class.class, self.place);
-        let track = tracks.of_processor(self.trace, self.place.processor);
+        let place = &self.location.place;
+        let next = next_thread(self.event, &self.class.class, place);
+        let track = tracks.of_processor(self.trace, place.processor);
         let name = next.filter(|next| next.number != 0).map(|next| {
             let name = match next.name {
                 "" => format!("thread {}", next.number),

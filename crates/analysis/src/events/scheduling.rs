@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use ichnos_model::{Event, ListedThread, Trace};
 
-use super::class::{EventForm, EventPlace, ViewerClass};
+use super::class::{ContextNames, EventForm, EventPlace, ViewerClass};
 use super::named_objects::NamedObjects;
 use super::thread_fields::NamedThread;
 
@@ -64,7 +64,37 @@ pub struct Scheduling {
     changes: Option<Vec<(u32, u64)>>,
 }
 
+/// Place and name of an event, completed by earlier events.
+#[derive(Debug)]
+pub struct EventLocation<'p> {
+    /// Place, with the thread that runs.
+    pub place: EventPlace<'p>,
+    /// Name of the event itself, instead of the class name.
+    pub own_name: Option<&'p str>,
+    /// `false` for a thread switch on an unknown one of several processors.
+    pub has_processor: bool,
+}
+
 impl Scheduling {
+    /// Returns the place and the name of an event. The name refers to the memory of `text`, and names of process and thread
+    /// can refer to `known`, the names of earlier events of the data stream.
+    #[inline]
+    pub fn locate<'p>(
+        &'p mut self,
+        trace: u32,
+        class: &ViewerClass,
+        event: &Event<'p>,
+        (known, text): (&'p mut ContextNames, &'p mut String),
+    ) -> EventLocation<'p> {
+        let mut place = class.place(event, known);
+        let has_processor = class.form != EventForm::Switch
+            || place.processor.is_some()
+            || !self.has_processors(trace, class);
+        let own_name = class.event_name(event, (trace, place.process), &self.objects, text);
+        self.complete(trace, class, &mut place);
+        EventLocation { place, own_name, has_processor }
+    }
+
     /// Completes the place of an event: an event with a processor happened in the thread that ran there, and a thread
     /// has the process and the name of earlier events.
     #[inline]
@@ -262,11 +292,6 @@ impl Scheduling {
     /// not is from a machine with one processor.
     pub fn has_processors(&self, trace: u32, class: &ViewerClass) -> bool {
         class.has_processor() || self.with_processors.contains(&trace)
-    }
-
-    /// Returns `false` if an event does not say on which of several processors threads are switched.
-    pub fn has_place(&self, trace: u32, class: &ViewerClass, place: &EventPlace<'_>) -> bool {
-        class.form != EventForm::Switch || place.processor.is_some() || !self.has_processors(trace, class)
     }
 
     /// Returns `true` if a processor runs a thread.

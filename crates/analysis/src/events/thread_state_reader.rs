@@ -2,10 +2,10 @@
 
 use ichnos_model::{DataStream, Event, Message};
 
-use super::class::{ContextNames, EventForm, EventPlace, ViewerClass};
+use super::class::{ContextNames, EventForm, ViewerClass};
 use super::losses::shown_time;
 use super::names::NumberedNames;
-use super::scheduling::Scheduling;
+use super::scheduling::{EventLocation, Scheduling};
 use super::thread_states::{StateEvent, StateInterval, ThreadStates};
 use super::tracks::TraceNumbers;
 use ichnos_export::parts::StreamTable;
@@ -130,12 +130,10 @@ impl ThreadStateReader {
             states.note_first(*trace, Some(own), time);
         }
         if class.has_states() {
-            let mut place: EventPlace<'_> = class.place(event, known);
-            let is_lost = !scheduling.has_place(*trace, class, &place);
-            let own_name = scheduling.event_name(*trace, class, place.process, event, text);
-            scheduling.complete(*trace, class, &mut place);
+            let EventLocation { place, own_name, has_processor } =
+                scheduling.locate(*trace, class, event, (known, text));
             let names = (own_name.map_or(*name, |name| number(names, name)), *name);
-            if !is_lost {
+            if has_processor {
                 states.take(StateEvent { event, class, trace: *trace, place: &place, time, names }, out);
             }
             if class.form == EventForm::Switch {

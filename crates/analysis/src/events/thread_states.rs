@@ -15,43 +15,28 @@ const MOST: usize = 1 << 16;
 /// Maximum number of open spans of a thread or a processor; those within them are not known.
 const MOST_OPEN: usize = 64;
 
-/// State of a thread.
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[non_exhaustive]
-pub enum ThreadState {
-    /// A processor runs it.
-    Running,
-    /// It can run, but no processor runs it.
-    Runnable,
-    /// It waits for something, and a signal would end that: Linux's interruptible sleep.
-    Sleeping,
-    /// It waits for something: Linux's uninterruptible sleep, a blocked thread of other systems.
-    Waiting,
-    /// It was stopped, by a debugger or a signal.
-    Stopped,
-    /// Nothing says what it does: it does not run, or events were lost.
-    Unknown,
+ichnos_model::named_enum! {
+    /// State of a thread.
+    #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    #[non_exhaustive]
+    pub enum ThreadState {
+        /// A processor runs it.
+        Running = "running",
+        /// It can run, but no processor runs it.
+        Runnable = "runnable",
+        /// It waits for something, and a signal would end that: Linux's interruptible sleep.
+        Sleeping = "sleeping",
+        /// It waits for something: Linux's uninterruptible sleep, a blocked thread of other systems.
+        Waiting = "waiting",
+        /// It was stopped, by a debugger or a signal.
+        Stopped = "stopped",
+        /// Nothing says what it does: it does not run, or events were lost.
+        Unknown = "unknown",
+    }
 }
 
 impl ThreadState {
-    /// All states.
-    pub const ALL: [Self; 6] =
-        [Self::Running, Self::Runnable, Self::Sleeping, Self::Waiting, Self::Stopped, Self::Unknown];
-
-    /// Returns the name.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Running => "running",
-            Self::Runnable => "runnable",
-            Self::Sleeping => "sleeping",
-            Self::Waiting => "waiting",
-            Self::Stopped => "stopped",
-            Self::Unknown => "unknown",
-        }
-    }
-
     /// Returns `true` if the thread waits for something other than a processor.
     #[must_use]
     pub fn is_wait(self) -> bool {

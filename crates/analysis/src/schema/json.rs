@@ -2,11 +2,14 @@
 
 use std::sync::Arc;
 
-use ichnos_json::write::{ArrayWriter, ObjectWriter, ValueWriter};
+use ichnos_json::write::{ObjectWriter, ValueWriter};
 use ichnos_model::*;
 
 use super::{clock_id, ranges_of};
-use ichnos_export::documents::{write_attributes, write_entries, write_position, write_value, write_values};
+use ichnos_export::documents::{
+    push_ranges, write_attributes, write_entries, write_path, write_position, write_ranges, write_uuid,
+    write_value, write_values,
+};
 
 /// Writes a trace class as members of an object.
 pub fn write_trace_class(object: &mut ObjectWriter<'_>, class: &TraceClass) {
@@ -36,12 +39,6 @@ fn write_identity(
     object.string("namespace", namespace.as_deref());
     object.string("name", name.as_deref());
     object.string("uid", uid.as_deref());
-}
-
-fn write_uuid(object: &mut ObjectWriter<'_>, uuid: Option<Uuid>) {
-    if let Some(uuid) = uuid {
-        object.member("uuid").display(uuid);
-    }
 }
 
 fn write_scope(
@@ -245,21 +242,6 @@ fn write_mappings(
     list.end();
 }
 
-fn write_ranges(place: ValueWriter<'_>, ranges: impl Iterator<Item = IntegerRange>) {
-    let mut list = place.array();
-    push_ranges(&mut list, ranges);
-    list.end();
-}
-
-fn push_ranges(list: &mut ArrayWriter<'_>, ranges: impl Iterator<Item = IntegerRange>) {
-    for range in ranges {
-        let mut bounds = list.element().array();
-        bounds.element().integer(range.lower);
-        bounds.element().integer(range.upper);
-        bounds.end();
-    }
-}
-
 fn write_length(place: ValueWriter<'_>, length: &Length) {
     match length {
         Length::Static(length) => place.unsigned(*length),
@@ -270,14 +252,7 @@ fn write_length(place: ValueWriter<'_>, length: &Length) {
 fn write_location(place: ValueWriter<'_>, location: &FieldLocation) {
     let mut object = place.object();
     object.string("origin", location.origin.map(Scope::name));
-    let mut steps = object.member("path").array();
-    for step in &location.path {
-        match step {
-            LocationStep::Member(name) => steps.element().string(name),
-            LocationStep::Parent => steps.element().null(),
-        }
-    }
-    steps.end();
+    write_path(object.member("path"), &location.path);
     write_position(&mut object, "declared_at", location.declared_at.0);
     object.end();
 }

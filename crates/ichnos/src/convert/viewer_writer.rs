@@ -34,48 +34,35 @@ const OTLP_OPTIONS: &[FormatOption] = &[FormatOption::choice(
 .value_name("SIGNAL")
 .unprefixed()];
 
-/// Writes files for a viewer. They can have losses, cannot be read again, and thus cannot be verified.
-///
-/// ```no_run
-/// use ichnos::convert::{ConvertOptions, ViewerWriter};
-/// use ichnos::model::Window;
-///
-/// let session = ichnos::open(["my-trace"], &ichnos::OpenOptions::default())?;
-/// let reader = session.reader()?;
-/// reader.convert(&ViewerWriter::Perfetto, Some("my.pftrace".into()), &ConvertOptions::default())?;
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ViewerWriter {
-    /// [Perfetto's format](Perfetto).
-    Perfetto,
-    /// [Chrome's JSON](Chrome).
-    Chrome,
-    /// [Profiles of Firefox](Firefox).
-    Firefox,
-    /// [Requests of OpenTelemetry](Otlp) as JSON Lines.
-    Otlp,
-    /// [A request of OpenTelemetry](Otlp) as protobuf.
-    OtlpProtobuf,
+ichnos_model::named_enum! {
+    /// Writes files for a viewer. They can have losses, cannot be read again, and thus cannot be verified.
+    ///
+    /// ```no_run
+    /// use ichnos::convert::{ConvertOptions, ViewerWriter};
+    /// use ichnos::model::Window;
+    ///
+    /// let session = ichnos::open(["my-trace"], &ichnos::OpenOptions::default())?;
+    /// let reader = session.reader()?;
+    /// reader.convert(&ViewerWriter::Perfetto, Some("my.pftrace".into()), &ConvertOptions::default())?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[non_exhaustive]
+    pub enum ViewerWriter {
+        /// [Perfetto's format](Perfetto).
+        Perfetto = "perfetto",
+        /// [Chrome's JSON](Chrome).
+        Chrome = "chrome",
+        /// [Profiles of Firefox](Firefox).
+        Firefox = "firefox",
+        /// [Requests of OpenTelemetry](Otlp) as JSON Lines.
+        Otlp = "otlp",
+        /// [A request of OpenTelemetry](Otlp) as protobuf.
+        OtlpProtobuf = "otlp-protobuf",
+    }
 }
 
 impl ViewerWriter {
-    /// All viewers.
-    pub const ALL: [Self; 5] = [Self::Perfetto, Self::Chrome, Self::Firefox, Self::Otlp, Self::OtlpProtobuf];
-
-    /// Returns the name of the format.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Perfetto => "perfetto",
-            Self::Chrome => "chrome",
-            Self::Firefox => "firefox",
-            Self::Otlp => "otlp",
-            Self::OtlpProtobuf => "otlp-protobuf",
-        }
-    }
-
     fn check(self, sources: &[WriteSource], options: &WriteOptions) -> Result<(), CreateError> {
         let unsupported = |problem: &str| {
             let trace = sources.first().map_or_else(String::new, |source| source.trace.name.clone());

@@ -16,49 +16,33 @@ const MOST_TRACKS: usize = 1 << 16;
 /// Maximum length of names, in bytes.
 const MOST_NAME: usize = 256;
 
-/// Kinds of tracks of a [`Timeline`](super::Timeline).
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum TimelineTrackKind {
-    /// A trace; the parent of its other tracks.
-    Trace,
-    /// A process.
-    Process,
-    /// A thread.
-    Thread,
-    /// A processor: events without a thread, or the threads that it ran.
-    Processor,
-    /// A data stream: events that name nothing.
-    Stream,
-    /// Spans with keys, of one name.
-    Spans,
-    /// States of the thread that is its parent: *running*, *runnable* and others of [`ThreadState`](ichnos_analysis::events::ThreadState).
-    States,
-    /// Threads of the process that is its parent, as processors ran them: a lane for each processor.
-    Runs,
-    /// Values of a counter.
-    Counter,
-    /// Losses and damage.
-    Losses,
-}
-
-impl TimelineTrackKind {
-    /// Returns the name, as it is in the API of `ichnos view`.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Trace => "trace",
-            Self::Process => "process",
-            Self::Thread => "thread",
-            Self::Processor => "processor",
-            Self::Stream => "stream",
-            Self::Spans => "spans",
-            Self::States => "states",
-            Self::Runs => "runs",
-            Self::Counter => "counter",
-            Self::Losses => "losses",
-        }
+ichnos_model::named_enum! {
+    /// Kinds of tracks of a [`Timeline`](super::Timeline).
+    #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[non_exhaustive]
+    pub enum TimelineTrackKind {
+        /// A trace; the parent of its other tracks.
+        Trace = "trace",
+        /// A process.
+        Process = "process",
+        /// A thread.
+        Thread = "thread",
+        /// A processor: events without a thread, or the threads that it ran.
+        Processor = "processor",
+        /// A data stream: events that name nothing.
+        Stream = "stream",
+        /// Spans with keys, of one name.
+        Spans = "spans",
+        /// States of the thread that is its parent: *running*, *runnable* and others of
+        /// [`ThreadState`](ichnos_analysis::events::ThreadState).
+        States = "states",
+        /// Threads of the process that is its parent, as processors ran them: a lane for each processor.
+        Runs = "runs",
+        /// Values of a counter.
+        Counter = "counter",
+        /// Losses and damage.
+        Losses = "losses",
     }
 }
 

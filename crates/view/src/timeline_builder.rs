@@ -1,4 +1,4 @@
-//! The timeline of all selected events, which is built while it is looked at.
+//! Builds the timeline in the background.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -13,75 +13,66 @@ use ichnos::{Pass, PassCounts, PassEnd, PassHandler, Selector, Session};
 use crate::cache::{KeptStatus, TimelineCache};
 use crate::options::ViewOptions;
 
-/// Time between two notes of progress.
+/// Interval between two progress updates.
 const STEP: Duration = Duration::from_millis(200);
 
-/// State of a [`Build`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum BuildState {
-    #[default]
-    Loading,
-    /// Messages arrive as long as others write them.
-    Live,
-    Done,
-    Failed,
-}
-
-impl BuildState {
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Loading => "loading",
-            Self::Live => "live",
-            Self::Done => "done",
-            Self::Failed => "failed",
-        }
+ichnos::model::named_enum! {
+    /// State of a [`TimelineBuilder`].
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub(crate) enum BuildState {
+        #[default]
+        Loading = "loading",
+        /// The traces are still being written, and their messages arrive live.
+        Live = "live",
+        Done = "done",
+        Failed = "failed",
     }
 }
 
-/// Progress of a [`Build`].
+/// Progress of a [`TimelineBuilder`].
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Status {
-    /// Grows with each change.
+    /// Number that grows with each change.
     pub(crate) generation: u64,
     pub(crate) state: BuildState,
-    /// Nothing more is added to this timeline.
+    /// `true` if nothing more is added to this timeline.
     pub(crate) is_complete: bool,
-    /// Part that is done, from 0 to 1.
+    /// Progress from 0 to 1.
     pub(crate) progress: f64,
-    /// First and last time so far, in nanoseconds since the origin of the clock.
+    /// First and last time so far, in nanoseconds since the clock origin.
     pub(crate) range: Option<(u64, u64)>,
     pub(crate) events: u64,
     pub(crate) discarded_events: u64,
     pub(crate) discarded_packets: u64,
     pub(crate) damages: u64,
-    /// Text for people: the reason of a state that failed, or why the timeline could not be kept.
+    /// Message about a failure of reading, or of storing the timeline in the cache.
     pub(crate) failure: Option<String>,
 }
 
 impl Status {
-    /// Returns what is kept beside the timeline.
+    /// Returns the totals to store with the timeline.
     fn kept(&self) -> KeptStatus {
         let Self { range, events, discarded_events, discarded_packets, damages, .. } = *self;
         KeptStatus { range, events, discarded_events, discarded_packets, damages }
     }
 }
 
-/// A timeline that one thread fills and others ask.
+/// Timeline that one thread fills while others query it.
 #[derive(Debug)]
-pub(crate) struct Build {
+pub(crate) struct TimelineBuilder {
     timeline: Mutex<Timeline>,
-    /// Number of threads that wait for the timeline.
+    /// Number of threads that wait for the lock on the timeline.
     waiting: AtomicUsize,
     status: Mutex<Status>,
     changed: Condvar,
-    /// `true` if it is no longer needed.
+    /// `true` if the timeline is no longer needed.
     is_cancelled: AtomicBool,
-    /// The timeline of all events, whose pages are notified when this one changes.
+    /// Timeline of all events. Changes of this timeline are reported to its pages.
     whole: Option<Arc<Self>>,
 }
 
-impl Build {
-    /// Makes an empty one, or one of a part of the events of another one. `budget` is that of [`Timeline::new`], in bytes.
+impl TimelineBuilder {
+    /// Starts a timeline, or a timeline of some events of `whole`. `budget` is the size in bytes for [`Timeline::new`].
     pub(crate) fn new(budget: usize, whole: Option<Arc<Self>>) -> Self {
         Self {
             timeline: Mutex::new(Timeline::new(budget).with_flows()),
@@ -93,7 +84,7 @@ impl Build {
         }
     }
 
-    /// Makes one for the events of another one, which is complete, and further ones.
+    /// Starts a timeline for the events of an earlier, complete timeline and further events.
     pub(crate) fn after(earlier: &Self, budget: usize) -> Self {
         let timeline = earlier.timeline();
         let numbered = timeline.numbered(budget);
@@ -106,20 +97,20 @@ impl Build {
         }
     }
 
-    /// Makes one for the events of another one at other times, with the same numbers of tracks and names. Pages are notified of
-    /// its changes.
+    /// Starts a timeline for the events of `whole` at other times, with the same track and name numbers. Its changes
+    /// are reported to the pages of `whole`.
     pub(crate) fn beside(whole: &Arc<Self>, budget: usize) -> Self {
         let numbered = whole.timeline().numbered(budget);
         Self { timeline: Mutex::new(numbered.with_flows()), ..Self::new(budget, Some(Arc::clone(whole))) }
     }
 
-    /// Waits until it is complete, or the time is over.
+    /// Waits until the timeline is complete, at most for the given time.
     pub(crate) fn wait_until_complete(&self, time: Duration) {
         let status = self.lock_status();
         let _ = self.changed.wait_timeout_while(status, time, |status| !status.is_complete);
     }
 
-    /// Locks the timeline as it is now. The thread that fills it waits.
+    /// Locks the timeline in its current state. The thread that fills it waits meanwhile.
     pub(crate) fn timeline(&self) -> MutexGuard<'_, Timeline> {
         self.waiting.fetch_add(1, Ordering::AcqRel);
         let timeline = self.timeline.lock().ignore_poison();
@@ -135,19 +126,20 @@ impl Build {
         self.status.lock().ignore_poison()
     }
 
-    /// Waits until the status is another one than that of a generation, or the time is over.
+    /// Waits until the status differs from that generation, at most for the given time.
     pub(crate) fn wait(&self, generation: u64, time: Duration) -> Status {
         let status = self.lock_status();
         let waited = self.changed.wait_timeout_while(status, time, |status| status.generation == generation);
         waited.ignore_poison().0.clone()
     }
 
-    /// Ends the thread that fills the timeline soon.
+    /// Stops the thread that fills the timeline.
     pub(crate) fn cancel(&self) {
         self.is_cancelled.store(true, Ordering::Relaxed);
     }
 
-    /// Takes the tracks and names of the timeline of all events, once that is complete: they have the same numbers then.
+    /// Copies the tracks and names of the timeline of all events when that is complete, so that both have the same
+    /// numbers.
     pub(crate) fn wait_for_whole(&self, budget: usize) {
         let Some(whole) = &self.whole else { return };
         let mut status = whole.status();
@@ -158,7 +150,7 @@ impl Build {
         *self.timeline() = part.with_flows();
     }
 
-    /// Takes over the timeline that was kept, or fills it and keeps it.
+    /// Loads the timeline from the cache, or fills and stores it.
     pub(crate) fn run_cached(&self, session: &Session, options: &ViewOptions) {
         let cache = options.cache.as_ref().filter(|_| !session.is_live() && !options.follow);
         if let Some((kept, timeline)) = cache.and_then(TimelineCache::load) {
@@ -190,7 +182,7 @@ impl Build {
         else {
             return;
         };
-        // The lock is not held for long: a few hundred megabytes a second are written.
+        // The lock is held briefly: writing reaches a few hundred megabytes per second.
         let stored = cache.store(&status.kept(), &self.timeline());
         if let Err(error) = stored {
             let mut status = self.lock_status();
@@ -201,13 +193,13 @@ impl Build {
         }
     }
 
-    /// Numbers data streams and traces in the order of the session.
+    /// Numbers data streams and traces in session order.
     fn number_streams(&self, session: &Session) {
         let streams: Vec<_> = session.traces().iter().flat_map(|trace| trace.data_streams()).collect();
         self.timeline().number_streams(streams.iter().map(|stream| &**stream));
     }
 
-    /// Fills the timeline with the selected events of a session, or those among them that a filter selects.
+    /// Fills the timeline with the selected events of a session that also pass the filter, if there is one.
     pub(crate) fn run(&self, session: &Session, options: &ViewOptions, filter: Option<Selector>) {
         let ViewOptions { selection, stop, .. } = options;
         let noted = Instant::now();
@@ -239,7 +231,7 @@ impl Build {
     }
 }
 
-/// Returns the time range that the traces say they have, each within its window.
+/// Returns the time range recorded in the traces, each within its window.
 fn expected_range(session: &Session, windows: &[Window]) -> Option<(u64, u64)> {
     let mut range: Option<(i128, i128)> = None;
     for (trace, window) in session.traces().iter().zip(windows) {
@@ -257,19 +249,19 @@ fn expected_range(session: &Session, windows: &[Window]) -> Option<(u64, u64)> {
     Some((u64::try_from(begin).ok()?, u64::try_from(end).ok()?))
 }
 
-/// Passes messages to the timeline.
+/// Handler that passes messages to the timeline.
 struct Filler<'b> {
-    build: &'b Build,
+    build: &'b TimelineBuilder,
     filter: Option<Selector>,
     held: Option<MutexGuard<'b, Timeline>>,
     expected: Option<(u64, u64)>,
-    /// Time of the last note.
+    /// Time of the last progress update.
     noted: Instant,
     /// Counts of the whole pass.
     counts: Option<PassCounts>,
-    /// Traces are opened again when they have grown.
+    /// `true` if the traces are opened again when they have grown.
     is_followed: bool,
-    /// Messages arrive as long as others write them.
+    /// The traces are still being written, and their messages arrive live.
     is_live: bool,
 }
 
@@ -279,7 +271,7 @@ impl Filler<'_> {
         self.held.get_or_insert_with(lock)
     }
 
-    /// Notes the progress; at the end, with the reason of a failure.
+    /// Updates the progress. At the end, `failure` is the reason if reading failed.
     fn note(&mut self, ended: Option<Option<String>>) {
         let (range, counts) = (self.timeline().range(), self.timeline().counts());
         self.held = None;
@@ -291,7 +283,7 @@ impl Filler<'_> {
             status.discarded_packets = counts.discarded_packets;
             status.damages = counts.damages;
         }
-        // The expected range is shown from the beginning, so that the picture does not move.
+        // Show the expected range from the start, so that the picture does not move.
         status.range = match (range, self.expected.filter(|_| ended.is_none())) {
             (Some((first, last)), Some((begin, end))) => Some((first.min(begin), last.max(end))),
             (range, expected) => range.or(expected),
@@ -336,7 +328,7 @@ impl PassHandler for Filler<'_> {
     fn step(&mut self, _: &Message<'_>, _: u32) {
         if self.build.waiting.load(Ordering::Acquire) > 0 {
             self.held = None;
-            // A mutex alone would be taken again before those who wait wake up.
+            // With the mutex alone, this thread would lock it again before a waiting thread wakes up.
             while self.build.waiting.load(Ordering::Acquire) > 0 {
                 std::thread::sleep(Duration::from_micros(50));
             }
@@ -348,11 +340,11 @@ impl PassHandler for Filler<'_> {
 
     fn after_step(&mut self) -> io::Result<()> {
         if self.is_live {
-            // The next message may be long in coming.
+            // The next message can take a long time to arrive.
             self.note(None);
         }
         match self.build.is_cancelled.load(Ordering::Relaxed) {
-            true => Err(io::Error::other("not wanted any more")),
+            true => Err(io::Error::other("cancelled")),
             false => Ok(()),
         }
     }

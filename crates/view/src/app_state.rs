@@ -1,4 +1,4 @@
-//! State that requests share.
+//! Shared state of all requests.
 
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -7,7 +7,6 @@ use std::time::Duration;
 use ichnos::model::{IgnorePoison as _, Window};
 use ichnos::{Expression, Reader, Session};
 
-use crate::build::Build;
 use crate::clock_offsets::ClockOffsets;
 use crate::exports::Exports;
 use crate::options::{ViewOptions, ViewSource};
@@ -15,41 +14,42 @@ use crate::parts::RangeParts;
 use crate::query::Query;
 use crate::response::ApiError;
 use crate::task_list::TaskCache;
+use crate::timeline_builder::TimelineBuilder;
 
-/// Maximum size of the items of a timeline, in bytes: that of all events, and that of those which a filter selects.
+/// Maximum size of timeline items in bytes: without a filter, and with one.
 const BUDGET: usize = 96 << 20;
 const FILTERED_BUDGET: usize = 16 << 20;
 
-/// Time that a request waits for the timeline of traces whose clocks are moved.
+/// Maximum time that a request waits for a timeline with clock offsets.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Number of filters whose timelines are kept.
+/// Maximum number of filters with a cached timeline.
 const MOST_FILTERS: usize = 2;
 
-/// State that all requests share, until the traces are opened again.
-pub(crate) struct Shared {
+/// Shared state of all requests, replaced when the traces are opened again.
+pub(crate) struct AppState {
     pub(crate) session: Arc<Session>,
     pub(crate) options: ViewOptions,
-    pub(crate) build: Arc<Build>,
+    pub(crate) build: Arc<TimelineBuilder>,
     pub(crate) parts: RangeParts,
-    /// Answers take a bounded time.
+    /// `true` to limit the time of each answer.
     pub(crate) has_limits: bool,
     pub(crate) tasks: TaskCache,
     pub(crate) exports: Arc<Exports>,
-    /// Keys of data streams by their numbers.
+    /// Data stream keys by number.
     stream_keys: Vec<u32>,
-    filtered: Mutex<Vec<(String, Arc<Build>)>>,
-    /// State of the same traces with the clock offsets that were asked for last.
+    filtered: Mutex<Vec<(String, Arc<TimelineBuilder>)>>,
+    /// State of the same traces with the clock offsets of the latest such request.
     moved: Mutex<Option<(ClockOffsets, Arc<Self>)>>,
 }
 
-impl Shared {
+impl AppState {
     pub(crate) fn new(session: Arc<Session>, options: ViewOptions) -> Self {
         Self {
             stream_keys: stream_keys(&session),
             session,
             options,
-            build: Arc::new(Build::new(BUDGET, None)),
+            build: Arc::new(TimelineBuilder::new(BUDGET, None)),
             parts: RangeParts::default(),
             has_limits: true,
             tasks: TaskCache::default(),
@@ -59,12 +59,12 @@ impl Shared {
         }
     }
 
-    /// Makes the state for traces that were opened again, whose tracks and names keep their numbers.
+    /// Creates the state for reopened traces. Tracks and names keep their numbers.
     pub(crate) fn again(&self, source: ViewSource) -> Self {
-        self.of_source(source, Build::after(&self.build, BUDGET))
+        self.of_source(source, TimelineBuilder::after(&self.build, BUDGET))
     }
 
-    fn of_source(&self, source: ViewSource, build: Build) -> Self {
+    fn of_source(&self, source: ViewSource, build: TimelineBuilder) -> Self {
         let ViewSource { session, selection, window, warnings, arguments, resolve_time } = source;
         let before = self.options.clone();
         let options = ViewOptions {
@@ -89,14 +89,14 @@ impl Shared {
         }
     }
 
-    /// Returns the state of the same traces with the clock offsets of a request, for which they are opened again: then
-    /// everything is as if the offsets had been options of reading.
+    /// Returns the state with the clock offsets of a request. The traces are opened again for it, so the result is the
+    /// same as with offsets on the command line.
     pub(crate) fn with_offsets(self: &Arc<Self>, query: &Query) -> Result<Arc<Self>, ApiError> {
         let offsets = ClockOffsets::of_query(query)?;
         if offsets.0.is_empty() {
             return Ok(Arc::clone(self));
         }
-        // Held while the traces are opened: others often ask for the same offsets.
+        // The lock is held while the traces are opened, because other requests often need the same offsets.
         let mut moved = self.moved.lock().ignore_poison();
         let known =
             moved.as_ref().filter(|(known, _)| *known == offsets).map(|(_, shared)| Arc::clone(shared));
@@ -127,18 +127,18 @@ impl Shared {
         let path = |(track, nanoseconds): (&u32, &i64)| {
             let trace = self.build.timeline().trace_of(*track);
             let path = trace.and_then(|trace| paths.get(trace as usize));
-            let path = path.ok_or_else(|| ApiError::bad(format!("offsets: track {track} is no trace")))?;
+            let path = path.ok_or_else(|| ApiError::bad(format!("offsets: track {track} is not a trace")))?;
             Ok(((*path).to_owned(), *nanoseconds))
         };
         let source = open(&offsets.iter().map(path).collect::<Result<Vec<_>, ApiError>>()?);
         let source = source.map_err(|error| ApiError::bad(format!("offsets: {error}")))?;
-        // Numbers of tracks and data streams would be those of others.
+        // Track and data stream numbers would refer to other traces.
         if shape(&source.session) != shape(&self.session) {
             let text =
                 "offsets: the traces are no longer what they were, or some cannot be read without the others";
             return Err(ApiError::bad(text));
         }
-        let mut shared = self.of_source(source, Build::beside(&self.build, FILTERED_BUDGET));
+        let mut shared = self.of_source(source, TimelineBuilder::beside(&self.build, FILTERED_BUDGET));
         (shared.options.follow, shared.options.cache) = (false, None);
         let shared = Arc::new(shared);
         let filling = Arc::clone(&shared);
@@ -148,12 +148,12 @@ impl Shared {
         Ok(shared)
     }
 
-    /// Returns the key of the data stream with a number, which is the same each time that the traces are opened.
+    /// Returns the data stream key for a number. Unlike keys, numbers stay the same when the traces are opened again.
     pub(crate) fn stream_key(&self, number: u32) -> u32 {
         self.stream_keys.get(number as usize).copied().unwrap_or(number)
     }
 
-    /// Reads selected events in a window, and in that of the selection.
+    /// Reads the selected events within a window and the selected time range.
     pub(crate) fn reader(&self, window: Window) -> Result<Reader<'_>, ApiError> {
         if self.session.is_live() {
             return Err(ApiError::bad(
@@ -163,7 +163,7 @@ impl Shared {
         self.options.reader(&self.session, window).map_err(ApiError::failed)
     }
 
-    /// Checks an expression, and selects what it selects of the selection.
+    /// Checks an expression, and returns it as a filter.
     pub(crate) fn filter(&self, text: &str) -> Result<ichnos::Filter, ApiError> {
         let failure = |error: ichnos::FilterError| ApiError {
             status: 400,
@@ -175,16 +175,16 @@ impl Shared {
         self.session.filter(&expression, &|time| (self.options.resolve_time)(time)).map_err(failure)
     }
 
-    /// Returns the timeline of all events, or of those that the filter of a request selects.
-    pub(crate) fn build_of(self: &Arc<Self>, query: &Query) -> Result<Arc<Build>, ApiError> {
+    /// Returns the timeline for the filter of a request, or the timeline of all events.
+    pub(crate) fn build_of(self: &Arc<Self>, query: &Query) -> Result<Arc<TimelineBuilder>, ApiError> {
         match query.text("filter") {
             Some(text) => self.filtered(text),
             None => Ok(Arc::clone(&self.build)),
         }
     }
 
-    /// Returns the timeline of the events that a filter selects, which begins to be built.
-    fn filtered(self: &Arc<Self>, text: &str) -> Result<Arc<Build>, ApiError> {
+    /// Returns the timeline for a filter, and starts building it if it is new.
+    fn filtered(self: &Arc<Self>, text: &str) -> Result<Arc<TimelineBuilder>, ApiError> {
         let mut known = self.filtered.lock().ignore_poison();
         if let Some(index) = known.iter().position(|(known, _)| known == text) {
             let found = known.remove(index);
@@ -193,7 +193,7 @@ impl Shared {
             return Ok(build);
         }
         let filter = self.filter(text)?;
-        let build = Arc::new(Build::new(FILTERED_BUDGET, Some(Arc::clone(&self.build))));
+        let build = Arc::new(TimelineBuilder::new(FILTERED_BUDGET, Some(Arc::clone(&self.build))));
         let (shared, filling) = (Arc::clone(self), Arc::clone(&build));
         let run = move || {
             filling.wait_for_whole(FILTERED_BUDGET);
@@ -209,12 +209,12 @@ impl Shared {
     }
 }
 
-/// Returns the paths of the traces of a session, and the numbers of their data streams.
+/// Returns the trace paths of a session, each with its number of data streams.
 fn shape(session: &Session) -> Vec<(&str, usize)> {
     session.traces().iter().map(|trace| (trace.path(), trace.data_streams().len())).collect()
 }
 
-/// Returns the keys of the data streams of a session, in its order.
+/// Returns the data stream keys of a session in order.
 fn stream_keys(session: &Session) -> Vec<u32> {
     let streams = session.traces().iter().flat_map(|trace| trace.data_streams());
     streams.map(|stream| stream.key).collect()
