@@ -16,7 +16,7 @@ use std::ops::ControlFlow;
 
 use crate::pyramid::{CounterItem, SpanItem};
 use ichnos_model::lower::LossTable;
-use ichnos_model::{DataStream, Discarded, Event, Message, Sink};
+use ichnos_model::{DataStream, Event, Message, Sink};
 
 use self::board::Board;
 pub use self::counts::TimelineCounts;
@@ -392,18 +392,9 @@ impl Timeline {
             Message::Event(event) => return self.event(event),
             Message::StreamEnd(stream) => self.streams.remove(stream),
             message => {
-                if let Some(note) = LossNote::of(message) {
-                    let end = match message {
-                        Message::DiscardedEvents(loss) | Message::DiscardedPackets(loss) => end_of(loss),
-                        _ => None,
-                    };
-                    match note.time.or(self.now) {
-                        Some(time) => {
-                            self.lose_processor(message, time);
-                            self.loss(&note, time, end);
-                        }
-                        None => self.early.add(note, &mut self.losses),
-                    }
+                if let Some((note, time)) = self.early.due(message, self.now, &mut self.losses) {
+                    self.lose_processor(message, time);
+                    self.loss(&note, time, end_of(message));
                 }
             }
         }
@@ -595,8 +586,9 @@ impl Timeline {
     }
 }
 
-/// Returns the time at which a loss ends.
-fn end_of(loss: &Discarded<'_>) -> Option<u64> {
+/// Returns the time at which the loss of a message ends.
+fn end_of(message: &Message<'_>) -> Option<u64> {
+    let (Message::DiscardedEvents(loss) | Message::DiscardedPackets(loss)) = message else { return None };
     shown_time(Some(loss.end?.nanoseconds))?
 }
 

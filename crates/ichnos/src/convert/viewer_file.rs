@@ -1,6 +1,5 @@
 //! Encoders of files for viewers.
 
-use std::fmt::Debug;
 use std::io::{self, Write as _};
 use std::sync::{Arc, Mutex};
 
@@ -9,66 +8,10 @@ use flate2::write::GzEncoder;
 use ichnos_io::{FileEncoders, OutputBlock, PartEncoders, Worker, WorkerFlow};
 use ichnos_model::lower::LossTable;
 use ichnos_model::{IgnorePoison as _, Message, TraceDigest};
-use ichnos_viewers::{Chrome, Firefox, Otlp, Perfetto};
+use ichnos_viewers::ViewerFile;
 
 /// Size of a block, in bytes.
 const BLOCK: usize = 128 << 10;
-
-/// Content of a file for a viewer.
-pub(super) trait ViewerContent: Debug + Send {
-    /// Takes a message; returns `false` for an event that cannot be shown.
-    fn message(&mut self, message: &Message<'_>) -> bool;
-    /// Returns the bytes that were not taken.
-    fn bytes(&self) -> &[u8];
-    /// Takes the bytes.
-    fn take_bytes(&mut self) -> Vec<u8>;
-    /// Ends the file.
-    fn finish(&mut self) -> io::Result<()>;
-    /// Returns the losses so far.
-    fn losses(&self) -> &LossTable;
-}
-
-/// Implements the trait for a content whose functions have the same names; `$finish` calls that which ends it.
-macro_rules! content {
-    ($content:ty, $finish:expr) => {
-        impl ViewerContent for $content {
-            fn message(&mut self, message: &Message<'_>) -> bool {
-                self.message(message)
-            }
-
-            fn bytes(&self) -> &[u8] {
-                self.bytes()
-            }
-
-            fn take_bytes(&mut self) -> Vec<u8> {
-                self.take_bytes()
-            }
-
-            fn finish(&mut self) -> io::Result<()> {
-                let finish: fn(&mut Self) -> io::Result<()> = $finish;
-                finish(self)
-            }
-
-            fn losses(&self) -> &LossTable {
-                self.losses()
-            }
-        }
-    };
-}
-
-content!(Perfetto, |content| {
-    content.finish();
-    Ok(())
-});
-content!(Chrome, |content| {
-    content.finish();
-    Ok(())
-});
-content!(Otlp, |content| {
-    content.finish();
-    Ok(())
-});
-content!(Firefox, Firefox::finish);
 
 /// Makes the encoders of files.
 #[derive(Debug)]
@@ -80,13 +23,13 @@ pub(super) struct ViewerEncoders<M> {
     losses: Arc<Mutex<LossTable>>,
 }
 
-impl<M: Fn() -> Box<dyn ViewerContent>> ViewerEncoders<M> {
+impl<M: Fn() -> Box<dyn ViewerFile>> ViewerEncoders<M> {
     pub(super) fn new(make: M, is_compressed: bool) -> Self {
         Self { make, is_compressed, losses: Arc::default() }
     }
 }
 
-impl<M: Fn() -> Box<dyn ViewerContent>> PartEncoders for ViewerEncoders<M> {
+impl<M: Fn() -> Box<dyn ViewerFile>> PartEncoders for ViewerEncoders<M> {
     type Encoder = ViewerEncoder;
 
     fn encoder(&mut self) -> ViewerEncoder {
@@ -112,7 +55,7 @@ impl<M: Fn() -> Box<dyn ViewerContent>> PartEncoders for ViewerEncoders<M> {
     }
 }
 
-impl<M: Fn() -> Box<dyn ViewerContent> + Send> FileEncoders for ViewerEncoders<M> {
+impl<M: Fn() -> Box<dyn ViewerFile> + Send> FileEncoders for ViewerEncoders<M> {
     fn total_digest(&self) -> TraceDigest {
         TraceDigest::default()
     }
@@ -121,7 +64,7 @@ impl<M: Fn() -> Box<dyn ViewerContent> + Send> FileEncoders for ViewerEncoders<M
 /// Encodes the events of a file.
 #[derive(Debug)]
 pub(super) struct ViewerEncoder {
-    content: Box<dyn ViewerContent>,
+    content: Box<dyn ViewerFile>,
     /// `None` for a file that is not compressed.
     compressed: Option<GzEncoder<Vec<u8>>>,
     /// Number of events since the last block.
