@@ -356,10 +356,7 @@ impl<W: TextWriter> JsonLines<W> {
         }
         let number = self.number_of(discarded.stream);
         let mut line = begin(&mut self.output.buffer, kind, number);
-        match discarded.count {
-            Some(count) => line.member("count").unsigned(count),
-            None => line.member("count").null(),
-        }
+        line.member("count").or_null(discarded.count, ValueWriter::unsigned);
         line.unsigned("thread", discarded.thread);
         for (name, value) in [("begin", discarded.begin), ("end", discarded.end)] {
             if let (Some(value), Some((_, class, _))) = (value, self.streams.get_mut(discarded.stream)) {
