@@ -140,11 +140,7 @@ pub(crate) fn trace_class(value: &Value) -> Made<(TraceClass, String)> {
         name: owned("name"),
         uid: owned("uid"),
         uuid: uuid(value)?,
-        uuid_of: match text(value, "uuid_of") {
-            Some("trace-class") => UuidOf::TraceClass,
-            Some("metadata-stream") => UuidOf::MetadataStream,
-            _ => UuidOf::Trace,
-        },
+        uuid_of: text(value, "uuid_of").and_then(UuidOf::from_name).unwrap_or_default(),
         environment: match value.get("environment") {
             Some(Value::Map(entries)) => entries.clone(),
             _ => Vec::new(),

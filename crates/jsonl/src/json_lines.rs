@@ -356,10 +356,7 @@ impl<W: TextWriter> JsonLines<W> {
         }
         let number = self.number_of(discarded.stream);
         let mut line = begin(&mut self.output.buffer, kind, number);
-        match discarded.count {
-            Some(count) => line.member("count").unsigned(count),
-            None => line.member("count").null(),
-        }
+        line.member("count").or_null(discarded.count, ValueWriter::unsigned);
         line.unsigned("thread", discarded.thread);
         for (name, value) in [("begin", discarded.begin), ("end", discarded.end)] {
             if let (Some(value), Some((_, class, _))) = (value, self.streams.get_mut(discarded.stream)) {
@@ -579,12 +576,8 @@ fn write_trace(place: ValueWriter<'_>, trace: &Trace) {
     object.string("implied_namespace", class.implied_namespace.as_deref());
     object.string("label", Some(&*trace.name).filter(|name| !name.is_empty()));
     write_uuid(&mut object, class.uuid);
-    let uuid_of = match class.uuid_of {
-        UuidOf::TraceClass => Some("trace-class"),
-        UuidOf::MetadataStream => Some("metadata-stream"),
-        _ => None,
-    };
-    object.string("uuid_of", uuid_of.filter(|_| class.uuid.is_some()));
+    let uuid_of = Some(class.uuid_of).filter(|of| *of != UuidOf::Trace && class.uuid.is_some());
+    object.string("uuid_of", uuid_of.map(UuidOf::name));
     write_map(object.member("environment"), &class.environment);
     write_attributes(&mut object, &class.attributes);
     if !class.call_sites.is_empty() {

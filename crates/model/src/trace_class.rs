@@ -71,17 +71,19 @@ impl UnmodeledMetadata {
     }
 }
 
-/// Object that the UUID of a trace class identifies.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum UuidOf {
-    /// The trace (CTF 1.8, PROP-1.0).
-    #[default]
-    Trace,
-    /// The trace class: traces of other runs can have the same UUID (PROP-2.0).
-    TraceClass,
-    /// The metadata stream (SPEC-2.0).
-    MetadataStream,
+crate::named_enum! {
+    /// Object that the UUID of a trace class identifies.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    #[non_exhaustive]
+    pub enum UuidOf: "UUID subject" {
+        /// The trace (CTF 1.8, PROP-1.0).
+        #[default]
+        Trace = "trace",
+        /// The trace class: traces of other runs can have the same UUID (PROP-2.0).
+        TraceClass = "trace-class",
+        /// The metadata stream (SPEC-2.0).
+        MetadataStream = "metadata-stream",
+    }
 }
 
 impl TraceClass {

@@ -33,7 +33,7 @@ const SHORT: u64 = 0x3fff_ffff;
 
 /// Writes events as JSON of Chrome's trace event format, which `chrome://tracing`, Perfetto and others read.
 ///
-/// Messages are to be in order of time. Bytes are in [`Chrome::bytes`] after each message, the last ones after
+/// Messages must be sorted by time. Bytes are in [`Chrome::bytes`] after each message, the last ones after
 /// [`Chrome::finish`].
 #[derive(Debug, Default)]
 pub struct Chrome {
@@ -305,9 +305,8 @@ fn thread_track(place: &EventPlace<'_>) -> ChromeTrack {
 }
 
 impl Chrome {
-    /// Makes an empty one. Events before the first one with a time are shown at `first_time`, in nanoseconds from the
-    /// origin of the clock; `None` if it is unknown: they are at the origin then.
-    /// `has_date` if it counts from the Unix epoch.
+    /// Creates an empty file. Events before the first time are shown at `first_time`, in nanoseconds since the clock
+    /// origin. If it is `None`, they are shown at the origin. `has_date` is `true` if the clock counts from 1970.
     #[must_use]
     pub fn new(first_time: Option<u64>, has_date: bool) -> Self {
         Self { first_time, has_date, ..Self::default() }

@@ -27,7 +27,7 @@ use ichnos_export::parts::StreamTable;
 /// The profile is in memory as a whole, with at most 16,777,216 values (8 of each event, and one of each field) and
 /// 256 MiB of texts; events beyond are losses.
 ///
-/// Messages are to be in order of time. Bytes are in [`Firefox::bytes`] after [`Firefox::finish`].
+/// Messages must be sorted by time. Bytes are in [`Firefox::bytes`] after [`Firefox::finish`].
 #[derive(Debug, Default)]
 pub struct Firefox {
     out: Vec<u8>,
@@ -47,8 +47,8 @@ pub struct Firefox {
 }
 
 impl Firefox {
-    /// Makes an empty one. Events before the first one with a time are shown at `first_time`, in nanoseconds from the
-    /// origin of the clock; `None` if it is unknown: they are at the origin then.
+    /// Creates an empty profile. Events before the first time are shown at `first_time`, in nanoseconds since the clock
+    /// origin. If it is `None`, they are shown at the origin.
     #[must_use]
     pub fn new(first_time: Option<u64>) -> Self {
         Self { first_time, ..Self::default() }

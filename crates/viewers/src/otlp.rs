@@ -44,7 +44,7 @@ const AT_ORIGIN: &str = "time at the clock's origin -> 1 ns later, because 0 sta
 
 /// Writes events as requests of OTLP: of spans, of log records and of metrics, with all fields as attributes.
 ///
-/// Messages are to be in order of time. Bytes are in [`Otlp::bytes`] after each message, the last ones after
+/// Messages must be sorted by time. Bytes are in [`Otlp::bytes`] after each message, the last ones after
 /// [`Otlp::finish`].
 #[derive(Debug)]
 pub struct Otlp {

@@ -41,7 +41,7 @@ const OWN_SEQUENCE: SequenceId = SequenceId { number: 1, machine: 0 };
 /// Writes events as packets of Perfetto's trace format: a sequence for each data stream, slices, instants, counters,
 /// flows and samples, with all fields as arguments.
 ///
-/// Messages are to be in order of time. Bytes are in [`Perfetto::bytes`] after each message.
+/// Messages must be sorted by time. Bytes are in [`Perfetto::bytes`] after each message.
 #[derive(Debug, Default)]
 pub struct Perfetto {
     out: Vec<u8>,
@@ -80,8 +80,8 @@ struct PerfettoSpans {
 }
 
 impl Perfetto {
-    /// Makes an empty one. Events before the first one with a time are shown at `first_time`, in nanoseconds from the
-    /// origin of the clock; `None` if it is unknown: they are at the origin then.
+    /// Creates an empty file. Events before the first time are shown at `first_time`, in nanoseconds since the clock
+    /// origin. If it is `None`, they are shown at the origin.
     #[must_use]
     pub fn new(first_time: Option<u64>) -> Self {
         Self { first_time, ..Self::default() }
@@ -293,7 +293,7 @@ impl Perfetto {
     }
 }
 
-/// Appends that the clock of a machine counts from 1970.
+/// Appends a clock snapshot: the clock of a machine counts from 1970.
 fn push_clocks(out: &mut Vec<u8>, machine: u32, time: u64) {
     let at = begin(out, trace::PACKET);
     SequenceId { machine, ..OWN_SEQUENCE }.push(out);

@@ -20,9 +20,9 @@ const OTLP_OPTIONS: &[FormatOption] = &[FormatOption::choice(
     SIGNAL,
     "OpenTelemetry signal to write",
     &[
-        OptionValue::new("traces", "spans"),
-        OptionValue::new("logs", "log records"),
-        OptionValue::new("metrics", "counter values"),
+        OptionValue::new(OtlpSignal::Traces.name(), "spans"),
+        OptionValue::new(OtlpSignal::Logs.name(), "log records"),
+        OptionValue::new(OtlpSignal::Metrics.name(), "counter values"),
         OptionValue::new("all", "all signals, in JSON Lines only"),
     ],
 )
@@ -82,11 +82,9 @@ impl ViewerWriter {
 
     /// Returns the signal to write; `None` for all.
     fn signal(self, options: &WriteOptions) -> Option<OtlpSignal> {
-        match (options.formats.choice(self.name(), SIGNAL), self) {
-            (Some("traces"), _) | (None, Self::OtlpProtobuf) => Some(OtlpSignal::Traces),
-            (Some("logs"), _) => Some(OtlpSignal::Logs),
-            (Some("metrics"), _) => Some(OtlpSignal::Metrics),
-            _ => None,
+        match options.formats.choice(self.name(), SIGNAL) {
+            Some(name) => OtlpSignal::from_name(name),
+            None => (self == Self::OtlpProtobuf).then_some(OtlpSignal::Traces),
         }
     }
 

@@ -192,10 +192,8 @@ fn rows(
     if !scanned.is_complete {
         next = Some((time, at_time));
     }
-    match next {
-        Some((time, number)) => object.member("next").display(format_args!("{time}:{number}")),
-        None => object.member("next").null(),
-    }
+    let next = next.map(|(time, number)| format!("{time}:{number}"));
+    object.member("next").or_null(next.as_deref(), ValueWriter::string);
     object.member("scanned").unsigned(scanned.events);
     object.member("command").string(&command);
     object.end();
