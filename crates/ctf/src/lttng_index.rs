@@ -32,7 +32,7 @@ pub(crate) enum IndexError {
     EntrySize(usize),
     #[error("it ends within an entry")]
     PartialEntry,
-    #[error("entry {entry} begins at byte {offset} of the data, but the one before ends at byte {end}")]
+    #[error("entry {entry} starts at byte {offset} of the data, but the previous entry ends at byte {end}")]
     Gap { entry: usize, offset: u64, end: u64 },
     #[error("entry {entry} has invalid sizes: {total} bits, {content} of them content")]
     Size { entry: usize, total: u64, content: u64 },

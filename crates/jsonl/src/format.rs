@@ -25,11 +25,11 @@ impl Format for JsonLinesFormat {
     }
 
     fn versions(&self) -> &'static str {
-        "JSON Lines of ichnos; lines of events from any program"
+        "JSON Lines from ichnos; event lines from any program"
     }
 
     fn recognised_by(&self) -> &'static str {
-        "files whose first line is an object with a `type` of the format, or with `ts` and `name`"
+        "files with an object in the first line that has a `type` of the format, or `ts` and `name`"
     }
 
     fn probe(&self, tree: &Tree, options: &ReadOptions) -> bool {

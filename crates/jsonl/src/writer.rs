@@ -40,7 +40,7 @@ impl TraceWriter for JsonLinesWriter {
             directory,
             "jsonl",
             |tree| files(tree).any(has_lines),
-            "it has no JSON Lines of a trace",
+            "it does not contain JSON Lines of a trace",
         )
     }
 

@@ -65,7 +65,7 @@ pub(crate) fn answer(shared: &Arc<Shared>, name: &str, query: &Query) -> Result<
         "log" => events::log(shared, query)?,
         "command" => command::asked(shared, query)?,
         "check" => overview::check(shared, query)?,
-        _ => return Err(ApiError::missing(format!("no such question: {name}"))),
+        _ => return Err(ApiError::missing(format!("unknown request: {name}"))),
     };
     Ok(Response::json(body))
 }

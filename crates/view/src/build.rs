@@ -195,7 +195,7 @@ impl Build {
         if let Err(error) = stored {
             let mut status = self.lock_status();
             status.generation += 1;
-            status.failure = Some(format!("the timeline could not be kept: {error}"));
+            status.failure = Some(format!("the timeline cannot be cached: {error}"));
             drop(status);
             self.changed.notify_all();
         }
@@ -352,7 +352,7 @@ impl PassHandler for Filler<'_> {
             self.note(None);
         }
         match self.build.is_cancelled.load(Ordering::Relaxed) {
-            true => Err(io::Error::other("not wanted any more")),
+            true => Err(io::Error::other("cancelled")),
             false => Ok(()),
         }
     }

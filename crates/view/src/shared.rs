@@ -127,15 +127,14 @@ impl Shared {
         let path = |(track, nanoseconds): (&u32, &i64)| {
             let trace = self.build.timeline().trace_of(*track);
             let path = trace.and_then(|trace| paths.get(trace as usize));
-            let path = path.ok_or_else(|| ApiError::bad(format!("offsets: track {track} is no trace")))?;
+            let path = path.ok_or_else(|| ApiError::bad(format!("offsets: track {track} is not a trace")))?;
             Ok(((*path).to_owned(), *nanoseconds))
         };
         let source = open(&offsets.iter().map(path).collect::<Result<Vec<_>, ApiError>>()?);
         let source = source.map_err(|error| ApiError::bad(format!("offsets: {error}")))?;
         // Numbers of tracks and data streams would be those of others.
         if shape(&source.session) != shape(&self.session) {
-            let text =
-                "offsets: the traces are no longer what they were, or some cannot be read without the others";
+            let text = "offsets: the traces have changed, or some cannot be read without the others";
             return Err(ApiError::bad(text));
         }
         let mut shared = self.of_source(source, Build::beside(&self.build, FILTERED_BUDGET));
@@ -157,7 +156,7 @@ impl Shared {
     pub(crate) fn reader(&self, window: Window) -> Result<Reader<'_>, ApiError> {
         if self.session.is_live() {
             return Err(ApiError::bad(
-                "events that arrive are shown and not kept: only the timeline has them",
+                "arriving events are shown but not stored: only the timeline has them",
             ));
         }
         self.options.reader(&self.session, window).map_err(ApiError::failed)

@@ -284,7 +284,7 @@ fn cases() -> Vec<Case> {
         }, (Pipes, "ichnos cat ."), (3, "a length of 18446744073709551615 elements does not fit in the 16 bits left"), (100, 16)),
         case("a packet that is copied after itself", |directory| {
             write(directory, &stream(&[packet(&[1, 2], 0), packet(&[3, 4], 0), packet(&[3, 4], 0), packet(&[5, 6], 0)].concat()));
-        }, (Pipes, EVENTS), (3, "the packet is a copy of the one at byte"), (100, 16)),
+        }, (Pipes, EVENTS), (3, "the packet is a copy of the packet at byte"), (100, 16)),
         case("one byte of 500 log records removed", |directory| {
             let mut bytes = logs::records(500).concat();
             bytes.remove(12_345);

@@ -205,7 +205,10 @@ fn a_part_of_a_trace_stands_for_it() {
         let run = run.unwrap();
         let said = String::from_utf8_lossy(&run.stderr);
         assert!(run.status.success(), "{path}: {said}");
-        assert!(said.contains("this is the packet index of the trace .., which is read"), "{path}: {said}");
+        assert!(
+            said.contains("this is the packet index of the trace ..: that trace is read"),
+            "{path}: {said}"
+        );
     }
     // This file alone: as the note says.
     let metadata = directory.join("metadata");

@@ -97,6 +97,6 @@ fn events_out_of_order() {
     let out = directory.join("out");
     run(&["convert", "--losses", text(&source), "-o", text(&out)])
         .expect(0, &["2 moved"])
-        .prints(&["moved           2  ", "events before earlier ones -> 3 data streams"]);
+        .prints(&["moved           2  ", "events before earlier events -> 3 data streams"]);
     run(&["check", "--strict", text(&out)]).expect(0, &[]).prints(&["3 data streams"]);
 }

@@ -26,7 +26,7 @@ pub(super) enum EncodeError {
     Selector { member: String, said: i128 },
     #[error("member `{member}`: expected at most {most} bytes, found {found}")]
     TooLong { member: String, most: u64, found: u64 },
-    #[error("member `{member}`: expected an integer of at most {most} bits, found one of {found}")]
+    #[error("member `{member}`: expected an integer of at most {most} bits, found {found} bits")]
     WideInteger { member: String, most: u64, found: u64 },
     #[error("member `{member}`: it begins within a byte, after a field of the other byte order")]
     ByteOrder { member: String },

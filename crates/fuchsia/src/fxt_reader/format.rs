@@ -27,7 +27,7 @@ impl Format for Fxt {
     }
 
     fn recognised_by(&self) -> &'static str {
-        "files that begin with the magic number record, or with a clock, a provider or strings"
+        "files that start with the magic number record, or with a clock, a provider or strings"
     }
 
     fn writer(&self) -> Option<&'static dyn TraceWriter> {

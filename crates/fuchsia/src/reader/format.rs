@@ -18,7 +18,7 @@ pub struct FuchsiaLog;
 const OPTIONS: &[FormatOption] = &[
     FormatOption::choice(
         "clock",
-        "clock of the records (not stored in them)",
+        "record clock (not stored in the records)",
         &[
             OptionValue::new("monotonic", "stops while the system is suspended (before API level 24)"),
             OptionValue::new("boot", "includes the time while the system is suspended (since API level 24)"),
@@ -26,7 +26,7 @@ const OPTIONS: &[FormatOption] = &[
     ),
     FormatOption::choice(
         "severity-scale",
-        "scale of the severities of legacy packets",
+        "severity scale of legacy packets",
         &[
             OptionValue::new("current", "the scale of records"),
             OptionValue::new("original", "the scale of 2019 to 2021, with INFO as 0"),
@@ -48,7 +48,7 @@ impl Format for FuchsiaLog {
     }
 
     fn recognised_by(&self) -> &'static str {
-        "files of log records, or of datagrams after their lengths"
+        "files with log records, or with datagrams after their lengths"
     }
 
     fn writer(&self) -> Option<&'static dyn TraceWriter> {

@@ -17,12 +17,12 @@ pub struct Nettrace;
 const PROBED: usize = 64;
 
 const OPTIONS: &[FormatOption] = &[
-    FormatOption::text("frequency", "ticks per second of the clock of a file without its beginning")
+    FormatOption::text("frequency", "clock ticks per second, for a file without its start")
         .value_name("HZ")
         .details("Default: 1000000000, as on Linux and macOS. Windows usually has 10000000."),
     FormatOption::choice(
         "pointer-size",
-        "size of addresses in a file without its beginning",
+        "address size, for a file without its start",
         &[OptionValue::new("8", "64-bit processes"), OptionValue::new("4", "32-bit processes")],
     ),
 ];
@@ -41,7 +41,8 @@ impl Format for Nettrace {
     }
 
     fn recognised_by(&self) -> &'static str {
-        "files that begin with `Nettrace` or `!FastSerialization.1`, and their rests, named `.nettrace` or `.netperf`"
+        "files that start with `Nettrace` or `!FastSerialization.1`, and files without their start, named \
+        `.nettrace` or `.netperf`"
     }
 
     fn writer(&self) -> Option<&'static dyn TraceWriter> {

@@ -35,7 +35,8 @@ impl Asked {
 /// Returns the numbers of tracks in a request.
 pub(super) fn track_numbers(query: &Query) -> Result<Vec<u32>, ApiError> {
     let numbers = query.text("tracks").into_iter().flat_map(|text| text.split(','));
-    let number = |text: &str| text.parse().map_err(|_| ApiError::bad(format!("no track: `{text}`")));
+    let number =
+        |text: &str| text.parse().map_err(|_| ApiError::bad(format!("invalid track number `{text}`")));
     let tracks: Vec<u32> = numbers.map(number).collect::<Result<_, _>>()?;
     match tracks.len() <= MOST_TRACKS {
         true => Ok(tracks),

@@ -39,11 +39,11 @@ impl Format for XTrace {
     }
 
     fn versions(&self) -> &'static str {
-        "reports 1.0 as text; JSON of servers; metadata 0, 1 and 2"
+        "reports 1.0 as text; server JSON; metadata 0, 1 and 2"
     }
 
     fn recognised_by(&self) -> &'static str {
-        "files that begin with `X-Trace Report`, or with JSON of reports"
+        "files that begin with `X-Trace Report`, or with report JSON"
     }
 
     fn writer(&self) -> Option<&'static dyn TraceWriter> {

@@ -98,15 +98,17 @@ impl<'a> ClassReader<'a> {
         for namespace in namespaces {
             let declares_none = !self.extensions.iter().any(|(name, _)| **name == *namespace.name);
             if declares_none {
-                let message =
-                    format!("the preamble declares no extension of the namespace `{}`", namespace.name);
+                let message = format!(
+                    "the preamble does not declare an extension in the namespace `{}`",
+                    namespace.name
+                );
                 self.problems.error(node.position, message);
                 continue;
             }
             for extension in super::object::properties(&namespace.value, self.problems).unwrap_or_default() {
                 if !self.extensions.contains(&(namespace.name.to_string(), extension.name.to_string())) {
                     let message = format!(
-                        "the preamble does not declare the extension `{}` of the namespace `{}`",
+                        "the preamble does not declare the extension `{}` in the namespace `{}`",
                         extension.name, namespace.name
                     );
                     self.problems.error(extension.name_position, message);

@@ -591,8 +591,8 @@ impl<'t> Parser<'t> {
             rest => format!(", without the last {rest} bytes, an incomplete fragment"),
         };
         let message = format!(
-            "the array of fragments has no end, because its producer is still running or was interrupted: its \
-             {count} complete elements are read{rest}"
+            "the array of fragments lacks its end, because its producer is still running or was interrupted: \
+            its {count} complete elements are read{rest}"
         );
         let position = self.position();
         problems.warning(position, message);

@@ -150,7 +150,8 @@ impl<'c, 'p> Resolver<'c, 'p> {
             let class = self.class(&option.class).unwrap_or_else(|| option.class.clone());
             let ranges = enumerations.iter().find_map(|labels| labels.get(name).copied());
             if ranges.is_none() {
-                let message = format!("the enumeration of the tag has no label `{name}`: nothing selects it");
+                let message =
+                    format!("the tag enumeration lacks the label `{name}`: nothing selects this option");
                 self.problems.warning(position, message);
             }
             self.problems.leave();

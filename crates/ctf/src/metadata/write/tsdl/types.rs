@@ -136,7 +136,7 @@ impl<'c> TypeWriter<'c> {
         let is_timestamp = roles.has(Role::Timestamp) || roles.has(Role::PacketEndTimestamp);
         if is_timestamp && roles.clock.is_none() {
             roles.clock = self.default_clock;
-            self.refusals.refuse_if(roles.clock.is_none(), "a timestamp of no clock");
+            self.refusals.refuse_if(roles.clock.is_none(), "a timestamp without a clock");
         }
         let clock = roles.clock.filter(|_| is_timestamp);
         roles.clock = clock;
