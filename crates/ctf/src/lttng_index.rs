@@ -116,7 +116,9 @@ pub(crate) fn packets(
 /// Reason why packets have no index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum NoIndex {
-    #[error("the packet at byte {0} has no size in whole bytes, or extends beyond the end of the file")]
+    #[error(
+        "the packet at byte {0} does not have a size in whole bytes, or extends beyond the end of the file"
+    )]
     Size(u64),
     #[error("an id of a data stream or its class has more than 64 bits")]
     Id,

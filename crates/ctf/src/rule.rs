@@ -207,8 +207,7 @@ impl Rule {
                 remedy::CLOCK
             }
             Self::CounterBackwards { .. } => {
-                "the tracer was restarted, or bytes were changed: numbers of lost events and packets near \
-                 it may be wrong"
+                "the tracer was restarted, or bytes were changed: loss counts near it may be wrong"
             }
             Self::Misplaced { .. } => {
                 "packets were moved, or their times changed, after they were recorded: all are read, sorted \

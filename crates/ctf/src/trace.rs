@@ -310,7 +310,7 @@ impl<'a> Described<'a> {
                 let before = before.as_deref().unwrap_or_default();
                 let index = builder.packets_of(&name, entry).and_then(|(packets, size)| {
                     lttng_index::write(&trace.class, &packets, size, before)
-                        .map_err(|error| format!("its packets have no index: {error}"))
+                        .map_err(|error| format!("its packets lack an index: {error}"))
                 });
                 match index {
                     Ok(bytes) => {

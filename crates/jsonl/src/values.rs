@@ -311,7 +311,7 @@ impl ValueReader {
                     return fault(
                         json,
                         match self.work {
-                            0 => "a line with fewer values of variants",
+                            0 => "a line with fewer variant values",
                             _ => "a value of a variant option",
                         },
                     );

@@ -411,7 +411,7 @@ impl Feed {
                         *index = index.wrapping_add(1);
                         (Some(FeedItem::Labels(number, list)), None)
                     }
-                    None => (None, rest(Rule::LabelKind, *at, "labels of known kinds")),
+                    None => (None, rest(Rule::LabelKind, *at, "labels with known kinds")),
                 }
             }
         };

@@ -284,7 +284,7 @@ impl Merger {
             }
             for role in [Role::Timestamp, Role::PacketEndTimestamp, Role::DiscardedEventCounter] {
                 if bits_of_role(header, role).is_some() {
-                    return refuse("packet headers have times, or counters of discarded events");
+                    return refuse("packet headers have times, or discarded event counters");
                 }
             }
             if has_other_fields(header) {

@@ -188,7 +188,7 @@ impl StreamEncoder {
             if is_split || events == 0 || config.mirrors && !config.can_split(now, first) {
                 let problem = match has_too_many {
                     true => {
-                        format!("more than {most_elements} array elements of zero size, the limit of readers")
+                        format!("more than {most_elements} zero-size array elements, the reader limit")
                     }
                     false => "a packet with it would be too large for its size fields".to_owned(),
                 };

@@ -308,7 +308,7 @@ fn prop2_keeps_its_own_rules() {
         (r#"{"type": "trace-class", "uuid": "1ec96494e402454693dbe9222bee6cc7"}, "#.to_owned() + stream, "expected a UUID such as"),
         (r#"{"type": "field-class-alias", "name": "a"}, "#.to_owned() + stream, "unknown fragment type"),
         (class("\"alias\""), "expected an object, found the string `alias`"),
-        (class(r#"{"type": "fixed-length-bit-map"}"#), "PROP-2.0 has no field class of the type"),
+        (class(r#"{"type": "fixed-length-bit-map"}"#), "PROP-2.0 does not have a field class of the type"),
         (class(r#"{"type": "variable-length-unsigned-enumeration"}"#), "the property `mappings` is missing"),
         (class(r#"{"type": "null-terminated-string", "encoding": "utf-16be"}"#), "unknown property `encoding`"),
         (class(r#"{"type": "dynamic-length-string", "length-field-location": ["event-record-payload"]}"#), "at least one name"),

@@ -479,7 +479,9 @@ fn bounds_may_have_any_size() {
     let variant = format!("{{\"field-type\": \"variant\", \"tag\": [\"e\"], \"choices\": {choice}}}");
     let e = enumeration(128, &format!("\"max\": [{spelled}]"));
     let selecting = prop1(&[TRACE, STREAM, &event(&[("e", &e), ("v", &variant)])]);
-    assert!(refusal(selecting.as_bytes()).contains("take more than 128 bits with their sign, the limit"));
+    assert!(
+        refusal(selecting.as_bytes()).contains("with more than 128 bits including their sign, the limit")
+    );
 }
 
 #[test]

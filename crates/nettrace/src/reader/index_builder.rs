@@ -371,7 +371,7 @@ impl MetadataRows<'_> {
     fn refusal(&self, kinds: usize, consequence: &str) -> String {
         let limit = self.limits.event_record_classes;
         if kinds as u64 >= limit {
-            return format!("there are more kinds of events than the limit of {limit}: {consequence}");
+            return format!("there are more event kinds than the limit of {limit}: {consequence}");
         }
         let most = self.memory.most();
         format!("the event descriptions take more memory than the limit of {most} bytes: {consequence}")

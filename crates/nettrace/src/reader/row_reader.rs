@@ -224,8 +224,8 @@ impl RowReader {
             BlockKind::LabelList => {
                 let rest = self.labels.add(content);
                 if let (Some(rest), true) = (rest, block.is_whole) {
-                    let statement = "expected labels of known kinds, found something else: the rest of the block is \
-                                     skipped";
+                    let statement = "expected labels with known kinds, found something else: the rest of the \
+                        block is skipped";
                     let fault = Fault::new(Rule::LabelKind, begin + rest.start as u64, statement);
                     self.faults.waiting.push_back(fault.skipping(rest.len() as u64));
                 }

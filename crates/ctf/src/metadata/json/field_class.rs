@@ -250,7 +250,7 @@ impl<'a> ClassReader<'a> {
             match self.vocabulary {
                 Vocabulary::Spec2 => self.note_release_candidate(type_node.position),
                 Vocabulary::Prop2 => {
-                    let message = format!("PROP-2.0 has no field class of the type `{name}`");
+                    let message = format!("PROP-2.0 does not have a field class of the type `{name}`");
                     self.problems.error(type_node.position, message);
                     return None;
                 }

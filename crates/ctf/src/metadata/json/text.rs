@@ -281,7 +281,7 @@ impl<'t> Parser<'t> {
                 let message = format!("a string must escape the control character 0x{control:02x}");
                 self.failure(offset, message)
             }
-            ErrorKind::UnclosedString => self.failure(begin, "a string has no closing quote"),
+            ErrorKind::UnclosedString => self.failure(begin, "a string lacks its closing quote"),
             ErrorKind::InvalidUtf8 => self.failure(offset, "a string is not valid UTF-8"),
             ErrorKind::LoneSurrogate(unit) => {
                 self.failure(offset, format!("`\\u{unit:04x}` is an unpaired surrogate"))

@@ -221,7 +221,7 @@ impl StreamEncoder {
             return;
         }
         if elements.excess > config.limits.zero_size_elements {
-            self.lose_packet("more array elements of zero size than readers accept");
+            self.lose_packet("more zero-size array elements than readers accept");
             return;
         }
         self.most_elements.of_head = self.most_elements.of_head.max(elements.excess);

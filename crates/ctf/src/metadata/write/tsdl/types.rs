@@ -335,7 +335,7 @@ impl<'c> TypeWriter<'c> {
     fn look_at(&mut self, tags: &[&Mappings]) -> bool {
         let labels: u64 = tags.iter().map(|labels| labels.len() as u64).sum();
         self.visits = self.visits.saturating_sub(labels);
-        self.refusals.refuse_if(self.visits == 0, "too many labels of too many variants");
+        self.refusals.refuse_if(self.visits == 0, "too many labels in too many variants");
         self.visits > 0
     }
 
