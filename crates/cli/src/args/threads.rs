@@ -41,7 +41,7 @@ pub(crate) struct Threads {
     /// Print the date before the time
     #[arg(long, hide_short_help = true)]
     pub(crate) clock_date: bool,
-    /// Print times in seconds since the origin of the clock
+    /// Print times in seconds since the clock's origin
     #[arg(long, hide_short_help = true)]
     pub(crate) clock_seconds: bool,
 }

@@ -220,7 +220,7 @@ fn one_event_record_class_is_refused() {
     let path = write(&directory, "ctf18", &tsdl(&blocks(&different), &[0, 7, 0, 8, 1, 9]));
     let found = [
         "duplicate event record class id 1",
-        "the first one is at 4:",
+        "the first is at 4:",
         ":5:",
         "unknown event record class 1",
     ];
@@ -294,7 +294,7 @@ fn dumps_of_buffers_are_read_with_notes() {
     let expected = cat(&sorted).expect(0, &[]).out;
     let size = packet(&[1, 2], 0).len();
     let ring = packets([3_000, 4_000, 1_000, 2_000]);
-    let oldest = format!("a ring buffer: the oldest one is at byte {}", 2 * size);
+    let oldest = format!("a ring buffer: the oldest packet is at byte {}", 2 * size);
     let unused = [packets([1_000, 2_000, 3_000, 4_000]), vec![0; 3 * size]].concat();
     for (name, data, note) in
         [("ring", ring, &*oldest), ("unused", unused, "the unused end of a packet buffer")]

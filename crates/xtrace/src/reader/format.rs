@@ -43,7 +43,7 @@ impl Format for XTrace {
     }
 
     fn recognised_by(&self) -> &'static str {
-        "files that begin with `X-Trace Report`, or with report JSON"
+        "files that start with `X-Trace Report`, or with report JSON"
     }
 
     fn writer(&self) -> Option<&'static dyn TraceWriter> {

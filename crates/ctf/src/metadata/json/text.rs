@@ -657,7 +657,7 @@ mod tests {
             (b"\"a\nb\"", "1:3: error: a string must escape the control character 0x0a"),
             (b"\"\\ud800x\"", "1:2: error: `\\ud800` is an unpaired surrogate"),
             (b"[\"\xff\"]", "1:3: error: a string is not valid UTF-8"),
-            (b"[\"abc", "1:2: error: a string has no closing quote"),
+            (b"[\"abc", "1:2: error: a string lacks its closing quote"),
             (b"[1] 2", "1:5: error: the text is not valid JSON (expected the end of the text, found `2`)"),
             (b"nul", "1:1: error: the text is not valid JSON (expected a value, found `n`)"),
             (b"", "1:1: error: the text is not valid JSON (expected a value, found the end of the text)"),
