@@ -103,7 +103,8 @@ pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, F
     progress.limit_damage(most_damages);
     let follower = Follower::new(progress, report, !job.format.has_losses());
     let printed = printer::output(job.format, &mut output, global.quiet);
-    let summary = job.pass.write(&reader, &*printed, &job.options, &follower)?;
+    let pass = reader.pass().with(job.pass).options(job.options).observer(&follower);
+    let summary = pass.write(&*printed)?;
     let printed = printed.finish().map_err(|error| Failure::new(error.to_string()))?;
     let progress = follower.into_progress();
     let counts = summary.counts;

@@ -174,8 +174,8 @@ pub(crate) fn check_reading(reading: &Reading, session: &Session, report: Report
         }
     }
     if reading.no_quirks || !reading.no_quirk.is_empty() {
-        let known = ichnos::FORMATS.iter().filter(|format| !format.quirks().is_empty());
-        let known: Vec<&str> = known.map(|format| format.name()).collect();
+        let known = ichnos::formats().filter(|format| !format.quirks.is_empty());
+        let known: Vec<&str> = known.map(|format| format.name).collect();
         if !known.iter().any(|format| has(format)) {
             let option = if reading.no_quirks { "--no-quirks" } else { "--no-quirk" };
             report.notice(&format!(
@@ -185,11 +185,8 @@ pub(crate) fn check_reading(reading: &Reading, session: &Session, report: Report
         }
     }
     if reading.unsorted {
-        let known: Vec<&str> = ichnos::FORMATS
-            .iter()
-            .filter(|format| format.has_file_order())
-            .map(|format| format.name())
-            .collect();
+        let known: Vec<&str> =
+            ichnos::formats().filter(|format| format.has_file_order).map(|format| format.name).collect();
         if !known.iter().any(|format| has(format)) {
             report.notice(&format!(
                 "`--unsorted` has no effect: only {} files can be unsorted",

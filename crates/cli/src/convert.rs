@@ -3,9 +3,9 @@
 use std::io::IsTerminal as _;
 use std::path::Path;
 
+use ichnos::analysis::TaskEvents;
 use ichnos::convert::{ConvertError, ConvertOptions, NoSpans, Target};
-use ichnos::export::TaskEvents;
-use ichnos::io::{CreateError, ExistingPart, MessageOrder, OptionValue, TraceWriter, WriteReport};
+use ichnos::io::{CreateError, ExistingPart, MessageOrder, OptionValue, WriteReport, WriterFactory};
 use ichnos::model::{DataStream, StreamSummary, Window};
 use ichnos::{Pass, Reader, Session};
 
@@ -403,7 +403,7 @@ fn check_packets(session: &Session, selection: &Selection) -> Result<(), Failure
 
 fn convert(
     reader: &Reader<'_>,
-    writer: &dyn TraceWriter,
+    writer: &dyn WriterFactory,
     path: Option<&Path>,
     options: &ConvertOptions<'_>,
 ) -> Result<WriteReport, ConvertError> {
@@ -433,8 +433,8 @@ pub(crate) fn named_target(args: &Convert, keeps_format: bool) -> Result<Option<
             feature"
         )));
     }
-    let found = ichnos::convert::writer(to.as_deref(), named, to_dialect.as_deref());
-    let (format, writer) = found.ok_or_else(|| {
+    let found = ichnos::convert::target(to.as_deref(), named, to_dialect.as_deref());
+    let target = found.ok_or_else(|| {
         if let (None, Some(dialect)) = (to, to_dialect) {
             return Failure::new(format!("unknown dialect `{}`", safe(dialect)))
                 .help("`ichnos formats` lists them");
@@ -443,11 +443,12 @@ pub(crate) fn named_target(args: &Convert, keeps_format: bool) -> Result<Option<
         Failure::new(format!("cannot infer the output format from `{shown}`"))
             .help(format!("name it with --to: {}", written_formats().join(", ")))
     })?;
-    let has = |writer: &dyn TraceWriter, dialect: &str| dialect_named(writer, dialect).is_some();
+    let has = |writer: &dyn WriterFactory, dialect: &str| dialect_named(writer, dialect).is_some();
     if let (None, Some(dialect)) = (to, to_dialect)
-        && !has(writer, dialect)
-        && let Some((other, _)) = ichnos::convert::writers().find(|(_, writer)| has(*writer, dialect))
+        && !has(target.writer, dialect)
+        && let Some(other) = ichnos::convert::targets().find(|other| has(other.writer, dialect))
     {
+        let (format, other) = (target.format, other.format);
         let shown = safe(&named.display().to_string()).into_owned();
         return Err(Failure::new(format!(
             "the extension of `{shown}` names the format {format}, but the dialect `{dialect}` belongs to \
@@ -455,11 +456,11 @@ pub(crate) fn named_target(args: &Convert, keeps_format: bool) -> Result<Option<
         ))
         .help(format!("write it with `--to {other}`, or leave out --dialect")));
     }
-    check_output(args, Target::new(format, writer)).map(Some)
+    check_output(args, target).map(Some)
 }
 
 /// Returns the name of a dialect of a writer, for its name or another name of it.
-fn dialect_named(writer: &dyn TraceWriter, dialect: &str) -> Option<&'static str> {
+fn dialect_named(writer: &dyn WriterFactory, dialect: &str) -> Option<&'static str> {
     let is_it = |known: &&OptionValue| known.name == dialect || known.aliases.contains(&dialect);
     writer.dialects().iter().find(is_it).map(|known| known.name)
 }
@@ -497,8 +498,7 @@ pub(crate) fn kept_target(args: &Convert, session: &Session, report: Report) -> 
     if let Some(target) = ichnos::convert::common_target(traces()) {
         return check_output(args, target);
     }
-    let target = ichnos::convert::writer(None, Path::new(""), None);
-    let (format, writer) = target.ok_or_else(nothing_to_write)?;
+    let target = ichnos::convert::target(None, Path::new(""), None).ok_or_else(nothing_to_write)?;
     let mut kinds: Vec<&str> =
         traces().map(|trace| trace.dialect().unwrap_or_else(|| trace.format())).collect();
     kinds.sort_unstable();
@@ -507,14 +507,14 @@ pub(crate) fn kept_target(args: &Convert, session: &Session, report: Report) -> 
         report.notice(&format!(
             "the traces have several dialects ({}): the output is {}",
             kinds.join(", "),
-            default_dialect(writer)
+            default_dialect(target.writer)
         ));
     }
-    check_output(args, Target::new(format, writer))
+    check_output(args, target)
 }
 
 /// Returns the default dialect of a writer, for display.
-pub(crate) fn default_dialect(writer: &dyn TraceWriter) -> String {
+pub(crate) fn default_dialect(writer: &dyn WriterFactory) -> String {
     writer
         .dialects()
         .first()
@@ -533,12 +533,12 @@ fn check_output(args: &Convert, target: Target) -> Result<Target, Failure> {
 }
 
 /// Checks that a format is written in shards, if that is asked for; no format for text.
-fn check_shard(writing: &Writing, writer: Option<&dyn TraceWriter>) -> Result<(), Failure> {
+fn check_shard(writing: &Writing, writer: Option<&dyn WriterFactory>) -> Result<(), Failure> {
     if writing.shard.is_none() || writer.is_some_and(|writer| writer.writes_shards()) {
         return Ok(());
     }
-    let formats = ichnos::convert::writers().filter(|(_, writer)| writer.writes_shards());
-    let formats: Vec<String> = formats.map(|(format, _)| format!("--to {format}")).collect();
+    let tables = ichnos::convert::targets().filter(|target| target.writer.writes_shards());
+    let formats: Vec<String> = tables.map(|target| format!("--to {}", target.format)).collect();
     let help = match formats.is_empty() {
         true => "this program was built without the feature `table`, which writes tables".to_owned(),
         false => format!("{} writes parts; `ichnos split` splits traces", formats.join(", ")),

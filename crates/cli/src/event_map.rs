@@ -3,12 +3,12 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use globset::{Glob, GlobMatcher};
 use ichnos::model::{
     CauseKind, ClassMap, DataStreamClass, EventDisplay, EventRecordClass, EventRole, EventRule, EventTrack,
-    Meaning,
+    IgnorePoison as _, Meaning,
 };
 use toml::de::DeTable;
 
@@ -73,7 +73,7 @@ pub(crate) fn report_problems(report: Report) {
     let Some(map) = LOADED.get() else { return };
     let unused = map.rules.iter().filter(|rule| !rule.is_used.load(Ordering::Relaxed));
     let unused = unused.map(|rule| format!("{}: no event matches `{}`", rule.place, rule.events.glob()));
-    let missing = map.problems.lock().unwrap_or_else(PoisonError::into_inner);
+    let missing = map.problems.lock().ignore_poison();
     let all: Vec<String> = missing.iter().cloned().chain(unused).collect();
     for problem in all.iter().take(MOST_PROBLEMS) {
         report.warning(problem);
@@ -142,7 +142,7 @@ impl EventMap {
                 else {
                     continue;
                 };
-                let mut problems = self.problems.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut problems = self.problems.lock().ignore_poison();
                 let problem = format!("{place}: the event `{name}` lacks the field `{field}`");
                 if problems.len() < 10 * MOST_PROBLEMS && !problems.contains(&problem) {
                     problems.push(problem);

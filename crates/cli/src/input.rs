@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use ichnos::export::text::count;
 use ichnos::io::{Datagrams, IoError, Refused, ScanProgress};
 use ichnos::model::running_thread::RunningParts;
-use ichnos::model::{ClockArithmetic, EventCounts, FileDiagnostic, FileRole, Severity, TraceInput, Window};
+use ichnos::model::{ClockArithmetic, EventCounts, FileDiagnostic, FileRole, OpenedTrace, Severity, Window};
 use ichnos::{NoTrace, OpenError, OpenOptions, OptionError, Session, StreamMessages};
 
 use crate::args::{self, Arithmetic, Reading};
@@ -327,7 +327,7 @@ pub(crate) fn problems(session: &Session) -> Vec<String> {
 const MOST_WARNINGS: usize = 5;
 
 /// Prints warnings about tolerated errors, and notes for the rest.
-fn print_warnings(trace: &dyn TraceInput, report: Report) {
+fn print_warnings(trace: &dyn OpenedTrace, report: Report) {
     // An unused index does not change what is read.
     let is_warned_about = |problem: &&FileDiagnostic| {
         problem.diagnostic.severity >= Severity::Warning && problem.role != FileRole::Index
@@ -354,7 +354,7 @@ pub(crate) fn print_notices(session: &Session, report: Report) {
 
 /// Reports traces without data streams, which are valid.
 pub(crate) fn report_empty_traces(session: &Session, report: Report) {
-    let is_empty = |trace: &dyn TraceInput| trace.data_streams().is_empty() && trace.damage().is_empty();
+    let is_empty = |trace: &dyn OpenedTrace| trace.data_streams().is_empty() && trace.damage().is_empty();
     for trace in session.traces().iter().filter(|trace| is_empty(trace.as_ref())) {
         report.notice(&format!("{}: no data streams, only metadata", trace.path()));
     }

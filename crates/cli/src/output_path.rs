@@ -79,7 +79,7 @@ impl<'a> OutputPath<'a> {
     pub(crate) fn recover(self) -> Result<(), Failure> {
         let Some(path) = self.path else { return Ok(()) };
         let list: ListWritten = Arc::new(|directory| {
-            let mut writers = ichnos::convert::writers().map(|(_, writer)| writer);
+            let mut writers = ichnos::convert::targets().map(|target| target.writer);
             let unknown = || Err(foreign_file(directory, "no format writes it"));
             let first = writers.next().map_or_else(unknown, |writer| writer.written_files(directory));
             first

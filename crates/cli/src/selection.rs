@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use globset::{Glob, GlobSet, GlobSetBuilder};
-use ichnos::export::TaskEvents;
+use ichnos::analysis::TaskEvents;
 use ichnos::model::{DataStream, EventRecordClass, Window};
 use ichnos::{Expression, Reader, Session};
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use ichnos::convert::{ConvertError, ConvertOptions, SplitTargets, Target};
 use ichnos::export::text::grouped;
-use ichnos::io::{CreateError, FileNames, ListWritten, OutputDirectory, TraceWriter, WriteReport};
+use ichnos::io::{CreateError, FileNames, ListWritten, OutputDirectory, WriteReport, WriterFactory};
 use ichnos::model::{DataStream, Event, FieldPath, FieldValue, Message, Window};
 use ichnos::{Pass, Reader, Session, SplitBy as By};
 
@@ -186,7 +186,7 @@ struct SplitParts<'a> {
     by: &'a SplitBy,
     digits: usize,
     begins: usize,
-    writer: &'a dyn TraceWriter,
+    writer: &'a dyn WriterFactory,
     keys: Keys,
     names: RefCell<FileNames>,
     /// Names of the existing parts, by number.
@@ -199,7 +199,7 @@ struct SplitParts<'a> {
 }
 
 impl<'a> SplitParts<'a> {
-    fn new(by: &'a SplitBy, times: &PartTimes, writer: &'a dyn TraceWriter) -> Self {
+    fn new(by: &'a SplitBy, times: &PartTimes, writer: &'a dyn WriterFactory) -> Self {
         let keys = match by {
             SplitBy::Field(field) => Keys::new(Some(field)),
             _ => Keys::new(None),

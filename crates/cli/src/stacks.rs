@@ -2,11 +2,13 @@
 
 use std::io::{BufWriter, Write as _};
 
-use ichnos::export::text::{LineWidth, Paint, count};
-use ichnos::export::{
-    FieldValues, LeftOut, SpanStackCollector, StackCollector, StackFormat, StackFrames, StackOptions,
-    StackProfile, StackRoots, StackThread, StackWeight, TerminalText,
+use ichnos::analysis::{
+    FieldValues, LeftOut, StackCollector, StackFormat, StackFrames, StackOptions, StackProfile, StackRoots,
+    StackThread, StackWeight,
 };
+use ichnos::export::TerminalText;
+use ichnos::export::text::{LineWidth, Paint, count};
+use ichnos::viewers::SpanStackCollector;
 
 use ichnos::Session;
 use ichnos::model::Window;
@@ -108,7 +110,7 @@ impl ProfileInput<'_> {
         progress: Progress,
     ) -> Result<Option<(StackProfile, bool)>, Failure> {
         let Self { session, selection, window, report, .. } = *self;
-        let mut collector = SpanStackCollector::new(options(args), args.running);
+        let mut collector = SpanStackCollector::new(&options(args), args.running);
         if let Some(threads) = threads {
             collector = collector.of_threads(move |thread| threads.wants(thread));
         }

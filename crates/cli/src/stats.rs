@@ -1,7 +1,7 @@
 //! `ichnos stats`: counts, distributions and latencies of events.
 
+use ichnos::analysis::{GroupBy, PairOptions, StatsOptions, StatsReport, StatsTextOptions};
 use ichnos::export::text::count;
-use ichnos::export::{GroupBy, PairOptions, StatsOptions, StatsReport, StatsTextOptions};
 use ichnos::json::write::ObjectWriter;
 use ichnos::model::ClockOrigin;
 use ichnos::{Pass, PassCounts, PassEnd, PassOptions, Session, StatsOutput, StatsResult};
@@ -43,7 +43,8 @@ pub(crate) fn run(args: &Stats, global: &Global, report: Report) -> Result<Exit,
         pass = pass.stop(interrupt::flag());
     }
     let follower = Follower::new(progress, report, false);
-    let summary = pass.write(&reader, &output, &pass_options(args), &follower)?;
+    let pass = reader.pass().with(pass).options(pass_options(args)).observer(&follower);
+    let summary = pass.write(&output)?;
     let StatsResult { stats, pairs: paired, .. } = output.into_result();
     follower.into_progress().finish();
     match summary.end {

@@ -1,7 +1,7 @@
 //! `ichnos threads`: what ran, what waited and why.
 
 use ichnos::Session;
-use ichnos::export::{PathOptions, StatsTextOptions, ThreadCollector, ThreadOptions, ThreadTextOptions};
+use ichnos::analysis::{PathOptions, StatsTextOptions, ThreadCollector, ThreadOptions, ThreadTextOptions};
 use ichnos::model::ClockOrigin;
 
 use crate::args::{Arithmetic, Global, Threads};

@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
+use ichnos::analysis::{StackCollector, StackFormat, StackOptions, StackRoots};
 use ichnos::convert::{ConvertError, ConvertOptions, ViewerWriter};
-use ichnos::export::{StackCollector, StackFormat, StackOptions, StackRoots};
 use ichnos::model::Window;
 use ichnos::{Pass, Session};
 use ichnos_view::{FileServer, PrivateDirectory, ViewerPage};

@@ -11,13 +11,13 @@ use ichnos_model::{DataStream, Event, Limits, Message, Packet, Trace, TraceClass
 
 use crate::{Existing, FormatOption, FormatOptions, Lane, MessageOrder, OptionValue, Output, WriteShard};
 
-/// Writes traces of a format.
+/// Creates the outputs for traces of a format, and describes them.
 ///
 /// # For implementations
-/// A format that can be written returns a writer from [`Format::writer`](crate::Format::writer). Lower the
+/// A format that can be written has a factory in [`FormatInfo::writer`](crate::FormatInfo::writer). Lower the
 /// classes of the sources with [`LoweredTrace`](ichnos_model::lower::LoweredTrace): a writer only declares
 /// its capabilities and decides nothing else about classes.
-pub trait TraceWriter: Send + Sync {
+pub trait WriterFactory: Send + Sync {
     /// Returns the dialects that can be written; the first one is the default. Empty for a format without dialects.
     fn dialects(&self) -> &'static [OptionValue] {
         &[]
@@ -192,7 +192,7 @@ pub struct WriteOptions {
     pub selected_by: Vec<String>,
     /// Time window: packets do not begin before it or end after it.
     pub window: ichnos_model::Window,
-    /// Time of the first event that has one: for formats in which all events [need times](TraceWriter::needs_times), that
+    /// Time of the first event that has one: for formats in which all events [need times](WriterFactory::needs_times), that
     /// of the events before it. `None` if it is unknown.
     pub first_time: Option<FirstTime>,
     /// Declares that events are selected by nothing but their time, though some are dropped: all of this window, and those
@@ -217,7 +217,7 @@ pub struct WriteOptions {
     /// Treatment of existing files at the path; of a shard, those that an earlier output of it has written.
     pub existing: Existing,
     /// Shard that the output gets, of several outputs that are written to one path: see
-    /// [`TraceWriter::writes_shards`]. The sources are those of all shards.
+    /// [`WriterFactory::writes_shards`]. The sources are those of all shards.
     pub shard: Option<WriteShard>,
     /// Compares the output with the written data before it appears; `None` to skip this.
     pub verify: Option<Verify>,
@@ -227,7 +227,7 @@ pub struct WriteOptions {
     pub threads: usize,
     /// Limits of classes.
     pub limits: Limits,
-    /// Options of single formats: see [`TraceWriter::options`].
+    /// Options of single formats: see [`WriterFactory::options`].
     pub formats: FormatOptions,
 }
 

@@ -221,7 +221,7 @@ pub(crate) struct Merge {
 /// Returns the names of the formats that can be written, of traces and of text.
 pub(crate) fn written_formats() -> Vec<String> {
     let texts = CatFormat::WRITTEN.iter().map(|(format, _)| format.name());
-    ichnos::convert::writers().map(|(format, _)| format.to_owned()).chain(texts).collect()
+    ichnos::convert::targets().map(|target| target.format.to_owned()).chain(texts).collect()
 }
 
 /// Returns the values of `--to`: those that need a feature are accepted, too, so that the error names the feature.

@@ -159,7 +159,7 @@ fn address(text: &str) -> Result<PathBuf, String> {
 }
 
 fn format_names() -> PossibleValuesParser {
-    ichnos::FORMATS.iter().map(|format| PossibleValue::new(format.name()).help(format.title())).into()
+    ichnos::formats().map(|format| PossibleValue::new(format.name).help(format.title)).into()
 }
 
 fn format_option(text: &str) -> Result<(String, String), String> {
@@ -176,7 +176,7 @@ fn offset(text: &str) -> Result<(Glob, Offset), String> {
 
 /// Returns the known tracer bugs of all formats.
 pub(crate) fn quirks() -> impl Iterator<Item = &'static TracerQuirk> {
-    ichnos::FORMATS.iter().flat_map(|format| format.quirks())
+    ichnos::formats().flat_map(|format| format.quirks)
 }
 
 fn quirk_names() -> PossibleValuesParser {

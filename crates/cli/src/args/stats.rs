@@ -1,7 +1,7 @@
 //! Arguments of `stats`.
 
 use clap::{Args, ValueEnum};
-use ichnos::export::{GroupBy, StatsOrder};
+use ichnos::analysis::{GroupBy, StatsOrder};
 
 use super::json::JsonReport;
 use super::reading::Reading;

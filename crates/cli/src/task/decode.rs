@@ -2,8 +2,6 @@
 
 use std::fmt::Write as _;
 
-use ichnos::FORMATS;
-
 use crate::args::{Global, TaskDecodeArgs};
 use crate::exit::{Exit, Failure};
 use crate::output;
@@ -11,7 +9,7 @@ use crate::style::safe;
 
 pub(super) fn run(args: &TaskDecodeArgs, global: &Global) -> Result<Exit, Failure> {
     let mut failure = None;
-    for explain in FORMATS.iter().filter_map(|format| format.explain_context()) {
+    for explain in ichnos::formats().filter_map(|format| format.explain_context) {
         match explain(&args.text) {
             Ok(parts) => {
                 let width = parts.iter().map(|(name, _)| name.len()).max().unwrap_or(0);

@@ -80,8 +80,8 @@ fn check_is_content_with_the_output_where_it_was_with_the_input() {
             let converted = ichnos(["convert", "-q", "--dialect", dialect, text(input), "-o", text(&out)]);
             let checked = ichnos(["check", "--strict", text(&out)]);
             if converted.code != 0 || checked.code != 0 {
-                let said = [converted.err, checked.out, checked.err].concat();
-                problems.lock().unwrap().push(format!("{} as {dialect}: {said}", input.display()));
+                let output = [converted.err, checked.out, checked.err].concat();
+                problems.lock().unwrap().push(format!("{} as {dialect}: {output}", input.display()));
             }
         }
     });

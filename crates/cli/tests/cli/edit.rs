@@ -137,8 +137,8 @@ fn packets_of_several_snapshots_are_written_once() {
     for verb in ["merge", "convert"] {
         let words =
             [verb, "--to-dialect=ctf1.8", "--json", text(&first), text(&second), "--force", "-o", text(&out)];
-        let said = "note: 2 packets are in several files, as in overlapping snapshots: each is written once";
-        let merged = run(&words).expect(0, &[said]).json();
+        let note = "note: 2 packets are in several files, as in overlapping snapshots: each is written once";
+        let merged = run(&words).expect(0, &[note]).json();
         assert_eq!((&merged["packets"], &merged["copied_packets"]), (&6.into(), &6.into()));
         assert_eq!((&merged["repeated_packets"], &merged["losses"]), (&2.into(), &serde_json::json!([])));
         is_sound(&out);

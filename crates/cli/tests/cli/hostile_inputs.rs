@@ -519,12 +519,12 @@ fn hostile_inputs_do_what_the_page_says() {
         let (milliseconds, kilobytes) =
             (result["milliseconds"].as_u64().unwrap(), result["bytes"].as_u64().unwrap() / 1000);
         if is_shown {
-            let said = text.lines().find(|line| line.contains("error: ")).or(text.lines().last());
+            let message = text.lines().find(|line| line.contains("error: ")).or(text.lines().last());
             println!(
                 "{milliseconds} ms, {kilobytes} kB: {}\n    {}: {}",
                 case.name,
                 result["code"],
-                said.unwrap_or("")
+                message.unwrap_or("")
             );
         }
         let mut fail = |what: String| writeln!(wrong, "{}: {what}\n{text:.2000}", case.name).unwrap();

@@ -2,9 +2,9 @@
 
 use std::io;
 
-use ichnos_export::viewers::{Otlp, OtlpSignal};
 use ichnos_model::Message;
 use ichnos_model::lower::LossTable;
+use ichnos_viewers::{Otlp, OtlpSignal};
 
 use super::viewer_file::ViewerContent;
 

@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use ichnos::convert::{ConvertOptions, ViewerWriter};
 use ichnos::{OpenOptions, Session};
-use ichnos_export::stats::{PairOptions, PairReader, Pairs};
-use ichnos_export::viewers::Timeline;
+use ichnos_analysis::stats::{PairOptions, PairReader, Pairs};
 use ichnos_flow::pump;
 use ichnos_model::{ClassMap, EventRole, EventRule, Meaning, Window};
 use ichnos_testing::Random;
+use ichnos_viewers::Timeline;
 use serde_json::Value as Json;
 
 use crate::missing::{attribute, interval, intervals};

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use ichnos::convert::ViewerWriter;
 use ichnos::jsonl::{JsonLines, JsonLinesOptions};
 use ichnos::{OpenOptions, Session};
-use ichnos_export::viewers::{Timeline, TimelineTrackKind};
 use ichnos_flow::pump;
 use ichnos_model::Window;
+use ichnos_viewers::{Timeline, TimelineTrackKind};
 use serde_json::Value as Json;
 
 use crate::missing::check_otlp;

@@ -16,29 +16,22 @@ use crate::{
     MappingsBuilder, Member, Scope, StringLength, VariantOption,
 };
 
-/// Data that is added before a field.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum PrefixMember {
-    /// Length in bytes or elements.
-    Length,
-    /// Presence of the field.
-    Presence,
-    /// Index of the selected option.
-    Tag,
-    /// Alignment that the field itself cannot have.
-    Alignment,
+crate::named_enum! {
+    /// Data that is added before a field.
+    #[derive(Clone, Copy, PartialEq, Eq)]
+    pub(super) enum PrefixMember {
+        /// Length in bytes or elements.
+        Length = "length",
+        /// Presence of the field.
+        Presence = "present",
+        /// Index of the selected option.
+        Tag = "tag",
+        /// Alignment that the field itself cannot have.
+        Alignment = "alignment",
+    }
 }
 
 impl PrefixMember {
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::Length => "length",
-            Self::Presence => "present",
-            Self::Tag => "tag",
-            Self::Alignment => "alignment",
-        }
-    }
-
     /// Description of the added member, for display.
     const fn what(self) -> &'static str {
         match self {

@@ -3,8 +3,8 @@
 use std::process::Command;
 use std::sync::Arc;
 
-use ichnos_io::{Lane, TraceWriter as _, WriteSource, WriteTarget};
-use ichnos_model::{Event as ReadEvent, Message, Scope, TraceInput as _};
+use ichnos_io::{Lane, WriteSource, WriteTarget, WriterFactory as _};
+use ichnos_model::{Event as ReadEvent, Message, OpenedTrace as _, Scope};
 use ichnos_nettrace::NettraceWriter;
 
 use crate::builder::{Bytes, Event, File, Form, Metadata, field};

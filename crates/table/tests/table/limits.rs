@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch};
-use ichnos::io::TraceWriter;
+use ichnos::io::WriterFactory;
 use ichnos::model::lower::LossKind;
 use ichnos::model::{
     ClockClass, DataStreamClass, EventRecordClass, FieldClass, FieldValue, Meaning, Member, Record,

@@ -21,8 +21,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use ichnos_io::{
-    CreateError, FileOutput, FileParts, FormatOption, OptionValue, Output, PartsOutput, TraceWriter, Tree,
-    WriteOptions, WriteSource, WriteTarget, written_trace_files,
+    CreateError, FileOutput, FileParts, FormatOption, OptionValue, Output, PartsOutput, Tree, WriteOptions,
+    WriteSource, WriteTarget, WriterFactory, written_trace_files,
 };
 
 use self::report_encoders::ReportEncoders;
@@ -57,7 +57,7 @@ fn dialect_of(options: &WriteOptions) -> Result<usize, CreateError> {
     index.ok_or_else(|| CreateError::Dialect(name.clone()))
 }
 
-impl TraceWriter for XTraceWriter {
+impl WriterFactory for XTraceWriter {
     fn dialects(&self) -> &'static [OptionValue] {
         DIALECTS
     }

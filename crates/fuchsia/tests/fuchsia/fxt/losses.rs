@@ -6,8 +6,8 @@ use ichnos_fuchsia::fxt::{Record, Records};
 use ichnos_model::lower::LossTable;
 use ichnos_model::{
     ClockClass, DataStreamClass, EventRecordClass, EventRole, FieldClass, FieldKind, FieldLocation,
-    FieldValue, Frame, Length, Limits, Meaning, Member, NextRecord, Record as ModelRecord, RecordTrace,
-    Scope, Source, Symbol, Symbols, Trace, TraceClass, TraceInput,
+    FieldValue, Frame, Length, Limits, Meaning, Member, NextRecord, OpenedTrace, Record as ModelRecord,
+    RecordTrace, Scope, Source, Symbol, Symbols, Trace, TraceClass,
 };
 
 use super::builder::{Body, Builder, body, header, inline};
