@@ -94,7 +94,7 @@ pub enum Rule {
     Copy(u64),
     /// Packets of a file are in the order of their times.
     #[error(
-        "the packet begins at {begin} cycles, which does not fit between the packets around it in the file"
+        "the packet begins at {begin} cycles: this does not fit between the packets around it in the file"
     )]
     Misplaced {
         /// Cycles at its beginning.
@@ -178,7 +178,7 @@ impl Rule {
             Self::Overwritten(_) => {
                 "these bytes were never written, or were overwritten: copy the file again from its source"
             }
-            Self::Text(_) => "remove the text, which another program wrote into the file",
+            Self::Text(_) => "remove the text that another program wrote into the file",
             Self::Magic(_) => {
                 "not a data stream of this trace, or bytes are missing: move other files out of the \
                 directory, or copy the file again"

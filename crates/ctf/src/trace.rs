@@ -188,8 +188,8 @@ impl<'a> MetadataDirectory<'a> {
         let mut parsed = parsed.map_err(|error| match &self.cut_off {
             // Errors in a truncated text are no faults of the text.
             Some(cause) => self.problem(format!(
-                "the metadata is truncated after {} bytes, which are not enough to read it: {cause}; get the \
-                 archive again",
+                "the metadata is truncated after {} bytes, too few to read it: {cause}; get the archive \
+                again",
                 bytes.len()
             )),
             None => TraceError { path: self.path.clone(), diagnostics: self.in_metadata(error.diagnostics) },

@@ -141,9 +141,9 @@ impl FileIndex {
         }
         let is_recording = recognise(rest);
         let found = match is_recording {
-            true => "another recording, which is not read".to_owned(),
+            true => "another recording (not read)".to_owned(),
             false if rest.iter().all(|byte| *byte == 0) => format!("{} zeros", rest.len()),
-            false => format!("{} bytes, which are not read", rest.len()),
+            false => format!("{} bytes (not read)", rest.len()),
         };
         let statement = format!("expected the end of the file after the end mark, found {found}");
         let fault = Fault::new(Rule::AfterEnd, end, statement).skipping(rest.len() as u64);

@@ -493,7 +493,8 @@ impl TsdlParser<'_> {
                 Some(TypeKind::Integer(integer)) => integer.clone(),
                 Some(TypeKind::Broken) => return Err(Stop),
                 _ => {
-                    let message = "an enumeration without a base needs the type `int`, which is unknown here";
+                    let message = "an enumeration without a base needs the type `int`, but it is unknown \
+                        here";
                     self.problems.error(at, message);
                     self.expect("{")?;
                     self.skip_block();

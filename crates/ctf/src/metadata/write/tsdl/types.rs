@@ -218,7 +218,7 @@ impl<'c> TypeWriter<'c> {
                 Some(name) => {
                     self.refusals.refuse_if(
                         !names::is_identifier(name),
-                        &format!("the name `{name}` of a clock, which is not an identifier"),
+                        &format!("the clock name `{name}`, which is not an identifier"),
                     );
                     let _ = write!(self.out, " map = clock.{name}.value;");
                 }
