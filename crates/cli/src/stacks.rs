@@ -294,7 +294,7 @@ fn report_nothing(profile: &StackProfile, args: &Stacks, report: Report) {
         };
         report.warning_with_help(&format!("no weight in {samples}: nothing is written"), help);
     } else if profile.left_out() == LeftOut::default() {
-        let help = "`ichnos cat --format jsonl` shows the members of events";
+        let help = "`ichnos cat --format jsonl` shows event members";
         report.warning_with_help("no selected event has a call stack: nothing is written", help);
     }
 }

@@ -90,11 +90,11 @@ pub enum Rule {
     #[error("the packet's total length of {0} bits is not a multiple of 8")]
     PartialByte(u64),
     /// A packet is in its file once.
-    #[error("the packet is a copy of the one at byte {0} of the file")]
+    #[error("the packet is a copy of the packet at byte {0} of the file")]
     Copy(u64),
     /// Packets of a file are in the order of their times.
     #[error(
-        "the packet begins at {begin} cycles, which does not fit between the packets around it in the file"
+        "the packet begins at {begin} cycles: this does not fit between the packets around it in the file"
     )]
     Misplaced {
         /// Cycles at its beginning.
@@ -111,7 +111,7 @@ pub enum Rule {
         to: u64,
     },
     /// A packet ends before the next one begins.
-    #[error("the packet ends at {end} cycles, but the next one begins at {next} cycles")]
+    #[error("the packet ends at {end} cycles, but the next packet begins at {next} cycles")]
     EndAfterNext {
         /// Cycles at its end.
         end: u64,
@@ -171,22 +171,23 @@ impl Rule {
         match self {
             Self::DataStreamClass(_) | Self::WideId(_) => remedy::METADATA,
             Self::EventRecordClass { .. } => {
-                "the file `metadata` does not declare this id: take the metadata of the tracer's version that recorded \
-                 (with Zephyr, a file of its sources); otherwise, bytes before it were changed or are missing"
+                "the file `metadata` does not declare this id: use the metadata of the tracer version that \
+                recorded the trace (with Zephyr, a file in its sources); otherwise, bytes before it were \
+                changed or are missing"
             }
             Self::Overwritten(_) => {
-                "these bytes were never written, or were overwritten: copy the file again from where it was recorded"
+                "these bytes were never written, or were overwritten: copy the file again from its source"
             }
-            Self::Text(_) => "remove the text, which another program wrote into the file",
+            Self::Text(_) => "remove the text that another program wrote into the file",
             Self::Magic(_) => {
-                "this is no data stream of the trace, or bytes are missing: move other files out of the directory, \
-                 or copy the file again"
+                "not a data stream of this trace, or bytes are missing: move other files out of the \
+                directory, or copy the file again"
             }
             Self::DataStream { .. } => {
-                "bytes were changed: the packet is read as one of the data stream of the packets around it"
+                "bytes were changed: the packet is read as part of the data stream of the packets around it"
             }
             Self::Uuid { .. } => {
-                "the file belongs to another recording: put it beside the metadata of that one"
+                "the file belongs to another recording: put it next to the metadata of that recording"
             }
             Self::ContentBeyondTotal { .. } | Self::PacketTooShort { .. } | Self::PartialByte(_) => {
                 remedy::PACKET_SIZES
@@ -195,18 +196,18 @@ impl Rule {
                 remedy::CLOCK
             }
             Self::CounterBackwards { .. } => {
-                "the tracer was restarted, or bytes were changed: numbers of lost events and packets near \
-                 it may be wrong"
+                "the tracer was restarted, or bytes were changed: loss counts near it may be wrong"
             }
             Self::Misplaced { .. } => {
-                "packets were moved, or their times changed, after they were recorded: all are read, in the order of time"
+                "packets were moved, or their times changed, after they were recorded: all are read, sorted \
+                by time"
             }
             Self::Copy(_) => {
-                "the packet was copied after it was recorded: it is read once; copy the file again from where it \
-                 was recorded"
+                "the packet was copied after it was recorded: it is read once; copy the file again from its \
+                source"
             }
             Self::FalseIndex | Self::OtherDataStream { .. } => {
-                "remove the packet index (the file of the directory `index`): packets are found without it"
+                "remove the packet index (the file in the directory `index`): packets are found without it"
             }
         }
     }

@@ -246,9 +246,9 @@ pub(crate) enum StackFileError {
     #[error("the call stacks cannot be read: {0}")]
     Unreadable(String),
     /// The magic number is missing.
-    #[error("this is not a file of call stacks: skipped")]
+    #[error("this is not a call stack file: skipped")]
     Magic,
-    #[error("skipped call stacks of the unknown version {0}")]
+    #[error("skipped call stacks with the unknown version {0}")]
     Version(u128),
     /// Byte of the damage.
     #[error("the call stacks are damaged from byte {0} on; the rest is skipped")]
@@ -260,7 +260,7 @@ pub(crate) enum StackFileError {
     #[error("the call stacks take more than {0} bytes of memory, the limit; the rest is skipped")]
     TooLarge(u64),
     /// The file of another directory of the trace has different stacks for the same numbers.
-    #[error("the directories of the trace have different call stacks of the same numbers; all are skipped")]
+    #[error("the directories of the trace have different call stacks with the same numbers; all are skipped")]
     Conflict,
 }
 

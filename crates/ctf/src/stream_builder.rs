@@ -300,7 +300,7 @@ impl<'a> StreamBuilder<'a> {
             warning(file, format!("the data stream is empty, but must have at least one packet{more}"));
         }
         if let Some((file, byte)) = self.small.take().filter(|_| self.strict && dialect == Dialect::Prop1) {
-            warning(file, format!("the packet at byte {byte} has 8 bits, but must have more in PROP-1.0"));
+            warning(file, format!("the packet at byte {byte} has 8 bits, but PROP-1.0 requires more"));
         }
     }
 

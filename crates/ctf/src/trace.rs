@@ -188,8 +188,8 @@ impl<'a> MetadataDirectory<'a> {
         let mut parsed = parsed.map_err(|error| match &self.cut_off {
             // Errors in a truncated text are no faults of the text.
             Some(cause) => self.problem(format!(
-                "the metadata is truncated after {} bytes, which are not enough to read it: {cause}; get the \
-                 archive again",
+                "the metadata is truncated after {} bytes, too few to read it: {cause}; get the archive \
+                again",
                 bytes.len()
             )),
             None => TraceError { path: self.path.clone(), diagnostics: self.in_metadata(error.diagnostics) },
@@ -310,7 +310,7 @@ impl<'a> Described<'a> {
                 let before = before.as_deref().unwrap_or_default();
                 let index = builder.packets_of(&name, entry).and_then(|(packets, size)| {
                     lttng_index::write(&trace.class, &packets, size, before)
-                        .map_err(|error| format!("its packets have no index: {error}"))
+                        .map_err(|error| format!("its packets lack an index: {error}"))
                 });
                 match index {
                     Ok(bytes) => {

@@ -165,7 +165,7 @@ pub(crate) fn clock_class(value: &Value) -> Made<ClockClass> {
     let mut clock = ClockClass::new("", 1);
     clock_members(&mut Members::Read(value), &mut clock)?;
     if clock.frequency == 0 {
-        return Err("a clock whose frequency is 0".to_owned());
+        return Err("a clock with the frequency 0".to_owned());
     }
     Ok(clock)
 }

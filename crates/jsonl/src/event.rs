@@ -452,7 +452,7 @@ impl EventReader {
             return fault(&empty, "no context");
         }
         if class.payload.is_some() != parts.payload.is_some() {
-            return fault(&empty, "a payload as in the event before");
+            return fault(&empty, "a payload as in the previous event");
         }
         if let Some(mut json) = parts.payload.clone() {
             self.values.begin(Scope::Payload);
@@ -491,7 +491,7 @@ impl EventReader {
         let Some(classes) = part.stream.trace.dynamic_classes(part.stream.class_index) else {
             return fault(&Reader::new(""), "a class");
         };
-        let fault = || Fault { at: 0, expected: "an event whose class is within the limits".into() };
+        let fault = || Fault { at: 0, expected: "an event with a class within the limits".into() };
         let class = classes.intern(key, make).ok().flatten().ok_or_else(fault)?;
         Ok(Last { class, id: parts.id, common: look.common })
     }

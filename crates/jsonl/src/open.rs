@@ -455,7 +455,7 @@ fn add_class<'i>(
         return if is_same(value, known) {
             Ok(())
         } else {
-            Err(format!("a class of the id {}, which an earlier line describes differently", class.id))
+            Err(format!("a class with the id {}, described differently in an earlier line", class.id))
         };
     }
     let Some(fields) = value.get("fields") else {

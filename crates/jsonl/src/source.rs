@@ -194,7 +194,7 @@ impl LineSource {
         let statement =
             format!("the line cannot be read: byte {}: expected {}, found {found}", fault.at, fault.expected);
         let remedy =
-            "fix the program that wrote the line; if bytes of the file were changed, get the file again";
+            "fix the program that wrote the line; if bytes in the file were changed, copy the file again";
         let rule = BrokenRule { name: "line", statement, remedy, record: None, fatal: true };
         let damage = Damage::new(&*self.part.file.name, at as u64 * 8, rule.into());
         damage.in_stream(&*self.part.stream.name).skipping(line.len() as u64 * 8)
@@ -269,7 +269,7 @@ pub(crate) fn damage_of(value: &Value) -> Damage {
     let rule = BrokenRule {
         name: "reported-damage",
         statement: text("message").to_owned(),
-        remedy: "the trace from which the lines were written was damaged: check that trace",
+        remedy: "the trace that was converted to these lines was damaged: check that trace",
         record: None,
         fatal: true,
     };

@@ -222,7 +222,7 @@ impl ValueReader {
         in_any_order: bool,
     ) -> Parsed<()> {
         if self.is_strict && !is_just(json, class) {
-            return fault(json, "what the event before looks like");
+            return fault(json, "the same shape as the previous event");
         }
         match &class.kind {
             FieldKind::Integer { bits, integer } => self.integer(json, Some(*bits), integer, values),
@@ -311,8 +311,8 @@ impl ValueReader {
                     return fault(
                         json,
                         match self.work {
-                            0 => "a line with fewer values of variants",
-                            _ => "a value of one of the options of a variant",
+                            0 => "a line with fewer variant values",
+                            _ => "a value of a variant option",
                         },
                     );
                 };

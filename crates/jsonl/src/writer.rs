@@ -40,7 +40,7 @@ impl WriterFactory for JsonLinesWriter {
             directory,
             "jsonl",
             |tree| tree.files().any(has_lines),
-            "it has no JSON Lines of a trace",
+            "it does not contain JSON Lines of a trace",
         )
     }
 

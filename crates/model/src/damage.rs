@@ -209,7 +209,7 @@ impl DamageKind {
                 "correct the member name; if a newer version of the format has it, use a newer ichnos"
             }
             Self::UnknownMember { .. } => {
-                "write the fields of events as members of `payload`, or `jq` does: '{ts, name, payload: .}'"
+                "write event fields as members of `payload`, for example with `jq`: '{ts, name, payload: .}'"
             }
             Self::Rule(rule) => rule.remedy,
             Self::Unreadable(_) => {

@@ -120,10 +120,10 @@ impl TraceDigest {
                 return Some(format!("wrote {} events, read {}", written.events, read.events));
             }
             if written.times != read.times {
-                return Some("the times of events differ".to_owned());
+                return Some("event times differ".to_owned());
             }
             if written.values != read.values {
-                return Some("the values of events differ".to_owned());
+                return Some("event values differ".to_owned());
             }
         }
         let names = self.classes.keys().chain(read.classes.keys());

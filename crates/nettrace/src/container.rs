@@ -78,16 +78,16 @@ pub enum FileItem {
 #[non_exhaustive]
 pub enum Refusal {
     /// The file has another format.
-    #[error("not an EventPipe file: expected `Nettrace` or `!FastSerialization.1` at the beginning")]
+    #[error("not an EventPipe file: expected `Nettrace` or `!FastSerialization.1` at the start")]
     NotNettrace,
     /// The version is too old.
     #[error(
-        "EventPipe's format of version {0} is not supported: only previews of .NET Core 2 wrote it; record the trace \
-         with .NET Core 2.1 or newer"
+        "EventPipe format version {0} is not supported: only .NET Core 2 previews wrote it; record the trace \
+        with .NET Core 2.1 or newer"
     )]
     TooOld(i32),
     /// The version is too new.
-    #[error("EventPipe's format of version {0} is too new: this reader knows versions up to 6")]
+    #[error("EventPipe format version {0} is too new: this reader knows versions up to 6")]
     TooNew(u32),
     /// The file ends within its first object.
     #[error("the file ends after {0} bytes, within its header")]
@@ -303,8 +303,7 @@ impl Container {
     /// Returns the container of a file without its beginning: the first step returns a fault.
     fn without_beginning(self) -> Self {
         let begin = self.at;
-        let statement =
-            format!("expected `Nettrace`, found a block at byte {begin}: the beginning is missing");
+        let statement = format!("expected `Nettrace`, found a block at byte {begin}: the start is missing");
         let fault = Fault::new(Rule::FileHeader, 0, statement).skipping(begin);
         Self { is_rest: true, fault: Some(fault), ..self }
     }

@@ -358,7 +358,7 @@ impl Feed {
             None => FeedItem::Fault(Fault::new(
                 Rule::MetadataRow,
                 base + at as u64,
-                "the row of metadata is incomplete",
+                "the metadata row is incomplete",
             )),
         };
         let (item, fault) = match rows {
@@ -375,19 +375,19 @@ impl Feed {
                     let payload = row.payload.clone();
                     (Some(metadata(EventMetadata::read(bytes.get(payload.clone())?), payload.start)), None)
                 }
-                None => (None, rest(Rule::MetadataRow, rows.position(), "a row of metadata")),
+                None => (None, rest(Rule::MetadataRow, rows.position(), "a metadata row")),
             },
             Rows::MetadataV6(at) => match sized(bytes, at) {
                 Some(row) => {
                     (Some(metadata(EventMetadata::read_v6(bytes.get(row.clone())?), row.start)), None)
                 }
-                None => (None, rest(Rule::MetadataRow, *at, "a row of metadata")),
+                None => (None, rest(Rule::MetadataRow, *at, "a metadata row")),
             },
             Rows::Threads(at) => {
                 let begin = *at;
                 match sized(bytes, at).and_then(|row| ThreadRow::read(bytes.get(row)?)) {
                     Some(thread) => (Some(FeedItem::Thread(thread)), None),
-                    None => (None, rest(Rule::RowSize, begin, "a row of a thread")),
+                    None => (None, rest(Rule::RowSize, begin, "a thread row")),
                 }
             }
             Rows::RemovedThreads(at) => {
@@ -411,7 +411,7 @@ impl Feed {
                         *index = index.wrapping_add(1);
                         (Some(FeedItem::Labels(number, list)), None)
                     }
-                    None => (None, rest(Rule::LabelKind, *at, "labels of known kinds")),
+                    None => (None, rest(Rule::LabelKind, *at, "labels with known kinds")),
                 }
             }
         };

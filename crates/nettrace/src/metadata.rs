@@ -110,7 +110,7 @@ impl EventMetadata {
             && let Some(kind) = wire.u8()
         {
             let Some(tag) = wire.take(size) else {
-                broken = Some("expected tags that end with the row of metadata, found a longer one");
+                broken = Some("expected tags that end with the metadata row, found a longer tag");
                 break;
             };
             match kind {

@@ -90,14 +90,14 @@ impl Rule {
                 "only the first recording of a file is read; split the file there, and read its parts"
             }
             Self::TraceBlock => {
-                "the file is read with another value, as far as one is known; the program that wrote it has a bug"
+                "the file is read with another value, if one is known; the program that wrote it has a bug"
             }
             Self::FileHeader => {
-                "all blocks that are there are read; events whose descriptions are missing are shown as bytes: get the \
-                beginning of the file, too"
+                "all existing blocks are read; events without descriptions are shown as bytes; copy the \
+                start of the file, too"
             }
             Self::ObjectVersion => "the file has a newer version of the format: its known parts are read",
-            _ => "bytes of the file were changed or are missing: get it again from where it was recorded",
+            _ => "bytes of the file were changed or are missing: copy it again from its source",
         }
     }
 

@@ -404,7 +404,7 @@ impl PlanBuilder<'_> {
     /// Adds the losses of the class as a whole.
     fn add_class_losses(&mut self, event: &Event<'_>) {
         if self.event.len() < event.name().len() {
-            let what = format!("name of more than {MOST_LABEL} bytes: its beginning");
+            let what = format!("name of more than {MOST_LABEL} bytes: cut");
             self.losses.add(loss(LossKind::Rounded, self.event, "event", &what), 1);
         }
         let clock = event.stream.clock();
@@ -412,7 +412,7 @@ impl PlanBuilder<'_> {
             && self.options.projection.wants(TIME)
             && clock.is_some_and(|clock| clock.origin != ClockOrigin::UnixEpoch)
         {
-            let what = "no column of dates: the clock does not count from 1970-01-01";
+            let what = "no date column: the clock does not count from 1970-01-01";
             self.losses.add(loss(LossKind::Dropped, self.event, TIME, what), 1);
         }
         if !event.class.attributes.is_empty() {
@@ -421,7 +421,7 @@ impl PlanBuilder<'_> {
         }
         if self.omitted > 0 {
             let what = format!(
-                "more than {MOST_COLUMNS} columns, {} MiB of their names or {} MiB for a row",
+                "more than {MOST_COLUMNS} columns, {} MiB of column names or {} MiB for a row",
                 MOST_NAMES >> 20,
                 MOST_WIDTH >> 20
             );

@@ -233,7 +233,7 @@ impl TableRows {
                 std::mem::take(&mut values.losses);
             let losses = [
                 (LossKind::Rounded, invalid_texts, "invalid text: U+FFFD instead"),
-                (LossKind::Dropped, further_labels, "further names of a value"),
+                (LossKind::Dropped, further_labels, "additional names of a value"),
                 (LossKind::Dropped, wide, "integer of more than 64 bits"),
                 (LossKind::Dropped, long, "too many elements or bytes for a column"),
             ];
@@ -248,7 +248,7 @@ impl TableRows {
         }
         let lost_packets = std::mem::take(&mut self.place.lost_packets);
         if lost_packets > 0 {
-            let what = "integer of the packet beyond 64 bits with a sign";
+            let what = "packet integer beyond 64 bits with a sign";
             table.add(loss(LossKind::Dropped, class, "packet", what), lost_packets);
         }
     }

@@ -82,7 +82,7 @@ impl TableRecord {
         let Some(clock) = stream.clock() else { return };
         if !1_000_000_000_u64.is_multiple_of(clock.frequency) {
             let field = format!("clock.{}", clock.id);
-            let what = "cycles of the clock -> nanoseconds, rounded down";
+            let what = "clock cycles -> nanoseconds, rounded down";
             let entry = loss(LossKind::Rounded, "", &field, what);
             if !self.losses.iter().any(|(known, _)| *known == entry) {
                 self.losses.add(entry, 1);

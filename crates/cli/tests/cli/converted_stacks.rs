@@ -258,8 +258,8 @@ fn a_damaged_file_of_stacks_is_a_warning() {
     for (content, message) in [
         (&stacks[..stacks.len() / 2], "the call stacks are truncated; the rest is missing"),
         (&flipped, "the call stacks are damaged from byte"),
-        (&b"ichnos-stacks\n\x63"[..], "skipped call stacks of the unknown version 99"),
-        (&[][..], "this is not a file of call stacks: skipped"),
+        (&b"ichnos-stacks\n\x63"[..], "skipped call stacks with the unknown version 99"),
+        (&[][..], "this is not a call stack file: skipped"),
     ] {
         fs::write(converted.join(FILE), content).unwrap();
         run(&["check"], &converted).prints(&[message]);

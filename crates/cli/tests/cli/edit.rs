@@ -446,7 +446,7 @@ fn parts_that_cannot_be_are_errors() {
     let split = |by: &str| run(&["split", "--by", by, text(&trace), "--force", "-o", text(&out)]);
     split("nothing").expect(2, &["no selected event has a field `nothing`"]);
     split("time=1ns").expect(2, &["parts would exceed the limit of 100,000"]);
-    split("size=0").expect(2, &["size of parts must be greater than 0"]);
+    split("size=0").expect(2, &["part size must be greater than 0"]);
     split("time=soon").expect(2, &["expected a duration"]);
     assert!(!out.exists());
     fs::create_dir(&out).unwrap();

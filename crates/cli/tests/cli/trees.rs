@@ -206,7 +206,7 @@ fn a_part_of_a_trace_stands_for_it() {
         let stderr = String::from_utf8_lossy(&run.stderr);
         assert!(run.status.success(), "{path}: {stderr}");
         assert!(
-            stderr.contains("this is the packet index of the trace .., which is read"),
+            stderr.contains("this is the packet index of the trace ..: that trace is read"),
             "{path}: {stderr}"
         );
     }

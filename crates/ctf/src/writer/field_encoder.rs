@@ -22,11 +22,11 @@ pub(super) enum EncodeError {
     TooLarge { member: String, length: u64, found: String },
     #[error("member `{member}`: its length field has the value {recorded}, but its length is {found}")]
     Length { member: String, recorded: i128, found: u64 },
-    #[error("member `{member}`: its selector has the value {recorded}, which selects something else")]
+    #[error("member `{member}`: its selector has the value {recorded}, but this selects something else")]
     Selector { member: String, recorded: i128 },
     #[error("member `{member}`: expected at most {most} bytes, found {found}")]
     TooLong { member: String, most: u64, found: u64 },
-    #[error("member `{member}`: expected an integer of at most {most} bits, found one of {found}")]
+    #[error("member `{member}`: expected an integer of at most {most} bits, found {found} bits")]
     WideInteger { member: String, most: u64, found: u64 },
     #[error("member `{member}`: it begins within a byte, after a field of the other byte order")]
     ByteOrder { member: String },

@@ -126,7 +126,7 @@ fn note_other_clocks(lowered: &LoweredTrace, has_fields: bool, leaves_out: bool)
         let are_partial = || stream.roots().any(|root| root.exists(&mut |class| is_partial(class)));
         let (kind, what) = match has_fields {
             false if !stream.other_clocks.is_empty() => (LossKind::Dropped, "no field has them"),
-            true if leaves_out && are_partial() => (LossKind::Rounded, "bits that the events before had"),
+            true if leaves_out && are_partial() => (LossKind::Rounded, "bits from earlier events"),
             _ => continue,
         };
         let what = format!("times from clocks other than the default clock: {what}");
@@ -142,7 +142,7 @@ fn note_origins(lowered: &LoweredTrace) {
     let clocks = written.clocks.iter().zip(&read.clocks);
     for (clock, _) in clocks.filter(|(written, read)| written.origin != read.origin) {
         let (kind, class, field) = (LossKind::Rounded, String::new(), format!("clock.{}", clock.id));
-        let what = "origin that is not the Unix epoch: read as the Unix epoch, like that of LTTng".to_owned();
+        let what = "origin other than the Unix epoch: read as the Unix epoch, as in LTTng traces".to_owned();
         lowered.lose(LossEntry { kind, class, field, what }, 1);
     }
 }

@@ -212,7 +212,7 @@ impl Merger {
                 renamed == *known && (self.correlated || clock.correlates_with(known))
             });
             let index = same.unwrap_or(self.class.clocks.len());
-            let problem = "all of them together have too many clocks".to_owned();
+            let problem = "all traces together have too many clocks".to_owned();
             indexes.push(u16::try_from(index).map_err(|_| MergeProblem { part: number, problem })?);
             if same.is_some() {
                 continue;
@@ -250,7 +250,7 @@ impl Merger {
             }
         }
         for clock in changed {
-            let what = "clock with another origin, or an unknown one -> the origin of the others";
+            let what = "clock with another or unknown origin -> origin of the other clocks";
             self.change(LossKind::Moved, &format!("clock {clock}"), what.to_owned());
         }
     }
@@ -276,7 +276,7 @@ impl Merger {
         for (number, part) in parts.iter().enumerate() {
             let Some(header) = part.class.packet_header.as_deref().filter(|_| part.mirrors) else { continue };
             let refuse = |problem: &str| {
-                let problem = format!("{problem}, and its packet headers are not those of the other traces");
+                let problem = format!("{problem}, and its packet headers differ from the other traces");
                 Err(MergeProblem { part: number, problem })
             };
             if part.needs_header {
@@ -284,11 +284,11 @@ impl Merger {
             }
             for role in [Role::Timestamp, Role::PacketEndTimestamp, Role::DiscardedEventCounter] {
                 if bits_of_role(header, role).is_some() {
-                    return refuse("packet headers have times, or counters of discarded events");
+                    return refuse("packet headers have times, or discarded event counters");
                 }
             }
             if has_other_fields(header) {
-                let what = format!("{}: fields of packet headers that have no role", part.path);
+                let what = format!("{}: packet header fields without a role", part.path);
                 self.change(LossKind::Dropped, "packet header", what);
             }
         }
@@ -298,7 +298,7 @@ impl Merger {
         }
         let header = frame::packet_header(self.class.uuid.is_some(), capabilities);
         self.class.packet_header = Some(Arc::new(header));
-        self.change(LossKind::Lowered, "packet header", "different ones -> a common one".to_owned());
+        self.change(LossKind::Lowered, "packet header", "different headers -> a common header".to_owned());
         Ok(())
     }
 }

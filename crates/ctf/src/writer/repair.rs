@@ -99,8 +99,8 @@ impl Repair {
         // Without the field, there is no contradiction.
         if begin != open.begin && open.placed.iter().any(|placed| placed.role == Role::Timestamp) {
             changes.push(match begin == before {
-                true => "impossible begin time: the end of the packet before",
-                false => "begin time after the first event: the time of that",
+                true => "impossible begin time: used the previous packet's end",
+                false => "begin time after the first event: used that event's time",
             });
         }
         (open.begin, open.now) = (begin, begin);
@@ -113,7 +113,7 @@ impl Repair {
             (earliest..=open.latest).contains(&end) && !clock.lacks_room_for_end(open.begin, end)
         });
         if open.source_end.is_some() && !open.has_end {
-            changes.push("impossible end time: the time of the last event");
+            changes.push("impossible end time: used the last event's time");
         }
         let end = open.source_end.filter(|_| open.has_end).unwrap_or(last);
         // Where times are wrong, they say nothing about counters.
@@ -132,11 +132,11 @@ impl Repair {
                     continue;
                 }
                 Role::PacketSequenceNumber => {
-                    let what = "impossible sequence number: the next one";
+                    let what = "impossible sequence number: used the next number";
                     (&mut self.sequence, self.next.sequence, 1, what)
                 }
                 Role::DiscardedEventCounter => {
-                    let what = "impossible counter of discarded events: that of the packet before";
+                    let what = "impossible counter of discarded events: used the previous packet's";
                     (&mut self.discarded, self.next.discarded, 0, what)
                 }
                 _ => continue,

@@ -201,7 +201,7 @@ impl AddedFields {
         let (header, context) = (class.event_record_header.is_some(), class.packet_context.is_some());
         let all = [
             (header && self.class_id, "event.header", "added: the id of the class"),
-            (header && self.timestamp, "event.header", "added: all of the time"),
+            (header && self.timestamp, "event.header", "added: the full time"),
             (context && self.total_size, "packet.context", "added: the total size of the packet"),
             (context && self.content_size, "packet.context", "added: the size of the packet's content"),
             (context && self.discarded, "packet.context", "added: the counter of discarded events"),

@@ -141,7 +141,7 @@ impl StreamEncoder {
         {
             // Damaged packets may not allow their begin, the only known time.
             cycles = Some(open.now);
-            self.lose(LossKind::Rounded, event.name(), "", "time: that of its packet");
+            self.lose(LossKind::Rounded, event.name(), "", "time: used the packet's time");
         }
         let mut is_split = false;
         let mut timestamp_bit;
@@ -188,7 +188,7 @@ impl StreamEncoder {
             if is_split || events == 0 || config.mirrors && !config.can_split(now, first) {
                 let problem = match has_too_many {
                     true => {
-                        format!("more than {most_elements} array elements of zero size, the limit of readers")
+                        format!("more than {most_elements} zero-size array elements, the reader limit")
                     }
                     false => "a packet with it would be too large for its size fields".to_owned(),
                 };
@@ -316,7 +316,7 @@ impl StreamEncoder {
     fn possible(&self, time: Option<ClockValue>, what: &str) -> Option<ClockValue> {
         let (value, is_exact) = self.nearest_value(time?);
         if !is_exact {
-            let what = format!("{what}, which the clock does not have: the nearest time");
+            let what = format!("{what} that the clock cannot have: used the nearest time");
             self.lose(LossKind::Rounded, "", "packet.context", &what);
         }
         Some(value)
@@ -383,12 +383,7 @@ impl StreamEncoder {
             self.lanes.push(Packets::default());
             return self.lanes.len() - 1;
         }
-        self.lose(
-            LossKind::Rounded,
-            name,
-            "",
-            "time before that of earlier events: the time of the last one",
-        );
+        self.lose(LossKind::Rounded, name, "", "time before earlier events: used the time of the last event");
         0
     }
 
@@ -490,11 +485,11 @@ impl StreamEncoder {
                         LossKind::Rounded,
                         "",
                         "",
-                        "time after the last possible end of its packet: the time before",
+                        "time after the last possible end of its packet: used the previous time",
                     );
                 } else if wraps {
                     cycles = cycles.map(|cycles| self.read_after(now, cycles, is_changed));
-                    let what = "time: bits that the event record header has no room for";
+                    let what = "time: bits without room in the event record header";
                     self.lose(LossKind::Rounded, "", "", what);
                 }
             } else if is_full || wraps {
@@ -512,7 +507,7 @@ impl StreamEncoder {
             }
         }
         if is_changed {
-            let what = "timestamps before the last one: the time of the event";
+            let what = "timestamps before the last timestamp: used the event's time";
             self.lose(LossKind::Rounded, "", self.config.timestamp.scope.short_name(), what);
         }
         if self.lanes[lane].open.is_none() && !config.mirrors {

@@ -363,8 +363,7 @@ impl CtfOutput {
             text = packetized(&text, &class);
             let most = self.options.limits.metadata_bytes;
             if text.len() as u64 > most {
-                let problem =
-                    format!("its metadata in packets has more than {most} bytes, which readers refuse");
+                let problem = format!("readers refuse its packetized metadata of more than {most} bytes");
                 return Err(CreateError::Unsupported {
                     trace: trace.path.clone(),
                     dialect: self.target.dialect.title(),
@@ -404,7 +403,7 @@ impl CtfOutput {
     pub(super) fn add_packets(&self, usage: &Usage, bytes: u64, packets: u64) -> io::Result<()> {
         let most = self.options.limits.packets;
         if usage.add_packets(bytes, packets) > most {
-            let message = format!("the trace would have more than {most} packets, which readers refuse");
+            let message = format!("readers refuse a trace with more than {most} packets");
             return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
         }
         Ok(())

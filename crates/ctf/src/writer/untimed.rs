@@ -40,10 +40,10 @@ impl TimeSource {
 
     const fn loss(self) -> &'static str {
         match self {
-            Self::Before => "no time: that of the event before",
-            Self::Next => "no time: the first time after it",
-            Self::Zero => "no time: value 0 of the clock",
-            Self::Nearest => "time that the clock does not have: the nearest one",
+            Self::Before => "no timestamp: used the previous event's",
+            Self::Next => "no timestamp: used the next event's",
+            Self::Zero => "no timestamp: clock value 0",
+            Self::Nearest => "time that the clock cannot have: used the nearest time",
         }
     }
 }

@@ -79,7 +79,7 @@ impl Usage {
         let most = [packets.heads, packets.of_events(used.packets)].map(|limits| limits.zero_size_elements);
         if used.elements.of_head > most[0] || used.elements.of_packet > most[1] {
             return Some(format!(
-                "its {} packets have more array elements of zero size than readers accept",
+                "its {} packets have more zero-size array elements than readers accept",
                 used.packets
             ));
         }

@@ -34,8 +34,8 @@ impl ClassLoss {
 
     /// Losses with their descriptions, in the order of their numbers.
     const ALL: [(Self, LossKind, &str); Self::COUNT] = [
-        (Self::Time, LossKind::Rounded, "no time: that of the record before, or 0"),
-        (Self::OwnTime, LossKind::Dropped, "time: records of this kind have none"),
+        (Self::Time, LossKind::Rounded, "no timestamp: used the previous record's, or 0"),
+        (Self::OwnTime, LossKind::Dropped, "time: records of this kind lack a time"),
         (
             Self::Range,
             LossKind::Rounded,
@@ -44,26 +44,18 @@ impl ClassLoss {
         (Self::Texts, LossKind::Lowered, "more than 15 arguments -> text"),
         (Self::Arguments, LossKind::Dropped, "arguments: no room in the record"),
         (Self::Record, LossKind::Dropped, "record: no room for its names or data"),
-        (Self::LargeRecord, LossKind::Dropped, "record: large, of an unknown type, which is not read"),
+        (Self::LargeRecord, LossKind::Dropped, "record: large, of an unknown type, not read"),
         (Self::LargerBlob, LossKind::Lowered, "BLOB of more than 32 KiB -> large BLOB, without its type"),
         (Self::Message, LossKind::Dropped, "rest of a message: no room in the record"),
-        (Self::Process, LossKind::Lowered, "process that is no number from 0 on -> argument"),
-        (Self::Thread, LossKind::Lowered, "thread that is no number from 0 on -> argument"),
+        (Self::Process, LossKind::Lowered, "non-numeric or negative process id -> argument"),
+        (Self::Thread, LossKind::Lowered, "non-numeric or negative thread id -> argument"),
         (Self::NoProcess, LossKind::Lowered, "none -> 0"),
         (Self::NoThread, LossKind::Lowered, "none -> 0"),
-        (
-            Self::Key,
-            LossKind::Lowered,
-            "key that is no number from 0 on -> argument, and a number made of it",
-        ),
+        (Self::Key, LossKind::Lowered, "non-numeric or negative key -> argument, and a derived number"),
         (Self::Encoding, LossKind::Rounded, "text that is not UTF-8 -> U+FFFD"),
-        (Self::Frames, LossKind::Dropped, "frames of call stacks: without an address, or more than 255"),
+        (Self::Frames, LossKind::Dropped, "call stack frames without an address, or beyond 255"),
         (Self::Fields, LossKind::Dropped, "fields that cannot be decoded"),
-        (
-            Self::Indexes,
-            LossKind::Rounded,
-            "indexes of strings and threads, if it has any: the tables are others",
-        ),
+        (Self::Indexes, LossKind::Rounded, "string and thread indexes, if it has any: the tables differ"),
         (Self::Float, LossKind::Rounded, "number of more than 64 bits"),
         (Self::UnknownArgument, LossKind::Dropped, "arguments of an unknown type"),
         (Self::Empty, LossKind::Dropped, "array or structure without elements"),

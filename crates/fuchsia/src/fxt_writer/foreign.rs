@@ -113,11 +113,12 @@ impl ForeignClass {
             lose(
                 LossKind::Lowered,
                 "stack",
-                "call stack -> backtrace, without names of functions, or of modules that have no range of addresses",
+                "call stack -> backtrace, without function names, and without modules that lack an address \
+                range",
             );
         }
         if class.log.is_some() {
-            lose(LossKind::Lowered, "", "line of a log -> event");
+            lose(LossKind::Lowered, "", "log line -> event");
         }
         let environment = event.stream.trace.class.environment("vpid");
         let own_process = match environment {

@@ -35,8 +35,7 @@ use crate::fxt::recognise;
 #[derive(Clone, Copy, Debug)]
 pub struct FxtWriter;
 
-const DIALECTS: &[OptionValue] =
-    &[OptionValue::new("fxt", "little-endian, with tables of strings and threads")];
+const DIALECTS: &[OptionValue] = &[OptionValue::new("fxt", "little-endian, with string and thread tables")];
 
 /// Returns a rule of Google's trace processor that an event breaks.
 fn broken_rule(event: &Event<'_>) -> Option<String> {
@@ -71,7 +70,7 @@ impl WriterFactory for FxtWriter {
         let is_trace = |tree: &Tree| {
             tree.entries.iter().any(|entry| entry.beginning(8).is_ok_and(|beginning| recognise(&beginning)))
         };
-        written_trace_files(directory, "fxt", is_trace, "it is not a trace of Fuchsia")
+        written_trace_files(directory, "fxt", is_trace, "it is not a Fuchsia trace")
     }
 
     fn create(

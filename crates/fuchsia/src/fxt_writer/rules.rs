@@ -126,7 +126,7 @@ fn note_source(source: &WriteSource, losses: &mut LossTable) {
         losses.note(kind, "", field, what);
     };
     for (name, _) in class.environment.iter().filter(|(name, _)| name != "vpid") {
-        lose(LossKind::Dropped, &format!("environment.{name}"), "entry of the environment");
+        lose(LossKind::Dropped, &format!("environment.{name}"), "environment entry");
     }
     losses.add_trace_metadata(class, KEPT_METADATA);
     let extended = extended_records(class);

@@ -174,8 +174,8 @@ impl TraceEncoder {
             // Readers skip more providers: the latest one with the same clock has their records.
             let shared = self.providers.iter().rposition(|provider| provider.clock == clock);
             let (kind, what) = match shared {
-                Some(_) => (LossKind::Lowered, "data stream beyond 1,024 -> part of another one"),
-                None => (LossKind::Dropped, "data stream beyond 1,024: no other one has its clock"),
+                Some(_) => (LossKind::Lowered, "data stream beyond 1,024 -> part of another data stream"),
+                None => (LossKind::Dropped, "data stream beyond 1,024: no other data stream has its clock"),
             };
             self.lose(kind, what);
             shared

@@ -92,11 +92,11 @@ pub(super) struct LogSource {
 }
 
 /// Remedy for a broken rule that makes a record unreadable.
-const FATAL_REMEDY: &str = "the program that wrote the record is faulty, or bytes were changed or are missing: get \
-                            the file again from where it was recorded";
+const FATAL_REMEDY: &str = "the program that wrote the record is faulty, or bytes were changed or are \
+    missing: copy the file again from its source";
 
 /// Remedy for other broken rules.
-const REMEDY: &str = "it is read as if the rule were kept; the program that wrote it should be corrected";
+const REMEDY: &str = "it is read as if it followed the rule; fix the program that wrote it";
 
 impl LogSource {
     pub(super) fn new(

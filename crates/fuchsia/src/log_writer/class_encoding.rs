@@ -310,7 +310,7 @@ impl ScopeEncoding {
                 // Data outside of events was noted for all of them.
                 None if matches!(scope, Scope::PacketContext | Scope::EventRecordHeader) => Treatment::Skip,
                 None if scope != Scope::Payload => {
-                    noting.lose(LossKind::Dropped, &field, "member of a context, which is no part of a line");
+                    noting.lose(LossKind::Dropped, &field, "context member that is not part of a line");
                     Treatment::Skip
                 }
                 None => Treatment::Pair,
@@ -405,7 +405,7 @@ fn treatment_of(
         Treatment::Pair => noting.lose(LossKind::Lowered, field, format!("{meaning} -> pair")),
         Treatment::Skip => noting.lose(LossKind::Lowered, field, "part of the message"),
         _ if meaning == Meaning::ProcessName => {
-            noting.lose(LossKind::Lowered, field, "name of the process -> tag");
+            noting.lose(LossKind::Lowered, field, "process name -> tag");
         }
         _ => {}
     }
@@ -417,15 +417,17 @@ fn note_pair(nodes: &[&Node], field: &str, noting: &mut Noting<'_>) {
     let mut noted: Vec<&str> = Vec::new();
     for node in nodes {
         let what = match &node.class.kind {
-            FieldKind::Optional { .. } | FieldKind::Variant { .. } => "optional or variant -> what is in it",
-            _ if node.class.is_compound() => "structure or array -> arguments of its parts",
+            FieldKind::Optional { .. } | FieldKind::Variant { .. } => "optional or variant -> its content",
+            _ if node.class.is_compound() => "structure or array -> arguments for its parts",
             FieldKind::BitMap { .. } => "bit map -> its bits as text",
             FieldKind::BitArray(_) => "bits -> text",
             FieldKind::VariableLength { value: VariableLengthValue::BitArray, .. } => "bits -> text",
             FieldKind::Blob { .. } => "BLOB -> text",
             FieldKind::Guid { .. } => "GUID -> text",
             FieldKind::Integer { bits, .. } if bits.length > 64 => "integer of more than 64 bits -> text",
-            FieldKind::Float(bits) if bits.length < 64 => "floating-point number -> one of 64 bits",
+            FieldKind::Float(bits) if bits.length < 64 => {
+                "floating-point number -> 64-bit floating-point number"
+            }
             _ => match node.class.integer() {
                 Some(integer) if integer.mappings.is_some() => "enumeration -> integer, without its names",
                 Some(integer) if integer.date_clock().is_some() => "date -> integer",

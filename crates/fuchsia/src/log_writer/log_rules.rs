@@ -128,11 +128,11 @@ fn note_trace(source: &WriteSource, losses: &mut LossTable) {
     for (name, _) in &class.environment {
         // Shown in lines.
         if !matches!(name.as_str(), "vpid" | "procname") {
-            lose(LossKind::Dropped, &format!("environment.{name}"), "entry of the environment");
+            lose(LossKind::Dropped, &format!("environment.{name}"), "environment entry");
         }
     }
     if class.clocks.len() > 1 {
-        lose(LossKind::Dropped, "", "clocks other than that of the data stream");
+        lose(LossKind::Dropped, "", "clocks other than the data stream's clock");
     }
     for clock in &class.clocks {
         note_clock(clock, &mut lose);

@@ -37,7 +37,7 @@ impl Change {
             Self::Null => (Dropped, "null"),
             Self::Rounded => (Rounded, "number of more than 64 bits"),
             Self::Negative => (Lowered, "negative number -> pair"),
-            Self::NoTime => (Lowered, "no time: that of the record before, or 0"),
+            Self::NoTime => (Lowered, "no timestamp: used the previous record's, or 0"),
             Self::TimeOutOfRange => (Rounded, "time of more than 64 bits"),
             Self::DroppedCount => (Dropped, "number of discarded events"),
             Self::Component => (Dropped, "component: too many components"),

@@ -34,7 +34,7 @@ pub struct FuchsiaLogWriter;
 const DIALECTS: &[OptionValue] = &[
     OptionValue::new("records", "records, one after the other"),
     OptionValue::new("extended-records", "extended records, one after the other"),
-    OptionValue::new("datagrams", "datagrams, each with its length before it"),
+    OptionValue::new("datagrams", "datagrams, each after its length"),
 ];
 
 /// Returns the framing of a dialect; without a dialect, the framing of the sources, or one that can hold all
@@ -72,7 +72,7 @@ impl WriterFactory for FuchsiaLogWriter {
 
     fn written_files(&self, directory: &Path) -> io::Result<Vec<PathBuf>> {
         let is_log = |tree: &Tree| probe(tree, &FuchsiaLogOptions::default());
-        written_trace_files(directory, "log", is_log, "it is not a log of Fuchsia")
+        written_trace_files(directory, "log", is_log, "it is not a Fuchsia log")
     }
 
     fn create(

@@ -529,7 +529,7 @@ impl Worker for LogEncoder {
         if discarded > 0 {
             self.lose(
                 LossKind::Dropped,
-                "number of events that were discarded after the last one",
+                "number of events that were discarded after the last event",
                 discarded,
             );
         }

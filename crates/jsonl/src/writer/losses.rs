@@ -67,7 +67,7 @@ impl LineLosses {
     /// Moves all losses to another table.
     pub(super) fn move_to(&mut self, table: &mut LossTable, inexact_nans: u64) {
         if inexact_nans > 0 {
-            let what = "sign and further bits of NaN";
+            let what = "sign and payload bits of NaN";
             self.table.note_times(LossKind::Rounded, "", "", what, inexact_nans);
         }
         table.merge(std::mem::take(&mut self.table));

@@ -102,7 +102,7 @@ fn lower_unmodeled(class: &mut TraceClass, capabilities: &Capabilities, losses: 
     };
     let UnmodeledMetadata { alias_names, alias_attributes, aux_streams } =
         std::mem::take(&mut class.unmodeled);
-    lose(LossKind::Renamed, "field class alias -> another name, or none", alias_names);
+    lose(LossKind::Renamed, "alias of a field class -> another name, or none", alias_names);
     lose(LossKind::Dropped, "attributes of a field class alias", alias_attributes);
     for (namespace, value) in aux_streams {
         if capabilities.aux_streams {
@@ -152,7 +152,7 @@ fn lower_stream(class: &mut TraceClass, index: usize, capabilities: &Capabilitie
     if !capabilities.attributes {
         for root in [&mut stream.packet_context, &mut stream.event_record_header, &mut stream.common_context]
         {
-            drop(root.as_mut().is_some_and(strip_members), "attributes of members");
+            drop(root.as_mut().is_some_and(strip_members), "member attributes");
         }
     }
 }
@@ -189,7 +189,7 @@ pub(super) fn lower_event(
         strip(&mut class.attributes);
         drop(has_others, "attributes of the event record class");
         for root in [&mut class.specific_context, &mut class.payload] {
-            drop(root.as_mut().is_some_and(strip_members), "attributes of members");
+            drop(root.as_mut().is_some_and(strip_members), "member attributes");
         }
     }
     if !capabilities.unnamed_events && class.name.is_none() {

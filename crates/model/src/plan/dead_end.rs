@@ -62,7 +62,7 @@ impl DeadEnd<'_> {
             Self::OtherElement(node) => {
                 let reason = "the path leads into an array that does not contain the field";
                 let found = plan.node(*node).class.describe();
-                (node, reason.to_owned(), "a field outside of arrays", found)
+                (node, reason.to_owned(), "a field outside arrays", found)
             }
             Self::WrongKind(node) => {
                 let (reason, expected) = match need {

@@ -131,7 +131,7 @@ fn identity(
             || known::find(&metadata.provider, metadata.event_id, metadata.version, &metadata.name).is_some()
     };
     if is_known(&metadata) {
-        lose(LossKind::Renamed, "", "provider: tools have tables of its events");
+        lose(LossKind::Renamed, "", "provider renamed: tools have built-in schemas for it");
         metadata.provider = format!("Converted-{}", metadata.provider);
     }
     metadata
@@ -275,7 +275,7 @@ impl ForeignClass {
         [before.provider, before.name] = names(after);
         before.fields.clone_from(&after.fields);
         if before != *after {
-            lose(LossKind::Dropped, "", "metadata that the version has no place for");
+            lose(LossKind::Dropped, "", "metadata that the version cannot store");
         }
     }
 
@@ -314,8 +314,8 @@ impl ForeignClass {
                     free = format!("{}_{free}", scope.short_name());
                 }
                 if free != name {
-                    let reason = if name.is_empty() { "it has no name" } else { "there is another one" };
-                    lose(LossKind::Renamed, &path, &format!("to {free}: {reason}"));
+                    let reason = if name.is_empty() { "unnamed" } else { "duplicate name" };
+                    lose(LossKind::Renamed, &path, &format!("renamed to {free}: {reason}"));
                 }
                 members.push(node);
                 let field = describe(free, class);
@@ -440,7 +440,7 @@ fn note_class(class: &FieldClass, path: &str, lose: &mut impl FnMut(LossKind, &s
             if bits.length > 64 {
                 note("integer -> text");
             } else if !matches!(bits.length, 8 | 16 | 32 | 64) {
-                note("integer -> a wider one");
+                note("integer -> wider integer");
             }
             if integer.mappings.is_some() {
                 note("enumeration -> integer");

@@ -4,22 +4,22 @@ use ichnos_model::lower::LossKind;
 
 /// Losses that are counted by class: kind, field and description.
 pub(super) const LOSSES: [(LossKind, &str, &str); 16] = [
-    (LossKind::Rounded, "", "no time: that of the event before, or 0"),
+    (LossKind::Rounded, "", "no timestamp: used the previous event's, or 0"),
     (LossKind::Rounded, "", "time before the first tick, or of more than 64 bits"),
     (LossKind::Dropped, "", "fields of a scope that cannot be decoded"),
     (LossKind::Dropped, "", "event: its payload is too long for a block"),
-    (LossKind::Dropped, "", "thread, as it is a text or negative"),
-    (LossKind::Dropped, "", "process, thread name or labels: version 6 has them"),
+    (LossKind::Dropped, "", "thread that is text or negative"),
+    (LossKind::Dropped, "", "process, thread name or labels: only version 6 has them"),
     (LossKind::Dropped, "", "elements of an array or a BLOB after the first 65,535"),
-    (LossKind::Rounded, "", "text that is not valid: U+FFFD"),
+    (LossKind::Rounded, "", "invalid text: U+FFFD"),
     (LossKind::Rounded, "", "number of more bits than its type"),
     (LossKind::Dropped, "", "text after U+0000"),
     (LossKind::Dropped, "", "event: its context cannot be decoded"),
     (LossKind::Dropped, "", "bytes of the payload after its last field"),
-    (LossKind::Dropped, "", "processor, as it is a text, negative or of more than 32 bits"),
-    (LossKind::Dropped, "", "process, as it is negative"),
+    (LossKind::Dropped, "", "processor that is text, negative or longer than 32 bits"),
+    (LossKind::Dropped, "", "negative process"),
     (LossKind::Lowered, "thread", "none -> 0"),
-    (LossKind::Dropped, "", "trace id, as it is no 32 hexadecimal digits"),
+    (LossKind::Dropped, "", "trace id that is not 32 hexadecimal digits"),
 ];
 
 // Indexes of [`LOSSES`].

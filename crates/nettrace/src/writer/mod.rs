@@ -61,7 +61,7 @@ impl WriterFactory for NettraceWriter {
         let is_trace = |tree: &Tree| {
             tree.entries.iter().any(|entry| entry.beginning(64).is_ok_and(|beginning| recognise(&beginning)))
         };
-        written_trace_files(directory, "nettrace", is_trace, "it is not a trace of .NET")
+        written_trace_files(directory, "nettrace", is_trace, "it is not a .NET trace")
     }
 
     fn create(

@@ -214,12 +214,12 @@ fn trace_block(
             Some(first) => {
                 if first.process_id != own.process_id {
                     if dialect == Dialect::V4 {
-                        lose(LossKind::Dropped, "process_id", "process of a file besides the first one");
+                        lose(LossKind::Dropped, "process_id", "process of a file other than the first");
                     }
                     first.process_id = first.process_id.filter(|_| dialect == Dialect::V4);
                 }
                 if (own.processors, own.sampling_interval) != (first.processors, first.sampling_interval) {
-                    lose(LossKind::Dropped, "", "properties of a file besides the first one");
+                    lose(LossKind::Dropped, "", "properties of a file other than the first");
                 }
             }
         }
@@ -227,7 +227,7 @@ fn trace_block(
     let mut trace = trace.unwrap_or_else(|| foreign_trace_block(sources));
     if dialect == Dialect::V4 {
         for (name, _) in trace.properties.drain(..) {
-            lose(LossKind::Dropped, &name, "property of the trace");
+            lose(LossKind::Dropped, &name, "trace property");
         }
     }
     Ok(trace)
@@ -285,7 +285,7 @@ fn note_source(source: &WriteSource, losses: &mut LossTable) {
     }
     let is_kept = |name: &str| name == "vpid" || OF_BLOCK.contains(&name) && number(class, name).is_some();
     for (name, _) in class.environment.iter().filter(|(name, _)| !is_kept(name)) {
-        lose(LossKind::Dropped, &format!("environment.{name}"), "entry of the environment");
+        lose(LossKind::Dropped, &format!("environment.{name}"), "environment entry");
     }
     losses.add_trace_metadata(class, KEPT_METADATA);
     for stream in &source.streams {

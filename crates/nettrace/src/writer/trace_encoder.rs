@@ -396,7 +396,7 @@ impl TraceEncoder {
         let treatment = match OwnClass::of(event, self.is_v6, self.rules.repairs) {
             Some(own) => {
                 if own.is_lossy {
-                    self.lose_of_class(event.name(), "metadata that the version has no place for");
+                    self.lose_of_class(event.name(), "metadata that the version cannot store");
                 }
                 ClassTreatment::Own(own)
             }
@@ -476,8 +476,8 @@ impl TraceEncoder {
         let mut unknown = (threads.take_unknown() + sequences.take_unknown()) as u64;
         let counts = [
             (&mut unknown, "", UNKNOWN_LOSS),
-            (&mut stacks.unnamed, "stack", "names of functions beyond the limit"),
-            (&mut stacks.ambiguous, "stack", "names of functions at the address of another one"),
+            (&mut stacks.unnamed, "stack", "function names beyond the limit"),
+            (&mut stacks.ambiguous, "stack", "function names at the address of another function"),
             (&mut labels.dropped, "labels", "labels that are too long"),
         ];
         for (count, field, what) in counts {

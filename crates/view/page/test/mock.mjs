@@ -448,7 +448,7 @@ function histogram(spans) {
   const bounds = [];
   for (let bound = 1000; bound < longest * 2; bound *= 2) bounds.push(bound);
   const counts = bounds.slice(0, -1).map((bound, i) => lengths.filter((length) => length >= bound && length < bounds[i + 1]).length);
-  return { name: "lengths of spans", bounds, counts };
+  return { name: "span lengths", bounds, counts };
 }
 
 function download(mock, parameters, response) {

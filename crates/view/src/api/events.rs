@@ -122,7 +122,7 @@ fn cursor(query: &Query) -> Result<Option<(u64, u64)>, ApiError> {
     let Some(text) = query.text("after") else { return Ok(None) };
     let parsed =
         text.split_once(':').and_then(|(time, number)| Some((time.parse().ok()?, number.parse().ok()?)));
-    parsed.map(Some).ok_or_else(|| ApiError::bad(format!("after: `{text}` is no place")))
+    parsed.map(Some).ok_or_else(|| ApiError::bad(format!("after: invalid position `{text}`")))
 }
 
 /// Lists events of a range with their fields.

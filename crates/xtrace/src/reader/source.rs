@@ -140,9 +140,9 @@ impl ReportSource {
                 if let Some((count, first)) = lines.ignored() {
                     let rule = ReportRule::LineColon;
                     maker.fault(rule, first, || match count {
-                        1 => format!("{}, but this one has no colon", rule.statement()),
+                        1 => format!("{}, but this line lacks a colon", rule.statement()),
                         count => {
-                            format!("{}, but this one and {} more have no colon", rule.statement(), count - 1)
+                            format!("{}, but this line and {} more lack a colon", rule.statement(), count - 1)
                         }
                     });
                 }
@@ -249,28 +249,24 @@ impl Source for ReportSource {
 fn remedy(rule: ReportRule) -> &'static str {
     match rule {
         ReportRule::ReportBegin => {
-            "a value with an empty line in it, or something else was written into the file: what wrote the reports \
-             should escape values"
+            "a value contains an empty line, or something else was written into the file; the program that \
+            writes reports should escape values"
         }
         ReportRule::ReportSize => {
-            "the report is skipped; bytes of the file were changed, or the program that reported it should be corrected"
+            "the report is skipped; bytes of the file were changed, or the program that reported it is faulty"
         }
         ReportRule::JsonSyntax => {
-            "bytes of the file were changed or are missing: get it again from where it came from"
+            "bytes of the file were changed or are missing: copy it again from its source"
         }
         ReportRule::MetadataMissing | ReportRule::Metadata | ReportRule::MetadataValid => {
-            "the event is read without its task; the program that reported it should be corrected"
+            "the event is read without its task; fix the program that reported it"
         }
-        ReportRule::Edge => {
-            "the event is read without this edge; the program that reported it should be corrected"
-        }
-        ReportRule::Timestamp => {
-            "the event is read without a time; the program that reported it should be corrected"
-        }
+        ReportRule::Edge => "the event is read without this edge; fix the program that reported it",
+        ReportRule::Timestamp => "the event is read without a time; fix the program that reported it",
         ReportRule::OperationOnce => {
             "task graphs show both as one operation; the program that reported it should draw identifiers at random, of 8 \
              bytes where there are many"
         }
-        _ => "it is read as if the rule were kept; the program that wrote it should be corrected",
+        _ => "it is read as if it followed the rule; fix the program that wrote it",
     }
 }

@@ -36,8 +36,8 @@ pub(super) struct LossCounts([u64; LOSSES.len()]);
 /// All losses in the order of [`Loss`].
 const LOSSES: [(LossKind, &str); 22] = [
     (LossKind::Rounded, "time before 1970 or of more than 63 bits"),
-    (LossKind::Lowered, "time of the clock -> `Timestamp`"),
-    (LossKind::Lowered, "event -> line `Event` of the report of its operation"),
+    (LossKind::Lowered, "clock time -> `Timestamp`"),
+    (LossKind::Lowered, "event -> line `Event` in the report of its operation"),
     (LossKind::Lowered, "late event of a written operation -> new operation"),
     (LossKind::Lowered, "event without an operation -> an operation in the chain of its thread"),
     (LossKind::Lowered, "edge from an operation of another task"),
@@ -46,16 +46,16 @@ const LOSSES: [(LossKind, &str); 22] = [
     (LossKind::Dropped, "cause beyond the first 4,096 of an event"),
     (LossKind::Rounded, "text that is not UTF-8 -> U+FFFD"),
     (LossKind::Dropped, "line `version` that looks like the first line of a report"),
-    (LossKind::Moved, "lines -> after the line before them with the same key"),
+    (LossKind::Moved, "lines -> after the previous line with the same key"),
     (LossKind::Dropped, "report of more than 16 MiB or 65,536 lines"),
     (LossKind::Dropped, "fields that cannot be decoded"),
     (LossKind::Dropped, "fields of an event beyond 16 MiB or 65,536 lines"),
     (LossKind::Dropped, "event without a task or an operation"),
     (LossKind::Rounded, "number of more than 64 bits"),
-    (LossKind::Rounded, "number of the severity -> level of syslog"),
+    (LossKind::Rounded, "severity number -> syslog level"),
     (LossKind::Dropped, "line that breaks a rule"),
     (LossKind::Lowered, "metadata that break a rule -> metadata of the document, without options"),
-    (LossKind::Dropped, "report without valid metadata, or of an operation that has another one"),
+    (LossKind::Dropped, "report without valid metadata, or of an operation that has another report"),
     (LossKind::Dropped, "array or structure without elements"),
 ];
 

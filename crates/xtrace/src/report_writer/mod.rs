@@ -33,10 +33,8 @@ use crate::reader::recognition::is_report_file;
 #[derive(Clone, Copy, Debug)]
 pub struct XTraceWriter;
 
-const DIALECTS: &[OptionValue] = &[
-    OptionValue::new("text", "reports 1.0 as text"),
-    OptionValue::new("json", "reports as JSON of servers"),
-];
+const DIALECTS: &[OptionValue] =
+    &[OptionValue::new("text", "reports 1.0 as text"), OptionValue::new("json", "reports as server JSON")];
 
 const EXTENSIONS: &[&str] = &["xtrace", "reports"];
 

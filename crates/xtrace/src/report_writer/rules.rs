@@ -135,7 +135,7 @@ fn note_source(source: &WriteSource, losses: &mut LossTable) {
         if constants.iter().any(|constant| constant.entry == name && lacks(constant.meaning)) {
             lose(LossKind::Moved, &field, "environment -> line of each event");
         } else {
-            lose(LossKind::Dropped, &field, "entry of the environment");
+            lose(LossKind::Dropped, &field, "environment entry");
         }
     }
     for clock in class.clocks.iter().filter(|_| source.format != "xtrace") {
@@ -144,7 +144,7 @@ fn note_source(source: &WriteSource, losses: &mut LossTable) {
             lose(LossKind::Rounded, &field, "cycles -> nanoseconds");
         }
         if clock.origin != ClockOrigin::UnixEpoch {
-            lose(LossKind::Dropped, &field, "origin: times of reports count from 1970");
+            lose(LossKind::Dropped, &field, "origin: report times count from 1970");
         }
     }
     losses.add_trace_metadata(class, KEPT_METADATA);

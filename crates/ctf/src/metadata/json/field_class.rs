@@ -98,15 +98,17 @@ impl<'a> ClassReader<'a> {
         for namespace in namespaces {
             let declares_none = !self.extensions.iter().any(|(name, _)| **name == *namespace.name);
             if declares_none {
-                let message =
-                    format!("the preamble declares no extension of the namespace `{}`", namespace.name);
+                let message = format!(
+                    "the preamble does not declare an extension in the namespace `{}`",
+                    namespace.name
+                );
                 self.problems.error(node.position, message);
                 continue;
             }
             for extension in super::object::properties(&namespace.value, self.problems).unwrap_or_default() {
                 if !self.extensions.contains(&(namespace.name.to_string(), extension.name.to_string())) {
                     let message = format!(
-                        "the preamble does not declare the extension `{}` of the namespace `{}`",
+                        "the preamble does not declare the extension `{}` in the namespace `{}`",
                         extension.name, namespace.name
                     );
                     self.problems.error(extension.name_position, message);
@@ -248,7 +250,7 @@ impl<'a> ClassReader<'a> {
             match self.vocabulary {
                 Vocabulary::Spec2 => self.note_release_candidate(type_node.position),
                 Vocabulary::Prop2 => {
-                    let message = format!("PROP-2.0 has no field class of the type `{name}`");
+                    let message = format!("PROP-2.0 does not have a field class of the type `{name}`");
                     self.problems.error(type_node.position, message);
                     return None;
                 }

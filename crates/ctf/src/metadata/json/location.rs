@@ -37,8 +37,9 @@ fn scope(node: &Node, within: Option<Scope>, problems: &mut Problems) -> Option<
     if let Some(within) = within
         && scope > within
     {
-        let message =
-            format!("a field of the scope `{within}` needs one of `{scope}`, which is decoded later");
+        let message = format!(
+            "a field in the scope `{within}` needs a field in `{scope}`, but that scope is decoded later"
+        );
         problems.error(node.position, message);
         return None;
     }

@@ -156,8 +156,8 @@ impl<'a> StreamReader<'a> {
         }
         for namespace in self.trace.attributes.join(std::mem::take(&mut self.preamble_attributes)) {
             let message = format!(
-                "attributes of the preamble in the namespace `{namespace}` have the names of those of the trace class: \
-                 the latter are used"
+                "attributes of the preamble in the namespace `{namespace}` repeat names of the trace class \
+                attributes: the trace class attributes are used"
             );
             problems.warning(TextPosition::of(text, 0), message);
         }
@@ -167,7 +167,7 @@ impl<'a> StreamReader<'a> {
     /// CTF2-PROP-2.0 and CTF2-SPEC-2.0, "Preamble fragment".
     fn preamble(&mut self, object: &mut Object<'_>) {
         if self.has_preamble {
-            let message = "there must be only one preamble fragment, at the beginning";
+            let message = "there must be only one preamble fragment, at the start";
             self.classes.problems.error(object.position, message);
         }
         self.has_preamble = true;
@@ -197,7 +197,7 @@ impl<'a> StreamReader<'a> {
         for namespace in super::object::properties(node, problems).unwrap_or_default() {
             for extension in super::object::properties(&namespace.value, problems).unwrap_or_default() {
                 let message = format!(
-                    "the extension `{}` of the namespace `{}` is not supported",
+                    "the extension `{}` in the namespace `{}` is not supported",
                     extension.name, namespace.name
                 );
                 problems.error(extension.name_position, message);
@@ -233,7 +233,7 @@ impl<'a> StreamReader<'a> {
                     Vocabulary::Prop2 => "trace class",
                 };
                 let message =
-                    format!("a field has the role of the UUID, but the {owner} has no property `uuid`");
+                    format!("a field has the role of the UUID, but the {owner} lacks the property `uuid`");
                 self.classes.problems.error(class.declared_at.0, message);
             }
         }
@@ -389,7 +389,7 @@ impl<'a> StreamReader<'a> {
     fn check_no_timestamp(&mut self, class: &FieldClass) {
         for role in [Role::Timestamp, Role::PacketEndTimestamp] {
             let Some(position) = root::place_of_role(class, role) else { continue };
-            let message = "a field is a timestamp, but the data stream class has no default clock class";
+            let message = "a field is a timestamp, but the data stream class lacks a default clock class";
             match self.classes.vocabulary {
                 Vocabulary::Spec2 => self.classes.problems.error(position, message),
                 Vocabulary::Prop2 => self.classes.problems.add(Diagnostic::note(position, message)),
@@ -497,7 +497,7 @@ pub(super) fn only_stream(
         [only] => {
             problems.warning(
                 position,
-                format!("{message}: it is assumed to belong to the only one, {}", only.id),
+                format!("{message}: it is assumed to belong to the only data stream class, {}", only.id),
             );
             Some((0, only.id))
         }

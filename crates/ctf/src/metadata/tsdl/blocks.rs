@@ -32,7 +32,7 @@ impl TsdlParser<'_> {
     fn root_statement(&mut self) -> Read<()> {
         let at = self.at();
         let Some(word) = self.word() else {
-            return Err(self.unexpected("a block or a declaration of types"));
+            return Err(self.unexpected("a block or a type declaration"));
         };
         match word {
             "trace" => self.block("`trace` block", |parser| parser.trace_block(at)),
@@ -42,7 +42,7 @@ impl TsdlParser<'_> {
             "env" => self.block("`env` block", Self::environment_block),
             "callsite" => self.block("`callsite` block", Self::call_site_block),
             _ if self.declares_type() => self.type_declaration(),
-            _ => Err(self.unexpected("a block or a declaration of types")),
+            _ => Err(self.unexpected("a block or a type declaration")),
         }
     }
 
@@ -74,7 +74,7 @@ impl TsdlParser<'_> {
             self.type_declaration()?;
             return Ok(None);
         }
-        let name = self.names("an attribute or a declaration of types")?;
+        let name = self.names("an attribute or a type declaration")?;
         let dotted = name.names.join(".");
         if self.peek_mark(":=") {
             let Some(root) = roots.iter().find(|root| **root == dotted) else {
@@ -309,7 +309,7 @@ impl TsdlParser<'_> {
             if parser.environment_names.add(&name, number, name_of).is_err() {
                 parser
                     .problems
-                    .warning(at, format!("duplicate environment entry `{name}`: the first one counts"));
+                    .warning(at, format!("duplicate environment entry `{name}`: the first entry counts"));
                 return Ok(());
             }
             // Includes its entry in the index.

@@ -78,8 +78,8 @@ fn build_classes(
     let clocks = builder.clocks;
     let is_known = packet_header.as_ref().is_some_and(|header| has_role(header, Role::DataStreamClassId));
     if data_streams.len() > 1 && !is_known {
-        let message = "there are several `stream` blocks, but no `stream_id` in the packet header: \
-                           all packets are assumed to be of the stream 0";
+        let message = "there are several `stream` blocks, but no `stream_id` in the packet header: all \
+            packets are assumed to belong to stream 0";
         builder.problems.warning(block.at, message);
     }
     Some(TraceClass {
@@ -229,7 +229,7 @@ impl<'a> Builder<'a> {
             };
             if event.stream_id.is_none() && id != 0 {
                 let message = "the `event` block names no `stream` block, and none has the id 0";
-                let message = format!("{message}: it is assumed to belong to the only one, {id}");
+                let message = format!("{message}: it is assumed to belong to the only `stream` block, {id}");
                 self.problems.warning(at, message);
             }
             if let Some(events) = events.get_mut(index) {
@@ -466,7 +466,7 @@ impl<'a> Builder<'a> {
                 None => self.default_clock = Some(index),
                 Some(other) if other != index => {
                     let message =
-                        "the stream has fields of several clocks; the first one is its default clock";
+                        "the stream has fields of several clocks; the first clock is its default clock";
                     self.problems.add(Diagnostic::note(at, message));
                 }
                 Some(_) => {}
@@ -573,13 +573,10 @@ impl<'a> Builder<'a> {
         let missing = missing.map(|label| label.name).find(|label| !names.contains(label));
         let missing = missing.map(str::to_owned);
         if let Some(name) = unlabelled {
-            self.warning(at, format!("the tag of the variant has no label for the option `{name}`"));
+            self.warning(at, format!("the tag of the variant lacks a label for the option `{name}`"));
         }
         if let Some(label) = missing {
-            self.warning(
-                at,
-                format!("no option of the variant has the name of the label `{label}` of the tag"),
-            );
+            self.warning(at, format!("no option of the variant is named after the tag label `{label}`"));
         }
         Ok(FieldKind::Variant { options, selector: Box::new(selector), alignment: 1 })
     }
@@ -653,9 +650,7 @@ impl<'a> Builder<'a> {
         let found = view.find(location, &mut self.visits);
         if self.visits == 0 {
             self.exhausted = true;
-            return Err(
-                self.error(location.at, "the lookups of fields take too long: the types are too entangled")
-            );
+            return Err(self.error(location.at, "field lookups take too long: the types are too entangled"));
         }
         found.ok_or_else(|| {
             let names = location.names.join(".");

@@ -111,7 +111,7 @@ impl TsdlParser<'_> {
     pub(super) fn integer_size(&mut self, value: &Expression) -> Read<u64> {
         let size = self.unsigned("size", value)?;
         if size == 0 {
-            return Err(self.stop(value.at, "an integer of no bits is forbidden"));
+            return Err(self.stop(value.at, "an integer must have at least one bit"));
         }
         if size > self.limits.integer_bits {
             let most = self.limits.integer_bits;
@@ -174,8 +174,8 @@ impl TsdlParser<'_> {
         let size = exponent.checked_add(mantissa).filter(|size| is_float(*size, exponent));
         let Some(size) = size.filter(|size| *size <= self.limits.integer_bits) else {
             let message = format!(
-                "{exponent} and {mantissa} digits are not an interchange format of IEEE 754 \
-                 (5/11, 8/24, 11/53, 15/113 and wider ones are)"
+                "{exponent} and {mantissa} digits are not an interchange format of IEEE 754 (5/11, 8/24, \
+                11/53, 15/113 and wider formats are)"
             );
             return Err(self.stop(at, message));
         };

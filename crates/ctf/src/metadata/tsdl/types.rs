@@ -402,7 +402,7 @@ impl TsdlParser<'_> {
         let fields = self.compound_body(id, false)?;
         self.distinct(at, &fields)?;
         if fields.is_empty() {
-            self.problems.warning(at, "a variant has no options");
+            self.problems.warning(at, "a variant lacks options");
         }
         let body = Rc::new(Compound { id, fields, minimum_alignment: 1 });
         let class = self.new_type(at, TypeKind::Variant { body, tag })?;
@@ -493,7 +493,8 @@ impl TsdlParser<'_> {
                 Some(TypeKind::Integer(integer)) => integer.clone(),
                 Some(TypeKind::Broken) => return Err(Stop),
                 _ => {
-                    let message = "an enumeration without a base needs the type `int`, which is unknown here";
+                    let message = "an enumeration without a base needs the type `int`, but it is unknown \
+                        here";
                     self.problems.error(at, message);
                     self.expect("{")?;
                     self.skip_block();
@@ -530,7 +531,7 @@ impl TsdlParser<'_> {
             return Err(Stop);
         };
         if mappings.is_empty() {
-            self.problems.warning(at, "an enumeration has no labels");
+            self.problems.warning(at, "an enumeration lacks labels");
         }
         if let Some((label, range)) = misfit {
             let (size, fitting) = (base.size, fitting(base));

@@ -230,7 +230,7 @@ impl<'c> ClassWriter<'c> {
     }
 
     fn range_set(&mut self, ranges: &RangeSet) -> Value {
-        self.refusals.refuse_if(ranges.0.is_empty(), "no value of the selector");
+        self.refusals.refuse_if(ranges.0.is_empty(), "no selector value");
         let pair = |range: &ichnos_model::IntegerRange| Bounds::Narrow(range.lower, range.upper).to_pair();
         Value::Array(ranges.0.iter().map(pair).collect())
     }
@@ -374,7 +374,7 @@ impl<'c> ClassWriter<'c> {
         for role in class.roles.iter() {
             let is_timestamp = matches!(role, Role::Timestamp | Role::PacketEndTimestamp);
             if is_timestamp && class.roles.clock.is_some_and(|clock| Some(clock) != self.default_clock) {
-                self.refuse("a timestamp of another clock than the default one of the data stream class");
+                self.refuse("a timestamp from a clock other than the default clock of the data stream class");
                 continue;
             }
             match roles::name_of(role, self.place.scope, self.vocabulary) {

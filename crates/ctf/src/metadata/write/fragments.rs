@@ -212,7 +212,7 @@ impl<'c> Writer<'c> {
             }
         }
         let refusals = &mut self.classes.refusals;
-        refusals.refuse_if(stream.resource.is_some(), "a class of resources");
+        refusals.refuse_if(stream.resource.is_some(), "a resource class");
         let roots = roots_of(self.trace, Some(stream), None);
         let fields = [
             ("packet-context-field-class", Scope::PacketContext, &stream.packet_context),

@@ -86,7 +86,7 @@ impl<'c> RootPosition<'c> {
         }
         let target = self.find(location, visits);
         if target.is_none() {
-            refusals.refuse(format!("the field location {location}, which leads to no field"));
+            refusals.refuse(format!("the field location {location}, which does not lead to a field"));
         }
         target
     }

@@ -18,14 +18,14 @@ use ichnos_model::{
 use std::sync::Arc;
 
 /// Losses where a known tracer bug makes packet times wrong.
-const CORRECTED_BEGIN: &str = "begin of a packet after its first event: the time of that";
-const CORRECTED_END: &str = "end of a packet before its last event: the time of that";
+const CORRECTED_BEGIN: &str = "packet begin after the first event: used that event's time";
+const CORRECTED_END: &str = "packet end before the last event: used that event's time";
 
 /// Loss of a size or an id that the reader has corrected.
-const WRONG_HEAD: &str = "impossible size or id: the one that fits the packets around it";
+const WRONG_HEAD: &str = "impossible size or id: used the value that fits the neighboring packets";
 
 /// Loss of a time that the reader has corrected.
-const DAMAGED_TIME: &str = "time of a damaged packet: one that fits between the packets around it";
+const DAMAGED_TIME: &str = "time of a damaged packet: used a time between the neighboring packets";
 
 impl StreamEncoder {
     /// Returns `true` if a packet's header and time allow copying it as a whole.
@@ -86,7 +86,8 @@ impl StreamEncoder {
         let before = packets.end;
         if !config.repairs && packet.begin.is_some_and(|begin| config.clock.goes_back(begin.cycles, before)) {
             self.lose_packet(
-                "it begins before the end of the packet before, which its clock cannot express in this dialect",
+                "it starts before the end of the previous packet, and its clock cannot express this in this \
+                dialect",
             );
             return;
         }
@@ -220,7 +221,7 @@ impl StreamEncoder {
             return;
         }
         if elements.excess > config.limits.zero_size_elements {
-            self.lose_packet("more array elements of zero size than readers accept");
+            self.lose_packet("more zero-size array elements than readers accept");
             return;
         }
         self.most_elements.of_head = self.most_elements.of_head.max(elements.excess);
@@ -309,8 +310,11 @@ impl StreamEncoder {
     /// end, of the packet before.
     pub(in crate::writer) fn lose_begin(&self, is_before_event: bool, is_before_end: bool) {
         let losses = [
-            (is_before_event, "begin time before the last event of the packet before: the time of that"),
-            (is_before_end, "begin of a packet before the end of the one before: that end"),
+            (
+                is_before_event,
+                "begin time before the last event of the previous packet: used that event's time",
+            ),
+            (is_before_end, "packet begin before the previous packet's end: used that end"),
         ];
         for (_, what) in losses.into_iter().filter(|(is_lost, _)| *is_lost) {
             self.lose(LossKind::Rounded, "", "packet.context", what);
@@ -375,7 +379,12 @@ impl StreamEncoder {
         if cycles == now || (now..=latest.min(open.latest)).contains(&cycles) {
             return cycles;
         }
-        self.lose(LossKind::Rounded, event.name(), "", "impossible time: that of the event before");
+        self.lose(
+            LossKind::Rounded,
+            event.name(),
+            "",
+            "impossible time: used the time of the previous event",
+        );
         now
     }
 
@@ -394,12 +403,7 @@ impl StreamEncoder {
             return cycles;
         }
         let now = open.now;
-        self.lose(
-            LossKind::Rounded,
-            name,
-            "",
-            "time before that of earlier events: the time of the last one",
-        );
+        self.lose(LossKind::Rounded, name, "", "time before earlier events: used the time of the last event");
         now
     }
 

@@ -63,7 +63,7 @@ impl StreamEncoder {
         if self.moved_events > 0 {
             let class = String::new();
             let field = self.config.stream.name.to_string();
-            let what = format!("events before earlier ones -> {} data streams", self.lanes.len());
+            let what = format!("events before earlier events -> {} data streams", self.lanes.len());
             self.config
                 .lowered
                 .lose(LossEntry { kind: LossKind::Moved, class, field, what }, self.moved_events);

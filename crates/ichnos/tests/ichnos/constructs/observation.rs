@@ -393,7 +393,7 @@ fn facts_of_field(facts: &mut Facts<'_>, class: &FieldClass, path: &str) {
         facts.add(path, "preferred base", integer.preferred_base.radix());
     }
     if let Some(mappings) = class.mappings() {
-        facts.add(path, "names of values", format!("{mappings:?}"));
+        facts.add(path, "names of values|value names", format!("{mappings:?}"));
     }
     if let FieldKind::Blob { media_type, .. } = &class.kind
         && media_type != "application/octet-stream"

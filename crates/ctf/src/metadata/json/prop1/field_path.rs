@@ -132,8 +132,8 @@ impl<'c, 'p> Resolver<'c, 'p> {
             enumerations.push(choices::by_option(labels, names));
         }
         if targets.iter().any(|target| target.integer().is_some_and(|it| it.wide_ranges.is_some())) {
-            let message = "the tag of a variant has labels of values that take more than 128 bits with their \
-                           sign, the limit";
+            let message = "the tag of a variant has label values with more than 128 bits including their \
+                sign, the limit";
             self.problems.error(selector.declared_at.0, message);
             return None;
         }
@@ -150,7 +150,8 @@ impl<'c, 'p> Resolver<'c, 'p> {
             let class = self.class(&option.class).unwrap_or_else(|| option.class.clone());
             let ranges = enumerations.iter().find_map(|labels| labels.get(name).copied());
             if ranges.is_none() {
-                let message = format!("the enumeration of the tag has no label `{name}`: nothing selects it");
+                let message =
+                    format!("the tag enumeration lacks the label `{name}`: nothing selects this option");
                 self.problems.warning(position, message);
             }
             self.problems.leave();
@@ -186,7 +187,7 @@ impl<'c, 'p> Resolver<'c, 'p> {
             None => self.relative(&path, location),
         };
         if *self.visits == 0 {
-            let message = "following the paths of field types takes too many steps";
+            let message = "following field type paths takes too many steps";
             self.problems.error(location.declared_at.0, message);
             return None;
         }

@@ -432,7 +432,7 @@ impl<'a> TypeReader<'a> {
 
     fn default_byte_order(&mut self, position: TextPosition) -> Option<ByteOrder> {
         if self.default_byte_order.is_none() {
-            let message = "a field type needs the default byte order, but the trace class has none";
+            let message = "a field type needs the default byte order, but the trace class lacks it";
             self.problems.error(position, message);
         }
         self.default_byte_order

@@ -85,8 +85,8 @@ pub fn parse_prop1(text: &[u8], limits: &Limits, problems: &mut Problems) -> Opt
     let header = trace.packet_header.as_ref();
     let is_known = header.is_some_and(|header| super::root::has_role(header, Role::DataStreamClassId));
     if trace.data_streams.len() > 1 && !is_known {
-        let message = "there are several data stream classes, but no class id in the packet header: \
-                           all packets are assumed to be of the class 0";
+        let message = "there are several data stream classes, but no class id in the packet header: all \
+            packets are assumed to belong to class 0";
         let position = if has_trace_class { trace.declared_at.0 } else { node.position };
         problems.warning(position, message);
     }
@@ -229,7 +229,7 @@ impl Prop1Reader<'_> {
             .as_ref()
             .is_some_and(|class| super::root::has_role(class, Role::MetadataStreamUuid));
         if tagged && self.trace.uuid.is_none() {
-            let message = "a field has the tag `uuid`, but the trace class has no property `uuid`";
+            let message = "a field has the tag `uuid`, but the trace class lacks the property `uuid`";
             self.types.problems.warning(object.position, message);
         }
         self.trace.attributes = attributes;

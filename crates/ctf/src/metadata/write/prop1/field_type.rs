@@ -258,7 +258,7 @@ impl<'c> TypeWriter<'c> {
         let tags: Vec<&Mappings> = tags.collect();
         self.visits = self.visits.saturating_sub(tags.iter().map(|labels| labels.len() as u64).sum());
         if self.visits == 0 {
-            self.refuse("too many labels of too many variants");
+            self.refuse("too many labels in too many variants");
             return Value::Null;
         }
         let labels: Vec<HashMap<&str, Ranges<'_>>> =

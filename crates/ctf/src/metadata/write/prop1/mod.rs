@@ -163,7 +163,7 @@ impl<'c> Prop1Writer<'c> {
         fragment.set("id", stream.id);
         let refusals = &mut self.types.refusals;
         refusals.refuse_if(stream.uid.is_some(), "a UID");
-        refusals.refuse_if(stream.resource.is_some(), "a class of resources");
+        refusals.refuse_if(stream.resource.is_some(), "a resource class");
         let fields = [
             ("packet-context-field-type", Scope::PacketContext, &stream.packet_context),
             ("event-record-header-field-type", Scope::EventRecordHeader, &stream.event_record_header),

@@ -203,7 +203,7 @@ impl<'c> TsdlWriter<'c> {
         self.refuse_if(stream.namespace.is_some(), "a namespace of a data stream class");
         self.refuse_if(stream.name.is_some(), "a name of a data stream class");
         self.refuse_if(stream.uid.is_some(), "a UID of a data stream class");
-        self.refuse_if(stream.resource.is_some(), "a class of resources");
+        self.refuse_if(stream.resource.is_some(), "a resource class");
         self.refuse_if(!stream.attributes.is_empty(), "attributes of a data stream class");
         self.types.default_clock = stream.default_clock;
         self.types.first_clock = None;
