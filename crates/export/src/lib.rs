@@ -37,7 +37,6 @@ pub mod sinks;
 mod span_name;
 pub mod stacks;
 pub mod stats;
-mod stream_table;
 pub mod tasks;
 mod terminal;
 #[cfg(test)]

@@ -74,6 +74,7 @@ pub mod sources;
 mod stack;
 pub mod stacks;
 mod stream;
+mod stream_table;
 mod symbols;
 mod text_position;
 mod trace_class;

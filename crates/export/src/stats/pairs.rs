@@ -8,7 +8,9 @@ use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::fmt;
 use std::sync::Arc;
 
-use ichnos_model::{DataStreamClass, Event, EventRecordClass, EventRole, FieldKind, Meaning, Message};
+use ichnos_model::{
+    DataStreamClass, Event, EventRecordClass, EventRole, FieldKind, Meaning, Message, StreamTable,
+};
 
 use super::collect::{MOST_NUMBERS, MOST_NUMBERS_OF_GROUP};
 use super::distribution::{Distribution, Number};
@@ -18,7 +20,6 @@ use super::key::{self, ClassKey, GroupBy, GroupValue, KeyField, KnownFields, Str
 use super::own_names::{OwnName, OwnNames, push_name};
 use super::spans::{self, NestedSpans, SpanNames, SpanPart};
 use crate::span_name::span_name;
-use crate::stream_table::StreamTable;
 use crate::viewers::{NameObjects, NamedObjects, SpanEdge};
 
 /// Returns `true` if events with this name are selected.

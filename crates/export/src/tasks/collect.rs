@@ -5,7 +5,7 @@ use std::io;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use ichnos_model::{DataStream, Event, EventRole, FindMentions, Message, Sink};
+use ichnos_model::{DataStream, Event, EventRole, FindMentions, Message, Sink, StreamTable};
 use std::collections::HashMap;
 
 use super::fields::{EventContent, TaskFields};
@@ -14,7 +14,6 @@ use super::operations::{
     TaskEvent,
 };
 use super::{Tasks, join};
-use crate::stream_table::StreamTable;
 use crate::time::has_dates;
 use crate::viewers::{EventId, TimelinePlace};
 

@@ -3,11 +3,10 @@
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
 
-use ichnos_model::{Event, FindMentions, Identifier};
+use ichnos_model::{Event, FindMentions, Identifier, StreamTable};
 
 use super::Tasks;
 use super::fields::{EventContent, TaskFields};
-use crate::stream_table::StreamTable;
 
 /// Events of a task: those that name it, that have one of its operations and name no task, or whose texts mention it.
 ///

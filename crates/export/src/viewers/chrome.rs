@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ichnos_json::write::{ObjectWriter, ValueWriter, push_string};
 use ichnos_model::lower::{LossKind, LossTable};
-use ichnos_model::{DataStream, Event, Message};
+use ichnos_model::{DataStream, Event, Message, StreamTable};
 
 use super::arguments::{ArgumentVisitor, ScopeNames};
 use super::class::{ContextNames, EventForm, EventPlace, ViewerClass};
@@ -24,7 +24,6 @@ use super::span_edge::SpanEdge;
 use super::thread_fields::NamedThread;
 use super::tracks::{TraceNumbers, TrackKind, Tracks, name_key, track_id};
 use crate::number;
-use crate::stream_table::StreamTable;
 use crate::tasks::EventContent;
 use crate::time::has_dates;
 

@@ -10,7 +10,7 @@ mod threads;
 use std::io;
 
 use ichnos_model::lower::LossTable;
-use ichnos_model::{Event, Message};
+use ichnos_model::{Event, Message, StreamTable};
 
 use self::marker_class::MarkerClass;
 use self::profile_writer::{EventAtPlace, ProfileWriter};
@@ -19,7 +19,6 @@ use super::losses::{EarlyLosses, LossNote, NO_TIME, lose_event, shown_time};
 use super::output_bytes;
 use super::scheduling::Scheduling;
 use super::tracks::TraceNumbers;
-use crate::stream_table::StreamTable;
 use crate::tasks::EventContent;
 
 /// Makes a profile of events for the Firefox Profiler: markers with fields, intervals, samples, counters.

@@ -23,7 +23,7 @@ mod spans;
 mod telemetry;
 
 use ichnos_model::lower::{LossKind, LossTable};
-use ichnos_model::{Event, FindMentions, Message};
+use ichnos_model::{Event, FindMentions, Message, StreamTable};
 
 pub use self::batch::OtlpSignal;
 use self::class::OtlpClass;
@@ -36,7 +36,6 @@ use super::losses::{EarlyLosses, LossNote, NO_TIME, lose_event, lose_part, shown
 use super::output_bytes;
 use super::scheduling::Scheduling;
 use super::tracks::TraceNumbers;
-use crate::stream_table::StreamTable;
 use crate::tasks::EventContent;
 
 /// Loss of the time of an event.

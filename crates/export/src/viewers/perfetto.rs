@@ -11,7 +11,7 @@ mod sequence;
 mod task_states;
 
 use ichnos_model::lower::{LossKind, LossTable};
-use ichnos_model::{DataStream, Event, Message, Value};
+use ichnos_model::{DataStream, Event, Message, StreamTable, Value};
 
 use self::annotations::Annotations;
 use self::packet_writer::{PacketWriter, describe};
@@ -31,7 +31,6 @@ use super::output_bytes;
 use super::protobuf::{begin, end, push_bytes, push_fixed, push_unsigned};
 use super::scheduling::{Scheduling, next_thread};
 use super::tracks::{TraceNumbers, TrackKind, Tracks, track_id};
-use crate::stream_table::StreamTable;
 use crate::tasks::EventContent;
 use crate::time::has_dates;
 

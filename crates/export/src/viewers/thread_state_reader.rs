@@ -1,6 +1,6 @@
 //! States of the threads of traces, from their messages.
 
-use ichnos_model::{DataStream, Event, Message};
+use ichnos_model::{DataStream, Event, Message, StreamTable};
 
 use super::class::{ContextNames, EventForm, EventPlace, ViewerClass};
 use super::losses::shown_time;
@@ -8,7 +8,6 @@ use super::names::NumberedNames;
 use super::scheduling::Scheduling;
 use super::thread_states::{StateEvent, StateInterval, ThreadStates};
 use super::tracks::TraceNumbers;
-use crate::stream_table::StreamTable;
 
 /// Maximum number of names; beyond it, all are empty.
 const MOST_NAMES: usize = 1 << 16;

@@ -17,7 +17,7 @@ use std::ops::ControlFlow;
 
 use ichnos_flow::{CounterItem, SpanItem};
 use ichnos_model::lower::LossTable;
-use ichnos_model::{DataStream, Discarded, Event, Message, Sink};
+use ichnos_model::{DataStream, Discarded, Event, Message, Sink, StreamTable};
 
 use self::board::Board;
 pub use self::counts::TimelineCounts;
@@ -38,7 +38,6 @@ use super::scheduling::{Scheduling, next_thread};
 use super::span_edge::SpanEdge;
 use super::thread_states::{StateEvent, ThreadState};
 use super::tracks::{TraceNumbers, name_key};
-use crate::stream_table::StreamTable;
 use crate::time::has_dates;
 
 /// Maximum number of names; beyond it, all are [`Timeline::OTHER`].

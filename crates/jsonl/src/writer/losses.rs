@@ -1,8 +1,8 @@
 //! Data that lines do not have.
 
-use ichnos_export::parts::{StreamTable, has_plain_field};
+use ichnos_export::parts::has_plain_field;
 use ichnos_model::lower::{LossKind, LossTable};
-use ichnos_model::{DataStream, Event, FieldClass, Scope};
+use ichnos_model::{DataStream, Event, FieldClass, Scope, StreamTable};
 
 /// Notes losses of classes when their first event is written, and counts those of values.
 #[derive(Debug, Default)]

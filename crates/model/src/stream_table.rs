@@ -1,11 +1,11 @@
-//! State of sinks per data stream and class.
+//! State of sinks and writers per data stream and class.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use ichnos_model::{DataStream, EventClassTable, Trace};
+use crate::{DataStream, EventClassTable, Trace};
 
-/// State of a sink: an `S` for each data stream, a `C` for each data stream class and an `E` for each event
+/// State of a sink or a writer: an `S` for each data stream, a `C` for each data stream class and an `E` for each event
 /// record class. The last two are shared by all data streams of the class, which can be very many.
 #[derive(Debug)]
 pub struct StreamTable<S, C, E> {
@@ -37,7 +37,8 @@ impl<S, C, E> Default for StreamTable<S, C, E> {
 }
 
 impl<S, C, E> StreamTable<S, C, E> {
-    /// `true` if the data stream has a state.
+    /// Returns `true` if the data stream has a state.
+    #[must_use]
     #[inline]
     pub fn has(&self, stream: &DataStream) -> bool {
         self.streams.get(stream.key as usize).is_some_and(Option::is_some)
@@ -67,6 +68,7 @@ impl<S, C, E> StreamTable<S, C, E> {
     }
 
     /// Returns the state of the data stream with this key, and of its class.
+    #[must_use]
     #[inline]
     pub fn get(&self, key: u32) -> Option<(&S, &C)> {
         let StreamEntry { class, part } = self.streams.get(key as usize)?.as_deref()?;
