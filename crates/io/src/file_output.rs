@@ -21,6 +21,11 @@ pub trait FileEncoders: PartEncoders<Encoder: Send + 'static> + Send {
         MessageOrder::Merged
     }
 
+    /// Records the losses of a data stream that begins after others, of which some were `added` in this way.
+    fn record_stream(&self, stream: &DataStream, added: &[Arc<DataStream>]) {
+        let _ = (stream, added);
+    }
+
     /// Returns the digest of everything that finished encoders wrote.
     fn total_digest(&self) -> TraceDigest;
 }
@@ -66,6 +71,7 @@ impl<E: FileEncoders> Output for FileOutput<E> {
 
     fn add_stream(&self, _: usize, stream: Arc<DataStream>) -> Result<usize, CreateError> {
         let mut added = self.added.lock().unwrap_or_else(PoisonError::into_inner);
+        self.with_encoders(|encoders| encoders.record_stream(&stream, &added));
         added.push(stream);
         Ok(added.len() - 1)
     }

@@ -41,6 +41,7 @@ mod input_places;
 mod limits;
 mod links;
 mod mapping;
+mod message_encoder;
 mod output;
 mod output_directory;
 mod output_file;
@@ -86,6 +87,7 @@ pub use hint::{Hint, OptionHint};
 pub use holes::DataRanges;
 pub use input_places::{InputPlaces, OutputConflict};
 pub use limits::IoLimits;
+pub use message_encoder::{EncoderRules, MessageEncoder, encode_message, file_output, file_parts};
 pub use output::{
     ChunkStart, EncodedPacket, Joined, Lane, MessageOrder, Output, OutputBlock, Worker, WorkerFlow,
 };

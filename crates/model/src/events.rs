@@ -1,5 +1,6 @@
 //! Events: the delivered ones, and those made of values.
 
+pub use crate::class_list::ClassList;
 pub use crate::cost::Cost;
 pub use crate::event::{Event, Packet, Scopes};
 pub use crate::event_builder::{BuildError, EventBuilder};

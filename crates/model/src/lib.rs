@@ -16,6 +16,7 @@
 mod activity_path;
 mod attribute;
 mod bits;
+mod class_list;
 mod class_tree;
 pub mod classes;
 mod clock;

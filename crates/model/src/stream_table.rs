@@ -75,6 +75,34 @@ impl<S, C, E> StreamTable<S, C, E> {
         Some((part, &self.classes.get(*class)?.part))
     }
 
+    /// Returns the state of a data stream.
+    #[inline]
+    pub fn state_mut(&mut self, stream: &DataStream) -> Option<&mut S> {
+        Some(&mut self.streams.get_mut(stream.key as usize)?.as_deref_mut()?.part)
+    }
+
+    /// Returns the index of the class of a data stream with a state.
+    #[inline]
+    pub fn class_index(&self, stream: &DataStream) -> Option<usize> {
+        Some(self.streams.get(stream.key as usize)?.as_deref()?.class)
+    }
+
+    /// Returns the state of the class with an index.
+    #[inline]
+    pub fn class_mut(&mut self, index: usize) -> Option<&mut C> {
+        Some(&mut self.classes.get_mut(index)?.part)
+    }
+
+    /// Returns the state of each class, by index.
+    pub fn classes_mut(&mut self) -> impl Iterator<Item = &mut C> {
+        self.classes.iter_mut().map(|entry| &mut entry.part)
+    }
+
+    /// Returns the state of each data stream.
+    pub fn states_mut(&mut self) -> impl Iterator<Item = &mut S> {
+        self.streams.iter_mut().flatten().map(|entry| &mut entry.part)
+    }
+
     /// Returns the state of each data stream.
     pub fn states(&self) -> impl Iterator<Item = &S> {
         self.streams.iter().flatten().map(|entry| &entry.part)

@@ -1,0 +1,401 @@
+//! Encoders of formats whose traces are one file each: everything that is the same in all of them.
+
+use std::fmt::Debug;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use ichnos_model::lower::{LossKind, LossTable};
+use ichnos_model::{Damage, DataStream, Discarded, Event, Message, Packet, TraceDigest};
+
+use crate::{
+    CreateError, FileEncoders, FileOutput, FileParts, MessageOrder, Output, OutputBlock, PartEncoders,
+    PartsOutput, Worker, WorkerFlow, WriteOptions, WriteSource, WriteTarget,
+};
+
+/// Default block size in bytes.
+const BLOCK: usize = 256 << 10;
+
+/// Rules, losses and the digest that all encoders of an output share.
+#[derive(Debug)]
+pub struct EncoderRules {
+    /// Approximate size of blocks in bytes, at least 1.
+    pub block_bytes: usize,
+    /// `true` if the output is compared with the written data.
+    pub is_compared: bool,
+    /// `true` if the output must be valid.
+    pub repairs: bool,
+    /// Sources. They also keep the traces at their addresses, by which encoders identify them.
+    pub sources: Vec<WriteSource>,
+    losses: Mutex<LossTable>,
+    digest: Mutex<TraceDigest>,
+}
+
+impl EncoderRules {
+    /// Creates the rules of an output, with the losses that follow from its sources.
+    #[must_use]
+    pub fn new(sources: Vec<WriteSource>, losses: LossTable, options: &WriteOptions) -> Self {
+        let block_bytes = options.packet_size.and_then(|size| usize::try_from(size).ok());
+        Self {
+            block_bytes: block_bytes.unwrap_or(BLOCK).max(1),
+            is_compared: options.verify.is_some(),
+            repairs: options.repair,
+            sources,
+            losses: Mutex::new(losses),
+            digest: Mutex::default(),
+        }
+    }
+
+    /// Changes the losses.
+    pub fn with_losses<T>(&self, change: impl FnOnce(&mut LossTable) -> T) -> T {
+        change(&mut self.losses.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Records a loss of the trace.
+    #[cold]
+    pub fn record_loss(&self, kind: LossKind, field: &str, what: impl Into<String>) {
+        self.with_losses(|table| table.note(kind, "", field, what));
+    }
+
+    /// Counts invalid values of a source that the output can have, too.
+    pub fn add_damages(&self, count: u64) {
+        self.digest().damages += count;
+    }
+
+    fn digest(&self) -> MutexGuard<'_, TraceDigest> {
+        self.digest.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Encodes the messages of a trace, or of a part of it, as a file.
+///
+/// [`file_output`] and [`file_parts`] make outputs of an encoder. They return blocks, count and compare events, and record
+/// unknown classes, lost packets and damage.
+///
+/// # For implementations
+/// [`event`](Self::event) encodes an event. A format with more than events overrides [`message`](Self::message) instead.
+/// There can be very many parts, so an encoder should only allocate what it needs between two messages.
+pub trait MessageEncoder: Sized + Send + 'static {
+    /// Rules of the format.
+    type Rules: Debug + Send + Sync + 'static;
+
+    /// `true` if files are text with unescaped texts of traces, which a terminal would take as commands.
+    const IS_UNESCAPED: bool = false;
+
+    /// Returns the rules that all formats have.
+    fn shared(rules: &Self::Rules) -> &EncoderRules;
+
+    /// Creates the encoder of a file.
+    fn new(rules: Arc<Self::Rules>) -> Self;
+
+    /// Returns the order in which encoders take messages. For a single data stream, several orders are the same.
+    fn order(rules: &Self::Rules) -> MessageOrder {
+        let _ = rules;
+        MessageOrder::Merged
+    }
+
+    /// Records the losses of a data stream that begins after others, of which some were `added` in this way.
+    fn record_stream(rules: &Self::Rules, stream: &DataStream, added: &[Arc<DataStream>]) {
+        let _ = (rules, stream, added);
+    }
+
+    /// Encodes a message.
+    ///
+    /// # Errors
+    /// See [`Worker::message`].
+    #[inline]
+    fn message(&mut self, message: &Message<'_>, shared: &EncoderRules) -> io::Result<()> {
+        encode_message(self, message, shared)
+    }
+
+    /// Begins a data stream.
+    fn begin_stream(&mut self, stream: &DataStream) {
+        let _ = stream;
+    }
+
+    /// Encodes an event of the class with an index.
+    ///
+    /// # Errors
+    /// See [`Worker::message`].
+    fn event(&mut self, event: &Event<'_>, index: usize) -> io::Result<()> {
+        let _ = (event, index);
+        Ok(())
+    }
+
+    /// Encodes a loss of events.
+    ///
+    /// # Errors
+    /// See [`Worker::message`].
+    fn discarded(&mut self, discarded: &Discarded<'_>, shared: &EncoderRules) -> io::Result<()> {
+        let _ = discarded;
+        shared.record_loss(LossKind::Dropped, "", "loss of events");
+        Ok(())
+    }
+
+    /// Takes damage. Returns `true` if the file lacks the damaged data.
+    fn drops_damaged(&mut self, damage: &Damage, shared: &EncoderRules) -> bool {
+        let _ = (damage, shared);
+        true
+    }
+
+    /// Copies a whole packet. See [`Worker::copy_packet`].
+    fn copy_packet(&mut self, packet: &Packet<'_>) -> bool {
+        let _ = packet;
+        false
+    }
+
+    /// Counts a message of a copied packet. See [`Worker::copied_message`].
+    fn copied_message(&mut self, message: &Message<'_>) {
+        let _ = message;
+    }
+
+    /// Completes open data.
+    ///
+    /// # Errors
+    /// See [`Worker::message`].
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Ends the data streams of a part, for which no message does.
+    ///
+    /// # Errors
+    /// See [`Worker::message`].
+    fn end_part(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Ends the file, and adds the losses of its classes to the shared ones.
+    ///
+    /// # Errors
+    /// See [`Worker::message`].
+    fn finish(&mut self) -> io::Result<()>;
+
+    /// Encodes messages that were sorted first, until a block is full. Returns `true` at the end of the file.
+    fn fill_block(&mut self) -> bool {
+        false
+    }
+
+    /// Returns the number of bytes that can be taken.
+    fn ready(&self) -> usize;
+
+    /// Returns the number of bytes in memory, including those that cannot be taken yet.
+    fn waiting(&self) -> usize {
+        self.ready()
+    }
+
+    /// Returns `true` if a block of a size is ready.
+    #[inline]
+    fn is_full(&self, block_bytes: usize) -> bool {
+        self.ready() >= block_bytes
+    }
+
+    /// Returns `true` if there is anything to take, of any size.
+    fn has_rest(&self) -> bool {
+        self.ready() > 0
+    }
+
+    /// Takes the next bytes, and the number of their events.
+    fn take_bytes(&mut self) -> (Vec<u8>, u64);
+
+    /// Takes the digest of the events since the last call.
+    fn take_digest(&mut self) -> TraceDigest;
+
+    /// Swaps a buffer that the encoders of parts use in turn.
+    fn swap_buffer(&mut self, buffer: &mut Box<[u8]>) {
+        let _ = buffer;
+    }
+}
+
+/// Encodes a message by the methods for its kind, and records what no format has.
+///
+/// # Errors
+/// See [`Worker::message`].
+#[inline]
+pub fn encode_message<E: MessageEncoder>(
+    encoder: &mut E,
+    message: &Message<'_>,
+    shared: &EncoderRules,
+) -> io::Result<()> {
+    match message {
+        Message::StreamBegin(stream) => encoder.begin_stream(stream),
+        Message::Event(event) => match event.class_index() {
+            Some(index) => encoder.event(event, index)?,
+            None => shared.record_loss(LossKind::Dropped, "", "event of an unknown class"),
+        },
+        Message::DiscardedEvents(discarded) => encoder.discarded(discarded, shared)?,
+        Message::DiscardedPackets(_) => shared.record_loss(LossKind::Dropped, "", "loss of packets"),
+        Message::Damage(damage) if encoder.drops_damaged(damage, shared) => {
+            shared.with_losses(|table| table.add_damage(damage));
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+/// Creates the output of a file.
+///
+/// # Errors
+/// If it cannot be created, or exists and must not be replaced.
+pub fn file_output<E: MessageEncoder>(
+    target: &WriteTarget,
+    rules: E::Rules,
+    options: &WriteOptions,
+) -> Result<Box<dyn Output>, CreateError> {
+    let output = FileOutput::new(target, MessageEncoders::<E>::new(rules), options)?;
+    if E::IS_UNESCAPED && output.is_terminal() {
+        return Err(CreateError::Terminal);
+    }
+    Ok(Box::new(output))
+}
+
+/// Creates the output of several files, one for each part of a trace.
+#[must_use]
+pub fn file_parts<E: MessageEncoder>(rules: E::Rules, options: &WriteOptions) -> Box<dyn PartsOutput> {
+    Box::new(FileParts::new(MessageEncoders::<E>::new(rules), options))
+}
+
+/// Encoders of a file or of parts, all with the same rules.
+#[derive(Debug)]
+struct MessageEncoders<E: MessageEncoder> {
+    rules: Arc<E::Rules>,
+    /// Buffer that the encoders of parts use in turn.
+    buffer: Box<[u8]>,
+}
+
+impl<E: MessageEncoder> MessageEncoders<E> {
+    fn new(rules: E::Rules) -> Self {
+        Self { rules: Arc::new(rules), buffer: Box::default() }
+    }
+
+    fn shared(&self) -> &EncoderRules {
+        E::shared(&self.rules)
+    }
+}
+
+impl<E: MessageEncoder> PartEncoders for MessageEncoders<E> {
+    type Encoder = EncoderWorker<E>;
+
+    fn encoder(&mut self) -> EncoderWorker<E> {
+        let (rules, encoder) = (Arc::clone(&self.rules), E::new(Arc::clone(&self.rules)));
+        EncoderWorker {
+            rules,
+            encoder,
+            is_flushed: false,
+            is_finished: false,
+            is_part: false,
+            digest: TraceDigest::default(),
+        }
+    }
+
+    fn waiting(worker: &EncoderWorker<E>) -> usize {
+        worker.encoder.waiting()
+    }
+
+    fn message(&mut self, worker: &mut EncoderWorker<E>, message: &Message<'_>) -> io::Result<()> {
+        worker.encoder.swap_buffer(&mut self.buffer);
+        let result = worker.message(message);
+        worker.encoder.swap_buffer(&mut self.buffer);
+        result.map(drop)
+    }
+
+    fn finish(&mut self, worker: &mut EncoderWorker<E>) -> io::Result<()> {
+        worker.is_part = true;
+        worker.encoder.end_part()?;
+        worker.finish()
+    }
+
+    fn digest(&self, worker: &EncoderWorker<E>) -> TraceDigest {
+        let mut digest = worker.digest.clone();
+        digest.damages += self.shared().digest().damages;
+        digest
+    }
+
+    fn losses(&self) -> LossTable {
+        self.shared().with_losses(|table| table.clone())
+    }
+}
+
+impl<E: MessageEncoder> FileEncoders for MessageEncoders<E> {
+    fn order(&self) -> MessageOrder {
+        E::order(&self.rules)
+    }
+
+    fn record_stream(&self, stream: &DataStream, added: &[Arc<DataStream>]) {
+        E::record_stream(&self.rules, stream, added);
+    }
+
+    fn total_digest(&self) -> TraceDigest {
+        self.shared().digest().clone()
+    }
+}
+
+/// Worker of a [`MessageEncoder`].
+#[derive(Debug)]
+struct EncoderWorker<E: MessageEncoder> {
+    rules: Arc<E::Rules>,
+    encoder: E,
+    /// `true` to return all remaining bytes.
+    is_flushed: bool,
+    /// `true` after the last message.
+    is_finished: bool,
+    /// `true` if the events of the file are counted by [`Self::digest`], and not with those of all encoders.
+    is_part: bool,
+    digest: TraceDigest,
+}
+
+impl<E: MessageEncoder> EncoderWorker<E> {
+    /// Counts the events since the last call, once there are no more messages.
+    fn count_events(&mut self) {
+        if !self.is_finished {
+            return;
+        }
+        let digest = self.encoder.take_digest();
+        if self.is_part {
+            self.digest.merge(digest);
+        } else {
+            E::shared(&self.rules).digest().merge(digest);
+        }
+    }
+}
+
+impl<E: MessageEncoder> Worker for EncoderWorker<E> {
+    fn message(&mut self, message: &Message<'_>) -> io::Result<WorkerFlow> {
+        let shared = E::shared(&self.rules);
+        self.encoder.message(message, shared)?;
+        let is_full = self.encoder.is_full(shared.block_bytes);
+        Ok(if is_full { WorkerFlow::Block } else { WorkerFlow::Continue })
+    }
+
+    fn copy_packet(&mut self, packet: &Packet<'_>) -> io::Result<bool> {
+        Ok(self.encoder.copy_packet(packet))
+    }
+
+    fn copied_message(&mut self, message: &Message<'_>) {
+        self.encoder.copied_message(message);
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.encoder.flush()?;
+        self.is_flushed = true;
+        Ok(())
+    }
+
+    fn take(&mut self) -> Option<OutputBlock> {
+        self.is_flushed |= self.encoder.fill_block();
+        self.count_events();
+        let is_flushed = std::mem::take(&mut self.is_flushed);
+        let is_full = self.encoder.is_full(E::shared(&self.rules).block_bytes);
+        if !is_full && !(is_flushed && self.encoder.has_rest()) {
+            return None;
+        }
+        let (bytes, events) = self.encoder.take_bytes();
+        Some(OutputBlock { bytes, events, ..OutputBlock::default() })
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        self.encoder.finish()?;
+        (self.is_flushed, self.is_finished) = (true, true);
+        self.count_events();
+        Ok(())
+    }
+}
