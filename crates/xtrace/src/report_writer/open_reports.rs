@@ -23,11 +23,10 @@ const LINE: usize = 48;
 const MOST_SPARE: usize = 1024;
 const MOST_BYTES_OF_SPARE: usize = 8 << 10;
 
-/// Indexes of a trace, of its data stream class, and of a class.
+/// Indexes of a data stream class, and of a class in it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ClassPlace {
-    pub(super) trace: usize,
-    pub(super) stream: usize,
+    pub(super) group: usize,
     pub(super) class: usize,
 }
 
