@@ -88,6 +88,13 @@ impl<S, C, E> StreamTable<S, C, E> {
     }
 
     /// Returns the state of the class with an index.
+    #[must_use]
+    #[inline]
+    pub fn class(&self, index: usize) -> Option<&C> {
+        Some(&self.classes.get(index)?.part)
+    }
+
+    /// Returns the state of the class with an index.
     #[inline]
     pub fn class_mut(&mut self, index: usize) -> Option<&mut C> {
         Some(&mut self.classes.get_mut(index)?.part)

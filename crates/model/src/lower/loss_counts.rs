@@ -17,6 +17,11 @@ pub trait LossSet: Copy + Debug + Eq + 'static {
 
     /// Returns the index of the loss.
     fn index(self) -> usize;
+
+    /// Returns the row of the loss.
+    fn row(self) -> Option<&'static LossRow<Self>> {
+        Self::ROWS.get(self.index())
+    }
 }
 
 /// Declaration of a loss.
