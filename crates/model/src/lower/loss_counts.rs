@@ -126,6 +126,7 @@ macro_rules! loss_set {
                 }),+
             ];
 
+            #[inline]
             fn index(self) -> usize {
                 self as usize
             }

@@ -3,7 +3,7 @@
 use ichnos_model::Event;
 
 use super::foreign::{self, ForeignClass};
-use super::losses::{self, LOSSES};
+use super::losses::{EventLoss, EventLosses};
 use super::own::{self, OwnClass};
 use super::payload::PayloadWriter;
 use super::written_event::WrittenEvent;
@@ -49,7 +49,7 @@ pub(super) struct WrittenClass {
     pub(super) treatment: ClassTreatment,
     /// Ids and hashes of its metadata, by the level of those that replace it.
     pub(super) ids: Vec<(Option<u8>, u32, u64)>,
-    pub(super) losses: [u64; LOSSES.len()],
+    pub(super) losses: EventLosses,
 }
 
 impl WrittenClass {
@@ -67,17 +67,12 @@ impl WrittenClass {
             ClassTreatment::Own(_) => return own::read(event, ticks, parts).then_some(None),
             ClassTreatment::Foreign(foreign) => foreign,
         };
-        let lost = foreign::read(event, foreign, ticks, parts, payload);
-        self.losses[losses::THREAD] += u64::from(lost.has_other_thread);
-        self.losses[losses::NO_THREAD] += u64::from(lost.has_no_thread);
-        self.losses[losses::PROCESSOR] += u64::from(lost.has_other_processor);
-        self.losses[losses::PROCESS] += u64::from(lost.has_other_process);
-        self.losses[losses::TRACE_ID] += u64::from(lost.has_other_trace_id);
-        self.losses[losses::FIELDS] += u64::from(lost.is_undecodable);
-        self.losses[losses::ELEMENTS] += payload.losses.cut;
-        self.losses[losses::TEXTS] += payload.losses.texts;
-        self.losses[losses::NUMBERS] += payload.losses.rounded;
-        self.losses[losses::ENDS] += payload.losses.ends;
+        let losses = &mut self.losses;
+        foreign::read(event, foreign, ticks, parts, payload, losses);
+        losses.add(EventLoss::Elements, payload.losses.cut);
+        losses.add(EventLoss::Texts, payload.losses.texts);
+        losses.add(EventLoss::Numbers, payload.losses.rounded);
+        losses.add(EventLoss::Ends, payload.losses.ends);
         Some(foreign.level(event))
     }
 
