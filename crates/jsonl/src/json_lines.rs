@@ -169,6 +169,11 @@ impl<W: TextWriter> JsonLines<W> {
         self
     }
 
+    /// Returns the writer.
+    pub(crate) fn writer(&self) -> &W {
+        self.output.writer()
+    }
+
     /// Returns the writer to change it.
     pub(crate) fn writer_mut(&mut self) -> &mut W {
         self.output.writer_mut()
