@@ -77,8 +77,8 @@ pub use directory_part::{DirectoryPart, ExistingPart};
 pub use entry::{Entry, FileId, FileStatus};
 pub use error::IoError;
 pub use file_names::FileNames;
-pub use file_output::{FileEncoders, FileOutput};
-pub use file_parts::{FileParts, PartEncoders};
+pub use file_output::file_output;
+pub use file_parts::file_parts;
 pub use format::{
     EnclosingTrace, ExplainContext, Format, Listen, OpenedTraces, OptionConflict, ReadOptions, Refused,
 };
@@ -87,7 +87,7 @@ pub use hint::{Hint, OptionHint};
 pub use holes::DataRanges;
 pub use input_places::{InputPlaces, OutputConflict};
 pub use limits::IoLimits;
-pub use message_encoder::{EncoderRules, MessageEncoder, encode_message, file_output, file_parts};
+pub use message_encoder::{EncoderRules, MessageEncoder, encode_message};
 pub use output::{
     ChunkStart, EncodedPacket, Joined, Lane, MessageOrder, Output, OutputBlock, Worker, WorkerFlow,
 };

@@ -7,10 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use ichnos_model::lower::{LossKind, LossTable};
 use ichnos_model::{Damage, DataStream, Discarded, Event, Message, Packet, TraceDigest};
 
-use crate::{
-    CreateError, FileEncoders, FileOutput, FileParts, MessageOrder, Output, OutputBlock, PartEncoders,
-    PartsOutput, Worker, WorkerFlow, WriteOptions, WriteSource, WriteTarget,
-};
+use crate::{MessageOrder, OutputBlock, Worker, WorkerFlow, WriteOptions, WriteSource};
 
 /// Default block size in bytes.
 const BLOCK: usize = 256 << 10;
@@ -61,15 +58,21 @@ impl EncoderRules {
         self.digest().damages += count;
     }
 
-    fn digest(&self) -> MutexGuard<'_, TraceDigest> {
+    /// Returns the losses so far.
+    pub(crate) fn losses(&self) -> LossTable {
+        self.with_losses(|table| table.clone())
+    }
+
+    /// Returns the digest of everything that finished encoders wrote, except for parts.
+    pub(crate) fn digest(&self) -> MutexGuard<'_, TraceDigest> {
         self.digest.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Encodes the messages of a trace, or of a part of it, as a file.
 ///
-/// [`file_output`] and [`file_parts`] make outputs of an encoder. They return blocks, count and compare events, and record
-/// unknown classes, lost packets and damage.
+/// [`file_output`](crate::file_output) and [`file_parts`](crate::file_parts) make outputs of an encoder. They return
+/// blocks, count and compare events, and record unknown classes, lost packets and damage.
 ///
 /// # For implementations
 /// [`event`](Self::event) encodes an event. A format with more than events overrides [`message`](Self::message) instead.
@@ -232,108 +235,11 @@ pub fn encode_message<E: MessageEncoder>(
     Ok(())
 }
 
-/// Creates the output of a file.
-///
-/// # Errors
-/// If it cannot be created, or exists and must not be replaced.
-pub fn file_output<E: MessageEncoder>(
-    target: &WriteTarget,
-    rules: E::Rules,
-    options: &WriteOptions,
-) -> Result<Box<dyn Output>, CreateError> {
-    let output = FileOutput::new(target, MessageEncoders::<E>::new(rules), options)?;
-    if E::IS_UNESCAPED && output.is_terminal() {
-        return Err(CreateError::Terminal);
-    }
-    Ok(Box::new(output))
-}
-
-/// Creates the output of several files, one for each part of a trace.
-#[must_use]
-pub fn file_parts<E: MessageEncoder>(rules: E::Rules, options: &WriteOptions) -> Box<dyn PartsOutput> {
-    Box::new(FileParts::new(MessageEncoders::<E>::new(rules), options))
-}
-
-/// Encoders of a file or of parts, all with the same rules.
-#[derive(Debug)]
-struct MessageEncoders<E: MessageEncoder> {
-    rules: Arc<E::Rules>,
-    /// Buffer that the encoders of parts use in turn.
-    buffer: Box<[u8]>,
-}
-
-impl<E: MessageEncoder> MessageEncoders<E> {
-    fn new(rules: E::Rules) -> Self {
-        Self { rules: Arc::new(rules), buffer: Box::default() }
-    }
-
-    fn shared(&self) -> &EncoderRules {
-        E::shared(&self.rules)
-    }
-}
-
-impl<E: MessageEncoder> PartEncoders for MessageEncoders<E> {
-    type Encoder = EncoderWorker<E>;
-
-    fn encoder(&mut self) -> EncoderWorker<E> {
-        let (rules, encoder) = (Arc::clone(&self.rules), E::new(Arc::clone(&self.rules)));
-        EncoderWorker {
-            rules,
-            encoder,
-            is_flushed: false,
-            is_finished: false,
-            is_part: false,
-            digest: TraceDigest::default(),
-        }
-    }
-
-    fn waiting(worker: &EncoderWorker<E>) -> usize {
-        worker.encoder.waiting()
-    }
-
-    fn message(&mut self, worker: &mut EncoderWorker<E>, message: &Message<'_>) -> io::Result<()> {
-        worker.encoder.swap_buffer(&mut self.buffer);
-        let result = worker.message(message);
-        worker.encoder.swap_buffer(&mut self.buffer);
-        result.map(drop)
-    }
-
-    fn finish(&mut self, worker: &mut EncoderWorker<E>) -> io::Result<()> {
-        worker.is_part = true;
-        worker.encoder.end_part()?;
-        worker.finish()
-    }
-
-    fn digest(&self, worker: &EncoderWorker<E>) -> TraceDigest {
-        let mut digest = worker.digest.clone();
-        digest.damages += self.shared().digest().damages;
-        digest
-    }
-
-    fn losses(&self) -> LossTable {
-        self.shared().with_losses(|table| table.clone())
-    }
-}
-
-impl<E: MessageEncoder> FileEncoders for MessageEncoders<E> {
-    fn order(&self) -> MessageOrder {
-        E::order(&self.rules)
-    }
-
-    fn record_stream(&self, stream: &DataStream, added: &[Arc<DataStream>]) {
-        E::record_stream(&self.rules, stream, added);
-    }
-
-    fn total_digest(&self) -> TraceDigest {
-        self.shared().digest().clone()
-    }
-}
-
 /// Worker of a [`MessageEncoder`].
 #[derive(Debug)]
-struct EncoderWorker<E: MessageEncoder> {
+pub(crate) struct EncoderWorker<E: MessageEncoder> {
     rules: Arc<E::Rules>,
-    encoder: E,
+    pub(crate) encoder: E,
     /// `true` to return all remaining bytes.
     is_flushed: bool,
     /// `true` after the last message.
@@ -344,6 +250,31 @@ struct EncoderWorker<E: MessageEncoder> {
 }
 
 impl<E: MessageEncoder> EncoderWorker<E> {
+    pub(crate) fn new(rules: &Arc<E::Rules>) -> Self {
+        Self {
+            rules: Arc::clone(rules),
+            encoder: E::new(Arc::clone(rules)),
+            is_flushed: false,
+            is_finished: false,
+            is_part: false,
+            digest: TraceDigest::default(),
+        }
+    }
+
+    /// Ends a part, whose [digest](Self::part_digest) is not added to that of all encoders.
+    pub(crate) fn finish_part(&mut self) -> io::Result<()> {
+        self.is_part = true;
+        self.encoder.end_part()?;
+        self.finish()
+    }
+
+    /// Returns the digest of a part.
+    pub(crate) fn part_digest(&self) -> TraceDigest {
+        let mut digest = self.digest.clone();
+        digest.damages += E::shared(&self.rules).digest().damages;
+        digest
+    }
+
     /// Counts the events since the last call, once there are no more messages.
     fn count_events(&mut self) {
         if !self.is_finished {
