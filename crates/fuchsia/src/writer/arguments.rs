@@ -301,7 +301,7 @@ impl ArgumentWriter<'_, '_> {
     }
 
     /// Sets the name of the next argument.
-    fn lead(&mut self, field: Field<'_>) {
+    fn name_argument(&mut self, field: Field<'_>) {
         let EventParts { path, around, .. } = &mut *self.parts;
         match around.last_mut() {
             None => {
@@ -329,7 +329,7 @@ impl ArgumentWriter<'_, '_> {
 
     /// Appends a pair.
     fn pair(&mut self, field: Field<'_>, value: Value<'_>) {
-        self.lead(field);
+        self.name_argument(field);
         if self.record.argument(self.parts.path.as_str(), value).is_err() {
             self.record_loss(field, Change::NoRoom);
         }
@@ -337,7 +337,7 @@ impl ArgumentWriter<'_, '_> {
 
     /// Appends a pair whose value is a text.
     fn text_pair(&mut self, field: Field<'_>, text: &[u8]) {
-        self.lead(field);
+        self.name_argument(field);
         let place = self.place(field);
         push_text(self.record, &self.parts.path, text, self.losses, place);
     }
@@ -353,7 +353,7 @@ impl ArgumentWriter<'_, '_> {
 
     fn enter(&mut self, field: Field<'_>, around: impl FnOnce(usize) -> EnclosingValue) {
         if self.is_pair(field) {
-            self.lead(field);
+            self.name_argument(field);
             let around = around(self.parts.path.len());
             self.parts.around.push(around);
         }
@@ -478,7 +478,7 @@ impl Visitor for ArgumentWriter<'_, '_> {
 
     fn null(&mut self, field: Field<'_>) {
         if self.is_pair(field) {
-            self.lead(field);
+            self.name_argument(field);
             self.record_loss(field, Change::Null);
         }
     }
