@@ -114,11 +114,7 @@ impl ForeignClass {
         if class.log.is_some() {
             losses.record_loss(LossKind::Lowered, "", "line of a log -> event");
         }
-        let environment = event.stream.trace.class.environment("vpid");
-        let own_process = match environment {
-            Some(ichnos_model::Value::Integer(process)) => u64::try_from(*process).ok(),
-            _ => None,
-        };
+        let own_process = event.stream.trace.class.environment_number("vpid");
         let skipped = class.meanings.iter().filter_map(|(member, meaning)| {
             let node = event.plan(member.scope)?.member(member.index as usize)?;
             matches!(meaning, Meaning::Stack | Meaning::Hidden).then_some((member.scope, node))

@@ -185,13 +185,10 @@ impl ForeignClass {
         let contexts: Vec<ScopeEncoding> = contexts.into_iter().filter_map(&mut scope).collect();
         let payload = scope(Scope::Payload);
         let means = |meaning| meanings.members(meaning).next().is_some();
-        let environment =
-            |name: &str, meaning| event.stream.trace.class.environment(name).filter(|_| !means(meaning));
-        let process = match environment("vpid", Meaning::Process) {
-            Some(Value::Integer(number)) => u64::try_from(*number).ok(),
-            _ => None,
-        };
-        let process_name = environment("procname", Meaning::ProcessName).and_then(Value::as_text);
+        let trace = &event.stream.trace.class;
+        let process = trace.environment_number("vpid").filter(|_| !means(Meaning::Process));
+        let process_name = trace.environment("procname").filter(|_| !means(Meaning::ProcessName));
+        let process_name = process_name.and_then(Value::as_text);
         let says_component = |treatment: &Treatment| {
             matches!(
                 treatment,

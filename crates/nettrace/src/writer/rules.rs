@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use ichnos_io::{Bytes, CreateError, EncoderRules, SorterMemory, WriteOptions, WriteSource};
 use ichnos_model::lower::{KeptMetadata, LossKind, LossTable};
-use ichnos_model::{DataStream, Event, TraceClass, Value};
+use ichnos_model::{DataStream, Event, TraceClass};
 
 use super::clock::{FileClock, loss_of_clock};
 use super::copied_file::copied_file;
@@ -198,22 +198,14 @@ const OF_BLOCK: [&str; 4] = ["process_id", "processors", "pointer_size", "sampli
 
 /// Returns the process of a trace, if its environment has one.
 pub(super) fn process_of(class: &TraceClass) -> Option<u64> {
-    number(class, "vpid").or_else(|| number(class, "process_id"))
-}
-
-/// Returns a number of the environment.
-fn number(class: &TraceClass, name: &str) -> Option<u64> {
-    match class.environment(name) {
-        Some(Value::Integer(number)) => u64::try_from(*number).ok(),
-        _ => None,
-    }
+    class.environment_number("vpid").or_else(|| class.environment_number("process_id"))
 }
 
 /// Returns the trace block for sources of other formats: their environment has its properties if they were converted from
 /// this format.
 fn foreign_trace_block(sources: &[WriteSource]) -> TraceBlock {
     let classes = || sources.iter().map(|source| &source.trace.class);
-    let first = |name: &str| classes().find_map(|class| number(class, name));
+    let first = |name: &str| classes().find_map(|class| class.environment_number(name));
     let [_, processors, pointer_size, sampling_interval] = OF_BLOCK.map(first);
     TraceBlock {
         // Frames of stacks have 64 bits.
@@ -241,7 +233,7 @@ fn record_source(source: &WriteSource, table: &mut LossTable) {
         return;
     }
     table.add_environment(class, |name| {
-        name == "vpid" || OF_BLOCK.contains(&name) && number(class, name).is_some()
+        name == "vpid" || OF_BLOCK.contains(&name) && class.environment_number(name).is_some()
     });
     table.add_trace_metadata(class, KEPT_METADATA);
     for stream in &source.streams {
