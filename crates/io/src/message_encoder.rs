@@ -28,9 +28,14 @@ pub struct EncoderRules {
 }
 
 impl EncoderRules {
-    /// Creates the rules of an output, with the losses that follow from its sources.
-    #[must_use]
-    pub fn new(sources: Vec<WriteSource>, losses: LossTable, options: &WriteOptions) -> Self {
+    /// Creates the rules of an output. A function records the losses of a whole source.
+    pub fn new(
+        sources: Vec<WriteSource>,
+        options: &WriteOptions,
+        record_source: impl Fn(&WriteSource, &mut LossTable),
+    ) -> Self {
+        let mut losses = LossTable::default();
+        sources.iter().for_each(|source| record_source(source, &mut losses));
         let block_bytes = options.packet_size.and_then(|size| usize::try_from(size).ok());
         Self {
             block_bytes: block_bytes.unwrap_or(BLOCK).max(1),

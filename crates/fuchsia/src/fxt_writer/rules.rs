@@ -20,12 +20,8 @@ pub(super) struct TraceRules {
 
 impl TraceRules {
     pub(super) fn new(sources: Vec<WriteSource>, options: &WriteOptions) -> Self {
-        let mut losses = LossTable::default();
-        for source in &sources {
-            record_source(source, &mut losses);
-        }
         let streams: usize = sources.iter().map(|source| source.streams.len()).sum();
-        Self { is_alone: streams == 1, shared: EncoderRules::new(sources, losses, options) }
+        Self { is_alone: streams == 1, shared: EncoderRules::new(sources, options, record_source) }
     }
 }
 

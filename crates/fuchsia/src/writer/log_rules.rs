@@ -22,18 +22,15 @@ pub(super) struct LogRules {
 impl LogRules {
     /// Returns the rules of a log of some sources.
     pub(super) fn new(sources: Vec<WriteSource>, framing: Framing, options: &WriteOptions) -> Self {
-        let mut losses = LossTable::default();
-        for source in sources.iter().filter(|source| !is_log(source)) {
-            record_trace(source, &mut losses);
-        }
         let streams: usize = sources.iter().map(|source| source.streams.len()).sum();
-        if streams > 1 {
-            losses.note(LossKind::Lowered, "", "", format!("{streams} data streams -> 1"));
-        }
         let keeps_tags = streams == 1
             && !options.repair
             && sources.iter().all(|source| is_log(source) && is_copied(source, framing));
-        Self { framing, keeps_tags, shared: EncoderRules::new(sources, losses, options) }
+        let shared = EncoderRules::new(sources, options, record_source);
+        if streams > 1 {
+            shared.record_loss(LossKind::Lowered, "", format!("{streams} data streams -> 1"));
+        }
+        Self { framing, keeps_tags, shared }
     }
 
     /// Returns `true` if a trace was read from a Fuchsia log.
@@ -56,7 +53,10 @@ pub(super) const KEPT_METADATA: KeptMetadata = KeptMetadata {
 };
 
 /// Records the losses of a whole trace.
-fn record_trace(source: &WriteSource, table: &mut LossTable) {
+fn record_source(source: &WriteSource, table: &mut LossTable) {
+    if is_log(source) {
+        return;
+    }
     let class = &source.trace.class;
     // Shown in lines.
     table.add_environment(class, |name| matches!(name, "vpid" | "procname"));

@@ -89,7 +89,7 @@ impl Debug for ViewerRules {
 impl ViewerRules {
     /// Creates the rules of files whose content a function makes.
     pub(super) fn new(make: MakeContent, is_compressed: bool, options: &WriteOptions) -> Self {
-        let shared = EncoderRules::new(Vec::new(), LossTable::default(), options);
+        let shared = EncoderRules::new(Vec::new(), options, |_, _| {});
         Self { make, is_compressed, shared }
     }
 }

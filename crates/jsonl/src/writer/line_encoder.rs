@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use ichnos_export::TextWriter;
 use ichnos_io::{EncoderRules, MessageEncoder, WriteOptions, WriteSource};
-use ichnos_model::lower::LossTable;
 use ichnos_model::{DamageKind, EventHash, Message, Sink as _, StreamDigest, TraceDigest};
 
 use super::losses::LineLosses;
@@ -21,10 +20,10 @@ pub(super) struct LineRules {
 
 impl LineRules {
     pub(super) fn new(sources: Vec<WriteSource>, room: usize, options: &WriteOptions) -> Self {
-        let mut losses = LossTable::default();
-        let streams = sources.iter().flat_map(|source| source.first_streams());
-        streams.for_each(|stream| losses.add_packets(stream));
-        Self { room, shared: EncoderRules::new(sources, losses, options) }
+        let shared = EncoderRules::new(sources, options, |source, table| {
+            source.first_streams().for_each(|stream| table.add_packets(stream));
+        });
+        Self { room, shared }
     }
 }
 

@@ -49,22 +49,21 @@ impl TraceRules {
             None => Dialect::of_sources(&sources),
         };
         let clock = FileClock::of(&sources);
-        let mut losses = LossTable::default();
-        clock.record_rounding(&sources, &mut losses);
-        for source in &sources {
-            record_source(source, &mut losses);
-        }
-        let trace = trace_block(&sources, dialect, &mut losses)?;
-        let has_date = trace.sync_time.is_valid() && clock.is_at(trace.sync_time, trace.sync_ticks);
         let sorts = options.sorts || sources.iter().any(is_unsorted);
         let copied = copied_file(&sources, dialect, options);
         let segments = SegmentRules::of(&sources, dialect, options, copied.is_some());
+        let shared = EncoderRules::new(sources, options, record_source);
+        let trace = shared.with_losses(|table| {
+            clock.record_rounding(&shared.sources, table);
+            trace_block(&shared.sources, dialect, table)
+        })?;
+        let has_date = trace.sync_time.is_valid() && clock.is_at(trace.sync_time, trace.sync_ticks);
         Ok(Self {
             dialect,
             clock,
             trace,
             has_date,
-            shared: EncoderRules::new(sources, losses, options),
+            shared,
             sorts,
             sorter_memory: SorterMemory::default(),
             temp_dir: options.temp_dir.clone(),

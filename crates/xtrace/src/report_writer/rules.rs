@@ -25,15 +25,11 @@ pub(super) struct ReportRules {
 
 impl ReportRules {
     pub(super) fn new(sources: Vec<WriteSource>, is_json: bool, options: &WriteOptions) -> Self {
-        let mut losses = LossTable::default();
-        for source in &sources {
-            record_source(source, &mut losses);
-        }
         Self {
             is_json,
             chains_orphans: options.formats.choice("xtrace", "orphans") == Some("chain"),
             is_mixed: sources.iter().any(has_other_events),
-            shared: EncoderRules::new(sources, losses, options),
+            shared: EncoderRules::new(sources, options, record_source),
             classes: Mutex::default(),
         }
     }
