@@ -76,7 +76,7 @@ impl EncoderRules {
 
 /// Encodes the messages of a trace, or of a part of it, as a file.
 ///
-/// [`file_output`](crate::file_output) and [`file_parts`](crate::file_parts) make outputs of an encoder. They return
+/// [`file_output`](crate::file_output()) and [`file_parts`](crate::file_parts()) make outputs of an encoder. They return
 /// blocks, count and compare events, and record unknown classes, lost packets and damage.
 ///
 /// # For implementations
