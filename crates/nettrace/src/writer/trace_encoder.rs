@@ -129,7 +129,7 @@ impl TraceEncoder {
             && let ClassTreatment::Own(own) = &class.treatment
             && let Some(address) = own.naming.and_then(|naming| naming.address(payload))
         {
-            self.blocks.stacks.note_named(process_of_names, address);
+            self.blocks.stacks.record_named(process_of_names, address);
         }
         if !is_v6 {
             let has_process = class.treatment.lacks_process_field()
