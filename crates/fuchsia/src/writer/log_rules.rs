@@ -6,7 +6,6 @@ use ichnos_io::{EncoderRules, WriteOptions, WriteSource};
 use ichnos_model::lower::{KeptMetadata, LossKind, LossRecorder, LossTable};
 use ichnos_model::{ClockClass, ClockOrigin, Trace};
 
-use super::is_log;
 use crate::log::Framing;
 use crate::reader::class::{BOOT_CLOCK, MONOTONIC_CLOCK, framing_of};
 
@@ -37,6 +36,11 @@ impl LogRules {
     pub(super) fn is_log(&self, trace: &Arc<Trace>) -> bool {
         self.shared.sources.iter().any(|source| is_log(source) && Arc::ptr_eq(&source.trace, trace))
     }
+}
+
+/// Returns `true` if a source was read from a Fuchsia log.
+pub(super) fn is_log(source: &WriteSource) -> bool {
+    source.format == "fuchsia-log"
 }
 
 /// Returns `true` if all messages of a log can be copied.

@@ -21,7 +21,7 @@ use ichnos_io::{
     file_output, file_parts, written_trace_files,
 };
 
-use self::log_rules::LogRules;
+use self::log_rules::{LogRules, is_log};
 use self::record_encoder::LogEncoder;
 use crate::log::Framing;
 use crate::reader::class::framing_of;
@@ -54,11 +54,6 @@ fn framing(name: Option<&str>, sources: &[WriteSource]) -> Result<Framing, Creat
         return Ok(first.unwrap_or(Framing::Datagrams));
     }
     Ok(Framing::Datagrams)
-}
-
-/// Returns `true` if a source was read from a Fuchsia log.
-fn is_log(source: &WriteSource) -> bool {
-    source.format == "fuchsia-log"
 }
 
 impl TraceWriter for FuchsiaLogWriter {
