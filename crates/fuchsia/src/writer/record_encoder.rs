@@ -21,6 +21,8 @@ use crate::reader::any::{MONIKER, ROLLED_OUT, URL};
 /// State of a data stream.
 #[derive(Clone, Copy, Debug)]
 struct LogStream {
+    /// Index of its class.
+    group: usize,
     /// `true` if it was read from a Fuchsia log.
     is_log: bool,
     /// Number of events discarded since the last record.
@@ -89,7 +91,7 @@ impl LogEncoder {
     fn add_stream(&mut self, stream: &DataStream) {
         let Self { streams, rules, .. } = self;
         let is_log = rules.is_log(&stream.trace);
-        streams.insert(stream, LogStream { is_log, discarded: 0 }, || {
+        streams.insert(stream, LogStream { group: 0, is_log, discarded: 0 }, || {
             if !is_log {
                 rules.shared.with_losses(|table| {
                     table.add_packets(stream);
@@ -99,6 +101,10 @@ impl LogEncoder {
             }
             ClassList::default()
         });
+        let group = streams.class_index(stream);
+        if let (Some(state), Some(group)) = (streams.state_mut(stream), group) {
+            state.group = group;
+        }
     }
 
     /// Returns the state of a data stream.
@@ -111,8 +117,7 @@ impl LogEncoder {
     }
 
     fn write_event(&mut self, event: &Event<'_>, index: usize) {
-        let Some(LogStream { is_log, discarded }) = self.stream(event.stream).copied() else { return };
-        let Some(group) = self.streams.class_index(event.stream) else { return };
+        let Some(LogStream { group, is_log, discarded }) = self.stream(event.stream).copied() else { return };
         let class = ClassNumber { group: group as u32, class: index as u32 };
         let mut left = discarded;
         let can_copy = is_log && !(self.rules.shared.repairs && breaks_rule(event));
@@ -132,7 +137,9 @@ impl LogEncoder {
             let (message, behind) = self.copy.bytes.split_at(self.copy.size.min(self.copy.bytes.len()));
             self.framed.push(message, behind, self.last, values);
             self.events += 1;
-            self.set_discarded(event, left);
+            if left != discarded {
+                self.set_discarded(event, left);
+            }
             return;
         }
         let Some(classes) = self.streams.class_mut(group) else { return };
