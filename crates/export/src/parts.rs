@@ -8,4 +8,4 @@ pub use crate::property::{emf_uri, has_plain_field, log_level_name, log_level_nu
 pub use crate::repeated::Repeated;
 pub use crate::resume::StreamRank;
 pub use crate::text_buffer::{Failures, TextBuffer};
-pub use crate::time::TimeWriter;
+pub use crate::time::{TimeWriter, has_dates};

@@ -1,10 +1,10 @@
 //! Output of formats whose traces are one file each, of all events sorted by time.
 
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
-use ichnos_model::DataStream;
 use ichnos_model::lower::LossTable;
+use ichnos_model::{DataStream, IgnorePoison as _};
 
 use crate::message_encoder::EncoderWorker;
 use crate::{
@@ -47,7 +47,7 @@ impl<E: MessageEncoder> Output for FileOutput<E> {
     }
 
     fn add_stream(&self, _: usize, stream: Arc<DataStream>) -> Result<usize, CreateError> {
-        let mut added = self.added.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut added = self.added.lock().ignore_poison();
         E::record_stream(&self.rules, &stream, &added);
         added.push(stream);
         Ok(added.len() - 1)

@@ -2,10 +2,10 @@
 
 use std::fmt::Debug;
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use ichnos_model::lower::{LossKind, LossTable};
-use ichnos_model::{Damage, DataStream, Discarded, Event, Message, Packet, TraceDigest};
+use ichnos_model::{Damage, DataStream, Discarded, Event, IgnorePoison as _, Message, Packet, TraceDigest};
 
 use crate::{MessageOrder, OutputBlock, Worker, WorkerFlow, WriteOptions, WriteSource};
 
@@ -49,7 +49,7 @@ impl EncoderRules {
 
     /// Changes the losses.
     pub fn with_losses<T>(&self, change: impl FnOnce(&mut LossTable) -> T) -> T {
-        change(&mut self.losses.lock().unwrap_or_else(PoisonError::into_inner))
+        change(&mut self.losses.lock().ignore_poison())
     }
 
     /// Records a loss of the trace.
@@ -70,7 +70,7 @@ impl EncoderRules {
 
     /// Returns the digest of everything that finished encoders wrote, except for parts.
     pub(crate) fn digest(&self) -> MutexGuard<'_, TraceDigest> {
-        self.digest.lock().unwrap_or_else(PoisonError::into_inner)
+        self.digest.lock().ignore_poison()
     }
 }
 

@@ -10,11 +10,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use ichnos_io::{
-    CreateError, Output, PartsOutput, TraceWriter, WriteOptions, WriteSource, WriteTarget, file_output,
+    CreateError, Output, PartsOutput, WriteOptions, WriteSource, WriteTarget, WriterFactory, file_output,
     file_parts, written_trace_files,
 };
 
-use crate::recognition::{files, has_lines};
+use crate::recognition::has_lines;
 use line_encoder::{LineEncoder, LineRules};
 
 /// Approximate size of blocks in bytes.
@@ -24,7 +24,7 @@ const BLOCK: usize = 256 << 10;
 #[derive(Clone, Copy, Debug)]
 pub struct JsonLinesWriter;
 
-impl TraceWriter for JsonLinesWriter {
+impl WriterFactory for JsonLinesWriter {
     fn extensions(&self) -> &'static [&'static str] {
         &["jsonl"]
     }
@@ -33,7 +33,7 @@ impl TraceWriter for JsonLinesWriter {
         written_trace_files(
             directory,
             "jsonl",
-            |tree| files(tree).any(has_lines),
+            |tree| tree.files().any(has_lines),
             "it has no JSON Lines of a trace",
         )
     }

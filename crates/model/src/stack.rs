@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use crate::IgnorePoison as _;
 
 /// A frame of a call stack: a position at which a function was interrupted or called the next one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -177,7 +179,7 @@ impl StackTable {
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inner.lock().ignore_poison()
     }
 }
 

@@ -2,124 +2,65 @@
 
 use ichnos_model::{BrokenRule, Damage, DamageKind};
 
-/// A rule of the document about the format.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Rule {
-    /// A file ends with the tag `NullReference`, or with a block of kind `EndOfStream`.
-    StreamEnd,
-    /// An object begins with a tag and its type.
-    ObjectBegin,
-    /// An object ends with the tag `EndObject` after its payload.
-    ObjectEnd,
-    /// A block has its stated size, and another one follows.
-    BlockSize,
-    /// The header of a block has at least the size defined by the format's version.
-    BlockHeader,
-    /// The reader knows the version of an object.
-    ObjectVersion,
-    /// The rows of a block fill it.
-    RowSize,
-    /// An event refers to preceding metadata.
-    MetadataId,
-    /// A row of metadata is complete, and describes fields of known types.
-    MetadataRow,
-    /// An id of metadata is defined once.
-    MetadataIdOnce,
-    /// An event refers to a preceding stack in the same section between sequence points.
-    StackId,
-    /// A stack is a whole number of addresses.
-    StackSize,
-    /// An event refers to a thread described by a preceding thread block (version 6).
-    ThreadIndex,
-    /// An event refers to a preceding label list (version 6).
-    LabelListId,
-    /// The labels of a list have known kinds (version 6).
-    LabelKind,
-    /// The payload of an event consists of the fields described by its metadata.
-    Payload,
-    /// No event after a sorted event, or after a sequence point, is earlier.
-    EventOrder,
-    /// The times of events are within the range in the header of their block.
-    BlockTimes,
-    /// A sequence point is complete.
-    SequencePoint,
-    /// The times of sequence points increase.
-    SequencePointOrder,
-    /// An event block has events.
-    EmptyBlock,
-    /// The tags of a row of metadata end with it, and the fields are described once.
-    MetadataTag,
-    /// Nothing follows the end mark.
-    AfterEnd,
-    /// The trace block is complete, and its times are valid dates.
-    TraceBlock,
-    /// A file begins with `Nettrace`, or with the name of FastSerialization.
-    FileHeader,
+ichnos_model::named_enum! {
+    /// A rule of the document about the format.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    #[non_exhaustive]
+    pub enum Rule {
+        /// A file ends with the tag `NullReference`, or with a block of kind `EndOfStream`.
+        StreamEnd = "stream-end",
+        /// An object begins with a tag and its type.
+        ObjectBegin = "object-begin",
+        /// An object ends with the tag `EndObject` after its payload.
+        ObjectEnd = "object-end",
+        /// A block has its stated size, and another one follows.
+        BlockSize = "block-size",
+        /// The header of a block has at least the size defined by the format's version.
+        BlockHeader = "block-header",
+        /// The reader knows the version of an object.
+        ObjectVersion = "object-version",
+        /// The rows of a block fill it.
+        RowSize = "row-size",
+        /// An event refers to preceding metadata.
+        MetadataId = "metadata-id",
+        /// A row of metadata is complete, and describes fields of known types.
+        MetadataRow = "metadata-row",
+        /// An id of metadata is defined once.
+        MetadataIdOnce = "metadata-id-once",
+        /// An event refers to a preceding stack in the same section between sequence points.
+        StackId = "stack-id",
+        /// A stack is a whole number of addresses.
+        StackSize = "stack-size",
+        /// An event refers to a thread described by a preceding thread block (version 6).
+        ThreadIndex = "thread-index",
+        /// An event refers to a preceding label list (version 6).
+        LabelListId = "label-list-id",
+        /// The labels of a list have known kinds (version 6).
+        LabelKind = "label-kind",
+        /// The payload of an event consists of the fields described by its metadata.
+        Payload = "payload",
+        /// No event after a sorted event, or after a sequence point, is earlier.
+        EventOrder = "event-order",
+        /// The times of events are within the range in the header of their block.
+        BlockTimes = "block-times",
+        /// A sequence point is complete.
+        SequencePoint = "sequence-point",
+        /// The times of sequence points increase.
+        SequencePointOrder = "sequence-point-order",
+        /// An event block has events.
+        EmptyBlock = "empty-block",
+        /// The tags of a row of metadata end with it, and the fields are described once.
+        MetadataTag = "metadata-tag",
+        /// Nothing follows the end mark.
+        AfterEnd = "after-end",
+        /// The trace block is complete, and its times are valid dates.
+        TraceBlock = "trace-block",
+        /// A file begins with `Nettrace`, or with the name of FastSerialization.
+        FileHeader = "file-header",
+    }
 }
 
 impl Rule {
-    /// All rules.
-    pub const ALL: [Self; 25] = [
-        Self::StreamEnd,
-        Self::ObjectBegin,
-        Self::ObjectEnd,
-        Self::BlockSize,
-        Self::BlockHeader,
-        Self::ObjectVersion,
-        Self::RowSize,
-        Self::MetadataId,
-        Self::MetadataRow,
-        Self::MetadataIdOnce,
-        Self::StackId,
-        Self::StackSize,
-        Self::ThreadIndex,
-        Self::LabelListId,
-        Self::LabelKind,
-        Self::Payload,
-        Self::EventOrder,
-        Self::BlockTimes,
-        Self::SequencePoint,
-        Self::SequencePointOrder,
-        Self::EmptyBlock,
-        Self::MetadataTag,
-        Self::AfterEnd,
-        Self::TraceBlock,
-        Self::FileHeader,
-    ];
-
-    /// Returns the name: words joined by `-`.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::StreamEnd => "stream-end",
-            Self::ObjectBegin => "object-begin",
-            Self::ObjectEnd => "object-end",
-            Self::BlockSize => "block-size",
-            Self::BlockHeader => "block-header",
-            Self::ObjectVersion => "object-version",
-            Self::RowSize => "row-size",
-            Self::MetadataId => "metadata-id",
-            Self::MetadataRow => "metadata-row",
-            Self::MetadataIdOnce => "metadata-id-once",
-            Self::StackId => "stack-id",
-            Self::StackSize => "stack-size",
-            Self::ThreadIndex => "thread-index",
-            Self::LabelListId => "label-list-id",
-            Self::LabelKind => "label-kind",
-            Self::Payload => "payload",
-            Self::EventOrder => "event-order",
-            Self::BlockTimes => "block-times",
-            Self::SequencePoint => "sequence-point",
-            Self::SequencePointOrder => "sequence-point-order",
-            Self::EmptyBlock => "empty-block",
-            Self::MetadataTag => "metadata-tag",
-            Self::AfterEnd => "after-end",
-            Self::TraceBlock => "trace-block",
-            Self::FileHeader => "file-header",
-        }
-    }
-
     /// Returns the remedy for the owner of a file.
     const fn remedy(self) -> &'static str {
         match self {

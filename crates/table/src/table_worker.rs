@@ -2,14 +2,14 @@
 
 use std::collections::{HashMap, HashSet};
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use ichnos_io::{OutputBlock, Worker, WorkerFlow};
 use ichnos_model::lower::{LossKind, LossTable};
 use ichnos_model::plan::Plan;
 use ichnos_model::{
-    DataStream, DataStreamClass, Event, EventRecordClass, Message, Packet, Scope, StackTable, StreamTable,
-    Trace,
+    DataStream, DataStreamClass, Event, EventRecordClass, IgnorePoison as _, Message, Packet, Scope,
+    StackTable, StreamTable, Trace,
 };
 
 use crate::field_visitor::IntegerVisitor;
@@ -118,11 +118,6 @@ fn packet_columns(class: &DataStreamClass, plan: &Plan) -> HashSet<String> {
 /// A [`TableRecord`] that an output shares with its workers.
 pub(crate) type SharedRecord = Arc<Mutex<TableRecord>>;
 
-/// Locks a record.
-pub(crate) fn lock(record: &Mutex<TableRecord>) -> MutexGuard<'_, TableRecord> {
-    record.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// State of a data stream.
 #[derive(Debug, Default)]
 struct StreamPlace {
@@ -217,7 +212,7 @@ impl TableWorker {
     fn add_stream(&mut self, stream: &DataStream) {
         let Self { streams, record, .. } = self;
         // Every data stream was added before the first worker was made.
-        let number = lock(record).numbers.get(&stream.key).copied().unwrap_or(u32::MAX);
+        let number = record.lock().ignore_poison().numbers.get(&stream.key).copied().unwrap_or(u32::MAX);
         self.runs += 1;
         let place = StreamPlace { number, run: self.runs, ..StreamPlace::default() };
         streams.insert(stream, place, || ClassTables {
@@ -228,7 +223,9 @@ impl TableWorker {
             found: 0,
             other: None,
             other_class: None,
-            hashes: StackHashes::new(lock(record).stacks_of(&stream.trace, stream.class_index)),
+            hashes: StackHashes::new(
+                record.lock().ignore_poison().stacks_of(&stream.trace, stream.class_index),
+            ),
         });
     }
 
@@ -301,7 +298,7 @@ impl TableWorker {
         let plan = TablePlan::new(event, &self.options);
         self.losses.merge(plan.losses().clone());
         if let Projection::Named(_) = self.options.projection {
-            let mut record = lock(&self.record);
+            let mut record = self.record.lock().ignore_poison();
             let found = record.found_columns.get_or_insert_default();
             found.extend(plan.schema().fields().iter().map(|field| field.name().clone()));
         }
@@ -383,7 +380,7 @@ impl Worker for TableWorker {
                 self.block.notes.extend(stream.map(|stream| TableNote::loss(stream, loss, are_packets)));
             }
             Message::Damage(damage) => {
-                lock(&self.record).losses.add_damage(damage);
+                self.record.lock().ignore_poison().losses.add_damage(damage);
                 self.block.notes.push(TableNote::damage(damage));
             }
             _ => {}
@@ -407,7 +404,7 @@ impl Worker for TableWorker {
 
     fn finish(&mut self) -> io::Result<()> {
         self.end_batches()?;
-        let mut record = lock(&self.record);
+        let mut record = self.record.lock().ignore_poison();
         record.losses.merge(std::mem::take(&mut self.losses));
         record.undecoded += std::mem::take(&mut self.undecoded);
         Ok(())

@@ -21,8 +21,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use ichnos_io::{
-    CreateError, OptionValue, Output, PartsOutput, ReaderRules, TraceWriter, Tree, WriteOptions, WriteSource,
-    WriteTarget, file_output, file_parts, written_trace_files,
+    CreateError, OptionValue, Output, PartsOutput, ReaderRules, Tree, WriteOptions, WriteSource, WriteTarget,
+    WriterFactory, file_output, file_parts, written_trace_files,
 };
 use ichnos_model::Event;
 
@@ -30,7 +30,7 @@ use self::rules::TraceRules;
 use self::trace_encoder::TraceEncoder;
 use crate::fxt::recognise;
 
-/// Writes Fuchsia's traces.
+/// Writes Fuchsia traces.
 #[derive(Clone, Copy, Debug)]
 pub struct FxtWriter;
 
@@ -43,7 +43,7 @@ fn broken_rule(event: &Event<'_>) -> Option<String> {
     Some(format!("{}: a time of {time} ns, which has more than 63 bits", event.name()))
 }
 
-impl TraceWriter for FxtWriter {
+impl WriterFactory for FxtWriter {
     fn dialects(&self) -> &'static [OptionValue] {
         DIALECTS
     }

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use ichnos_export::viewers::{Chrome, Firefox, Otlp, Perfetto};
 use ichnos_io::{EncoderRules, MessageEncoder, WriteOptions};
 use ichnos_model::lower::LossTable;
 use ichnos_model::{Message, TraceDigest};
+use ichnos_viewers::{Chrome, Firefox, Otlp, Perfetto};
 
 /// Size of a block, in bytes.
 const BLOCK: usize = 128 << 10;

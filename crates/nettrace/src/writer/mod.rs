@@ -29,8 +29,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use ichnos_io::{
-    CreateError, OptionValue, Output, PartsOutput, ReaderRules, TraceWriter, Tree, WriteOptions, WriteSource,
-    WriteTarget, file_output, file_parts, written_trace_files,
+    CreateError, OptionValue, Output, PartsOutput, ReaderRules, Tree, WriteOptions, WriteSource, WriteTarget,
+    WriterFactory, file_output, file_parts, written_trace_files,
 };
 
 use self::dialect::DIALECTS;
@@ -42,7 +42,7 @@ use crate::recognise;
 #[derive(Clone, Copy, Debug)]
 pub struct NettraceWriter;
 
-impl TraceWriter for NettraceWriter {
+impl WriterFactory for NettraceWriter {
     fn dialects(&self) -> &'static [OptionValue] {
         DIALECTS
     }

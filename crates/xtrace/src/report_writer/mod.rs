@@ -20,8 +20,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use ichnos_io::{
-    CreateError, FormatOption, OptionValue, Output, PartsOutput, TraceWriter, Tree, WriteOptions,
-    WriteSource, WriteTarget, file_output, file_parts, written_trace_files,
+    CreateError, FormatOption, OptionValue, Output, PartsOutput, Tree, WriteOptions, WriteSource,
+    WriteTarget, WriterFactory, file_output, file_parts, written_trace_files,
 };
 
 use self::report_encoder::ReportEncoder;
@@ -30,7 +30,7 @@ use crate::reader::recognition::is_report_file;
 
 /// Writes X-Trace reports.
 #[derive(Clone, Copy, Debug)]
-pub struct XTraceWriter;
+pub struct XWriterFactory;
 
 const DIALECTS: &[OptionValue] = &[
     OptionValue::new("text", "reports 1.0 as text"),
@@ -42,16 +42,16 @@ const EXTENSIONS: &[&str] = &["xtrace", "reports"];
 /// Events without an operation.
 const ORPHANS: FormatOption = FormatOption::choice(
     "orphans",
-    "Reports: treatment of events without a task and an operation",
+    "Reports: treatment of events without a task or operation",
     &[
         OptionValue::new("drop", "they are not written (default)"),
-        OptionValue::new("chain", "each becomes an operation, which follows the one before it of its thread"),
+        OptionValue::new("chain", "each becomes an operation after the previous event of its thread"),
     ],
 )
 .value_name("TREATMENT")
 .unprefixed();
 
-impl TraceWriter for XTraceWriter {
+impl WriterFactory for XWriterFactory {
     fn dialects(&self) -> &'static [OptionValue] {
         DIALECTS
     }
@@ -71,7 +71,7 @@ impl TraceWriter for XTraceWriter {
 
     fn written_files(&self, directory: &Path) -> io::Result<Vec<PathBuf>> {
         let has_reports = |tree: &Tree| tree.entries.iter().any(is_report_file);
-        written_trace_files(directory, "xtrace", has_reports, "it has no reports of X-Trace")
+        written_trace_files(directory, "xtrace", has_reports, "it does not contain X-Trace reports")
     }
 
     fn create(

@@ -1,11 +1,11 @@
 //! What all encoders of reports share.
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use ichnos_io::{EncoderRules, WriteOptions, WriteSource};
 use ichnos_model::lower::{LossKind, LossTable};
-use ichnos_model::{ClockOrigin, EventRecordClass, Trace};
+use ichnos_model::{ClockOrigin, EventRecordClass, IgnorePoison as _, Trace};
 
 use super::foreign_class::{KEPT_METADATA, trace_constants};
 use crate::reader::class::{CLASS_NAME, DIALECT};
@@ -45,7 +45,7 @@ impl ReportRules {
         class: (usize, usize, usize),
         change: impl FnOnce(&mut LossTable) -> T,
     ) -> T {
-        let is_new = self.classes.lock().unwrap_or_else(PoisonError::into_inner).insert(class);
+        let is_new = self.classes.lock().ignore_poison().insert(class);
         if is_new { self.shared.with_losses(change) } else { change(&mut LossTable::default()) }
     }
 }
