@@ -4,13 +4,22 @@ use std::fmt::Debug;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use ichnos_model::lower::{LossKind, LossTable};
+use ichnos_model::lower::{LossSet, LossTable};
 use ichnos_model::{Damage, DataStream, Discarded, Event, IgnorePoison as _, Message, Packet, TraceDigest};
 
 use crate::{MessageOrder, OutputBlock, Worker, WorkerFlow, WriteOptions, WriteSource};
 
 /// Default block size in bytes.
 const BLOCK: usize = 256 << 10;
+
+ichnos_model::loss_set! {
+    /// A loss that all formats have.
+    enum CommonLoss {
+        Events => Dropped("loss of events"),
+        Packets => Dropped("loss of packets"),
+        UnknownClass => Dropped("event of an unknown class"),
+    }
+}
 
 /// Rules, losses and the digest that all encoders of an output share.
 #[derive(Debug)]
@@ -52,10 +61,12 @@ impl EncoderRules {
         change(&mut self.losses.lock().ignore_poison())
     }
 
-    /// Records a loss of the trace.
+    /// Records a declared loss of the trace.
     #[cold]
-    pub fn record_loss(&self, kind: LossKind, field: &str, what: impl Into<String>) {
-        self.with_losses(|table| table.note(kind, "", field, what));
+    pub fn record_loss<L: LossSet>(&self, loss: L) {
+        if let Some(row) = loss.row() {
+            self.with_losses(|table| table.note(row.kind, "", row.field, row.what));
+        }
     }
 
     /// Counts invalid values of a source that the output can have, too.
@@ -135,7 +146,7 @@ pub trait MessageEncoder: Sized + Send + 'static {
     /// See [`Worker::message`].
     fn discarded(&mut self, discarded: &Discarded<'_>, shared: &EncoderRules) -> io::Result<()> {
         let _ = discarded;
-        shared.record_loss(LossKind::Dropped, "", "loss of events");
+        shared.record_loss(CommonLoss::Events);
         Ok(())
     }
 
@@ -228,10 +239,10 @@ pub fn encode_message<E: MessageEncoder>(
         Message::StreamBegin(stream) => encoder.begin_stream(stream),
         Message::Event(event) => match event.class_index() {
             Some(index) => encoder.event(event, index)?,
-            None => shared.record_loss(LossKind::Dropped, "", "event of an unknown class"),
+            None => shared.record_loss(CommonLoss::UnknownClass),
         },
         Message::DiscardedEvents(discarded) => encoder.discarded(discarded, shared)?,
-        Message::DiscardedPackets(_) => shared.record_loss(LossKind::Dropped, "", "loss of packets"),
+        Message::DiscardedPackets(_) => shared.record_loss(CommonLoss::Packets),
         Message::Damage(damage) if encoder.drops_damaged(damage, shared) => {
             shared.with_losses(|table| table.add_damage(damage));
         }

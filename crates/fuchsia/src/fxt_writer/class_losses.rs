@@ -1,4 +1,4 @@
-//! Losses of the events of a class.
+//! Losses of the events of a class, and of the trace.
 
 use ichnos_model::lower::LossCounts;
 
@@ -27,6 +27,19 @@ ichnos_model::loss_set! {
         Float => Rounded("number of more than 64 bits"),
         UnknownArgument => Dropped("arguments of an unknown type"),
         Empty => Dropped("array or structure without elements"),
+    }
+}
+
+ichnos_model::loss_set! {
+    /// A loss outside of classes.
+    pub(super) enum TraceLoss {
+        JoinedStream => Lowered("data stream beyond 1,024 -> part of another one"),
+        Stream => Dropped("data stream beyond 1,024: no other one has its clock"),
+        StreamEvent => Dropped("event of a data stream beyond 1,024"),
+        StreamName => Dropped("name of a data stream: bytes beyond 255"),
+        Discarded => Dropped("loss of events"),
+        DiscardedCount => Dropped("number of discarded events"),
+        DiscardedThread => Dropped("thread of discarded events"),
     }
 }
 

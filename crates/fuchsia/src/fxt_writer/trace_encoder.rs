@@ -6,13 +6,12 @@ use std::io;
 use std::sync::Arc;
 
 use ichnos_io::{EncoderRules, MessageEncoder};
-use ichnos_model::lower::LossKind;
 use ichnos_model::{
     ClassDigest, ClassList, ClockClass, ClockValue, Damage, DataStream, Discarded, Event, StreamTable,
     TraceDigest,
 };
 
-use super::class_losses::{ClassLoss, ClassLosses};
+use super::class_losses::{ClassLoss, ClassLosses, TraceLoss};
 use super::clock_base::{base_of, last_tick, offset_of};
 use super::encode::RecordEncoder;
 use super::event_encoder::{EventEncoder, EventReferences};
@@ -126,11 +125,7 @@ impl TraceEncoder {
         } else {
             // Readers skip more providers: the latest one with the same clock has their records.
             let shared = self.providers.iter().rposition(|provider| provider.clock == clock);
-            let (kind, what) = match shared {
-                Some(_) => (LossKind::Lowered, "data stream beyond 1,024 -> part of another one"),
-                None => (LossKind::Dropped, "data stream beyond 1,024: no other one has its clock"),
-            };
-            self.record_loss(kind, what);
+            self.record_loss(if shared.is_some() { TraceLoss::JoinedStream } else { TraceLoss::Stream });
             shared
         };
         let written = WrittenStream { provider, classes: ClassList::default(), last: 0, offset, end };
@@ -161,7 +156,7 @@ impl TraceEncoder {
             }
             let kept = shorten(&name);
             if kept.len() < name.len() {
-                self.record_loss(LossKind::Dropped, "name of a data stream: bytes beyond 255");
+                self.record_loss(TraceLoss::StreamName);
             }
             append(&mut records, 8 + kept.len().next_multiple_of(8), |writer| writer.provider(id, kept));
         }
@@ -186,7 +181,7 @@ impl TraceEncoder {
         let Some(stream) = streams.state_mut(event.stream) else { return };
         let WrittenStream { provider, classes, last, offset, end } = stream;
         let Some(number) = *provider else {
-            return self.record_loss(LossKind::Dropped, "event of a data stream beyond 1,024");
+            return self.record_loss(TraceLoss::StreamEvent);
         };
         let Some(Provider { tables, records, .. }) = providers.get_mut(number) else { return };
         let Some(WrittenClass { treatment, losses, references, .. }) = classes.get_mut(index) else { return };
@@ -352,8 +347,8 @@ impl TraceEncoder {
         }
     }
 
-    fn record_loss(&self, kind: LossKind, what: &str) {
-        self.rules.shared.record_loss(kind, "", what);
+    fn record_loss(&self, loss: TraceLoss) {
+        self.rules.shared.record_loss(loss);
     }
 
     /// Moves the losses of all classes to the table.
@@ -471,17 +466,17 @@ impl MessageEncoder for TraceEncoder {
         let number = self.streams.state_mut(discarded.stream).and_then(|stream| stream.provider);
         let provider = number.and_then(|number| self.providers.get_mut(number));
         let (Some(number), Some(Provider { id: Some(id), records, .. })) = (number, provider) else {
-            shared.record_loss(LossKind::Dropped, "", "loss of events");
+            shared.record_loss(TraceLoss::Discarded);
             return Ok(());
         };
         let before = records.len();
         append(records, 8, |writer| writer.provider_event(*id, BUFFER_FULL));
         self.add_waiting(number, before);
         if discarded.count.is_some() {
-            shared.record_loss(LossKind::Dropped, "", "number of discarded events");
+            shared.record_loss(TraceLoss::DiscardedCount);
         }
         if discarded.thread.is_some() {
-            shared.record_loss(LossKind::Dropped, "", "thread of discarded events");
+            shared.record_loss(TraceLoss::DiscardedThread);
         }
         Ok(())
     }

@@ -27,7 +27,8 @@ impl LogRules {
             && sources.iter().all(|source| is_log(source) && is_copied(source, framing));
         let shared = EncoderRules::new(sources, options, record_source);
         if streams > 1 {
-            shared.record_loss(LossKind::Lowered, "", format!("{streams} data streams -> 1"));
+            let what = format!("{streams} data streams -> 1");
+            shared.with_losses(|table| table.note(LossKind::Lowered, "", "", what));
         }
         Self { framing, keeps_tags, shared }
     }

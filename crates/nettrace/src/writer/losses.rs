@@ -1,4 +1,4 @@
-//! Losses of the events of a class.
+//! Losses of the events of a class, and of the trace.
 
 ichnos_model::loss_set! {
     /// A loss of an event, which is counted by class.
@@ -19,6 +19,21 @@ ichnos_model::loss_set! {
         Process => Dropped("process, as it is negative"),
         NoThread => Lowered("none -> 0", in "thread"),
         TraceId => Dropped("trace id, as it is no 32 hexadecimal digits"),
+    }
+}
+
+ichnos_model::loss_set! {
+    /// A loss outside of classes.
+    pub(super) enum TraceLoss {
+        Date => Dropped("date: before 1601 or after 9999"),
+        StoredEvent => Dropped("event that was stored in another form"),
+        UnknownCount => Dropped("loss of an unknown number of events"),
+        ManyThreads => Dropped("number of discarded events, of very many threads"),
+        LargeCount => Rounded("number of discarded events: 2,147,483,647 at most"),
+        LongBlock => Dropped("block of 16 MiB or more"),
+        UnnamedFunctions => Dropped("names of functions beyond the limit", in "stack"),
+        AmbiguousFunctions => Dropped("names of functions at the address of another one", in "stack"),
+        LongLabels => Dropped("labels that are too long", in "labels"),
     }
 }
 

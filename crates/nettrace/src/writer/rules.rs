@@ -9,6 +9,7 @@ use ichnos_model::{DataStream, Event, TraceClass};
 use super::clock::{FileClock, loss_of_clock};
 use super::copied_file::copied_file;
 use super::dialect::Dialect;
+use super::losses::TraceLoss;
 use super::own;
 use super::segment_rules::SegmentRules;
 use super::tables::WrittenStacks;
@@ -103,11 +104,6 @@ impl TraceRules {
         self.trace.process_id
     }
 
-    /// Records a loss of the trace.
-    pub(super) fn record_loss(&self, kind: LossKind, field: &str, what: &str) {
-        self.shared.record_loss(kind, field, what);
-    }
-
     /// Returns the trace block of a file whose first event has a time.
     pub(super) fn trace_block(&self, ticks: u64) -> TraceBlock {
         let mut trace = self.trace.clone();
@@ -116,7 +112,7 @@ impl TraceRules {
             let (date, at, is_exact) = self.clock.date(ticks);
             (trace.sync_time, trace.sync_ticks) = (date, at);
             if !is_exact {
-                self.record_loss(LossKind::Dropped, "", "date: before 1601 or after 9999");
+                self.shared.record_loss(TraceLoss::Date);
             }
         }
         trace

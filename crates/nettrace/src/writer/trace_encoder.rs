@@ -16,7 +16,7 @@ use super::clock::Ticks;
 use super::copied_file::{FileCopy, check_copied};
 use super::file_writer::FileWriter;
 use super::foreign::{ForeignClass, WrittenFile};
-use super::losses::{EventLoss, EventLosses};
+use super::losses::{EventLoss, EventLosses, TraceLoss};
 use super::message_sorter::{MessageSorter, SortedMessages};
 use super::own::{self, OwnClass};
 use super::payload::PayloadWriter;
@@ -40,9 +40,6 @@ const MOST_PIECE: usize = 1 << 20;
 /// Maximum size of the sequence points for losses: in bytes, and as a multiple of the size of the rest of the file.
 const MOST_POINTS: u64 = 16 << 20;
 const POINT_SHARE: u64 = 4;
-
-/// Loss of an unknown number of events of a thread.
-const UNKNOWN_LOSS: &str = "loss of an unknown number of events";
 
 /// A data stream.
 #[derive(Clone, Copy, Debug)]
@@ -237,9 +234,7 @@ impl TraceEncoder {
                     }
                 }
                 Some(StoredMessage::Loss { thread, count }) => self.add_missing(thread, count),
-                None => {
-                    self.rules.record_loss(LossKind::Dropped, "", "event that was stored in another form")
-                }
+                None => self.rules.shared.record_loss(TraceLoss::StoredEvent),
             }
         }
         self.sorted = Some(sorted);
@@ -333,7 +328,7 @@ impl TraceEncoder {
         let is_large = needed > MOST_POINTS + POINT_SHARE * (self.file.size().saturating_sub(needed))
             && !known.is_some_and(|thread| sequences.has(thread));
         if is_large && count.is_some() {
-            self.rules.record_loss(LossKind::Dropped, "", "number of discarded events, of very many threads");
+            self.rules.shared.record_loss(TraceLoss::ManyThreads);
         }
         let Some(count) = count.filter(|_| !is_large) else {
             let is_written = match known {
@@ -341,7 +336,7 @@ impl TraceEncoder {
                 None => threads.add_unknown_loss(thread),
             };
             if !is_written {
-                self.rules.record_loss(LossKind::Dropped, "", UNKNOWN_LOSS);
+                self.rules.shared.record_loss(TraceLoss::UnknownCount);
             }
             return;
         };
@@ -349,11 +344,7 @@ impl TraceEncoder {
         // More are not counted as missing, but as a number that wraps around.
         let most = u32::try_from(count).unwrap_or(u32::MAX).min(i32::MAX as u32);
         if count != most.into() {
-            self.rules.record_loss(
-                LossKind::Rounded,
-                "",
-                "number of discarded events: 2,147,483,647 at most",
-            );
+            self.rules.shared.record_loss(TraceLoss::LargeCount);
         }
         self.blocks.sequences.add_missing(thread, most);
     }
@@ -364,19 +355,19 @@ impl TraceEncoder {
             self.rules.shared.with_losses(|table| class.losses.move_to(&class.name, table));
         }
         if self.file.take_refused() > 0 {
-            self.rules.record_loss(LossKind::Dropped, "", "block of 16 MiB or more");
+            self.rules.shared.record_loss(TraceLoss::LongBlock);
         }
         let Blocks { stacks, labels, threads, sequences, .. } = &mut self.blocks;
         let mut unknown = (threads.take_unknown() + sequences.take_unknown()) as u64;
         let counts = [
-            (&mut unknown, "", UNKNOWN_LOSS),
-            (&mut stacks.unnamed, "stack", "names of functions beyond the limit"),
-            (&mut stacks.ambiguous, "stack", "names of functions at the address of another one"),
-            (&mut labels.dropped, "labels", "labels that are too long"),
+            (&mut unknown, TraceLoss::UnknownCount),
+            (&mut stacks.unnamed, TraceLoss::UnnamedFunctions),
+            (&mut stacks.ambiguous, TraceLoss::AmbiguousFunctions),
+            (&mut labels.dropped, TraceLoss::LongLabels),
         ];
-        for (count, field, what) in counts {
+        for (count, loss) in counts {
             if std::mem::take(count) > 0 {
-                self.rules.record_loss(LossKind::Dropped, field, what);
+                self.rules.shared.record_loss(loss);
             }
         }
     }
