@@ -167,7 +167,7 @@ pub struct WriteSource {
 }
 
 impl WriteSource {
-    /// Returns the first data stream of each class.
+    /// Returns the first data stream for each class.
     pub fn first_streams(&self) -> impl Iterator<Item = &DataStream> {
         let mut classes = HashSet::new();
         self.streams.iter().filter(move |stream| classes.insert(stream.class_index)).map(|stream| &**stream)
@@ -241,10 +241,10 @@ pub struct WriteOptions {
 }
 
 impl WriteOptions {
-    /// Returns the index of the dialect among those of a format. The default dialect is the first one.
+    /// Returns the dialect's index in a list. The default is 0.
     ///
     /// # Errors
-    /// If the format does not have the dialect.
+    /// If the list lacks the dialect.
     pub fn dialect_index(&self, dialects: &[OptionValue]) -> Result<usize, CreateError> {
         let Some(name) = &self.dialect else { return Ok(0) };
         let index = dialects.iter().position(|dialect| dialect.name == name);

@@ -1,4 +1,4 @@
-//! Output of formats whose traces are one file each, of all events sorted by time.
+//! Output for formats with one file per trace.
 
 use std::io;
 use std::sync::{Arc, Mutex};
@@ -12,7 +12,7 @@ use crate::{
     WriteOptions, WriteReport, WriteTarget,
 };
 
-/// Creates the output of a file with all events of some traces.
+/// Creates an output that writes all events to one file.
 ///
 /// # Errors
 /// If it cannot be created, or exists and must not be replaced.
@@ -28,7 +28,7 @@ pub fn file_output<E: MessageEncoder>(
     Ok(Box::new(FileOutput::<E> { rules: Arc::new(rules), file, added: Mutex::default() }))
 }
 
-/// A file with all events of some traces.
+/// A file with all events.
 #[derive(Debug)]
 struct FileOutput<E: MessageEncoder> {
     rules: Arc<E::Rules>,

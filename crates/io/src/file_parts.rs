@@ -15,7 +15,7 @@ use crate::{
 /// Maximum number of bytes waiting to be written, for all parts together.
 const WAITING: usize = 32 << 20;
 
-/// Creates the output of several files, one for each part of some traces.
+/// Creates an output that writes one file per part.
 #[must_use]
 pub fn file_parts<E: MessageEncoder>(rules: E::Rules, options: &WriteOptions) -> Box<dyn PartsOutput> {
     Box::new(FileParts::<E> {
@@ -32,7 +32,7 @@ pub fn file_parts<E: MessageEncoder>(rules: E::Rules, options: &WriteOptions) ->
 #[derive(Debug)]
 struct FileParts<E: MessageEncoder> {
     rules: Arc<E::Rules>,
-    /// Buffer that the encoders use in turn.
+    /// Buffer shared by the encoders.
     buffer: Box<[u8]>,
     parts: Vec<FilePart<E>>,
     waiting: usize,

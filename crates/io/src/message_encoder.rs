@@ -1,4 +1,4 @@
-//! Encoders of formats whose traces are one file each: everything that is the same in all of them.
+//! The kit for formats with one file per trace: encoders fill it in.
 
 use std::fmt::Debug;
 use std::io;
@@ -13,7 +13,7 @@ use crate::{MessageOrder, OutputBlock, Worker, WorkerFlow, WriteOptions, WriteSo
 const BLOCK: usize = 256 << 10;
 
 ichnos_model::loss_set! {
-    /// A loss that all formats have.
+    /// A loss common to all formats.
     enum CommonLoss {
         Events => Dropped("loss of events"),
         Packets => Dropped("loss of packets"),
@@ -21,7 +21,7 @@ ichnos_model::loss_set! {
     }
 }
 
-/// Rules, losses and the digest that all encoders of an output share.
+/// Rules, losses and digest shared by an output's encoders.
 #[derive(Debug)]
 pub struct EncoderRules {
     /// Approximate size of blocks in bytes, at least 1.
@@ -30,14 +30,14 @@ pub struct EncoderRules {
     pub is_compared: bool,
     /// `true` if the output must be valid.
     pub repairs: bool,
-    /// Sources. They also keep the traces at their addresses, by which encoders identify them.
+    /// Sources. Encoders identify their traces by address, so the traces must stay alive.
     pub sources: Vec<WriteSource>,
     losses: Mutex<LossTable>,
     digest: Mutex<TraceDigest>,
 }
 
 impl EncoderRules {
-    /// Creates the rules of an output. A function records the losses of a whole source.
+    /// Creates an output's rules. `record_source` records the losses that affect a whole source.
     pub fn new(
         sources: Vec<WriteSource>,
         options: &WriteOptions,
@@ -56,12 +56,12 @@ impl EncoderRules {
         }
     }
 
-    /// Changes the losses.
+    /// Calls a function with the loss table.
     pub fn with_losses<T>(&self, change: impl FnOnce(&mut LossTable) -> T) -> T {
         change(&mut self.losses.lock().ignore_poison())
     }
 
-    /// Records a declared loss of the trace.
+    /// Records a loss outside classes.
     #[cold]
     pub fn record_loss<L: LossSet>(&self, loss: L) {
         if let Some(row) = loss.row() {
@@ -69,7 +69,7 @@ impl EncoderRules {
         }
     }
 
-    /// Counts invalid values of a source that the output can have, too.
+    /// Counts invalid values that were copied to the output, which verification then accepts.
     pub fn add_damages(&self, count: u64) {
         self.digest().damages += count;
     }
@@ -79,40 +79,41 @@ impl EncoderRules {
         self.with_losses(|table| table.clone())
     }
 
-    /// Returns the digest of everything that finished encoders wrote, except for parts.
+    /// Returns the digest from all finished encoders, without parts.
     pub(crate) fn digest(&self) -> MutexGuard<'_, TraceDigest> {
         self.digest.lock().ignore_poison()
     }
 }
 
-/// Encodes the messages of a trace, or of a part of it, as a file.
+/// Encodes a trace, or a part, as a file.
 ///
-/// [`file_output`](crate::file_output()) and [`file_parts`](crate::file_parts()) make outputs of an encoder. They return
-/// blocks, count and compare events, and record unknown classes, lost packets and damage.
+/// [`file_output`](crate::file_output()) and [`file_parts`](crate::file_parts()) turn an encoder into an output. They split
+/// the file into blocks, count and compare events, and record unknown classes, lost packets and damage.
 ///
 /// # For implementations
-/// [`event`](Self::event) encodes an event. A format with more than events overrides [`message`](Self::message) instead.
-/// There can be very many parts, so an encoder should only allocate what it needs between two messages.
+/// Most formats implement [`event`](Self::event). A format that also stores packets or streams should override
+/// [`message`](Self::message) instead. There can be thousands of parts, so an encoder should keep little memory between
+/// messages.
 pub trait MessageEncoder: Sized + Send + 'static {
-    /// Rules of the format.
+    /// The format's rules.
     type Rules: Debug + Send + Sync + 'static;
 
-    /// `true` if files are text with unescaped texts of traces, which a terminal would take as commands.
+    /// `true` for unescaped text. It must not go to a terminal, which could run it as commands.
     const IS_UNESCAPED: bool = false;
 
-    /// Returns the rules that all formats have.
+    /// Returns the rules shared by all formats.
     fn shared(rules: &Self::Rules) -> &EncoderRules;
 
     /// Creates the encoder of a file.
     fn new(rules: Arc<Self::Rules>) -> Self;
 
-    /// Returns the order in which encoders take messages. For a single data stream, several orders are the same.
+    /// Returns the message order that encoders need.
     fn order(rules: &Self::Rules) -> MessageOrder {
         let _ = rules;
         MessageOrder::Merged
     }
 
-    /// Records the losses of a data stream that begins after others, of which some were `added` in this way.
+    /// Records the losses for a data stream that is added during writing, after the streams in `added`.
     fn record_stream(rules: &Self::Rules, stream: &DataStream, added: &[Arc<DataStream>]) {
         let _ = (rules, stream, added);
     }
@@ -126,12 +127,12 @@ pub trait MessageEncoder: Sized + Send + 'static {
         encode_message(self, message, shared)
     }
 
-    /// Begins a data stream.
+    /// Starts a data stream.
     fn begin_stream(&mut self, stream: &DataStream) {
         let _ = stream;
     }
 
-    /// Encodes an event of the class with an index.
+    /// Encodes an event, given its class index.
     ///
     /// # Errors
     /// See [`Worker::message`].
@@ -140,7 +141,7 @@ pub trait MessageEncoder: Sized + Send + 'static {
         Ok(())
     }
 
-    /// Encodes a loss of events.
+    /// Encodes lost events.
     ///
     /// # Errors
     /// See [`Worker::message`].
@@ -150,24 +151,24 @@ pub trait MessageEncoder: Sized + Send + 'static {
         Ok(())
     }
 
-    /// Takes damage. Returns `true` if the file lacks the damaged data.
+    /// Takes damage. Returns `true` if the damaged data is dropped.
     fn drops_damaged(&mut self, damage: &Damage, shared: &EncoderRules) -> bool {
         let _ = (damage, shared);
         true
     }
 
-    /// Copies a whole packet. See [`Worker::copy_packet`].
+    /// Copies a whole packet if possible. See [`Worker::copy_packet`].
     fn copy_packet(&mut self, packet: &Packet<'_>) -> bool {
         let _ = packet;
         false
     }
 
-    /// Counts a message of a copied packet. See [`Worker::copied_message`].
+    /// Counts a message from a copied packet. See [`Worker::copied_message`].
     fn copied_message(&mut self, message: &Message<'_>) {
         let _ = message;
     }
 
-    /// Completes open data.
+    /// Completes open data, so that all bytes can be taken.
     ///
     /// # Errors
     /// See [`Worker::message`].
@@ -175,7 +176,7 @@ pub trait MessageEncoder: Sized + Send + 'static {
         Ok(())
     }
 
-    /// Ends the data streams of a part, for which no message does.
+    /// Ends a part's data streams, which have no end messages.
     ///
     /// # Errors
     /// See [`Worker::message`].
@@ -183,49 +184,49 @@ pub trait MessageEncoder: Sized + Send + 'static {
         Ok(())
     }
 
-    /// Ends the file, and adds the losses of its classes to the shared ones.
+    /// Ends the file, and records the losses that were counted by class.
     ///
     /// # Errors
     /// See [`Worker::message`].
     fn finish(&mut self) -> io::Result<()>;
 
-    /// Encodes messages that were sorted first, until a block is full. Returns `true` at the end of the file.
+    /// Encodes sorted messages until a block is full. Returns `true` when the file is complete.
     fn fill_block(&mut self) -> bool {
         false
     }
 
-    /// Returns the number of bytes that can be taken.
+    /// Returns how many bytes can be taken.
     fn ready(&self) -> usize;
 
-    /// Returns the number of bytes in memory, including those that cannot be taken yet.
+    /// Returns how many encoded bytes are in memory, including open data.
     fn waiting(&self) -> usize {
         self.ready()
     }
 
-    /// Returns `true` if a block of a size is ready.
+    /// Returns `true` if a block with this size is ready.
     #[inline]
     fn is_full(&self, block_bytes: usize) -> bool {
         self.ready() >= block_bytes
     }
 
-    /// Returns `true` if there is anything to take, of any size.
+    /// Returns `true` if anything can be taken.
     fn has_rest(&self) -> bool {
         self.ready() > 0
     }
 
-    /// Takes the next bytes, and the number of their events.
+    /// Takes the next bytes and their event count.
     fn take_bytes(&mut self) -> (Vec<u8>, u64);
 
-    /// Takes the digest of the events since the last call.
+    /// Takes the digest for all events since the last call.
     fn take_digest(&mut self) -> TraceDigest;
 
-    /// Swaps a buffer that the encoders of parts use in turn.
+    /// Swaps in a buffer shared by all parts, and swaps it out after the message.
     fn swap_buffer(&mut self, buffer: &mut Box<[u8]>) {
         let _ = buffer;
     }
 }
 
-/// Encodes a message by the methods for its kind, and records what no format has.
+/// Encodes a message with the method for its kind, and records common losses.
 ///
 /// # Errors
 /// See [`Worker::message`].
@@ -256,11 +257,11 @@ pub fn encode_message<E: MessageEncoder>(
 pub(crate) struct EncoderWorker<E: MessageEncoder> {
     rules: Arc<E::Rules>,
     pub(crate) encoder: E,
-    /// `true` to return all remaining bytes.
+    /// `true` to return all bytes, even if they do not fill a block.
     is_flushed: bool,
     /// `true` after the last message.
     is_finished: bool,
-    /// `true` if the events of the file are counted by [`Self::digest`], and not with those of all encoders.
+    /// `true` to count events in [`Self::digest`] instead of the shared digest.
     is_part: bool,
     digest: TraceDigest,
 }
@@ -277,21 +278,21 @@ impl<E: MessageEncoder> EncoderWorker<E> {
         }
     }
 
-    /// Ends a part, whose [digest](Self::part_digest) is not added to that of all encoders.
+    /// Ends a part, which has its own [digest](Self::part_digest).
     pub(crate) fn finish_part(&mut self) -> io::Result<()> {
         self.is_part = true;
         self.encoder.end_part()?;
         self.finish()
     }
 
-    /// Returns the digest of a part.
+    /// Returns the part's digest.
     pub(crate) fn part_digest(&self) -> TraceDigest {
         let mut digest = self.digest.clone();
         digest.damages += E::shared(&self.rules).digest().damages;
         digest
     }
 
-    /// Counts the events since the last call, once there are no more messages.
+    /// Counts the events since the last call, if all messages were taken.
     fn count_events(&mut self) {
         if !self.is_finished {
             return;

@@ -1,7 +1,7 @@
-//! Values kept for all event record classes.
+//! Values for all event record classes.
 
-/// A value for each event record class of a data stream class, by its index. Unlike in an
-/// [`EventClassTable`](crate::EventClassTable), all values are kept: they have ids in a file, or counts.
+/// A value for each event record class, by class index. Unlike an [`EventClassTable`](crate::EventClassTable), it never
+/// evicts values, so they can contain ids and counts.
 #[derive(Clone, Debug)]
 pub struct ClassList<E>(Vec<Option<Box<E>>>);
 
@@ -12,20 +12,20 @@ impl<E> Default for ClassList<E> {
 }
 
 impl<E> ClassList<E> {
-    /// Returns the value of a class, if there is one.
+    /// Returns a class's value, if any.
     #[must_use]
     #[inline]
     pub fn get(&self, index: usize) -> Option<&E> {
         self.0.get(index)?.as_deref()
     }
 
-    /// Returns the value of a class, if there is one.
+    /// Returns a class's value, if any.
     #[inline]
     pub fn get_mut(&mut self, index: usize) -> Option<&mut E> {
         self.0.get_mut(index)?.as_deref_mut()
     }
 
-    /// Returns the place of the value of a class.
+    /// Returns the place for a class's value.
     #[inline]
     pub fn place(&mut self, index: usize) -> &mut Option<Box<E>> {
         if self.0.len() <= index {
@@ -34,7 +34,7 @@ impl<E> ClassList<E> {
         &mut self.0[index]
     }
 
-    /// Removes the values for which a function returns `false`.
+    /// Removes all values for which a function returns `false`.
     pub fn retain(&mut self, keeps: impl Fn(&E) -> bool) {
         for place in &mut self.0 {
             if place.as_deref().is_some_and(|value| !keeps(value)) {

@@ -74,8 +74,7 @@ impl std::ops::AddAssign for ClassDigest {
 }
 
 impl TraceDigest {
-    /// Creates the digest of events that are compared by a [hash](Self::event_hash) of the format. Discarded events are not
-    /// compared.
+    /// Creates a digest for events that have a format-specific [hash](Self::event_hash). Discarded events are not compared.
     #[must_use]
     pub fn of_hashed(event_hash: EventHashFn, events: ClassDigest) -> Self {
         let (classes, event_hash) = (BTreeMap::from([(String::new(), events)]), Some(event_hash));

@@ -75,32 +75,32 @@ impl<S, C, E> StreamTable<S, C, E> {
         Some((part, &self.classes.get(*class)?.part))
     }
 
-    /// Returns the state of a data stream.
+    /// Returns a data stream's state.
     #[inline]
     pub fn state_mut(&mut self, stream: &DataStream) -> Option<&mut S> {
         Some(&mut self.streams.get_mut(stream.key as usize)?.as_deref_mut()?.part)
     }
 
-    /// Returns the index of the class of a data stream with a state.
+    /// Returns the class index for a data stream in the table.
     #[inline]
     pub fn class_index(&self, stream: &DataStream) -> Option<usize> {
         Some(self.streams.get(stream.key as usize)?.as_deref()?.class)
     }
 
-    /// Returns the state of the class with an index.
+    /// Returns a class's state, by class index.
     #[must_use]
     #[inline]
     pub fn class(&self, index: usize) -> Option<&C> {
         Some(&self.classes.get(index)?.part)
     }
 
-    /// Returns the state of the class with an index.
+    /// Returns a class's state, by class index.
     #[inline]
     pub fn class_mut(&mut self, index: usize) -> Option<&mut C> {
         Some(&mut self.classes.get_mut(index)?.part)
     }
 
-    /// Returns the state of each class, by index.
+    /// Returns the states of all classes, by class index.
     pub fn classes_mut(&mut self) -> impl Iterator<Item = &mut C> {
         self.classes.iter_mut().map(|entry| &mut entry.part)
     }

@@ -124,7 +124,7 @@ impl TraceClass {
         self.environment.iter().find(|(key, _)| key == name).map(|(_, value)| value)
     }
 
-    /// Returns a number of the environment, unless it is negative.
+    /// Returns an environment entry that is a number, unless it is negative.
     #[must_use]
     pub fn environment_number(&self, name: &str) -> Option<u64> {
         match self.environment(name)? {

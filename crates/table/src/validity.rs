@@ -11,7 +11,7 @@ impl Validity {
         Self(NullBufferBuilder::new(0))
     }
 
-    /// Records that the value with this index is missing, after those of all earlier ones.
+    /// Records that the value with this index is missing. Earlier values must be recorded first.
     #[inline]
     pub(crate) fn push_null(&mut self, index: usize) {
         self.0.append_n_non_nulls(index.saturating_sub(self.0.len()));

@@ -43,5 +43,5 @@ ichnos_model::loss_set! {
     }
 }
 
-/// Numbers of losses of a class.
+/// Loss counts for a class.
 pub(super) type ClassLosses = LossCounts<ClassLoss>;

@@ -80,7 +80,7 @@ pub(super) struct LogEncoder {
     copy: Copy,
     parts: EventParts,
     component: Component,
-    /// Buffer for a record, which the encoders of parts use in turn.
+    /// Buffer for a record, shared by all parts.
     room: Box<[u8]>,
     /// Extension of the record.
     extension: Vec<u8>,
@@ -157,7 +157,7 @@ impl LogEncoder {
         }
     }
 
-    /// Sets the number of events that were discarded after an event.
+    /// Sets how many events were discarded after an event.
     #[inline]
     fn set_discarded(&mut self, event: &Event<'_>, discarded: u64) {
         if let Some(stream) = self.streams.state_mut(event.stream) {

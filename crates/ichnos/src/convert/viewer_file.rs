@@ -70,10 +70,10 @@ content!(Otlp, |content| {
 });
 content!(Firefox, Firefox::finish);
 
-/// Makes the content of a file.
+/// Creates a file's content.
 pub(super) type MakeContent = Box<dyn Fn() -> Box<dyn ViewerContent> + Send + Sync>;
 
-/// Rules of a file for a viewer.
+/// Rules for viewer files.
 pub(super) struct ViewerRules {
     make: MakeContent,
     is_compressed: bool,
@@ -87,7 +87,7 @@ impl Debug for ViewerRules {
 }
 
 impl ViewerRules {
-    /// Creates the rules of files whose content a function makes.
+    /// Creates the rules. `make` creates each file's content.
     pub(super) fn new(make: MakeContent, is_compressed: bool, options: &WriteOptions) -> Self {
         let shared = EncoderRules::new(Vec::new(), options, |_, _| {});
         Self { make, is_compressed, shared }

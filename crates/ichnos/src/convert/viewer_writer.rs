@@ -90,7 +90,7 @@ impl ViewerWriter {
         }
     }
 
-    /// Returns the rules of files. With `is_whole`, a file is the whole output.
+    /// Returns the rules. With `is_whole`, the output is a single file.
     fn rules(self, options: &WriteOptions, is_compressed: bool, is_whole: bool) -> ViewerRules {
         let signal = self.signal(options);
         let needs_spans = is_whole && options.formats.choice(self.name(), SIGNAL).is_none();

@@ -10,10 +10,10 @@ use ichnos_model::{DamageKind, EventHash, Message, Sink as _, StreamDigest, Trac
 use super::losses::LineLosses;
 use crate::{JsonLines, JsonLinesOptions};
 
-/// Rules of lines that are being written.
+/// Rules for JSON Lines.
 #[derive(Debug)]
 pub(super) struct LineRules {
-    /// Capacity of buffers for lines; 0 if there can be very many.
+    /// Line buffer capacity. 0 if there can be very many buffers.
     room: usize,
     shared: EncoderRules,
 }

@@ -4,7 +4,7 @@ use ichnos_export::parts::has_plain_field;
 use ichnos_model::lower::{LossKind, LossTable};
 use ichnos_model::{DataStream, Event, FieldClass, Scope, StreamTable};
 
-/// Records losses of classes when their first event is written, and counts those of values.
+/// Records a class's losses when its first event is written, and counts lost values.
 #[derive(Debug, Default)]
 pub(super) struct LineLosses {
     /// Data streams, their classes, and event record classes whose losses were recorded.

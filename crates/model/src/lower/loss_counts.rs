@@ -15,10 +15,10 @@ pub trait LossSet: Copy + Debug + Eq + 'static {
     /// All losses, by index.
     const ROWS: &'static [LossRow<Self>];
 
-    /// Returns the index of the loss.
+    /// Returns the loss's index.
     fn index(self) -> usize;
 
-    /// Returns the row of the loss.
+    /// Returns the loss's row.
     fn row(self) -> Option<&'static LossRow<Self>> {
         Self::ROWS.get(self.index())
     }
@@ -31,13 +31,13 @@ pub struct LossRow<L> {
     pub loss: L,
     /// Its kind.
     pub kind: LossKind,
-    /// Field that it belongs to, or an empty text.
+    /// Field name, or an empty text.
     pub field: &'static str,
     /// Change, for instance `null -> empty text`.
     pub what: &'static str,
 }
 
-/// Counts of the losses of a class.
+/// Loss counts for a class.
 #[derive(Clone, Copy, Debug)]
 pub struct LossCounts<L: LossSet>(L::Counts);
 
@@ -48,7 +48,7 @@ impl<L: LossSet> Default for LossCounts<L> {
 }
 
 impl<L: LossSet> LossCounts<L> {
-    /// Adds to the count of a loss.
+    /// Adds to a loss's count.
     #[inline]
     pub fn add(&mut self, loss: L, count: u64) {
         if let Some(sum) = self.0.as_mut().get_mut(loss.index()) {
@@ -56,12 +56,12 @@ impl<L: LossSet> LossCounts<L> {
         }
     }
 
-    /// Moves all counts to a table, under the name of a class.
+    /// Moves all counts to a table, under a class name.
     pub fn move_to(&mut self, class: &str, table: &mut LossTable) {
         self.move_with_fields(class, table, |row| row.field);
     }
 
-    /// Moves all counts to a table, under the name of a class, and with the fields that a function returns.
+    /// Moves all counts to a table, under a class name. `field` returns the field name for each row.
     pub fn move_with_fields<'f>(
         &mut self,
         class: &str,
@@ -76,8 +76,7 @@ impl<L: LossSet> LossCounts<L> {
     }
 }
 
-/// Declares a [set of losses](crate::lower::LossSet): an enum with the kind and the text of each, and the field if they have
-/// one.
+/// Declares a [loss set](crate::lower::LossSet): an enum whose variants have a kind, a text, and optionally a field.
 ///
 /// ```
 /// use ichnos_model::lower::{LossCounts, LossKind, LossTable};

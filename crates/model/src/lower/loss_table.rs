@@ -83,12 +83,12 @@ impl LossTable {
         *sum = sum.saturating_add(count);
     }
 
-    /// Returns a recorder for the losses of a class. An empty name means the trace.
+    /// Returns a recorder for a class's losses. An empty name stands for the trace.
     pub fn for_class<'t>(&'t mut self, class: &'t str) -> LossRecorder<'t> {
         LossRecorder { table: self, class }
     }
 
-    /// Adds the entries of the environment of a trace, except for those that are kept.
+    /// Adds the trace's environment entries, unless they are kept.
     pub fn add_environment(&mut self, class: &TraceClass, is_kept: impl Fn(&str) -> bool) {
         for (name, _) in class.environment.iter().filter(|(name, _)| !is_kept(name)) {
             self.note(LossKind::Dropped, "", format!("environment.{name}"), "entry of the environment");
@@ -207,7 +207,7 @@ impl LossTable {
     }
 }
 
-/// Records losses of a class.
+/// Records a class's losses.
 #[derive(Debug)]
 pub struct LossRecorder<'t> {
     table: &'t mut LossTable,

@@ -37,5 +37,5 @@ ichnos_model::loss_set! {
     }
 }
 
-/// Counts of losses of a class.
+/// Loss counts for a class.
 pub(super) type EventLosses = ichnos_model::lower::LossCounts<EventLoss>;

@@ -28,5 +28,5 @@ ichnos_model::loss_set! {
     }
 }
 
-/// Counts of losses of a class.
+/// Loss counts for a class.
 pub(super) type LossCounts = ichnos_model::lower::LossCounts<Loss>;

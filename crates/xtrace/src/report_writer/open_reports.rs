@@ -70,7 +70,7 @@ impl OpenReport {
         &self.key
     }
 
-    /// Records an edge; returns `true` if its line is to be added, because the report does not have it.
+    /// Records an edge. Returns `true` if its line must be added, because the report lacks it.
     pub(super) fn adds_edge(&mut self, edge: &Edge) -> bool {
         let is_new = !self.edges.contains(edge);
         if is_new && self.edges.len() < MOST_EDGES {

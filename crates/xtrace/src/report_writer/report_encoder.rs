@@ -53,7 +53,7 @@ struct ReportedClasses {
 pub(super) struct ReportEncoder {
     rules: Arc<ReportRules>,
     streams: StreamTable<(), ReportedClasses, ()>,
-    /// Addresses of traces that are no sources.
+    /// Addresses of traces that were added during writing.
     added_traces: Vec<usize>,
     /// Lines of the current report.
     lines: LineBuffer,
