@@ -64,6 +64,7 @@ mod tree;
 mod tree_options;
 mod unpack_budget;
 mod walk;
+mod written_class;
 mod zip_archive;
 
 pub use bytes::Bytes;
@@ -110,6 +111,7 @@ pub use signals::ignores_signal;
 pub use trace_file::{PartFile, TraceFile, written_trace_files};
 pub use tree::Tree;
 pub use tree_options::TreeOptions;
+pub use written_class::{ClassTreatment, WrittenClass};
 
 /// Handles mapped files that become shorter while they are read, which otherwise ends the process: for
 /// programs that read files that may be truncated concurrently.

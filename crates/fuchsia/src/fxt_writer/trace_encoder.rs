@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::io;
 use std::sync::Arc;
 
-use ichnos_io::{EncoderRules, MessageEncoder};
+use ichnos_io::{ClassTreatment, EncoderRules, MessageEncoder};
 use ichnos_model::{
     ClassDigest, ClassList, ClockClass, ClockValue, Damage, DataStream, Discarded, Event, StreamTable,
     TraceDigest,
@@ -33,21 +33,8 @@ const LONGEST_NAME: usize = 255;
 /// Maximum number of classes of this format that are kept: up to 5 kB each, besides their names.
 const MOST_OWN_CLASSES: usize = 8192;
 
-/// Treatment of a class of events.
-#[derive(Debug)]
-enum ClassTreatment {
-    Own(OwnClass),
-    Foreign(Box<ForeignClass>),
-}
-
-/// A class of events, and the losses of its events.
-#[derive(Debug)]
-struct WrittenClass {
-    name: String,
-    treatment: ClassTreatment,
-    losses: ClassLosses,
-    references: EventReferences,
-}
+/// A class of events, and for an own class its references to tables.
+type WrittenClass = ichnos_io::WrittenClass<(OwnClass, EventReferences), ForeignClass, ClassLoss>;
 
 /// A data stream.
 #[derive(Debug)]
@@ -184,17 +171,17 @@ impl TraceEncoder {
             return self.record_loss(TraceLoss::StreamEvent);
         };
         let Some(Provider { tables, records, .. }) = providers.get_mut(number) else { return };
-        let Some(WrittenClass { treatment, losses, references, .. }) = classes.get_mut(index) else { return };
+        let Some(WrittenClass { treatment, losses, .. }) = classes.get_mut(index) else { return };
         let time = event.clock.map(|clock| ticks(clock, event.stream.clock(), (*offset, *end), losses));
         *nanoseconds = time.and_then(|(_, nanoseconds)| nanoseconds);
         let time = time.map(|(ticks, _)| ticks);
-        if let (ClassTreatment::Own(own), Some(time)) = (&*treatment, time)
+        if let (ClassTreatment::Own((own, references)), Some(time)) = (treatment, time)
             && own.is_event()
             && !rules.shared.repairs
         {
             let before = records.len();
             let is_compared = rules.shared.is_compared;
-            let class = (own, references);
+            let class = (&*own, references);
             let hash = events_encoder.encode(event, class, time, (tables, records), is_compared);
             if let Some(hash) = hash {
                 *last = time;
@@ -240,7 +227,7 @@ impl TraceEncoder {
         let Some(WrittenStream { classes, last, .. }) = streams.state_mut(event.stream) else { return };
         let Some(WrittenClass { treatment, losses, .. }) = classes.get_mut(index) else { return };
         let has_time = match &*treatment {
-            ClassTreatment::Own(own) => own.has_time(),
+            ClassTreatment::Own((own, _)) => own.has_time(),
             ClassTreatment::Foreign(_) => true,
         };
         if has_time != time.is_some() {
@@ -248,10 +235,10 @@ impl TraceEncoder {
         }
         let time = time.unwrap_or(*last);
         match &*treatment {
-            ClassTreatment::Own(own) if own.is_unknown_and_large() => {
+            ClassTreatment::Own((own, _)) if own.is_unknown_and_large() => {
                 return losses.add(ClassLoss::LargeRecord, 1);
             }
-            ClassTreatment::Own(own) => {
+            ClassTreatment::Own((own, _)) => {
                 if own::read(event, own, Some(time), leaves, parts).is_none() {
                     return losses.add(ClassLoss::Fields, 1);
                 }
@@ -354,7 +341,7 @@ impl TraceEncoder {
     /// Moves the losses of all classes to the table.
     fn move_losses(&mut self) {
         for class in self.streams.states_mut().flat_map(|stream| stream.classes.values_mut()) {
-            let WrittenClass { name, losses, treatment, .. } = class;
+            let WrittenClass { name, treatment, losses } = class;
             self.rules.shared.with_losses(|table| match &*treatment {
                 ClassTreatment::Own(_) => losses.move_to(name, table),
                 ClassTreatment::Foreign(foreign) => {
@@ -395,15 +382,8 @@ fn ticks(
 }
 
 fn written_class(event: &Event<'_>, rules: &TraceRules) -> WrittenClass {
-    let treatment = match OwnClass::of(event.class) {
-        Some(own) => ClassTreatment::Own(own),
-        None => {
-            let foreign = rules.shared.with_losses(|table| ForeignClass::of(event, table));
-            ClassTreatment::Foreign(Box::new(foreign))
-        }
-    };
-    let (losses, references) = (ClassLosses::default(), EventReferences::default());
-    WrittenClass { name: event.name().to_owned(), treatment, losses, references }
+    let own = OwnClass::of(event.class).map(|own| (own, EventReferences::default()));
+    WrittenClass::new(event, own, || rules.shared.with_losses(|table| ForeignClass::of(event, table)))
 }
 
 /// Returns the name of the provider of a data stream.

@@ -5,7 +5,7 @@ mod segments;
 use std::io;
 use std::sync::Arc;
 
-use ichnos_io::{EncoderRules, MessageEncoder, MessageOrder, encode_message};
+use ichnos_io::{ClassTreatment, EncoderRules, MessageEncoder, MessageOrder, encode_message};
 use ichnos_model::lower::LossKind;
 use ichnos_model::{
     ClassDigest, ClassList, DataStream, Discarded, Event, Message, Packet, StreamTable, TraceDigest,
@@ -24,7 +24,7 @@ use super::rules::{TraceRules, event_hash};
 use super::rundown;
 use super::segment_rules::SegmentCopier;
 use super::stored_event::{EventStack, StoredMessage};
-use super::written_class::{ClassTreatment, WrittenClass};
+use super::written_class::WrittenClass;
 use super::written_event::{WrittenEvent, metadata_hash};
 use crate::reader::trace_file::TraceFile;
 
@@ -129,18 +129,18 @@ impl TraceEncoder {
             self.blocks.stacks.record_named(process_of_names, address);
         }
         if !is_v6 {
-            let has_process = class.treatment.lacks_process_field()
+            let has_process = class.lacks_process_field()
                 && parts.process.is_some()
                 && parts.process != self.rules.process();
             class.losses.add(EventLoss::Version, u64::from(has_process || parts.has_more()));
         }
-        let needs_names = class.treatment.needs_names() || self.rules.names_functions;
+        let needs_names = class.needs_names() || self.rules.names_functions;
         let names = needs_names.then_some((process_of_names, event.nanoseconds()));
         let stack = parts.stack.map(|number| EventStack { number, names });
         if self.rules.shared.is_compared {
             let stacks = &mut self.blocks.stacks;
             let frames = stack.map(|stack| stacks.frames(event.stream, stack.number)).unwrap_or_default();
-            let is_described = class.treatment.is_described(event, payload);
+            let is_described = class.is_described(event, payload);
             let hash = parts.hash(hash, is_described, payload, frames, is_v6);
             self.digest.add(Some(parts.ticks), hash);
         }

@@ -1,5 +1,6 @@
 //! Classes of events of a file being written.
 
+use ichnos_io::ClassTreatment;
 use ichnos_model::Event;
 
 use super::foreign::{self, ForeignClass};
@@ -9,50 +10,41 @@ use super::payload::PayloadWriter;
 use super::written_event::WrittenEvent;
 use crate::EventMetadata;
 
-/// Treatment of a class of events.
-#[derive(Debug)]
-pub(super) enum ClassTreatment {
-    Own(OwnClass),
-    Foreign(Box<ForeignClass>),
-}
-
-impl ClassTreatment {
-    /// Returns `true` if the names of the functions in stacks are written at the end of the file.
-    pub(super) fn needs_names(&self) -> bool {
-        match self {
-            Self::Own(own) => own.needs_names,
-            Self::Foreign(_) => true,
-        }
-    }
-
-    /// Returns `true` if the process of events does not become a field of version 4.
-    pub(super) fn lacks_process_field(&self) -> bool {
-        match self {
-            Self::Own(_) => true,
-            Self::Foreign(foreign) => foreign.takes_process,
-        }
-    }
-
-    /// Returns `true` if the payload of an event is read as its metadata describe it.
-    pub(super) fn is_described(&self, event: &Event<'_>, payload: &[u8]) -> bool {
-        match self {
-            Self::Own(_) => !event.class.is_undescribed,
-            Self::Foreign(foreign) => !foreign.is_raw || payload.is_empty(),
-        }
-    }
-}
-
 /// A class of events, and the losses of its events.
 #[derive(Debug)]
 pub(super) struct WrittenClass {
     pub(super) name: String,
-    pub(super) treatment: ClassTreatment,
+    pub(super) treatment: ClassTreatment<OwnClass, ForeignClass>,
     /// Ids and hashes of its metadata, by the level of those that replace it.
     pub(super) ids: Vec<(Option<u8>, u32, u64)>,
     pub(super) losses: EventLosses,
 }
 
 impl WrittenClass {
+    /// Returns `true` if the names of the functions in stacks are written at the end of the file.
+    pub(super) fn needs_names(&self) -> bool {
+        match &self.treatment {
+            ClassTreatment::Own(own) => own.needs_names,
+            ClassTreatment::Foreign(_) => true,
+        }
+    }
+
+    /// Returns `true` if the process of events does not become a field of version 4.
+    pub(super) fn lacks_process_field(&self) -> bool {
+        match &self.treatment {
+            ClassTreatment::Own(_) => true,
+            ClassTreatment::Foreign(foreign) => foreign.takes_process,
+        }
+    }
+
+    /// Returns `true` if the payload of an event is read as its metadata describe it.
+    pub(super) fn is_described(&self, event: &Event<'_>, payload: &[u8]) -> bool {
+        match &self.treatment {
+            ClassTreatment::Own(_) => !event.class.is_undescribed,
+            ClassTreatment::Foreign(foreign) => !foreign.is_raw || payload.is_empty(),
+        }
+    }
+
     /// Reads the parts of an event, and the payload of one of another format. Returns its level if that is a field; or
     /// `None` if the event cannot be decoded.
     #[inline(always)]

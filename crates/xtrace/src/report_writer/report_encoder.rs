@@ -4,8 +4,7 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::io;
 use std::sync::Arc;
 
-use ichnos_io::{EncoderRules, MessageEncoder};
-use ichnos_model::lower::LossTable;
+use ichnos_io::{ClassTreatment, EncoderRules, MessageEncoder, WrittenClass};
 use ichnos_model::{ClassList, Damage, DataStream, Event, Identifier, Mention, StreamTable, TraceDigest};
 
 use super::foreign::ForeignEvent;
@@ -25,20 +24,8 @@ use crate::recent_map::RecentMap;
 use crate::report::{LineBuffer, parse_timestamp, push_nanos};
 use crate::{Edge, OpId, TaskId};
 
-/// Treatment of a class of events.
-#[derive(Debug)]
-enum ReportTreatment {
-    Own(ReportClass),
-    Foreign(Box<ForeignClass>),
-}
-
-/// A class of events, and the losses of its events.
-#[derive(Debug)]
-struct ReportedClass {
-    name: String,
-    treatment: ReportTreatment,
-    losses: LossCounts,
-}
+/// A class of events.
+type ReportedClass = WrittenClass<ReportClass, ForeignClass, Loss>;
 
 /// Classes of a data stream class.
 #[derive(Debug)]
@@ -108,7 +95,7 @@ impl ReportEncoder {
         let class = classes.place(index).get_or_insert_with(|| Box::new(written_class(event, rules, index)));
         let ReportedClass { treatment, losses, .. } = &mut **class;
         match &*treatment {
-            ReportTreatment::Own(own) => {
+            ClassTreatment::Own(own) => {
                 let clock = event.stream.clock();
                 let is_moved =
                     clock.is_some_and(|clock| (clock.offset_seconds, clock.offset_cycles) != (0, 0));
@@ -131,7 +118,7 @@ impl ReportEncoder {
                     count(block.push(lines, 1), 1, losses);
                 }
             }
-            ReportTreatment::Foreign(foreign_class) => {
+            ClassTreatment::Foreign(foreign_class) => {
                 foreign.event.read(event, foreign_class);
                 let thread = rules.chains_orphans.then_some(ChainThread {
                     trace: number,
@@ -184,15 +171,10 @@ impl ReportEncoder {
 }
 
 fn written_class(event: &Event<'_>, rules: &ReportRules, index: usize) -> ReportedClass {
-    let treatment = match ReportClass::of(event) {
-        Some(own) => ReportTreatment::Own(own),
-        None => {
-            let make = |table: &mut LossTable| Box::new(ForeignClass::of(event, table));
-            let class = (Arc::as_ptr(&event.stream.trace).addr(), event.stream.class_index, index);
-            ReportTreatment::Foreign(rules.with_losses_of_class(class, make))
-        }
-    };
-    ReportedClass { name: event.name().to_owned(), treatment, losses: LossCounts::default() }
+    ReportedClass::new(event, ReportClass::of(event), || {
+        let class = (Arc::as_ptr(&event.stream.trace).addr(), event.stream.class_index, index);
+        rules.with_losses_of_class(class, |table| ForeignClass::of(event, table))
+    })
 }
 
 /// Returns a time that reports can have.
