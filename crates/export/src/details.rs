@@ -10,7 +10,9 @@ use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use ichnos_model::{ClockValue, DataStream, Discarded, Event, Message, Packet, Scope, Sink, Trace};
+use ichnos_model::{
+    ClockValue, DataStream, Discarded, Event, Message, Packet, Scope, Sink, StreamTable, Trace,
+};
 
 use crate::color::Palette;
 use crate::event_stacks::EventStacks;
@@ -18,7 +20,6 @@ use crate::number;
 use crate::printable::printable;
 use crate::property::{self, Hidden};
 use crate::resume::StreamOrder;
-use crate::stream_table::StreamTable;
 use crate::text_buffer::{TextBuffer, TextWriter};
 use fields::{DetailsScratch, FieldLines};
 use text::DetailsLines;

@@ -13,14 +13,13 @@ use std::ops::ControlFlow;
 
 use ichnos_model::{
     ClockValue, Damage, DataStream, Discarded, Event, LogLevel, LogSeverity, Meaning, Message, Scope, Sink,
-    Value,
+    StreamTable, Value,
 };
 
 use crate::color::Palette;
 use crate::event_stacks::EventStacks;
 use crate::integers::Integers;
 use crate::json_fields::{FieldWriter, Keys, Scratch};
-use crate::stream_table::StreamTable;
 use crate::text_buffer::{Failures, TextBuffer, TextWriter};
 use crate::time::{self, JsonTime};
 use collect::{PartCollector, ShownParts, Treatments};

@@ -9,7 +9,9 @@ use std::io::{self, Write};
 use std::ops::ControlFlow;
 
 use ichnos_model::plan::Plan;
-use ichnos_model::{ClockValue, Damage, DataStream, Discarded, Event, Message, Scope, Sink, Value};
+use ichnos_model::{
+    ClockValue, Damage, DataStream, Discarded, Event, Message, Scope, Sink, StreamTable, Value,
+};
 
 use crate::block::Block;
 use crate::color::Palette;
@@ -19,7 +21,6 @@ use crate::printable::printable;
 use crate::property;
 use crate::repeated::Repeated;
 use crate::resume::ResumableSink as _;
-use crate::stream_table::StreamTable;
 use crate::text_buffer::{TextBuffer, TextWriter};
 use crate::time::ClockDisplay;
 use fields::{FieldPrinter, PrettyScratch};

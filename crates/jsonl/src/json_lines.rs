@@ -10,15 +10,15 @@ use std::ops::ControlFlow;
 
 use ichnos_export::documents::write_uuid;
 use ichnos_export::parts::{
-    EventStacks, FieldWriter, Keys, Repeated, Scratch, StreamTable, TextBuffer, TimeWriter, emf_uri,
-    has_plain_field, log_level_name, write_id,
+    EventStacks, FieldWriter, Keys, Repeated, Scratch, TextBuffer, TimeWriter, emf_uri, has_plain_field,
+    log_level_name, write_id,
 };
 use ichnos_export::{Integers, JsonTime, TextWriter};
 use ichnos_json::write::{Escaped, ObjectWriter, ValueWriter};
 use ichnos_model::decode::DecodeError;
 use ichnos_model::{
     Attributes, ClockValue, Damage, DataStream, Discarded, Event, EventRecordClass, EventRole, FieldRef,
-    LogText, Message, Packet, Scope, Sink, Trace, UuidOf, ValueCache,
+    LogText, Message, Packet, Scope, Sink, StreamTable, Trace, UuidOf, ValueCache,
 };
 
 use crate::description::write_clock_class;

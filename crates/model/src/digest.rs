@@ -74,6 +74,13 @@ impl std::ops::AddAssign for ClassDigest {
 }
 
 impl TraceDigest {
+    /// Creates a digest for events that have a format-specific [hash](Self::event_hash). Discarded events are not compared.
+    #[must_use]
+    pub fn of_hashed(event_hash: EventHashFn, events: ClassDigest) -> Self {
+        let (classes, event_hash) = (BTreeMap::from([(String::new(), events)]), Some(event_hash));
+        Self { classes, event_hash, discarded_events: None, ..Self::default() }
+    }
+
     /// Adds events of a class.
     pub fn add_class(&mut self, name: &str, events: ClassDigest) {
         match self.classes.get_mut(name) {

@@ -16,6 +16,7 @@
 mod activity_path;
 mod attribute;
 mod bits;
+mod class_list;
 mod class_tree;
 pub mod classes;
 mod clock;
@@ -76,6 +77,7 @@ pub mod sources;
 mod stack;
 pub mod stacks;
 mod stream;
+mod stream_table;
 mod symbols;
 mod text_position;
 mod trace_class;

@@ -125,6 +125,15 @@ impl TraceClass {
     pub fn environment(&self, name: &str) -> Option<&Value> {
         self.environment.iter().find(|(key, _)| key == name).map(|(_, value)| value)
     }
+
+    /// Returns an environment entry that is a number, unless it is negative.
+    #[must_use]
+    pub fn environment_number(&self, name: &str) -> Option<u64> {
+        match self.environment(name)? {
+            Value::Integer(number) => u64::try_from(*number).ok(),
+            _ => None,
+        }
+    }
 }
 
 /// Describes data streams.

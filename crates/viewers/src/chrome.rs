@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ichnos_json::write::{ObjectWriter, ValueWriter, push_string};
 use ichnos_model::lower::{LossKind, LossTable};
-use ichnos_model::{DataStream, Event, Message};
+use ichnos_model::{DataStream, Event, Message, StreamTable};
 
 use crate::arguments::{ArgumentVisitor, ScopeNames};
 use crate::json_arguments::JsonArguments;
@@ -25,7 +25,6 @@ use ichnos_analysis::events::thread_fields::NamedThread;
 use ichnos_analysis::events::tracks::{TraceNumbers, TrackKind, Tracks, name_key, track_id};
 use ichnos_analysis::tasks::EventContent;
 use ichnos_export::number;
-use ichnos_export::parts::StreamTable;
 use ichnos_export::parts::has_dates;
 
 /// Bits of the numbers of threads and processes that stand for longer ones.

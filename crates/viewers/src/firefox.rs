@@ -10,7 +10,7 @@ mod threads;
 use std::io;
 
 use ichnos_model::lower::LossTable;
-use ichnos_model::{Event, Message};
+use ichnos_model::{Event, Message, StreamTable};
 
 use self::marker_class::MarkerClass;
 use self::profile_writer::{EventAtPlace, ProfileWriter};
@@ -20,7 +20,6 @@ use ichnos_analysis::events::losses::{EarlyLosses, LossNote, NO_TIME, lose_event
 use ichnos_analysis::events::scheduling::{EventLocation, Scheduling};
 use ichnos_analysis::events::tracks::TraceNumbers;
 use ichnos_analysis::tasks::EventContent;
-use ichnos_export::parts::StreamTable;
 
 /// Makes a profile of events for the Firefox Profiler: markers with fields, intervals, samples, counters.
 ///

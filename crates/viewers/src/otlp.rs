@@ -23,7 +23,7 @@ mod spans;
 mod telemetry;
 
 use ichnos_model::lower::{LossKind, LossTable};
-use ichnos_model::{Event, FindMentions, Message};
+use ichnos_model::{Event, FindMentions, Message, StreamTable};
 
 pub use self::batch::OtlpSignal;
 use self::class::OtlpClass;
@@ -37,7 +37,6 @@ use ichnos_analysis::events::losses::{EarlyLosses, LossNote, NO_TIME, lose_event
 use ichnos_analysis::events::scheduling::{EventLocation, Scheduling};
 use ichnos_analysis::events::tracks::TraceNumbers;
 use ichnos_analysis::tasks::EventContent;
-use ichnos_export::parts::StreamTable;
 
 /// Loss of the time of an event.
 const AT_ORIGIN: &str = "time at the clock's origin -> 1 ns later, because 0 stands for an unknown time";

@@ -11,7 +11,7 @@ mod sequence;
 mod task_states;
 
 use ichnos_model::lower::{LossKind, LossTable};
-use ichnos_model::{DataStream, Event, Message, Value};
+use ichnos_model::{DataStream, Event, Message, StreamTable, Value};
 
 use self::annotations::Annotations;
 use self::packet_writer::{PacketWriter, describe};
@@ -32,7 +32,6 @@ use ichnos_analysis::events::nested_spans::NestedSpans;
 use ichnos_analysis::events::scheduling::{Scheduling, next_thread};
 use ichnos_analysis::events::tracks::{TraceNumbers, TrackKind, Tracks, track_id};
 use ichnos_analysis::tasks::EventContent;
-use ichnos_export::parts::StreamTable;
 use ichnos_export::parts::has_dates;
 
 /// Sequence of the packets about losses and damage.

@@ -16,7 +16,7 @@ use std::ops::ControlFlow;
 
 use crate::pyramid::{CounterItem, SpanItem};
 use ichnos_model::lower::LossTable;
-use ichnos_model::{DataStream, Discarded, Event, Message, Sink};
+use ichnos_model::{DataStream, Discarded, Event, Message, Sink, StreamTable};
 
 use self::board::Board;
 pub use self::counts::TimelineCounts;
@@ -36,7 +36,6 @@ use ichnos_analysis::events::scheduling::{EventLocation, Scheduling, next_thread
 use ichnos_analysis::events::span_edge::SpanEdge;
 use ichnos_analysis::events::thread_states::{StateEvent, ThreadState};
 use ichnos_analysis::events::tracks::{TraceNumbers, name_key};
-use ichnos_export::parts::StreamTable;
 use ichnos_export::parts::has_dates;
 
 /// Maximum number of names. Further names become [`Timeline::OTHER`].

@@ -1,6 +1,6 @@
 //! Reader of thread states.
 
-use ichnos_model::{DataStream, Event, Message};
+use ichnos_model::{DataStream, Event, Message, StreamTable};
 
 use super::class::{ContextNames, EventForm, ViewerClass};
 use super::losses::shown_time;
@@ -8,7 +8,6 @@ use super::names::NumberedNames;
 use super::scheduling::{EventLocation, Scheduling};
 use super::thread_states::{StateEvent, StateInterval, ThreadStates};
 use super::tracks::TraceNumbers;
-use ichnos_export::parts::StreamTable;
 
 /// Maximum number of names. Further names are empty.
 const MOST_NAMES: usize = 1 << 16;

@@ -5,7 +5,9 @@ use std::io;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use ichnos_model::{DataStream, Event, EventRole, FieldRef, FieldValue, Meaning, Message, Sink, Trace};
+use ichnos_model::{
+    DataStream, Event, EventRole, FieldRef, FieldValue, Meaning, Message, Sink, StreamTable, Trace,
+};
 
 use super::calls::{Calls, NO_CALL};
 use super::condition::Condition;
@@ -13,7 +15,6 @@ use super::packed::{RunState, Sample, Samples};
 use super::profile::{LeftOut, StackProfile, StackThread, ThreadSamples, Total, display_name, title};
 use super::resolve::Resolver;
 use super::{CPU_TIME, StackOptions, StackWeight, UNMANAGED_CODE_TIME};
-use ichnos_export::parts::StreamTable;
 use ichnos_export::parts::has_dates;
 
 /// Maximum size of samples kept before their calls are looked up, in bytes.

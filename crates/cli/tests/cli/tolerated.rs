@@ -218,12 +218,8 @@ fn one_event_record_class_is_refused() {
     let different =
         format!("event {{ id = 1; name = c; fields := struct {{ {byte} integer {{ size = 8; }} w; }}; }};");
     let path = write(&directory, "ctf18", &tsdl(&blocks(&different), &[0, 7, 0, 8, 1, 9]));
-    let found = [
-        "duplicate event record class id 1",
-        "the first is at 4:",
-        ":5:",
-        "unknown event record class 1",
-    ];
+    let found =
+        ["duplicate event record class id 1", "the first is at 4:", ":5:", "unknown event record class 1"];
     let out = cat(&path).expect(3, &found).out;
     assert_eq!(out, "a: { v = 7 }\na: { v = 8 }\n");
     ichnos(["cat", "--strict", text(&path)]).expect(2, &["duplicate event record class id 1"]);

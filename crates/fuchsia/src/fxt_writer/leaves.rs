@@ -135,7 +135,7 @@ impl Leaves {
     }
 
     /// Counts a field that was begun if it has no elements, unless it is the root.
-    fn note_empty(&mut self, is_empty: bool) {
+    fn count_empty(&mut self, is_empty: bool) {
         if !is_empty || self.around.len() == 1 {
             return;
         }
@@ -244,7 +244,7 @@ impl Visitor for Leaves {
 
     fn begin_structure(&mut self, field: Field<'_>) {
         self.begin(field, None);
-        self.note_empty(field.class().members().is_some_and(<[_]>::is_empty));
+        self.count_empty(field.class().members().is_some_and(<[_]>::is_empty));
     }
 
     fn end_structure(&mut self, _: Field<'_>) {
@@ -253,7 +253,7 @@ impl Visitor for Leaves {
 
     fn begin_array(&mut self, field: Field<'_>, length: u64) {
         self.begin(field, Some(0));
-        self.note_empty(length == 0);
+        self.count_empty(length == 0);
     }
 
     fn end_array(&mut self, _: Field<'_>) {

@@ -9,7 +9,6 @@ mod clock_base;
 mod encode;
 mod event_encoder;
 mod foreign;
-mod fxt_encoders;
 mod leaves;
 mod own;
 mod record_parts;
@@ -22,13 +21,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use ichnos_io::{
-    CreateError, FileOutput, FileParts, OptionValue, Output, PartsOutput, ReaderRules, Tree, WriteOptions,
-    WriteSource, WriteTarget, WriterFactory, written_trace_files,
+    CreateError, OptionValue, Output, PartsOutput, ReaderRules, Tree, WriteOptions, WriteSource, WriteTarget,
+    WriterFactory, file_output, file_parts, written_trace_files,
 };
 use ichnos_model::Event;
 
-use self::fxt_encoders::FxtEncoders;
 use self::rules::TraceRules;
+use self::trace_encoder::TraceEncoder;
 use crate::fxt::recognise;
 
 /// Writes Fuchsia traces.
@@ -41,16 +40,6 @@ const DIALECTS: &[OptionValue] = &[OptionValue::new("fxt", "little-endian, with 
 fn broken_rule(event: &Event<'_>) -> Option<String> {
     let time = event.nanoseconds().filter(|time| i64::try_from(*time).is_err())?;
     Some(format!("{}: a time of {time} ns, which has more than 63 bits", event.name()))
-}
-
-/// Checks the name of a dialect.
-fn check_dialect(options: &WriteOptions) -> Result<(), CreateError> {
-    match &options.dialect {
-        Some(name) if DIALECTS.iter().all(|dialect| dialect.name != name) => {
-            Err(CreateError::Dialect(name.clone()))
-        }
-        _ => Ok(()),
-    }
 }
 
 impl WriterFactory for FxtWriter {
@@ -79,9 +68,8 @@ impl WriterFactory for FxtWriter {
         sources: Vec<WriteSource>,
         options: &WriteOptions,
     ) -> Result<Box<dyn Output>, CreateError> {
-        check_dialect(options)?;
-        let encoders = FxtEncoders::new(TraceRules::new(sources, options));
-        Ok(Box::new(FileOutput::new(&target, encoders, options)?))
+        options.dialect_index(DIALECTS)?;
+        file_output::<TraceEncoder>(&target, TraceRules::new(sources, options), options)
     }
 
     fn create_parts(
@@ -89,8 +77,7 @@ impl WriterFactory for FxtWriter {
         sources: Vec<WriteSource>,
         options: &WriteOptions,
     ) -> Result<Box<dyn PartsOutput>, CreateError> {
-        check_dialect(options)?;
-        let encoders = FxtEncoders::new(TraceRules::new(sources, options));
-        Ok(Box::new(FileParts::new(encoders, options)))
+        options.dialect_index(DIALECTS)?;
+        Ok(file_parts::<TraceEncoder>(TraceRules::new(sources, options), options))
     }
 }

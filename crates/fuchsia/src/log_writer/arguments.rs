@@ -2,10 +2,10 @@
 
 use std::fmt::{self, Write};
 
-use ichnos_model::{Field, FieldKind, Real, Scope, Text, Uuid, Visitor, Wide};
+use ichnos_model::{Field, FieldKind, Real, Scope, StringEncoding, Text, Uuid, Visitor, Wide};
 
-use super::class_encoding::{NumberPart, ScopeEncoding, TextPart, Treatment};
 use super::components::Component;
+use super::foreign_class::{NumberPart, ScopeEncoding, TextPart, Treatment};
 use super::losses::{Change, ClassNumber, LossPlace, Losses};
 use super::record_hash::ExpectedRecord;
 use crate::log::{MAX_TEXT, Name, Value};
@@ -184,7 +184,7 @@ pub(super) struct ArgumentWriter<'a, 'e> {
 
 impl ArgumentWriter<'_, '_> {
     #[cold]
-    fn lose(&mut self, field: Field<'_>, change: Change) {
+    fn record_loss(&mut self, field: Field<'_>, change: Change) {
         self.losses.add(self.place(field), change);
     }
 
@@ -204,7 +204,7 @@ impl ArgumentWriter<'_, '_> {
 
     fn push<'n>(&mut self, field: Field<'_>, name: impl Into<Name<'n>>, value: Value<'_>) {
         if self.record.argument(name, value).is_err() {
-            self.lose(field, Change::NoRoom);
+            self.record_loss(field, Change::NoRoom);
         }
     }
 
@@ -251,7 +251,7 @@ impl ArgumentWriter<'_, '_> {
     }
 
     fn text_part(&mut self, field: Field<'_>, part: TextPart, text: Text<'_>) {
-        let is_kept = text.is_utf8_encoded() && !self.parts.replaces_invalid;
+        let is_kept = text.encoding == StringEncoding::Utf8 && !self.parts.replaces_invalid;
         if part == TextPart::Message && is_kept && !self.parts.has_message {
             // A message may contain any bytes, which are kept.
             self.parts.has_message = true;
@@ -295,13 +295,13 @@ impl ArgumentWriter<'_, '_> {
         }
         own.clear();
         if !text.write_utf8(own) {
-            self.lose(field, Change::InvalidText);
+            self.record_loss(field, Change::InvalidText);
         }
         own
     }
 
     /// Sets the name of the next argument.
-    fn lead(&mut self, field: Field<'_>) {
+    fn name_argument(&mut self, field: Field<'_>) {
         let EventParts { path, around, .. } = &mut *self.parts;
         match around.last_mut() {
             None => {
@@ -329,15 +329,15 @@ impl ArgumentWriter<'_, '_> {
 
     /// Appends a pair.
     fn pair(&mut self, field: Field<'_>, value: Value<'_>) {
-        self.lead(field);
+        self.name_argument(field);
         if self.record.argument(self.parts.path.as_str(), value).is_err() {
-            self.lose(field, Change::NoRoom);
+            self.record_loss(field, Change::NoRoom);
         }
     }
 
     /// Appends a pair whose value is a text.
     fn text_pair(&mut self, field: Field<'_>, text: &[u8]) {
-        self.lead(field);
+        self.name_argument(field);
         let place = self.place(field);
         push_text(self.record, &self.parts.path, text, self.losses, place);
     }
@@ -353,7 +353,7 @@ impl ArgumentWriter<'_, '_> {
 
     fn enter(&mut self, field: Field<'_>, around: impl FnOnce(usize) -> EnclosingValue) {
         if self.is_pair(field) {
-            self.lead(field);
+            self.name_argument(field);
             let around = around(self.parts.path.len());
             self.parts.around.push(around);
         }
@@ -369,19 +369,8 @@ impl ArgumentWriter<'_, '_> {
             _ => false,
         };
         if is_empty {
-            self.lose(field, Change::Empty);
+            self.record_loss(field, Change::Empty);
         }
-    }
-}
-
-/// Encoding of a text: UTF-8, valid or not, or another one.
-trait Encoded {
-    fn is_utf8_encoded(&self) -> bool;
-}
-
-impl Encoded for Text<'_> {
-    fn is_utf8_encoded(&self) -> bool {
-        self.encoding == ichnos_model::StringEncoding::Utf8
     }
 }
 
@@ -443,7 +432,7 @@ impl Visitor for ArgumentWriter<'_, '_> {
     fn real(&mut self, field: Field<'_>, value: Real<'_>) {
         if self.is_pair(field) {
             if matches!(value, Real::Wide(_)) {
-                self.lose(field, Change::Rounded);
+                self.record_loss(field, Change::Rounded);
             }
             self.pair(field, Value::Float(value.to_f64()));
         }
@@ -489,8 +478,8 @@ impl Visitor for ArgumentWriter<'_, '_> {
 
     fn null(&mut self, field: Field<'_>) {
         if self.is_pair(field) {
-            self.lead(field);
-            self.lose(field, Change::Null);
+            self.name_argument(field);
+            self.record_loss(field, Change::Null);
         }
     }
 

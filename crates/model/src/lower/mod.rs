@@ -35,7 +35,8 @@
 
 pub use self::annotations::{NAMESPACE, annotate, apply_annotations, put_annotations, take_annotations};
 pub use self::capabilities::{Capabilities, Environment, RolePlaces, VariantSelection};
-pub use self::loss_table::{LossEntry, LossKind, LossTable};
+pub use self::loss_counts::{LossCounts, LossRow, LossSet};
+pub use self::loss_table::{LossEntry, LossKind, LossRecorder, LossTable};
 pub use self::metadata_losses::{KeptMetadata, has_attributes};
 pub use self::moves::{Fit, ScopeMoves};
 pub use self::options::{ExtendedScopes, LowerOptions};
@@ -52,6 +53,7 @@ mod context;
 mod header;
 mod layout_match;
 mod locations;
+mod loss_counts;
 mod loss_table;
 mod lowered_classes;
 mod metadata_losses;

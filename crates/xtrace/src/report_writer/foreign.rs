@@ -7,7 +7,7 @@ use ichnos_model::{
     CauseKind, Event, Field, FieldValue, Identifier, Mention, Real, StringEncoding, Text, Uuid, Visitor, Wide,
 };
 
-use super::foreign_class::{FieldUse, NodeUse, OtherFormatClass};
+use super::foreign_class::{FieldUse, ForeignClass, NodeUse};
 use super::identifiers::{hash, op_of, task_of};
 use super::losses::{Loss, LossCounts};
 use crate::option::ChainId;
@@ -65,7 +65,7 @@ pub(super) struct ForeignEvent {
 
 impl ForeignEvent {
     /// Reads an event, replacing the content.
-    pub(super) fn read(&mut self, event: &Event<'_>, class: &OtherFormatClass) {
+    pub(super) fn read(&mut self, event: &Event<'_>, class: &ForeignClass) {
         self.lines.clear();
         (self.task, self.operation, self.chain) = (None, None, None);
         self.causes.clear();
@@ -93,14 +93,14 @@ impl ForeignEvent {
 
     /// Counts what reports cannot have.
     pub(super) fn count_losses(&self, losses: &mut LossCounts) {
-        losses.add_many(Loss::LongId, self.too_long);
-        losses.add_many(Loss::Fields, self.is_undecodable.into());
-        losses.add_many(Loss::LongFields, self.lines.is_cut().into());
-        losses.add_many(Loss::ChainNumber, self.long_chains);
-        losses.add_many(Loss::Causes, self.further_causes);
-        losses.add_many(Loss::Float, self.rounded);
-        losses.add_many(Loss::Empty, self.empty);
-        losses.add_many(Loss::Severity, self.has_other_severity.into());
+        losses.add(Loss::LongId, self.too_long);
+        losses.add(Loss::Fields, self.is_undecodable.into());
+        losses.add(Loss::LongFields, self.lines.is_cut().into());
+        losses.add(Loss::ChainNumber, self.long_chains);
+        losses.add(Loss::Causes, self.further_causes);
+        losses.add(Loss::Float, self.rounded);
+        losses.add(Loss::Empty, self.empty);
+        losses.add(Loss::Severity, self.has_other_severity.into());
     }
 
     /// Looks for operations in a text.
@@ -139,7 +139,7 @@ impl ForeignEvent {
     }
 
     /// Appends the event as a value: time, name of the class, and its lines.
-    pub(super) fn push_as_value(&self, time: Option<u64>, class: &OtherFormatClass, value: &mut Vec<u8>) {
+    pub(super) fn push_as_value(&self, time: Option<u64>, class: &ForeignClass, value: &mut Vec<u8>) {
         if let Some(time) = time {
             push_nanos(value, time);
             value.push(b' ');
@@ -170,7 +170,7 @@ fn push_word(out: &mut Vec<u8>, text: &[u8]) {
 /// Reads the fields of a scope.
 struct FieldReader<'r> {
     nodes: &'r [NodeUse],
-    class: &'r OtherFormatClass,
+    class: &'r ForeignClass,
     event: &'r mut ForeignEvent,
 }
 

@@ -1,11 +1,11 @@
-//! State of sinks per data stream and class.
+//! State of sinks and writers per data stream and class.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use ichnos_model::{DataStream, EventClassTable, Trace};
+use crate::{DataStream, EventClassTable, Trace};
 
-/// State of a sink: an `S` for each data stream, a `C` for each data stream class and an `E` for each event
+/// State of a sink or a writer: an `S` for each data stream, a `C` for each data stream class and an `E` for each event
 /// record class. The last two are shared by all data streams of the class, which can be very many.
 #[derive(Debug)]
 pub struct StreamTable<S, C, E> {
@@ -37,7 +37,8 @@ impl<S, C, E> Default for StreamTable<S, C, E> {
 }
 
 impl<S, C, E> StreamTable<S, C, E> {
-    /// `true` if the data stream has a state.
+    /// Returns `true` if the data stream has a state.
+    #[must_use]
     #[inline]
     pub fn has(&self, stream: &DataStream) -> bool {
         self.streams.get(stream.key as usize).is_some_and(Option::is_some)
@@ -67,10 +68,46 @@ impl<S, C, E> StreamTable<S, C, E> {
     }
 
     /// Returns the state of the data stream with this key, and of its class.
+    #[must_use]
     #[inline]
     pub fn get(&self, key: u32) -> Option<(&S, &C)> {
         let StreamEntry { class, part } = self.streams.get(key as usize)?.as_deref()?;
         Some((part, &self.classes.get(*class)?.part))
+    }
+
+    /// Returns a data stream's state.
+    #[inline]
+    pub fn state_mut(&mut self, stream: &DataStream) -> Option<&mut S> {
+        Some(&mut self.streams.get_mut(stream.key as usize)?.as_deref_mut()?.part)
+    }
+
+    /// Returns the class index for a data stream in the table.
+    #[inline]
+    pub fn class_index(&self, stream: &DataStream) -> Option<usize> {
+        Some(self.streams.get(stream.key as usize)?.as_deref()?.class)
+    }
+
+    /// Returns a class's state, by class index.
+    #[must_use]
+    #[inline]
+    pub fn class(&self, index: usize) -> Option<&C> {
+        Some(&self.classes.get(index)?.part)
+    }
+
+    /// Returns a class's state, by class index.
+    #[inline]
+    pub fn class_mut(&mut self, index: usize) -> Option<&mut C> {
+        Some(&mut self.classes.get_mut(index)?.part)
+    }
+
+    /// Returns the states of all classes, by class index.
+    pub fn classes_mut(&mut self) -> impl Iterator<Item = &mut C> {
+        self.classes.iter_mut().map(|entry| &mut entry.part)
+    }
+
+    /// Returns the state of each data stream.
+    pub fn states_mut(&mut self) -> impl Iterator<Item = &mut S> {
+        self.streams.iter_mut().flatten().map(|entry| &mut entry.part)
     }
 
     /// Returns the state of each data stream.

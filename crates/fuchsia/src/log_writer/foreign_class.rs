@@ -1,6 +1,6 @@
 //! Encoding of event classes as records: the treatment of each field, decided once.
 
-use ichnos_model::lower::{LossKind, LossTable};
+use ichnos_model::lower::{LossKind, LossRecorder, LossTable};
 use ichnos_model::plan::Node;
 use ichnos_model::{
     Event, FieldKind, LogLevel, LogRole, LogSeverity, LogText, Meaning, Meanings, Scope, Value,
@@ -60,7 +60,7 @@ pub(super) struct ScopeEncoding {
 
 /// Encoding of events of a class as records.
 #[derive(Debug)]
-pub(super) struct ClassEncoding {
+pub(super) struct ForeignClass {
     /// Name of the class, for losses.
     pub(super) name: String,
     /// Message of all its events, if they do not have their own.
@@ -81,7 +81,7 @@ const NUMBER_NAMES: [&str; 7] = ["pid", "tid", "line", "num_dropped", "dropped_l
 /// Argument names with a meaning if the value is a string.
 const TEXT_NAMES: [&str; 5] = ["message", "tag", "file", MONIKER, URL];
 
-impl ClassEncoding {
+impl ForeignClass {
     /// Returns the encoding of an event's class; adds the losses of all its events to `table`.
     pub(super) fn of(event: &Event<'_>, table: &mut LossTable) -> Self {
         table.add_class_metadata(event, KEPT_METADATA);
@@ -147,29 +147,17 @@ fn printf_name<'n>(own: &'n str, within: &[&Node]) -> &'n str {
     }
 }
 
-/// Notes losses of the events of a class.
-struct Noting<'t> {
-    table: &'t mut LossTable,
-    class: &'t str,
-}
-
-impl Noting<'_> {
-    fn lose(&mut self, kind: LossKind, field: &str, what: impl Into<String>) {
-        self.table.note(kind, self.class, field, what);
-    }
-}
-
-impl ClassEncoding {
+impl ForeignClass {
     /// Returns the encoding of events without a severity: their name is the message, all fields are pairs, as
     /// in the lines of other log writers.
     fn of_other(event: &Event<'_>, table: &mut LossTable) -> Self {
-        let mut noting = Noting { table, class: event.name() };
-        let mut scope = |scope| ScopeEncoding::of(event, scope, None, MessageForm::Own, &mut noting);
+        let mut losses = table.for_class(event.name());
+        let mut scope = |scope| ScopeEncoding::of(event, scope, None, MessageForm::Own, &mut losses);
         let contexts = [Scope::Resource, Scope::CommonContext, Scope::SpecificContext];
         let contexts = contexts.into_iter().filter_map(&mut scope).collect();
         let payload = scope(Scope::Payload);
-        noting.lose(LossKind::Lowered, "severity", "none -> INFO");
-        noting.lose(LossKind::Moved, "", "name of the event record class -> message");
+        losses.record_loss(LossKind::Lowered, "severity", "none -> INFO");
+        losses.record_loss(LossKind::Moved, "", "name of the event record class -> message");
         Self {
             name: event.name().to_owned(),
             message: Some(event.class.name.as_deref().unwrap_or("<unknown>").to_owned()),
@@ -182,11 +170,11 @@ impl ClassEncoding {
     }
 
     fn of_line(event: &Event<'_>, role: &LogRole, table: &mut LossTable) -> Self {
-        let mut noting = Noting { table, class: event.name() };
+        let mut losses = table.for_class(event.name());
         let meanings = &event.class.meanings;
         let has_text = role.text.is_some();
         let form = MessageForm::of(event, has_text);
-        let mut scope = |scope| ScopeEncoding::of(event, scope, Some(meanings), form, &mut noting);
+        let mut scope = |scope| ScopeEncoding::of(event, scope, Some(meanings), form, &mut losses);
         let contexts = [
             Scope::Resource,
             Scope::PacketContext,
@@ -197,13 +185,10 @@ impl ClassEncoding {
         let contexts: Vec<ScopeEncoding> = contexts.into_iter().filter_map(&mut scope).collect();
         let payload = scope(Scope::Payload);
         let means = |meaning| meanings.members(meaning).next().is_some();
-        let environment =
-            |name: &str, meaning| event.stream.trace.class.environment(name).filter(|_| !means(meaning));
-        let process = match environment("vpid", Meaning::Process) {
-            Some(Value::Integer(number)) => u64::try_from(*number).ok(),
-            _ => None,
-        };
-        let process_name = environment("procname", Meaning::ProcessName).and_then(Value::as_text);
+        let trace = &event.stream.trace.class;
+        let process = trace.environment_number("vpid").filter(|_| !means(Meaning::Process));
+        let process_name = trace.environment("procname").filter(|_| !means(Meaning::ProcessName));
+        let process_name = process_name.and_then(Value::as_text);
         let says_component = |treatment: &Treatment| {
             matches!(
                 treatment,
@@ -222,12 +207,12 @@ impl ClassEncoding {
                 has && all.iter().all(only)
             });
         if !is_control && !has_text && event.class.name.is_some() {
-            noting.lose(LossKind::Dropped, "", "name of the event record class");
+            losses.record_loss(LossKind::Dropped, "", "name of the event record class");
         }
         if role.text == Some(LogText::NAME) {
-            noting.lose(LossKind::Moved, "", "name of the event record class -> message");
+            losses.record_loss(LossKind::Moved, "", "name of the event record class -> message");
         }
-        note_severity(role, &mut noting);
+        record_severity(role, &mut losses);
         Self {
             name: event.name().to_owned(),
             message: None,
@@ -240,15 +225,15 @@ impl ClassEncoding {
     }
 }
 
-/// Notes a severity that records do not have as it is.
-fn note_severity(role: &LogRole, noting: &mut Noting<'_>) {
+/// Records a severity that records do not have as it is.
+fn record_severity(role: &LogRole, losses: &mut LossRecorder<'_>) {
     match role.severity {
-        LogSeverity::Unknown => noting.lose(LossKind::Lowered, "severity", "none -> INFO"),
+        LogSeverity::Unknown => losses.record_loss(LossKind::Lowered, "severity", "none -> INFO"),
         _ if role.scale == SCALE => {}
         LogSeverity::Member => {
-            noting.lose(LossKind::Rounded, "severity", "number on another scale -> named severity");
+            losses.record_loss(LossKind::Rounded, "severity", "number on another scale -> named severity");
         }
-        _ => noting.lose(LossKind::Lowered, "severity", "number on another scale -> named severity"),
+        _ => losses.record_loss(LossKind::Lowered, "severity", "number on another scale -> named severity"),
     }
 }
 
@@ -282,7 +267,7 @@ impl ScopeEncoding {
         scope: Scope,
         meanings: Option<&Meanings>,
         form: MessageForm,
-        noting: &mut Noting<'_>,
+        losses: &mut LossRecorder<'_>,
     ) -> Option<Self> {
         let plan = event.plan(scope)?;
         let nodes: Vec<&Node> = plan.nodes().collect();
@@ -310,19 +295,23 @@ impl ScopeEncoding {
                 // Data outside of events was noted for all of them.
                 None if matches!(scope, Scope::PacketContext | Scope::EventRecordHeader) => Treatment::Skip,
                 None if scope != Scope::Payload => {
-                    noting.lose(LossKind::Dropped, &field, "context member that is not part of a line");
+                    losses.record_loss(
+                        LossKind::Dropped,
+                        &field,
+                        "context member that is not part of a line",
+                    );
                     Treatment::Skip
                 }
                 None => Treatment::Pair,
-                Some(meaning) => treatment_of(meaning, within, form, &field, noting),
+                Some(meaning) => treatment_of(meaning, within, form, &field, losses),
             };
             if is_of_format {
                 *names.get_mut(begin)? = printf_name(own, within).into();
             } else if treatment == Treatment::Pair {
-                note_pair(within, &field, noting);
+                record_pair(within, &field, losses);
                 let name = argument_name(own, within);
                 if *name != *own {
-                    noting.lose(LossKind::Renamed, &field, format!("{own} -> {name}"));
+                    losses.record_loss(LossKind::Renamed, &field, format!("{own} -> {name}"));
                 }
                 *names.get_mut(begin)? = name.into();
             } else {
@@ -371,7 +360,7 @@ fn treatment_of(
     nodes: &[&Node],
     form: MessageForm,
     field: &str,
-    noting: &mut Noting<'_>,
+    losses: &mut LossRecorder<'_>,
 ) -> Treatment {
     let kind = match nodes {
         [node] => Some(&node.class.kind),
@@ -402,18 +391,18 @@ fn treatment_of(
         _ => Treatment::Pair,
     };
     match treatment {
-        Treatment::Pair => noting.lose(LossKind::Lowered, field, format!("{meaning} -> pair")),
-        Treatment::Skip => noting.lose(LossKind::Lowered, field, "part of the message"),
+        Treatment::Pair => losses.record_loss(LossKind::Lowered, field, format!("{meaning} -> pair")),
+        Treatment::Skip => losses.record_loss(LossKind::Lowered, field, "part of the message"),
         _ if meaning == Meaning::ProcessName => {
-            noting.lose(LossKind::Lowered, field, "process name -> tag");
+            losses.record_loss(LossKind::Lowered, field, "process name -> tag");
         }
         _ => {}
     }
     treatment
 }
 
-/// Notes losses that apply to all values of a pair.
-fn note_pair(nodes: &[&Node], field: &str, noting: &mut Noting<'_>) {
+/// Records losses that apply to all values of a pair.
+fn record_pair(nodes: &[&Node], field: &str, losses: &mut LossRecorder<'_>) {
     let mut noted: Vec<&str> = Vec::new();
     for node in nodes {
         let what = match &node.class.kind {
@@ -436,7 +425,7 @@ fn note_pair(nodes: &[&Node], field: &str, noting: &mut Noting<'_>) {
         };
         if !noted.contains(&what) {
             noted.push(what);
-            noting.lose(LossKind::Lowered, field, what);
+            losses.record_loss(LossKind::Lowered, field, what);
         }
     }
 }
