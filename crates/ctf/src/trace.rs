@@ -421,7 +421,7 @@ fn read_stacks(
         directories.iter().flat_map(|directory| directory.stacks.iter().map(move |entry| (directory, entry)));
     for (directory, entry) in all {
         let Err(error) = stacks.add(entry, &options.limits) else { continue };
-        let diagnostic = Diagnostic::warning(TextPosition::default(), error.to_string());
+        let diagnostic = Diagnostic::warning(error.position(), error.to_string());
         diagnostics.push(FileDiagnostic::new(shown(directory.tree, &entry.path), diagnostic));
         if error == StackFileError::Conflict {
             return diagnostics;
