@@ -120,7 +120,7 @@ pub(super) struct StackRecords<'b> {
     at: usize,
     /// Number of the line that was read last, from 1 on.
     number: u32,
-    line: Members<'b>,
+    line: LineMembers<'b>,
     /// Ids of the data stream classes of the stacks. Empty: all classes.
     pub(super) classes: Vec<u128>,
     texts: HashSet<Arc<str>>,
@@ -139,7 +139,7 @@ impl<'b> StackRecords<'b> {
             begin: 0,
             at: 0,
             number: 0,
-            line: Members::default(),
+            line: LineMembers::default(),
             classes: Vec::new(),
             texts: HashSet::new(),
             frames: Vec::new(),
@@ -302,16 +302,16 @@ impl<'b> StackRecords<'b> {
     }
 }
 
-/// Members of a line. Unknown members are ignored.
+/// LineMembers of a line. Unknown members are ignored.
 #[derive(Default)]
-struct Members<'b> {
+struct LineMembers<'b> {
     /// Length of the line in bytes.
     length: usize,
     /// Names, and readers at the values.
     all: Vec<(Raw<'b>, Reader<'b, [u8]>)>,
 }
 
-impl<'b> Members<'b> {
+impl<'b> LineMembers<'b> {
     /// Reads a line. Returns its kind.
     fn read(&mut self, line: &'b [u8]) -> Parsed<Raw<'b>> {
         self.length = line.len();
