@@ -20,6 +20,7 @@ pub(super) mod roles;
 pub(super) mod root;
 mod spec2;
 mod stream;
+mod stream_index;
 mod text;
 pub(super) mod vocabulary;
 

@@ -232,6 +232,11 @@ impl<'n> Object<'n> {
         property.map_or(self.position, |property| property.name_position)
     }
 
+    /// Returns the position of a property's value, or that of the object without the property.
+    pub(super) fn position_of(&self, node: Option<&Node>) -> TextPosition {
+        node.map_or(self.position, |node| node.position)
+    }
+
     /// Returns the value of a required property.
     pub(super) fn require(&mut self, name: &'static str, problems: &mut Problems) -> Option<&'n Node> {
         let value = self.get(name);

@@ -50,7 +50,7 @@ impl StreamReader<'_> {
         clock.origin = if unix == Some(true) { ClockOrigin::UnixEpoch } else { ClockOrigin::Unknown };
         let name = name?;
         if self.clocks.contains_key(name) {
-            let position = name_node.map_or(object.position, |node| node.position);
+            let position = object.position_of(name_node);
             problems.error(position, format!("duplicate clock class `{name}`"));
             return None;
         }

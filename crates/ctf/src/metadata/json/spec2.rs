@@ -115,7 +115,7 @@ impl StreamReader<'_> {
         }
         let id = id?;
         if self.clocks.contains_key(id) {
-            let position = id_node.map_or(object.position, |node| node.position);
+            let position = object.position_of(id_node);
             problems.error(position, format!("duplicate clock class `{id}`"));
             return None;
         }
