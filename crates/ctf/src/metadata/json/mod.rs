@@ -10,6 +10,8 @@
 
 pub(super) mod attributes;
 mod aux_stream;
+mod class_counter;
+mod class_parts;
 mod field_class;
 mod labels;
 mod location;

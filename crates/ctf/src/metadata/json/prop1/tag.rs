@@ -7,6 +7,7 @@ use ichnos_model::{
     ClockUpdate, Diagnostic, FieldClass, FieldKind, Length, Role, Scope, TextPosition, VariableLengthValue,
 };
 
+use super::super::class_parts::element_label;
 use super::super::object::{Object, Unknown, array, listed, refuse, text};
 use super::super::text::Node;
 use super::field_path::{change, follow, names};
@@ -64,10 +65,7 @@ pub(super) fn apply(
 ) -> Vec<ClockUse> {
     let mut uses = Vec::new();
     for (index, element) in array(node, problems).unwrap_or_default().iter().enumerate() {
-        problems.enter(match element.get("tag").and_then(Node::as_text) {
-            Some(name) => format!("tag `{name}`"),
-            None => format!("tag {}", index + 1),
-        });
+        problems.enter(element_label("tag", "tag", element, index));
         uses.extend(apply_one(element, owner, roots, clocks, problems));
         problems.leave();
     }
