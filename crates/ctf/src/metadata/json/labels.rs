@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use ichnos_model::{IntegerRange, Mappings, MappingsBuilder, TextPosition, WideInteger, WideRange};
 
+use super::object::{properties, refuse_duplicates};
 use super::text::Node;
 use crate::metadata::{Problems, memory};
 
@@ -17,12 +18,33 @@ pub(super) struct Labels {
 
 impl Labels {
     /// Creates an empty list.
-    pub(super) fn new(signed: bool) -> Self {
+    fn new(signed: bool) -> Self {
         Self { signed, mappings: MappingsBuilder::default(), wide: Vec::new() }
     }
 
+    /// Reads an object of names, to whose values `add_ranges` adds the ranges. `what` is the document's word for a name.
+    pub(super) fn read(
+        node: &Node,
+        what: &str,
+        signed: bool,
+        problems: &mut Problems,
+        mut add_ranges: impl FnMut(&mut Self, &Node, &mut Problems) -> bool,
+    ) -> Option<Self> {
+        let properties = properties(node, problems)?;
+        refuse_duplicates(properties, problems);
+        let mut labels = Self::new(signed);
+        let mut are_right = true;
+        for property in properties {
+            problems.enter(format!("{what} `{}`", property.name));
+            are_right &= labels.begin(&property.name, property.name_position, problems)
+                && add_ranges(&mut labels, &property.value, problems);
+            problems.leave();
+        }
+        are_right.then_some(labels)
+    }
+
     /// Begins a name, to which the next ranges belong. Returns `false` if there is no room for it.
-    pub(super) fn begin(&mut self, name: &str, position: TextPosition, problems: &mut Problems) -> bool {
+    fn begin(&mut self, name: &str, position: TextPosition, problems: &mut Problems) -> bool {
         problems.charge(memory::of_label(name, 0), position) && self.mappings.add_name(name)
     }
 

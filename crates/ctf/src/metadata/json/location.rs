@@ -167,17 +167,9 @@ pub(super) fn mappings(
     limits: &Limits,
     problems: &mut Problems,
 ) -> Option<Labels> {
-    let properties = properties(node, problems)?;
-    refuse_duplicates(properties, problems);
-    let mut labels = Labels::new(signed);
-    let mut are_right = true;
-    for property in properties {
-        problems.enter(format!("mapping `{}`", property.name));
-        are_right &= labels.begin(&property.name, property.name_position, problems)
-            && mapping(&mut labels, &property.value, limits, problems);
-        problems.leave();
-    }
-    are_right.then_some(labels)
+    Labels::read(node, "mapping", signed, problems, |labels, node, problems| {
+        mapping(labels, node, limits, problems)
+    })
 }
 
 /// Adds the ranges of one mapping. Returns `false` if one of them is invalid.

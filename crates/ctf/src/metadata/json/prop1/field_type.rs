@@ -13,8 +13,7 @@ use super::super::class_counter::{ClassAlias, ClassCounter};
 use super::super::class_parts::{bit_length, element_label, float};
 use super::super::labels::Labels;
 use super::super::object::{
-    Object, Unknown, alignment_value, array, attributes, boolean, listed, properties, refuse,
-    refuse_duplicates, text,
+    Object, Unknown, alignment_value, array, attributes, boolean, listed, refuse, refuse_duplicates, text,
 };
 use super::super::text::{Json, Node, Property};
 use super::constant::{positive, unsigned, wide_integer};
@@ -377,44 +376,13 @@ impl<'a> TypeReader<'a> {
 
     /// Reads the labels of an enumeration (CTF2-PROP-1.0, "Enumeration field type member m-value").
     fn labels(&mut self, node: &Node, signed: bool) -> Option<Labels> {
-        let properties = properties(node, self.problems)?;
-        refuse_duplicates(properties, self.problems);
-        let mut labels = Labels::new(signed);
-        let mut are_right = true;
-        for label in properties {
-            self.problems.enter(format!("label `{}`", label.name));
-            are_right &= labels.begin(&label.name, label.name_position, self.problems);
-            match array(&label.value, self.problems) {
-                Some(elements) => {
-                    for element in elements {
-                        are_right &= self.range(element, &mut labels).unwrap_or_default();
-                    }
-                }
-                None => are_right = false,
-            }
-            self.problems.leave();
-        }
-        are_right.then_some(labels)
-    }
-
-    /// Adds a value or a range of values to the last label. Returns `Some(true)` if it is valid.
-    fn range(&mut self, node: &Node, labels: &mut Labels) -> Option<bool> {
         let most = self.limits.integer_bits;
-        if let Json::Integer(value) = node.json {
-            return Some(labels.add(value, value, node, self.problems));
-        }
-        if node.get("lower").is_none() && node.get("upper").is_none() {
-            let value = wide_integer(node, most, self.problems)?;
-            return Some(labels.add_wide(value.clone(), value, node, self.problems));
-        }
-        let mut object = Object::open(node, self.problems)?;
-        let mut bound = |name| {
-            let node = object.require(name, self.problems);
-            node.and_then(|node| wide_integer(node, most, self.problems))
-        };
-        let (lower, upper) = (bound("lower"), bound("upper"));
-        object.finish(Unknown::Ignore, self.problems);
-        Some(labels.add_wide(lower?, upper?, node, self.problems))
+        Labels::read(node, "label", signed, self.problems, |labels, node, problems| {
+            let Some(elements) = array(node, problems) else { return false };
+            let add =
+                |are_right, element| label_range(element, most, labels, problems) == Some(true) && are_right;
+            elements.iter().fold(true, add)
+        })
     }
 
     /// CTF2-PROP-1.0, "Structure/union/variant field type field".
@@ -495,6 +463,25 @@ impl<'a> TypeReader<'a> {
 
 fn array_of(element: Arc<FieldClass>, length: Length, alignment: u64) -> FieldKind {
     FieldKind::Array { element, length, minimum_alignment: alignment, element_aligns: false }
+}
+
+/// Adds a value or a range of values, of at most `most` bits, to the last label. Returns `Some(true)` if it is valid.
+fn label_range(node: &Node, most: u64, labels: &mut Labels, problems: &mut Problems) -> Option<bool> {
+    if let Json::Integer(value) = node.json {
+        return Some(labels.add(value, value, node, problems));
+    }
+    if node.get("lower").is_none() && node.get("upper").is_none() {
+        let value = wide_integer(node, most, problems)?;
+        return Some(labels.add_wide(value.clone(), value, node, problems));
+    }
+    let mut object = Object::open(node, problems)?;
+    let mut bound = |name| {
+        let node = object.require(name, problems);
+        node.and_then(|node| wide_integer(node, most, problems))
+    };
+    let (lower, upper) = (bound("lower"), bound("upper"));
+    object.finish(Unknown::Ignore, problems);
+    Some(labels.add_wide(lower?, upper?, node, problems))
 }
 
 /// CTF2-PROP-1.0, "Absolute field path": an empty path is that of the root field itself.
