@@ -116,8 +116,14 @@ impl EventScanner {
             self.data = self.data.slice(0..usize::try_from(from / 8).unwrap_or(usize::MAX));
             self.uniform_from = None;
         }
-        self.range_begin = Some((self.at, self.clocks.value().unwrap_or_default()));
+        self.range_begin = Some((self.at, self.clock_value()));
         self.end = readable.end.min(self.content_end());
+    }
+
+    /// Returns the value of the default clock in cycles. Without such a clock, events have no times, and nothing depends on
+    /// the value, which is 0.
+    fn clock_value(&self) -> u64 {
+        self.clocks.value().unwrap_or(0)
     }
 
     /// Returns `true` if the packet continues after the scannable range.
@@ -248,7 +254,7 @@ impl EventScanner {
     /// Breaks the next event record at its beginning: its bytes are something else.
     pub(crate) fn break_here(&mut self, kind: DamageKind) {
         self.begins[2] = self.at;
-        self.clock_before = self.clocks.value().unwrap_or_default();
+        self.clock_before = self.clock_value();
         self.end = self.at.bit;
         self.note_broken(self.at.bit, kind);
     }
@@ -290,7 +296,7 @@ impl EventScanner {
         }
         self.begins[2] = begin;
         let before = self.clocks.value();
-        self.clock_before = before.unwrap_or_default();
+        self.clock_before = before.unwrap_or(0);
         match self.quick_header(begin, self.clock_before) {
             Some(header) => self.event_behind(begin, header, before.is_some()),
             None => self.event_with_any_header(begin),
@@ -329,7 +335,7 @@ impl EventScanner {
             return self.event_behind(begin, header, self.clocks.value().is_some());
         }
         let Some((id, end)) = self.any_header(begin) else { return false };
-        let cycles = self.clocks.value().unwrap_or_default();
+        let cycles = self.clock_value();
         match u64::try_from(id) {
             Ok(id) => {
                 let header = DecodedHeader { id, end, cycles };
@@ -418,7 +424,7 @@ impl EventScanner {
         mut note: impl FnMut(usize, Option<u64>),
     ) {
         let before = self.clocks.value();
-        let (mut at, mut now) = (self.at, before.unwrap_or_default());
+        let (mut at, mut now) = (self.at, before.unwrap_or(0));
         let mut last = self.order.last;
         while at.bit < self.end {
             let Some(header) = self.quick_header(at, now) else { break };

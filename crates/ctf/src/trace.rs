@@ -307,6 +307,7 @@ impl<'a> Described<'a> {
             for entry in &directory.files {
                 let name = shown(directory.tree, &entry.path);
                 let before = directory.indexes.get(entry.name()).and_then(|index| index.read().ok());
+                // Without an index that can be read, a new one is written.
                 let before = before.as_deref().unwrap_or_default();
                 let index = builder.packets_of(&name, entry).and_then(|(packets, size)| {
                     lttng_index::write(&trace.class, &packets, size, before)
@@ -403,6 +404,7 @@ impl<'a> Described<'a> {
         }
         let texts: Vec<&[u8]> = texts.iter().map(|bytes| &**bytes).collect();
         for (i, diagnostic) in metadata::add_auxiliary_streams(&mut self.class, &texts, options) {
+            // Each text has its file.
             let file = files.get(i).cloned().unwrap_or_default();
             self.diagnostics.push(FileDiagnostic::new(file, diagnostic));
         }

@@ -37,6 +37,7 @@ impl StreamReader<'_> {
         let name_node = object.require("name", self.classes.problems);
         let name = name_node.and_then(|node| text(node, self.classes.problems));
         let frequency = self.frequency(object);
+        // A missing name or frequency was reported.
         let mut clock = ClockClass::new(name.unwrap_or_default(), frequency.unwrap_or(u64::MAX));
         self.offset("offset", &mut clock, object);
         let problems = &mut *self.classes.problems;

@@ -95,6 +95,7 @@ impl StreamReader<'_> {
         };
         let id = id_node.and_then(|node| text(node, self.classes.problems));
         let frequency = self.frequency(object);
+        // A missing id or frequency was reported.
         let mut clock = ClockClass::new(id.unwrap_or_default(), frequency.unwrap_or(u64::MAX));
         self.offset("offset-from-origin", &mut clock, object);
         if object.has("uuid")

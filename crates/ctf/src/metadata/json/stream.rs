@@ -101,6 +101,7 @@ impl<'a> StreamReader<'a> {
                     self.classes.add_alias(name, class);
                 }
                 let attributes = self.classes.extras(&mut object);
+                // A missing name was reported.
                 let name = name.and_then(Node::as_text).unwrap_or_default();
                 self.trace.unmodeled.add_alias(name, &attributes);
             }

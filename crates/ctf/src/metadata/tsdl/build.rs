@@ -527,6 +527,7 @@ impl<'a> Builder<'a> {
             }
         }
         self.innermost = outer;
+        // The frame was pushed above.
         let members = self.frames.pop().map(|frame| frame.members).unwrap_or_default();
         result.map(|()| FieldKind::Structure { members, minimum_alignment: body.minimum_alignment })
     }

@@ -145,6 +145,7 @@ impl<'c, 'p> Resolver<'c, 'p> {
         }
         let mut resolved = Vec::with_capacity(options.len());
         for option in options {
+            // In this dialect, all choices have names.
             let name = option.name.as_deref().unwrap_or_default();
             self.problems.enter(format!("choice `{name}`"));
             let class = self.class(&option.class).unwrap_or_else(|| option.class.clone());
@@ -226,7 +227,7 @@ impl<'c, 'p> Resolver<'c, 'p> {
             if targets.is_empty() {
                 return None;
             }
-            let parents = self.path.get(..frame.path).unwrap_or_default();
+            let parents = self.path.get(..frame.path)?;
             let names = parents.iter().chain(path);
             let path = names.map(|name| LocationStep::Member((*name).to_owned())).collect();
             Some((FieldLocation { origin: Some(self.scope), path, ..location.clone() }, targets))

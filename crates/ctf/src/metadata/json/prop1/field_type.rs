@@ -359,7 +359,8 @@ impl<'a> TypeReader<'a> {
         let mappings = match enumeration {
             true => {
                 let members = object.require("members", self.problems);
-                Some(members.and_then(|node| self.labels(node, signed.unwrap_or_default())))
+                // An invalid sign was reported. The labels are only read to report what else is wrong.
+                Some(members.and_then(|node| self.labels(node, signed.unwrap_or(false))))
             }
             false => None,
         };

@@ -120,6 +120,7 @@ impl Prop1Reader<'_> {
         let Some(name) = text(kind, self.types.problems) else { return };
         if name == "field-type-alias" {
             let attributes = self.types.alias_fragment(&mut object);
+            // A missing name was reported.
             let name = node.get("name").and_then(Node::as_text).unwrap_or_default();
             self.trace.unmodeled.add_alias(name, &attributes);
             object.finish(Unknown::Ignore, self.types.problems);
@@ -235,6 +236,7 @@ impl Prop1Reader<'_> {
         let name_node = object.require("name", problems);
         let name = name_node.and_then(|node| text(node, problems)).map(str::to_owned);
         let frequency = object.require("freq", problems).and_then(|node| positive(node, problems));
+        // A missing name or frequency was reported.
         let mut clock = ClockClass::new(name.clone().unwrap_or_default(), frequency.unwrap_or(1));
         clock.name = name;
         clock.uuid = object.get("uuid").and_then(|node| canonical_uuid(node, problems));

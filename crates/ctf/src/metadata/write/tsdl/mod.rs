@@ -170,6 +170,7 @@ impl<'c> TsdlWriter<'c> {
         self.refuse_if(!clock.attributes.is_empty(), "attributes of a clock class");
         let is_named = matches!(clock.origin, ClockOrigin::Named { .. });
         self.refuse_if(is_named, "a named origin of a clock");
+        // All clocks got their names before.
         let name = self.types.clocks.get(index).cloned().unwrap_or_default();
         let uuid = clocks::uuid(clock, &mut self.types.refusals);
         let (seconds, cycles) = clocks::offset(clock, &mut self.types.refusals);
