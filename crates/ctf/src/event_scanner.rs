@@ -59,7 +59,7 @@ pub(crate) struct EventScanner {
 }
 
 /// Positions of the scopes of an event record after its header, and its end.
-struct LaidOut {
+struct EventLayout {
     specific_context: Position,
     payload: Position,
     end: Position,
@@ -317,7 +317,7 @@ impl EventScanner {
             self.clocks.others(&self.rules.records.other_clocks, &mut self.other_clocks);
         }
         self.begins[3] = header.end;
-        let Some(LaidOut { specific_context, payload, end }) = self.laid_out(body, header.end) else {
+        let Some(EventLayout { specific_context, payload, end }) = self.layout(body, header.end) else {
             return self.decoded_event(begin, header.end, body.has_roles);
         };
         (self.begins[4], self.begins[5], self.at) = (specific_context, payload, end);
@@ -433,7 +433,7 @@ impl EventScanner {
             if !wants(body.class, cycles) {
                 break;
             }
-            let Some(LaidOut { end, .. }) = self.laid_out(body, header.end) else { break };
+            let Some(EventLayout { end, .. }) = self.layout(body, header.end) else { break };
             let is_in_order = self.order.allows_after(last, header.cycles);
             if end.bit == at.bit || !is_in_order && before.is_some() {
                 break;
@@ -508,13 +508,13 @@ impl EventScanner {
     /// Returns the positions of the scopes after the event record header that ends at a position, if their
     /// layout is fixed.
     #[inline(always)]
-    fn laid_out(&self, body: &Body, at: Position) -> Option<LaidOut> {
+    fn layout(&self, body: &Body, at: Position) -> Option<EventLayout> {
         let layout = body.layout.as_ref()?;
         let after = |bits: u32| at.at_byte(at.bit + u64::from(bits));
         if !at.bit.is_multiple_of(8) || after(layout.size.unwrap_or(layout.payload)).bit > self.end {
             return None;
         }
-        Some(LaidOut {
+        Some(EventLayout {
             specific_context: after(layout.specific_context),
             payload: after(layout.payload),
             end: match layout.size {

@@ -21,7 +21,7 @@ pub(crate) struct PacketOrder {
 
 /// Packets that were dropped when packets were put in order.
 #[derive(Debug, Default)]
-pub(crate) struct LeftOut {
+pub(crate) struct SkippedPackets {
     /// Damage before and of dropped packets.
     pub(crate) damage: Vec<Damage>,
     /// Number of packets that are in another file, too.
@@ -31,7 +31,7 @@ pub(crate) struct LeftOut {
     pub(crate) equal: Vec<(usize, usize)>,
 }
 
-impl LeftOut {
+impl SkippedPackets {
     /// Drops a packet that is a copy of one that is kept.
     fn add(&mut self, packet: &PacketEntry, kept: &PacketEntry, files: &[StreamFile]) {
         self.damage.extend(packet.damage_before().iter().cloned());
@@ -72,19 +72,19 @@ impl PacketOrder {
         packets: &mut Vec<PacketEntry>,
         files: &[StreamFile],
         begins_are_whole: bool,
-    ) -> LeftOut {
+    ) -> SkippedPackets {
         if !packets.iter().all(|packet| packet.begin().is_some()) {
-            return LeftOut::default();
+            return SkippedPackets::default();
         }
         if self.has_times {
             packets.chunk_by_mut(|a, b| a.file == b.file).for_each(find_misplaced);
         }
         packets.sort_by_key(PacketEntry::begin);
-        let left_out = drop_copies(packets, files);
+        let skipped = drop_copies(packets, files);
         if self.has_ends && (self.has_times || begins_are_whole) {
             limit_ends(packets);
         }
-        left_out
+        skipped
     }
 }
 
@@ -201,9 +201,9 @@ pub(crate) fn heaviest_in_order<T: Ord + Copy>(items: impl IntoIterator<Item = (
 /// if it is in the same file, which only damage causes.
 ///
 /// The packets are sorted by their begin times, so that copies follow each other.
-fn drop_copies(packets: &mut Vec<PacketEntry>, files: &[StreamFile]) -> LeftOut {
-    let mut left_out = LeftOut::default();
-    let mut kept = Kept::default();
+fn drop_copies(packets: &mut Vec<PacketEntry>, files: &[StreamFile]) -> SkippedPackets {
+    let mut skipped = SkippedPackets::default();
+    let mut retained = RetainedPackets::default();
     let mut all: Vec<PacketEntry> = Vec::with_capacity(packets.len());
     let file_of = |packet: &PacketEntry| files.get(packet.file as usize);
     let available =
@@ -213,22 +213,22 @@ fn drop_copies(packets: &mut Vec<PacketEntry>, files: &[StreamFile]) -> LeftOut 
         let begins_like = |other: Option<&PacketEntry>| other.is_some_and(|o| o.begin() == packet.begin());
         // In a valid file, no two packets begin at the same time.
         if !begins_like(all.last()) {
-            kept.clear();
+            retained.clear();
             if !begins_like(rest.peek()) {
                 all.push(packet);
                 continue;
             }
         }
-        match kept.find_or_keep(&packet, &all, files) {
+        match retained.find_or_retain(&packet, &all, files) {
             PacketMatch::Copy(of) => {
                 let Some(before) = all.get_mut(of) else { continue };
                 if available(&packet) > available(before) {
                     std::mem::swap(before, &mut packet);
                 }
-                left_out.add(&packet, before, files);
+                skipped.add(&packet, before, files);
             }
             PacketMatch::Equal(of) => {
-                left_out.equal.push((all.len(), of));
+                skipped.equal.push((all.len(), of));
                 all.push(packet);
             }
             PacketMatch::New => all.push(packet),
@@ -236,7 +236,7 @@ fn drop_copies(packets: &mut Vec<PacketEntry>, files: &[StreamFile]) -> LeftOut 
     }
     drop(rest);
     *packets = all;
-    left_out
+    skipped
 }
 
 /// Recorded numbers of a packet: end, sizes and counters.
@@ -250,9 +250,9 @@ enum PacketMatch {
     Equal(usize),
 }
 
-/// Packets of one begin time that are no copies, as indexes into the kept ones.
+/// Packets of one begin time that are no copies, as indexes into the retained packets.
 #[derive(Default)]
-struct Kept {
+struct RetainedPackets {
     /// Packets with an end and a number: those with the same numbers are the same.
     numbered: HashMap<RecordedNumbers, usize>,
     /// Other packets, also by a hash of their bytes: those with the same numbers need not be the same.
@@ -260,14 +260,14 @@ struct Kept {
     hash: RandomState,
 }
 
-impl Kept {
+impl RetainedPackets {
     fn clear(&mut self) {
         self.numbered.clear();
         self.by_bytes.clear();
     }
 
-    /// Searches the kept packets for one of which this is a copy. New ones are kept from now on.
-    fn find_or_keep(
+    /// Searches the retained packets for one of which this is a copy. New ones are kept from now on.
+    fn find_or_retain(
         &mut self,
         packet: &PacketEntry,
         all: &[PacketEntry],
