@@ -48,20 +48,20 @@ impl PacketTimes {
 
 /// Fields of a packet context with a value of the default clock.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct TimeFields {
+pub(crate) struct SaidTime {
     /// Bits of the longest one of a fixed length; 0: there is none.
     pub(crate) bits: u64,
     /// `true` if there is one of a variable length.
     pub(crate) is_variable: bool,
 }
 
-impl TimeFields {
+impl SaidTime {
     /// Returns the fields of a data stream class that have a role. `has_shared` also counts fields that update further
     /// clocks, whose values cannot change with the default clock.
     pub(crate) fn of(stream: &DataStreamClass, role: Role, has_shared: bool) -> Self {
-        let mut fields = Self::default();
+        let mut said = Self::default();
         let root = stream.packet_context.as_deref().map(|root| &root.kind);
-        let Some(FieldKind::Structure { members, .. }) = root else { return fields };
+        let Some(FieldKind::Structure { members, .. }) = root else { return said };
         for member in members {
             let roles = member.class.roles;
             let is_of_other = roles.clock.is_some() && roles.clock != stream.default_clock;
@@ -71,13 +71,13 @@ impl TimeFields {
             match &member.class.kind {
                 // Longer ones cannot be rewritten.
                 FieldKind::Integer { bits, .. } if bits.length <= 64 => {
-                    fields.bits = fields.bits.max(bits.length)
+                    said.bits = said.bits.max(bits.length)
                 }
-                FieldKind::VariableLength { .. } => fields.is_variable = true,
+                FieldKind::VariableLength { .. } => said.is_variable = true,
                 _ => {}
             }
         }
-        fields
+        said
     }
 }
 
