@@ -11,7 +11,7 @@ use ichnos_io::{Bytes, Entry};
 use ichnos_json::write::{ObjectWriter, ValueWriter};
 use ichnos_model::{CallStacks, Limits, Meaning, StackTable, Symbol, Symbols, Trace};
 
-use records::{CLASSES, StackRecord, StackRecords, TYPE, VERSION, kind, name_of_code};
+use records::{CODE_KINDS, StackRecord, StackRecords, VERSION};
 
 mod records;
 
@@ -68,11 +68,11 @@ pub(crate) fn classes_with_stacks(trace: &Trace) -> Vec<Vec<usize>> {
 pub(crate) fn write_stacks(stacks: CallStacks<'_>, classes: &[u128], out: impl Write) -> io::Result<()> {
     // Getting the symbols may read the trace, and so must not happen while the table is held.
     let symbols = stacks.symbols();
-    let mut writer = StackWriter { out, line: Vec::new() };
-    writer.write(kind::HEAD, |line| {
+    let mut writer = StackFileWriter { out, line: Vec::new() };
+    writer.write("call-stacks", |line| {
         line.member("version").unsigned(VERSION);
         if !classes.is_empty() {
-            let mut ids = line.member(CLASSES).array();
+            let mut ids = line.member("data_stream_classes").array();
             classes.iter().for_each(|id| ids.element().number(&id.to_string()));
             ids.end();
         }
@@ -80,27 +80,27 @@ pub(crate) fn write_stacks(stacks: CallStacks<'_>, classes: &[u128], out: impl W
     writer.stacks(stacks.table)?;
     symbols.iter().try_for_each(|(space, symbol)| writer.symbol(space, symbol))?;
     for ((process, thread), name) in symbols.thread_names() {
-        writer.write(kind::THREAD, |line| {
+        writer.write("thread", |line| {
             line.unsigned("process", process);
             line.member("thread").unsigned(thread);
             line.member("name").string(name);
         })?;
     }
-    writer.write(kind::END, |_| {})?;
+    writer.write("end", |_| {})?;
     writer.out.flush()
 }
 
-struct StackWriter<W> {
+struct StackFileWriter<W> {
     out: W,
     /// Buffer for a line.
     line: Vec<u8>,
 }
 
-impl<W: Write> StackWriter<W> {
+impl<W: Write> StackFileWriter<W> {
     fn write(&mut self, kind: &str, members: impl FnOnce(&mut ObjectWriter<'_>)) -> io::Result<()> {
         self.line.clear();
         let mut line = ValueWriter::new(&mut self.line).object();
-        line.member(TYPE).string(kind);
+        line.member("type").string(kind);
         members(&mut line);
         line.end();
         self.line.push(b'\n');
@@ -111,14 +111,14 @@ impl<W: Write> StackWriter<W> {
         let view = table.view();
         for number in 0..view.frame_count() as u32 {
             let Some(frame) = view.frame(number) else { break };
-            self.write(kind::FRAME, |line| {
+            self.write("frame", |line| {
                 line.member("frame").unsigned(number.into());
                 frame.write_members(line);
             })?;
         }
         for number in 0..view.stack_count() as u32 {
             let Some((frame, caller)) = view.top(number) else { break };
-            self.write(kind::STACK, |line| {
+            self.write("stack", |line| {
                 line.member("stack").unsigned(number.into());
                 line.member("frame").unsigned(frame.into());
                 line.unsigned("caller", caller.map(u64::from));
@@ -128,10 +128,11 @@ impl<W: Write> StackWriter<W> {
     }
 
     fn symbol(&mut self, space: u32, symbol: &Symbol) -> io::Result<()> {
-        self.write(kind::SYMBOL, |line| {
+        let code = CODE_KINDS.iter().find(|(kind, _)| *kind == symbol.kind);
+        self.write("symbol", |line| {
             line.string("name", symbol.name.as_deref());
             line.string("module", symbol.module.as_deref());
-            line.string("kind", name_of_code(symbol.kind));
+            line.string("kind", code.map(|(_, name)| *name));
             line.member("begin").unsigned(symbol.begin);
             line.member("end").unsigned(symbol.end);
             line.unsigned("address_space", Some(space.into()).filter(|space| *space != 0));

@@ -202,7 +202,7 @@ fn damaged_lines_have_a_position() {
         (&["[]"], 1, "an object"),
         (&[r#"{"type":"frame","frame":1}"#], 25, "a valid `frame`"),
         (&[r#"{"type":"frame","frame":0,"address":-1}"#], 37, "a valid `address`"),
-        (&[r#"{"type":"frame","frame":0,"symbol":1}"#], 36, "a string"),
+        (&[r#"{"type":"frame","frame":0,"symbol":1}"#], 36, "a valid `symbol`"),
         (&[stack], 35, "a valid `frame`"),
         (&[frame, r#"{"type":"stack","stack":0,"frame":0,"caller":0}"#], 46, "a valid `caller`"),
         (&[frame, stack, r#"{"type":"stack","stack":1,"frame":0}"#], 25, "a valid `stack`"),
