@@ -14,7 +14,8 @@ use super::class_counter::{ClassAlias, ClassCounter};
 use super::class_parts::{bit_length, element_label, float};
 use super::location::{field_location, first_overlap, flags, mappings, range_set};
 use super::object::{
-    Object, Unknown, alignment_value, array, attributes, listed, positive, refuse, text, unsigned,
+    Object, Unknown, alignment_value, array, attributes, listed, non_empty_array, or_refuse, positive,
+    refuse, text, unsigned,
 };
 use super::roles;
 use super::text::{Json, Node};
@@ -405,10 +406,7 @@ impl<'a> ClassReader<'a> {
             None => Some(DisplayBase::Decimal),
             Some(node) => unsigned(node, self.problems).and_then(|radix| {
                 let base = u32::try_from(radix).ok().and_then(DisplayBase::from_radix);
-                if base.is_none() {
-                    refuse(node, "2, 8, 10 or 16", self.problems);
-                }
-                base
+                or_refuse(base, node, "2, 8, 10 or 16", self.problems)
             }),
         };
         let node = match (enumeration, self.vocabulary) {
@@ -438,11 +436,8 @@ impl<'a> ClassReader<'a> {
 
     /// Reads the flags of a bit map: at least one, of bit indexes.
     fn flags(&mut self, node: &Node) -> Option<ichnos_model::Mappings> {
-        let flags = flags(node, self.problems)?;
-        if flags.is_empty() {
-            refuse(node, "at least one flag", self.problems);
-            return None;
-        }
+        let flags = Some(flags(node, self.problems)?).filter(|flags| !flags.is_empty());
+        let flags = or_refuse(flags, node, "at least one flag", self.problems)?;
         let negative = flags.iter().find(|flag| flag.ranges.iter().any(|range| range.lower < 0));
         if let Some(flag) = negative {
             let position = node.get(flag.name).map_or(node.position, |ranges| ranges.position);
@@ -531,11 +526,7 @@ impl<'a> ClassReader<'a> {
 
     /// CTF2-SPEC-2.0, "Variant field class option".
     fn options(&mut self, node: &Node) -> Option<Vec<VariantOption>> {
-        let elements = array(node, self.problems)?;
-        if elements.is_empty() {
-            refuse(node, "at least one option", self.problems);
-            return None;
-        }
+        let elements = non_empty_array(node, "at least one option", self.problems)?;
         let mut names = HashSet::new();
         let mut options = Vec::with_capacity(elements.len());
         for (index, element) in elements.iter().enumerate() {

@@ -6,7 +6,8 @@ use ichnos_model::{
 
 use super::labels::{Labels, are_in_order};
 use super::object::{
-    Object, Unknown, array, integer, listed, properties, refuse, refuse_duplicates, text, wide_integer,
+    Object, Unknown, array, integer, listed, non_empty_array, properties, refuse, refuse_duplicates, text,
+    wide_integer,
 };
 use super::text::{Json, Node};
 use super::vocabulary::Vocabulary;
@@ -120,11 +121,7 @@ fn prop2(node: &Node, within: Option<Scope>, problems: &mut Problems) -> Option<
 /// Reads an integer range set (CTF2-PROP-2.0 and CTF2-SPEC-2.0, "Integer range set"): an array of at least
 /// one pair of bounds.
 pub(super) fn range_set(node: &Node, problems: &mut Problems) -> Option<RangeSet> {
-    let elements = array(node, problems)?;
-    if elements.is_empty() {
-        refuse(node, "at least one integer range", problems);
-        return None;
-    }
+    let elements = non_empty_array(node, "at least one integer range", problems)?;
     let mut ranges = Vec::with_capacity(elements.len());
     ranges.extend(elements.iter().filter_map(|element| range(element, problems)));
     (ranges.len() == elements.len()).then_some(RangeSet(ranges))
@@ -174,11 +171,7 @@ pub(super) fn mappings(
 
 /// Adds the ranges of one mapping. Returns `false` if one of them is invalid.
 fn mapping(labels: &mut Labels, node: &Node, limits: &Limits, problems: &mut Problems) -> bool {
-    let Some(elements) = array(node, problems) else { return false };
-    if elements.is_empty() {
-        refuse(node, "at least one integer range", problems);
-        return false;
-    }
+    let Some(elements) = non_empty_array(node, "at least one integer range", problems) else { return false };
     let mut are_right = true;
     for element in elements {
         let bounds = array(element, problems);

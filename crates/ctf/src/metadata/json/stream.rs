@@ -11,7 +11,7 @@ use ichnos_model::{
 
 use super::attributes::{emf_uri, log_level};
 use super::field_class::ClassReader;
-use super::object::{Object, Unknown, id, listed, refuse, text, unsigned};
+use super::object::{Object, Unknown, id, listed, or_refuse, refuse, text, unsigned};
 use super::root;
 use super::stream_index::StreamIndex;
 use super::text::Node;
@@ -263,11 +263,9 @@ impl<'a> StreamReader<'a> {
         let Some(mut offset) = Object::open(node, problems) else { return };
         if let Some(node) = offset.get("seconds")
             && let Some(seconds) = super::object::integer(node, problems)
+            && let Some(seconds) = seconds_of_clock(seconds, node, problems)
         {
-            match i64::try_from(seconds) {
-                Ok(seconds) => clock.offset_seconds = seconds,
-                Err(_) => refuse(node, "an integer of at most 64 bits", problems),
-            }
+            clock.offset_seconds = seconds;
         }
         if let Some(node) = offset.get("cycles")
             && let Some(cycles) = unsigned(node, problems)
@@ -428,6 +426,11 @@ impl<'a> StreamReader<'a> {
     }
 }
 
+/// Checks the seconds of a clock's offset.
+pub(super) fn seconds_of_clock(seconds: i128, node: &Node, problems: &mut Problems) -> Option<i64> {
+    or_refuse(i64::try_from(seconds).ok(), node, "an integer of at most 64 bits", problems)
+}
+
 /// Returns a label such as "event record class 3".
 pub(super) fn label(what: &str, key: Option<&Node>) -> String {
     match key.map(|node| &node.json) {
@@ -446,8 +449,5 @@ pub(super) fn canonical_uuid(node: &Node, problems: &mut Problems) -> Option<Uui
     let hyphens =
         written.len() == 36 && [8, 13, 18, 23].iter().all(|at| written.as_bytes().get(*at) == Some(&b'-'));
     let uuid = if hyphens { Uuid::try_parse(written).ok() } else { None };
-    if uuid.is_none() {
-        refuse(node, "a UUID such as `01234567-89ab-cdef-0123-456789abcdef`", problems);
-    }
-    uuid
+    or_refuse(uuid, node, "a UUID such as `01234567-89ab-cdef-0123-456789abcdef`", problems)
 }

@@ -13,7 +13,8 @@ use super::super::class_counter::{ClassAlias, ClassCounter};
 use super::super::class_parts::{bit_length, element_label, float};
 use super::super::labels::Labels;
 use super::super::object::{
-    Object, Unknown, alignment_value, array, attributes, boolean, listed, refuse, refuse_duplicates, text,
+    Object, Unknown, alignment_value, array, attributes, boolean, listed, or_refuse, refuse,
+    refuse_duplicates, text,
 };
 use super::super::text::{Json, Node, Property};
 use super::constant::{positive, unsigned, wide_integer};
@@ -273,12 +274,8 @@ impl<'a> TypeReader<'a> {
 
     fn union_members(&mut self, object: &mut Object<'_>) -> Option<Vec<Member>> {
         let node = object.require("fields", self.problems)?;
-        let members = self.fields(node, "field", true)?;
-        if members.is_empty() {
-            refuse(node, "at least one field of a known type", self.problems);
-            return None;
-        }
-        Some(members)
+        let members = Some(self.fields(node, "field", true)?).filter(|members| !members.is_empty());
+        or_refuse(members, node, "at least one field of a known type", self.problems)
     }
 
     fn array_length(&mut self, element: Option<&FieldClass>, object: &mut Object<'_>) -> Option<u64> {
@@ -446,11 +443,8 @@ impl<'a> TypeReader<'a> {
         match node.json {
             Json::Object(_) => absolute_path(node, self.problems),
             _ => {
-                let path = names(node, self.problems)?;
-                if path.is_empty() {
-                    refuse(node, "at least one name", self.problems);
-                    return None;
-                }
+                let path = Some(names(node, self.problems)?).filter(|path| !path.is_empty());
+                let path = or_refuse(path, node, "at least one name", self.problems)?;
                 Some(FieldLocation {
                     origin: None,
                     path,

@@ -21,7 +21,7 @@ pub(in crate::metadata) use self::tag::TAGS;
 use self::tag::{ClockUse, Owner};
 use super::attributes::{emf_uri, log_level};
 use super::object::{Object, Unknown, array, boolean, listed, refuse, text};
-use super::stream::{canonical_uuid, label};
+use super::stream::{canonical_uuid, label, seconds_of_clock};
 use super::stream_index::StreamIndex;
 use super::text::{self, Node};
 use crate::metadata::{Dialect, Problems};
@@ -243,11 +243,9 @@ impl Prop1Reader<'_> {
         clock.precision = object.get("error-cycles").map_or(Some(0), |node| unsigned(node, problems));
         if let Some(node) = object.get("offset-seconds")
             && let Some(seconds) = integer(node, problems)
+            && let Some(seconds) = seconds_of_clock(seconds, node, problems)
         {
-            match i64::try_from(seconds) {
-                Ok(seconds) => clock.offset_seconds = seconds,
-                Err(_) => refuse(node, "an integer of at most 64 bits", problems),
-            }
+            clock.offset_seconds = seconds;
         }
         if let Some(node) = object.get("offset-cycles")
             && let Some(cycles) = integer(node, problems)
