@@ -138,23 +138,35 @@ fn refuse_scope(
 
 /// Returns the requirement of a role on its class that `kind` violates.
 pub(super) fn violated(role: Role, kind: &FieldKind) -> Option<&'static str> {
-    let unsigned = match kind {
+    let is_uuid = matches!(kind, FieldKind::Blob { length: Length::Static(16), .. });
+    let expected = [
+        "a fixed-length unsigned integer of 32 bits",
+        "a static-length BLOB of 16 bytes",
+        "an unsigned integer",
+    ];
+    violated_of(role, kind, is_uuid, expected)
+}
+
+/// Returns the violated requirement: those of the magic number, of the UUID and of other fields. `is_uuid` is `true` if the
+/// class is right for a UUID.
+pub(super) fn violated_of(
+    role: Role,
+    kind: &FieldKind,
+    is_uuid: bool,
+    [magic, uuid, others]: [&'static str; 3],
+) -> Option<&'static str> {
+    let is_unsigned = match kind {
         FieldKind::Integer { integer, .. }
         | FieldKind::VariableLength { value: VariableLengthValue::Integer(integer), .. } => !integer.signed,
         _ => false,
     };
-    let (right, expected) = match role {
-        Role::PacketMagicNumber => (
-            unsigned && matches!(kind, FieldKind::Integer { bits, .. } if bits.length == 32),
-            "a fixed-length unsigned integer of 32 bits",
-        ),
-        Role::MetadataStreamUuid => (
-            matches!(kind, FieldKind::Blob { length: Length::Static(16), .. }),
-            "a static-length BLOB of 16 bytes",
-        ),
-        _ => (unsigned, "an unsigned integer"),
+    let is_32_bits = matches!(kind, FieldKind::Integer { bits, .. } if bits.length == 32);
+    let (is_right, expected) = match role {
+        Role::PacketMagicNumber => (is_unsigned && is_32_bits, magic),
+        Role::MetadataStreamUuid => (is_uuid, uuid),
+        _ => (is_unsigned, others),
     };
-    (!right).then_some(expected)
+    (!is_right).then_some(expected)
 }
 
 /// Refuses the roles within a class that are not allowed in `scope`, at `position`: the position of an

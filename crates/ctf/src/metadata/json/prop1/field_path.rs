@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use ichnos_model::{
-    FieldClass, FieldKind, FieldLocation, Length, LocationStep, Mappings, Member, Ranges, Scope,
-    StringLength, TextPosition, VariableLengthValue, VariantOption,
+    FieldClass, FieldKind, FieldLocation, Length, LocationStep, Member, Ranges, Scope, StringLength,
+    TextPosition, VariantOption,
 };
 
 use crate::metadata::{Problems, choices};
@@ -127,7 +127,7 @@ impl<'c, 'p> Resolver<'c, 'p> {
         // If there are several, each selects by its own labels when data is decoded; here only the presence
         // of labels counts, and the ranges of the first one that has them.
         let mut enumerations: Vec<HashMap<&str, Ranges<'_>>> = Vec::new();
-        for labels in targets.iter().filter_map(|target| labels(target)) {
+        for labels in targets.iter().filter_map(|target| target.mappings()) {
             let names = options.iter().filter_map(|option| option.name.as_deref());
             enumerations.push(choices::by_option(labels, names));
         }
@@ -269,17 +269,6 @@ fn visit<'c>(class: &'c FieldClass, path: &[&str], visits: &mut u64) -> Vec<&'c 
         }
         (FieldKind::Array { element, .. }, Some(_)) => visit(element, path, visits),
         _ => Vec::new(),
-    }
-}
-
-/// Returns the labels of an enumeration.
-fn labels(class: &FieldClass) -> Option<&Mappings> {
-    match &class.kind {
-        FieldKind::Integer { integer, .. }
-        | FieldKind::VariableLength { value: VariableLengthValue::Integer(integer), .. } => {
-            integer.mappings.as_ref()
-        }
-        _ => None,
     }
 }
 

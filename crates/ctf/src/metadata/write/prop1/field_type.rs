@@ -262,9 +262,9 @@ impl<'c> TypeWriter<'c> {
         selector: &FieldLocation,
         target: Option<&LocationTarget<'c>>,
     ) -> Value {
-        let tags = target.iter().flat_map(|target| &target.classes).filter_map(|class| mappings_of(class));
+        let tags = target.iter().flat_map(|target| &target.classes);
+        let tags: Vec<&Mappings> = tags.filter_map(|class| class.integer()?.mappings.as_ref()).collect();
         let names = || options.iter().filter_map(|option| option.name.as_deref());
-        let tags: Vec<&Mappings> = tags.collect();
         self.visits = self.visits.saturating_sub(tags.iter().map(|labels| labels.len() as u64).sum());
         if self.visits == 0 {
             self.refuse("too many labels of too many variants");
@@ -336,8 +336,4 @@ fn value_or_range(bounds: &Bounds) -> Value {
     range.set("lower", lower);
     range.set("upper", upper);
     range.finish()
-}
-
-fn mappings_of(class: &FieldClass) -> Option<&Mappings> {
-    class.integer().and_then(|integer| integer.mappings.as_ref())
 }
