@@ -120,8 +120,8 @@ impl EventScanner {
         self.end = readable.end.min(self.content_end());
     }
 
-    /// Returns the value of the default clock in cycles. Without such a clock, events have no times, and nothing depends on
-    /// the value, which is 0.
+    /// Returns the value of the default clock in cycles. Without such a clock it is 0, but events do not have times then, and
+    /// nothing depends on the value.
     fn clock_value(&self) -> u64 {
         self.clocks.value().unwrap_or(0)
     }

@@ -81,21 +81,21 @@ struct Scan<'a, T> {
     clocks: Clocks,
     /// Clocks of each data stream at the end of its last packet, if they continue from packet to packet.
     clocks_after: HashMap<(usize, Option<u128>), Clocks>,
-    /// UUID of the last packet, if it is not the one of the metadata.
+    /// UUID of the last packet, if it differs from the UUID of the metadata.
     foreign: Option<Uuid>,
     /// `true` if no packet of this recording follows that could be preferred to others.
     takes_any: bool,
     /// Damage to report before the next packet.
     before: Vec<Damage>,
-    /// Last packet: the bytes after it show whether its size can be right.
+    /// Last packet.
     pending: Option<PendingPacket>,
-    /// Size in bytes of the packet before the pending packet, and of the largest of all those.
+    /// Size in bytes of the packet before the pending packet, and of the largest packet before it.
     size_before: Option<u64>,
     largest: u64,
     take: T,
 }
 
-/// Packet that was not delivered yet.
+/// Packet that is not delivered yet, because the bytes after it show whether its size can be right.
 struct PendingPacket {
     found: ScannedPacket,
     /// End of its context, and end of the packet, if that is possible.
@@ -361,7 +361,7 @@ impl<T: FnMut(ScannedPacket) -> Result<(), TooMany>> Scan<'_, T> {
         })
     }
 
-    /// Ends the pending packet at the beginning of another one.
+    /// Ends the pending packet at the start of another packet.
     fn cut_held(&mut self, at: usize) -> usize {
         let Some(mut pending) = self.pending.take() else { return at };
         let offset = pending.found.entry.offset as usize;
@@ -403,7 +403,7 @@ impl<T: FnMut(ScannedPacket) -> Result<(), TooMany>> Scan<'_, T> {
         let pending = self.pending.as_ref().filter(|pending| !pending.is_cut)?;
         let entry = &pending.found.entry;
         if entry.total().is_none() && entry.content().is_some() {
-            // It has no end before that of its data stream (PROP-1.0).
+            // It ends with its data stream (PROP-1.0).
             return None;
         }
         let is_cut_off = entry.cut_off("", self.data.len() as u64).is_some();
@@ -418,7 +418,7 @@ impl<T: FnMut(ScannedPacket) -> Result<(), TooMany>> Scan<'_, T> {
         self.next_packet(begin, self.data.len(), AcceptedOffsets::Sure(self.data.len()))
     }
 
-    /// Returns `true` if packets seem to be missing between the pending packet and the next one. Tracers lose
+    /// Returns `true` if packets seem to be missing between the pending and the next packet. Tracers lose
     /// packets, too: then a search is worthwhile only if the size is unusual.
     fn seems_to_lack(&self, pending: &PendingPacket, next: &PacketInfo) -> bool {
         let entry = &pending.found.entry;

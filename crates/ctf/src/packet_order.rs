@@ -15,7 +15,7 @@ use crate::stream_input::StreamFile;
 pub(crate) struct PacketOrder {
     /// `true` if times can be compared before packets are read one after the other.
     pub(crate) has_times: bool,
-    /// `true` if the recorded ends of packets are credible.
+    /// `true` if the recorded end times are credible.
     pub(crate) has_ends: bool,
 }
 
@@ -26,13 +26,13 @@ pub(crate) struct SkippedPackets {
     pub(crate) damage: Vec<Damage>,
     /// Number of packets that are in another file, too.
     pub(crate) repeated: u64,
-    /// Packets with the bytes of an earlier one, as indexes of both: they are copies only if the clock moves
-    /// within them.
+    /// Pairs of packets with equal bytes, as indexes. The first is a copy of the second only if the clock moves within
+    /// them.
     pub(crate) equal: Vec<(usize, usize)>,
 }
 
 impl SkippedPackets {
-    /// Drops a packet that is a copy of one that is kept.
+    /// Drops a packet that is a copy of a retained packet.
     fn add(&mut self, packet: &PacketEntry, kept: &PacketEntry, files: &[StreamFile]) {
         self.damage.extend(packet.damage_before().iter().cloned());
         self.repeated += u64::from(packet.file != kept.file);
@@ -47,7 +47,7 @@ impl SkippedPackets {
         }
     }
 
-    /// Drops the packets of equal bytes.
+    /// Drops the packets with equal bytes.
     pub(crate) fn drop_equal(
         &mut self,
         packets: Box<[PacketEntry]>,
@@ -64,9 +64,9 @@ impl SkippedPackets {
 }
 
 impl PacketOrder {
-    /// Sorts packets, which come file by file in file order, by their begin times. Notes misplaced ones, and
-    /// returns the dropped ones. `begins_are_whole`: packets contain all bits of their begin, so that it can
-    /// be compared even if clocks continue from packet to packet.
+    /// Sorts packets, which come file by file in file order, by their start times. Marks misplaced packets, and returns
+    /// the dropped packets. `begins_are_whole`: packets contain all bits of their start time, so that it can be compared
+    /// even if clocks continue from packet to packet.
     pub(crate) fn apply(
         self,
         packets: &mut Vec<PacketEntry>,
@@ -88,9 +88,9 @@ impl PacketOrder {
     }
 }
 
-/// Marks packets of a file whose begin times do not fit between those of the packets around them. If such a
-/// packet is in the right place, only its begin is wrong: it begins when the one before ends. Others are in
-/// the wrong place, and their time determines the right one.
+/// Marks packets of a file whose start times do not fit between the packets around them. If such a packet is in the right
+/// place, only its start time is wrong: it starts when the packet before ends. Other packets are in the wrong place, and
+/// their time determines the right place.
 fn find_misplaced(packets: &mut [PacketEntry]) {
     if packets.is_sorted_by_key(PacketEntry::begin) {
         return;
@@ -130,7 +130,7 @@ struct NeighbourPackets<'a> {
 }
 
 impl NeighbourPackets<'_> {
-    /// Returns the begin of a packet that is in the right place, or `None` if it is not.
+    /// Returns the start time of a packet that is in the right place, or `None` if it is not.
     fn begin_within(&self, packet: &PacketEntry) -> Option<u64> {
         if !self.in_sequence(packet).unwrap_or_else(|| self.end_fits(packet)) {
             return None;
@@ -200,7 +200,7 @@ pub(crate) fn heaviest_in_order<T: Ord + Copy>(items: impl IntoIterator<Item = (
 /// from the file that has most of it. The damage before a copy is reported nevertheless, and the copy itself
 /// if it is in the same file, which only damage causes.
 ///
-/// The packets are sorted by their begin times, so that copies follow each other.
+/// The packets are sorted by their start times, so that copies follow each other.
 fn drop_copies(packets: &mut Vec<PacketEntry>, files: &[StreamFile]) -> SkippedPackets {
     let mut skipped = SkippedPackets::default();
     let mut retained = RetainedPackets::default();
@@ -242,7 +242,7 @@ fn drop_copies(packets: &mut Vec<PacketEntry>, files: &[StreamFile]) -> SkippedP
 /// Recorded numbers of a packet: end, sizes and counters.
 type RecordedNumbers = [Option<u64>; 5];
 
-/// Result of a search for a packet; with the index of the packet that is kept.
+/// Result of a search for a packet, with the index of the retained packet.
 enum PacketMatch {
     New,
     Copy(usize),
@@ -250,7 +250,7 @@ enum PacketMatch {
     Equal(usize),
 }
 
-/// Packets of one begin time that are no copies, as indexes into the retained packets.
+/// Packets with the same start time that are not copies, as indexes into the retained packets.
 #[derive(Default)]
 struct RetainedPackets {
     /// Packets with an end and a number: those with the same numbers are the same.
@@ -266,7 +266,7 @@ impl RetainedPackets {
         self.by_bytes.clear();
     }
 
-    /// Searches the retained packets for one of which this is a copy. New ones are kept from now on.
+    /// Searches the retained packets for the original of this packet. A new packet is retained from now on.
     fn find_or_retain(
         &mut self,
         packet: &PacketEntry,

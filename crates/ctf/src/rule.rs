@@ -1,10 +1,10 @@
-//! Rules of CTF that data can break, in addition to those of any format.
+//! Rules that CTF data can break, in addition to the rules for any format.
 
 use std::fmt;
 
 use ichnos_model::{DamageKind, Uuid, remedy, rules};
 
-/// Content of a block that was apparently never written, or overwritten.
+/// Content of a block that was never written, or overwritten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Overwritten {
@@ -80,7 +80,7 @@ rules! {
             "the file `metadata` does not declare this id: take the metadata of the tracer's version that \
             recorded (with Zephyr, a file of its sources); otherwise, bytes before it were changed or are \
             missing";
-        /// An event record consists of its own bytes, not of those that a medium or a file system leaves in place of them.
+        /// An event record consists of its own bytes. A medium or a file system can leave other bytes there.
         #[error("expected an event record, found {0}")]
         Overwritten(Overwritten): "event-record-bytes", true,
             "these bytes were never written, or were overwritten: copy the file again from where it was recorded";
@@ -117,7 +117,7 @@ rules! {
         Copy(u64): "packet-copy", true,
             "the packet was copied after it was recorded: it is read once; copy the file again from where it was \
             recorded";
-        /// Packets of a file are in the order of their times.
+        /// The packets of a file are sorted by time.
         #[error(
             "the packet begins at {begin} cycles, which does not fit between the packets around it in the file"
         )]
@@ -127,7 +127,7 @@ rules! {
         }: "packet-order", true,
             "packets were moved, or their times changed, after they were recorded: all are read, in the order of \
             time";
-        /// Counters of packets and of discarded event records only grow.
+        /// Packet numbers and counters of discarded event records only grow.
         #[error("the {counter} goes back, from {from} to {to}")]
         CounterBackwards {
             /// "packet sequence number" or "counter of discarded event records".
@@ -163,7 +163,7 @@ rules! {
             /// Cycles at its end.
             end: u64,
         }: "packet-end", true, remedy::CLOCK;
-        /// The packet index that the tracer wrote matches the packet; the packet counts.
+        /// The tracer's packet index matches the packet. If it does not, the packet is right.
         #[error("the packet index does not match the packet")]
         FalseIndex: "index-packet", true, REMOVE_INDEX;
     }

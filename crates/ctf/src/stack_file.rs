@@ -17,16 +17,15 @@ mod records;
 
 pub(crate) use records::StackFileError;
 
-/// Name of the file, if there is one for all data stream classes; otherwise each name continues with a hyphen
-/// and a number.
+/// Name of the only file. If there are several, each name continues with a hyphen and a number.
 const STACK_FILE: &str = ".ichnos-stacks";
 
-/// Returns the name of the file of this number, or of the only file.
+/// Returns the file name for a number, or the name of the only file.
 pub(crate) fn stack_file(number: Option<usize>) -> String {
     number.map_or_else(|| STACK_FILE.to_owned(), |number| format!("{STACK_FILE}-{number}"))
 }
 
-/// Returns `true` if a file of this name has call stacks.
+/// Returns `true` if a file with this name has call stacks.
 pub(crate) fn is_stack_file(name: &str) -> bool {
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let rest = name.strip_prefix(STACK_FILE);
@@ -142,28 +141,28 @@ impl<W: Write> StackFileWriter<W> {
     }
 }
 
-/// Stack files of a trace: each directory with its data streams has one for all of them, or several.
+/// Stack files of a trace. Each directory with data streams has one file for all of them, or several.
 #[derive(Debug, Default)]
 pub(crate) struct StackFiles {
     all: Vec<Stacks>,
-    /// Indexes into `all`, by ids of data stream classes.
+    /// Indexes into `all`, by the ids of the data stream classes.
     by_classes: HashMap<Vec<u128>, usize>,
     /// Memory of all stacks together, in bytes.
     used: u64,
 }
 
-/// Stacks of data stream classes.
+/// Call stacks that some data stream classes share.
 #[derive(Debug, Default)]
 struct Stacks {
-    /// Ids of the data stream classes; empty: all.
+    /// Ids of the data stream classes. Empty: all classes.
     classes: Vec<u128>,
     table: StackTable,
     files: Vec<StackFile>,
-    /// Memory of the stacks in bytes: files of several directories have the same stacks.
+    /// Memory of the stacks in bytes. Files in several directories have the same stacks, which count once.
     used: u64,
 }
 
-/// A file whose beginning was read without a fault.
+/// File whose first line is valid.
 #[derive(Debug)]
 struct StackFile {
     bytes: Bytes,
@@ -176,7 +175,7 @@ impl StackFiles {
     /// Adds the stacks of a file.
     ///
     /// # Errors
-    /// Returns an error for the parts that are not used; all others are.
+    /// Returns an error if parts of the file are not used. The other parts are used.
     pub(crate) fn add(&mut self, entry: &Entry, limits: &Limits) -> Result<(), StackFileError> {
         let bytes = entry.read().map_err(|error| StackFileError::Unreadable(error.to_string()))?;
         let all = limits.description_bytes;

@@ -158,7 +158,7 @@ pub(crate) fn packet_indexes(tree: &Tree, options: &OpenOptions) -> PacketIndexe
     indexes
 }
 
-/// A trace whose metadata was read.
+/// Trace whose metadata was read.
 struct TraceDescription<'a> {
     class: TraceClass,
     quirks: Vec<Quirk>,
@@ -307,7 +307,7 @@ impl<'a> TraceDescription<'a> {
             for entry in &directory.files {
                 let name = shown(directory.tree, &entry.path);
                 let before = directory.indexes.get(entry.name()).and_then(|index| index.read().ok());
-                // Without an index that can be read, a new one is written.
+                // If the index cannot be read, a new index is written.
                 let before = before.as_deref().unwrap_or_default();
                 let index = builder.packets_of(&name, entry).and_then(|(packets, size)| {
                     lttng_index::write(&trace.class, &packets, size, before)

@@ -21,7 +21,7 @@ const SYMBOL_MEMORY: u64 = 320;
 pub(super) const CLASS_MEMORY: u64 = 64;
 const THREAD_MEMORY: u64 = 128;
 
-/// Names of the kinds of code. Unknown code has no name.
+/// Code kinds and their names. Unknown code is not written.
 pub(super) const CODE_KINDS: [(CodeKind, &str); 3] =
     [(CodeKind::Native, "native"), (CodeKind::Managed, "managed"), (CodeKind::Kernel, "kernel")];
 
@@ -30,7 +30,7 @@ pub(super) const CODE_KINDS: [(CodeKind, &str); 3] =
 pub(crate) enum StackFileError {
     #[error("the call stacks cannot be read: {0}")]
     Unreadable(String),
-    /// The first line is not that of a stack file.
+    /// The first line is not the head of a stack file.
     #[error("this is not a file of call stacks: skipped")]
     Head,
     #[error("skipped call stacks of the unknown version {0}")]

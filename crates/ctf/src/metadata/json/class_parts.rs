@@ -1,4 +1,4 @@
-//! Parts of field classes that all three documents write alike.
+//! Field class parts with the same form in all three documents.
 
 use ichnos_model::{BitField, FieldKind, Limits};
 

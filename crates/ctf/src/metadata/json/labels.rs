@@ -8,7 +8,7 @@ use super::object::{properties, refuse_duplicates};
 use super::text::Node;
 use crate::metadata::{Problems, memory};
 
-/// Collects names of values one after the other.
+/// Collects labels one after the other.
 pub(super) struct Labels {
     /// `true` if the integers are signed: others cannot be below 0.
     signed: bool,
@@ -22,7 +22,8 @@ impl Labels {
         Self { signed, mappings: MappingsBuilder::default(), wide: Vec::new() }
     }
 
-    /// Reads an object of names, to whose values `add_ranges` adds the ranges. `what` is the document's word for a name.
+    /// Reads an object whose property names are labels. `add_ranges` adds the ranges of a property's value. `what` is the
+    /// document's word for a label.
     pub(super) fn read(
         node: &Node,
         what: &str,
@@ -43,7 +44,7 @@ impl Labels {
         are_right.then_some(labels)
     }
 
-    /// Begins a name, to which the next ranges belong. Returns `false` if there is no room for it.
+    /// Starts a label, to which the next ranges belong. Returns `false` if there is not enough memory for it.
     fn begin(&mut self, name: &str, position: TextPosition, problems: &mut Problems) -> bool {
         problems.charge(memory::of_label(name, 0), position) && self.mappings.add_name(name)
     }
@@ -59,7 +60,7 @@ impl Labels {
         self.push(IntegerRange { lower, upper }, node, problems)
     }
 
-    /// The same for bounds of any size.
+    /// Adds a range with bounds of any size.
     pub(super) fn add_wide(
         &mut self,
         lower: WideInteger,
@@ -99,7 +100,7 @@ impl Labels {
         true
     }
 
-    /// Returns all names, and the ranges beyond those of an `i128`.
+    /// Returns all labels, and the ranges beyond an `i128`.
     pub(super) fn finish(self) -> (Mappings, Option<Arc<Vec<WideRange>>>) {
         (self.mappings.finish(), (!self.wide.is_empty()).then(|| Arc::new(self.wide)))
     }

@@ -13,7 +13,7 @@ use super::text::{Json, Node};
 use super::vocabulary::Vocabulary;
 use crate::metadata::{Problems, memory};
 
-/// Reads a field location; `within` is the scope of the class that has it, if known.
+/// Reads a field location. `within` is the scope of the class that has it, if known.
 pub(super) fn field_location(
     node: &Node,
     within: Option<Scope>,
@@ -26,7 +26,7 @@ pub(super) fn field_location(
     }
 }
 
-/// Reads the name of a scope, which must not be decoded after the one that refers to it.
+/// Reads the name of a scope. It must not be decoded after `within`.
 fn scope(node: &Node, within: Option<Scope>, problems: &mut Problems) -> Option<Scope> {
     let name = text(node, problems)?;
     let Some(scope) = Scope::from_name(name) else {
@@ -195,8 +195,8 @@ fn mapping(labels: &mut Labels, node: &Node, limits: &Limits, problems: &mut Pro
     are_right
 }
 
-/// Returns the index of the first set, in the order of their lower bounds, that has a value in common with
-/// another one. Sorted, because the input determines the number of sets.
+/// Returns the index of the first set, sorted by lower bound, that overlaps another set. Sorting keeps this fast, as the
+/// input determines the number of sets.
 pub(super) fn first_overlap(sets: &[RangeSet]) -> Option<usize> {
     let mut ranges: Vec<(IntegerRange, usize)> = sets
         .iter()
@@ -210,7 +210,7 @@ pub(super) fn first_overlap(sets: &[RangeSet]) -> Option<usize> {
             Some((last, other)) if last.upper >= range.lower && other != index => {
                 return Some(index.max(other));
             }
-            // Of two ranges of one set, the one with the larger upper bound matters.
+            // Of two ranges of one set, the larger upper bound matters.
             Some((last, _)) if last.upper >= range.upper => {}
             _ => before = Some((range, index)),
         }

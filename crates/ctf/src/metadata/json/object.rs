@@ -159,7 +159,7 @@ pub(super) fn properties<'n>(node: &'n Node, problems: &mut Problems) -> Option<
     or_refuse(properties, node, "an object", problems)
 }
 
-/// Reports every property with the name of an earlier one.
+/// Reports every property whose name occurred before.
 pub(super) fn refuse_duplicates(properties: &[Property], problems: &mut Problems) {
     if properties.len() < 2 {
         return;
@@ -220,7 +220,7 @@ impl<'n> Object<'n> {
         Self { position: node.position, properties, known: Vec::new() }
     }
 
-    /// Returns `true` if a property is present; it does not become known.
+    /// Returns `true` if a property is present. It does not become known.
     pub(super) fn has(&self, name: &str) -> bool {
         self.properties.iter().any(|property| *property.name == *name)
     }
@@ -237,7 +237,7 @@ impl<'n> Object<'n> {
         property.map_or(self.position, |property| property.name_position)
     }
 
-    /// Returns the position of a property's value, or that of the object without the property.
+    /// Returns the position of a property's value. Without the property, it is the position of the object.
     pub(super) fn position_of(&self, node: Option<&Node>) -> TextPosition {
         node.map_or(self.position, |node| node.position)
     }

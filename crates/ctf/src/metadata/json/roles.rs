@@ -47,7 +47,7 @@ const PROP2: &[RoleEntry] = &[
     ("default-clock-timestamp", Role::Timestamp, EVENT),
 ];
 
-/// Returns a document's name of a role in a scope, or `None` if it has no such role there.
+/// Returns a document's name for a role in a scope. `None` if the scope lacks the role.
 pub(in crate::metadata) fn name_of(role: Role, scope: Scope, vocabulary: Vocabulary) -> Option<&'static str> {
     let table = if vocabulary == Vocabulary::Spec2 { SPEC2 } else { PROP2 };
     table.iter().find(|(_, other, scopes)| *other == role && scopes.contains(&scope)).map(|(name, ..)| *name)
@@ -59,7 +59,7 @@ pub(super) struct ReadRoles {
     pub(super) release_candidate: Option<TextPosition>,
 }
 
-/// Reads a `roles` property of a class of `kind`; `scope` is unknown within an alias.
+/// Reads the `roles` property of a class of `kind`. `scope` is unknown within an alias.
 pub(super) fn read(
     node: &Node,
     kind: Option<&FieldKind>,
@@ -147,8 +147,8 @@ pub(super) fn violated(role: Role, kind: &FieldKind) -> Option<&'static str> {
     violated_of(role, kind, is_uuid, expected)
 }
 
-/// Returns the violated requirement: those of the magic number, of the UUID and of other fields. `is_uuid` is `true` if the
-/// class is right for a UUID.
+/// Returns the violated requirement on a field: the first for magic numbers, the second for UUIDs, the third for others.
+/// `is_uuid` is `true` if the class can be a UUID.
 pub(super) fn violated_of(
     role: Role,
     kind: &FieldKind,

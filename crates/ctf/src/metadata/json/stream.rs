@@ -25,11 +25,11 @@ pub(super) type ClockIdentity = (Option<String>, String, String);
 pub(super) struct StreamReader<'a> {
     pub(super) classes: ClassReader<'a>,
     pub(super) trace: TraceClass,
-    /// Attributes of the preamble: the trace class has none of its own for a metadata stream.
+    /// Attributes of the preamble. They are joined with the attributes of the trace class.
     pub(super) preamble_attributes: Attributes,
     has_preamble: bool,
     trace_class: Option<TextPosition>,
-    /// `true` if some clock class has no valid key: then missing ones are not reported.
+    /// `true` if the key of a clock class is invalid. Then missing clock classes are not reported.
     unsure_clocks: bool,
     /// Clock classes by name or id.
     pub(super) clocks: HashMap<String, u16>,
@@ -356,7 +356,7 @@ impl<'a> StreamReader<'a> {
         self.streams.add(id, stream, position, &mut self.trace, self.classes.problems);
     }
 
-    /// Checks for timestamps without a default clock: SPEC-2.0 forbids them; in PROP-2.0 they are useless.
+    /// Checks for timestamps without a default clock. SPEC-2.0 forbids them. In PROP-2.0 they are useless.
     fn check_no_timestamp(&mut self, class: &FieldClass) {
         for role in [Role::Timestamp, Role::PacketEndTimestamp] {
             let Some(position) = root::place_of_role(class, role) else { continue };

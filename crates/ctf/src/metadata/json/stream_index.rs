@@ -15,12 +15,12 @@ use crate::metadata::{Problems, memory};
 pub(super) struct StreamIndex {
     by_id: HashMap<u128, usize>,
     events: EventIds,
-    /// `true` if some data stream class has no valid id: then missing ones are not reported.
+    /// `true` if the id of a data stream class is invalid. Then missing data stream classes are not reported.
     is_unsure: bool,
 }
 
 impl StreamIndex {
-    /// Adds a data stream class to the trace class. `id` is `None` if it is invalid, and stands at `position` otherwise.
+    /// Adds a data stream class to the trace class. `id` is `None` if it is invalid. `position` is its position.
     pub(super) fn add(
         &mut self,
         id: Option<u128>,
@@ -44,8 +44,8 @@ impl StreamIndex {
         }
     }
 
-    /// Returns the index and the id of the data stream class with this id. If an event record class has no such id
-    /// (`is_implied`), and no data stream class has the implied id 0, it belongs to the only data stream class.
+    /// Returns the index and the id of the data stream class with this id. An event record class that does not name an id
+    /// (`is_implied`) belongs to the class 0, or to the only class.
     pub(super) fn find(
         &self,
         id: u128,
@@ -63,7 +63,7 @@ impl StreamIndex {
         only_stream(&trace.data_streams, position, problems)
     }
 
-    /// Reports that there is no data stream class of an event record class at `position`. `node` has its id.
+    /// Reports that the event record class at `position` names an unknown data stream class. `node` has the id.
     pub(super) fn report_missing(
         &self,
         id: u128,
@@ -79,8 +79,8 @@ impl StreamIndex {
         }
     }
 
-    /// Adds an event record class to its data stream class, unless it is over a limit, has the id of another one, or is
-    /// not readable. Its id stands at `position`.
+    /// Adds an event record class to its data stream class, unless it exceeds a limit, its id is used already, or it is not
+    /// readable. `position` is the position of its id.
     pub(super) fn add_event(
         &mut self,
         class: EventRecordClass,

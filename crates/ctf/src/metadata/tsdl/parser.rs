@@ -468,7 +468,7 @@ impl<'a> TsdlParser<'a> {
     }
 }
 
-/// Attributes of a block found so far.
+/// Attributes that a block had so far.
 #[derive(Default)]
 pub(super) struct SeenAttributes(Vec<&'static str>);
 
@@ -478,7 +478,7 @@ impl SeenAttributes {
         self.0.contains(&name)
     }
 
-    /// Finds a known attribute by its name; a duplicate is an error at `at`.
+    /// Adds a known attribute by its name. A duplicate is an error at `at`.
     pub(super) fn add(
         &mut self,
         parser: &mut TsdlParser<'_>,

@@ -13,7 +13,8 @@ use super::lexer::Lexeme;
 use super::parser::{Read, Stop, TsdlParser, is_c_type_word, is_reserved};
 use super::scopes::TypeScopes;
 
-/// Context of a type: determines the number of words of its name, and the message if there is no such type.
+/// Position of a type in a declaration. It determines the number of words in the type name, and the message if the type is
+/// unknown.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum TypePosition {
     /// Before the name of a member or of a new type.

@@ -61,7 +61,7 @@ impl<'c> Writer<'c> {
         self.classes.vocabulary == Vocabulary::Spec2
     }
 
-    /// Adds a fragment, after those of the aliases that it uses.
+    /// Adds a fragment, after the fragments of the aliases that it uses.
     fn add(&mut self, fragment: Object) {
         for (name, class) in self.classes.aliases.take_new() {
             let mut alias = fragment_of("field-class-alias");
@@ -77,7 +77,7 @@ impl<'c> Writer<'c> {
         fragment.set_some(self.classes.vocabulary.attributes(), value);
     }
 
-    /// Adds the classes of root fields.
+    /// Adds the root field classes.
     fn set_roots(&mut self, fields: &[RootField<'c>], roots: RootClasses<'c>, fragment: &mut Object) {
         for (property, scope, class) in fields {
             if let Some(class) = class {

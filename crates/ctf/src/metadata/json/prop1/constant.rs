@@ -34,7 +34,7 @@ fn spelled(node: &Node, most: u64, what: &str, problems: &mut Problems) -> Optio
             object.finish(Unknown::Ignore, problems);
             let (base, value) = (base?, value?);
             let written = text(value, problems)?;
-            // With so few digits, parsing takes negligible time; some may be zeros.
+            // With so few digits, parsing takes negligible time. Some may be zeros.
             let is_short = written.len() as u64 <= most.saturating_mul(2);
             let integer = if is_short { WideInteger::parse(written, base) } else { None };
             let integer = integer.filter(|integer| integer.bits() <= most);

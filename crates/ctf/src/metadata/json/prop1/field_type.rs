@@ -23,19 +23,19 @@ use crate::metadata::{Problems, memory};
 /// Namespace of the attributes that replace properties of CTF 1.8.
 pub(in crate::metadata) const STANDARD: &str = "diamon.org/ctf/ns/std";
 
-/// Unknown field type, if there is one, as the error that it is unless it can be ignored.
+/// Error about an unknown field type, which is reported unless the field can be ignored.
 type UnknownType = Option<Box<Diagnostic>>;
 
-/// Reads field types. Paths stay as written, and the choices of variants have no ranges yet: both depend on
+/// Reads field types. Paths stay as written, and the choices of a variant do not have ranges yet. Both depend on
 /// the use of the type.
 pub(super) struct TypeReader<'a> {
     pub(super) problems: &'a mut Problems,
     pub(super) limits: &'a Limits,
     /// Byte order meant by `default`.
     pub(super) default_byte_order: Option<ByteOrder>,
-    /// Named field types; those that cannot be read with the unknown field type in them, if that is why.
+    /// Named field types. An error if the type cannot be read, with the unknown field type that is the reason.
     aliases: HashMap<String, Result<ClassAlias, UnknownType>>,
-    /// Unknown field type in the one that is being read, which cannot be decoded because of it.
+    /// Unknown field type within the current type, which cannot be decoded because of it.
     pub(super) unknown: UnknownType,
     scope: Option<Scope>,
     counter: ClassCounter,
@@ -161,7 +161,7 @@ impl<'a> TypeReader<'a> {
             self.unknown = Some(Box::new(error.expected(listed(&names), type_node.describe())));
             return None;
         };
-        // The document's tables give these types wrongly; their properties identify them.
+        // The document's tables name these types wrongly. Their properties identify them.
         let meant = match found.1 {
             Type::VariableInteger if object.has("members") => {
                 let message = "a `varint` with the property `members`: read as `varenum`";
@@ -384,7 +384,7 @@ impl<'a> TypeReader<'a> {
     }
 
     /// CTF2-PROP-1.0, "Structure/union/variant field type field".
-    /// Those of unknown types are ignored if `can_ignore`, because none of the others is decoded after them.
+    /// If `can_ignore`, fields with an unknown type are ignored, because no other field is decoded after them.
     fn fields(&mut self, node: &Node, what: &str, can_ignore: bool) -> Option<Vec<Member>> {
         let elements = array(node, self.problems)?;
         let mut ignored = 0;
@@ -460,7 +460,7 @@ fn array_of(element: Arc<FieldClass>, length: Length, alignment: u64) -> FieldKi
     FieldKind::Array { element, length, minimum_alignment: alignment, element_aligns: false }
 }
 
-/// Adds a value or a range of values, of at most `most` bits, to the last label. Returns `Some(true)` if it is valid.
+/// Adds a value or a range of values to the last label, each of at most `most` bits. Returns `Some(true)` if it is valid.
 fn label_range(node: &Node, most: u64, labels: &mut Labels, problems: &mut Problems) -> Option<bool> {
     if let Json::Integer(value) = node.json {
         return Some(labels.add(value, value, node, problems));
@@ -479,7 +479,7 @@ fn label_range(node: &Node, most: u64, labels: &mut Labels, problems: &mut Probl
     Some(labels.add_wide(lower?, upper?, node, problems))
 }
 
-/// CTF2-PROP-1.0, "Absolute field path": an empty path is that of the root field itself.
+/// CTF2-PROP-1.0, "Absolute field path": an empty path leads to the root field itself.
 pub(super) fn absolute_path(node: &Node, problems: &mut Problems) -> Option<FieldLocation> {
     let mut object = Object::open(node, problems)?;
     let origin = object.require("scope", problems).and_then(|node| scope(node, problems));
@@ -543,14 +543,14 @@ fn second_field_type(properties: &[Property]) -> Option<&Property> {
     (matches!(first, "array" | "sequence") && alone).then_some(second)
 }
 
-/// Returns the base to show integers in, from attributes: PROP-1.0 has no property for it.
+/// Returns the display base of integers from attributes. PROP-1.0 lacks a property for it.
 pub(in crate::metadata) fn standard_base(attributes: &Attributes) -> DisplayBase {
     let base = attributes.get(STANDARD).and_then(|standard| standard.get("base")).and_then(Value::as_integer);
     let base = base.and_then(|base| u32::try_from(base).ok()).and_then(DisplayBase::from_radix);
     base.unwrap_or_default()
 }
 
-/// Returns `true` if a class can be that of the bytes of a UUID.
+/// Returns `true` if a class can be a byte of a UUID.
 pub(super) fn is_byte(class: &FieldClass) -> bool {
     matches!(class.kind, FieldKind::Integer { bits, .. } if bits.length == 8)
 }
@@ -578,7 +578,7 @@ enum Type {
 }
 
 impl Type {
-    /// Types of whole bytes have at least byte alignment, which is also their default.
+    /// Returns the smallest alignment, which is also the default. Types that consist of whole bytes align to bytes.
     const fn least_alignment(self) -> u64 {
         match self {
             Self::String

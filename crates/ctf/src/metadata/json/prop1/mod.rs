@@ -95,13 +95,13 @@ fn is_of(fragment: &Node, name: &str) -> bool {
     fragment.get("fragment").and_then(Node::as_text) == Some(name)
 }
 
-/// Classes of root fields by scope.
+/// Root field classes, by scope.
 type Roots = [Option<Arc<FieldClass>>; 6];
 
 struct Prop1Reader<'a> {
     types: TypeReader<'a>,
     trace: TraceClass,
-    /// Classes of the root fields that later fragments share; a data stream class stores its own.
+    /// Classes of the root fields that later fragments share. A data stream class stores its own.
     roots: Roots,
     has_trace_class: bool,
     header_clocks: Vec<ClockUse>,
@@ -411,7 +411,7 @@ fn take_environment(attributes: &mut Attributes) -> Vec<(String, Value)> {
     }
 }
 
-/// Returns namespace and name of a class from attributes: PROP-1.0 has no properties for them.
+/// Returns namespace and name of a class from attributes. PROP-1.0 lacks properties for them.
 pub(in crate::metadata) fn standard_name(attributes: &Attributes) -> (Option<String>, Option<String>) {
     let get = |name: &str| {
         let value = attributes.get(STANDARD).and_then(|standard| standard.get(name));

@@ -68,7 +68,7 @@ struct Prop1Writer<'c> {
 }
 
 impl<'c> Prop1Writer<'c> {
-    /// Adds a fragment, after those of the aliases that it uses.
+    /// Adds a fragment, after the fragments of the aliases that it uses.
     fn add(&mut self, fragment: Object) {
         for (name, class) in self.types.aliases.take_new() {
             let mut alias = fragment_of("field-type-alias");

@@ -103,7 +103,7 @@ impl<'c> TsdlWriter<'c> {
         self.types.out.push_str("};\n");
     }
 
-    /// Writes the classes of root fields.
+    /// Writes the root field classes.
     fn roots(&mut self, fields: &[RootField<'c>], roots: RootClasses<'c>) {
         for (name, scope, class) in fields {
             if let Some(class) = class {
