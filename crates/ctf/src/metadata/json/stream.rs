@@ -13,7 +13,7 @@ use super::attributes::{emf_uri, log_level};
 use super::field_class::ClassReader;
 use super::object::{Object, Unknown, id, listed, or_refuse, refuse, text, unsigned};
 use super::root;
-use super::stream_index::StreamIndex;
+use super::stream_ids::StreamIds;
 use super::text::Node;
 use super::vocabulary::Vocabulary;
 use crate::metadata::{Dialect, Problems, memory};
@@ -36,7 +36,7 @@ pub(super) struct StreamReader<'a> {
     /// Clock classes by their identities, which are equal for classes of the same clock.
     pub(super) clock_identities: HashMap<ClockIdentity, u16>,
     pub(super) clock_uuids: HashSet<Uuid>,
-    streams: StreamIndex,
+    streams: StreamIds,
     errors_before: usize,
 }
 
@@ -57,7 +57,7 @@ impl<'a> StreamReader<'a> {
             clocks: HashMap::new(),
             clock_identities: HashMap::new(),
             clock_uuids: HashSet::new(),
-            streams: StreamIndex::default(),
+            streams: StreamIds::default(),
             errors_before,
         }
     }

@@ -22,7 +22,7 @@ use self::tag::{ClockUse, Owner};
 use super::attributes::{emf_uri, log_level};
 use super::object::{Object, Unknown, array, boolean, listed, refuse, text};
 use super::stream::{canonical_uuid, label, seconds_of_clock};
-use super::stream_index::StreamIndex;
+use super::stream_ids::StreamIds;
 use super::text::{self, Node};
 use crate::metadata::{Dialect, Problems};
 
@@ -68,7 +68,7 @@ pub fn parse_prop1(text: &[u8], limits: &Limits, problems: &mut Problems) -> Opt
         has_trace_class: false,
         header_clocks: Vec::new(),
         has_unknown_type: false,
-        streams: StreamIndex::default(),
+        streams: StreamIds::default(),
         clocks: HashMap::new(),
         visits: limits.field_classes.saturating_mul(VISITS),
     };
@@ -107,7 +107,7 @@ struct Prop1Reader<'a> {
     header_clocks: Vec<ClockUse>,
     /// `true` if the event record class that is being read has an unknown field type.
     has_unknown_type: bool,
-    streams: StreamIndex,
+    streams: StreamIds,
     clocks: HashMap<String, u16>,
     /// Number of classes that may still be visited to follow paths.
     visits: u64,

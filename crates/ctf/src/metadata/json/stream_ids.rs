@@ -12,14 +12,14 @@ use crate::metadata::{Problems, memory};
 
 /// Ids of the data stream classes that were read so far, and of their event record classes.
 #[derive(Default)]
-pub(super) struct StreamIndex {
+pub(super) struct StreamIds {
     by_id: HashMap<u128, usize>,
     events: EventIds,
     /// `true` if the id of a data stream class is invalid. Then missing data stream classes are not reported.
     is_unsure: bool,
 }
 
-impl StreamIndex {
+impl StreamIds {
     /// Adds a data stream class to the trace class. `id` is `None` if it is invalid. `position` is its position.
     pub(super) fn add(
         &mut self,
