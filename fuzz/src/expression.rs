@@ -4,9 +4,10 @@ use std::cell::OnceCell;
 use std::sync::Arc;
 
 use arbitrary::{Result, Unstructured};
-use ichnos::flow::{FilterScope, Merge};
+use ichnos::filter::FilterScope;
+use ichnos::flow::Merge;
 use ichnos::io::{Entry, Tree};
-use ichnos::model::{Cursor, Event, FieldValue, Message, Trace, TraceInput, Window};
+use ichnos::model::{Cursor, Event, FieldValue, Message, OpenedTrace, Trace, Window};
 use ichnos::{Expression, Filter, OpenOptions};
 
 const LTTNG: &[u8] = include_bytes!("../../examples/hello-lttng/trace/ust/uid/65534/64-bit/chan_1");
@@ -17,7 +18,7 @@ const CTF2_METADATA: &[u8] = include_bytes!("../../examples/hello-ctf2/trace/met
 const LOG: &[u8] = include_bytes!("../../examples/hello-fuchsia/boot.log");
 
 /// Traces of several formats: with classes that are declared, and with others that are only met.
-fn traces() -> Vec<Box<dyn TraceInput>> {
+fn traces() -> Vec<Box<dyn OpenedTrace>> {
     let tree = |files: &[(&str, &[u8])]| Tree {
         name: "t".to_owned(),
         entries: files.iter().map(|(path, bytes)| Entry::of_bytes(*path, bytes.to_vec())).collect(),
@@ -37,7 +38,7 @@ fn traces() -> Vec<Box<dyn TraceInput>> {
 }
 
 /// Returns, for each event, `true` if an expression selects it.
-fn selected(filter: &Filter, traces: &[Box<dyn TraceInput>]) -> Vec<bool> {
+fn selected(filter: &Filter, traces: &[Box<dyn OpenedTrace>]) -> Vec<bool> {
     let mut selector = filter.selector();
     for_each_event(traces, |event| {
         let is_selected = selector.selects(event);
@@ -51,7 +52,7 @@ fn selected(filter: &Filter, traces: &[Box<dyn TraceInput>]) -> Vec<bool> {
 }
 
 /// Truth of a condition for each of the events.
-fn for_each_event(traces: &[Box<dyn TraceInput>], mut is: impl FnMut(&Event<'_>) -> bool) -> Vec<bool> {
+fn for_each_event(traces: &[Box<dyn OpenedTrace>], mut is: impl FnMut(&Event<'_>) -> bool) -> Vec<bool> {
     /// All classes are among this many of the first.
     const MOST: usize = 60;
     let mut found = Vec::new();
@@ -69,7 +70,7 @@ fn for_each_event(traces: &[Box<dyn TraceInput>], mut is: impl FnMut(&Event<'_>)
 }
 
 thread_local! {
-    static TRACES: OnceCell<Vec<Box<dyn TraceInput>>> = const { OnceCell::new() };
+    static TRACES: OnceCell<Vec<Box<dyn OpenedTrace>>> = const { OnceCell::new() };
 }
 
 /// An expression is parsed, checked and evaluated. Printed, it is the same; its opposite selects no event that it
@@ -132,7 +133,9 @@ fn check(text: &str, condition: Option<&Condition>) {
             let review = filter.review();
             assert!(has_dynamic_classes || review == Ok(Vec::new()), "{text} was checked before");
             if let Some(condition) = condition {
-                let expected = for_each_event(traces, |event| condition.holds(event, !has_dynamic_classes) == Some(true));
+                let expected = for_each_event(traces, |event| {
+                    condition.holds(event, !has_dynamic_classes) == Some(true)
+                });
                 assert_eq!(found, expected, "{text}");
                 for printed in [&printed, &expression.text().replace(" and ", " AND ")] {
                     let again =

@@ -3,11 +3,11 @@
 use std::fmt::Write;
 
 use arbitrary::Unstructured;
-use ichnos::jsonl::{JsonLines, JsonLinesOptions};
 use ichnos::flow::{Merge, pump};
-use ichnos::fuchsia::reader::{LogTrace, OpenOptions};
+use ichnos::fuchsia::log_reader::{FuchsiaLogOptions, LogTrace};
 use ichnos::io::{Entry, Tree};
-use ichnos::model::{TraceInput, Window};
+use ichnos::jsonl::{JsonLines, JsonLinesOptions};
+use ichnos::model::{OpenedTrace, Window};
 use ichnos_fuchsia::log::{
     CheckOptions, Encoder, Framing, Message, Messages, Packet, Record, Rule, SeverityScale, Splitter, Value,
     add_dropped_count,
@@ -63,7 +63,7 @@ pub fn log(bytes: &[u8]) {
 
 /// Prints a file as a log, whatever it is, with room for any number of classes or for hardly any.
 fn reader(bytes: &[u8], choice: u8) {
-    let mut options = OpenOptions::default();
+    let mut options = FuchsiaLogOptions::default();
     options.force = true;
     options.check = choice & 1 == 1;
     if choice & 2 == 2 {

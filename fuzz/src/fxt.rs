@@ -1,18 +1,18 @@
-//! Fuchsia's traces: all bytes are records or skipped, and records are events.
+//! Fuchsia traces: all bytes are records or skipped, and records are events.
 
 use ichnos::export::{Pretty, PrettyOptions};
 use ichnos::flow::{Merge, pump};
 use ichnos::fuchsia::fxt::{MetadataRecord, Record, Records, is_big_endian, recognise};
-use ichnos::fuchsia::fxt_reader::{FxtTrace, OpenOptions};
+use ichnos::fuchsia::fxt_reader::{FxtOptions, FxtTrace};
 use ichnos::jsonl::{JsonLines, JsonLinesOptions};
-use ichnos::model::{Message, Scope, Skip, TraceInput, Window};
+use ichnos::model::{Message, OpenedTrace, Scope, Skip, Window};
 
 /// Reads a file after the first byte, which chooses options.
 pub fn trace(bytes: &[u8]) {
     let Some((choice, bytes)) = bytes.split_first() else { return };
     let events = records(bytes);
     let _ = recognise(bytes);
-    let mut options = OpenOptions::default();
+    let mut options = FxtOptions::default();
     options.check = choice & 1 == 1;
     options.unsorted = choice & 2 == 2;
     if choice & 4 == 4 {
@@ -51,10 +51,8 @@ fn records(bytes: &[u8]) -> u64 {
                     assert!(error.at >= found.offset && error.at <= bytes.len() as u64, "{error:?}");
                     let _ = error.to_string();
                 });
-                let is_table = matches!(
-                    found.record,
-                    Record::String(_) | Record::Thread(_) | Record::Initialization(_)
-                );
+                let is_table =
+                    matches!(found.record, Record::String(_) | Record::Thread(_) | Record::Initialization(_));
                 let is_metadata = match found.record {
                     // An unknown event of a provider is kept, a full buffer is a loss.
                     Record::Metadata(MetadataRecord::ProviderEvent { event, .. }) => event == 0,

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use ichnos::export::{Log, LogOptions, Pretty, PrettyOptions};
-use ichnos::jsonl::{JsonLines, JsonLinesOptions};
 use ichnos::flow::{Merge, pump};
 use ichnos::io::{Entry, Format, OpenedTraces, ReadOptions, Tree};
+use ichnos::jsonl::{JsonLines, JsonLinesOptions};
 use ichnos::model::{Sink, Window};
 use ichnos_jsonl::JsonLinesFormat;
 

@@ -18,16 +18,16 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::io::{self, Write};
 
 use ichnos::ctf::metadata::{self, Dialect, MetadataOptions};
-use ichnos::ctf::trace::OpenOptions;
+use ichnos::ctf::trace::CtfOptions;
 use ichnos::export::{Details, DetailsOptions, Log, LogForm, LogOptions, Pretty, PrettyOptions};
-use ichnos::jsonl::{JsonLines, JsonLinesOptions};
 use ichnos::flow::{DamageCursor, Merge};
 use ichnos::io::{Bytes, Entry, Tree};
-use ichnos::model::plan::{Plan, TracePlans};
+use ichnos::jsonl::{JsonLines, JsonLinesOptions};
 use ichnos::model::decode::Position;
+use ichnos::model::plan::{Plan, TracePlans};
 use ichnos::model::{
-    BoxedCursor, Cursor, DamageKind, Event, EventCounts, Field, Limits, Message, MessageKind,
-    Real, Scope, Scopes, Sink, Skip, StreamCursor, Text, TraceClass, TraceInput, Visitor, Wide, Window,
+    BoxedCursor, Cursor, DamageKind, Event, EventCounts, Field, Limits, Message, MessageKind, OpenedTrace,
+    Real, Scope, Scopes, Sink, Skip, StreamCursor, Text, TraceClass, Visitor, Wide, Window,
 };
 
 /// Metadata for the target `packets`.
@@ -135,16 +135,16 @@ pub fn trace(metadata: &[u8], stream: &[u8], index: Option<&[u8]>) -> Reading {
     let mut entries = vec![entry("metadata", metadata), entry("stream", stream)];
     entries.extend(index.map(|index| entry("index/stream.idx", index)));
     let tree = Tree { name: "trace".to_owned(), entries, problems: Vec::new() };
-    let opened = ichnos::ctf::trace::open(&[&tree], &OpenOptions::default());
+    let opened = ichnos::ctf::trace::open(&[&tree], &CtfOptions::default());
     opened.errors.iter().for_each(|error| drop(error.to_string()));
-    let traces: Vec<&dyn TraceInput> = opened.traces.iter().map(|trace| trace as _).collect();
+    let traces: Vec<&dyn OpenedTrace> = opened.traces.iter().map(|trace| trace as _).collect();
     let reading = read_all(&traces, stream.len() as u64);
     assert!(reading.events <= stream.len() as u64 * 8, "more events than bits");
     reading
 }
 
 /// Reads traces and everything in them, and has all sinks write it. None of their files has more bytes than this.
-fn read_all(traces: &[&dyn TraceInput], bytes: u64) -> Reading {
+fn read_all(traces: &[&dyn OpenedTrace], bytes: u64) -> Reading {
     let mut reading = Reading::default();
     let mut cursors: Vec<BoxedCursor> = Vec::new();
     for trace in traces {
@@ -245,7 +245,7 @@ fn check_event(event: &Event<'_>) {
             let end = check_scope(&event.scopes, scope as usize, plan);
             // A scope ends where the next one begins.
             if (2..5).contains(&(scope as usize)) {
-                assert_eq!(end, event.scopes.begins[scope as usize + 1], "{scope:?}");
+                assert_eq!(end, event.scopes.begins()[scope as usize + 1], "{scope:?}");
             }
         }
     }
@@ -255,14 +255,15 @@ fn check_event(event: &Event<'_>) {
 /// them.
 fn check_scope(scopes: &Scopes<'_>, scope: usize, plan: &Plan) -> Position {
     let walk = |visitor: &mut Looking| {
-        let mut at = scopes.begins[scope];
-        plan.decode(scopes.bits, &mut at, scopes.slots, *scopes.limits, visitor).expect("delivered, but not whole");
+        let mut at = scopes.begins()[scope];
+        plan.decode(scopes.bits, &mut at, scopes.slots, *scopes.limits, visitor)
+            .expect("delivered, but not whole");
         at
     };
     let mut looking = Looking { end: scopes.bits.data.len() as u64 * 8, ..Looking::default() };
     let end = walk(&mut looking);
     assert_eq!(looking.open, 0);
-    let mut skipped = scopes.begins[scope];
+    let mut skipped = scopes.begins()[scope];
     plan.decode(scopes.bits, &mut skipped, scopes.slots, *scopes.limits, &mut Skip)
         .expect("delivered, but not whole");
     assert_eq!(skipped, end);

@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use ichnos::io::{Lane, TraceWriter as _, Worker, WriteOptions, WriteSource, WriteTarget};
-use ichnos::model::{Cursor as _, TraceInput, Window};
-use ichnos_nettrace::{Feed, FeedItem, NettraceFile, NettraceWriter, OpenOptions};
+use ichnos::io::{Lane, Worker, WriteOptions, WriteSource, WriteTarget, WriterFactory as _};
+use ichnos::model::{Cursor as _, OpenedTrace, Window};
+use ichnos_nettrace::{Feed, FeedItem, NettraceFile, NettraceOptions, NettraceWriter};
 use ichnos_testing::nettrace_file::{
-    Bytes, FileEvent as Event, File, FileVersion as Form, FileMetadata as Metadata, Trace, block_header, field, field_v2, field_v6, kind, tag_v5,
+    Bytes, File, FileEvent as Event, FileMetadata as Metadata, FileVersion as Form, Trace, block_header,
+    field, field_v2, field_v6, kind, tag_v5,
 };
 
 /// Version of the container.
@@ -39,7 +40,7 @@ pub fn file(version: Version, bytes: &[u8]) {
         _ => File::header(form),
     };
     file.bytes.extend_from_slice(bytes);
-    let mut options = OpenOptions::default();
+    let mut options = NettraceOptions::default();
     options.check = choice & 1 != 0;
     options.unsorted = choice & 2 != 0;
     let whole = feed(&file.bytes, usize::MAX);
@@ -47,7 +48,7 @@ pub fn file(version: Version, bytes: &[u8]) {
     let length = file.bytes.len() as u64;
     match NettraceFile::open("file", file.bytes.into(), &options) {
         Ok(trace) => {
-            let reading = crate::read_all(&[&trace as &dyn TraceInput], length);
+            let reading = crate::read_all(&[&trace as &dyn OpenedTrace], length);
             assert!(reading.events <= length, "more events than bytes");
             written_again(&trace, choice & 8 != 0);
         }
@@ -59,10 +60,10 @@ pub fn file(version: Version, bytes: &[u8]) {
 fn written_again(trace: &NettraceFile, is_other: bool) {
     let bytes = rewrite(trace, is_other);
     let length = bytes.len() as u64;
-    let mut options = OpenOptions::default();
+    let mut options = NettraceOptions::default();
     options.check = true;
     let written = NettraceFile::open("written", bytes.into(), &options).expect("it was written");
-    let reading = crate::read_all(&[&written as &dyn TraceInput], length);
+    let reading = crate::read_all(&[&written as &dyn OpenedTrace], length);
     assert!(reading.events <= length, "more events than bytes");
 }
 

@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use ichnos::ctf::CtfWriter;
-use ichnos::ctf::trace::OpenOptions;
-use ichnos::jsonl::{JsonLines, JsonLinesOptions};
+use ichnos::ctf::trace::CtfOptions;
 use ichnos::flow::Merge;
-use ichnos::io::{Bytes, Entry, IoLimits, Lane, TraceWriter, Tree, WriteOptions, WriteSource, WriteTarget};
-use ichnos::model::{Cursor, DamageKind, Message, Sink, StreamCursor, TraceInput, Window};
+use ichnos::io::{Bytes, Entry, IoLimits, Lane, Tree, WriteOptions, WriteSource, WriteTarget, WriterFactory};
+use ichnos::jsonl::{JsonLines, JsonLinesOptions};
+use ichnos::model::{Cursor, DamageKind, Message, OpenedTrace, Sink, StreamCursor, Window};
 
 /// What was read of a trace.
 #[derive(Default)]
@@ -26,7 +26,7 @@ const MOST_EVENTS: usize = 20_000;
 
 /// Reads a trace; None: it cannot be opened, or has too many events.
 fn read(tree: &Tree) -> Option<Read> {
-    let opened = ichnos::ctf::trace::open(&[tree], &OpenOptions::default());
+    let opened = ichnos::ctf::trace::open(&[tree], &CtfOptions::default());
     let mut read = Read::default();
     let mut lines = Vec::new();
     for trace in &opened.traces {
@@ -63,7 +63,8 @@ fn read(tree: &Tree) -> Option<Read> {
         sink.finish().unwrap();
     }
     let lines = String::from_utf8_lossy(&lines);
-    read.events = lines.lines().filter(|line| line.starts_with("{\"type\":\"event\",")).map(str::to_owned).collect();
+    read.events =
+        lines.lines().filter(|line| line.starts_with("{\"type\":\"event\",")).map(str::to_owned).collect();
     (!opened.traces.is_empty()).then_some(read)
 }
 
@@ -80,7 +81,7 @@ pub fn roundtrip(metadata: &[u8], stream: &[u8], choice: u8) {
     let entries = vec![entry("metadata", metadata), entry("stream", stream)];
     let tree = Tree { name: "trace".to_owned(), entries, problems: Vec::new() };
     let Some(mut expected) = read(&tree) else { return };
-    let opened = ichnos::ctf::trace::open(&[&tree], &OpenOptions::default());
+    let opened = ichnos::ctf::trace::open(&[&tree], &CtfOptions::default());
     let Some(trace) = opened.traces.first() else { return };
     let mut options = WriteOptions::default();
     let dialects = CtfWriter.dialects();
@@ -159,7 +160,9 @@ pub fn roundtrip(metadata: &[u8], stream: &[u8], choice: u8) {
         if ["events after the last whole byte", "time: bits that"].iter().any(is_cut) {
             cut += count;
         }
-        if loss.what.starts_with("event that cannot be written") || loss.what.starts_with("packet that cannot") {
+        if loss.what.starts_with("event that cannot be written")
+            || loss.what.starts_with("packet that cannot")
+        {
             dropped += count;
         }
     }
@@ -173,7 +176,10 @@ pub fn roundtrip(metadata: &[u8], stream: &[u8], choice: u8) {
         let is_rounded = report.losses.count(ichnos::model::lower::LossKind::Rounded) > 0;
         // Packets that were cut to nothing are missing in the numbers.
         let was_right = expected.broken_rules == 0 && !is_rounded && cut == 0;
-        assert!(!was_right || found.broken_rules == 0, "what was written in {dialect} breaks rules: {found:?}");
+        assert!(
+            !was_right || found.broken_rules == 0,
+            "what was written in {dialect} breaks rules: {found:?}"
+        );
     }
     if dropped + cut == 0 {
         // Packets that are out of place, or there twice, need not be so in the other dialect.

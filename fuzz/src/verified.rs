@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use ichnos::convert::{ConvertError, ConvertOptions, SplitTargets};
 use ichnos::ctf::CtfWriter;
-use ichnos::io::{CreateError, TraceWriter};
+use ichnos::io::{CreateError, WriterFactory};
 use ichnos::model::{Event, Window};
 use ichnos::{OpenOptions, Pass, Selection, Session, SplitBy};
-use ichnos_fuchsia::writer::FuchsiaLogWriter;
+use ichnos_fuchsia::log_writer::FuchsiaLogWriter;
 use ichnos_xtrace::XTraceWriter;
 
 /// Ways to write a trace.
@@ -97,6 +97,9 @@ fn convert(session: &Session, output: &Path, choice: u8) {
         _ => reader.convert(&CtfWriter, Some(output.to_owned()), &options),
     };
     if let Err(ConvertError::Create(error @ CreateError::Mismatch(_))) = result {
-        panic!("way {way}, {:?}, packet size {:?}: {error}", options.write.dialect, options.write.packet_size);
+        panic!(
+            "way {way}, {:?}, packet size {:?}: {error}",
+            options.write.dialect, options.write.packet_size
+        );
     }
 }

@@ -130,7 +130,10 @@ fn headers(input: &str) {
         assert_eq!((again.trace_id(), again.parent_id()), (parent.trace_id(), parent.parent_id()));
         let metadata = parent.to_metadata(&state);
         let there = WithState::of_metadata(&metadata).unwrap();
-        assert_eq!((there.parent.trace_id(), there.parent.parent_id()), (parent.trace_id(), parent.parent_id()));
+        assert_eq!(
+            (there.parent.trace_id(), there.parent.parent_id()),
+            (parent.trace_id(), parent.parent_id())
+        );
         let mut out = String::new();
         there.write_state(&state, &mut out).unwrap();
         assert!(TraceState::parse(&out).is_ok());
@@ -151,7 +154,8 @@ fn identifiers(text: &[u8]) {
             Identifier::Version2(version_2) => Version2::parse(exact) == Ok(version_2),
             Identifier::TraceParent(parent) => TraceParent::parse(exact) == Ok(parent),
             Identifier::Labeled(ids) => {
-                let trace = str::from_utf8(exact).ok().and_then(|digits| u128::from_str_radix(digits, 16).ok());
+                let trace =
+                    str::from_utf8(exact).ok().and_then(|digits| u128::from_str_radix(digits, 16).ok());
                 exact.len() == 32 && trace == Some(u128::from_be_bytes(ids.trace_id)) && trace != Some(0)
             }
             _ => false,

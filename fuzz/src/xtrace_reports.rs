@@ -1,9 +1,9 @@
-//! Reports of X-Trace, as text and as JSON, and files of them as traces.
+//! X-Trace reports, as text and as JSON, and files of them as traces.
 
 use ichnos::export::{Log, LogOptions};
-use ichnos::jsonl::{JsonLines, JsonLinesOptions};
 use ichnos::flow::{Merge, pump};
 use ichnos::io::{Entry, Format, ReadOptions, Tree};
+use ichnos::jsonl::{JsonLines, JsonLinesOptions};
 use ichnos::model::Window;
 use ichnos_xtrace::XTrace;
 use ichnos_xtrace::report::{JsonReports, LineBuffer, Part, ReportWriter, Reports};

@@ -86,7 +86,7 @@ pub(crate) struct Global {
     /// Do not print warnings and notes
     #[arg(short, long, global = true, conflicts_with = "verbose", help_heading = "General options")]
     pub(crate) quiet: bool,
-    /// Also print notes, for instance about tracer bugs that are worked around
+    /// Also print notes, for example about known tracer bugs
     #[arg(
         short,
         long,
@@ -107,15 +107,15 @@ pub(crate) enum Verb {
     Cat(Box<Cat>),
     /// Write traces in another format or dialect, or parts of them
     Convert(Box<Convert>),
-    /// Write the part of traces in a time range
+    /// Write a time range of traces
     Cut(Box<Cut>),
-    /// Write the events of traces selected by an expression
+    /// Write the events that match an expression
     Filter(Box<Filter>),
     /// Write several traces as one
     Merge(Box<Merge>),
-    /// Write a trace as several, each with a part of its events
+    /// Split a trace into several traces
     Split(Box<Split>),
-    /// Salvage a damaged trace: write the readable part as a valid one
+    /// Salvage a damaged trace: write the readable part as a valid trace
     Repair(Box<Repair>),
     /// Write packet indexes next to the files of traces
     Index(Index),
@@ -125,12 +125,12 @@ pub(crate) enum Verb {
     Stats(Box<Stats>),
     /// Show tasks across traces: operations and their causes
     Task(Box<Task>),
-    /// Show what ran, what waited and why, from events of the scheduler
+    /// Show what ran, what waited and why, from scheduler events
     Threads(Box<Threads>),
     /// Show traces in a browser
     #[cfg(feature = "view")]
     View(Box<ViewVerb>),
-    /// Collect reports of programs, over UDP and TCP, into a directory
+    /// Collect reports from programs over UDP and TCP into a directory
     Collect(Box<Collect>),
     /// Report all problems of a trace, and suggest fixes
     Check(Check),
@@ -152,7 +152,7 @@ pub(crate) struct Info {
     pub(crate) selecting: Selecting,
     /// Read all events and count them, per data stream and event record class
     ///
-    /// Selection by time or name implies this. Packets and sizes are always those of whole data streams.
+    /// Selection by time or name implies this. Packets and sizes always cover whole data streams.
     #[arg(long)]
     pub(crate) count: bool,
     #[command(flatten)]
@@ -160,7 +160,7 @@ pub(crate) struct Info {
     // Applies to --json.
     /// Form of times since the Unix epoch in JSON
     ///
-    /// Times of other clocks are always written in nanoseconds.
+    /// Times from other clocks are always in nanoseconds.
     #[arg(long, value_enum, value_name = "FORM", default_value_t = TimeForm::Ns, requires = "json")]
     pub(crate) time: TimeForm,
 }
@@ -201,15 +201,15 @@ impl Check {
 /// Reasons for exit code 1 of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FailOn {
-    /// Errors: always, unless `never` is given.
+    /// Errors (always, unless `never` is given).
     Error,
     /// Warnings.
     Warning,
-    /// Damaged places of data streams, even if they are warnings only.
+    /// Damage in data streams, even if it is only a warning.
     Damage,
     /// Events and packets that the tracer discarded.
     Loss,
-    /// Nothing, not even errors: only the report counts.
+    /// Nothing, not even errors.
     Never,
 }
 
@@ -217,9 +217,9 @@ pub(crate) enum FailOn {
 pub(crate) struct Schema {
     #[command(flatten)]
     pub(crate) reading: Reading,
-    /// Print the schema in LANGUAGE, for use elsewhere
+    /// Print the schema in LANGUAGE, for other programs
     ///
-    /// If the language cannot express all of it, the error lists the problems, and nothing is printed.
+    /// If LANGUAGE cannot express the whole schema, an error lists the problems, and nothing is printed.
     #[arg(long = "as", value_name = "LANGUAGE", value_parser = written_schema::parser(), conflicts_with = "json")]
     pub(crate) language: Option<String>,
     /// Propose a map for --map, from the names of events and fields

@@ -103,7 +103,8 @@ pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, F
     progress.limit_damage(most_damages);
     let follower = Follower::new(progress, report, !job.format.has_losses());
     let printed = printer::output(job.format, &mut output, global.quiet);
-    let summary = job.pass.write(&reader, &*printed, &job.options, &follower)?;
+    let pass = reader.pass().with(job.pass).options(job.options).observer(&follower);
+    let summary = pass.write(&*printed)?;
     let printed = printed.finish().map_err(|error| Failure::new(error.to_string()))?;
     let progress = follower.into_progress();
     let counts = summary.counts;
@@ -162,12 +163,10 @@ fn report_clockless_streams(session: &Session, selection: &Selection, report: Re
         .partition(|stream| stream.clock().is_some());
     let Some(first) = clockless.first().filter(|_| !clocked.is_empty()) else { return };
     let which = match clockless.len() - 1 {
-        0 => format!("the data stream {} has no clock: its events", first.name),
-        more => format!(
-            "{} and {} have no clock: their events",
-            first.name,
-            count(more as u64, "more data stream")
-        ),
+        0 => format!("the data stream {} lacks a clock: its events", first.name),
+        more => {
+            format!("{} and {} lack clocks: their events", first.name, count(more as u64, "more data stream"))
+        }
     };
     report.notice(&format!("{which} come before events with a time"));
 }

@@ -262,7 +262,7 @@ impl Findings {
     }
 
     fn session(&mut self, session: &Session, args: &Check, selected: &mut Selected, progress: &mut Progress) {
-        const REMEDY: &str = "get the file or directory again from where it was recorded, or change its mode";
+        const REMEDY: &str = "copy the file or directory again from its source, or change its mode";
         let (metadata_only, assume_correlated) = (args.metadata_only, args.reading.assume_correlated);
         session.left_out().iter().for_each(|error| self.left_out_path(error));
         for problem in session.problems() {
@@ -428,9 +428,7 @@ impl Findings {
             trace: trace.to_owned(),
             place: format!("{trace}: {name}"),
             message,
-            remedy: Some(
-                "invalid text is shown as U+FFFD or as bytes; correct the program that wrote it".into(),
-            ),
+            remedy: Some("invalid text is shown as U+FFFD or as bytes; fix the program that wrote it".into()),
             is_minor: false,
             json,
         });
@@ -447,15 +445,15 @@ impl Findings {
             Severity::Error => (
                 Level::Error,
                 Some(if diagnostic.position.is_unknown() {
-                    "record the trace again, or get its metadata from where it was recorded"
+                    "record the trace again, or copy its metadata from the recording machine"
                 } else {
-                    "correct the metadata there, or the program that wrote it; until then the trace cannot be read"
+                    "correct the metadata at this place, or fix the program that wrote it; until then, the \
+                    trace cannot be read"
                 }),
             ),
-            Severity::Warning => (
-                Level::Warning,
-                Some("it is read as intended; the program that wrote it should be corrected"),
-            ),
+            Severity::Warning => {
+                (Level::Warning, Some("ichnos reads it as intended; fix the program that wrote it"))
+            }
             _ => (Level::Note, None),
         };
         let remedy = limits::of_diagnostic(diagnostic).or(remedy);

@@ -117,12 +117,12 @@ fn no_property(cat: &Cat) -> Option<Failure> {
     let known = || known.iter().map(String::as_str);
     let near = nearest(wrong, known());
     let help = if near.is_empty() {
-        format!("it prints {} before an event", alternatives(known()))
+        format!("use {}", alternatives(known()))
     } else {
         format!("did you mean {}?", alternatives(near))
     };
-    let failure = Failure::new(format!("`--fields`: the format `pretty` has no property `{wrong}`"));
-    Some(failure.help(format!("{help}; fields of events are columns of the formats `csv` and `tsv`")))
+    let failure = Failure::new(format!("`--fields`: unknown property `{wrong}` for the format `pretty`"));
+    Some(failure.help(format!("{help}; event fields are columns in the formats `csv` and `tsv`")))
 }
 
 /// Returns `true` if an option of `cat` applies to the chosen format.
@@ -155,7 +155,7 @@ pub(crate) fn check_reading(reading: &Reading, session: &Session, report: Report
         formats.sort_unstable();
         formats.dedup();
         Failure::new(format!(
-            "`{option}` applies to traces of the format `{format}`, but the opened traces are of {}",
+            "`{option}` applies to traces in the format `{format}`, but the opened traces are in {}",
             list(formats)
         ))
         .help("leave it out; `ichnos formats` lists the formats and their options")
@@ -174,8 +174,8 @@ pub(crate) fn check_reading(reading: &Reading, session: &Session, report: Report
         }
     }
     if reading.no_quirks || !reading.no_quirk.is_empty() {
-        let known = ichnos::FORMATS.iter().filter(|format| !format.quirks().is_empty());
-        let known: Vec<&str> = known.map(|format| format.name()).collect();
+        let known = ichnos::formats().filter(|format| !format.quirks.is_empty());
+        let known: Vec<&str> = known.map(|format| format.name).collect();
         if !known.iter().any(|format| has(format)) {
             let option = if reading.no_quirks { "--no-quirks" } else { "--no-quirk" };
             report.notice(&format!(
@@ -185,14 +185,11 @@ pub(crate) fn check_reading(reading: &Reading, session: &Session, report: Report
         }
     }
     if reading.unsorted {
-        let known: Vec<&str> = ichnos::FORMATS
-            .iter()
-            .filter(|format| format.has_file_order())
-            .map(|format| format.name())
-            .collect();
+        let known: Vec<&str> =
+            ichnos::formats().filter(|format| format.has_file_order).map(|format| format.name).collect();
         if !known.iter().any(|format| has(format)) {
             report.notice(&format!(
-                "`--unsorted` has no effect: only files of the format {} may be unordered by time",
+                "`--unsorted` has no effect: only {} files can be unsorted",
                 list(known.iter().copied())
             ));
         }

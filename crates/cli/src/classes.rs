@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use ichnos::Session;
-use ichnos::model::{DataStream, EventCounts, ExcludedClasses, MessageKind, TraceClass, TraceInput, Window};
+use ichnos::model::{DataStream, EventCounts, ExcludedClasses, MessageKind, OpenedTrace, TraceClass, Window};
 
 use crate::args::Global;
 use crate::progress::Progress;
@@ -25,7 +25,7 @@ pub(crate) fn selected<'s>(
     let mut progress = Progress::new(global.progress, session, false, report);
     let has_times = selected.selection.has_times();
     let has_filter = selected.selection.filter.is_some();
-    let of_trace = |(number, trace): (usize, &'s dyn TraceInput)| {
+    let of_trace = |(number, trace): (usize, &'s dyn OpenedTrace)| {
         let streams = trace.data_streams();
         let wanted = streams.iter().map(|stream| selected.wants_stream(&stream.name));
         // By data stream class: for each event record class, `true` if it has an event.

@@ -77,7 +77,7 @@ fn format(args: &Collect) -> Result<(&'static str, ichnos::io::Collect), Failure
         _ => {
             let names: Vec<&str> = all.iter().map(|(name, _)| *name).collect();
             Err(Failure::new("the format of the reports is ambiguous")
-                .help(format!("choose one by --from: {}", names.join(", "))))
+                .help(format!("choose one with --from: {}", names.join(", "))))
         }
     }
 }
@@ -85,9 +85,10 @@ fn format(args: &Collect) -> Result<(&'static str, ichnos::io::Collect), Failure
 fn failure(error: CollectError) -> Failure {
     let failure = Failure::new(error.to_string());
     match error {
-        CollectError::NoCollection { .. } => {
-            failure.help("`ichnos collect -o DIR` writes to a new directory, or one of an earlier collection")
-        }
+        CollectError::NoCollection { .. } => failure.help(
+            "`ichnos collect -o DIR` writes to a new directory, or to the directory of an \
+            earlier collection",
+        ),
         CollectError::Address { .. } => failure.help(
             "--udp and --tcp set the addresses for receiving \
         reports",

@@ -2,7 +2,7 @@
 
 use ichnos::export::text::count;
 use ichnos::model::{Sink, Window};
-use ichnos::{CollectorOutput, Pass, PassEnd, PassOptions, Session};
+use ichnos::{CollectorOutput, Pass, PassEnd, Session};
 
 use crate::damage;
 use crate::exit::{Exit, Failure};
@@ -35,7 +35,7 @@ pub(crate) fn read<S: Sink + Send + 'static>(
     let pass = if session.is_live() { pass.live() } else { pass };
     let output = CollectorOutput::new(collector);
     let follower = Follower::new(progress, report, false);
-    let summary = pass.write(&reader, &output, &PassOptions::default(), &follower)?;
+    let summary = reader.pass().with(pass).observer(&follower).write(&output)?;
     follower.into_progress().finish();
     match summary.end {
         PassEnd::Refused(damage) => return Err(damage::refused(&damage)),

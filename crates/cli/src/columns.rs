@@ -30,7 +30,7 @@ pub(crate) fn find(
     if args.fields.is_empty() {
         if session.is_live() {
             return Err(Failure::new("the fields of live events are not known in advance")
-                .help("name the columns by `--fields time,event,FIELD,...`"));
+                .help("name the columns with `--fields time,event,FIELD,...`"));
         }
         classes::meet(session, global, report);
         return selection.selected.csv_columns(session, args.time.into()).ok_or_else(|| {
@@ -38,7 +38,10 @@ pub(crate) fn find(
                 "the selected events have more than {} fields, one column each",
                 CsvColumns::MOST
             ))
-            .help("name the columns by `--fields time,event,FIELD,...`, or select fewer events by `--event`")
+            .help(
+                "name the columns with `--fields time,event,FIELD,...`, or select fewer events with \
+                `--event`",
+            )
         });
     }
     let columns: Vec<CsvColumn> = args.fields.iter().map(|name| CsvColumn::new(name.trim())).collect();
@@ -65,7 +68,7 @@ pub(crate) fn find(
     let failures = unknown.into_iter().map(|name| {
         let near = nearest(name, known.iter().copied());
         let help = if !nowhere.contains(&name) {
-            "only events excluded by --event or --stream have it".to_owned()
+            "only events that --event or --stream excludes have it".to_owned()
         } else if near.is_empty() {
             "`ichnos schema` lists the fields of each event".to_owned()
         } else {

@@ -3,9 +3,9 @@
 use std::io::IsTerminal as _;
 use std::path::Path;
 
+use ichnos::analysis::TaskEvents;
 use ichnos::convert::{ConvertError, ConvertOptions, NoSpans, Target};
-use ichnos::export::TaskEvents;
-use ichnos::io::{CreateError, ExistingPart, MessageOrder, OptionValue, TraceWriter, WriteReport};
+use ichnos::io::{CreateError, ExistingPart, MessageOrder, OptionValue, WriteReport, WriterFactory};
 use ichnos::model::{DataStream, StreamSummary, Window};
 use ichnos::{Pass, Reader, Session};
 
@@ -32,8 +32,9 @@ pub(crate) fn cut(args: &Cut, global: &Global, report: Report) -> Result<Exit, F
     let selecting = &args.convert.selecting;
     let around = AroundOption::new(args.around.as_deref())?;
     if around.is_none() && selecting.begin().is_none() && selecting.end().is_none() {
-        return Err(Failure::new("cut needs --begin, --end or --around")
-            .help("`ichnos convert` writes all of a trace"));
+        return Err(
+            Failure::new("cut needs --begin, --end or --around").help("`ichnos convert` writes whole traces")
+        );
     }
     if around.is_some() && args.align == Align::Packet {
         return Err(Failure::new("--align packet writes whole packets: it cannot cut around events")
@@ -47,7 +48,7 @@ pub(crate) fn cut(args: &Cut, global: &Global, report: Report) -> Result<Exit, F
 /// `ichnos filter`.
 pub(crate) fn filter(args: &Filter, global: &Global, report: Report) -> Result<Exit, Failure> {
     if args.convert.selecting.filter.is_some() {
-        return Err(Failure::new("the expression is given twice: as an argument and by --filter")
+        return Err(Failure::new("the expression is given twice: as an argument and with --filter")
             .help("join them with `&&`"));
     }
     write(&args.convert, Edit { expression: Some(&args.expression), ..Edit::KEEPING }, global, report)
@@ -187,7 +188,8 @@ fn write(args: &Convert, edit: Edit<'_>, global: &Global, report: Report) -> Res
     }
     if keeps_rundown {
         report.notice(
-            "events that name processes, modules and functions are kept whatever their time; --cut-rundown drops them",
+            "events that name processes, modules and functions are kept even outside the range; \
+            --cut-rundown drops them",
         );
     }
     if edit.whole_packets {
@@ -281,7 +283,7 @@ fn write(args: &Convert, edit: Edit<'_>, global: &Global, report: Report) -> Res
     if failed.is_none() {
         lacks_all = write_report::warn_of_missing_events(&written, "", report);
         if edit.repairs && is_empty && !lacks_all && count > 0 {
-            report.warning("no event can be recovered: the output has none");
+            report.warning("no event can be recovered: the output does not contain events");
             lacks_all = true;
         }
     }
@@ -313,15 +315,15 @@ fn failure(error: &ConvertError) -> Failure {
     let failure = Failure::new(error.to_string());
     match error {
         ConvertError::Create(CreateError::Unsorted { .. }) => {
-            failure.help("write a file instead of a pipe: its events are sorted")
+            failure.help("write a file instead of a pipe: ichnos sorts its events")
         }
         ConvertError::Create(CreateError::Io { error, .. })
             if error.get_ref().is_some_and(|error| error.is::<ExistingPart>()) =>
         {
-            failure.help("--force replaces the files of this shard, and no others")
+            failure.help("--force replaces only the files of this shard")
         }
         ConvertError::Io(error) if error.get_ref().is_some_and(|error| error.is::<NoSpans>()) => {
-            failure.help("--signal logs or --signal metrics writes these")
+            failure.help("write them with --signal logs or --signal metrics")
         }
         _ => failure,
     }
@@ -385,15 +387,15 @@ pub(crate) fn set_options(
 fn check_packets(session: &Session, selection: &Selection) -> Result<(), Failure> {
     if selection.stream_intersection || !selection.wants_all_events() {
         return Err(Failure::new("--align packet writes whole packets: it cannot select events")
-            .help("select by --begin, --end and --stream, or cut the output once more"));
+            .help("select with --begin, --end and --stream, or cut the output once more"));
     }
     let summaries = session.traces().iter().flat_map(|trace| trace.streams());
     let mut wanted = summaries.filter(|summary| selection.wants_file(&summary.stream.name));
     match wanted.find(|summary| summary.packets == 0 && summary.bytes > 0) {
         Some(without) => {
             let name = safe(&without.stream.name).into_owned();
-            Err(Failure::new(format!("--align packet: {name} has no packets"))
-                .help("without --align, it is cut at the times"))
+            Err(Failure::new(format!("--align packet: {name} does not have packets"))
+                .help("without --align, it is cut at the given times"))
         }
         None => Ok(()),
     }
@@ -401,7 +403,7 @@ fn check_packets(session: &Session, selection: &Selection) -> Result<(), Failure
 
 fn convert(
     reader: &Reader<'_>,
-    writer: &dyn TraceWriter,
+    writer: &dyn WriterFactory,
     path: Option<&Path>,
     options: &ConvertOptions<'_>,
 ) -> Result<WriteReport, ConvertError> {
@@ -426,11 +428,13 @@ pub(crate) fn named_target(args: &Convert, keeps_format: bool) -> Result<Option<
     if let Some(feature) = ichnos::convert::missing_feature(to.as_deref(), named) {
         let message =
             format!("this program cannot write tables: it was built without the feature `{feature}`");
-        return Err(Failure::new(message)
-            .help(format!("`cargo install --path crates/cli --features {feature}` installs one with it")));
+        return Err(Failure::new(message).help(format!(
+            "`cargo install --path crates/cli --features {feature}` installs ichnos with this \
+            feature"
+        )));
     }
-    let found = ichnos::convert::writer(to.as_deref(), named, to_dialect.as_deref());
-    let (format, writer) = found.ok_or_else(|| {
+    let found = ichnos::convert::target(to.as_deref(), named, to_dialect.as_deref());
+    let target = found.ok_or_else(|| {
         if let (None, Some(dialect)) = (to, to_dialect) {
             return Failure::new(format!("unknown dialect `{}`", safe(dialect)))
                 .help("`ichnos formats` lists them");
@@ -439,22 +443,24 @@ pub(crate) fn named_target(args: &Convert, keeps_format: bool) -> Result<Option<
         Failure::new(format!("cannot infer the output format from `{shown}`"))
             .help(format!("name it with --to: {}", written_formats().join(", ")))
     })?;
-    let has = |writer: &dyn TraceWriter, dialect: &str| dialect_named(writer, dialect).is_some();
+    let has = |writer: &dyn WriterFactory, dialect: &str| dialect_named(writer, dialect).is_some();
     if let (None, Some(dialect)) = (to, to_dialect)
-        && !has(writer, dialect)
-        && let Some((other, _)) = ichnos::convert::writers().find(|(_, writer)| has(*writer, dialect))
+        && !has(target.writer, dialect)
+        && let Some(other) = ichnos::convert::targets().find(|other| has(other.writer, dialect))
     {
+        let (format, other) = (target.format, other.format);
         let shown = safe(&named.display().to_string()).into_owned();
         return Err(Failure::new(format!(
-            "the extension of `{shown}` names the format {format}, which does not have the dialect `{dialect}` of {other}"
+            "the extension of `{shown}` names the format {format}, but the dialect `{dialect}` belongs to \
+            {other}"
         ))
-        .help(format!("`--to {other}` writes that, whatever the name; or leave out --dialect")));
+        .help(format!("write it with `--to {other}`, or leave out --dialect")));
     }
-    check_output(args, Target::new(format, writer)).map(Some)
+    check_output(args, target).map(Some)
 }
 
 /// Returns the name of a dialect of a writer, for its name or another name of it.
-fn dialect_named(writer: &dyn TraceWriter, dialect: &str) -> Option<&'static str> {
+fn dialect_named(writer: &dyn WriterFactory, dialect: &str) -> Option<&'static str> {
     let is_it = |known: &&OptionValue| known.name == dialect || known.aliases.contains(&dialect);
     writer.dialects().iter().find(is_it).map(|known| known.name)
 }
@@ -473,7 +479,7 @@ fn note_output(writing: &Writing, target: Target, report: Report) {
         && named != usual
     {
         report.notice(&format!(
-            "--dialect {named} won over the extension `.{extension}`, which stands for the dialect {usual}"
+            "--dialect {named} overrides the extension `.{extension}` for the dialect {usual}"
         ));
     }
 }
@@ -492,8 +498,7 @@ pub(crate) fn kept_target(args: &Convert, session: &Session, report: Report) -> 
     if let Some(target) = ichnos::convert::common_target(traces()) {
         return check_output(args, target);
     }
-    let target = ichnos::convert::writer(None, Path::new(""), None);
-    let (format, writer) = target.ok_or_else(nothing_to_write)?;
+    let target = ichnos::convert::target(None, Path::new(""), None).ok_or_else(nothing_to_write)?;
     let mut kinds: Vec<&str> =
         traces().map(|trace| trace.dialect().unwrap_or_else(|| trace.format())).collect();
     kinds.sort_unstable();
@@ -502,14 +507,14 @@ pub(crate) fn kept_target(args: &Convert, session: &Session, report: Report) -> 
         report.notice(&format!(
             "the traces have several dialects ({}): the output is {}",
             kinds.join(", "),
-            default_dialect(writer)
+            default_dialect(target.writer)
         ));
     }
-    check_output(args, Target::new(format, writer))
+    check_output(args, target)
 }
 
 /// Returns the default dialect of a writer, for display.
-pub(crate) fn default_dialect(writer: &dyn TraceWriter) -> String {
+pub(crate) fn default_dialect(writer: &dyn WriterFactory) -> String {
     writer
         .dialects()
         .first()
@@ -520,8 +525,7 @@ pub(crate) fn default_dialect(writer: &dyn TraceWriter) -> String {
 fn check_output(args: &Convert, target: Target) -> Result<Target, Failure> {
     if target.writer.is_directory() && args.writing.prints_trace() {
         let format = target.format;
-        let message =
-            format!("a trace of the format {format} is a directory: it cannot be written to standard output");
+        let message = format!("a {format} trace is a directory: it cannot be written to standard output");
         return Err(Failure::new(message).help("name a directory, or another format with --to"));
     }
     check_shard(&args.writing, Some(target.writer))?;
@@ -529,12 +533,12 @@ fn check_output(args: &Convert, target: Target) -> Result<Target, Failure> {
 }
 
 /// Checks that a format is written in shards, if that is asked for; no format for text.
-fn check_shard(writing: &Writing, writer: Option<&dyn TraceWriter>) -> Result<(), Failure> {
+fn check_shard(writing: &Writing, writer: Option<&dyn WriterFactory>) -> Result<(), Failure> {
     if writing.shard.is_none() || writer.is_some_and(|writer| writer.writes_shards()) {
         return Ok(());
     }
-    let formats = ichnos::convert::writers().filter(|(_, writer)| writer.writes_shards());
-    let formats: Vec<String> = formats.map(|(format, _)| format!("--to {format}")).collect();
+    let tables = ichnos::convert::targets().filter(|target| target.writer.writes_shards());
+    let formats: Vec<String> = tables.map(|target| format!("--to {}", target.format)).collect();
     let help = match formats.is_empty() {
         true => "this program was built without the feature `table`, which writes tables".to_owned(),
         false => format!("{} writes parts; `ichnos split` writes parts of traces", formats.join(", ")),

@@ -3,12 +3,12 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use globset::{Glob, GlobMatcher};
 use ichnos::model::{
     CauseKind, ClassMap, DataStreamClass, EventDisplay, EventRecordClass, EventRole, EventRule, EventTrack,
-    Meaning,
+    IgnorePoison as _, Meaning,
 };
 use toml::de::DeTable;
 
@@ -73,30 +73,30 @@ pub(crate) fn report_problems(report: Report) {
     let Some(map) = LOADED.get() else { return };
     let unused = map.rules.iter().filter(|rule| !rule.is_used.load(Ordering::Relaxed));
     let unused = unused.map(|rule| format!("{}: no event matches `{}`", rule.place, rule.events.glob()));
-    let missing = map.problems.lock().unwrap_or_else(PoisonError::into_inner);
+    let missing = map.problems.lock().ignore_poison();
     let all: Vec<String> = missing.iter().cloned().chain(unused).collect();
     for problem in all.iter().take(MOST_PROBLEMS) {
         report.warning(problem);
     }
     if all.len() > MOST_PROBLEMS {
-        report.warning(&format!("{} further problems of maps", all.len() - MOST_PROBLEMS));
+        report.warning(&format!("{} further map problems", all.len() - MOST_PROBLEMS));
     }
 }
 
 /// Returns the text of `ichnos help map`.
 pub(crate) fn help() -> String {
     let mut text = "\
-Maps say what events are to viewers, statistics and filters, and what their fields mean: --map FILE of any command that
-reads traces. A map is a file in TOML, with a table for events whose names match a pattern:
+A map assigns roles to events and meanings to fields, for viewers, statistics and filters. Any command that reads
+traces accepts --map FILE. A map is a TOML file with a table for each pattern of event names:
 
   [[event]]
   match = \"app:request_*\"       # * is any text, ? a character, [a-z] one of them, {a,b} a or b
   role = \"begin\"
   track = \"thread\"              # or process, processor, trace
-  name = \"request\"              # instead of the name of the event; also category, color, unit of counters
+  name = \"request\"              # instead of the name of the event; also category, color, counter unit
   fields = { key = \"id\", name = \"path\", thread = \"ctx.vtid\" }
 
-All tables that match an event apply, in their order. `ichnos schema --propose-map` makes a first one.
+All tables that match an event apply, in their order. `ichnos schema --propose-map` drafts a map.
 
 Roles:
 "
@@ -117,16 +117,16 @@ Roles:
 
 fn about_role(role: EventRole) -> &'static str {
     match role {
-        EventRole::Begin => "begin of a span: nested in its track, or identified by `key`",
-        EventRole::End => "end of the span of its track, or of the one with the same `key`",
-        EventRole::Sample => "sample of the call stack in the field `stack`",
-        EventRole::Counter => "values of counters in the fields `value`",
-        EventRole::Send => "message with this `key` is sent",
-        EventRole::Receive => "message with this `key` is received",
-        EventRole::Switch => "processor runs the thread `target-thread`, and not `previous-thread` any more",
-        EventRole::Wakeup => "thread `target-thread` can run",
-        EventRole::Frame => "end of a frame, and begin of the next one",
-        _ => "anything else that happened at its time",
+        EventRole::Begin => "starts a span, nested in its track or identified by `key`",
+        EventRole::End => "ends the span in its track, or the span with the same `key`",
+        EventRole::Sample => "samples the call stack in the field `stack`",
+        EventRole::Counter => "has counter values in the fields `value`",
+        EventRole::Send => "sends the message with this `key`",
+        EventRole::Receive => "receives the message with this `key`",
+        EventRole::Switch => "switches the processor from `previous-thread` to `target-thread`",
+        EventRole::Wakeup => "makes the thread `target-thread` runnable",
+        EventRole::Frame => "ends a frame and starts the next frame",
+        _ => "any other event",
     }
 }
 
@@ -142,8 +142,8 @@ impl EventMap {
                 else {
                     continue;
                 };
-                let mut problems = self.problems.lock().unwrap_or_else(PoisonError::into_inner);
-                let problem = format!("{place}: the event `{name}` has no field `{field}`");
+                let mut problems = self.problems.lock().ignore_poison();
+                let problem = format!("{place}: the event `{name}` lacks the field `{field}`");
                 if problems.len() < 10 * MOST_PROBLEMS && !problems.contains(&problem) {
                     problems.push(problem);
                 }
@@ -169,7 +169,7 @@ fn rule(text: &TomlText, event: &TomlValue<'_>) -> Result<MapRule, Failure> {
     };
     let at = pattern.span().start;
     let glob = pattern.get_ref().as_str().filter(|glob| !glob.is_empty());
-    let glob = glob.ok_or_else(|| text.wrong(pattern, "a pattern of names of events as text"))?;
+    let glob = glob.ok_or_else(|| text.wrong(pattern, "an event name pattern as text"))?;
     let glob = Glob::new(glob).map_err(|error| text.failure(at, &format!("invalid pattern: {error}")))?;
     let roles = EventRole::ALL.map(EventRole::name);
     let role = named(text, table, "role", &roles)?.and_then(|role| role.parse().ok());
@@ -194,7 +194,7 @@ fn rule(text: &TomlText, event: &TomlValue<'_>) -> Result<MapRule, Failure> {
     let mut field_places = Vec::new();
     if let Some(fields) = table.get("fields") {
         let named = fields.get_ref().as_table();
-        let named = named.ok_or_else(|| text.wrong(fields, "a table of fields by their meanings"))?;
+        let named = named.ok_or_else(|| text.wrong(fields, "a table of fields by meaning"))?;
         add_fields(text, named, &mut rule, &mut field_places)?;
     }
     let place = text.place(at);
@@ -238,7 +238,7 @@ fn add_fields(
         };
         let mut add = |value: &TomlValue<'_>| -> Result<(), Failure> {
             let field = value.get_ref().as_str().filter(|field| !field.is_empty());
-            let field = field.ok_or_else(|| text.wrong(value, "the name of a field as text"))?;
+            let field = field.ok_or_else(|| text.wrong(value, "a field name as text"))?;
             rule.members.push((field.to_owned(), meaning));
             places.push(text.place(value.span().start));
             Ok(())
@@ -299,7 +299,7 @@ mod tests {
             ),
             (
                 "[[event]]\nmatch = 'x'\nfields = { key = 1 }\n",
-                "m.toml:3:18: expected the name of a field as text, found integer `1`",
+                "m.toml:3:18: expected a field name as text, found integer `1`",
             ),
             ("[[event]]\nmatch = 'x'\ncolour = 'red'\n", "m.toml:3:1: expected"),
         ] {

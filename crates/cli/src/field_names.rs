@@ -150,7 +150,7 @@ fn failure<'c>(
     Failure::new(message).help(help)
 }
 
-/// Returns `true` if events of a class have a field of this name, as for [`ichnos::export::find_field`].
+/// Returns `true` if events of a class have a field of this name, as for [`ichnos::analysis::find_field`].
 fn has_field(stream: &DataStreamClass, event: &EventRecordClass, name: &str) -> bool {
     let means = |meaning: Meaning| event.meanings.members(meaning).next().is_some();
     let has_processor = || {

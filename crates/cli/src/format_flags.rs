@@ -7,7 +7,7 @@ use clap::builder::{OsStringValueParser, PossibleValue, PossibleValuesParser, Va
 use clap::{Arg, ArgMatches, Command, ValueHint};
 use ichnos::convert::Target;
 use ichnos::io::{FormatOptions, OptionHint};
-use ichnos::{FORMATS, FormatOption, OpenOptions, OptionError, OptionKind, OptionValue};
+use ichnos::{FormatOption, OpenOptions, OptionError, OptionKind, OptionValue};
 
 use crate::exit::Failure;
 
@@ -110,8 +110,8 @@ fn full_name(format: &str, option: &FormatOption) -> String {
 
 /// Returns all options for writing, or all for reading, with the names of their formats.
 fn all<const WRITES: bool>() -> impl Iterator<Item = (&'static str, &'static FormatOption)> {
-    let read = FORMATS.iter().map(|format| (format.name(), format.options()));
-    let written = ichnos::convert::writers().map(|(format, writer)| (format, writer.options()));
+    let read = ichnos::formats().map(|format| (format.name, format.options));
+    let written = ichnos::convert::targets().map(|target| (target.format, target.writer.options()));
     let all = read.filter(|_| !WRITES).chain(written.filter(|_| WRITES));
     all.flat_map(|(format, options)| options.iter().map(move |option| (format, option)))
         .filter(|(_, option)| option.unprefixed)

@@ -5,7 +5,7 @@ use std::path::Path;
 use ichnos::convert::ViewerWriter;
 use ichnos::export::text::{Branch, Paint};
 use ichnos::json::write::ValueWriter;
-use ichnos::{FORMATS, FormatOption, OptionValue};
+use ichnos::{FormatOption, OptionValue};
 
 use crate::args::{self, CatFormat, Completions, Formats, Global, Man};
 use crate::exit::{Exit, Failure};
@@ -33,8 +33,8 @@ pub(crate) fn run(args: &Formats, global: &Global) -> Result<Exit, Failure> {
 /// Returns the names of formats that are only written: of viewers, and of tables with their feature.
 fn only_written() -> [(&'static str, Vec<&'static str>); 2] {
     let viewers = ViewerWriter::ALL.map(ViewerWriter::name);
-    let is_read = |name: &str| FORMATS.iter().any(|format| format.name() == name);
-    let tables = ichnos::convert::writers().map(|(name, _)| name);
+    let is_read = |name: &str| ichnos::formats().any(|format| format.name == name);
+    let tables = ichnos::convert::targets().map(|target| target.format);
     let tables = tables.filter(|name| !is_read(name) && !viewers.contains(name)).collect();
     [("viewers", viewers.into()), ("tables", tables)]
 }
@@ -42,8 +42,8 @@ fn only_written() -> [(&'static str, Vec<&'static str>); 2] {
 /// Returns the options of the writers with these names, each once.
 fn options_of(names: &[&str]) -> Vec<&'static FormatOption> {
     let mut options: Vec<&FormatOption> = Vec::new();
-    let writers = ichnos::convert::writers().filter(|(name, _)| names.contains(name));
-    for option in writers.flat_map(|(_, writer)| writer.options()) {
+    let targets = ichnos::convert::targets().filter(|target| names.contains(&target.format));
+    for option in targets.flat_map(|target| target.writer.options()) {
         if options.iter().all(|known| known.name != option.name) {
             options.push(option);
         }
@@ -54,18 +54,18 @@ fn options_of(names: &[&str]) -> Vec<&'static FormatOption> {
 fn print_json(texts: &[(String, String)], args: &Formats) -> Result<(), Failure> {
     Ok(output::print_document("formats", args.report.integers.into(), |object| {
         let mut list = object.member("formats").array();
-        for format in FORMATS {
+        for format in ichnos::formats() {
             let mut entry = list.element().object();
-            entry.member("name").string(format.name());
-            entry.member("title").string(format.title());
-            entry.member("versions").string(format.versions());
-            entry.member("recognised_by").string(format.recognised_by());
-            write_options(entry.member("options"), format.options());
-            let options = format.writer().map_or(&[][..], |writer| writer.options());
+            entry.member("name").string(format.name);
+            entry.member("title").string(format.title);
+            entry.member("versions").string(format.versions);
+            entry.member("recognised_by").string(format.detection);
+            write_options(entry.member("options"), format.options);
+            let options = format.writer.map_or(&[][..], |writer| writer.options());
             write_options(entry.member("write_options"), options);
             entry.member("reads").boolean(true);
-            entry.member("writes").boolean(format.writer().is_some());
-            let dialects = format.writer().map_or(&[][..], |writer| writer.dialects());
+            entry.member("writes").boolean(format.writer.is_some());
+            let dialects = format.writer.map_or(&[][..], |writer| writer.dialects());
             write_values(entry.member("written_dialects"), dialects);
             entry.end();
         }
@@ -110,23 +110,23 @@ fn write_values(place: ValueWriter<'_>, values: &[OptionValue]) {
 
 fn print_text(texts: &[(String, String)], paint: Paint) -> Result<(), Failure> {
     let mut text = String::new();
-    for format in FORMATS {
-        let does = if format.writer().is_some() { "reads and writes" } else { "reads" };
-        let mut root = Branch::new(format!("{}: {} ({does})", paint.name(format.name()), format.title()));
-        root.line(format!("versions: {}", format.versions()));
-        root.line(format!("recognized by {}", format.recognised_by()));
-        for option in format.options() {
-            let name = format_flags::name(&format!("{}.{}", format.name(), option.name));
+    for format in ichnos::formats() {
+        let does = if format.writer.is_some() { "reads and writes" } else { "reads" };
+        let mut root = Branch::new(format!("{}: {} ({does})", paint.name(format.name), format.title));
+        root.line(format!("versions: {}", format.versions));
+        root.line(format!("recognized by {}", format.detection));
+        for option in format.options {
+            let name = format_flags::name(&format!("{}.{}", format.name, option.name));
             root.add(option_branch(&name, option, paint));
         }
-        if let Some(writer) = format.writer().filter(|writer| !writer.dialects().is_empty()) {
+        if let Some(writer) = format.writer.filter(|writer| !writer.dialects().is_empty()) {
             let mut branch = Branch::new(format!("{}: output dialects", paint.name("convert --dialect")));
             for dialect in writer.dialects() {
                 branch.line(format!("{}: {}", paint.name(dialect.name), dialect.about));
             }
             root.add(branch);
         }
-        for option in format.writer().map_or(&[][..], |writer| writer.options()) {
+        for option in format.writer.map_or(&[][..], |writer| writer.options()) {
             root.add(option_branch(&format!("convert --{}", option.name), option, paint));
         }
         root.render(&mut text);

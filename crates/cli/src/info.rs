@@ -3,13 +3,15 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use ichnos::analysis::schema::{attributes_tree, clock_text, value_text, write_clocks};
 use ichnos::export::documents::{write_attributes, write_damages, write_entries, write_file_diagnostics};
 use ichnos::export::rfc3339;
-use ichnos::export::schema::{attributes_tree, clock_text, value_text, write_clocks};
 use ichnos::export::text::{Branch, Paint, count, seconds, size};
 use ichnos::json::write::{ObjectWriter, ValueWriter};
-use ichnos::model::{ClockOrigin, Damage, EventCounts, EventRecordClass, Message, StreamSummary, TraceInput};
-use ichnos::{FORMATS, Session, StreamMessages};
+use ichnos::model::{
+    ClockOrigin, Damage, EventCounts, EventRecordClass, Message, OpenedTrace, StreamSummary,
+};
+use ichnos::{Session, StreamMessages};
 
 use crate::args::{Arithmetic, Global, Info, TimeForm};
 use crate::damage::{self, Damages};
@@ -89,7 +91,7 @@ struct Stream {
 
 /// Information about a trace.
 struct Summary<'a> {
-    input: &'a dyn TraceInput,
+    input: &'a dyn OpenedTrace,
     streams: Vec<Stream>,
     /// Sums of the data streams that are not shown, by class.
     rest: Vec<Stream>,
@@ -102,7 +104,7 @@ struct Summary<'a> {
 
 impl<'a> Summary<'a> {
     fn new(
-        input: &'a dyn TraceInput,
+        input: &'a dyn OpenedTrace,
         number: usize,
         args: &Info,
         counted: bool,
@@ -176,8 +178,8 @@ impl<'a> Summary<'a> {
 
     /// Returns the title of the format, and how it is recognized.
     fn format(&self) -> (&'static str, &'static str) {
-        let format = FORMATS.iter().find(|format| format.name() == self.input.format());
-        format.map_or((self.input.format(), ""), |format| (format.title(), format.recognised_by()))
+        let format = ichnos::formats().find(|format| format.name == self.input.format());
+        format.map_or((self.input.format(), ""), |format| (format.title, format.detection))
     }
 }
 
@@ -615,7 +617,7 @@ impl Summary<'_> {
         }
         let quirks = self.input.quirks();
         if !quirks.is_empty() {
-            let mut branch = Branch::new("known bugs of this version of the tracer, which are worked around");
+            let mut branch = Branch::new("known bugs in this tracer version, with workarounds");
             quirks.iter().for_each(|quirk| branch.line(quirk.to_string()));
             root.add(branch);
         }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use ichnos::export::text::count;
 use ichnos::io::{Datagrams, IoError, Refused, ScanProgress};
 use ichnos::model::running_thread::RunningParts;
-use ichnos::model::{ClockArithmetic, EventCounts, FileDiagnostic, FileRole, Severity, TraceInput, Window};
+use ichnos::model::{ClockArithmetic, EventCounts, FileDiagnostic, FileRole, OpenedTrace, Severity, Window};
 use ichnos::{NoTrace, OpenError, OpenOptions, OptionError, Session, StreamMessages};
 
 use crate::args::{self, Arithmetic, Reading};
@@ -176,8 +176,10 @@ fn options(reading: &Reading, manifest: &Manifest, arithmetic: Arithmetic) -> Re
             options.clock_offsets.push(offset.of_path(Path::new(pattern.glob())));
         }
         if options.clock_offsets.len() == before {
-            return Err(Failure::new(format!("--offset: no path matches `{}`", pattern.glob()))
-                .help("the pattern is compared with the paths as they are written on the command line; a path in one of these has no wildcards"));
+            return Err(Failure::new(format!("--offset: no path matches `{}`", pattern.glob())).help(
+                "the pattern must match a path as given on the command line; a path inside a given \
+                path must not have wildcards",
+            ));
         }
     }
     options.format.clone_from(&reading.from);
@@ -207,10 +209,11 @@ pub(crate) fn failure(error: &OpenError) -> Failure {
     let at_limit = limits::of_opening(error);
     let failure = match error {
         OpenError::Io(IoError::NotFound { path }) => not_found(message, path),
-        OpenError::Io(IoError::Temporary { .. }) => Failure::new(message)
-            .help("name a directory with more room, or one that can be written, with --temp-dir DIR"),
+        OpenError::Io(IoError::Temporary { .. }) => {
+            Failure::new(message).help("name a writable directory with more space, with --temp-dir DIR")
+        }
         OpenError::Io(IoError::Memory { .. }) => {
-            Failure::new(message).help("end other programs, or raise the limit of memory (`ulimit -v`)")
+            Failure::new(message).help("end other programs, or raise the memory limit (`ulimit -v`)")
         }
         OpenError::NoTrace(found) => {
             let hint = found.hint.describe(format_flags::written);
@@ -218,7 +221,7 @@ pub(crate) fn failure(error: &OpenError) -> Failure {
         }
         OpenError::Refused(refused) => Failure::new(message)
             .details(first_diagnostics(refused))
-            .help("`ichnos check` explains each problem and what to do about it"),
+            .help("`ichnos check` explains each problem and its fix"),
         OpenError::Conflict { conflict, .. } => {
             let option = format_flags::name(conflict.option);
             Failure::new(message).help(format!("{}; or leave out {option}", conflict.help))
@@ -245,7 +248,7 @@ fn not_found(message: String, path: &str) -> Failure {
     if let Some(replaced) = ichnos::io::interrupted_replacement(Path::new(path)) {
         let replaced = style::safe(&replaced.display().to_string()).into_owned();
         return failure.help(format!(
-            "a killed process has left `{replaced}`: rename it, or write `{path}` again, which does the same"
+            "a killed process left `{replaced}`: rename it, or write `{path}` again, which also renames it"
         ));
     }
     match similar(Path::new(path)) {
@@ -271,7 +274,7 @@ fn unknown_clock(message: String, clock: &str, known: &BTreeSet<String>) -> Fail
     let near = nearest(clock, known.iter().map(String::as_str));
     let names = if near.is_empty() { known.iter().map(String::as_str).take(SHOWN).collect() } else { near };
     match names.is_empty() {
-        true => Failure::new(message).help("the traces have no clocks"),
+        true => Failure::new(message).help("the traces do not have clocks"),
         false => Failure::new(message).help(format!("there is {}", alternatives(names))),
     }
 }
@@ -324,7 +327,7 @@ pub(crate) fn problems(session: &Session) -> Vec<String> {
 const MOST_WARNINGS: usize = 5;
 
 /// Prints warnings about tolerated errors, and notes for the rest.
-fn print_warnings(trace: &dyn TraceInput, report: Report) {
+fn print_warnings(trace: &dyn OpenedTrace, report: Report) {
     // An unused index does not change what is read.
     let is_warned_about = |problem: &&FileDiagnostic| {
         problem.diagnostic.severity >= Severity::Warning && problem.role != FileRole::Index
@@ -351,7 +354,7 @@ pub(crate) fn print_notices(session: &Session, report: Report) {
 
 /// Reports traces without data streams, which are valid.
 pub(crate) fn report_empty_traces(session: &Session, report: Report) {
-    let is_empty = |trace: &dyn TraceInput| trace.data_streams().is_empty() && trace.damage().is_empty();
+    let is_empty = |trace: &dyn OpenedTrace| trace.data_streams().is_empty() && trace.damage().is_empty();
     for trace in session.traces().iter().filter(|trace| is_empty(trace.as_ref())) {
         report.notice(&format!("{}: no data streams, only metadata", trace.path()));
     }

@@ -129,13 +129,13 @@ pub(crate) const LIMITS: &[Limit] = limits! {
     Model model "field-classes" false [field_classes, few_field_classes] []
         "field classes of a trace" ", for short metadata 4096 and four for each byte";
     Model model "event-classes" false [event_record_classes, dynamic_event_record_classes] []
-        "event record classes of a trace" ", 65536 of dynamic ones";
+        "event record classes of a trace" ", 65536 for dynamic classes";
     Model model "integer" false [integer_bits] []
         "bits of an integer" "";
     Model model "empty-fields" false [empty_fields] []
-        "fields of a structure whose size can be zero" "";
+        "fields of a structure that can be empty" "";
     Model model "fields-per-bit" false [fields_per_bit] ["few_fields"]
-        "fields for each bit of the data of a trace" ", after the first 1048576";
+        "fields per bit of trace data" ", after the first 1048576";
     Model model "empty-elements" false [zero_size_elements] []
         "array elements of size zero in a packet" ", and one for each bit";
     Model model "packets" false [packets] []
@@ -151,7 +151,7 @@ pub(crate) const LIMITS: &[Limit] = limits! {
     Io io "unpacked" true [decompressed_bytes] []
         "unpacked bytes of an archive or a compressed file" "";
     Io io "ratio" false [ratio] []
-        "unpacked bytes for each packed one" " of what unpacks to more than 64 MiB";
+        "unpacked bytes per packed byte" " if more than 64 MiB are unpacked";
     Io io "files" false [entries] []
         "files of a directory or an archive" "";
     Io io "directories" false [depth] []
@@ -183,7 +183,7 @@ impl Maximum {
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let (name, value) = text
             .split_once('=')
-            .ok_or("expected NAME=VALUE, for instance unpacked=32G; `ichnos help limits` lists the names")?;
+            .ok_or("expected NAME=VALUE, for example unpacked=32G; `ichnos help limits` lists the names")?;
         let Some(limit) = LIMITS.iter().find(|limit| limit.name == name.trim()) else {
             let names = nearest(name, LIMITS.iter().map(|limit| limit.name));
             let similar = names.first().map(|name| format!("did you mean `{name}`? ")).unwrap_or_default();
@@ -211,7 +211,7 @@ impl Maximum {
 pub(crate) fn help() -> String {
     let mut text =
         "Limits that protect against hostile input. Anything beyond a limit is refused or skipped, and\nreported.\n\n\
-                    Set them with --max NAME=VALUE of any command that reads traces, for instance\n\
+                    Set them with --max NAME=VALUE in any command that reads traces, for example\n\
                     --max unpacked=32G. K, M, G and T are powers of 1024.\n\n"
             .to_owned();
     let width = LIMITS.iter().map(|limit| limit.name.len()).max().unwrap_or_default();

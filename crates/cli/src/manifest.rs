@@ -83,8 +83,7 @@ impl ManifestParser<'_> {
         let mut clocks = Vec::new();
         if let Some(value) = table.get("clocks") {
             let named = value.get_ref().as_table();
-            let named =
-                named.ok_or_else(|| self.text.wrong(value, "a table of offsets by the names of clocks"))?;
+            let named = named.ok_or_else(|| self.text.wrong(value, "a table of offsets by clock name"))?;
             for (name, offset) in named {
                 clocks.push((name.get_ref().to_string(), self.offset(offset)?));
                 self.manifest.clocks.entry(name.get_ref().to_string()).or_insert(name.span().start);
@@ -111,7 +110,7 @@ impl ManifestParser<'_> {
         if let Some(before) = self.real.insert(real, at) {
             let line = self.text.line(before);
             let what = format!("duplicate path `{}`, first in line {line}", path.display());
-            return Err(self.text.failure(at, &what).help("join the tables: each trace has one"));
+            return Err(self.text.failure(at, &what).help("merge the tables: a trace can have only one"));
         }
         Ok(())
     }
@@ -126,7 +125,7 @@ impl ManifestParser<'_> {
             Some((at, path, above, first)) => {
                 let (path, above) = (path.display(), above.display());
                 let line = self.text.line(first);
-                let what = format!("`{path}` is within `{above}` of line {line}");
+                let what = format!("`{path}` is inside `{above}` in line {line}");
                 Err(self.text.failure(at, &what).help("directories are searched at any depth"))
             }
             None => Ok(()),
@@ -282,10 +281,7 @@ mod tests {
                 "m.toml:3:10: expected a time as text, such as \"-1.5s\", \"+250ms\" or \"+7ns\", found integer `-5`",
             ),
             ("[[trace]]\npath = 'a'\noffset = 'soon'", "m.toml:3:10: `soon` is not a time"),
-            (
-                "[[trace]]\npath = 'a'\nclocks = 'x'",
-                "m.toml:3:10: expected a table of offsets by the names of clocks",
-            ),
+            ("[[trace]]\npath = 'a'\nclocks = 'x'", "m.toml:3:10: expected a table of offsets by clock name"),
             ("[[trace]]\npath = 'a'\n[trace.clocks]\nmono = 1", "m.toml:4:8: expected a time as text"),
             (
                 "[[trace]]\npath = 'a'\n[[trace]]\npath = './a'",
@@ -297,7 +293,7 @@ mod tests {
             ),
             (
                 "[[trace]]\npath = 'nodes/n2'\n[[trace]]\npath = 'nodes'",
-                "m.toml:2:8: `nodes/n2` is within `nodes` of line 4",
+                "m.toml:2:8: `nodes/n2` is inside `nodes` in line 4",
             ),
         ] {
             let error = read(text).unwrap_err();

@@ -96,8 +96,8 @@ fn warn_of_events(
         }
         let elsewhere = all.iter().any(|name| glob.is_match(name));
         let (text, help) = if elsewhere {
-            let text = format!("no event of the selected data streams matches `{option} {pattern}`");
-            (text, "events of that name are in data streams excluded by --stream".to_owned())
+            let text = format!("no event in the selected data streams matches `{option} {pattern}`");
+            (text, "events with that name are in data streams excluded by --stream".to_owned())
         } else {
             let names = names.iter().map(String::as_str);
             let help = advice(pattern, names.clone(), "event record class", names);
@@ -157,13 +157,16 @@ fn advice<'a>(
 fn warn_of_times(session: &Session, selection: &Selection, window: Window, report: Report) {
     if window == Window::default() {
         if selection.stream_intersection {
-            report.warning("no event is in the time in which all data streams of its trace are active");
+            report.warning(
+                "no event is in the time range when all data streams of its trace are \
+                active",
+            );
         } else if selection.filter.is_some() {
             report.warning("no event matches --filter");
         } else if let Some(patterns) = &selection.events {
             report.warning_with_help(
                 &format!("no event matches {}", options("--event", patterns)),
-                "the traces have such event record classes, but no events of them",
+                "the traces have such event record classes, but do not contain their events",
             );
         }
         return;
@@ -178,15 +181,15 @@ fn warn_of_times(session: &Session, selection: &Selection, window: Window, repor
         (None, None) => String::new(),
     };
     let which = match &selection.events {
-        _ if selection.filter.is_some() => "no event that matches --filter is".to_owned(),
+        _ if selection.filter.is_some() => "no event matching --filter is".to_owned(),
         None => "no event is".to_owned(),
-        Some(patterns) => format!("no event that matches {} is", options("--event", patterns)),
+        Some(patterns) => format!("no event matching {} is", options("--event", patterns)),
     };
     let help = match times(session, selection) {
         Some((begin, end)) => format!("the events are between {} and {}", show(begin), show(end)),
-        None => "the traces have no events with a time".to_owned(),
+        None => "all events in the traces lack times".to_owned(),
     };
-    report.warning_with_help(&format!("{which} in the time {range}"), &help);
+    report.warning_with_help(&format!("{which} in the time range {range}"), &help);
 }
 
 fn options(name: &str, patterns: &Patterns) -> String {

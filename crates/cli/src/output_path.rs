@@ -66,10 +66,11 @@ impl<'a> OutputPath<'a> {
             std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
         };
         match verify && self.path.is_none_or(is_special) {
-            true => {
-                Err(Failure::new("--verify reads the output again, which a pipe or a device does not allow")
-                    .help("name a file or a directory, -o OUT"))
-            }
+            true => Err(Failure::new(
+                "--verify must read the output back, but a pipe or a device cannot be read \
+                back",
+            )
+            .help("name a file or a directory, -o OUT")),
             false => Ok(()),
         }
     }
@@ -78,7 +79,7 @@ impl<'a> OutputPath<'a> {
     pub(crate) fn recover(self) -> Result<(), Failure> {
         let Some(path) = self.path else { return Ok(()) };
         let list: ListWritten = Arc::new(|directory| {
-            let mut writers = ichnos::convert::writers().map(|(_, writer)| writer);
+            let mut writers = ichnos::convert::targets().map(|target| target.writer);
             let unknown = || Err(foreign_file(directory, "no format writes it"));
             let first = writers.next().map_or_else(unknown, |writer| writer.written_files(directory));
             first
@@ -115,7 +116,7 @@ impl<'a> OutputPath<'a> {
     pub(crate) fn check_apart(self, session: &Session) -> Result<(), Failure> {
         let Some(path) = self.path else { return Ok(()) };
         session.check_output(path, self.kind).map_err(|conflict| {
-            Failure::new(safe(&conflict.to_string())).help("choose a name outside of the input")
+            Failure::new(safe(&conflict.to_string())).help("choose a name outside the input")
         })
     }
 

@@ -2,9 +2,9 @@
 
 use std::io;
 use std::ops::ControlFlow;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
-use ichnos::model::Message;
+use ichnos::model::{IgnorePoison as _, Message};
 use ichnos::{PassHandler, PassNote, PassObserver};
 
 use crate::damage;
@@ -38,12 +38,12 @@ impl Follower {
     }
 
     fn progress(&self) -> MutexGuard<'_, Progress> {
-        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+        self.progress.lock().ignore_poison()
     }
 
     /// Returns the progress after the pass.
     pub(crate) fn into_progress(self) -> Progress {
-        self.progress.into_inner().unwrap_or_else(PoisonError::into_inner)
+        self.progress.into_inner().ignore_poison()
     }
 }
 
@@ -61,9 +61,10 @@ impl PassObserver for Follower {
                 self.report
                     .note(&format!("the tracer discarded {number} {what} in the data stream {stream}"));
             }
-            PassNote::OneThread(error) => self
-                .report
-                .note(&format!("the system refuses further threads ({error}): reading continues with one")),
+            PassNote::OneThread(error) => self.report.note(&format!(
+                "the system refuses further threads ({error}): reading continues with one \
+                thread"
+            )),
             _ => {}
         }
     }

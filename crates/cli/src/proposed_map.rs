@@ -18,7 +18,8 @@ const ENDINGS: [(&str, &str); 7] = [
 ];
 
 const HEADER: &str = "\
-# Proposal from the names of events without a role. Edit it, and use it with --map of any command that reads traces:
+# Draft from the names of events without a role. Edit it, and use it as --map FILE in any command that \
+reads traces:
 # `ichnos help map` explains roles and meanings.
 ";
 
@@ -53,9 +54,7 @@ pub(crate) fn propose(classes: &[Cow<'_, TraceClass>]) -> String {
         }
     }
     if is_empty {
-        text.push_str(
-            "\n# No names were found that look like the begin and the end of something, or like counters.\n",
-        );
+        text.push_str("\n# No event names look like begin and end events, or like counters.\n");
     }
     text
 }

@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 
 use ichnos::Expression;
-use ichnos::export::GroupBy;
+use ichnos::analysis::GroupBy;
 use ichnos::model::running_thread::RunningParts;
 
 use crate::args::{Convert, Reading, Selecting, SplitBy, Stats, Verb};

@@ -1,11 +1,12 @@
 //! Progress of opening traces.
 
 use std::io::IsTerminal;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use ichnos::export::text::{count, size};
 use ichnos::io::{ScanProgress, ScanStep};
+use ichnos::model::IgnorePoison as _;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::progress::{PATIENCE, PAUSE};
@@ -27,7 +28,7 @@ pub(crate) fn progress(when: args::Progress, report: Report) -> ScanProgress {
         args::Progress::Plain => ScanDisplay::Plain(report),
     };
     let shown = Mutex::new(ShownScan { kind, next: Instant::now() + PATIENCE });
-    ScanProgress::new(move |step| shown.lock().unwrap_or_else(PoisonError::into_inner).step(step))
+    ScanProgress::new(move |step| shown.lock().ignore_poison().step(step))
 }
 
 enum ScanDisplay {

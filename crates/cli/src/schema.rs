@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use ichnos::export::schema::{trace_tree, write_trace_class};
+use ichnos::analysis::schema::{trace_tree, write_trace_class};
 use ichnos::model::TraceClass;
 
 use crate::args::{self, Arithmetic, Global};

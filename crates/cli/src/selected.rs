@@ -1,6 +1,6 @@
 //! The selection applied to each trace, if traces are read one by one.
 
-use ichnos::model::{TraceInput, Window};
+use ichnos::model::{OpenedTrace, Window};
 use ichnos::{Session, StreamMessages};
 
 use crate::exit::Failure;
@@ -32,7 +32,7 @@ impl Selected {
     pub(crate) fn streams(
         &self,
         number: usize,
-        trace: &dyn TraceInput,
+        trace: &dyn OpenedTrace,
     ) -> impl Iterator<Item = StreamMessages> + use<> {
         StreamMessages::of_trace(trace, self.windows.get(number).copied().unwrap_or_default())
     }

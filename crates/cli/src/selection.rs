@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use globset::{Glob, GlobSet, GlobSetBuilder};
-use ichnos::export::TaskEvents;
+use ichnos::analysis::TaskEvents;
 use ichnos::model::{DataStream, EventRecordClass, Window};
 use ichnos::{Expression, Reader, Session};
 
@@ -33,14 +33,14 @@ impl Patterns {
         let mut builder = GlobSetBuilder::new();
         for text in texts {
             let glob = Glob::new(text).map_err(|error| {
-                Failure::new(format!("invalid pattern of {option}: {error}"))
+                Failure::new(format!("invalid pattern in {option}: {error}"))
                     .help("`*` is any text, `?` any character, `[a-z]` one of them, `{a,b}` a or b")
             })?;
             builder.add(glob);
         }
         let set = builder
             .build()
-            .map_err(|error| Failure::new(format!("invalid patterns of {option}: {error}")))?;
+            .map_err(|error| Failure::new(format!("invalid patterns in {option}: {error}")))?;
         Ok(Some(Self { texts: texts.into(), set }))
     }
 
@@ -158,8 +158,8 @@ impl Selection {
         }
         reader.intersect_streams().map_err(|error| {
             Failure::new(format!("--stream-intersection: {error}")).help(
-                "leave it out, or leave out this trace; `ichnos info` shows when each data stream \
-                begins and ends",
+                "leave it out, or leave out this trace; `ichnos info` shows when each data stream starts \
+                and ends",
             )
         })
     }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use ichnos::convert::{ConvertError, ConvertOptions, SplitTargets, Target};
 use ichnos::export::text::grouped;
-use ichnos::io::{CreateError, FileNames, ListWritten, OutputDirectory, TraceWriter, WriteReport};
+use ichnos::io::{CreateError, FileNames, ListWritten, OutputDirectory, WriteReport, WriterFactory};
 use ichnos::model::{DataStream, Event, FieldPath, FieldValue, Message, Window};
 use ichnos::{Pass, Reader, Session, SplitBy as By};
 
@@ -48,7 +48,7 @@ pub(crate) fn run(args: &Split, global: &Global, report: Report) -> Result<Exit,
             .help("name the directory to write, -o OUT"));
     }
     if writing.shard.is_some() {
-        return Err(Failure::new("--shard does not apply to split, which writes all parts itself"));
+        return Err(Failure::new("--shard does not apply to split, because split writes all parts itself"));
     }
     let output_path = OutputPath::of_trace(writing);
     output_path.recover()?;
@@ -124,7 +124,7 @@ pub(crate) fn run(args: &Split, global: &Global, report: Report) -> Result<Exit,
             return Ok(convert::report_mismatch(&difference, report));
         }
         Err(Problem::Convert(error @ ConvertError::Create(CreateError::Unsorted { .. }))) => {
-            let help = "`ichnos convert` writes a file with sorted events, which can be split";
+            let help = "write a file with sorted events with `ichnos convert`, then split it";
             return Err(Failure::new(error.to_string()).help(help));
         }
         Err(Problem::Convert(error)) => return Err(Failure::new(error.to_string())),
@@ -186,7 +186,7 @@ struct SplitParts<'a> {
     by: &'a SplitBy,
     digits: usize,
     begins: usize,
-    writer: &'a dyn TraceWriter,
+    writer: &'a dyn WriterFactory,
     keys: Keys,
     names: RefCell<FileNames>,
     /// Names of the existing parts, by number.
@@ -199,7 +199,7 @@ struct SplitParts<'a> {
 }
 
 impl<'a> SplitParts<'a> {
-    fn new(by: &'a SplitBy, times: &PartTimes, writer: &'a dyn TraceWriter) -> Self {
+    fn new(by: &'a SplitBy, times: &PartTimes, writer: &'a dyn WriterFactory) -> Self {
         let keys = match by {
             SplitBy::Field(field) => Keys::new(Some(field)),
             _ => Keys::new(None),
@@ -475,7 +475,7 @@ impl Splitter<'_> {
 
 fn too_many(parts: &str) -> Failure {
     Failure::new(format!("{parts} parts would exceed the limit of {}", grouped(MOST_PARTS as u64)))
-        .help("make the parts larger, or select fewer events by --event, --filter, --begin and --end")
+        .help("make the parts larger, or select fewer events with --event, --filter, --begin and --end")
 }
 
 /// Numbers of the values by which events are split, in the order in which they are found.

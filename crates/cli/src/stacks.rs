@@ -2,11 +2,13 @@
 
 use std::io::{BufWriter, Write as _};
 
-use ichnos::export::text::{LineWidth, Paint, count};
-use ichnos::export::{
-    FieldValues, LeftOut, SpanStackCollector, StackCollector, StackFormat, StackFrames, StackOptions,
-    StackProfile, StackRoots, StackThread, StackWeight, TerminalText,
+use ichnos::analysis::{
+    FieldValues, LeftOut, StackCollector, StackFormat, StackFrames, StackOptions, StackProfile, StackRoots,
+    StackThread, StackWeight,
 };
+use ichnos::export::TerminalText;
+use ichnos::export::text::{LineWidth, Paint, count};
+use ichnos::viewers::SpanStackCollector;
 
 use ichnos::Session;
 use ichnos::model::Window;
@@ -108,7 +110,7 @@ impl ProfileInput<'_> {
         progress: Progress,
     ) -> Result<Option<(StackProfile, bool)>, Failure> {
         let Self { session, selection, window, report, .. } = *self;
-        let mut collector = SpanStackCollector::new(options(args), args.running);
+        let mut collector = SpanStackCollector::new(&options(args), args.running);
         if let Some(threads) = threads {
             collector = collector.of_threads(move |thread| threads.wants(thread));
         }
@@ -119,11 +121,11 @@ impl ProfileInput<'_> {
         let (profile, walked) = read.collector.finish();
         if walked.merged > 0 {
             let merged = count(walked.merged, "event");
-            report.notice(&format!("{merged} too short to tell apart: the times of spans are approximate"));
+            report.notice(&format!("{merged} too short to tell apart: span times are approximate"));
         }
         if walked.without_states > 0 {
             let left_out = count(walked.without_states, "thread");
-            report.notice(&format!("left out {left_out}: nothing says when they ran"));
+            report.notice(&format!("left out {left_out}: their running times are unknown"));
         }
         if walked.with_merged_states > 0 {
             let threads = count(walked.with_merged_states, "thread");
@@ -150,7 +152,7 @@ fn check_fields(args: &Stacks, session: &Session, selection: &Selection, after: 
     field_names::check(session, selection, names.chain(weight.map(|field| ("--weight", field))), after)?;
     match weight {
         Some(field) => {
-            let instead = "by default, each sample counts one";
+            let instead = "by default, each sample counts as 1";
             field_names::check_numbers(session, "--weight", field, instead, after)
         }
         None => Ok(()),
@@ -285,9 +287,10 @@ fn report_nothing(profile: &StackProfile, args: &Stacks, report: Report) {
         let samples = count(profile.samples(), "sample");
         let help = match args.weight.as_str() {
             "time" | "time-before" => {
-                "a sample counts until the next one of the same thread; `--weight samples` counts each of them"
+                "a sample counts until the next sample of the same thread; `--weight samples` counts each \
+                sample as 1"
             }
-            _ => "choose another field by --weight",
+            _ => "choose another field with --weight",
         };
         report.warning_with_help(&format!("no weight in {samples}: nothing is written"), help);
     } else if profile.left_out() == LeftOut::default() {

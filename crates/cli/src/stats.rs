@@ -1,7 +1,7 @@
 //! `ichnos stats`: counts, distributions and latencies of events.
 
+use ichnos::analysis::{GroupBy, PairOptions, StatsOptions, StatsReport, StatsTextOptions};
 use ichnos::export::text::count;
-use ichnos::export::{GroupBy, PairOptions, StatsOptions, StatsReport, StatsTextOptions};
 use ichnos::json::write::ObjectWriter;
 use ichnos::model::ClockOrigin;
 use ichnos::{Pass, PassCounts, PassEnd, PassOptions, Session, StatsOutput, StatsResult};
@@ -43,7 +43,8 @@ pub(crate) fn run(args: &Stats, global: &Global, report: Report) -> Result<Exit,
         pass = pass.stop(interrupt::flag());
     }
     let follower = Follower::new(progress, report, false);
-    let summary = pass.write(&reader, &output, &pass_options(args), &follower)?;
+    let pass = reader.pass().with(pass).options(pass_options(args)).observer(&follower);
+    let summary = pass.write(&output)?;
     let StatsResult { stats, pairs: paired, .. } = output.into_result();
     follower.into_progress().finish();
     match summary.end {
@@ -111,13 +112,13 @@ fn check(args: &Stats) -> Result<(), Failure> {
         SortBy::Total if !args.has_pairs() => "--pair or --spans",
         SortBy::Own if !args.spans => "--spans",
         SortBy::Bytes | SortBy::First | SortBy::Last | SortBy::Gap | SortBy::Loss if args.has_pairs() => {
-            return Err(Failure::new("--sort: pairs have no such column")
+            return Err(Failure::new("--sort: this column does not apply to pairs")
                 .help("sort them by events, name, total, mean, p50, p99 or max"));
         }
         _ => "",
     };
     if !needs.is_empty() {
-        return Err(Failure::new(format!("--sort: there is no such column without {needs}")));
+        return Err(Failure::new(format!("--sort needs {needs} for this column")));
     }
     if args.csv && args.timeline && args.histogram.is_some() {
         return Err(Failure::new("--csv: a timeline and a histogram are two tables")

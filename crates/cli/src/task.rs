@@ -11,10 +11,9 @@ mod show;
 use std::io::{BufWriter, Write as _};
 
 use ichnos::Session;
+use ichnos::analysis::{GraphFormat, TaskCollector, TaskGraph, TaskOptions, TaskTextOptions, Tasks};
+use ichnos::export::TerminalText;
 use ichnos::export::text::{Paint, count};
-use ichnos::export::{
-    GraphFormat, TaskCollector, TaskGraph, TaskOptions, TaskTextOptions, Tasks, TerminalText,
-};
 use ichnos::model::{FindMentions, Identifier};
 
 use crate::args::{
@@ -151,8 +150,8 @@ impl<'a> TaskInput<'a> {
 
     /// Returns the functions that find operations in texts.
     fn finders(&self) -> Vec<FindMentions> {
-        let formats = ichnos::FORMATS.iter().filter(|_| self.searches);
-        formats.filter_map(|format| format.find_mentions()).collect()
+        let formats = ichnos::formats().filter(|_| self.searches);
+        formats.filter_map(|format| format.find_mentions).collect()
     }
 }
 

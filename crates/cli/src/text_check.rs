@@ -62,7 +62,7 @@ impl TextCheck {
             let is_text = |kind: &FieldKind| matches!(kind, FieldKind::String { .. });
             plan.as_ref().is_some_and(|plan| plan.nodes().any(|node| is_text(&node.class.kind)))
         };
-        let (shared, own) = (event.stream.plans(), event.plans);
+        let (shared, own) = (event.stream.plans(), event.plans());
         let body = [&shared.common_context, &own.specific_context, &own.payload].into_iter().any(has_texts);
         let found = [has_texts(&shared.event_record_header), body];
         if let Some(index) = event.class_index() {

@@ -82,8 +82,8 @@ fn check_options(writing: &Writing, has_dialect: bool, name: &str) -> Result<(),
     ];
     match options.iter().find(|(_, is_given)| *is_given) {
         Some((option, _)) => {
-            Err(Failure::new(format!("{option} is for traces, and the output is text ({name})"))
-                .help(format!("leave out {option}, or name a format of traces with --to")))
+            Err(Failure::new(format!("{option} is for traces, but the output is text ({name})"))
+                .help(format!("leave out {option}, or name a trace format with --to")))
         }
         None => Ok(()),
     }

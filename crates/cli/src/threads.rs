@@ -1,7 +1,7 @@
 //! `ichnos threads`: what ran, what waited and why.
 
 use ichnos::Session;
-use ichnos::export::{PathOptions, StatsTextOptions, ThreadCollector, ThreadOptions, ThreadTextOptions};
+use ichnos::analysis::{PathOptions, StatsTextOptions, ThreadCollector, ThreadOptions, ThreadTextOptions};
 use ichnos::model::ClockOrigin;
 
 use crate::args::{Arithmetic, Global, Threads};
@@ -33,14 +33,14 @@ pub(crate) fn run(args: &Threads, global: &Global, report: Report) -> Result<Exi
     let found = read.collector.finish();
     if !found.has_switches() {
         no_match_help::explain(&session, &selection, window, read.events, report);
-        let help = "`sched_switch`, `sched_waking` and `sched_wakeup` say it in traces of Linux";
-        report.warning_with_help("no selected event says which thread runs", help);
+        let help = "on Linux, record `sched_switch`, `sched_waking` and `sched_wakeup`";
+        report.warning_with_help("no selected event shows which thread runs", help);
         return Ok(collecting::exit(damaged, true));
     }
     let is_empty = found.path().is_some_and(|path| path.steps.is_empty());
     if let Some(thread) = args.path.filter(|_| is_empty) {
         let help = "`ichnos threads TRACE` lists threads with their numbers";
-        report.warning_with_help(&format!("nothing is known of thread {thread} in this time"), help);
+        report.warning_with_help(&format!("nothing is known about thread {thread} in this time range"), help);
     } else if args.report.json {
         output::print_document("threads", args.report.integers.into(), |object| {
             found.write_json(object, args.top);

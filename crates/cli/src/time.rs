@@ -220,7 +220,7 @@ fn seconds_from(text: &str) -> Option<i128> {
 
 /// Parses a duration, in nanoseconds.
 pub(crate) fn length_from(text: &str) -> Result<i128, String> {
-    duration_from(text).ok_or_else(|| "expected a duration, for instance 16ms".to_owned())
+    duration_from(text).ok_or_else(|| "expected a duration, for example 16ms".to_owned())
 }
 
 /// Parses `1.5s`, `2min30s` or `3` (seconds) as nanoseconds.

@@ -165,7 +165,7 @@ fn select(selecting: &Selecting, session: &Arc<Session>, report: Report) -> Resu
 fn bind(session: Arc<Session>, options: ViewOptions, port: u16) -> Result<ViewServer, Failure> {
     ViewServer::bind(session, options).map_err(|error| {
         let failure = Failure::new(format!("cannot listen on port {port} of 127.0.0.1: {error}"));
-        if port == 0 { failure } else { failure.help("leave out --port for a free one") }
+        if port == 0 { failure } else { failure.help("leave out --port to use a free port") }
     })
 }
 

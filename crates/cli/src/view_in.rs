@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
+use ichnos::analysis::{StackCollector, StackFormat, StackOptions, StackRoots};
 use ichnos::convert::{ConvertError, ConvertOptions, ViewerWriter};
-use ichnos::export::{StackCollector, StackFormat, StackOptions, StackRoots};
 use ichnos::model::Window;
 use ichnos::{Pass, Session};
 use ichnos_view::{FileServer, PrivateDirectory, ViewerPage};
@@ -43,7 +43,7 @@ pub(crate) fn run(args: &ViewVerb, viewer: ViewIn, global: &Global, report: Repo
         input::open(&args.reading, Arithmetic::Exact, scan::progress(global.progress, report), report)?;
     if session.is_live() {
         return Err(
-            Failure::new("--in: the traces have no end").help("record them into a file, or leave out --in")
+            Failure::new("--in: live input does not end").help("record them into a file, or leave out --in")
         );
     }
     input::report_problems(&session, report);
@@ -96,9 +96,10 @@ fn bind(args: &ViewVerb, viewer: ViewIn, path: &Path) -> Result<FileServer, Fail
     FileServer::bind(page, path, viewer.file_name(), port).map_err(|error| {
         let failure = Failure::new(format!("cannot listen on port {port} of 127.0.0.1: {error}"));
         match page.port() {
-            Some(_) => {
-                failure.help(format!("end the program that uses it: {origin} reads files from no other"))
-            }
+            Some(_) => failure.help(format!(
+                "end the program that uses it: {origin} reads files only from this \
+                port"
+            )),
             None => failure,
         }
     })

@@ -33,8 +33,10 @@ impl Windows {
         match self.times.last_mut() {
             Some(last) if last.0 <= begin && begin <= last.1 => last.1 = last.1.max(end),
             _ if count >= Self::MOST => {
-                return Err(Failure::new("--around: more than a million windows")
-                    .help("a larger margin joins them; `ichnos filter` writes the events alone"));
+                return Err(Failure::new("--around: more than a million windows").help(
+                    "use a larger margin, which joins them, or write only the events with `ichnos \
+                    filter`",
+                ));
             }
             _ => self.times.push((begin, end)),
         }

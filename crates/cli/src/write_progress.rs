@@ -1,10 +1,11 @@
 //! Progress of writing traces.
 
 use std::io::IsTerminal;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use ichnos::export::text::{count, size};
+use ichnos::model::IgnorePoison as _;
 use ichnos::{PassNote, PassObserver};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
@@ -63,17 +64,17 @@ impl WriteProgress {
 
     /// Forgets the damage so far, to write everything again.
     pub(crate) fn forget_damage(&self) {
-        *self.damages.lock().unwrap_or_else(PoisonError::into_inner) = Damages::default();
+        *self.damages.lock().ignore_poison() = Damages::default();
     }
 
     /// Clears the display and returns the damage.
     pub(crate) fn finish(self) -> Damages {
-        self.damages.into_inner().unwrap_or_else(PoisonError::into_inner)
+        self.damages.into_inner().ignore_poison()
     }
 
     fn change(&self, change: impl FnOnce(&mut ShownProgress)) {
         if let Some(shown) = &self.shown {
-            let mut shown = shown.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut shown = shown.lock().ignore_poison();
             change(&mut shown);
             shown.show();
         }
@@ -93,7 +94,7 @@ impl PassObserver for WriteProgress {
 
     fn note(&self, note: PassNote) {
         if let PassNote::Damage(damage) = note {
-            self.damages.lock().unwrap_or_else(PoisonError::into_inner).add(&damage, self.most_damages);
+            self.damages.lock().ignore_poison().add(&damage, self.most_damages);
         }
     }
 }

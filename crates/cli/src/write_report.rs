@@ -108,7 +108,7 @@ pub(crate) fn warn_of_missing_events(written: &WriteReport, part: &str, report: 
         several => format!("all {} events were", grouped(several)),
     };
     report.warning_with_help(
-        &format!("{all} dropped: {place} has none"),
+        &format!("{all} dropped: {place} does not contain events"),
         "--losses lists the reasons; another format or dialect may support them",
     );
     true

@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
+use ichnos::Session;
 use ichnos::io::SchemaLanguage;
 use ichnos::model::{Limits, TraceClass};
-use ichnos::{FORMATS, Session};
 
 use crate::exit::Failure;
 use crate::output;
@@ -22,7 +22,7 @@ pub(crate) fn parser() -> PossibleValuesParser {
 }
 
 fn languages() -> impl Iterator<Item = &'static SchemaLanguage> {
-    FORMATS.iter().flat_map(|format| format.schema_languages())
+    ichnos::formats().flat_map(|format| format.schema_languages)
 }
 
 /// Prints the schema of the only trace; `classes` are the selected classes of all traces.
@@ -40,7 +40,7 @@ pub(crate) fn print(
     let ([trace], [class]) = (session.traces(), classes) else {
         let paths = session.traces().iter().map(|trace| trace.path().to_owned());
         let message = format!("--as {name}: expected one trace, found {}", session.traces().len());
-        return Err(Failure::new(message).details(paths.take(SHOWN).collect()).help("name one of them"));
+        return Err(Failure::new(message).details(paths.take(SHOWN).collect()).help("name one trace"));
     };
     let written = (language.write)(class, &limits).map_err(|mut unsupported| {
         let more = unsupported.len().saturating_sub(SHOWN);

@@ -244,7 +244,7 @@ mod tests {
         directory: tempfile::TempDir,
         indexer: Indexer,
         shared: Arc<CollectorState>,
-        said: Arc<Mutex<Vec<String>>>,
+        notices: Arc<Mutex<Vec<String>>>,
     }
 
     impl Case {
@@ -252,8 +252,8 @@ mod tests {
         fn new(segments: u32) -> Self {
             let directory = tempfile::tempdir().unwrap();
             fs::write(directory.path().join("collection"), "ichnos collection 1\nformat: test\n").unwrap();
-            let said = Arc::new(Mutex::new(Vec::new()));
-            let says = Arc::clone(&said);
+            let notices = Arc::new(Mutex::new(Vec::new()));
+            let says = Arc::clone(&notices);
             let notify = move |notice: &Notice| says.lock().unwrap().push(notice.to_string());
             let shared = CollectorState::new(CollectorOptions::new(&COLLECT), COLLECT, Box::new(notify));
             for number in 1..=segments {
@@ -264,7 +264,7 @@ mod tests {
                 segment.close().unwrap();
             }
             let indexer = Indexer::new(directory.path(), COLLECT);
-            Self { directory, indexer, shared: Arc::new(shared), said }
+            Self { directory, indexer, shared: Arc::new(shared), notices }
         }
 
         /// Runs the indexer for closed segments. Returns its notices.
@@ -273,7 +273,7 @@ mod tests {
             closed.iter().for_each(|number| close.send(*number).unwrap());
             drop(close);
             self.indexer.run(behind.iter().copied().collect(), &receiver, &self.shared);
-            std::mem::take(&mut self.said.lock().unwrap())
+            std::mem::take(&mut self.notices.lock().unwrap())
         }
 
         fn remove(&self, number: u32) {

@@ -5,15 +5,15 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use ichnos_io::{
-    EnclosingTrace, Format, FormatOption, Hint, OpenedTraces, OptionConflict, OptionHint, OptionValue,
-    PacketIndexes, ReadOptions, Refused, SchemaLanguage, TraceWriter, Tree, WrittenSchema,
+    EnclosingTrace, Format, FormatInfo, FormatOption, Hint, OpenedTraces, OptionConflict, OptionHint,
+    OptionValue, PacketIndexes, ReadOptions, Refused, SchemaLanguage, Tree, WrittenSchema,
 };
-use ichnos_model::{Limits, TraceClass, TracerQuirk};
+use ichnos_model::{Limits, TraceClass};
 
 use crate::metadata::write::ENVIRONMENT;
 use crate::metadata::{Dialect, write_metadata};
 use crate::quirks::{Quirk, TRACER_QUIRKS};
-use crate::trace::{self, OpenOptions};
+use crate::trace::{self, CtfOptions};
 use crate::writer::CtfWriter;
 
 /// The Common Trace Format.
@@ -65,57 +65,40 @@ fn schema(class: &TraceClass, dialect: Dialect, limits: &Limits) -> Result<Writt
             true => "the environment is".to_owned(),
             false => format!("the auxiliary stream {} is", stream.file),
         };
-        schema.notices.push(format!("{what} not part of {dialect} metadata: it is a separate file"));
+        let title = dialect.title();
+        schema.notices.push(format!("{what} not part of {title} metadata: it is a separate file"));
     }
     Ok(schema)
 }
 
+static INFO: FormatInfo = FormatInfo {
+    versions: "CTF 1.8; CTF 2: PROP-1.0, PROP-2.0, SPEC-2.0 and its release candidates",
+    detection: "a file called `metadata`",
+    writer: Some(&CtfWriter),
+    options: OPTIONS,
+    quirks: &TRACER_QUIRKS,
+    schema_languages: LANGUAGES,
+    ..FormatInfo::new("ctf", "Common Trace Format")
+};
+
 impl Format for Ctf {
-    fn name(&self) -> &'static str {
-        "ctf"
-    }
-
-    fn title(&self) -> &'static str {
-        "Common Trace Format"
-    }
-
-    fn versions(&self) -> &'static str {
-        "CTF 1.8; CTF 2: PROP-1.0, PROP-2.0, SPEC-2.0 and its release candidates"
-    }
-
-    fn recognised_by(&self) -> &'static str {
-        "a file called `metadata`"
-    }
-
-    fn writer(&self) -> Option<&'static dyn TraceWriter> {
-        Some(&CtfWriter)
-    }
-
-    fn options(&self) -> &'static [FormatOption] {
-        OPTIONS
-    }
-
-    fn quirks(&self) -> &'static [TracerQuirk] {
-        &TRACER_QUIRKS
-    }
-
-    fn schema_languages(&self) -> &'static [SchemaLanguage] {
-        LANGUAGES
+    fn info(&self) -> &'static FormatInfo {
+        &INFO
     }
 
     fn probe(&self, tree: &Tree, options: &ReadOptions) -> bool {
-        trace::probe(tree) || options.formats.file(self.name(), METADATA).is_some()
+        trace::probe(tree) || options.formats.file(INFO.name, METADATA).is_some()
     }
 
     fn own_files(&self, tree: &Tree, files: &[usize], options: &ReadOptions) -> Vec<usize> {
-        match options.formats.file(self.name(), METADATA) {
+        match options.formats.file(INFO.name, METADATA) {
             Some(_) => files.to_vec(),
             None => trace::own_files(tree, files),
         }
     }
 
     fn open(&self, trees: &[&Tree], options: &ReadOptions) -> OpenedTraces {
-        let found = trace::open(trees, &OpenOptions::from(options));
+        let found = trace::open(trees, &CtfOptions::from(options));
         let mut opened = OpenedTraces::default();
         opened.traces.extend(found.traces.into_iter().map(|trace| Box::new(trace) as _));
         let refused = found.errors.into_iter().map(|error| Refused::new(error.path, error.diagnostics));
@@ -125,12 +108,12 @@ impl Format for Ctf {
     }
 
     fn packet_indexes(&self, tree: &Tree, options: &ReadOptions) -> Option<PacketIndexes> {
-        Some(trace::packet_indexes(tree, &OpenOptions::from(options)))
+        Some(trace::packet_indexes(tree, &CtfOptions::from(options)))
     }
 
     fn enclosing_trace(&self, path: &Path, options: &ReadOptions) -> Option<EnclosingTrace> {
         // With metadata from an option, only this file is meant.
-        if options.formats.file(self.name(), METADATA).is_some() {
+        if options.formats.file(INFO.name, METADATA).is_some() {
             return None;
         }
         let directory = trace_directory(path)?;
@@ -145,7 +128,7 @@ impl Format for Ctf {
     }
 
     fn conflict(&self, tree: &Tree, options: &ReadOptions) -> Option<OptionConflict> {
-        let (given, _) = options.formats.file(self.name(), METADATA)?;
+        let (given, _) = options.formats.file(INFO.name, METADATA)?;
         let own = tree.entries.iter().find(|entry| entry.name() == METADATA)?;
         let message = format!("the trace has its own metadata (`{}`): {given} would not be used", own.path);
         let help = "name a data stream file, or a directory without `metadata`";
@@ -210,10 +193,10 @@ impl Format for Ctf {
     }
 }
 
-impl From<&ReadOptions> for OpenOptions {
+impl From<&ReadOptions> for CtfOptions {
     fn from(options: &ReadOptions) -> Self {
         Self {
-            dialect: options.formats.choice(Ctf.name(), "dialect").and_then(|name| name.parse().ok()),
+            dialect: options.formats.choice(INFO.name, "dialect").and_then(|name| name.parse().ok()),
             strict: options.strict,
             without_annotations: options.without_annotations,
             limits: options.limits,
@@ -226,7 +209,7 @@ impl From<&ReadOptions> for OpenOptions {
             clock_arithmetic: options.clock_arithmetic,
             metadata: options
                 .formats
-                .file(Ctf.name(), METADATA)
+                .file(INFO.name, METADATA)
                 .map(|(name, bytes)| (name.to_owned(), bytes.clone())),
             progress: options.progress.clone(),
             ..Self::default()
@@ -379,8 +362,8 @@ mod tests {
         for (value, dialect) in values.iter().zip(Dialect::ALL) {
             for name in std::iter::once(&value.name).chain(value.aliases) {
                 let mut options = ReadOptions::default();
-                options.formats.set(Ctf.name(), Ctf.options(), "dialect", OsStr::new(name)).unwrap();
-                assert_eq!(OpenOptions::from(&options).dialect, Some(dialect));
+                options.formats.set(INFO.name, OPTIONS, "dialect", OsStr::new(name)).unwrap();
+                assert_eq!(CtfOptions::from(&options).dialect, Some(dialect));
             }
         }
     }

@@ -14,6 +14,7 @@
 #![forbid(unsafe_code)]
 
 mod allowed;
+mod ctf_options;
 mod dump;
 mod event_class;
 mod event_header;
@@ -29,7 +30,6 @@ mod lost_files;
 mod lttng_index;
 pub mod metadata;
 mod metadata_directory;
-mod open_options;
 mod overwritten;
 pub mod packet;
 mod packet_check;

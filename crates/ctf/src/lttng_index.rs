@@ -87,10 +87,10 @@ pub(crate) fn packets(
         let mut compare = |i: usize, packet: &ScannedPacket| {
             let error = IndexError::Packet { entry: i, offset: packet.entry.offset };
             let rest = data.get(packet.entry.offset as usize..).ok_or(error)?;
-            let said = decoder.decode(rest, &slots, &mut clocks).map_err(|_| error)?;
-            let same = (said.class, said.stream_id) == (packet.class, packet.stream_id);
-            let is_foreign = said.foreign.is_some();
-            if is_foreign || same && packet.entry.says(&said) { Ok(is_foreign) } else { Err(error) }
+            let recorded = decoder.decode(rest, &slots, &mut clocks).map_err(|_| error)?;
+            let same = (recorded.class, recorded.stream_id) == (packet.class, packet.stream_id);
+            let is_foreign = recorded.foreign.is_some();
+            if is_foreign || same && packet.entry.says(&recorded) { Ok(is_foreign) } else { Err(error) }
         };
         let is_odd = found.last().is_some_and(|before| !follows(before, &packet));
         let is_compared = is_odd || i % (count / COMPARED).max(1) == 0 || i + 1 == count;
@@ -157,13 +157,13 @@ pub(crate) fn write(
         }
         let class_id = class.data_streams.get(*index).map_or(0, |class| class.id);
         let id = |id: u128| u64::try_from(id).map_err(|_| NoIndex::Id);
-        let (begin, said_end) = entry.said_times();
+        let (begin, recorded_end) = entry.recorded_times();
         let numbers = [
             entry.offset,
             total,
             entry.content().unwrap_or(total),
             begin.unwrap_or(0),
-            said_end.unwrap_or(0),
+            recorded_end.unwrap_or(0),
             entry.discarded().map_or(0, |counter| counter.value),
             id(class_id)?,
             stream_id.map_or(Ok(u64::MAX), id)?,

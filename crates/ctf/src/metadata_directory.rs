@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use ichnos_io::{Bytes, Entry, FileId, Tree};
 
-use crate::open_options::OpenOptions;
+use crate::ctf_options::CtfOptions;
 use crate::stack_file::is_stack_file;
 
 /// Returns `true` if the name of a file, or of a directory that contains it, begins with a dot.
@@ -76,7 +76,7 @@ pub(crate) fn shown(tree: &Tree, path: &str) -> String {
     if path.is_empty() { tree.name.clone() } else { format!("{}/{path}", tree.name.trim_end_matches('/')) }
 }
 
-pub(crate) fn directories<'a>(tree: &'a Tree, options: &OpenOptions) -> Vec<MetadataDirectory<'a>> {
+pub(crate) fn directories<'a>(tree: &'a Tree, options: &CtfOptions) -> Vec<MetadataDirectory<'a>> {
     let directory = |path: &str, metadata_name: String, metadata: std::io::Result<Bytes>| MetadataDirectory {
         tree,
         path: shown(tree, path),

@@ -75,7 +75,7 @@ impl PacketCheck<'_> {
 
     /// Returns the begin and the end.
     fn end_before_begin(&self) -> Option<(u64, u64)> {
-        let (begin, end) = self.info.map_or(self.entry.said_times(), |info| (info.begin, info.end));
+        let (begin, end) = self.info.map_or(self.entry.recorded_times(), |info| (info.begin, info.end));
         let (begin, end) = begin.zip(end).filter(|(begin, end)| begin > end)?;
         let is_reported_or_absent = self.entry.has_other_begin() || self.may_lack_end && end == 0;
         (!is_reported_or_absent).then_some((begin, end))

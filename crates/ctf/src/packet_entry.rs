@@ -106,27 +106,27 @@ impl PacketEntry {
 
     /// Returns `true` if the recorded begin was replaced by another one.
     pub(crate) fn has_other_begin(&self) -> bool {
-        self.flaws().and_then(|flaws| flaws.misplaced).is_some_and(|said| self.begin != said)
+        self.flaws().and_then(|flaws| flaws.misplaced).is_some_and(|recorded| self.begin != recorded)
     }
 
     /// Returns the recorded begin and end.
-    pub(crate) fn said_times(&self) -> (Option<u64>, Option<u64>) {
-        let said = |flaw: fn(&Flaws) -> Option<u64>| self.flaws().and_then(flaw);
-        let (misplaced, late_end) = (said(|flaws| flaws.misplaced), said(|flaws| flaws.late_end));
+    pub(crate) fn recorded_times(&self) -> (Option<u64>, Option<u64>) {
+        let recorded = |flaw: fn(&Flaws) -> Option<u64>| self.flaws().and_then(flaw);
+        let (misplaced, late_end) = (recorded(|flaws| flaws.misplaced), recorded(|flaws| flaws.late_end));
         (misplaced.or(self.begin()), late_end.or(self.end()))
     }
 
     /// Notes that its begin does not fit, and replaces it by `begin`, if there is one.
     pub(crate) fn misplace(&mut self, begin: Option<u64>) {
-        let said = self.begin;
-        self.flaws_mut().misplaced = Some(said);
-        self.begin = begin.unwrap_or(said);
+        let recorded = self.begin;
+        self.flaws_mut().misplaced = Some(recorded);
+        self.begin = begin.unwrap_or(recorded);
     }
 
     /// Notes that it cannot end as late as recorded, and replaces its end.
     pub(crate) fn end_at(&mut self, end: u64) {
-        let said = self.end;
-        self.flaws_mut().late_end = Some(said);
+        let recorded = self.end;
+        self.flaws_mut().late_end = Some(recorded);
         self.end = end;
     }
 
@@ -174,14 +174,14 @@ impl PacketEntry {
 
     /// Returns `true` if a header and a context match this entry.
     pub(crate) fn says(&self, info: &PacketInfo) -> bool {
-        let mut said = Self { file: self.file, ..Self::new(self.offset, info, Vec::new()) };
+        let mut recorded = Self { file: self.file, ..Self::new(self.offset, info, Vec::new()) };
         // Without flaws, the times are those of the packet.
         let flaws = self.flaws().cloned().unwrap_or_default();
         let mut own = Self { flaws: None, ..self.clone() };
         own.begin = flaws.misplaced.unwrap_or(own.begin);
         own.end = flaws.late_end.unwrap_or(own.end);
-        said.flaws = None;
-        own == said
+        recorded.flaws = None;
+        own == recorded
     }
 
     /// Returns the available size of the packet in bytes, in a file of `file_size` bytes.

@@ -273,7 +273,7 @@ impl RetainedPackets {
         all: &[PacketEntry],
         files: &[StreamFile],
     ) -> PacketMatch {
-        let said = [
+        let recorded = [
             packet.end(),
             packet.total(),
             packet.content(),
@@ -282,7 +282,7 @@ impl RetainedPackets {
         ];
         let is_numbered = packet.sequence().is_some();
         if is_numbered && packet.end().is_some() {
-            return match self.numbered.entry(said) {
+            return match self.numbered.entry(recorded) {
                 Entry::Occupied(entry) => PacketMatch::Copy(*entry.get()),
                 Entry::Vacant(entry) => {
                     entry.insert(all.len());
@@ -295,7 +295,7 @@ impl RetainedPackets {
             return PacketMatch::New;
         }
         let Some(bytes) = bytes_of(packet, files) else { return PacketMatch::New };
-        match self.by_bytes.entry((said, self.hash.hash_one(bytes))) {
+        match self.by_bytes.entry((recorded, self.hash.hash_one(bytes))) {
             Entry::Occupied(entry) => {
                 let of = *entry.get();
                 if all.get(of).and_then(|other| bytes_of(other, files)) != Some(bytes) {

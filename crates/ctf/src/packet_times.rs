@@ -48,20 +48,20 @@ impl PacketTimes {
 
 /// Fields of a packet context with a value of the default clock.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct SaidTime {
+pub(crate) struct RecordedTime {
     /// Bits of the longest one of a fixed length; 0: there is none.
     pub(crate) bits: u64,
     /// `true` if there is one of a variable length.
     pub(crate) is_variable: bool,
 }
 
-impl SaidTime {
+impl RecordedTime {
     /// Returns the fields of a data stream class that have a role. `has_shared` also counts fields that update further
     /// clocks, whose values cannot change with the default clock.
     pub(crate) fn of(stream: &DataStreamClass, role: Role, has_shared: bool) -> Self {
-        let mut said = Self::default();
+        let mut recorded = Self::default();
         let root = stream.packet_context.as_deref().map(|root| &root.kind);
-        let Some(FieldKind::Structure { members, .. }) = root else { return said };
+        let Some(FieldKind::Structure { members, .. }) = root else { return recorded };
         for member in members {
             let roles = member.class.roles;
             let is_of_other = roles.clock.is_some() && roles.clock != stream.default_clock;
@@ -71,13 +71,13 @@ impl SaidTime {
             match &member.class.kind {
                 // Longer ones cannot be rewritten.
                 FieldKind::Integer { bits, .. } if bits.length <= 64 => {
-                    said.bits = said.bits.max(bits.length)
+                    recorded.bits = recorded.bits.max(bits.length)
                 }
-                FieldKind::VariableLength { .. } => said.is_variable = true,
+                FieldKind::VariableLength { .. } => recorded.is_variable = true,
                 _ => {}
             }
         }
-        said
+        recorded
     }
 }
 

@@ -6,44 +6,27 @@ use ichnos_model::{ClockOrigin, TraceClass, TracerQuirk, Value};
 
 use crate::metadata::Dialect;
 
-/// A known bug of a tracer that changes how its traces are read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Quirk {
-    /// LTTng-UST before 2.11.0 and LTTng-modules before 2.9.13 and from 2.10.0 to 2.10.9 write
-    /// events after the end time of their packet: such a packet ends with its last event.
-    LttngEventAfterPacket,
-    /// A packet that LTTng recovered after a crash has an end time of 0: it ends with its last
-    /// event.
-    LttngCrashPacketEnd,
-    /// The clock `monotonic` of LTTng counts from the Unix epoch, including its offset, but metadata of CTF
-    /// 1.8 cannot express that.
-    LttngMonotonicClock,
-    /// barectf before 2.3.1 writes events before the begin time of their packet: such a packet
-    /// begins with its first event.
-    BarectfEventBeforePacket,
+ichnos_model::named_enum! {
+    /// A known bug of a tracer that changes how its traces are read.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    #[non_exhaustive]
+    pub enum Quirk {
+        /// LTTng-UST before 2.11.0 and LTTng-modules before 2.9.13 and from 2.10.0 to 2.10.9 write
+        /// events after the end time of their packet: such a packet ends with its last event.
+        LttngEventAfterPacket = "lttng-event-after-packet",
+        /// A packet that LTTng recovered after a crash has an end time of 0: it ends with its last
+        /// event.
+        LttngCrashPacketEnd = "lttng-crash-packet-end",
+        /// The clock `monotonic` of LTTng counts from the Unix epoch, including its offset, but metadata of CTF
+        /// 1.8 cannot express that.
+        LttngMonotonicClock = "lttng-monotonic-clock",
+        /// barectf before 2.3.1 writes events before the begin time of their packet: such a packet
+        /// begins with its first event.
+        BarectfEventBeforePacket = "barectf-event-before-packet",
+    }
 }
 
 impl Quirk {
-    /// All quirks.
-    pub const ALL: [Self; 4] = [
-        Self::LttngEventAfterPacket,
-        Self::LttngCrashPacketEnd,
-        Self::LttngMonotonicClock,
-        Self::BarectfEventBeforePacket,
-    ];
-
-    /// Stable name of the quirk.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::LttngEventAfterPacket => "lttng-event-after-packet",
-            Self::LttngCrashPacketEnd => "lttng-crash-packet-end",
-            Self::LttngMonotonicClock => "lttng-monotonic-clock",
-            Self::BarectfEventBeforePacket => "barectf-event-before-packet",
-        }
-    }
-
     /// One sentence for people.
     #[must_use]
     pub const fn describe(self) -> &'static str {

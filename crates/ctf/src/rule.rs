@@ -1,31 +1,20 @@
 //! Rules that CTF data can break, in addition to the rules for any format.
 
-use std::fmt;
-
 use ichnos_model::{DamageKind, Uuid, remedy, rules};
 
-/// Content of a block that was never written, or overwritten.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Overwritten {
-    /// Bytes of 0.
-    Zeros,
-    /// Bytes of 0xff.
-    Ones,
-    /// The bytes of the block before.
-    Copy,
-    /// Bytes of 0, or of 0xff, up to the end of the packet.
-    Rest,
-}
-
-impl fmt::Display for Overwritten {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Zeros => "zeros",
-            Self::Ones => "bytes of 0xff",
-            Self::Copy => "a copy of the 4,096 bytes before",
-            Self::Rest => "zeros, or bytes of 0xff, up to the end of the packet",
-        })
+ichnos_model::named_enum! {
+    /// Content of a block that was never written, or overwritten.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[non_exhaustive]
+    pub enum Overwritten {
+        /// Bytes of 0.
+        Zeros = "zeros",
+        /// Bytes of 0xff.
+        Ones = "bytes of 0xff",
+        /// The bytes of the block before.
+        Copy = "a copy of the 4,096 bytes before",
+        /// Bytes of 0, or of 0xff, up to the end of the packet.
+        Rest = "zeros, or bytes of 0xff, up to the end of the packet",
     }
 }
 

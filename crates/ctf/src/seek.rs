@@ -20,7 +20,7 @@ pub(crate) fn packets_stand_alone(stream: &DataStream, packets: &[PacketEntry], 
 }
 
 impl StreamInput {
-    /// See [`ichnos_model::TraceInput::split_points`].
+    /// See [`ichnos_model::OpenedTrace::split_points`].
     pub(crate) fn split_points(&self, grain: u64) -> Option<Vec<SplitPoint>> {
         if self.stream.clock().is_none() {
             // All of it comes at once.

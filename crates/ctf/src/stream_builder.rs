@@ -12,17 +12,17 @@ use ichnos_model::{
 };
 
 use crate::allowed::{Allowed, PacketLimits};
+use crate::ctf_options::CtfOptions;
 use crate::dump;
 use crate::event_class::EventRecords;
 use crate::index::{self, ScannedPacket, TooMany};
 use crate::lost_files::lost;
 use crate::lttng_index;
 use crate::metadata::Dialect;
-use crate::open_options::OpenOptions;
 use crate::packet::{Clocks, Counter, PacketDecoder};
 use crate::packet_entry::PacketEntry;
 use crate::packet_order::PacketOrder;
-use crate::packet_times::{SaidTime, most_cycles};
+use crate::packet_times::{RecordedTime, most_cycles};
 use crate::quirks::{AppliedQuirks, Quirk};
 use crate::seek::packets_stand_alone;
 use crate::stream_input::{EncoderConfig, StreamFile, StreamInput};
@@ -80,7 +80,7 @@ impl<'a> StreamBuilder<'a> {
         trace: &'a Arc<Trace>,
         limits: &Limits,
         allowed: Allowed,
-        options: &'a OpenOptions,
+        options: &'a CtfOptions,
     ) -> Self {
         Self {
             trace,
@@ -322,7 +322,7 @@ impl<'a> StreamBuilder<'a> {
             let Some(name) = found.files.first().map(|file| file.name.clone()) else { continue };
             let class = self.trace.class.data_streams.get(found.class);
             let begins_are_whole =
-                class.is_some_and(|class| SaidTime::of(class, Role::Timestamp, true).bits == 64);
+                class.is_some_and(|class| RecordedTime::of(class, Role::Timestamp, true).bits == 64);
             if order.has_times && found.files.len() == 1 && dump::is_ring(&self.trace.class, &found.packets) {
                 found.packets.sort_by_key(PacketEntry::begin);
                 notes.extend(dump::ring_note(&name, &found.packets));

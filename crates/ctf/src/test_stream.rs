@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ichnos_io::{Entry, Tree};
 
 use crate::stream_input::StreamInput;
-use crate::trace::{OpenOptions, open};
+use crate::trace::{CtfOptions, open};
 
 /// All fields are bytes, except the sizes and the texts; the clock is of 1 GHz and begins at 0.
 const METADATA: &str = r#"/* CTF 1.8 */
@@ -38,9 +38,9 @@ pub(crate) struct PacketFields {
 }
 
 /// A packet with these bytes after its context.
-pub(crate) fn packet(said: PacketFields, events: &[u8]) -> Vec<u8> {
+pub(crate) fn packet(fields: PacketFields, events: &[u8]) -> Vec<u8> {
     let bits = (8 * (HEAD + events.len()) as u16).to_le_bytes();
-    let PacketFields { begin, end, sequence, discarded } = said;
+    let PacketFields { begin, end, sequence, discarded } = fields;
     let head = [0, begin, end, bits[0], bits[1], bits[0], bits[1], sequence, discarded];
     [&head, events].concat()
 }
@@ -50,7 +50,7 @@ pub(crate) fn stream(bytes: Vec<u8>) -> Arc<StreamInput> {
     let entries =
         vec![Entry::of_bytes("metadata", METADATA.as_bytes().to_vec()), Entry::of_bytes("stream", bytes)];
     let tree = Tree { name: "test".to_owned(), entries, problems: Vec::new() };
-    let mut opened = open(&[&tree], &OpenOptions::default());
+    let mut opened = open(&[&tree], &CtfOptions::default());
     assert!(opened.errors.is_empty(), "{:?}", opened.errors);
     opened.traces.remove(0).streams.remove(0)
 }

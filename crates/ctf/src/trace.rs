@@ -8,18 +8,18 @@ use std::sync::Arc;
 use ichnos_io::{Entry, PacketIndex, PacketIndexes, Tree};
 use ichnos_model::plan::PlanError;
 use ichnos_model::{
-    BoxedCursor, Cursor as _, Damage, DataStream, Diagnostic, FileDiagnostic, Limits, SharedCursorState,
-    SmallCursor, SplitPoint, StreamSummary, TextPosition, Trace, TraceClass, TraceInput, TracerQuirk, Value,
-    Window,
+    BoxedCursor, Cursor as _, Damage, DataStream, Diagnostic, FileDiagnostic, Limits, OpenedTrace,
+    SharedCursorState, SmallCursor, SplitPoint, StreamSummary, TextPosition, Trace, TraceClass, TracerQuirk,
+    Value, Window,
 };
 
 use crate::allowed::Allowed;
+pub use crate::ctf_options::CtfOptions;
 use crate::known_events::add_known_events;
 use crate::log_role::add_log_roles;
 use crate::lttng_index;
 use crate::metadata::{self, Dialect, MetadataOptions, packetized};
 use crate::metadata_directory::{MetadataDirectory, directories, index_of, is_metadata, shown};
-pub use crate::open_options::OpenOptions;
 use crate::quirks::Quirk;
 use crate::repeated::{Notices, hidden_data, note_links, read_files_once, without_repetition};
 use crate::stack_file::{StackFileError, StackFiles};
@@ -106,7 +106,7 @@ pub(crate) fn own_files(tree: &Tree, files: &[usize]) -> Vec<usize> {
 /// Directories with the same trace UUID, the same classes, the same environment and the same attributes are parts of
 /// one trace: rotated sessions, snapshots.
 #[must_use]
-pub fn open(trees: &[&Tree], options: &OpenOptions) -> Opened {
+pub fn open(trees: &[&Tree], options: &CtfOptions) -> Opened {
     let mut opened = Opened::default();
     let mut found: Vec<TraceDescription> = Vec::new();
     let mut notices = Notices::default();
@@ -141,7 +141,7 @@ pub fn open(trees: &[&Tree], options: &OpenOptions) -> Opened {
 }
 
 /// Returns the indexes of LTTng's layout for all data stream files of the traces in a tree, at any depth.
-pub(crate) fn packet_indexes(tree: &Tree, options: &OpenOptions) -> PacketIndexes {
+pub(crate) fn packet_indexes(tree: &Tree, options: &CtfOptions) -> PacketIndexes {
     let mut indexes = PacketIndexes::default();
     for directory in directories(tree, options) {
         match directory.describe(options).and_then(|description| description.index(options)) {
@@ -173,7 +173,7 @@ struct TraceDescription<'a> {
 
 impl<'a> MetadataDirectory<'a> {
     /// Reads the metadata.
-    fn describe(self, options: &OpenOptions) -> Result<TraceDescription<'a>, TraceError> {
+    fn describe(self, options: &CtfOptions) -> Result<TraceDescription<'a>, TraceError> {
         let bytes = match &self.metadata {
             Ok(bytes) => bytes.clone(),
             Err(error) => return Err(self.problem(format!("cannot be read: {error}"))),
@@ -254,7 +254,7 @@ impl<'a> TraceDescription<'a> {
     }
 
     /// Finds the known bugs of the tracer, and corrects their effects on the class.
-    fn correct(&mut self, options: &OpenOptions) {
+    fn correct(&mut self, options: &CtfOptions) {
         self.quirks = Quirk::of(&self.class);
         self.quirks.retain(|quirk| !options.without_quirks.contains(quirk));
         self.quirks.iter().for_each(|quirk| quirk.correct(&mut self.class));
@@ -295,7 +295,7 @@ impl<'a> TraceDescription<'a> {
     }
 
     /// Returns the indexes of its data stream files.
-    fn index(mut self, options: &OpenOptions) -> Result<PacketIndexes, TraceError> {
+    fn index(mut self, options: &CtfOptions) -> Result<PacketIndexes, TraceError> {
         let path = self.directories.first().map(|directory| directory.path.clone()).unwrap_or_default();
         let class = std::mem::take(&mut self.class);
         let trace = Trace::new(class, "", &self.limits)
@@ -328,7 +328,7 @@ impl<'a> TraceDescription<'a> {
         Ok(indexes)
     }
 
-    fn open(mut self, options: &OpenOptions) -> Result<CtfTrace, TraceError> {
+    fn open(mut self, options: &CtfOptions) -> Result<CtfTrace, TraceError> {
         if !options.without_annotations {
             metadata::take_over_annotations(&mut self.class, &self.limits);
         }
@@ -415,7 +415,7 @@ impl<'a> TraceDescription<'a> {
 fn read_stacks(
     directories: &[MetadataDirectory<'_>],
     trace: &mut Trace,
-    options: &OpenOptions,
+    options: &CtfOptions,
 ) -> Vec<FileDiagnostic> {
     let mut stacks = StackFiles::default();
     let mut diagnostics = Vec::new();
@@ -477,7 +477,7 @@ fn extends(more: &TraceClass, less: &TraceClass) -> bool {
 }
 
 impl CtfTrace {
-    /// Returns the cursors of [`TraceInput::cursors`] for very many data streams, which take little memory
+    /// Returns the cursors of [`OpenedTrace::cursors`] for very many data streams, which take little memory
     /// while they wait. After [`Cursor::suspend`](ichnos_model::Cursor::suspend), at most `most_open` of them keep their complete state;
     /// the others restore it, which takes about as long as opening a packet.
     #[must_use]
@@ -487,7 +487,7 @@ impl CtfTrace {
     }
 }
 
-impl TraceInput for CtfTrace {
+impl OpenedTrace for CtfTrace {
     fn format(&self) -> &'static str {
         "ctf"
     }

@@ -630,8 +630,8 @@ fn make_class(event: &Event<'_>, options: &DetailsOptions, palette: &Palette) ->
     lines.push(if options.compact { ")\n" } else { "):\n" });
     DetailsClassState {
         title,
-        specific: Hidden::of(event.plans.specific_context.as_ref()),
-        payload: Hidden::of(event.plans.payload.as_ref()),
+        specific: Hidden::of(event.plans().specific_context.as_ref()),
+        payload: Hidden::of(event.plans().payload.as_ref()),
         stacks: EventStacks::of(event, options.stacks),
     }
 }

@@ -3,8 +3,11 @@
 use std::collections::HashMap;
 
 use ichnos_json::read::is_number;
-use ichnos_json::write::{ObjectWriter, ValueWriter};
-use ichnos_model::{Attributes, Damage, DamageKind, Diagnostic, FileDiagnostic, TextPosition, Value};
+use ichnos_json::write::{ArrayWriter, ObjectWriter, ValueWriter};
+use ichnos_model::{
+    Attributes, Damage, DamageKind, Diagnostic, FileDiagnostic, IntegerRange, LocationStep, TextPosition,
+    Uuid, Value,
+};
 
 pub use crate::number::write_real;
 
@@ -46,6 +49,42 @@ pub fn write_attributes(object: &mut ObjectWriter<'_>, attributes: &Attributes) 
     if !attributes.is_empty() {
         write_entries(object.member("attributes"), attributes.entries());
     }
+}
+
+/// Writes the member `uuid`, if there is one.
+pub fn write_uuid(object: &mut ObjectWriter<'_>, uuid: Option<Uuid>) {
+    if let Some(uuid) = uuid {
+        object.member("uuid").display(uuid);
+    }
+}
+
+/// Writes ranges of integers as a list of pairs.
+pub fn write_ranges(place: ValueWriter<'_>, ranges: impl Iterator<Item = IntegerRange>) {
+    let mut list = place.array();
+    push_ranges(&mut list, ranges);
+    list.end();
+}
+
+/// Adds ranges of integers to a list, as pairs.
+pub fn push_ranges(list: &mut ArrayWriter<'_>, ranges: impl Iterator<Item = IntegerRange>) {
+    for range in ranges {
+        let mut bounds = list.element().array();
+        bounds.element().integer(range.lower);
+        bounds.element().integer(range.upper);
+        bounds.end();
+    }
+}
+
+/// Writes the steps of a field location: names, and `null` for the structure around.
+pub fn write_path(place: ValueWriter<'_>, path: &[LocationStep]) {
+    let mut steps = place.array();
+    for step in path {
+        match step {
+            LocationStep::Member(name) => steps.element().string(name),
+            LocationStep::Parent => steps.element().null(),
+        }
+    }
+    steps.end();
 }
 
 /// Writes a member with a position in a metadata text, if it is known.

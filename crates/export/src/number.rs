@@ -3,18 +3,18 @@
 use std::io::Write;
 
 use ichnos_json::write::{ValueWriter, eight_digits};
-pub(crate) use ichnos_json::write::{push_integer, push_signed, push_unsigned};
+pub use ichnos_json::write::{push_integer, push_signed, push_unsigned};
 use ichnos_model::{Field, Uuid};
 
 /// Appends a GUID for display: as activity path, if it encodes one and its class has activity paths.
-pub(crate) fn push_guid(out: &mut Vec<u8>, field: &Field<'_>, guid: Uuid) {
+pub fn push_guid(out: &mut Vec<u8>, field: &Field<'_>, guid: Uuid) {
     if !field.class().activity_paths.is_some_and(|paths| paths.write(guid, out)) {
         push_uuid(out, guid);
     }
 }
 
 /// Appends a UUID: 36 characters, lower case.
-pub(crate) fn push_uuid(out: &mut Vec<u8>, uuid: Uuid) {
+pub fn push_uuid(out: &mut Vec<u8>, uuid: Uuid) {
     out.extend_from_slice(uuid.hyphenated().encode_lower(&mut [0; 36]).as_bytes());
 }
 
@@ -32,7 +32,7 @@ pub fn write_id(place: ValueWriter<'_>, id: u128) {
 
 /// Appends an integer in decimal, with leading zeros up to at least `width` digits (at most 20).
 #[inline]
-pub(crate) fn push_padded(out: &mut Vec<u8>, value: u64, width: usize) {
+pub fn push_padded(out: &mut Vec<u8>, value: u64, width: usize) {
     let mut buffer = itoa::Buffer::new();
     let digits = buffer.format(value).as_bytes();
     let zeros = width.saturating_sub(digits.len()).min(20);
@@ -51,13 +51,13 @@ pub fn nanoseconds(value: u32) -> [u8; 9] {
 
 /// Appends the nine digits of a fraction of a second; `value` is below 1,000,000,000.
 #[inline]
-pub(crate) fn push_nanoseconds(out: &mut Vec<u8>, value: u32) {
+pub fn push_nanoseconds(out: &mut Vec<u8>, value: u32) {
     out.extend_from_slice(&nanoseconds(value));
 }
 
 /// Appends the six digits of a fraction of a second; `value` is below 1,000,000.
 #[inline]
-pub(crate) fn push_microseconds(out: &mut Vec<u8>, value: u32) {
+pub fn push_microseconds(out: &mut Vec<u8>, value: u32) {
     let [_, _, digits @ ..] = eight_digits(value % 1_000_000);
     out.extend_from_slice(&digits);
 }
@@ -86,7 +86,7 @@ static HEX_PAIRS: [[u8; 2]; 256] = {
 };
 
 /// Appends an integer in upper-case hexadecimal.
-pub(crate) fn push_hex_upper(out: &mut Vec<u8>, value: u64) {
+pub fn push_hex_upper(out: &mut Vec<u8>, value: u64) {
     let pairs = value.to_be_bytes().map(|byte| HEX_PAIRS[usize::from(byte)]);
     let digits = u128::from_le_bytes(pairs.as_flattened().try_into().unwrap_or_default());
     // The last digit is written even if it is 0.
@@ -98,19 +98,19 @@ pub(crate) fn push_hex_upper(out: &mut Vec<u8>, value: u64) {
 }
 
 /// Appends an integer in octal.
-pub(crate) fn push_octal(out: &mut Vec<u8>, value: u64) {
+pub fn push_octal(out: &mut Vec<u8>, value: u64) {
     push_bits(out, value, 3, UPPER);
 }
 
 /// Appends the lower `length` bits of an integer in binary, with leading zeros.
-pub(crate) fn push_binary(out: &mut Vec<u8>, value: u64, length: u64) {
+pub fn push_binary(out: &mut Vec<u8>, value: u64, length: u64) {
     for i in (0..length.min(64)).rev() {
         out.push(b'0' + (value >> i & 1) as u8);
     }
 }
 
 /// Appends bytes as pairs of lower-case hexadecimal digits.
-pub(crate) fn push_hex_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
+pub fn push_hex_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     out.reserve(bytes.len() * 2);
     for byte in bytes {
         out.push(LOWER[usize::from(byte >> 4)]);
@@ -120,7 +120,7 @@ pub(crate) fn push_hex_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
 
 /// Inserts `separator` between groups of `group` digits, counted from the right, in the text of `out` from
 /// `begin` on.
-pub(crate) fn separate(out: &mut Vec<u8>, begin: usize, group: usize, separator: u8) {
+pub fn separate(out: &mut Vec<u8>, begin: usize, group: usize, separator: u8) {
     let digits = out.len() - begin;
     let separators = digits.saturating_sub(1) / group;
     if separators == 0 {
@@ -142,7 +142,7 @@ pub(crate) fn separate(out: &mut Vec<u8>, begin: usize, group: usize, separator:
 
 /// Appends an integer in decimal; from five digits on, with a comma before each group of three.
 #[inline]
-pub(crate) fn push_grouped(out: &mut Vec<u8>, value: i128) {
+pub fn push_grouped(out: &mut Vec<u8>, value: i128) {
     if value < 0 {
         out.push(b'-');
     }
@@ -150,7 +150,7 @@ pub(crate) fn push_grouped(out: &mut Vec<u8>, value: i128) {
 }
 
 /// Appends an unsigned integer like [`push_grouped`].
-pub(crate) fn push_grouped_unsigned(out: &mut Vec<u8>, magnitude: u128) {
+pub fn push_grouped_unsigned(out: &mut Vec<u8>, magnitude: u128) {
     let mut buffer = itoa::Buffer::new();
     let digits = match u64::try_from(magnitude) {
         Ok(magnitude) => buffer.format(magnitude),
@@ -173,7 +173,7 @@ pub(crate) fn push_grouped_unsigned(out: &mut Vec<u8>, magnitude: u128) {
 }
 
 /// Appends `0x` and an integer in hexadecimal, with a colon before each group of four digits.
-pub(crate) fn push_grouped_hex(out: &mut Vec<u8>, value: u64) {
+pub fn push_grouped_hex(out: &mut Vec<u8>, value: u64) {
     out.extend_from_slice(b"0x");
     let begin = out.len();
     push_bits(out, value, 4, LOWER);
@@ -181,7 +181,7 @@ pub(crate) fn push_grouped_hex(out: &mut Vec<u8>, value: u64) {
 }
 
 /// Appends `0` and an integer in octal, with a colon before each group of three digits.
-pub(crate) fn push_grouped_octal(out: &mut Vec<u8>, value: u64) {
+pub fn push_grouped_octal(out: &mut Vec<u8>, value: u64) {
     out.push(b'0');
     let begin = out.len();
     push_bits(out, value, 3, LOWER);
@@ -201,7 +201,7 @@ fn push_not_finite(out: &mut Vec<u8>, value: f64) -> bool {
 }
 
 /// Appends a number like `printf("%g")`: six significant digits, without trailing zeros.
-pub(crate) fn push_general(out: &mut Vec<u8>, value: f64) {
+pub fn push_general(out: &mut Vec<u8>, value: f64) {
     if push_not_finite(out, value) {
         return;
     }
@@ -255,7 +255,7 @@ pub(crate) fn push_general(out: &mut Vec<u8>, value: f64) {
 
 /// Appends a finite number with the fewest digits that distinguish it from all other 64-bit numbers, and a
 /// point or an exponent.
-pub(crate) fn push_shortest(out: &mut Vec<u8>, value: f64) {
+pub fn push_shortest(out: &mut Vec<u8>, value: f64) {
     // Integers below 2^53 need all their digits to be distinguished from their neighbors; exponents begin at 1e16.
     if value.abs() < 1e15 && is_whole(value) {
         return push_whole(out, value as i64);
@@ -277,7 +277,7 @@ pub fn write_real(place: ValueWriter<'_>, value: f64) {
 }
 
 /// Appends a number like [`push_shortest`], distinguished from other 32-bit numbers.
-pub(crate) fn push_shortest_single(out: &mut Vec<u8>, value: f32) {
+pub fn push_shortest_single(out: &mut Vec<u8>, value: f32) {
     // Likewise for integers below 2^24.
     if value.abs() < 1e7 && is_whole(value.into()) {
         return push_whole(out, value as i64);
@@ -296,7 +296,7 @@ fn push_whole(out: &mut Vec<u8>, value: i64) {
 }
 
 /// Appends a number like `printf("%f")`: six digits after the point.
-pub(crate) fn push_fixed(out: &mut Vec<u8>, value: f64) {
+pub fn push_fixed(out: &mut Vec<u8>, value: f64) {
     if !push_not_finite(out, value) {
         let _ = write!(out, "{value:.6}");
     }

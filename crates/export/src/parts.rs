@@ -9,4 +9,4 @@ pub use crate::repeated::Repeated;
 pub use crate::resume::StreamRank;
 pub use crate::stream_table::StreamTable;
 pub use crate::text_buffer::{Failures, TextBuffer};
-pub use crate::time::TimeWriter;
+pub use crate::time::{TimeWriter, has_dates};

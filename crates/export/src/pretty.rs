@@ -691,8 +691,8 @@ fn make_class(
     let labels = |plan: &Option<Plan>, names| FieldLabels::of(plan.as_ref(), palette, names, options.color);
     PrettyClassState {
         prefix: Block::new(&out),
-        specific: labels(&event.plans.specific_context, options.names.context),
-        payload: labels(&event.plans.payload, options.names.payload),
+        specific: labels(&event.plans().specific_context, options.names.context),
+        payload: labels(&event.plans().payload, options.names.payload),
         stacks: EventStacks::of(event, options.stacks),
     }
 }

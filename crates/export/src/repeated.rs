@@ -62,7 +62,7 @@ fn fixed_bytes<'a>(event: &Event<'a>, scope: Scope, plan: &Plan) -> Option<&'a [
         return None;
     }
     let size = plan.fixed_size().filter(|size| *size <= MOST && size % 8 == 0)?;
-    let begin = align(event.scopes.begins.get(scope as usize)?.bit, plan.root().alignment())?;
+    let begin = align(event.scopes.begins().get(scope as usize)?.bit, plan.root().alignment())?;
     let first = usize::try_from(begin / 8).ok().filter(|_| begin % 8 == 0)?;
     event.scopes.bits.data.get(first..)?.get(..(size / 8) as usize).filter(|bytes| !bytes.is_empty())
 }

@@ -8,7 +8,7 @@ mod clock;
 mod line_width;
 mod paint;
 mod quantity;
-pub(crate) mod table;
+mod table;
 
 pub use branch::Branch;
 pub use charset::{CharsetWriter, locale_is_ascii, to_ascii};
@@ -16,3 +16,4 @@ pub use clock::{date_time, seconds};
 pub use line_width::LineWidth;
 pub use paint::Paint;
 pub use quantity::{count, grouped, size};
+pub use table::TextTable;

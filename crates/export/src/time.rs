@@ -229,7 +229,7 @@ impl TimeWriter {
 }
 
 /// `true` if the times of a clock have dates.
-pub(crate) fn has_dates(clock: Option<&ClockClass>) -> bool {
+pub fn has_dates(clock: Option<&ClockClass>) -> bool {
     clock.is_some_and(|clock| clock.origin == ClockOrigin::UnixEpoch)
 }
 

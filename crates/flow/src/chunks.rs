@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::fmt;
 use std::io;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+
+use ichnos_model::IgnorePoison as _;
 
 /// Sends the items of a chunk.
 pub struct ChunkSender<T> {
@@ -79,11 +81,11 @@ impl<T> SharedChunks<T> {
     }
 
     fn lock(&self) -> MutexGuard<'_, ChunkProgress<T>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().ignore_poison()
     }
 
     fn wait<'a>(&self, state: MutexGuard<'a, ChunkProgress<T>>) -> MutexGuard<'a, ChunkProgress<T>> {
-        self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
+        self.changed.wait(state).ignore_poison()
     }
 }
 

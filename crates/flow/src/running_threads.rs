@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use ichnos_model::{
     BoxedCursor, Checkpoint, Cursor, Damage, DataPosition, DataStream, Event, EventValues, ExcludedClasses,
-    FileDiagnostic, Head, Meaning, Message, MessageKind, SplitPoint, StreamSummary, Trace, TraceInput,
-    TracerQuirk, Window, running_thread,
+    FileDiagnostic, Head, IgnorePoison as _, Meaning, Message, MessageKind, OpenedTrace, SplitPoint,
+    StreamSummary, Trace, TracerQuirk, Window, running_thread,
 };
 
 use crate::thread_list::{self, Processes};
@@ -18,16 +18,16 @@ use crate::thread_list::{self, Processes};
 ///
 /// ```
 /// use ichnos_flow::RunningThreads;
-/// use ichnos_model::TraceInput;
+/// use ichnos_model::OpenedTrace;
 ///
 /// /// Completes the events of a trace that was opened with `ClassMap::with_running`.
-/// fn complete(trace: Box<dyn TraceInput>) -> Box<dyn TraceInput> {
+/// fn complete(trace: Box<dyn OpenedTrace>) -> Box<dyn OpenedTrace> {
 ///     RunningThreads::of(trace)
 /// }
-/// # let _: fn(Box<dyn TraceInput>) -> Box<dyn TraceInput> = complete;
+/// # let _: fn(Box<dyn OpenedTrace>) -> Box<dyn OpenedTrace> = complete;
 /// ```
 pub struct RunningThreads {
-    trace: Arc<dyn TraceInput>,
+    trace: Arc<dyn OpenedTrace>,
     streams: Vec<Arc<DataStream>>,
     /// By data stream; `None` if its classes do not declare the values.
     finders: Vec<Option<Arc<SwitchFinder>>>,
@@ -37,12 +37,12 @@ impl RunningThreads {
     /// Adds the values to the events of a trace, or returns it as it is if its classes neither declare them nor list
     /// threads.
     #[must_use]
-    pub fn of(trace: Box<dyn TraceInput>) -> Box<dyn TraceInput> {
+    pub fn of(trace: Box<dyn OpenedTrace>) -> Box<dyn OpenedTrace> {
         let has_threads = thread_list::has_threads(&*trace);
         if !has_threads && !trace.trace().class.data_streams.iter().any(running_thread::is_in) {
             return trace;
         }
-        let trace: Arc<dyn TraceInput> = trace.into();
+        let trace: Arc<dyn OpenedTrace> = trace.into();
         if has_threads {
             // The trace has the function, which thus does not keep it alive.
             let input = Arc::downgrade(&trace);
@@ -81,7 +81,7 @@ impl RunningThreads {
     }
 }
 
-impl TraceInput for RunningThreads {
+impl OpenedTrace for RunningThreads {
     fn format(&self) -> &'static str {
         self.trace.format()
     }
@@ -181,7 +181,7 @@ impl Start {
 
 /// Finds the events of the scheduler in a data stream.
 struct SwitchFinder {
-    trace: Arc<dyn TraceInput>,
+    trace: Arc<dyn OpenedTrace>,
     index: usize,
     /// First time of the data stream.
     begin: Option<i128>,
@@ -214,12 +214,12 @@ impl<K: Ord + Copy> KnownThreads<K> {
 
     /// Returns the last known place up to this one.
     fn up_to(&self, place: K) -> Option<(K, LastThread)> {
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = self.0.lock().ignore_poison();
         known.range(..=place).next_back().map(|(place, thread)| (*place, thread.clone()))
     }
 
     fn add(&self, place: K, thread: LastThread) {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.0.lock().ignore_poison();
         if known.len() >= Self::MOST {
             known.clear();
         }

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use ichnos_model::{
-    DataStream, Event, EventRecordClass, ExcludedClasses, ListedThread, Meaning, Message, TraceInput, Window,
+    DataStream, Event, EventRecordClass, ExcludedClasses, ListedThread, Meaning, Message, OpenedTrace, Window,
 };
 
 /// Maximum number of messages that are read, of each data stream an equal share.
@@ -24,14 +24,14 @@ fn lists_threads(class: &EventRecordClass) -> bool {
 }
 
 /// Returns `true` if a trace can list threads.
-pub(crate) fn has_threads(trace: &dyn TraceInput) -> bool {
+pub(crate) fn has_threads(trace: &dyn OpenedTrace) -> bool {
     let streams = &trace.trace().class.data_streams;
     streams.iter().any(|stream| stream.event_records.iter().any(|class| lists_threads(class)))
 }
 
 /// Returns the threads that the events at the beginning of a trace list: those of a state dump, with which tracers
 /// begin, and those that were created during it. The first one of a number counts, data stream by data stream.
-pub(crate) fn list_threads(trace: &dyn TraceInput) -> Vec<ListedThread> {
+pub(crate) fn list_threads(trace: &dyn OpenedTrace) -> Vec<ListedThread> {
     let (mut threads, mut known) = (Vec::new(), HashSet::new());
     for_each_listed(trace, Some(MOST_MESSAGES), &mut |number, event| {
         if known.len() >= MOST_THREADS || !known.insert(number) {
@@ -54,7 +54,7 @@ pub(crate) struct Processes {
 
 impl Processes {
     /// Reads the processes of all threads that the events of a trace list.
-    pub(crate) fn of(trace: &dyn TraceInput) -> Self {
+    pub(crate) fn of(trace: &dyn OpenedTrace) -> Self {
         let (mut by_thread, mut count) = (HashMap::<u64, Vec<(i128, u64)>>::new(), 0);
         for_each_listed(trace, None, &mut |thread, event| {
             if let Some(process) = process(event).filter(|_| count < MOST_PROCESSES) {
@@ -86,7 +86,7 @@ fn process(event: &Event<'_>) -> Option<u64> {
 
 /// Passes each event that lists a thread to a function, data stream by data stream: of the first `most` messages, or of
 /// all.
-fn for_each_listed(trace: &dyn TraceInput, most: Option<usize>, take: &mut dyn FnMut(u64, &Event<'_>)) {
+fn for_each_listed(trace: &dyn OpenedTrace, most: Option<usize>, take: &mut dyn FnMut(u64, &Event<'_>)) {
     let streams = trace.data_streams();
     let classes = |stream: &DataStream| -> Vec<bool> {
         stream.plans().event_records.iter().map(|plans| lists_threads(&plans.class)).collect()

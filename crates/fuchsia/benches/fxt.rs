@@ -9,10 +9,10 @@ use std::path::PathBuf;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use ichnos_fuchsia::fxt::{Argument, ArgumentValue, Record, RecordWriter, Records, StringRef, ThreadRef};
-use ichnos_fuchsia::fxt_reader::{FxtTrace, OpenOptions};
+use ichnos_fuchsia::fxt_reader::{FxtOptions, FxtTrace};
 use ichnos_fuchsia::fxt_writer::FxtWriter;
-use ichnos_io::{Lane, TraceWriter, WriteOptions, WriteSource, WriteTarget};
-use ichnos_model::{Cursor, Field, Message, Scope, Text, TraceInput, Visitor, Window};
+use ichnos_io::{Lane, WriteOptions, WriteSource, WriteTarget, WriterFactory};
+use ichnos_model::{Cursor, Field, Message, OpenedTrace, Scope, Text, Visitor, Window};
 
 /// Approximate size of the trace in bytes.
 const SIZE: usize = 100_000_000;
@@ -193,7 +193,7 @@ fn bench(criterion: &mut Criterion) {
         bencher.iter(|| encode(black_box(&records), &arguments, times, &mut buffer));
     });
     // The times of each repetition begin anew: sorted, they would not be those of a trace.
-    let mut options = OpenOptions::default();
+    let mut options = FxtOptions::default();
     options.unsorted = true;
     let opened = FxtTrace::open("a.fxt", bytes.clone().into(), &options).unwrap();
     group.bench_function("reader: all fields", |bencher| bencher.iter(|| read(black_box(&opened))));

@@ -1,8 +1,8 @@
-//! Fuchsia's traces (FXT) and logs: structured log records, and the legacy log packets.
+//! Fuchsia traces (FXT) and logs: structured log records, and the legacy log packets.
 //!
 //! [`fxt`] and [`log`] are the codecs. They borrow their input, allocate nothing, and need only `core` (without the feature
 //! `std`, which is on by default, only [`log::Splitter`] is missing). With the feature `reader`, the modules
-//! `reader` and `writer` make logs a format of ichnos, `fxt_reader` and `fxt_writer` traces.
+//! `log_reader` and `log_writer` make logs a format of ichnos, `fxt_reader` and `fxt_writer` traces.
 //!
 //! The module `logger` is for programs that log: a layer of `tracing-subscriber` (feature `tracing`) and a
 //! backend of the crate `log` (feature `log`), both of which write records to files and sockets.
@@ -17,15 +17,15 @@ pub mod fxt_writer;
 #[cfg(feature = "reader")]
 mod key_hash;
 pub mod log;
+#[cfg(feature = "reader")]
+pub mod log_reader;
+#[cfg(feature = "reader")]
+pub mod log_writer;
 #[cfg(feature = "logger")]
 pub mod logger;
-#[cfg(feature = "reader")]
-pub mod reader;
 mod rule;
-#[cfg(feature = "reader")]
-pub mod writer;
 
 #[cfg(feature = "reader")]
 pub use fxt_reader::Fxt;
 #[cfg(feature = "reader")]
-pub use reader::FuchsiaLog;
+pub use log_reader::FuchsiaLog;

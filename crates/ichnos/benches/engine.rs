@@ -12,7 +12,7 @@ use ichnos::export::{Log, LogOptions, Null, Pretty, PrettyOptions, ResumableSink
 use ichnos::flow::{Merge, pump};
 use ichnos::fuchsia::log::{Encoder, Record, Value};
 use ichnos::io::{Entry, Tree};
-use ichnos::model::{Cursor, Sink, TraceInput, Window};
+use ichnos::model::{Cursor, OpenedTrace, Sink, Window};
 use ichnos_jsonl::{JsonLines, JsonLinesOptions};
 
 const METADATA: &str = r#"/* CTF 1.8 */
@@ -91,7 +91,7 @@ fn merge(criterion: &mut Criterion) {
     }
 }
 
-fn sink<S: Sink>(criterion: &mut Criterion, trace: &impl TraceInput, name: &str, make: impl Fn() -> S) {
+fn sink<S: Sink>(criterion: &mut Criterion, trace: &impl OpenedTrace, name: &str, make: impl Fn() -> S) {
     let mut group = criterion.benchmark_group("sink");
     group.throughput(Throughput::Elements(EVENTS as u64)).sample_size(20);
     group.bench_function(name, |bench| {
@@ -161,7 +161,7 @@ fn logs(criterion: &mut Criterion) {
         entries: vec![Entry::of_bytes("log", bytes.clone())],
         problems: Vec::new(),
     };
-    let trace = ichnos::fuchsia::reader::LogTrace::open(&tree, &Default::default()).unwrap();
+    let trace = ichnos::fuchsia::log_reader::LogTrace::open(&tree, &Default::default()).unwrap();
     let mut group = criterion.benchmark_group("logs");
     group.throughput(Throughput::Elements(EVENTS as u64)).sample_size(20);
     group.bench_function("a loop by hand", |bench| bench.iter(|| fold(black_box(&bytes))));

@@ -1,7 +1,7 @@
 //! Replaces the values of a field, for instance to make a trace anonymous, and writes the events as a new trace:
 //! `cargo run -p ichnos --example transform -- TRACE FIELD VALUE OUT`
 use ichnos::Pass;
-use ichnos::convert::{ConvertOptions, writer};
+use ichnos::convert::{ConvertOptions, target};
 use ichnos::prelude::*;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -14,8 +14,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         Some(_) => builder.set(&field, value),
         None => Ok(()),
     });
-    let (_, writer) = writer(None, out.as_ref(), None).ok_or("no such format")?;
-    let written = session.reader()?.convert(writer, Some(out.into()), &options)?;
+    let target = target(None, out.as_ref(), None).ok_or("no such format")?;
+    let written = session.reader()?.convert(target.writer, Some(out.into()), &options)?;
     println!("{} events", written.events);
     Ok(())
 }

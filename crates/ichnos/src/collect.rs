@@ -4,17 +4,15 @@
 use std::collections::HashSet;
 use std::path::Path;
 
+use ichnos_analysis::find_identifiers;
 #[doc(inline)]
 pub use ichnos_collect::*;
-use ichnos_export::find_identifiers;
 use ichnos_io::{Collect, TaskKey};
 use ichnos_model::Identifier;
 
-use crate::format::FORMATS;
-
 /// Returns the names of the formats whose reports can be collected, and how to collect them.
 pub fn formats() -> impl Iterator<Item = (&'static str, Collect)> {
-    FORMATS.iter().filter_map(|format| Some((format.name(), format.collect()?)))
+    crate::formats().filter_map(|format| Some((format.name, format.collect?)))
 }
 
 /// Opens the index of a directory of collected reports.

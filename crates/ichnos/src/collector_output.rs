@@ -2,31 +2,30 @@
 
 use std::io;
 use std::ops::ControlFlow;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use ichnos_io::{
     CreateError, Joined, Lane, MessageOrder, Output, OutputBlock, Worker, WorkerFlow, WriteReport,
 };
-use ichnos_model::{Message, Sink};
+use ichnos_model::{IgnorePoison as _, Message, Sink};
 
 /// Place of a collector while no worker has it.
 type CollectorPlace<S> = Arc<Mutex<Option<S>>>;
 
 /// Output that passes all events and losses, merged by time, to a collector that evaluates them as a whole: a
-/// [`StackCollector`](ichnos_export::StackCollector), a [`TaskCollector`](ichnos_export::TaskCollector), a
-/// [`ThreadCollector`](ichnos_export::ThreadCollector), or a sink of your own.
+/// [`StackCollector`](ichnos_analysis::StackCollector), a [`TaskCollector`](ichnos_analysis::TaskCollector), a
+/// [`ThreadCollector`](ichnos_analysis::ThreadCollector), or a sink of your own.
 ///
 /// ```
-/// use ichnos::export::{TaskCollector, TaskOptions};
+/// use ichnos::CollectorOutput;
+/// use ichnos::analysis::{TaskCollector, TaskOptions};
 /// use ichnos::prelude::*;
-/// use ichnos::{CollectorOutput, Pass, PassOptions};
 ///
 /// # if !cfg!(feature = "xtrace") { return Ok(()) }
 /// # let path = "../../examples/hello-xtrace";
 /// let session = ichnos::open([path], &OpenOptions::default())?;
-/// let reader = session.reader()?;
 /// let output = CollectorOutput::new(TaskCollector::new(TaskOptions::default()));
-/// Pass::default().write(&reader, &output, &PassOptions::default(), &())?;
+/// session.reader()?.pass().write(&output)?;
 /// let tasks = output.into_collector().map(TaskCollector::finish).unwrap();
 /// println!("{}", tasks.graph(0).to_text(&Default::default()));
 /// # assert!(!tasks.is_empty());
@@ -46,7 +45,7 @@ impl<S> CollectorOutput<S> {
     /// Returns the collector, unless a pass with this output has failed.
     #[must_use]
     pub fn into_collector(self) -> Option<S> {
-        self.collector.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.collector.lock().ignore_poison().take()
     }
 }
 
@@ -56,7 +55,7 @@ impl<S: Sink + Send + 'static> Output for CollectorOutput<S> {
     }
 
     fn worker(&self, _: Lane) -> Box<dyn Worker + Send> {
-        let collector = self.collector.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let collector = self.collector.lock().ignore_poison().take();
         Box::new(CollectorWorker { collector, place: Arc::clone(&self.collector) })
     }
 
@@ -95,7 +94,7 @@ impl<S: Sink> Worker for CollectorWorker<S> {
 
     fn finish(&mut self) -> io::Result<()> {
         if let Some(collector) = self.collector.take() {
-            *self.place.lock().unwrap_or_else(PoisonError::into_inner) = Some(collector);
+            *self.place.lock().ignore_poison() = Some(collector);
         }
         Ok(())
     }

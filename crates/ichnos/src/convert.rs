@@ -11,13 +11,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use ichnos_io::{
-    CreateError, OptionValue, OutputConflict, TraceWriter, Verify, WriteOptions, WriteReport, WriteSource,
-    WriteTarget,
+    CreateError, OptionValue, OutputConflict, Verify, WriteOptions, WriteReport, WriteSource, WriteTarget,
+    WriterFactory,
 };
 use ichnos_model::lower::LossTable;
-use ichnos_model::{Damage, FileDiagnostic, Severity, TraceInput, Window};
+use ichnos_model::{Damage, FileDiagnostic, OpenedTrace, Severity, Window};
 
-use crate::format::FORMATS;
+use crate::format::formats;
 use crate::pass::StreamOptions;
 use crate::shard_parts::ShardParts;
 use crate::verify::{DamageObserver, InputDamage, OutputRules, verify};
@@ -128,15 +128,17 @@ impl From<io::Error> for ConvertError {
 /// Formats that are written only with the feature `table`.
 pub const FEATURED: [&str; 2] = ["parquet", "arrow"];
 
-/// Returns all writers with the names of their formats: those of formats that are also read, of viewers and of tables.
-pub fn writers() -> impl Iterator<Item = (&'static str, &'static dyn TraceWriter)> + Clone {
+/// Returns all formats that can be written: those that are also read, those of viewers, and tables.
+pub fn targets() -> impl Iterator<Item = Target> + Clone {
     #[cfg(feature = "table")]
-    let tables: [&'static dyn TraceWriter; 2] = [&ichnos_table::ParquetWriter, &ichnos_table::ArrowIpcWriter];
+    let tables: [&'static dyn WriterFactory; 2] =
+        [&ichnos_table::ParquetWriter, &ichnos_table::ArrowIpcWriter];
     #[cfg(not(feature = "table"))]
-    let tables: [&'static dyn TraceWriter; 0] = [];
-    let formats = FORMATS.iter().filter_map(|format| Some((format.name(), format.writer()?)));
-    let viewers = ViewerWriter::ALL.iter().map(|viewer| (viewer.name(), viewer as &dyn TraceWriter));
-    formats.chain(viewers).chain(FEATURED.into_iter().zip(tables))
+    let tables: [&'static dyn WriterFactory; 0] = [];
+    let formats = formats().filter_map(|format| Some(Target::new(format.name, format.writer?)));
+    let viewers = ViewerWriter::ALL.iter().map(|viewer| Target::new(viewer.name(), viewer));
+    let tables = FEATURED.into_iter().zip(tables).map(|(format, writer)| Target::new(format, writer));
+    formats.chain(viewers).chain(tables)
 }
 
 /// Returns the feature of this crate that writes a format with this name, or files with this extension, if it is not
@@ -149,17 +151,13 @@ pub fn missing_feature(format: Option<&str>, path: &std::path::Path) -> Option<&
     (cfg!(not(feature = "table")) && is_table).then_some("table")
 }
 
-/// Returns the writer for the name of a format, the extension of a path or a dialect; `None` if the format is unknown
-/// or cannot be written.
+/// Returns the output format for its name, the extension of a path or a dialect. Returns `None` if the format is
+/// unknown or cannot be written.
 #[must_use]
-pub fn writer(
-    format: Option<&str>,
-    path: &std::path::Path,
-    dialect: Option<&str>,
-) -> Option<(&'static str, &'static dyn TraceWriter)> {
-    let mut writers = writers();
+pub fn target(format: Option<&str>, path: &std::path::Path, dialect: Option<&str>) -> Option<Target> {
+    let mut targets = targets();
     if let Some(wanted) = format {
-        return writers.find(|(name, _)| *name == wanted);
+        return targets.find(|target| target.format == wanted);
     }
     let name = path.file_name().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
     // Of several extensions that fit, as `jsonl` and `otlp.jsonl`, the longest one counts.
@@ -168,18 +166,18 @@ pub fn writer(
             .and_then(|stem| stem.strip_suffix('.'))
             .is_some_and(|stem| !stem.is_empty())
     };
-    let longest = |writer: &dyn TraceWriter| {
+    let longest = |writer: &dyn WriterFactory| {
         writer.extensions().iter().filter(|extension| fits(extension)).map(|extension| extension.len()).max()
     };
-    let fitting = writers.clone().filter_map(|found| Some((longest(found.1)?, found)));
+    let fitting = targets.clone().filter_map(|target| Some((longest(target.writer)?, target)));
     // Of several writers with the same one, the first counts.
-    let by_extension = fitting.reduce(|a, b| if b.0 > a.0 { b } else { a }).map(|(_, found)| found);
+    let by_extension = fitting.reduce(|a, b| if b.0 > a.0 { b } else { a }).map(|(_, target)| target);
     if let (None, Some(dialect)) = (by_extension, dialect) {
         let is_it = |known: &OptionValue| known.name == dialect || known.aliases.contains(&dialect);
-        return writers.find(|(_, writer)| writer.dialects().iter().any(is_it));
+        return targets.find(|target| target.writer.dialects().iter().any(is_it));
     }
     // A path without an extension is a directory.
-    by_extension.or_else(|| writers.find(|(_, writer)| path.extension().is_none() && writer.is_directory()))
+    by_extension.or_else(|| targets.find(|target| path.extension().is_none() && target.writer.is_directory()))
 }
 
 /// Format of written traces.
@@ -189,7 +187,7 @@ pub struct Target {
     /// Name of the format.
     pub format: &'static str,
     /// Its writer.
-    pub writer: &'static dyn TraceWriter,
+    pub writer: &'static dyn WriterFactory,
     /// Name of the dialect; `None` if the writer chooses it.
     pub dialect: Option<&'static str>,
 }
@@ -197,14 +195,14 @@ pub struct Target {
 impl Target {
     /// Makes a target whose writer chooses the dialect.
     #[must_use]
-    pub fn new(format: &'static str, writer: &'static dyn TraceWriter) -> Self {
+    pub fn new(format: &'static str, writer: &'static dyn WriterFactory) -> Self {
         Self { format, writer, dialect: None }
     }
 }
 
 /// Returns the format and the dialect in which all of these traces can be written without conversion; `None` if the
 /// traces differ in it, or their format cannot be written.
-pub fn common_target<'t>(traces: impl IntoIterator<Item = &'t dyn TraceInput>) -> Option<Target> {
+pub fn common_target<'t>(traces: impl IntoIterator<Item = &'t dyn OpenedTrace>) -> Option<Target> {
     let mut kinds: Vec<(&'static str, Option<&'static str>)> = Vec::new();
     for trace in traces {
         let kind = (trace.format(), trace.dialect());
@@ -216,7 +214,7 @@ pub fn common_target<'t>(traces: impl IntoIterator<Item = &'t dyn TraceInput>) -
     if kinds.iter().any(|(other, _)| *other != name) {
         return None;
     }
-    let writer = FORMATS.iter().find(|format| format.name() == name)?.writer()?;
+    let writer = formats().find(|format| format.name == name)?.writer?;
     let dialects: Option<Vec<&'static str>> = kinds.iter().map(|(_, dialect)| *dialect).collect();
     let dialect = match dialects {
         Some(dialects) => Some(writer.common_dialect(&dialects)?),
@@ -229,8 +227,8 @@ pub fn common_target<'t>(traces: impl IntoIterator<Item = &'t dyn TraceInput>) -
 /// Returns the format for traces of tasks alone: the first one that can be written and has a notation for operations.
 #[must_use]
 pub fn task_target() -> Option<Target> {
-    let mut formats = FORMATS.iter().filter(|format| format.find_mentions().is_some());
-    formats.find_map(|format| Some(Target::new(format.name(), format.writer()?)))
+    let mut formats = formats().filter(|format| format.find_mentions.is_some());
+    formats.find_map(|format| Some(Target::new(format.name, format.writer?)))
 }
 
 impl Reader<'_> {
@@ -240,7 +238,7 @@ impl Reader<'_> {
     /// If the traces cannot be written.
     pub fn convert(
         &self,
-        writer: &dyn TraceWriter,
+        writer: &dyn WriterFactory,
         path: Option<PathBuf>,
         options: &ConvertOptions<'_>,
     ) -> Result<WriteReport, ConvertError> {
@@ -283,7 +281,7 @@ impl Reader<'_> {
     /// that the pass selects.
     fn write_options(
         &self,
-        writer: &dyn TraceWriter,
+        writer: &dyn WriterFactory,
         options: &ConvertOptions<'_>,
         leaves_out: bool,
     ) -> (Vec<WriteSource>, WriteOptions) {
@@ -324,9 +322,14 @@ impl Reader<'_> {
 
     /// Returns the comparison of the output of a writer with the written data. `damage` is the damage that the pass has found
     /// by then.
-    fn verify(&self, writer: &dyn TraceWriter, options: &ConvertOptions<'_>, damage: InputDamage) -> Verify {
+    fn verify(
+        &self,
+        writer: &dyn WriterFactory,
+        options: &ConvertOptions<'_>,
+        damage: InputDamage,
+    ) -> Verify {
         let is_warning = |problem: &FileDiagnostic| problem.diagnostic.severity != Severity::Note;
-        let has_problems = |trace: &dyn TraceInput| trace.diagnostics().iter().any(is_warning);
+        let has_problems = |trace: &dyn OpenedTrace| trace.diagnostics().iter().any(is_warning);
         let has_warnings = self.wanted().any(|(trace, _, _)| has_problems(trace));
         // Encoders do not receive damage without a data stream, and packets after it are copied nevertheless.
         let mut damages = 0;
@@ -365,7 +368,7 @@ fn check_strict(
     if losses.is_empty() { Ok(()) } else { Err(ConvertError::Losses(losses)) }
 }
 
-fn source(trace: &dyn TraceInput, wanted: &[bool]) -> WriteSource {
+fn source(trace: &dyn OpenedTrace, wanted: &[bool]) -> WriteSource {
     let streams = trace.data_streams().into_iter().zip(wanted).filter(|(_, is)| **is);
     WriteSource {
         trace: Arc::clone(trace.trace()),

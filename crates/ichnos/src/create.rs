@@ -38,7 +38,7 @@
 use std::collections::HashMap;
 use std::io;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, RwLock};
 use std::time::{Duration, Instant};
 
 use ichnos_io::{
@@ -47,8 +47,8 @@ use ichnos_io::{
 use ichnos_model::plan::PlanError;
 use ichnos_model::{
     BuildError, ClockClass, ClockValue, DataStream, DataStreamClass, DynamicClass, Event, EventBuilder,
-    EventRecordClass, EventValues, FieldClass, Limits, Member, Message, Scopes, Trace, TraceClass, Uuid,
-    Value,
+    EventRecordClass, EventValues, FieldClass, IgnorePoison as _, Limits, Member, Message, Scopes, Trace,
+    TraceClass, Uuid, Value,
 };
 
 mod event_writer;
@@ -134,10 +134,10 @@ pub enum WriteError {
         of_trace: bool,
     },
     /// The data stream has a clock, but the event has no time.
-    #[error("the event has no time, but its data stream has a clock")]
+    #[error("the event lacks a time, but its data stream has a clock")]
     NoTime,
     /// The event has a time, but the data stream has no clock.
-    #[error("the event has a time, but its data stream has no clock")]
+    #[error("the event has a time, but its data stream lacks a clock")]
     NoClock,
     /// Another clock already has this id.
     #[error("duplicate clock `{0}`")]
@@ -161,10 +161,10 @@ pub fn create(path: impl AsRef<Path>, options: &CreateOptions) -> Result<Writer,
     let path = path.as_ref();
     let format = options.format.as_deref();
     let dialect = options.dialect.as_deref();
-    let writer = |path| crate::convert::writer(format, path, dialect);
-    let found = writer(path).or_else(|| format.map_or_else(|| writer(Path::new("")), |_| None));
+    let target = |path| crate::convert::target(format, path, dialect);
+    let found = target(path).or_else(|| format.map_or_else(|| target(Path::new("")), |_| None));
     let shown = || options.format.clone().unwrap_or_else(|| format!("for `{}`", path.display()));
-    let (_, writer) = found.ok_or_else(|| WriteError::Format(shown()))?;
+    let writer = found.ok_or_else(|| WriteError::Format(shown()))?.writer;
     let mut class = TraceClass::new("", [], []);
     class.name.clone_from(&options.name);
     class.uuid = options.uuid;
@@ -302,17 +302,13 @@ impl std::fmt::Debug for StreamState {
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Writer {
     /// Declares a clock.
     ///
     /// # Errors
     /// If a clock with its id exists, or there are already 65,536 clocks.
     pub fn clock(&self, class: ClockClass) -> Result<Clock, WriteError> {
-        let mut classes = lock(&self.shared.classes);
+        let mut classes = self.shared.classes.lock().ignore_poison();
         if classes.class.clocks.iter().any(|known| known.id == class.id) {
             return Err(WriteError::ClockId(class.id));
         }
@@ -343,7 +339,7 @@ impl Writer {
     }
 
     fn add_stream_class(&self, mut class: DataStreamClass) -> Result<StreamClass, WriteError> {
-        let mut classes = lock(&self.shared.classes);
+        let mut classes = self.shared.classes.lock().ignore_poison();
         class.id = classes.next_stream_class;
         let mut trace = classes.class.clone();
         trace.data_streams.push(class);
@@ -371,7 +367,7 @@ impl Writer {
         let clock = match stream.clock() {
             None => None,
             Some(clock) => {
-                let mut classes = lock(&self.shared.classes);
+                let mut classes = self.shared.classes.lock().ignore_poison();
                 let known = classes.class.clocks.iter().position(|known| known == clock);
                 let index = known.unwrap_or(classes.class.clocks.len());
                 if known.is_none() {
@@ -401,10 +397,10 @@ impl Writer {
     /// # Errors
     /// If something cannot be written. The other data streams are flushed nevertheless.
     pub fn flush(&self) -> Result<(), WriteError> {
-        let streams = lock(&self.shared.streams).clone().ok_or(WriteError::Finished)?;
+        let streams = self.shared.streams.lock().ignore_poison().clone().ok_or(WriteError::Finished)?;
         let mut result = Ok(());
         for stream in streams {
-            let flushed = self.shared.flush(&mut lock(&stream));
+            let flushed = self.shared.flush(&mut stream.lock().ignore_poison());
             result = result.and(flushed);
         }
         result
@@ -425,7 +421,7 @@ impl Drop for Writer {
             // An error cannot be returned here.
             let _ = self.shared.finish();
         } else {
-            drop(self.shared.output.write().unwrap_or_else(PoisonError::into_inner).take());
+            drop(self.shared.output.write().ignore_poison().take());
         }
     }
 }
@@ -433,7 +429,7 @@ impl Drop for Writer {
 impl SharedTrace {
     /// Passes blocks of an encoder to the output. Returns `false` if there are none.
     fn write(&self, encoder: &mut dyn Worker) -> Result<bool, WriteError> {
-        let output = self.output.read().unwrap_or_else(PoisonError::into_inner);
+        let output = self.output.read().ignore_poison();
         let output = output.as_ref().ok_or(WriteError::Finished)?;
         let mut result = Ok(false);
         while let Some(block) = encoder.take() {
@@ -452,15 +448,15 @@ impl SharedTrace {
     }
 
     fn finish(&self) -> Result<WriteReport, WriteError> {
-        let streams = lock(&self.streams).take().ok_or(WriteError::Finished)?;
+        let streams = self.streams.lock().ignore_poison().take().ok_or(WriteError::Finished)?;
         let mut result = Ok(());
         for stream in streams {
-            let Some(mut encoder) = lock(&stream).encoder.take() else { continue };
+            let Some(mut encoder) = stream.lock().ignore_poison().encoder.take() else { continue };
             let finished = encoder.finish();
             let written = self.write(&mut *encoder);
             result = result.and(finished.map_err(WriteError::from)).and(written.map(|_| ()));
         }
-        let output = self.output.write().unwrap_or_else(PoisonError::into_inner).take();
+        let output = self.output.write().ignore_poison().take();
         // The trace is completed even after a packet could not be written, which is reported.
         let finished = output.ok_or(WriteError::Finished)?.finish();
         result?;
@@ -487,7 +483,7 @@ impl StreamClass {
     /// # Errors
     /// If the class cannot be compiled, or the limits allow no more.
     pub fn event_class_of(&self, class: EventRecordClass) -> Result<EventClass, WriteError> {
-        let mut classes = lock(&self.classes);
+        let mut classes = self.classes.lock().ignore_poison();
         self.add_event_class(&mut classes, class)
     }
 
@@ -511,7 +507,7 @@ impl StreamClass {
     pub fn stream(&self, name: &str) -> Result<StreamWriter, WriteError> {
         let stream = DataStream::new(Arc::clone(&self.trace), 0, None, name);
         let stream = Arc::new(stream.ok_or(WriteError::Foreign("data stream class"))?);
-        let output = self.shared.output.read().unwrap_or_else(PoisonError::into_inner);
+        let output = self.shared.output.read().ignore_poison();
         let output = output.as_ref().ok_or(WriteError::Finished)?;
         let number = output.add_stream(0, Arc::clone(&stream))?;
         if let Some(merged) = &self.shared.merged {
@@ -519,19 +515,25 @@ impl StreamClass {
         }
         let encoder = output.worker(Lane::Stream { source: 0, stream: number });
         let state = Arc::new(Mutex::new(StreamState::new(encoder)));
-        lock(&self.shared.streams).as_mut().ok_or(WriteError::Finished)?.push(Arc::clone(&state));
+        self.shared
+            .streams
+            .lock()
+            .ignore_poison()
+            .as_mut()
+            .ok_or(WriteError::Finished)?
+            .push(Arc::clone(&state));
         Ok(StreamWriter { class: self.clone(), stream, state })
     }
 
     /// Returns the class for a read event, declared for the first event of it.
     fn class_of(&self, event: &Event<'_>) -> Result<EventClass, WriteError> {
-        let mut classes = lock(&self.classes);
-        let key = Arc::as_ptr(&event.plans.class) as usize;
+        let mut classes = self.classes.lock().ignore_poison();
+        let key = Arc::as_ptr(&event.plans().class) as usize;
         if let Some((_, known)) = classes.copied.get(&key) {
             return Ok(known.clone());
         }
-        let class = self.add_event_class(&mut classes, (*event.plans.class).clone())?;
-        classes.copied.insert(key, (Arc::clone(&event.plans.class), class.clone()));
+        let class = self.add_event_class(&mut classes, (*event.plans().class).clone())?;
+        classes.copied.insert(key, (Arc::clone(&event.plans().class), class.clone()));
         Ok(class)
     }
 }
@@ -583,7 +585,7 @@ impl StreamWriter {
         }
         self.check_clock(event.clock.map(|clock| clock.cycles))?;
         let class = self.class.class_of(event)?;
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock().ignore_poison();
         let mut values = std::mem::take(&mut state.values);
         let result = match values.copy_from(event) {
             Ok(()) => {
@@ -602,7 +604,7 @@ impl StreamWriter {
     /// # Errors
     /// If the packet cannot be written.
     pub fn flush(&self) -> Result<(), WriteError> {
-        self.class.shared.flush(&mut lock(&self.state))
+        self.class.shared.flush(&mut self.state.lock().ignore_poison())
     }
 
     /// Checks that an event has a time if, and only if, the data stream has a clock.

@@ -42,7 +42,7 @@ pub(crate) fn divide<'t>(
         }
         if first.is_some() && free.len() > MOST_OTHERS {
             division.notices.push(format!(
-                "{}: {} files outside of its traces; searched {MOST_OTHERS} of them for further traces",
+                "{}: {} files outside its traces; searched {MOST_OTHERS} of them for further traces",
                 tree.name,
                 free.len()
             ));

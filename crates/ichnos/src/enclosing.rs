@@ -44,9 +44,9 @@ impl Opening {
 /// Maximum number of notices about repeated paths; the others are counted.
 const SHOWN: usize = 20;
 
-/// Given paths that lead to one place.
+/// Indexes of the paths that lead to one file or directory.
 #[derive(Default)]
-struct Given {
+struct InputPath {
     /// The first path that is read as a whole.
     whole: Option<usize>,
     /// The first path for which only the trace is read.
@@ -61,22 +61,22 @@ pub(crate) fn without_repetition(all: Vec<Opening>) -> (Vec<Opening>, Vec<String
         false => opening.path().canonicalize().ok(),
     };
     let real: Vec<Option<PathBuf>> = all.iter().map(real).collect();
-    let mut given: HashMap<&Path, Given> = HashMap::new();
+    let mut inputs: HashMap<&Path, InputPath> = HashMap::new();
     for (i, (opening, real)) in all.iter().zip(&real).enumerate() {
         let Some(real) = real else { continue };
-        let place = given.entry(real).or_default();
+        let place = inputs.entry(real).or_default();
         let first = if opening.enclosing.is_some() { &mut place.alone } else { &mut place.whole };
         first.get_or_insert(i);
     }
     // Returns the other path by which this one is read anyway.
     let cover = |i: usize, opening: &Opening, path: &Path| {
-        let own = given.get(path)?;
+        let own = inputs.get(path)?;
         let same = match opening.enclosing.is_some() {
             true => own.whole.or(own.alone),
             false => own.whole,
         };
         same.filter(|same| *same != i).or_else(|| {
-            let mut above = path.ancestors().skip(1).filter_map(|above| given.get(above)?.whole);
+            let mut above = path.ancestors().skip(1).filter_map(|above| inputs.get(above)?.whole);
             above.next().filter(|_| path.is_dir())
         })
     };

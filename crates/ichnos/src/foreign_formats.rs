@@ -55,7 +55,7 @@ impl fmt::Display for ForeignFormat {
         match self.advice {
             Some(Advice::Text(advice)) => write!(f, "; {advice}"),
             Some(Advice::Jq(program)) => {
-                write!(f, "; `jq -c '{program}' FILE > NEW.jsonl` makes lines that it reads")
+                write!(f, "; `jq -c '{program}' FILE > NEW.jsonl` converts it to lines that ichnos reads")
             }
             None => Ok(()),
         }

@@ -1,6 +1,6 @@
 //! Registry of formats, one line each.
 
-use ichnos_io::Format;
+use ichnos_io::{Format, FormatInfo};
 
 /// All formats, in the order in which they are tried.
 pub const FORMATS: &[&dyn Format] = &[
@@ -17,3 +17,8 @@ pub const FORMATS: &[&dyn Format] = &[
     #[cfg(feature = "jsonl")]
     &ichnos_jsonl::JsonLinesFormat,
 ];
+
+/// Returns the descriptions of all formats, in the same order.
+pub fn formats() -> impl Iterator<Item = &'static FormatInfo> + Clone {
+    FORMATS.iter().map(|format| format.info())
+}

@@ -31,7 +31,7 @@ pub enum IndexError {
     #[error("{0}: expected the directory of a trace; other inputs cannot contain indexes")]
     NotADirectory(String),
     /// The directory contains no trace of a format with indexes.
-    #[error("{0}: no trace of a format with packet indexes")]
+    #[error("{0}: no trace in a format with packet indexes")]
     NoTrace(String),
     /// An index cannot be written. Earlier ones were written.
     #[error("{path}: {error}")]

@@ -49,21 +49,20 @@
 //! ```
 //!
 //! # Outputs
-//! [`Pass::write`] delivers the same messages to an [`Output`](io::Output), on several threads. [`TextOutput`] is the
+//! [`Reader::pass`] delivers the same messages to an [`Output`](io::Output), on several threads. [`TextOutput`] is the
 //! text of a sink of [`export`] or of your own; its text is the same for any number of threads:
 //!
 //! ```
+//! use ichnos::TextOutput;
 //! use ichnos::export::{Pretty, PrettyOptions};
 //! use ichnos::prelude::*;
-//! use ichnos::{Pass, PassOptions, TextOutput};
 //!
 //! # if !cfg!(all(feature = "ctf", feature = "jsonl")) { return Ok(()) }
 //! # let path = "../../examples/hello-lttng";
 //! let session = ichnos::open([path], &OpenOptions::default())?;
-//! let reader = session.reader()?;
 //! let mut text = Vec::new();
 //! let output = TextOutput::new(&mut text, |writer| Pretty::new(writer, PrettyOptions::default()));
-//! Pass::default().write(&reader, &output, &PassOptions::default(), &())?;
+//! session.reader()?.pass().write(&output)?;
 //! drop(output);
 //! assert!(text.starts_with(b"["));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -75,15 +74,15 @@
 //! own.
 //!
 //! ```
-//! use ichnos::convert::{ConvertOptions, writer};
+//! use ichnos::convert::{ConvertOptions, target};
 //! use ichnos::prelude::*;
 //!
 //! # if !cfg!(all(feature = "ctf", feature = "jsonl")) { return Ok(()) }
 //! # let path = "../../examples/hello-lttng";
 //! let session = ichnos::open([path], &OpenOptions::default())?;
-//! let (_, writer) = writer(Some("jsonl"), "".as_ref(), None).ok_or("no such format")?;
+//! let target = target(Some("jsonl"), "".as_ref(), None).ok_or("no such format")?;
 //! // Without a path, nothing is written: only the losses are determined.
-//! let report = session.reader()?.convert(writer, None, &ConvertOptions::default())?;
+//! let report = session.reader()?.convert(target.writer, None, &ConvertOptions::default())?;
 //! println!("{} events, {} losses", report.events, report.losses.iter().count());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -93,14 +92,14 @@
 //! [`SplitBy`] names. [`Pass::write_parts`] is that pass for an output of your own.
 //!
 //! ```
-//! use ichnos::convert::{ConvertOptions, SplitTargets, writer};
+//! use ichnos::convert::{ConvertOptions, SplitTargets, target};
 //! use ichnos::prelude::*;
 //! use ichnos::SplitBy;
 //!
 //! # if !cfg!(all(feature = "ctf", feature = "jsonl")) { return Ok(()) }
 //! # let path = "../../examples/hello-lttng";
 //! let session = ichnos::open([path], &OpenOptions::default())?;
-//! let (_, writer) = writer(Some("jsonl"), "".as_ref(), None).ok_or("no such format")?;
+//! let target = target(Some("jsonl"), "".as_ref(), None).ok_or("no such format")?;
 //! // Part 0 is of errors, part 1 of all other events. Without paths, nothing is written.
 //! let mut part_of = |event: &Event<'_>| Some(usize::from(!event.name().contains("error")));
 //! let by = SplitBy::Events { part_of: &mut part_of, rest: &mut || 1 };
@@ -108,7 +107,7 @@
 //!     println!("part {part}: {} events", written.events);
 //! });
 //! let targets = SplitTargets { path: &mut path, selected_by: &|_| None, finished: &mut finished };
-//! session.reader()?.split(writer, by, targets, &ConvertOptions::default())?;
+//! session.reader()?.split(target.writer, by, targets, &ConvertOptions::default())?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -117,9 +116,13 @@
 //! |---|---|
 //! | [`model`] | classes, events, messages, clocks; [`model::Source`] is the way to a new format |
 //! | [`io`] | files, archives, compressed input; the traits of formats and outputs |
-//! | [`flow`] | the merge and [expressions](Expression) |
-//! | [`export`] | sinks of text, statistics, profiles of stacks, graphs of tasks |
-//! | [`ctf`](https://docs.rs/ichnos-ctf), `fuchsia`, `jsonl`, `xtrace` | what a format offers beyond reading and writing |
+//! | [`filter`] | [expressions](Expression) that select events |
+//! | [`flow`] | the merge, chunks on several threads, the running thread |
+//! | [`export`] | text sinks |
+//! | [`analysis`] | statistics, thread states, call stack profiles, task graphs |
+//! | [`viewers`] | files for viewers, and the timeline of `ichnos view` |
+//! | [`ctf`](https://docs.rs/ichnos-ctf), `fuchsia`, `jsonl`, `nettrace`, `xtrace` | what a format offers beyond reading and writing |
+//! | `table` | Arrow record batches, Parquet datasets |
 //!
 //! # Files truncated by other programs
 //! Files are mapped into memory. On Unix, the process is killed if another program truncates a mapped file while it
@@ -130,7 +133,7 @@
 //! # Features
 //! Each format has a feature with its name, on by default. [`FORMATS`] lists the enabled ones. The feature `collect`,
 //! also on by default, enables [`collect`]. The feature `table`, which is not, writes datasets of Parquet
-//! ([`convert::writers`]): it needs `arrow` and `parquet`, which take long to build.
+//! ([`convert::targets`]): it needs `arrow` and `parquet`, which take long to build.
 #![forbid(unsafe_code)]
 
 #[cfg(feature = "collect")]
@@ -159,25 +162,35 @@ mod verify;
 pub use collector_output::CollectorOutput;
 pub use create::{CreateOptions, create};
 pub use events::{Events, Loss};
-pub use format::FORMATS;
+pub use format::{FORMATS, formats};
+pub use ichnos_analysis as analysis;
 #[cfg(feature = "ctf")]
 pub use ichnos_ctf as ctf;
 pub use ichnos_export as export;
+pub use ichnos_filter as filter;
+pub use ichnos_filter::{
+    Expression, Filter, FilterError, FilterErrorKind, FilterWarning, KnownName, Selector,
+};
 pub use ichnos_flow as flow;
-pub use ichnos_flow::{Expression, Filter, FilterError, FilterErrorKind, FilterWarning, KnownName, Selector};
 #[cfg(any(feature = "fuchsia-log", feature = "fxt"))]
 pub use ichnos_fuchsia as fuchsia;
 pub use ichnos_io as io;
-pub use ichnos_io::{Format, FormatOption, OptionError, OptionKind, OptionValue, Refused};
+pub use ichnos_io::{Format, FormatInfo, FormatOption, OptionError, OptionKind, OptionValue, Refused};
 pub use ichnos_json as json;
 #[cfg(feature = "jsonl")]
 pub use ichnos_jsonl as jsonl;
 pub use ichnos_model as model;
+#[cfg(feature = "nettrace")]
+pub use ichnos_nettrace as nettrace;
+#[cfg(feature = "table")]
+pub use ichnos_table as table;
+pub use ichnos_viewers as viewers;
 #[cfg(feature = "xtrace")]
 pub use ichnos_xtrace as xtrace;
 pub use open_options::{ClockOffset, OpenOptions};
 pub use pass::{
-    Parts, Pass, PassCounts, PassEnd, PassHandler, PassNote, PassObserver, PassOptions, PassSummary, SplitBy,
+    Parts, Pass, PassCounts, PassEnd, PassHandler, PassNote, PassObserver, PassOptions, PassSummary,
+    ReaderPass, SplitBy,
 };
 pub use reader::{IntersectionError, Reader};
 pub use selection::Selection;
@@ -191,8 +204,8 @@ pub use text_output::{BlockWarnings, BlockWriter, TextOutput};
 pub mod prelude {
     pub use ichnos_flow::pump;
     pub use ichnos_model::{
-        Cursor, Damage, DataStream, Event, FieldPath, Meaning, Message, Packet, Scope, Sink, StreamCursor,
-        TraceInput, Visitor, Window,
+        Cursor, Damage, DataStream, Event, FieldPath, Meaning, Message, OpenedTrace, Packet, Scope, Sink,
+        StreamCursor, Visitor, Window,
     };
 
     pub use crate::{OpenOptions, Session, open};

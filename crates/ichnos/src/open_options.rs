@@ -9,7 +9,7 @@ use ichnos_io::{Entry, Format, IoLimits, OptionError, ReadOptions, Tree, TreeOpt
 use ichnos_model::running_thread::RunningParts;
 use ichnos_model::{ClockClass, ClockOffsets};
 
-use crate::format::FORMATS;
+use crate::format::{FORMATS, formats};
 
 /// Options for opening traces.
 #[derive(Clone, Debug, Default)]
@@ -137,23 +137,23 @@ impl Placement {
 }
 
 impl OpenOptions {
-    /// Sets an option of a format, as `FORMAT.OPTION`; see [`Format::options`]. For a file option, the value is the
+    /// Sets an option of a format, as `FORMAT.OPTION`; see [`FormatInfo::options`](crate::FormatInfo::options). For a file option, the value is the
     /// path, and the file is read immediately.
     ///
     /// # Errors
     /// If the option or the value is unknown, or if the file cannot be read.
     pub fn set(&mut self, name: &str, value: impl AsRef<OsStr>) -> Result<(), OptionError> {
         let named = name.split_once('.').and_then(|(format, option)| {
-            let format = FORMATS.iter().find(|known| known.name() == format)?;
-            format.options().iter().any(|known| known.name == option).then_some((*format, option))
+            let format = formats().find(|known| known.name == format)?;
+            format.options.iter().any(|known| known.name == option).then_some((format, option))
         });
         let Some((format, option)) = named else {
-            let names = FORMATS.iter().flat_map(|format| {
-                format.options().iter().map(move |option| format!("{}.{}", format.name(), option.name))
+            let names = formats().flat_map(|format| {
+                format.options.iter().map(move |option| format!("{}.{}", format.name, option.name))
             });
             return Err(OptionError::Name { name: name.to_owned(), known: names.collect() });
         };
-        self.read.formats.set(format.name(), format.options(), option, value.as_ref())
+        self.read.formats.set(format.name, format.options, option, value.as_ref())
     }
 
     /// Returns the offsets of clocks, by path.
@@ -194,7 +194,8 @@ impl OpenOptions {
 
     /// Returns the formats to try.
     pub(crate) fn formats(&self) -> impl Iterator<Item = &'static dyn Format> {
-        let is_wanted = |format: &&dyn Format| self.format.as_ref().is_none_or(|name| name == format.name());
+        let is_wanted =
+            |format: &&dyn Format| self.format.as_ref().is_none_or(|name| name == format.info().name);
         FORMATS.iter().copied().filter(is_wanted)
     }
 }
@@ -206,11 +207,11 @@ mod tests {
     /// Names of formats and options are unique, and each format is found by its name.
     #[test]
     fn names_are_unique() {
-        for (i, format) in FORMATS.iter().enumerate() {
-            assert_eq!(FORMATS.iter().position(|other| other.name() == format.name()), Some(i));
-            for option in format.options() {
-                assert_eq!(format.options().iter().filter(|other| other.name == option.name).count(), 1);
-                let name = format!("{}.{}", format.name(), option.name);
+        for (i, format) in formats().enumerate() {
+            assert_eq!(formats().position(|other| other.name == format.name), Some(i));
+            for option in format.options {
+                assert_eq!(format.options.iter().filter(|other| other.name == option.name).count(), 1);
+                let name = format!("{}.{}", format.name, option.name);
                 for value in option.values() {
                     OpenOptions::default().set(&name, value.name).unwrap();
                 }

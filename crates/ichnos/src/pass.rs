@@ -5,6 +5,7 @@ mod mapping;
 mod ordered_writes;
 mod packets;
 mod parts;
+mod reader_pass;
 mod streams;
 
 use std::io;
@@ -18,6 +19,7 @@ use crate::{Reader, Selection, StreamMessages};
 pub(crate) use chunks::{ROOM, block_size};
 use mapping::{EventMapper, EventMapping};
 pub use parts::{Parts, SplitBy};
+pub use reader_pass::ReaderPass;
 pub(crate) use streams::StreamOptions;
 
 /// Receives the messages of a [`Pass`].
@@ -120,7 +122,7 @@ impl std::ops::AddAssign for PassSummary {
     }
 }
 
-/// Options of [`Pass::write`].
+/// Options of a [`ReaderPass`].
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct PassOptions {
@@ -142,7 +144,7 @@ impl Default for PassOptions {
     }
 }
 
-/// Follows a pass into an output: see [`Pass::write`].
+/// Follows a pass into an output: see [`ReaderPass::observer`].
 ///
 /// # For implementations
 /// Calls delay the output: return quickly. Notes come in the order of the output, from one thread, unless the output
@@ -299,7 +301,7 @@ impl Pass {
     /// event. An error ends the pass. Several threads call `map` at once.
     ///
     /// ```no_run
-    /// use ichnos::convert::{ConvertOptions, writer};
+    /// use ichnos::convert::{ConvertOptions, target};
     /// use ichnos::{Pass, Selection};
     /// use ichnos::model::Window;
     ///
@@ -310,8 +312,8 @@ impl Pass {
     ///     Some(_) => builder.set("uid", 0u64),
     ///     None => Ok(()),
     /// });
-    /// let (_, writer) = writer(Some("ctf"), "anonymous".as_ref(), None).ok_or("no writer")?;
-    /// reader.convert(writer, Some("anonymous".into()), &options)?;
+    /// let target = target(Some("ctf"), "anonymous".as_ref(), None).ok_or("no writer")?;
+    /// reader.convert(target.writer, Some("anonymous".into()), &options)?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
@@ -351,13 +353,8 @@ impl Pass {
         })
     }
 
-    /// Passes the selected messages of a reader to an output, in the order that it takes, on several threads if
-    /// possible. The output is the same for any number of threads. At most some megabytes of text per thread wait to be
-    /// written, 24 MiB in total.
-    ///
-    /// # Errors
-    /// If the output cannot be written.
-    pub fn write(
+    /// Passes the selected messages of a reader to an output: see [`ReaderPass::write`].
+    pub(crate) fn write(
         &self,
         reader: &Reader<'_>,
         output: &dyn Output,

@@ -7,7 +7,7 @@ use ichnos_flow::{DamageCursor, Merge};
 use ichnos_io::{FirstTime, Shard};
 use ichnos_model::{
     BoxedCursor, ClockOrigin, Cursor, Damage, DataStream, ExcludedClasses, Head, Message, MessageKind,
-    SplitPoint, StreamCursor, TraceInput, Window,
+    OpenedTrace, SplitPoint, StreamCursor, Window,
 };
 
 use crate::Session;
@@ -43,7 +43,7 @@ pub(crate) struct ReaderLane {
 #[non_exhaustive]
 pub enum IntersectionError {
     /// The time range of a data stream is unknown.
-    #[error("{trace}: unknown time range of the data stream {stream}: its packets have no times")]
+    #[error("{trace}: unknown time range of the data stream {stream}: its packets lack times")]
     Unknown {
         /// The trace.
         trace: String,
@@ -64,7 +64,7 @@ pub enum IntersectionError {
 
 /// Returns the time in which all data streams of a trace are active, in nanoseconds from the origin, both ends
 /// included; `None` if it has no packets. The time of a data stream is that of its packets.
-fn intersection(trace: &dyn TraceInput) -> Result<Option<(i128, i128)>, IntersectionError> {
+fn intersection(trace: &dyn OpenedTrace) -> Result<Option<(i128, i128)>, IntersectionError> {
     let mut latest: Option<(i128, String)> = None;
     let mut earliest: Option<(i128, String)> = None;
     for summary in trace.streams() {
@@ -138,7 +138,7 @@ impl Reader<'_> {
     }
 
     /// Returns the damage of a trace that belongs to no data stream.
-    pub(crate) fn damage_of<'t>(&self, number: usize, trace: &'t dyn TraceInput) -> &'t [Damage] {
+    pub(crate) fn damage_of<'t>(&self, number: usize, trace: &'t dyn OpenedTrace) -> &'t [Damage] {
         let is_in = self.shard.as_ref().is_none_or(|shard| shard.has_damage(number));
         if is_in { trace.damage() } else { &[] }
     }
@@ -154,7 +154,7 @@ impl Reader<'_> {
     }
 
     /// Returns the traces with their selected data streams and windows.
-    pub(crate) fn wanted(&self) -> impl Iterator<Item = (&dyn TraceInput, &Vec<bool>, Window)> {
+    pub(crate) fn wanted(&self) -> impl Iterator<Item = (&dyn OpenedTrace, &Vec<bool>, Window)> {
         let traces = self.session.traces().iter().zip(&self.wanted).zip(&self.windows);
         traces.map(|((trace, wanted), window)| (trace.as_ref(), wanted, *window))
     }

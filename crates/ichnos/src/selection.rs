@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use ichnos_export::{CsvColumn, CsvColumns, JsonTime};
-use ichnos_flow::{Filter, Selector};
+use ichnos_filter::{Filter, Selector};
 use ichnos_model::plan::EventRecordPlans;
 use ichnos_model::{
     DataStream, DataStreamClass, Discarded, Event, EventCounts, EventRecordClass, ExcludedClasses, Head,
@@ -152,7 +152,7 @@ impl Selection {
     }
 
     /// Calls `take` for each known class of selected events, with the class of its data streams, of which at least one is
-    /// selected. Traces [with dynamic classes](ichnos_model::TraceInput::has_dynamic_classes) know those of the events that
+    /// selected. Traces [with dynamic classes](ichnos_model::OpenedTrace::has_dynamic_classes) know those of the events that
     /// were read.
     pub fn for_each_class(
         &self,

@@ -5,12 +5,13 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ichnos_flow::{Expression, Filter, FilterError, FilterScope, Merge, RunningThreads};
+use ichnos_filter::{Expression, Filter, FilterError, FilterScope};
+use ichnos_flow::{Merge, RunningThreads};
 use ichnos_io::{
     Datagrams, Format, Hint, InputPlaces, IoError, OptionConflict, OutputConflict, ReadOptions, Refused,
     Tree, TreeProblem,
 };
-use ichnos_model::{ClockClass, ClockOrigin, DataStream, TraceInput, TracerQuirk, Window};
+use ichnos_model::{ClockClass, ClockOrigin, DataStream, OpenedTrace, TracerQuirk, Window};
 
 use crate::division::{Division, divide};
 use crate::enclosing::{Opening, without_repetition};
@@ -99,7 +100,7 @@ pub struct UncorrelatedClocks {
 
 /// Traces that were opened together.
 pub struct Session {
-    traces: Vec<Box<dyn TraceInput>>,
+    traces: Vec<Box<dyn OpenedTrace>>,
     refused: Vec<Refused>,
     left_out: Vec<OpenError>,
     problems: Vec<TreeProblem>,
@@ -232,7 +233,7 @@ pub fn listen(datagrams: Datagrams, options: &OpenOptions) -> Result<Session, Op
             recognised: None,
         }))
     };
-    let found = options.formats().find_map(Format::listen);
+    let found = options.formats().find_map(|format| format.info().listen);
     let listen = found.ok_or_else(|| no_trace("the format does not support datagrams"))?;
     let trace = listen(datagrams, &options.reading()).map_err(|error| no_trace(&error.to_string()))?;
     Ok(Session {
@@ -299,18 +300,15 @@ fn no_trace(tree: &Tree, options: &OpenOptions) -> OpenError {
 
 /// Returns the error for a tree of another format than requested.
 fn other_format(tree: &Tree, options: &OpenOptions) -> Option<OpenError> {
-    let wanted = options.formats().next().filter(|_| options.format.is_some())?;
+    let wanted = options.formats().next().filter(|_| options.format.is_some())?.info();
     let is_other =
-        |format: &&&dyn Format| format.name() != wanted.name() && format.probe(tree, &options.read);
-    let other = FORMATS.iter().find(is_other)?;
+        |format: &&&dyn Format| format.info().name != wanted.name && format.probe(tree, &options.read);
+    let other = FORMATS.iter().find(is_other)?.info();
     let hint = Hint::new(format!(
         "expected the format {} ({}), found {} ({})",
-        wanted.name(),
-        wanted.title(),
-        other.name(),
-        other.title()
+        wanted.name, wanted.title, other.name, other.title
     ));
-    let recognised = Some(other.name());
+    let recognised = Some(other.name);
     let path = tree.name.clone();
     Some(OpenError::NoTrace(Box::new(NoTrace { path, hint, nearby: None, is_unknown: false, recognised })))
 }
@@ -392,7 +390,7 @@ impl Session {
 
     /// Returns the traces, in the order that decides between equal times.
     #[must_use]
-    pub fn traces(&self) -> &[Box<dyn TraceInput>] {
+    pub fn traces(&self) -> &[Box<dyn OpenedTrace>] {
         &self.traces
     }
 
@@ -534,7 +532,7 @@ impl Session {
     pub fn applied_quirks(&self) -> Vec<(usize, TracerQuirk)> {
         let is_related = self.is_related_by_quirks();
         let relates = |quirk: &TracerQuirk| quirk.relates_clocks && is_related;
-        let of = |trace: &dyn TraceInput| {
+        let of = |trace: &dyn OpenedTrace| {
             let related = trace.quirks().into_iter().filter(relates);
             trace.applied_quirks().into_iter().chain(related).collect::<Vec<_>>()
         };
@@ -651,7 +649,7 @@ impl Session {
 fn check_names(
     placement: &Placement,
     trees: &[&Tree],
-    traces: &[Box<dyn TraceInput>],
+    traces: &[Box<dyn OpenedTrace>],
 ) -> Result<(), OpenError> {
     if traces.is_empty() {
         // Unreadable traces have their own errors.

@@ -5,7 +5,7 @@ use std::collections::{BinaryHeap, HashSet};
 use std::ops::Range;
 
 use ichnos_io::{Shard, WriteShard};
-use ichnos_model::{TraceInput, Window};
+use ichnos_model::{OpenedTrace, Window};
 
 /// Part of the selected data of a session that a shard has.
 pub(crate) struct ShardParts {
@@ -23,7 +23,7 @@ pub(crate) struct ShardParts {
 impl ShardParts {
     /// Divides the selected data streams of traces. Returns the parts, and `true` for the data streams of the shard.
     pub(crate) fn new<'t>(
-        traces: impl Iterator<Item = (&'t dyn TraceInput, &'t Vec<bool>, Window)>,
+        traces: impl Iterator<Item = (&'t dyn OpenedTrace, &'t Vec<bool>, Window)>,
         shard: Shard,
     ) -> (Self, Vec<Vec<bool>>) {
         let (mut all, mut units, mut streams) = (Vec::new(), Vec::new(), Vec::new());

@@ -1,13 +1,13 @@
 //! Statistics as an output of a pass.
 
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
-use ichnos_export::{PairOptions, PairReader, Pairs, Stats, StatsCollector, StatsOptions};
+use ichnos_analysis::{PairOptions, PairReader, Pairs, Stats, StatsCollector, StatsOptions};
 use ichnos_io::{
     CreateError, Joined, Lane, MessageOrder, Output, OutputBlock, Worker, WorkerFlow, WriteReport,
 };
-use ichnos_model::Message;
+use ichnos_model::{IgnorePoison as _, Message};
 
 /// Output that counts events, or pairs of events. Each worker counts a chunk; the results are joined in order.
 #[derive(Debug)]
@@ -50,11 +50,11 @@ impl StatsOutput {
     /// Returns the result of everything that was joined.
     #[must_use]
     pub fn into_result(self) -> StatsResult {
-        self.joined.into_inner().unwrap_or_else(PoisonError::into_inner)
+        self.joined.into_inner().ignore_poison()
     }
 
     fn lock(&self) -> MutexGuard<'_, StatsResult> {
-        self.joined.lock().unwrap_or_else(PoisonError::into_inner)
+        self.joined.lock().ignore_poison()
     }
 }
 

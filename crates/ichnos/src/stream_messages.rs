@@ -1,6 +1,6 @@
 //! Messages of a single data stream.
 
-use ichnos_model::{BoxedCursor, EventCounts, Message, MessageKind, TraceInput, Window};
+use ichnos_model::{BoxedCursor, EventCounts, Message, MessageKind, OpenedTrace, Window};
 
 use crate::Selection;
 
@@ -25,7 +25,7 @@ pub struct StreamMessages(pub(crate) BoxedCursor);
 
 impl StreamMessages {
     /// Returns the messages of all data streams of a trace in a window, in their order.
-    pub fn of_trace(trace: &dyn TraceInput, window: Window) -> impl Iterator<Item = Self> + use<> {
+    pub fn of_trace(trace: &dyn OpenedTrace, window: Window) -> impl Iterator<Item = Self> + use<> {
         trace.cursors(window).into_iter().map(Self)
     }
 

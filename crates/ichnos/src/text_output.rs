@@ -5,13 +5,13 @@ mod fixed_text;
 
 use std::io::{self, Write};
 use std::ops::ControlFlow;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use ichnos_export::{Fixup, NullStatistics, ResumableSink, SinkState, StreamOrder, Undecoded};
 use ichnos_io::{
     ChunkStart, CreateError, Joined, Lane, MessageOrder, Output, OutputBlock, Worker, WorkerFlow, WriteReport,
 };
-use ichnos_model::{DataStream, Event, Message};
+use ichnos_model::{DataStream, Event, IgnorePoison as _, Message};
 
 use crate::pass::{ROOM, block_size};
 pub use blocks::{BlockWarnings, BlockWriter};
@@ -31,16 +31,15 @@ type CauseOf<S> = <StateOf<S> as SinkState>::Cause;
 /// If the text of a chunk depends on earlier text in a way that no [`Fixup`] can correct, the chunk is written again.
 ///
 /// ```no_run
+/// use ichnos::TextOutput;
 /// use ichnos::export::{Details, DetailsOptions};
 /// use ichnos::prelude::*;
-/// use ichnos::{Pass, PassOptions, Selection, TextOutput};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let session = ichnos::open(["my-trace"], &OpenOptions::default())?;
-/// let reader = session.reader()?;
 /// let mut text = Vec::new();
 /// let output = TextOutput::new(&mut text, |writer| Details::new(writer, DetailsOptions::default()));
-/// Pass::new(Selection::default()).write(&reader, &output, &PassOptions::default(), &())?;
+/// session.reader()?.pass().write(&output)?;
 /// # Ok(())
 /// # }
 /// ```
@@ -126,7 +125,7 @@ impl<'o, S: ResumableSink> TextOutput<'o, S> {
     }
 
     fn lock(&self) -> MutexGuard<'_, JoinedText<'o, StateOf<S>>> {
-        self.joined.lock().unwrap_or_else(PoisonError::into_inner)
+        self.joined.lock().ignore_poison()
     }
 }
 
@@ -250,7 +249,7 @@ where
     }
 
     fn finish(self: Box<Self>) -> Result<WriteReport, CreateError> {
-        let joined = self.joined.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let joined = self.joined.into_inner().ignore_poison();
         let mut report = WriteReport::default();
         report.undecoded = joined.undecoded;
         if let Some(statistics) = joined.statistics {

@@ -4,13 +4,13 @@ use std::collections::{BTreeSet, HashSet};
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use ichnos_io::{CreateError, ReaderRules};
 use ichnos_model::running_thread::RunningParts;
 use ichnos_model::{
-    Damage, Event, EventHashFn, Limits, Message, Severity, StreamCursor as _, StreamDigest, TraceClass,
-    TraceDigest, Window,
+    Damage, Event, EventHashFn, IgnorePoison as _, Limits, Message, Severity, StreamCursor as _,
+    StreamDigest, TraceClass, TraceDigest, Window,
 };
 
 use crate::{OpenError, OpenOptions, PassNote, PassObserver, Session, open};
@@ -28,7 +28,7 @@ struct DamageCounts {
 
 impl InputDamage {
     fn add(&self, damage: &Damage) {
-        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counts = self.0.lock().ignore_poison();
         counts.damages += 1;
         counts.rules.extend(damage.kind.rule().map(|rule| rule.name));
     }
@@ -36,13 +36,13 @@ impl InputDamage {
     /// Returns `true` for a broken rule that readers do without, if a record of the input breaks it, too. A record of the
     /// output can have a text that several records of the input refer to, and the other way around.
     fn explains(&self, damage: &Damage) -> bool {
-        let counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let counts = self.0.lock().ignore_poison();
         damage.kind.rule().is_some_and(|rule| !rule.fatal && counts.rules.contains(rule.name))
     }
 
     /// Returns the number of damages.
     pub(crate) fn count(&self) -> u64 {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).damages
+        self.0.lock().ignore_poison().damages
     }
 }
 

@@ -12,8 +12,9 @@ use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering, fence};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, OnceLock};
 
+use ichnos_model::IgnorePoison as _;
 use libc::{c_int, c_void, siginfo_t};
 
 /// A mapping that can be read even if pages are lost. Lives as long as the mapping.
@@ -77,7 +78,7 @@ static FREE: Mutex<Vec<&'static Slot>> = Mutex::new(Vec::new());
 impl Slot {
     fn take(addresses: Range<usize>) -> &'static Self {
         // The lock protects the registry.
-        let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut free = FREE.lock().ignore_poison();
         let slot = free.pop().unwrap_or_else(|| {
             let slot: &'static Self = Box::leak(Box::default());
             slot.next.store(SLOTS.load(Ordering::Relaxed), Ordering::Relaxed);
@@ -89,7 +90,7 @@ impl Slot {
     }
 
     fn give_back(&'static self) {
-        let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut free = FREE.lock().ignore_poison();
         self.change(0..0);
         free.push(self);
     }
@@ -181,7 +182,7 @@ static HANDLED: AtomicBool = AtomicBool::new(false);
 /// Installs the handler, unless it is installed.
 pub(crate) fn handle_bus_errors() -> io::Result<()> {
     static INSTALLING: Mutex<()> = Mutex::new(());
-    let _installing = INSTALLING.lock().unwrap_or_else(PoisonError::into_inner);
+    let _installing = INSTALLING.lock().ignore_poison();
     if HANDLED.load(Ordering::Acquire) {
         return Ok(());
     }

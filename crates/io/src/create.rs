@@ -11,13 +11,13 @@ use ichnos_model::{DataStream, Event, Limits, Message, Packet, Trace, TraceClass
 
 use crate::{Existing, FormatOption, FormatOptions, Lane, MessageOrder, OptionValue, Output, WriteShard};
 
-/// Writes traces of a format.
+/// Creates the outputs for traces of a format, and describes them.
 ///
 /// # For implementations
-/// A format that can be written returns a writer from [`Format::writer`](crate::Format::writer). Lower the
+/// A format that can be written has a factory in [`FormatInfo::writer`](crate::FormatInfo::writer). Lower the
 /// classes of the sources with [`LoweredTrace`](ichnos_model::lower::LoweredTrace): a writer only declares
 /// its capabilities and decides nothing else about classes.
-pub trait TraceWriter: Send + Sync {
+pub trait WriterFactory: Send + Sync {
     /// Returns the dialects that can be written; the first one is the default. Empty for a format without dialects.
     fn dialects(&self) -> &'static [OptionValue] {
         &[]
@@ -192,7 +192,7 @@ pub struct WriteOptions {
     pub selected_by: Vec<String>,
     /// Time window: packets do not begin before it or end after it.
     pub window: ichnos_model::Window,
-    /// Time of the first event that has one: for formats in which all events [need times](TraceWriter::needs_times), that
+    /// Time of the first event that has one: for formats in which all events [need times](WriterFactory::needs_times), that
     /// of the events before it. `None` if it is unknown.
     pub first_time: Option<FirstTime>,
     /// Declares that events are selected by nothing but their time, though some are dropped: all of this window, and those
@@ -217,7 +217,7 @@ pub struct WriteOptions {
     /// Treatment of existing files at the path; of a shard, those that an earlier output of it has written.
     pub existing: Existing,
     /// Shard that the output gets, of several outputs that are written to one path: see
-    /// [`TraceWriter::writes_shards`]. The sources are those of all shards.
+    /// [`WriterFactory::writes_shards`]. The sources are those of all shards.
     pub shard: Option<WriteShard>,
     /// Compares the output with the written data before it appears; `None` to skip this.
     pub verify: Option<Verify>,
@@ -227,7 +227,7 @@ pub struct WriteOptions {
     pub threads: usize,
     /// Limits of classes.
     pub limits: Limits,
-    /// Options of single formats: see [`TraceWriter::options`].
+    /// Options of single formats: see [`WriterFactory::options`].
     pub formats: FormatOptions,
 }
 
@@ -326,13 +326,16 @@ pub enum CreateError {
     #[error("{0}: cannot verify the output: a pipe or a device cannot be read again")]
     Unverifiable(String),
     /// An event is earlier than the format allows after the events before it: see [`WriteOptions::sorts`].
-    #[error("the events are not sorted by time, as the format requires: one is {back} ticks too early")]
+    #[error(
+        "the events are not sorted by time, but the format requires it: an event is {back} ticks too \
+        early"
+    )]
     Unsorted {
         /// Number of ticks from the time of the event to the earliest allowed one.
         back: u64,
     },
     /// The output is text, which a terminal would take as commands.
-    #[error("the output is a terminal, and text is written unescaped")]
+    #[error("the output is a terminal, but text is written unescaped")]
     Terminal,
     /// The output is text, which cannot be read again.
     #[error("cannot verify the output: text cannot be read again")]
@@ -341,7 +344,7 @@ pub enum CreateError {
     #[error("this format cannot be written in shards")]
     Shards,
     /// The format does not support data streams that begin later.
-    #[error("data streams cannot be added to a trace of this format while it is written")]
+    #[error("data streams cannot be added to a trace in this format while it is written")]
     FixedStreams,
 }
 

@@ -150,7 +150,7 @@ fn is_patience(error: &io::Error) -> bool {
 
 #[cfg(not(unix))]
 fn listen(_: &Path, _: SyncSender<Datagram>, _: Arc<AtomicU64>, _: &'static AtomicBool) -> io::Result<()> {
-    Err(io::Error::new(io::ErrorKind::Unsupported, "this system has no Unix sockets"))
+    Err(io::Error::new(io::ErrorKind::Unsupported, "this system does not support Unix sockets"))
 }
 
 #[cfg(all(test, unix))]

@@ -11,15 +11,17 @@ use crate::{Bytes, IoError};
 /// Maximum memory for the dictionary of an xz stream in bytes.
 const XZ_MEMORY: u64 = 512 << 20;
 
-/// Packing of data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Packing {
-    Gzip,
-    Zstd,
-    Xz,
-    Bzip2,
-    Zip,
-    Tar,
+ichnos_model::named_enum! {
+    /// Packing of data.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub(crate) enum Packing {
+        Gzip = "gzip data",
+        Zstd = "Zstandard data",
+        Xz = "xz data",
+        Bzip2 = "bzip2 data",
+        Zip = "a zip archive",
+        Tar = "a tar archive",
+    }
 }
 
 impl Packing {
@@ -47,18 +49,6 @@ impl Packing {
     /// Returns `true` for compressed data of one file, which can be unpacked.
     pub(crate) fn is_of_one_file(self) -> bool {
         matches!(self, Self::Gzip | Self::Zstd | Self::Xz | Self::Bzip2)
-    }
-
-    /// Returns its name for display.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Gzip => "gzip data",
-            Self::Zstd => "Zstandard data",
-            Self::Xz => "xz data",
-            Self::Bzip2 => "bzip2 data",
-            Self::Zip => "a zip archive",
-            Self::Tar => "a tar archive",
-        }
     }
 }
 
@@ -164,7 +154,7 @@ pub(crate) fn decoder<'r>(
 
 /// Returns the size of the unpacked data modulo 2^32, if compressed data contains it. If the data consists of
 /// several parts, it is the size of one of them.
-pub(crate) fn said_size(packing: Packing, bytes: &[u8]) -> Option<u32> {
+pub(crate) fn recorded_size(packing: Packing, bytes: &[u8]) -> Option<u32> {
     match packing {
         Packing::Gzip => bytes.last_chunk().map(|size| u32::from_le_bytes(*size)),
         Packing::Zstd => {

@@ -39,7 +39,7 @@ pub(crate) struct PartPlacement {
 
 /// A directory has a part already, which must not be replaced: the error in the [`io::Error`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the directory has this part already: `{}`", .0.display())]
+#[error("the directory already has this part: `{}`", .0.display())]
 pub struct ExistingPart(PathBuf);
 
 impl std::fmt::Debug for PartPlacement {

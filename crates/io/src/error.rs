@@ -13,7 +13,10 @@ pub enum IoError {
         path: String,
     },
     /// The user has no permission to read it.
-    #[error("{path}: no permission to read this {what}; check its owner and mode, or run as a user who may")]
+    #[error(
+        "{path}: no permission to read this {what}; check its owner and mode, or run as a user with \
+        permission"
+    )]
     Permission {
         /// Path.
         path: String,

@@ -1,10 +1,10 @@
 //! Output of formats whose traces are one file each, of all events in order of time.
 
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use ichnos_model::lower::LossTable;
-use ichnos_model::{DataStream, TraceDigest};
+use ichnos_model::{DataStream, IgnorePoison as _, TraceDigest};
 
 use crate::{
     CreateError, Joined, Lane, MessageOrder, Output, OutputBlock, PartEncoders, TraceFile, Worker,
@@ -51,7 +51,7 @@ impl<E: FileEncoders> FileOutput<E> {
     }
 
     fn with_encoders<T>(&self, read: impl FnOnce(&mut E) -> T) -> T {
-        read(&mut self.encoders.lock().unwrap_or_else(PoisonError::into_inner))
+        read(&mut self.encoders.lock().ignore_poison())
     }
 }
 
@@ -65,7 +65,7 @@ impl<E: FileEncoders> Output for FileOutput<E> {
     }
 
     fn add_stream(&self, _: usize, stream: Arc<DataStream>) -> Result<usize, CreateError> {
-        let mut added = self.added.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut added = self.added.lock().ignore_poison();
         added.push(stream);
         Ok(added.len() - 1)
     }

@@ -1,66 +1,96 @@
-//! The [`Format`] trait.
+//! The [`Format`] trait, and the description of a format.
 
 use std::path::{Path, PathBuf};
 
 use ichnos_model::plan::PlanError;
 use ichnos_model::{
-    ClassMap, ClockArithmetic, ClockOffsets, Diagnostic, FileDiagnostic, FindMentions, Limits, TextPosition,
-    TraceInput, TracerQuirk,
+    ClassMap, ClockArithmetic, ClockOffsets, Diagnostic, FileDiagnostic, FindMentions, Limits, OpenedTrace,
+    TextPosition, TracerQuirk,
 };
 
 use crate::{
-    Collect, Datagrams, FormatOption, FormatOptions, Hint, PacketIndexes, ScanProgress, SchemaLanguage,
-    TraceWriter, Tree,
+    Collect, Datagrams, FormatOption, FormatOptions, Hint, PacketIndexes, ScanProgress, SchemaLanguage, Tree,
+    WriterFactory,
 };
 
 /// Returns the parts of metadata that programs pass on with their messages, each a name and a value. The error is the
 /// reason why a text is not metadata.
 pub type ExplainContext = fn(&str) -> Result<Vec<(String, String)>, String>;
 
+/// Names and properties of a format, which its crate declares as a `static`.
+///
+/// ```
+/// use ichnos_io::FormatInfo;
+///
+/// static INFO: FormatInfo = FormatInfo {
+///     versions: "1",
+///     detection: "files whose names end in .beats",
+///     ..FormatInfo::new("beats", "Heart beats")
+/// };
+/// ```
+#[derive(Clone, Copy)]
+pub struct FormatInfo {
+    /// Short name, for options and [`OpenedTrace::format`]: lower case and hyphens.
+    pub name: &'static str,
+    /// Display name.
+    pub title: &'static str,
+    /// Readable dialects or versions, for display.
+    pub versions: &'static str,
+    /// Description of the files that are recognized, for display.
+    pub detection: &'static str,
+    /// Writer, if the format can be written.
+    pub writer: Option<&'static dyn WriterFactory>,
+    /// Options that supply information missing in its traces.
+    pub options: &'static [FormatOption],
+    /// Known bugs of tracers that reading works around, unless [`ReadOptions::without_quirks`] names them.
+    pub quirks: &'static [TracerQuirk],
+    /// Languages in which it writes schemas of traces.
+    pub schema_languages: &'static [SchemaLanguage],
+    /// `true` if files may store the events of a data stream in another order than that of time, so that
+    /// [`ReadOptions::unsorted`] makes a difference.
+    pub has_file_order: bool,
+    /// Function that reads datagrams, if the format supports them.
+    pub listen: Option<Listen>,
+    /// Parameters for collecting reports, if programs send reports of the format one by one.
+    pub collect: Option<Collect>,
+    /// Function that finds operations named in texts of events of any format, if the format has a recognizable
+    /// notation for them.
+    pub find_mentions: Option<FindMentions>,
+    /// Function that explains a text in this notation, if the format has one.
+    pub explain_context: Option<ExplainContext>,
+}
+
+impl FormatInfo {
+    /// Creates the description of a format without options, writer and other features.
+    #[must_use]
+    pub const fn new(name: &'static str, title: &'static str) -> Self {
+        Self {
+            name,
+            title,
+            versions: "",
+            detection: "",
+            writer: None,
+            options: &[],
+            quirks: &[],
+            schema_languages: &[],
+            has_file_order: false,
+            listen: None,
+            collect: None,
+            find_mentions: None,
+            explain_context: None,
+        }
+    }
+}
+
 /// A format of traces that can be read.
 ///
 /// # For implementations
 /// The crate of a format has a unit struct that implements this trait; a registry names it in one line.
-/// Required are the names, [`probe`](Self::probe) and [`open`](Self::open). Everything else has a default: no
-/// options, no datagrams, and no hints for paths without a trace.
+/// Required are [`info`](Self::info), [`probe`](Self::probe) and [`open`](Self::open). Everything else has a
+/// default.
 pub trait Format: Send + Sync {
-    /// Returns the short name, for options and [`TraceInput::format`]: lower case and hyphens.
-    fn name(&self) -> &'static str;
-
-    /// Returns the display name.
-    fn title(&self) -> &'static str;
-
-    /// Returns the readable dialects or versions, for display.
-    fn versions(&self) -> &'static str;
-
-    /// Returns the way in which files are recognized, for display.
-    fn recognised_by(&self) -> &'static str;
-
-    /// Returns the writer of the format, if it can be written.
-    fn writer(&self) -> Option<&'static dyn TraceWriter> {
-        None
-    }
-
-    /// Returns the options that supply information missing in its traces.
-    fn options(&self) -> &'static [FormatOption] {
-        &[]
-    }
-
-    /// Returns the known bugs of tracers that reading works around, unless [`ReadOptions::without_quirks`] names them.
-    fn quirks(&self) -> &'static [TracerQuirk] {
-        &[]
-    }
-
-    /// Returns the languages in which it writes schemas of traces.
-    fn schema_languages(&self) -> &'static [SchemaLanguage] {
-        &[]
-    }
-
-    /// Returns `true` if files may store the events of a data stream in another order than that of time, so
-    /// that [`ReadOptions::unsorted`] makes a difference.
-    fn has_file_order(&self) -> bool {
-        false
-    }
+    /// Returns the names and the constant properties of the format.
+    fn info(&self) -> &'static FormatInfo;
 
     /// Returns `true` if a tree of files contains a trace of the format, judging quickly by their content.
     fn probe(&self, tree: &Tree, options: &ReadOptions) -> bool;
@@ -87,27 +117,6 @@ pub trait Format: Send + Sync {
     /// format has no such indexes.
     fn packet_indexes(&self, tree: &Tree, options: &ReadOptions) -> Option<PacketIndexes> {
         let _ = (tree, options);
-        None
-    }
-
-    /// Returns the function that reads datagrams, if the format supports them.
-    fn listen(&self) -> Option<Listen> {
-        None
-    }
-
-    /// Returns the parameters for collecting reports, if programs send reports of the format one by one.
-    fn collect(&self) -> Option<Collect> {
-        None
-    }
-
-    /// Returns the function that finds operations named in texts of events of any format, if the format has a
-    /// recognizable notation for them.
-    fn find_mentions(&self) -> Option<FindMentions> {
-        None
-    }
-
-    /// Returns the function that explains a text in this notation, if the format has one.
-    fn explain_context(&self) -> Option<ExplainContext> {
         None
     }
 
@@ -150,7 +159,7 @@ pub trait Format: Send + Sync {
 }
 
 /// Makes a trace of arriving datagrams. Its single data stream can be read once.
-pub type Listen = fn(Datagrams, &ReadOptions) -> Result<Box<dyn TraceInput>, PlanError>;
+pub type Listen = fn(Datagrams, &ReadOptions) -> Result<Box<dyn OpenedTrace>, PlanError>;
 
 /// Options for reading traces of any format.
 #[derive(Clone, Debug, Default)]
@@ -163,7 +172,7 @@ pub struct ReadOptions {
     /// Report all problems, even those that do not affect reading.
     pub check: bool,
     /// Deliver events in the order of the file if the format has one that differs from the order of time; see
-    /// [`Format::has_file_order`].
+    /// [`FormatInfo::has_file_order`].
     pub unsorted: bool,
     /// Read classes as the files declare them, without annotations of ichnos.
     pub without_annotations: bool,
@@ -175,7 +184,7 @@ pub struct ReadOptions {
     pub clock_offsets: ClockOffsets,
     /// Conversion of cycles to nanoseconds.
     pub clock_arithmetic: ClockArithmetic,
-    /// Names of known bugs of tracers that are not worked around; see [`Format::quirks`].
+    /// Names of known bugs of tracers that are not worked around; see [`FormatInfo::quirks`].
     pub without_quirks: Vec<&'static str>,
     /// Receiver of the progress of opening.
     pub progress: ScanProgress,
@@ -188,11 +197,21 @@ pub struct ReadOptions {
 #[non_exhaustive]
 pub struct OpenedTraces {
     /// Readable traces.
-    pub traces: Vec<Box<dyn TraceInput>>,
+    pub traces: Vec<Box<dyn OpenedTrace>>,
     /// Unreadable traces.
     pub refused: Vec<Refused>,
     /// Notices of valid input that was skipped, a sentence each.
     pub notices: Vec<String>,
+}
+
+impl OpenedTraces {
+    /// Adds a trace at a path, or the reason why it cannot be read.
+    pub fn add<T: OpenedTrace + 'static>(&mut self, path: &str, trace: Result<T, impl std::fmt::Display>) {
+        match trace {
+            Ok(trace) => self.traces.push(Box::new(trace)),
+            Err(error) => self.refused.push(Refused::because(path, error)),
+        }
+    }
 }
 
 /// A trace that was found but cannot be read.

@@ -23,7 +23,7 @@ pub struct InputPlaces {
 #[non_exhaustive]
 pub enum OutputConflict {
     /// The output is a file or directory of the input.
-    #[error("{}: the output is a part of the input", .0.display())]
+    #[error("{}: the output is part of the input", .0.display())]
     IsInput(PathBuf),
     /// The output is a directory that contains a file or directory of the input.
     #[error("{}: the output contains the input {}", output.display(), input.display())]

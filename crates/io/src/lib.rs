@@ -68,8 +68,8 @@ mod zip_archive;
 pub use bytes::Bytes;
 pub use collect::{COLLECTION, COLLECTION_HEAD, Collect, SEGMENT, StoreReport, TaskKey, numbered_file};
 pub use create::{
-    CreateError, FirstTime, PartTarget, PartsOutput, ReaderRules, TraceWriter, Verify, VerifyFn,
-    WriteOptions, WriteReport, WriteSource, WriteTarget,
+    CreateError, FirstTime, PartTarget, PartsOutput, ReaderRules, Verify, VerifyFn, WriteOptions,
+    WriteReport, WriteSource, WriteTarget, WriterFactory,
 };
 pub use datagrams::{Datagram, Datagrams};
 pub use directory_part::{DirectoryPart, ExistingPart};
@@ -79,7 +79,8 @@ pub use file_names::FileNames;
 pub use file_output::{FileEncoders, FileOutput};
 pub use file_parts::{FileParts, PartEncoders};
 pub use format::{
-    EnclosingTrace, ExplainContext, Format, Listen, OpenedTraces, OptionConflict, ReadOptions, Refused,
+    EnclosingTrace, ExplainContext, Format, FormatInfo, Listen, OpenedTraces, OptionConflict, ReadOptions,
+    Refused,
 };
 pub use format_option::{FormatOption, FormatOptions, OptionError, OptionKind, OptionValue};
 pub use hint::{Hint, OptionHint};
@@ -94,7 +95,7 @@ pub use output_file::{OutputFile, create};
 pub use packet_index::{PacketIndex, PacketIndexes};
 pub use plain_file::{open_linked, open_plain};
 pub use problem::TreeProblem;
-pub use read_files::ReadFiles;
+pub use read_files::{ReadFile, ReadFiles, open_files};
 pub use record_sorter::{RecordSorter, SortedRecords, SorterMemory};
 pub use replacement::{
     Existing, ListWritten, foreign_file, interrupted_replacement, plain_files, recover_replacement,

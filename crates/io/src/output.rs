@@ -14,7 +14,7 @@ use crate::{CreateError, WriteReport};
 pub enum MessageOrder {
     /// The messages of each data stream in its order. Data streams can be written in sequence or concurrently.
     ByStream,
-    /// Those of the only data stream, with the [segments](ichnos_model::TraceInput::segment_cursor) of its file as packets,
+    /// Those of the only data stream, with the [segments](ichnos_model::OpenedTrace::segment_cursor) of its file as packets,
     /// which the worker can copy.
     Segments,
     /// All messages merged by time.

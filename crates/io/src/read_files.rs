@@ -1,31 +1,93 @@
-//! Files that several trees may contain.
+//! Files of trees, read for the traces of a format.
 
 use std::collections::HashMap;
 
-use crate::{Entry, FileId};
+use ichnos_model::Damage;
+
+use crate::{Bytes, Entry, FileId, OpenedTraces, Refused, Tree};
+
+/// Opens each file that `is_trace` recognizes as a trace, once, whatever trees and names it has. Files that cannot be
+/// read are refused.
+pub fn open_files(
+    trees: &[&Tree],
+    is_trace: impl Fn(&Entry) -> bool,
+    mut open: impl FnMut(&mut OpenedTraces, String, Bytes),
+) -> OpenedTraces {
+    let mut opened = OpenedTraces::default();
+    let mut read = ReadFiles::default();
+    for tree in trees {
+        for entry in tree.files().filter(|entry| is_trace(entry)) {
+            let name = tree.path_of(entry);
+            if !read.is_first(&name, entry) {
+                continue;
+            }
+            match entry.read() {
+                Ok(bytes) => open(&mut opened, name, bytes),
+                Err(error) => opened.refused.push(Refused::because(&name, error)),
+            }
+        }
+    }
+    opened.notices.append(&mut read.notices);
+    opened
+}
 
 /// Files read so far, so that each is read once, whatever trees and names it has.
 #[derive(Debug, Default)]
 pub struct ReadFiles {
     names: HashMap<FileId, String>,
+    /// Files that cannot be read.
+    pub damage: Vec<Damage>,
+    /// Notices of skipped files, a sentence each: further names of a file.
+    pub notices: Vec<String>,
+}
+
+/// A file of a tree.
+#[derive(Debug)]
+pub struct ReadFile<F> {
+    /// Path, starting with the tree's name.
+    pub name: String,
+    /// Content.
+    pub bytes: Bytes,
+    /// Form of the content.
+    pub form: F,
 }
 
 impl ReadFiles {
-    /// Adds a file.
-    ///
-    /// # Errors
-    /// If it was added before, with the notice for the user.
-    pub fn add(&mut self, name: &str, entry: &Entry) -> Result<(), String> {
-        let Some(identity) = entry.status().and_then(|status| status.identity) else { return Ok(()) };
-        match self.names.get(&identity) {
-            Some(first) if first == name => {
-                Err(format!("{name}: this file is given more than once: it is read once"))
+    /// Reads a file whose form is recognized. Returns `None` for other files, those that were read before, and those
+    /// that cannot be read, which become damage.
+    pub fn read<F>(
+        &mut self,
+        tree: &Tree,
+        entry: &Entry,
+        recognise: impl FnOnce(&Bytes) -> Option<F>,
+    ) -> Option<ReadFile<F>> {
+        let name = tree.path_of(entry);
+        match entry.read_or_damage() {
+            Ok(bytes) => {
+                let form = recognise(&bytes)?;
+                self.is_first(&name, entry).then_some(ReadFile { name, bytes, form })
             }
-            Some(first) => Err(format!("{name}: this is the same file as {first}: it is read once")),
-            None => {
-                self.names.insert(identity, name.to_owned());
-                Ok(())
+            Err(kind) => {
+                self.damage.push(Damage::new(name, 0, kind));
+                None
             }
         }
+    }
+
+    /// Adds a file. Returns `false` with a notice for the user if it was added before.
+    fn is_first(&mut self, name: &str, entry: &Entry) -> bool {
+        let Some(identity) = entry.status().and_then(|status| status.identity) else { return true };
+        let notice = match self.names.get(&identity) {
+            Some(first) if first == name => {
+                format!("{name}: this file is given more than once: it is read once")
+            }
+            Some(first) => format!("{name}: this is the same file as {first}: it is read once"),
+            None => {
+                self.names.insert(identity, name.to_owned());
+                return true;
+            }
+        };
+        self.notices.push(notice);
+        false
     }
 }

@@ -6,7 +6,9 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
+
+use ichnos_model::IgnorePoison as _;
 
 use crate::Bytes;
 
@@ -122,7 +124,7 @@ impl RecordSorter {
     /// Writes the records in memory as a run.
     fn write_run(&mut self) -> io::Result<()> {
         let all = self.memory.all.clone();
-        let mut shared = all.0.file.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shared = all.0.file.lock().ignore_poison();
         let shared = match &mut *shared {
             Some(shared) => shared,
             none => {
@@ -152,7 +154,7 @@ impl RecordSorter {
             if !self.records.is_empty() {
                 self.write_run()?;
             }
-            let mut shared = self.memory.all.0.file.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut shared = self.memory.all.0.file.lock().ignore_poison();
             match &mut *shared {
                 Some(shared) => {
                     shared.file.flush()?;

@@ -96,7 +96,7 @@ impl Deletable {
         let written: BTreeSet<PathBuf> = list(root)?.into_iter().collect();
         let content = Content::of(root)?;
         if let Some(other) = content.files.iter().find(|path| !written.contains(*path)) {
-            return Err(foreign_file(other, "no trace has such a file"));
+            return Err(foreign_file(other, "not a trace file"));
         }
         Ok(Self { files: states(root, written)? })
     }
@@ -107,7 +107,7 @@ impl Deletable {
         let used: BTreeSet<&Path> =
             deletable.files.iter().flat_map(|(file, ..)| file.ancestors().skip(1)).collect();
         match Content::of(root)?.directories.iter().find(|directory| !used.contains(directory.as_path())) {
-            Some(other) => Err(foreign_file(other, "no trace has an empty directory")),
+            Some(other) => Err(foreign_file(other, "an empty directory is not part of a trace")),
             None => Ok(deletable),
         }
     }

@@ -5,7 +5,7 @@ use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::rc::Rc;
 
 use crate::archive::{Content, Link, Members, cut_off, path_text, too_many};
-use crate::decompress::{Counting, Packing, decoder, said_size};
+use crate::decompress::{Counting, Packing, decoder, recorded_size};
 use crate::store::Store;
 use crate::unpack_budget::UnpackBudget;
 use crate::{Bytes, IoError};
@@ -91,13 +91,8 @@ pub(crate) fn members(
             Some(sparse_content(&mut entry, cut, &mut store, budget)?)
         } else if kind.is_file() || kind.is_contiguous() {
             Some(plain_content(bytes, begin, end, cut))
-        } else if (kind.is_hard_link() || kind.is_symlink())
-            && let Some(target) = entry.link_name_bytes()
-        {
-            let target = path_text(&target);
-            Some(Content::Link(Box::new(Link { target, is_hard: kind.is_hard_link() })))
         } else {
-            None
+            link_content(&entry)
         };
         if let Some(content) = content {
             members.insert(&path, content, budget)?;
@@ -108,12 +103,19 @@ pub(crate) fn members(
     if !is_cut && next >= len {
         let unpacked = if is_unpacked { " of the unpacked data" } else { "" };
         members.problems.push(format!(
-            "the tar archive has no end mark after the member {last:?}: it may be truncated there, at byte \
-             {len}{unpacked}"
+            "the tar archive lacks an end mark after the member {last:?}: it may be truncated there, at byte \
+            {len}{unpacked}"
         ));
     }
     let unpacked = store.finish(budget)?;
     Ok(members.finish(&unpacked, len))
+}
+
+/// Returns the content of a link.
+fn link_content(entry: &tar::Entry<'_, impl Read>) -> Option<Content> {
+    let kind = entry.header().entry_type();
+    let target = entry.link_name_bytes().filter(|_| kind.is_hard_link() || kind.is_symlink())?;
+    Some(Content::Link(Box::new(Link { target: path_text(&target), is_hard: kind.is_hard_link() })))
 }
 
 /// Reads a sparse file, whose content is not a part of the archive as it is.
@@ -147,7 +149,7 @@ fn plain_content(bytes: &Bytes, begin: u64, end: u64, cut: Option<String>) -> Co
 
 /// Reads the members of a compressed tar archive, at most the first `beginning` bytes of each: all is
 /// unpacked, since there is no other way to the later members, but nothing else is kept. Data after the
-/// beginning of the last member is skipped if the total size (see [`said_size`]) shows that it is the last
+/// beginning of the last member is skipped if the total size (see [`recorded_size`]) shows that it is the last
 /// one. `None` if anything is unusual, damaged or truncated: then the whole archive has to be read.
 pub(crate) fn beginnings(
     bytes: &[u8],
@@ -163,13 +165,8 @@ pub(crate) fn beginnings(
     let reader = Counting { reader: decoder(packing, packed, budget)?, counter: Rc::clone(&passed) };
     let allowance = Rc::new(Cell::new(MOST_OF_HEADER));
     let mut archive = tar::Archive::new(Allowed { reader, left: Rc::clone(&allowance) });
-    let size = said_size(packing, bytes);
-    let is_last = |end: u64| {
-        // Less than a header and an end mark of two blocks, and a whole number of blocks.
-        size.is_some_and(|size| size.wrapping_sub(end as u32) < 3 * BLOCK as u32)
-    };
+    let total_size = recorded_size(packing, bytes);
     let Ok(entries) = archive.entries() else { return Ok(None) };
-    let mut rest = vec![0; 64 << 10];
     let mut next = 0;
     let mut is_over = false;
     for (count, entry) in entries.enumerate() {
@@ -189,25 +186,14 @@ pub(crate) fn beginnings(
                 return Ok(None);
             }
             let content = Content::Unpacked(begin..store.len());
-            let mut left = size.saturating_sub(store.len() - begin);
-            is_over = left > 0 && is_last(end);
-            let goes_on = left > 0;
-            while left > 0 && !is_over {
-                match entry.read(&mut rest) {
-                    Ok(read @ 1..) => {
-                        budget.arrived(Some(consumed.get()));
-                        budget.take(read as u64)?;
-                        left = left.saturating_sub(read as u64);
-                    }
-                    _ => return Ok(None),
-                }
+            let left = size.saturating_sub(store.len() - begin);
+            is_over = left > 0 && is_last(end, total_size);
+            if !is_over && !skip(&mut entry, left, &consumed, budget)? {
+                return Ok(None);
             }
-            if goes_on { Content::Beginning(Box::new((content, size))) } else { content }
-        } else if let (true, Some(target)) =
-            (kind.is_hard_link() || kind.is_symlink(), entry.link_name_bytes())
-        {
-            let target = path_text(&target);
-            Content::Link(Box::new(Link { target, is_hard: kind.is_hard_link() }))
+            if left > 0 { Content::Beginning(Box::new((content, size))) } else { content }
+        } else if let Some(link) = link_content(&entry) {
+            link
         } else if kind.is_dir() {
             allowance.set(MOST_OF_HEADER);
             continue;
@@ -232,6 +218,30 @@ pub(crate) fn beginnings(
     let unpacked = store.finish(budget)?;
     let members = members.finish(&unpacked, passed.get());
     Ok(Some(members).filter(|members| members.problems.is_empty()))
+}
+
+/// Returns `true` if no member follows one with this end, by the size of the archive modulo 2^32.
+fn is_last(end: u64, total_size: Option<u32>) -> bool {
+    // Less than a header and an end mark of two blocks, and a whole number of blocks.
+    total_size.is_some_and(|size| size.wrapping_sub(end as u32) < 3 * BLOCK as u32)
+}
+
+/// Reads the rest of a member, of which nothing is kept. Returns `false` if there are fewer than `left` bytes.
+/// `consumed`: number of compressed bytes that were read.
+fn skip(
+    entry: &mut impl Read,
+    mut left: u64,
+    consumed: &Cell<u64>,
+    budget: &mut UnpackBudget<'_>,
+) -> Result<bool, IoError> {
+    let mut rest = [0; 16 << 10];
+    while left > 0 {
+        let Ok(read @ 1..) = entry.read(&mut rest) else { return Ok(false) };
+        budget.arrived(Some(consumed.get()));
+        budget.take(read as u64)?;
+        left = left.saturating_sub(read as u64);
+    }
+    Ok(true)
 }
 
 /// Problem of a member whose header cannot be read.

@@ -3,10 +3,10 @@
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
-use ichnos_model::TraceDigest;
 use ichnos_model::lower::LossTable;
+use ichnos_model::{IgnorePoison as _, TraceDigest};
 
 use crate::{
     CreateError, IoLimits, OutputBlock, OutputFile, PartTarget, Tree, Verify, WriteOptions, WriteReport,
@@ -57,7 +57,7 @@ impl TraceFile {
     /// Returns `true` if the output is a terminal.
     #[must_use]
     pub fn is_terminal(&self) -> bool {
-        let written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+        let written = self.written.lock().ignore_poison();
         matches!(&written.0, FileDestination::Complete { output, .. } if output.is_terminal())
     }
 
@@ -78,7 +78,7 @@ impl TraceFile {
     }
 
     fn add(&self, bytes: &[u8], events: u64) -> io::Result<()> {
-        let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut written = self.written.lock().ignore_poison();
         let (destination, report) = &mut *written;
         match destination {
             FileDestination::Nowhere => {}
@@ -99,7 +99,7 @@ impl TraceFile {
     /// # Errors
     /// If it cannot be written, or differs from the written data. An existing file is then kept.
     pub fn finish(self, losses: LossTable, digest: &TraceDigest) -> Result<WriteReport, CreateError> {
-        let (destination, mut report) = self.written.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let (destination, mut report) = self.written.into_inner().ignore_poison();
         report.losses = losses;
         let (result, path) = match destination {
             FileDestination::Nowhere => return Ok(report),

@@ -64,6 +64,11 @@ impl Tree {
         Err(IoError::Special { path: name, found: special(metadata.file_type()) })
     }
 
+    /// Returns the files, without links to directories that are listed elsewhere.
+    pub fn files(&self) -> impl Iterator<Item = &Entry> {
+        self.entries.iter().filter(|entry| entry.repeats().is_none())
+    }
+
     /// Returns the path of a file, starting with the tree's name.
     #[must_use]
     pub fn path_of(&self, entry: &Entry) -> String {

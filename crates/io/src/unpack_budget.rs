@@ -76,9 +76,9 @@ impl<'a> UnpackBudget<'a> {
     /// Records that this number of further bytes was unpacked.
     pub(crate) fn take(&mut self, bytes: u64) -> Result<(), IoError> {
         self.allows(bytes)?;
-        let before = self.used / SAID_EVERY;
+        let before = self.used / REPORT_INTERVAL;
         self.used = self.used.saturating_add(bytes);
-        if self.used / SAID_EVERY != before {
+        if self.used / REPORT_INTERVAL != before {
             let step = ScanStep::Unpacked { unpacked: self.used, packed: self.arrived, total: self.total };
             self.options.progress.report(step);
         }
@@ -116,4 +116,4 @@ impl<'a> UnpackBudget<'a> {
 }
 
 /// Interval of progress reports, in unpacked bytes.
-const SAID_EVERY: u64 = 1 << 20;
+const REPORT_INTERVAL: u64 = 1 << 20;

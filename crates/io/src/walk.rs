@@ -411,7 +411,7 @@ mod tests {
                 }
             }
         }
-        let files = |tree: &Tree| tree.entries.iter().filter(|entry| entry.repeats().is_none()).count();
+        let files = |tree: &Tree| tree.files().count();
         let tree = open(&directory);
         assert_eq!((files(&tree), tree.entries.len()), (COUNT, COUNT * COUNT));
         // The same through a link.

@@ -6,7 +6,9 @@
 //! of the events' shapes. So an id does not depend on the set and the order of the events that are read.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
+
+use ichnos_model::IgnorePoison as _;
 
 use crate::event;
 use crate::index::{Runs, line_at};
@@ -32,7 +34,7 @@ impl ClassIds {
     /// Returns the id of a new class of events with the id `own` (if any) and the shape of `key`.
     pub(crate) fn give(&self, own: Option<u128>, key: &[u8], part: &StreamPart) -> u128 {
         let keeps_own = own.is_some_and(|own| self.is_of_first(own, key, part));
-        let mut given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut given = self.given.lock().ignore_poison();
         if let Some(own) = own
             && keeps_own
             && !given.contains_key(&own)

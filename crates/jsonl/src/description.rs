@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use ichnos_export::documents::write_uuid;
 use ichnos_export::parts::log_level_number;
 use ichnos_json::read::Reader;
-use ichnos_json::write::{ObjectWriter, ValueWriter};
+use ichnos_json::write::ValueWriter;
 use ichnos_model::{
     ClockClass, ClockOrigin, EventDisplay, EventRecordClass, FieldClass, FieldKind, LevelScale, LevelStep,
     LogLevel, LogRole, LogSeverity, LogText, Meaning, Meanings, Member, Scope, TRACER_NAMESPACES, TraceClass,
@@ -158,12 +159,6 @@ pub(crate) fn trace_class(value: &Value) -> Made<(TraceClass, String)> {
     Ok((class, owned("label").unwrap_or_default()))
 }
 
-pub(crate) fn write_uuid(object: &mut ObjectWriter<'_>, uuid: Option<Uuid>) {
-    if let Some(uuid) = uuid {
-        object.member("uuid").display(uuid);
-    }
-}
-
 fn uuid(value: &Value) -> Made<Option<Uuid>> {
     let uuid = text(value, "uuid").map(Uuid::parse_str).transpose();
     uuid.map_err(|_| "an invalid `uuid`".to_owned())
@@ -254,17 +249,17 @@ pub(crate) fn event_class(value: &Value) -> Made<EventRecordClass> {
     // Attributes can have it, too.
     let attribute =
         |name: &str| TRACER_NAMESPACES.iter().find_map(|namespace| attributes.get(namespace)?.get(name));
-    let said = |member, name| value.get(member).or_else(|| attribute(name));
+    let recorded = |member, name| value.get(member).or_else(|| attribute(name));
     Ok(EventRecordClass {
         id: id(value)?.unwrap_or_default(),
         namespace: owned("namespace"),
         name: owned("name"),
         uid: owned("uid"),
-        log_level: said("log_level", "log-level").and_then(log_level),
+        log_level: recorded("log_level", "log-level").and_then(log_level),
         role: text(value, "role").and_then(|role| role.parse().ok()).unwrap_or_default(),
         display: value.get("display").map(|display| Arc::new(EventDisplay::of_value(display))),
         is_undescribed: matches!(value.get("undescribed"), Some(Value::Boolean(true))),
-        emf_uri: said("emf_uri", "emf-uri").and_then(Value::as_text).map(str::to_owned),
+        emf_uri: recorded("emf_uri", "emf-uri").and_then(Value::as_text).map(str::to_owned),
         log: value.get("log").and_then(log_role).map(Into::into),
         attributes,
         ..EventRecordClass::default()

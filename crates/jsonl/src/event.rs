@@ -79,7 +79,7 @@ impl<'a> Parts<'a> {
             json.peek();
             match key.plain().unwrap_or_default() {
                 "type" => {
-                    if Kind::of(&json.string()?.text()) != Some(Kind::Event) {
+                    if Kind::from_name(&json.string()?.text()) != Some(Kind::Event) {
                         return Ok(None);
                     }
                 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use ichnos_export::documents::write_path;
 use ichnos_json::write::ValueWriter;
 use ichnos_model::{
     ActivityPaths, BitField, BitOrder, ByteOrder, ClockClass, DisplayBase, FieldClass, FieldKind,
@@ -60,14 +61,6 @@ impl StreamScopes {
         self.0.get(scope as usize) == Some(&false)
     }
 }
-
-const ENCODINGS: [StringEncoding; 5] = [
-    StringEncoding::Utf8,
-    StringEncoding::Utf16Be,
-    StringEncoding::Utf16Le,
-    StringEncoding::Utf32Be,
-    StringEncoding::Utf32Le,
-];
 
 /// Returns a class to be replaced by one that is read.
 fn nothing() -> Arc<FieldClass> {
@@ -153,7 +146,7 @@ impl Classes<'_> {
             }
             FieldKind::String { encoding, length, alignment } => {
                 let mut unusual = Some(*encoding).filter(|encoding| *encoding != StringEncoding::Utf8);
-                m.named("encoding", &mut unusual, &ENCODINGS, StringEncoding::name, "encoding")?;
+                m.named("encoding", &mut unusual, &StringEncoding::ALL, StringEncoding::name, "encoding")?;
                 *encoding = unusual.unwrap_or(StringEncoding::Utf8);
                 self.string_length(m, length)?;
                 m.alignment("alignment", alignment, 8)?;
@@ -356,16 +349,7 @@ fn path(m: &mut Members<'_, '_>, path: &mut Vec<LocationStep>) {
                 *path = steps.iter().map(step).collect();
             }
         }
-        Members::Write(object) => {
-            let mut list = object.member("path").array();
-            for step in path {
-                match step {
-                    LocationStep::Member(name) => list.element().string(name),
-                    LocationStep::Parent => list.element().null(),
-                }
-            }
-            list.end();
-        }
+        Members::Write(object) => write_path(object.member("path"), path),
     }
 }
 
@@ -377,12 +361,10 @@ fn layout(m: &mut Members<'_, '_>, bits: &mut BitField) -> Made<()> {
     if m.is_read() && (bits.length == 0 || bits.length > MOST) {
         return Err(format!("a length of {} bits", bits.length));
     }
-    let orders = [ByteOrder::LittleEndian, ByteOrder::BigEndian];
     let mut order = Some(bits.byte_order).filter(|order| *order != ByteOrder::LittleEndian);
-    m.named("byte_order", &mut order, &orders, ByteOrder::name, "byte order")?;
+    m.named("byte_order", &mut order, &ByteOrder::ALL, ByteOrder::name, "byte order")?;
     let mut bit_order = Some(bits.bit_order).filter(|_| bits.is_reversed());
-    let bit_orders = [BitOrder::FirstToLast, BitOrder::LastToFirst];
-    m.named("bit_order", &mut bit_order, &bit_orders, BitOrder::name, "bit order")?;
+    m.named("bit_order", &mut bit_order, &BitOrder::ALL, BitOrder::name, "bit order")?;
     m.alignment("alignment", &mut bits.alignment, 8)?;
     *bits = BitField::new(bits.length, order.unwrap_or(ByteOrder::LittleEndian), bits.alignment);
     bits.bit_order = bit_order.unwrap_or(bits.bit_order);

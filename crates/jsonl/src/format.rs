@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use ichnos_io::{Entry, Format, OpenedTraces, ReadFiles, ReadOptions, Refused, TraceWriter, Tree};
+use ichnos_io::{Entry, Format, FormatInfo, OpenedTraces, ReadFile, ReadFiles, ReadOptions, Refused, Tree};
 use ichnos_model::{Damage, DamageKind, Diagnostic, FileDiagnostic, TextPosition};
 
 use crate::open;
-use crate::recognition::{files, has_lines};
+use crate::recognition::has_lines;
 use crate::stream::File;
 use crate::trace::JsonTrace;
 use crate::writer::JsonLinesWriter;
@@ -15,41 +15,32 @@ use crate::writer::JsonLinesWriter;
 #[derive(Clone, Copy, Debug)]
 pub struct JsonLinesFormat;
 
+static INFO: FormatInfo = FormatInfo {
+    versions: "JSON Lines of ichnos; lines of events from any program",
+    detection: "files whose first line is an object with a `type` of the format, or with `ts` and `name`",
+    writer: Some(&JsonLinesWriter),
+    ..FormatInfo::new("jsonl", "JSON Lines")
+};
+
 impl Format for JsonLinesFormat {
-    fn name(&self) -> &'static str {
-        "jsonl"
-    }
-
-    fn title(&self) -> &'static str {
-        "JSON Lines"
-    }
-
-    fn versions(&self) -> &'static str {
-        "JSON Lines of ichnos; lines of events from any program"
-    }
-
-    fn recognised_by(&self) -> &'static str {
-        "files whose first line is an object with a `type` of the format, or with `ts` and `name`"
+    fn info(&self) -> &'static FormatInfo {
+        &INFO
     }
 
     fn probe(&self, tree: &Tree, options: &ReadOptions) -> bool {
         let has_bytes = |entry: &Entry| entry.beginning(1).is_ok_and(|first| !first.is_empty());
-        files(tree).any(|entry| options.force && has_bytes(entry) || has_lines(entry))
-    }
-
-    fn writer(&self) -> Option<&'static dyn TraceWriter> {
-        Some(&JsonLinesWriter)
+        tree.files().any(|entry| options.force && has_bytes(entry) || has_lines(entry))
     }
 
     fn open(&self, trees: &[&Tree], options: &ReadOptions) -> OpenedTraces {
         let mut opened = OpenedTraces::default();
         let mut read = ReadFiles::default();
         for tree in trees {
-            let mut damage = Vec::new();
             let mut all = Vec::new();
-            for entry in files(tree) {
-                open_file(tree, entry, options, &mut read, &mut opened, &mut all, &mut damage);
+            for entry in tree.files() {
+                open_file(tree, entry, options, &mut read, &mut opened, &mut all);
             }
+            let mut damage = std::mem::take(&mut read.damage);
             if let Some(first) = all.first_mut() {
                 first.add_damage(std::mem::take(&mut damage));
             }
@@ -62,6 +53,7 @@ impl Format for JsonLinesFormat {
                 opened.refused.push(Refused::new(&tree.name, reasons.collect()));
             }
         }
+        opened.notices = read.notices;
         opened
     }
 }
@@ -73,28 +65,18 @@ fn open_file(
     read: &mut ReadFiles,
     opened: &mut OpenedTraces,
     all: &mut Vec<JsonTrace>,
-    damage: &mut Vec<Damage>,
 ) {
-    let name = tree.path_of(entry);
     if !options.force && !has_lines(entry) {
         // The contents of an unreadable file are unknown.
-        if let Some(found) = entry.special() {
-            damage.push(Damage::new(name, 0, DamageKind::NotAFile(found)));
-        } else if let Err(error) = entry.beginning(1) {
-            damage.push(Damage::new(name, 0, DamageKind::Unreadable(error.to_string())));
-        }
-        return;
+        let kind = match (entry.special(), entry.beginning(1)) {
+            (Some(found), _) => DamageKind::NotAFile(found),
+            (None, Err(error)) => DamageKind::Unreadable(error.to_string()),
+            (None, Ok(_)) => return,
+        };
+        return read.damage.push(Damage::new(tree.path_of(entry), 0, kind));
     }
-    let bytes = match entry.read_or_damage() {
-        Ok(bytes) => bytes,
-        Err(kind) => return damage.push(Damage::new(name, 0, kind)),
-    };
-    if bytes.is_empty() {
-        return;
-    }
-    if let Err(notice) = read.add(&name, entry) {
-        return opened.notices.push(notice);
-    }
+    let file = read.read(tree, entry, |bytes| (!bytes.is_empty()).then_some(()));
+    let Some(ReadFile { name, bytes, .. }) = file else { return };
     let file = Arc::new(File {
         name: name.as_str().into(),
         bytes,

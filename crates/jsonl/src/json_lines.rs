@@ -8,6 +8,7 @@ mod resume;
 use std::io;
 use std::ops::ControlFlow;
 
+use ichnos_export::documents::write_uuid;
 use ichnos_export::parts::{
     EventStacks, FieldWriter, Keys, Repeated, Scratch, StreamTable, TextBuffer, TimeWriter, emf_uri,
     has_plain_field, log_level_name, write_id,
@@ -20,7 +21,7 @@ use ichnos_model::{
     LogText, Message, Packet, Scope, Sink, Trace, UuidOf, ValueCache,
 };
 
-use crate::description::{write_clock_class, write_uuid};
+use crate::description::write_clock_class;
 use crate::members::{write_list, write_map, write_value};
 use opening::Openings;
 use resume::{Introduced, Resumed, Subject, introduce};

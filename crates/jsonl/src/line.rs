@@ -27,36 +27,20 @@ pub(crate) const EVENT_MEMBERS: [&str; 15] = [
     "stacks",
 ];
 
-/// Kind of a line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    StreamBegin,
-    StreamEnd,
-    EventClass,
-    Stack,
-    Event,
-    PacketBegin,
-    PacketEnd,
-    DiscardedEvents,
-    DiscardedPackets,
-    Damage,
-}
-
-impl Kind {
-    pub(crate) fn of(name: &str) -> Option<Self> {
-        Some(match name {
-            "stream-begin" => Self::StreamBegin,
-            "stream-end" => Self::StreamEnd,
-            "event-class" => Self::EventClass,
-            "stack" => Self::Stack,
-            "event" => Self::Event,
-            "packet-begin" => Self::PacketBegin,
-            "packet-end" => Self::PacketEnd,
-            "discarded-events" => Self::DiscardedEvents,
-            "discarded-packets" => Self::DiscardedPackets,
-            "damage" => Self::Damage,
-            _ => return None,
-        })
+ichnos_model::named_enum! {
+    /// Kind of a line.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub(crate) enum Kind: "type of line" {
+        StreamBegin = "stream-begin",
+        StreamEnd = "stream-end",
+        EventClass = "event-class",
+        Stack = "stack",
+        Event = "event",
+        PacketBegin = "packet-begin",
+        PacketEnd = "packet-end",
+        DiscardedEvents = "discarded-events",
+        DiscardedPackets = "discarded-packets",
+        Damage = "damage",
     }
 }
 
@@ -105,8 +89,8 @@ impl Line {
                 Some("type") => {
                     let at = json.offset();
                     let name = json.string()?.text();
-                    line.kind =
-                        Kind::of(&name).ok_or(Fault { at, expected: "a known type of line".into() })?;
+                    line.kind = Kind::from_name(&name)
+                        .ok_or(Fault { at, expected: "a known type of line".into() })?;
                 }
                 Some("stream") => line.stream = Some(integer(&mut json)?),
                 Some("cycles") => {

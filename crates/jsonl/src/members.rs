@@ -1,5 +1,6 @@
 //! Members of JSON objects, read and written by the same code, so that both have the same names and defaults.
 
+use ichnos_export::documents::write_ranges;
 use ichnos_json::write::{ObjectWriter, ValueWriter};
 use ichnos_model::{Attributes, IntegerRange, RangeSet, Value};
 
@@ -230,16 +231,7 @@ impl Members<'_, '_> {
                 };
                 ranges.0 = list.iter().map(range).collect::<Made<_>>()?;
             }
-            Self::Write(object) => {
-                let mut list = object.member(name).array();
-                for range in &ranges.0 {
-                    let mut bounds = list.element().array();
-                    bounds.element().integer(range.lower);
-                    bounds.element().integer(range.upper);
-                    bounds.end();
-                }
-                list.end();
-            }
+            Self::Write(object) => write_ranges(object.member(name), ranges.0.iter().copied()),
         }
         Ok(())
     }

@@ -487,6 +487,6 @@ fn add_class<'i>(
 /// Returns `true` if two lines describe a class equally, possibly in different data streams.
 fn is_same(a: &Value, b: &Value) -> bool {
     let (Value::Map(a), Value::Map(b)) = (a, b) else { return a == b };
-    let said = |(name, _): &&(String, Value)| name != "stream";
-    a.iter().filter(said).eq(b.iter().filter(said))
+    let is_compared = |(name, _): &&(String, Value)| name != "stream";
+    a.iter().filter(is_compared).eq(b.iter().filter(is_compared))
 }

@@ -1,6 +1,6 @@
 //! Recognition of files with lines of a trace.
 
-use ichnos_io::{Entry, Tree};
+use ichnos_io::Entry;
 use ichnos_json::read::Reader;
 
 use crate::index::{byte_order_mark, line_at};
@@ -8,11 +8,6 @@ use crate::line::{EVENT_MEMBERS, Kind, LONGEST, Line, text};
 
 /// Sizes in bytes of the beginning of a file, which is read until the first line is recognized.
 const PROBED: [usize; 3] = [512, 64 << 10, LONGEST];
-
-/// Returns the files of a tree without repetitions.
-pub(crate) fn files(tree: &Tree) -> impl Iterator<Item = &Entry> {
-    tree.entries.iter().filter(|entry| entry.repeats().is_none())
-}
 
 /// Returns `true` if a file has lines of a trace.
 pub(crate) fn has_lines(entry: &Entry) -> bool {
@@ -92,7 +87,7 @@ impl Outline {
             let name = key.text();
             match &*name {
                 "type" => {
-                    let kind = json.clone().string().ok().and_then(|kind| Kind::of(&kind.text()));
+                    let kind = json.clone().string().ok().and_then(|kind| Kind::from_name(&kind.text()));
                     outline.kind = kind.map_or(LineKind::Unknown, LineKind::Of);
                 }
                 "ts" | "time" => outline.has_time = true,
@@ -137,7 +132,7 @@ mod tests {
             ("{\"type\":\"event\",\"id\":1}\n", true),
             ("{\"ts\":5}\n", false),
             ("{\"name\":\"x\"}\n", false),
-            // Logs of Fuchsia, metadata of CTF 2, reports of X-Trace, and something else.
+            // Fuchsia logs, CTF 2 metadata, X-Trace reports, and something else.
             (
                 "{\"moniker\":\"a\",\"version\":1,\"data_source\":\"Logs\",\"metadata\":{\"timestamp\":5}}\n",
                 false,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ichnos_model::{
-    BoxedCursor, Cursor, Damage, DataStream, SourceCursor, StreamSummary, Trace, TraceInput, Window,
+    BoxedCursor, Cursor, Damage, DataStream, OpenedTrace, SourceCursor, StreamSummary, Trace, Window,
 };
 
 use crate::source::LineSource;
@@ -29,7 +29,7 @@ impl JsonTrace {
     }
 }
 
-impl TraceInput for JsonTrace {
+impl OpenedTrace for JsonTrace {
     fn format(&self) -> &'static str {
         "jsonl"
     }

@@ -298,16 +298,16 @@ impl ValueReader {
             }
             FieldKind::Variant { options, selector, .. } => {
                 json.peek();
-                let said = match selector.is_of_values() {
+                let recorded = match selector.is_of_values() {
                     true => None,
                     false => place.structure.value(selector, &mut self.work),
                 };
-                let said =
-                    said.and_then(|said| options.iter().position(|option| option.ranges.contains(said)));
+                let recorded = recorded
+                    .and_then(|recorded| options.iter().position(|option| option.ranges.contains(recorded)));
                 let mut fits =
                     |option: &VariantOption| looks_like(json.clone(), &option.class, &mut self.work);
-                let said = said.filter(|option| fits(&options[*option]));
-                let Some(option) = said.or_else(|| options.iter().position(fits)) else {
+                let recorded = recorded.filter(|option| fits(&options[*option]));
+                let Some(option) = recorded.or_else(|| options.iter().position(fits)) else {
                     return fault(
                         json,
                         match self.work {

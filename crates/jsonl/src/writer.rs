@@ -10,16 +10,16 @@ mod losses;
 use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use ichnos_io::{
-    CreateError, FileParts, Joined, Lane, MessageOrder, Output, OutputBlock, PartsOutput, TraceFile,
-    TraceWriter, Worker, WriteOptions, WriteReport, WriteSource, WriteTarget, written_trace_files,
+    CreateError, FileParts, Joined, Lane, MessageOrder, Output, OutputBlock, PartsOutput, TraceFile, Worker,
+    WriteOptions, WriteReport, WriteSource, WriteTarget, WriterFactory, written_trace_files,
 };
-use ichnos_model::DataStream;
 use ichnos_model::lower::LossTable;
+use ichnos_model::{DataStream, IgnorePoison as _};
 
-use crate::recognition::{files, has_lines};
+use crate::recognition::has_lines;
 use line_encoder::{Encoded, LineEncoder, LineOptions};
 use line_parts::LineParts;
 
@@ -30,7 +30,7 @@ const BLOCK: usize = 256 << 10;
 #[derive(Clone, Copy, Debug)]
 pub struct JsonLinesWriter;
 
-impl TraceWriter for JsonLinesWriter {
+impl WriterFactory for JsonLinesWriter {
     fn extensions(&self) -> &'static [&'static str] {
         &["jsonl"]
     }
@@ -39,7 +39,7 @@ impl TraceWriter for JsonLinesWriter {
         written_trace_files(
             directory,
             "jsonl",
-            |tree| files(tree).any(has_lines),
+            |tree| tree.files().any(has_lines),
             "it has no JSON Lines of a trace",
         )
     }
@@ -104,7 +104,7 @@ impl Output for LineOutput {
     }
 
     fn add_stream(&self, _: usize, stream: Arc<DataStream>) -> Result<usize, CreateError> {
-        let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut streams = self.streams.lock().ignore_poison();
         streams.push(stream);
         Ok(streams.len() - 1)
     }
@@ -115,11 +115,11 @@ impl Output for LineOutput {
     }
 
     fn losses(&self) -> LossTable {
-        self.encoded.lock().unwrap_or_else(PoisonError::into_inner).losses.clone()
+        self.encoded.lock().ignore_poison().losses.clone()
     }
 
     fn finish(self: Box<Self>) -> Result<WriteReport, CreateError> {
-        let encoded = std::mem::take(&mut *self.encoded.lock().unwrap_or_else(PoisonError::into_inner));
+        let encoded = std::mem::take(&mut *self.encoded.lock().ignore_poison());
         self.file.finish(encoded.losses, &encoded.digest)
     }
 }

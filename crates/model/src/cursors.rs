@@ -6,5 +6,5 @@ pub use crate::cursor::{
     BoxedCursor, Checkpoint, Cursor, Drained, ExcludedClasses, MessageHandler, StreamCursor,
 };
 pub use crate::head::{Head, MessageKind, sort_key};
-pub use crate::input::advance_to;
+pub use crate::opened_trace::advance_to;
 pub use crate::small_cursor::{Reopen, SharedCursorState, SmallCursor};

@@ -72,7 +72,7 @@ pub enum DamageKind {
         available: u64,
     },
     /// A packet whose size is larger than the distance to the next packet.
-    #[error("packet of {total} bits overlaps the next one, which begins after {available} bits")]
+    #[error("packet of {total} bits overlaps the next packet, which starts after {available} bits")]
     PacketWithin {
         /// Stated size of the packet in bits.
         total: u64,
@@ -191,7 +191,7 @@ impl DamageKind {
         match self {
             Self::Field(DecodeErrorKind::BeyondContent { .. } | DecodeErrorKind::BeyondData { .. })
             | Self::CutOff { .. } => {
-                "the file ends early: copy it again from where it was recorded, or stop the tracer before copying"
+                "the file ends early: copy it again from its source, or stop the tracer before copying"
             }
             Self::Field(DecodeErrorKind::EndlessString | DecodeErrorKind::LengthBeyond { .. }) => {
                 "the bytes there were changed, or the program that wrote them or their metadata is faulty: check \
@@ -203,10 +203,10 @@ impl DamageKind {
                 remedy::CLOCK
             }
             Self::Lost { .. } => {
-                "another program is changing the file: read the trace again when that is done, or read a copy"
+                "another program is changing the file: read the trace again afterwards, or read a copy"
             }
             Self::UnknownMember { of, .. } if *of != "an event" => {
-                "correct the name of the member; if a newer version of the format has it, use a newer ichnos"
+                "correct the member name; if a newer version of the format has it, use a newer ichnos"
             }
             Self::UnknownMember { .. } => {
                 "write the fields of events as members of `payload`, or `jq` does: '{ts, name, payload: .}'"
@@ -216,13 +216,13 @@ impl DamageKind {
                 "change the owner or the mode of the file, fix the link to it, or copy it again"
             }
             Self::Hole(_) => {
-                "the tracer or the copy did not write this part of the file: copy it again from where it was recorded"
+                "the tracer or the copy did not write this part of the file: copy it again from its source"
             }
             Self::NotAFile(_) => {
                 "if its output belongs to the trace, save that to a file; otherwise remove it from the directory"
             }
             Self::TooManyFields { .. } | Self::TooManyPackets(_) => {
-                "record the trace again, or get it again from where it was recorded"
+                "record the trace again, or copy it again from its source"
             }
         }
     }

@@ -4,25 +4,17 @@ use std::fmt;
 
 use crate::TextPosition;
 
-/// Severity of a problem.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Severity {
-    /// Information; never refused.
-    Note,
-    /// The text breaks the rules, but its meaning is clear, and it is read accordingly; strict reading
-    /// refuses it.
-    Warning,
-    /// The text cannot be read as written.
-    Error,
-}
-
-impl fmt::Display for Severity {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Note => "note",
-            Self::Warning => "warning",
-            Self::Error => "error",
-        })
+crate::named_enum! {
+    /// Severity of a problem.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Severity {
+        /// Information; never refused.
+        Note = "note",
+        /// The text breaks the rules, but its meaning is clear, and it is read accordingly; strict reading
+        /// refuses it.
+        Warning = "warning",
+        /// The text cannot be read as written.
+        Error = "error",
     }
 }
 

@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
 
 use crate::plan::{EventRecordPlans, PlanError, TracePlans};
-use crate::{DataStreamClass, EventRecordClass, Limits, TraceClass};
+use crate::{DataStreamClass, EventRecordClass, IgnorePoison as _, Limits, TraceClass};
 
 /// An event record class that the description of the trace does not contain: the records describe themselves.
 #[derive(Debug)]
@@ -209,7 +209,7 @@ impl DynamicClasses {
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inner.lock().ignore_poison()
     }
 }
 

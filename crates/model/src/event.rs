@@ -14,7 +14,7 @@ pub struct Scopes<'a> {
     /// The packet.
     pub bits: PacketBits<'a>,
     /// Start of each scope that can be decoded (before its alignment), by the number of the [`Scope`].
-    pub begins: &'a [Position; 6],
+    pub(crate) begins: &'a [Position; 6],
     /// Values that fields of later scopes need from earlier ones.
     pub slots: &'a Slots,
     /// Limits of decoding.
@@ -60,6 +60,13 @@ impl<'a> Scopes<'a> {
         Self::new(PacketBits::whole(&[]), BEGINS, &[], LIMITS).with_values(values)
     }
 
+    /// Returns the start of each scope that can be decoded (before its alignment), by the number of the [`Scope`].
+    #[inline(always)]
+    #[must_use]
+    pub fn begins(&self) -> &'a [Position; 6] {
+        self.begins
+    }
+
     #[inline(always)]
     fn visit<V: Visitor>(&self, scope: Scope, plan: &Plan, visitor: &mut V) -> Result<(), DecodeError> {
         if let Some(values) = self.values
@@ -82,7 +89,7 @@ pub struct Event<'a> {
     /// Its event record class.
     pub class: &'a EventRecordClass,
     /// Decode plans of its class.
-    pub plans: &'a EventRecordPlans,
+    pub(crate) plans: &'a EventRecordPlans,
     /// Time of the event on the default clock of its stream.
     pub clock: Option<&'a ClockValue>,
     /// Values of further clocks of the trace, by the index of the clock class (CTF 1.8 and PROP-1.0 may have several).
@@ -148,6 +155,13 @@ impl<'a> Event<'a> {
     #[must_use]
     pub fn class_index(&self) -> Option<usize> {
         self.plans.index
+    }
+
+    /// Returns the decode plans of its class.
+    #[inline(always)]
+    #[must_use]
+    pub fn plans(&self) -> &'a EventRecordPlans {
+        self.plans
     }
 
     /// Returns the plan of a scope, if events of its class can have it.

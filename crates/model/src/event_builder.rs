@@ -450,7 +450,7 @@ impl Visitor for Check {
         if matches!(length, StringLength::NullTerminated) {
             let has_end = crate::bits::terminator(value.bytes, encoding.unit()).is_some();
             self.require(!has_end, field, || {
-                ("a string without U+0000".to_owned(), "one that contains it".to_owned())
+                ("a string without U+0000".to_owned(), "a string that contains it".to_owned())
             });
         }
     }

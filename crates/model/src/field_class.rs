@@ -539,13 +539,15 @@ impl BitField {
     }
 }
 
-/// Order of bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum ByteOrder {
-    /// Least significant byte first; bits of a byte are counted from the least significant one.
-    LittleEndian,
-    /// Most significant byte first; bits of a byte are counted from the most significant one.
-    BigEndian,
+crate::named_enum! {
+    /// Order of bytes.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum ByteOrder {
+        /// Least significant byte first; bits of a byte are counted from the least significant one.
+        LittleEndian = "little-endian",
+        /// Most significant byte first; bits of a byte are counted from the most significant one.
+        BigEndian = "big-endian",
+    }
 }
 
 impl ByteOrder {
@@ -557,34 +559,16 @@ impl ByteOrder {
             Self::BigEndian => BitOrder::LastToFirst,
         }
     }
-
-    /// Returns "little-endian" or "big-endian".
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::LittleEndian => "little-endian",
-            Self::BigEndian => "big-endian",
-        }
-    }
 }
 
-/// Position in the value of the first decoded bit (CTF2-SPEC-2.0, `bit-order`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum BitOrder {
-    /// The least significant one.
-    FirstToLast,
-    /// The most significant one.
-    LastToFirst,
-}
-
-impl BitOrder {
-    /// Returns "first-to-last" or "last-to-first".
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::FirstToLast => "first-to-last",
-            Self::LastToFirst => "last-to-first",
-        }
+crate::named_enum! {
+    /// Position in the value of the first decoded bit (CTF2-SPEC-2.0, `bit-order`).
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum BitOrder {
+        /// The least significant one.
+        FirstToLast = "first-to-last",
+        /// The most significant one.
+        LastToFirst = "last-to-first",
     }
 }
 

@@ -4,40 +4,33 @@ use std::fmt;
 
 use crate::DeclaredAt;
 
-/// Root fields of packets and event records: six that are decoded, in this order, and one that never is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(u8)]
-pub enum Scope {
-    /// Packet header.
-    PacketHeader,
-    /// Packet context.
-    PacketContext,
-    /// Event record header.
-    EventRecordHeader,
-    /// Event record common context: described by the data stream class.
-    CommonContext,
-    /// Event record specific context: described by the event record class.
-    SpecificContext,
-    /// Event record payload.
-    Payload,
-    /// Data on the resource that an event record comes from - a component, a process - that is in none of its
-    /// fields: a reader looks it up in earlier data. Described by the data stream class. Its fields are
-    /// always [values](crate::EventValues); an event without them does not have this scope.
-    Resource,
+crate::named_enum! {
+    /// Root fields of packets and event records: six that are decoded, in this order, and one that never is.
+    ///
+    /// Names of decoded scopes are those of CTF2-SPEC-2.0 (`origin` of a field location).
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    #[repr(u8)]
+    pub enum Scope {
+        /// Packet header.
+        PacketHeader = "packet-header",
+        /// Packet context.
+        PacketContext = "packet-context",
+        /// Event record header.
+        EventRecordHeader = "event-record-header",
+        /// Event record common context: described by the data stream class.
+        CommonContext = "event-record-common-context",
+        /// Event record specific context: described by the event record class.
+        SpecificContext = "event-record-specific-context",
+        /// Event record payload.
+        Payload = "event-record-payload",
+        /// Data on the resource that an event record comes from - a component, a process - that is in none of its
+        /// fields: a reader looks it up in earlier data. Described by the data stream class. Its fields are
+        /// always [values](crate::EventValues); an event without them does not have this scope.
+        Resource = "resource",
+    }
 }
 
 impl Scope {
-    /// All scopes.
-    pub const ALL: [Self; 7] = [
-        Self::PacketHeader,
-        Self::PacketContext,
-        Self::EventRecordHeader,
-        Self::CommonContext,
-        Self::SpecificContext,
-        Self::Payload,
-        Self::Resource,
-    ];
-
     /// Scopes that can be decoded, in that order.
     pub const DECODED: [Self; 6] = [
         Self::PacketHeader,
@@ -57,20 +50,6 @@ impl Scope {
         Self::PacketContext,
         Self::Resource,
     ];
-
-    /// Returns the name; for a decoded scope, that of CTF2-SPEC-2.0 (`origin` of a field location).
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::PacketHeader => "packet-header",
-            Self::PacketContext => "packet-context",
-            Self::EventRecordHeader => "event-record-header",
-            Self::CommonContext => "event-record-common-context",
-            Self::SpecificContext => "event-record-specific-context",
-            Self::Payload => "event-record-payload",
-            Self::Resource => "resource",
-        }
-    }
 
     /// Returns a short name for display, for instance before the name of a field that was lost; both contexts
     /// of events have the same.
@@ -114,12 +93,6 @@ impl Scope {
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::DECODED.into_iter().find(|scope| scope.name() == name)
-    }
-}
-
-impl fmt::Display for Scope {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
     }
 }
 

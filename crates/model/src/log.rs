@@ -3,9 +3,9 @@
 //! Readers set it for event record classes, if they know it; sinks that write logs use only this role.
 
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
-use crate::Event;
+use crate::{Event, IgnorePoison as _};
 
 /// Names of LTTng's log levels in attributes of event record classes, each at its number.
 pub const LOG_LEVEL_NAMES: [&str; 15] = [
@@ -29,46 +29,26 @@ pub const LOG_LEVEL_NAMES: [&str; 15] = [
 /// Namespaces of attributes in which tracers store the log level and the EMF URI of event record classes.
 pub const TRACER_NAMESPACES: [&str; 4] = ["babeltrace.org,2020", "lttng.org,2009", "diamon.org,2012", "std"];
 
-/// Importance of a line of a log, in six steps; see [`LevelScale`] for the numbers of tracers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[allow(missing_docs)]
-pub enum LogLevel {
-    Trace,
-    Debug,
-    Info,
-    Warn,
-    Error,
-    Fatal,
+crate::named_enum! {
+    /// Importance of a line of a log, in six steps; see [`LevelScale`] for the numbers of tracers.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    #[allow(missing_docs)]
+    pub enum LogLevel {
+        Trace = "TRACE",
+        Debug = "DEBUG",
+        Info = "INFO",
+        Warn = "WARN",
+        Error = "ERROR",
+        Fatal = "FATAL",
+    }
 }
 
 impl LogLevel {
-    /// All levels in ascending order.
-    pub const ALL: [Self; 6] = [Self::Trace, Self::Debug, Self::Info, Self::Warn, Self::Error, Self::Fatal];
-
-    /// Returns its name in capitals, for instance `WARN`.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Trace => "TRACE",
-            Self::Debug => "DEBUG",
-            Self::Info => "INFO",
-            Self::Warn => "WARN",
-            Self::Error => "ERROR",
-            Self::Fatal => "FATAL",
-        }
-    }
-
     /// Returns the level of this name, in any case; WARN is also called WARNING.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         let name = if name.eq_ignore_ascii_case("warning") { "warn" } else { name };
         Self::ALL.into_iter().find(|level| level.name().eq_ignore_ascii_case(name))
-    }
-}
-
-impl fmt::Display for LogLevel {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
     }
 }
 
@@ -107,7 +87,7 @@ impl LevelScale {
     /// Equal scales are kept once, until the program ends.
     #[must_use]
     pub fn kept(steps: Vec<LevelStep>) -> Option<Self> {
-        let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = KEPT.lock().ignore_poison();
         if let Some(known) = kept.iter().find(|known| known.0 == steps) {
             return Some(*known);
         }

@@ -1,8 +1,5 @@
 //! Meanings of members of event record classes, independent of the format.
 
-use std::fmt;
-use std::str::FromStr;
-
 use crate::Scope;
 
 /// A member of the root structure of a scope.
@@ -130,124 +127,56 @@ pub enum CauseKind {
     Related,
 }
 
-impl Meaning {
-    /// All meanings.
-    pub const ALL: [Self; 42] = [
-        Self::Process,
-        Self::ProcessName,
-        Self::Thread,
-        Self::ThreadName,
-        Self::Machine,
-        Self::Processor,
-        Self::Severity,
-        Self::Message,
-        Self::Rendered,
-        Self::Tag,
-        Self::File,
-        Self::Line,
-        Self::Function,
-        Self::Component,
-        Self::ComponentUrl,
-        Self::Dropped,
-        Self::RolledOut,
-        Self::Stack,
-        Self::TaskId,
-        Self::TaskContext,
-        Self::TaskTitle,
-        Self::OperationId,
-        Self::Cause(CauseKind::Parent),
-        Self::Cause(CauseKind::Predecessor),
-        Self::Cause(CauseKind::Return),
-        Self::Cause(CauseKind::Related),
-        Self::ChainId,
-        Self::CauseChain,
-        Self::CounterValue,
-        Self::CounterName,
-        Self::Weight,
-        Self::PairKey,
-        Self::Duration,
-        Self::EventName,
-        Self::TargetThread,
-        Self::TargetThreadName,
-        Self::TargetProcess,
-        Self::PreviousThread,
-        Self::PreviousThreadName,
-        Self::PreviousState,
-        Self::ThreadState,
-        Self::Hidden,
-    ];
+crate::named_enum! {
+    pub impl Meaning: "meaning" {
+        Process = "process",
+        ProcessName = "process-name",
+        Thread = "thread",
+        ThreadName = "thread-name",
+        Machine = "machine",
+        Processor = "processor",
+        Severity = "severity",
+        Message = "message",
+        Rendered = "rendered",
+        Tag = "tag",
+        File = "file",
+        Line = "line",
+        Function = "function",
+        Component = "component",
+        ComponentUrl = "component-url",
+        Dropped = "dropped",
+        RolledOut = "rolled-out",
+        Stack = "stack",
+        TaskId = "task-id",
+        TaskContext = "task-context",
+        TaskTitle = "task-title",
+        OperationId = "operation-id",
+        Cause(CauseKind::Parent) = "parent",
+        Cause(CauseKind::Predecessor) = "predecessor",
+        Cause(CauseKind::Return) = "return",
+        Cause(CauseKind::Related) = "related",
+        ChainId = "chain-id",
+        CauseChain = "cause-chain",
+        CounterValue = "counter-value",
+        CounterName = "counter-name",
+        Weight = "weight",
+        PairKey = "pair-key",
+        Duration = "duration",
+        EventName = "event-name",
+        TargetThread = "target-thread",
+        TargetThreadName = "target-thread-name",
+        TargetProcess = "target-process",
+        PreviousThread = "previous-thread",
+        PreviousThreadName = "previous-thread-name",
+        PreviousState = "previous-state",
+        ThreadState = "thread-state",
+        Hidden = "hidden",
+    }
+}
 
+impl Meaning {
     /// Names of the values of a [`Meaning::ThreadState`] of threads that ran on a processor.
     pub const ON_PROCESSOR: [&'static str; 2] = ["Managed", "running"];
-
-    /// Returns its name in lower case with `-` between words, for instance `operation-id`.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Process => "process",
-            Self::ProcessName => "process-name",
-            Self::Thread => "thread",
-            Self::ThreadName => "thread-name",
-            Self::Machine => "machine",
-            Self::Processor => "processor",
-            Self::Severity => "severity",
-            Self::Message => "message",
-            Self::Rendered => "rendered",
-            Self::Tag => "tag",
-            Self::File => "file",
-            Self::Line => "line",
-            Self::Function => "function",
-            Self::Component => "component",
-            Self::ComponentUrl => "component-url",
-            Self::Dropped => "dropped",
-            Self::RolledOut => "rolled-out",
-            Self::Stack => "stack",
-            Self::TaskId => "task-id",
-            Self::TaskContext => "task-context",
-            Self::TaskTitle => "task-title",
-            Self::OperationId => "operation-id",
-            Self::Cause(CauseKind::Parent) => "parent",
-            Self::Cause(CauseKind::Predecessor) => "predecessor",
-            Self::Cause(CauseKind::Return) => "return",
-            Self::Cause(CauseKind::Related) => "related",
-            Self::ChainId => "chain-id",
-            Self::CauseChain => "cause-chain",
-            Self::CounterValue => "counter-value",
-            Self::CounterName => "counter-name",
-            Self::Weight => "weight",
-            Self::PairKey => "pair-key",
-            Self::Duration => "duration",
-            Self::EventName => "event-name",
-            Self::TargetThread => "target-thread",
-            Self::TargetThreadName => "target-thread-name",
-            Self::TargetProcess => "target-process",
-            Self::PreviousThread => "previous-thread",
-            Self::PreviousThreadName => "previous-thread-name",
-            Self::PreviousState => "previous-state",
-            Self::ThreadState => "thread-state",
-            Self::Hidden => "hidden",
-        }
-    }
-}
-
-impl fmt::Display for Meaning {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-/// No [`Meaning`] has this name.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown meaning `{0}`")]
-pub struct UnknownMeaning(pub String);
-
-impl FromStr for Meaning {
-    type Err = UnknownMeaning;
-
-    fn from_str(name: &str) -> Result<Self, UnknownMeaning> {
-        let found = Self::ALL.into_iter().find(|meaning| meaning.name() == name);
-        found.ok_or_else(|| UnknownMeaning(name.to_owned()))
-    }
 }
 
 /// Meanings of the members of an event record class.

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crate::{
-    BoxedCursor, Cursor, Damage, DataStream, FileDiagnostic, Limits, Source, SourceCursor, StreamSummary,
-    Trace, TraceInput, Window,
+    BoxedCursor, Cursor, Damage, DataStream, FileDiagnostic, Limits, OpenedTrace, Source, SourceCursor,
+    StreamSummary, Trace, Window,
 };
 
 /// Makes the cursor of a data stream at its first record.
@@ -85,7 +85,7 @@ impl RecordTrace {
     }
 }
 
-impl TraceInput for RecordTrace {
+impl OpenedTrace for RecordTrace {
     fn format(&self) -> &'static str {
         self.format
     }

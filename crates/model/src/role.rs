@@ -1,72 +1,39 @@
 //! Special fields: roles of fields in decoding packets.
 
-use std::fmt;
-
-/// Purpose of a field beyond its value (CTF2-SPEC-2.0, "Roles"; CTF 1.8 has special names and clock maps,
-/// PROP-1.0 has tags for the same).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[repr(u8)]
-pub enum Role {
-    /// Packet header: the magic number 0xc1fc1fc1.
-    PacketMagicNumber,
-    /// Packet header: the UUID of the metadata stream (of the trace class in PROP-2.0, of the trace in CTF
-    /// 1.8 and PROP-1.0).
-    MetadataStreamUuid,
-    /// Packet header: id of the packet's data stream class.
-    DataStreamClassId,
-    /// Packet header: id of the packet's data stream.
-    DataStreamId,
-    /// Packet context: size of the whole packet in bits, including padding.
-    PacketTotalLength,
-    /// Packet context: size of the packet in bits without the padding at its end.
-    PacketContentLength,
-    /// Packet context: value of the clock at the end of the packet.
-    PacketEndTimestamp,
-    /// Packet context: snapshot of the counter of discarded event records at the end of the packet.
-    DiscardedEventCounter,
-    /// Packet context: index of the packet in its data stream.
-    PacketSequenceNumber,
-    /// Event record header: id of the record's event record class.
-    EventRecordClassId,
-    /// Packet context (beginning of the packet) and event record header: value of the clock, or its lower
-    /// bits.
-    Timestamp,
+crate::named_enum! {
+    /// Purpose of a field beyond its value (CTF2-SPEC-2.0, "Roles"; CTF 1.8 has special names and clock maps,
+    /// PROP-1.0 has tags for the same). Its name is the one in CTF2-SPEC-2.0.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    #[repr(u8)]
+    pub enum Role {
+        /// Packet header: the magic number 0xc1fc1fc1.
+        PacketMagicNumber = "packet-magic-number",
+        /// Packet header: the UUID of the metadata stream (of the trace class in PROP-2.0, of the trace in CTF
+        /// 1.8 and PROP-1.0).
+        MetadataStreamUuid = "metadata-stream-uuid",
+        /// Packet header: id of the packet's data stream class.
+        DataStreamClassId = "data-stream-class-id",
+        /// Packet header: id of the packet's data stream.
+        DataStreamId = "data-stream-id",
+        /// Packet context: size of the whole packet in bits, including padding.
+        PacketTotalLength = "packet-total-length",
+        /// Packet context: size of the packet in bits without the padding at its end.
+        PacketContentLength = "packet-content-length",
+        /// Packet context: value of the clock at the end of the packet.
+        PacketEndTimestamp = "packet-end-default-clock-timestamp",
+        /// Packet context: snapshot of the counter of discarded event records at the end of the packet.
+        DiscardedEventCounter = "discarded-event-record-counter-snapshot",
+        /// Packet context: index of the packet in its data stream.
+        PacketSequenceNumber = "packet-sequence-number",
+        /// Event record header: id of the record's event record class.
+        EventRecordClassId = "event-record-class-id",
+        /// Packet context (beginning of the packet) and event record header: value of the clock, or its lower
+        /// bits.
+        Timestamp = "default-clock-timestamp",
+    }
 }
 
 impl Role {
-    /// All roles.
-    pub const ALL: [Self; 11] = [
-        Self::PacketMagicNumber,
-        Self::MetadataStreamUuid,
-        Self::DataStreamClassId,
-        Self::DataStreamId,
-        Self::PacketTotalLength,
-        Self::PacketContentLength,
-        Self::PacketEndTimestamp,
-        Self::DiscardedEventCounter,
-        Self::PacketSequenceNumber,
-        Self::EventRecordClassId,
-        Self::Timestamp,
-    ];
-
-    /// Returns the name in CTF2-SPEC-2.0.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::PacketMagicNumber => "packet-magic-number",
-            Self::MetadataStreamUuid => "metadata-stream-uuid",
-            Self::DataStreamClassId => "data-stream-class-id",
-            Self::DataStreamId => "data-stream-id",
-            Self::PacketTotalLength => "packet-total-length",
-            Self::PacketContentLength => "packet-content-length",
-            Self::PacketEndTimestamp => "packet-end-default-clock-timestamp",
-            Self::DiscardedEventCounter => "discarded-event-record-counter-snapshot",
-            Self::PacketSequenceNumber => "packet-sequence-number",
-            Self::EventRecordClassId => "event-record-class-id",
-            Self::Timestamp => "default-clock-timestamp",
-        }
-    }
-
     const fn bit(self) -> u16 {
         1 << self as u8
     }
@@ -83,12 +50,6 @@ pub struct ClockUpdate {
     pub role: Role,
     /// Clock class: an index into the clock classes of the trace.
     pub clock: u16,
-}
-
-impl fmt::Display for Role {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
 }
 
 /// Roles of a field class, and the clock of its timestamp roles.

@@ -290,8 +290,8 @@ impl<S: Source> Cursor for SourceCursor<S> {
 mod tests {
     use super::*;
     use crate::{
-        ClockClass, DataStreamClass, EventRecordClass, FieldClass, Limits, Member, RecordTrace, Trace,
-        TraceClass, TraceInput,
+        ClockClass, DataStreamClass, EventRecordClass, FieldClass, Limits, Member, OpenedTrace, RecordTrace,
+        Trace, TraceClass,
     };
 
     /// Reads records of two bytes: a kind or a time, and a number.

@@ -5,13 +5,13 @@ use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::fmt;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use crate::on_demand::OnDemand;
 use crate::plan::{DataStreamPlans, PlanError, TracePlans};
 use crate::{
-    ClassMap, ClockClass, DataStreamClass, DynamicClasses, EventRecordClass, Frame, Limits, ListedThread,
-    StackTable, Symbols, TraceClass,
+    ClassMap, ClockClass, DataStreamClass, DynamicClasses, EventRecordClass, Frame, IgnorePoison as _,
+    Limits, ListedThread, StackTable, Symbols, TraceClass,
 };
 
 /// A trace: its compiled class, its name and its path.
@@ -283,7 +283,7 @@ static FREE_KEYS: Mutex<FreeKeys> = Mutex::new(FreeKeys { given_back: BinaryHeap
 impl StreamKeys {
     /// Takes the lowest free key.
     fn next(&self) -> u32 {
-        let mut free = FREE_KEYS.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut free = FREE_KEYS.lock().ignore_poison();
         let key = match free.given_back.pop() {
             Some(Reverse(key)) => key,
             None => {
@@ -293,15 +293,15 @@ impl StreamKeys {
             }
         };
         drop(free);
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(key);
+        self.0.lock().ignore_poison().push(key);
         key
     }
 }
 
 impl Drop for StreamKeys {
     fn drop(&mut self) {
-        let keys = std::mem::take(self.0.get_mut().unwrap_or_else(PoisonError::into_inner));
-        let mut free = FREE_KEYS.lock().unwrap_or_else(PoisonError::into_inner);
+        let keys = std::mem::take(self.0.get_mut().ignore_poison());
+        let mut free = FREE_KEYS.lock().ignore_poison();
         free.given_back.extend(keys.into_iter().map(Reverse));
     }
 }

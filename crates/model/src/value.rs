@@ -4,16 +4,18 @@ use std::borrow::Cow;
 
 use crate::utf16;
 
-/// Encoding of a string.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[allow(missing_docs)]
-pub enum StringEncoding {
-    #[default]
-    Utf8,
-    Utf16Be,
-    Utf16Le,
-    Utf32Be,
-    Utf32Le,
+crate::named_enum! {
+    /// Encoding of a string, with its name in CTF2-SPEC-2.0.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    #[allow(missing_docs)]
+    pub enum StringEncoding {
+        #[default]
+        Utf8 = "utf-8",
+        Utf16Be = "utf-16be",
+        Utf16Le = "utf-16le",
+        Utf32Be = "utf-32be",
+        Utf32Le = "utf-32le",
+    }
 }
 
 impl StringEncoding {
@@ -24,18 +26,6 @@ impl StringEncoding {
             Self::Utf8 => 1,
             Self::Utf16Be | Self::Utf16Le => 2,
             Self::Utf32Be | Self::Utf32Le => 4,
-        }
-    }
-
-    /// Returns the name in CTF2-SPEC-2.0, for instance "utf-16be".
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Utf8 => "utf-8",
-            Self::Utf16Be => "utf-16be",
-            Self::Utf16Le => "utf-16le",
-            Self::Utf32Be => "utf-32be",
-            Self::Utf32Le => "utf-32le",
         }
     }
 }

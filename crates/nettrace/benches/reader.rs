@@ -8,9 +8,9 @@ use std::path::Path;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use ichnos_io::Bytes;
 use ichnos_model::{
-    Cursor, EventCounts, Field, Message, Real, StreamCursor, Text, TraceInput, Uuid, Visitor, Window,
+    Cursor, EventCounts, Field, Message, OpenedTrace, Real, StreamCursor, Text, Uuid, Visitor, Window,
 };
-use ichnos_nettrace::{NettraceFile, OpenOptions};
+use ichnos_nettrace::{NettraceFile, NettraceOptions};
 
 /// Something that cannot be had without looking at each field.
 #[derive(Default)]
@@ -72,7 +72,7 @@ fn read(criterion: &mut Criterion) {
         return println!("skipped: the variable ICHNOS_NETTRACE does not name a file");
     };
     let bytes = Bytes::of_file(Path::new(&path)).unwrap();
-    let file = NettraceFile::open("file", bytes, &OpenOptions::default()).unwrap();
+    let file = NettraceFile::open("file", bytes, &NettraceOptions::default()).unwrap();
     let mut group = criterion.benchmark_group("read");
     group.sample_size(10).throughput(Throughput::Elements(headers(&file)));
     group.bench_function("headers", |bencher| bencher.iter(|| headers(&file)));

@@ -11,11 +11,11 @@ use std::sync::Arc;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use ichnos_io::{
-    Bytes, IoLimits, Lane, MessageOrder, TraceWriter as _, Tree, WorkerFlow, WriteOptions, WriteSource,
-    WriteTarget,
+    Bytes, IoLimits, Lane, MessageOrder, Tree, WorkerFlow, WriteOptions, WriteSource, WriteTarget,
+    WriterFactory as _,
 };
-use ichnos_model::{Message, TraceInput as _, Window};
-use ichnos_nettrace::{NettraceFile, NettraceWriter, OpenOptions};
+use ichnos_model::{Message, OpenedTrace as _, Window};
+use ichnos_nettrace::{NettraceFile, NettraceOptions, NettraceWriter};
 use ichnos_testing::nettrace_file::{
     File, FileEvent as Event, FileMetadata as Metadata, FileVersion as Form, field,
 };
@@ -49,7 +49,7 @@ fn file() -> NettraceFile {
         Some(path) => Tree::open(&path, &IoLimits::default()).unwrap().entries[0].read().unwrap(),
         None => generated().into(),
     };
-    NettraceFile::open("file", bytes, &OpenOptions::default()).unwrap()
+    NettraceFile::open("file", bytes, &NettraceOptions::default()).unwrap()
 }
 
 /// Options to encode all events anew in a dialect, as if others were dropped.

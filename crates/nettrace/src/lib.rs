@@ -46,7 +46,7 @@ pub use event_row::{EventRow, EventRows, RowEncoding};
 pub use feed::{Feed, FeedEvent, FeedItem};
 pub use field::{Field, FieldType, ValueNames};
 pub use metadata::EventMetadata;
-pub use reader::{Nettrace, NettraceFile, OpenError, OpenOptions, clock_zeros};
+pub use reader::{Nettrace, NettraceFile, NettraceOptions, OpenError, clock_zeros};
 pub use rule::{Fault, Rule};
 pub(crate) use tables::PointHead;
 pub use tables::{Label, SequencePoint, StackRows, ThreadRow, addresses};

@@ -10,7 +10,6 @@ use std::path::PathBuf;
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use ichnos::convert::ConvertOptions;
 use ichnos::prelude::*;
-use ichnos::{Pass, PassOptions};
 use ichnos_table::{BatchOutput, ParquetWriter, Projection, TableOptions};
 
 fn tables(criterion: &mut Criterion) {
@@ -25,7 +24,7 @@ fn tables(criterion: &mut Criterion) {
             Ok(())
         };
         let output = BatchOutput::new(&streams, TableOptions::default().with_columns(columns.clone()), take);
-        Pass::default().write(&reader, &output, &PassOptions::default(), &()).unwrap().counts.events
+        reader.pass().write(&output).unwrap().counts.events
     };
     let mut group = criterion.benchmark_group("table");
     group.throughput(Throughput::Elements(batches(&Projection::All))).sample_size(10);

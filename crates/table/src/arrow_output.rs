@@ -3,23 +3,23 @@
 use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use arrow_array::RecordBatch;
 use arrow_ipc::writer::{FileWriter, StreamWriter};
 use arrow_schema::{ArrowError, Schema};
 use ichnos_io::{
     CreateError, FormatOption, Joined, Lane, MessageOrder, Output, OutputBlock, PartsOutput, TraceFile,
-    TraceWriter, Worker, WriteOptions, WriteReport, WriteSource, WriteTarget, foreign_file,
+    Worker, WriteOptions, WriteReport, WriteSource, WriteTarget, WriterFactory, foreign_file,
 };
 use ichnos_model::lower::LossTable;
-use ichnos_model::{DataStream, TraceDigest};
+use ichnos_model::{DataStream, IgnorePoison as _, TraceDigest};
 
 use crate::output_parts::{check_columns, check_options, record, unsupported};
 use crate::table_options::{OPTIONS, TableOptions};
 use crate::table_plan::TablePlan;
 use crate::table_rows::TableBatch;
-use crate::table_worker::{SharedRecord, TableBlock, TableRecord, TableWorker, lock};
+use crate::table_worker::{SharedRecord, TableBlock, TableRecord, TableWorker};
 
 /// Writes events with the same columns, as those of one event record class, in a format of Arrow IPC: the file format
 /// (`.arrow`, `.feather`), which Polars, pandas and others open by name, or else the streaming format (`.arrows`, pipes).
@@ -29,7 +29,7 @@ use crate::table_worker::{SharedRecord, TableBlock, TableRecord, TableWorker, lo
 #[derive(Clone, Copy, Debug)]
 pub struct ArrowIpcWriter;
 
-impl TraceWriter for ArrowIpcWriter {
+impl WriterFactory for ArrowIpcWriter {
     fn extensions(&self) -> &'static [&'static str] {
         &["arrows", "arrow", "feather"]
     }
@@ -194,11 +194,11 @@ impl Output for ArrowOutput {
     }
 
     fn add_stream(&self, _: usize, stream: Arc<DataStream>) -> Result<usize, CreateError> {
-        Ok(lock(&self.record).add_stream(&stream) as usize)
+        Ok(self.record.lock().ignore_poison().add_stream(&stream) as usize)
     }
 
     fn join(&self, block: OutputBlock) -> io::Result<Joined> {
-        let mut encoder = self.encoder.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut encoder = self.encoder.lock().ignore_poison();
         let block = block.data.and_then(|data| data.downcast::<TableBlock>().ok());
         let batches = block.iter().flat_map(|block| &block.batches);
         // Without a wanted column, events have no row.
@@ -209,15 +209,15 @@ impl Output for ArrowOutput {
     }
 
     fn losses(&self) -> LossTable {
-        lock(&self.record).losses.clone()
+        self.record.lock().ignore_poison().losses.clone()
     }
 
     fn finish(self: Box<Self>) -> Result<WriteReport, CreateError> {
-        check_columns(&lock(&self.record), &self.columns, "Arrow")?;
-        let encoder = self.encoder.into_inner().unwrap_or_else(PoisonError::into_inner);
+        check_columns(&self.record.lock().ignore_poison(), &self.columns, "Arrow")?;
+        let encoder = self.encoder.into_inner().ignore_poison();
         let rest = encoder.finish().and_then(|bytes| self.file.write_bytes(&bytes));
         rest.map_err(|error| CreateError::Io { path: "Arrow IPC".to_owned(), error })?;
-        let TableRecord { losses, undecoded, .. } = std::mem::take(&mut *lock(&self.record));
+        let TableRecord { losses, undecoded, .. } = std::mem::take(&mut *self.record.lock().ignore_poison());
         let mut report = self.file.finish(losses, &TraceDigest::default())?;
         report.undecoded = undecoded;
         Ok(report)

@@ -1,15 +1,15 @@
 //! Batches as an output of a pass, for programs that use Arrow.
 
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use ichnos_io::{CreateError, Joined, Lane, MessageOrder, Output, OutputBlock, Worker, WriteReport};
-use ichnos_model::DataStream;
 use ichnos_model::lower::LossTable;
+use ichnos_model::{DataStream, IgnorePoison as _};
 
 use crate::table_options::TableOptions;
 use crate::table_rows::TableBatch;
-use crate::table_worker::{SharedRecord, TableBlock, TableRecord, TableWorker, lock};
+use crate::table_worker::{SharedRecord, TableBlock, TableRecord, TableWorker};
 
 /// Passes batches of events to a function: those of each class in order of time, those of several classes in the order
 /// in which they are full.
@@ -52,11 +52,11 @@ impl<F: FnMut(TableBatch) -> io::Result<()> + Send> Output for BatchOutput<F> {
     }
 
     fn add_stream(&self, _: usize, stream: Arc<DataStream>) -> Result<usize, CreateError> {
-        Ok(lock(&self.record).add_stream(&stream) as usize)
+        Ok(self.record.lock().ignore_poison().add_stream(&stream) as usize)
     }
 
     fn join(&self, block: OutputBlock) -> io::Result<Joined> {
-        let mut take = self.take.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut take = self.take.lock().ignore_poison();
         let block = block.data.and_then(|data| data.downcast::<TableBlock>().ok());
         for batch in block.into_iter().flat_map(|block| block.batches) {
             take(batch)?;
@@ -65,11 +65,11 @@ impl<F: FnMut(TableBatch) -> io::Result<()> + Send> Output for BatchOutput<F> {
     }
 
     fn losses(&self) -> LossTable {
-        lock(&self.record).losses.clone()
+        self.record.lock().ignore_poison().losses.clone()
     }
 
     fn finish(self: Box<Self>) -> Result<WriteReport, CreateError> {
-        let TableRecord { losses, undecoded, .. } = std::mem::take(&mut *lock(&self.record));
+        let TableRecord { losses, undecoded, .. } = std::mem::take(&mut *self.record.lock().ignore_poison());
         let mut report = WriteReport::default();
         (report.losses, report.undecoded) = (losses, undecoded);
         Ok(report)

@@ -4,10 +4,11 @@
 use std::collections::VecDeque;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread::{Builder, JoinHandle};
 
 use arrow_array::RecordBatch;
+use ichnos_model::IgnorePoison as _;
 
 use crate::file_encoder::FileEncoder;
 
@@ -73,11 +74,11 @@ struct EncoderQueues {
 
 impl EncoderQueues {
     fn lock(&self) -> MutexGuard<'_, EncoderState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().ignore_poison()
     }
 
     fn wait<'s>(&self, state: MutexGuard<'s, EncoderState>) -> MutexGuard<'s, EncoderState> {
-        self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
+        self.changed.wait(state).ignore_poison()
     }
 
     /// Does the jobs of a thread.
@@ -115,7 +116,7 @@ impl EncoderQueues {
 
 /// Does a job, and returns the size of the file if it is complete.
 fn run(file: &Mutex<FileEncoder>, job: FileJob) -> io::Result<u64> {
-    let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut file = file.lock().ignore_poison();
     match job {
         FileJob::Write(batch) => file.write(&batch).map(|()| 0),
         FileJob::EndGroup => file.end_group().map(|()| 0),

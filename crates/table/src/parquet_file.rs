@@ -2,11 +2,12 @@
 
 use std::io;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use ichnos_io::OutputDirectory;
+use ichnos_model::IgnorePoison as _;
 
 use crate::encoders::{Encoders, FileJob, SharedEncoder};
 use crate::file_encoder::{FileDescription, FileEncoder, GROUP_ROWS, MOST_DICTIONARIES, naming};
@@ -159,7 +160,7 @@ impl ParquetFile {
     /// If it cannot be written.
     pub(crate) fn finish(mut self, encoders: &Encoders) -> io::Result<()> {
         if self.kept.is_some() && self.rows < FEWEST_WITH_DICTIONARIES {
-            self.encoder.lock().unwrap_or_else(PoisonError::into_inner).omit_dictionaries();
+            self.encoder.lock().ignore_poison().omit_dictionaries();
         }
         self.begin(encoders)?;
         encoders.run(&self.encoder, self.thread, FileJob::Finish)

@@ -2,27 +2,27 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use ichnos_io::{
     CreateError, FormatOption, Joined, Lane, ListWritten, MessageOrder, Output, OutputBlock, OutputDirectory,
-    PartsOutput, TraceWriter, Worker, WriteOptions, WriteReport, WriteSource, WriteTarget,
+    PartsOutput, Worker, WriteOptions, WriteReport, WriteSource, WriteTarget, WriterFactory,
 };
-use ichnos_model::DataStream;
 use ichnos_model::lower::LossTable;
+use ichnos_model::{DataStream, IgnorePoison as _};
 
 use crate::append_root::AppendRoot;
 use crate::dataset_names::{files_of, files_of_shards, written_files};
 use crate::output_parts::{check_columns, check_options, record, unsupported};
 use crate::parquet_dataset::ParquetDataset;
 use crate::table_options::{APPEND, OPTIONS, TableOptions};
-use crate::table_worker::{SharedRecord, TableBlock, TableRecord, TableWorker, lock};
+use crate::table_worker::{SharedRecord, TableBlock, TableRecord, TableWorker};
 
 /// Writes datasets of Parquet: see the documentation of the crate.
 #[derive(Clone, Copy, Debug)]
 pub struct ParquetWriter;
 
-impl TraceWriter for ParquetWriter {
+impl WriterFactory for ParquetWriter {
     fn extensions(&self) -> &'static [&'static str] {
         &["parquet"]
     }
@@ -163,11 +163,11 @@ impl Output for ParquetOutput {
     }
 
     fn add_stream(&self, _: usize, stream: Arc<DataStream>) -> Result<usize, CreateError> {
-        Ok(lock(&self.record).add_stream(&stream) as usize)
+        Ok(self.record.lock().ignore_poison().add_stream(&stream) as usize)
     }
 
     fn join(&self, block: OutputBlock) -> io::Result<Joined> {
-        let mut dataset = self.dataset.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut dataset = self.dataset.lock().ignore_poison();
         let block = block.data.and_then(|data| data.downcast::<TableBlock>().ok());
         if let (Some(dataset), Some(block)) = (&mut *dataset, block) {
             block.batches.into_iter().try_for_each(|batch| dataset.write(batch))?;
@@ -179,16 +179,17 @@ impl Output for ParquetOutput {
     }
 
     fn losses(&self) -> LossTable {
-        lock(&self.record).losses.clone()
+        self.record.lock().ignore_poison().losses.clone()
     }
 
     fn finish(self: Box<Self>) -> Result<WriteReport, CreateError> {
-        let dataset = self.dataset.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let dataset = self.dataset.into_inner().ignore_poison();
         // Another shard can have the columns.
         if !self.is_shard {
-            check_columns(&lock(&self.record), &self.columns, "Parquet")?;
+            check_columns(&self.record.lock().ignore_poison(), &self.columns, "Parquet")?;
         }
-        let TableRecord { streams, losses, undecoded, .. } = std::mem::take(&mut *lock(&self.record));
+        let TableRecord { streams, losses, undecoded, .. } =
+            std::mem::take(&mut *self.record.lock().ignore_poison());
         let mut report = WriteReport::default();
         report.losses = losses;
         report.undecoded = undecoded;

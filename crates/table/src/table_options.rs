@@ -16,8 +16,7 @@ pub(crate) const APPEND: &str = "append";
 pub(crate) static OPTIONS: [FormatOption; 4] = [
     FormatOption::text(FIELDS, "Write only these columns, separated by commas: ts,cpu,ctx.vpid,next_comm")
         .details(
-            "Columns have the names that docs/parquet.md describes. Fields without a column are not decoded, as far \
-            as that is possible.",
+            "docs/parquet.md describes column names. If possible, fields without a column are not decoded.",
         )
         .value_name("COLUMNS")
         .unprefixed(),
@@ -26,15 +25,15 @@ pub(crate) static OPTIONS: [FormatOption; 4] = [
         "Also write the time as a timestamp, in the column `time`",
         &[
             OptionValue::new("micros", "microseconds, rounded down"),
-            OptionValue::new("nanos", "nanoseconds, which not all programs read"),
+            OptionValue::new("nanos", "nanoseconds; not all programs can read them"),
         ],
     )
-    .details("Only for events whose clock counts from 1970-01-01. The column `ts` stays.")
+    .details("Only for events with a clock that counts from 1970-01-01. The column `ts` stays.")
     .value_name("UNIT")
     .unprefixed(),
     FormatOption::choice(
         U64,
-        "Type of unsigned integers of 64 bits",
+        "Type for unsigned 64-bit integers",
         &[
             OptionValue::new("uint64", "UINT64 (default)"),
             OptionValue::new("decimal", "DECIMAL(20, 0), for programs without unsigned integers"),
@@ -44,8 +43,8 @@ pub(crate) static OPTIONS: [FormatOption; 4] = [
     .unprefixed(),
     FormatOption::text(APPEND, "Add the events to the dataset, in its directory `trace=NAME`")
         .details(
-            "The dataset has only such directories, or is new. It is an error if the directory exists, unless existing \
-            outputs are replaced.",
+            "The dataset must be new, or consist of such directories. If the directory exists, that is an \
+                error, unless existing outputs are replaced.",
         )
         .value_name("NAME")
         .unprefixed(),
@@ -86,7 +85,7 @@ pub struct TableOptions {
     pub projection: Projection,
     /// Unit of a typed column of times; `None` for no such column.
     pub timestamps: Option<TimestampUnit>,
-    /// Type of unsigned integers of 64 bits.
+    /// Type for unsigned 64-bit integers.
     pub u64_type: U64Type,
 }
 
@@ -108,7 +107,7 @@ impl TimestampUnit {
     }
 }
 
-/// Type of unsigned integers of 64 bits.
+/// Type for unsigned 64-bit integers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum U64Type {
     /// `UInt64`.

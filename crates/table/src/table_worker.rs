@@ -2,13 +2,14 @@
 
 use std::collections::{HashMap, HashSet};
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use ichnos_io::{OutputBlock, Worker, WorkerFlow};
 use ichnos_model::lower::{LossKind, LossTable};
 use ichnos_model::plan::Plan;
 use ichnos_model::{
-    DataStream, DataStreamClass, Event, EventRecordClass, Message, Packet, Scope, StackTable, Trace,
+    DataStream, DataStreamClass, Event, EventRecordClass, IgnorePoison as _, Message, Packet, Scope,
+    StackTable, Trace,
 };
 
 use crate::field_visitor::IntegerVisitor;
@@ -118,11 +119,6 @@ fn packet_columns(class: &DataStreamClass, plan: &Plan) -> HashSet<String> {
 /// A [`TableRecord`] that an output shares with its workers.
 pub(crate) type SharedRecord = Arc<Mutex<TableRecord>>;
 
-/// Locks a record.
-pub(crate) fn lock(record: &Mutex<TableRecord>) -> MutexGuard<'_, TableRecord> {
-    record.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// State of a data stream.
 #[derive(Debug, Default)]
 struct StreamPlace {
@@ -227,7 +223,7 @@ impl TableWorker {
         let id = (Arc::as_ptr(&stream.trace).addr(), stream.class_index);
         let stacks = match self.class_indexes.contains_key(&id) {
             true => 0,
-            false => lock(&self.record).stacks_of(&stream.trace, stream.class_index),
+            false => self.record.lock().ignore_poison().stacks_of(&stream.trace, stream.class_index),
         };
         let class = *self.class_indexes.entry(id).or_insert_with(|| {
             self.classes.push(ClassTables {
@@ -243,7 +239,7 @@ impl TableWorker {
             self.classes.len() - 1
         });
         // Every data stream was added before the first worker was made.
-        let number = lock(&self.record).numbers.get(&stream.key).copied().unwrap_or(u32::MAX);
+        let number = self.record.lock().ignore_poison().numbers.get(&stream.key).copied().unwrap_or(u32::MAX);
         let key = stream.key as usize;
         if self.streams.len() <= key {
             self.streams.resize_with(key + 1, || None);
@@ -322,7 +318,7 @@ impl TableWorker {
         let plan = TablePlan::new(event, &self.options);
         self.losses.merge(plan.losses().clone());
         if let Projection::Named(_) = self.options.projection {
-            let mut record = lock(&self.record);
+            let mut record = self.record.lock().ignore_poison();
             let found = record.found_columns.get_or_insert_default();
             found.extend(plan.schema().fields().iter().map(|field| field.name().clone()));
         }
@@ -404,7 +400,7 @@ impl Worker for TableWorker {
                 self.block.notes.extend(stream.map(|stream| TableNote::loss(stream, loss, are_packets)));
             }
             Message::Damage(damage) => {
-                lock(&self.record).losses.add_damage(damage);
+                self.record.lock().ignore_poison().losses.add_damage(damage);
                 self.block.notes.push(TableNote::damage(damage));
             }
             _ => {}
@@ -428,7 +424,7 @@ impl Worker for TableWorker {
 
     fn finish(&mut self) -> io::Result<()> {
         self.end_batches()?;
-        let mut record = lock(&self.record);
+        let mut record = self.record.lock().ignore_poison();
         record.losses.merge(std::mem::take(&mut self.losses));
         record.undecoded += std::mem::take(&mut self.undecoded);
         Ok(())

@@ -56,16 +56,16 @@ impl TraceEventLibrary {
     pub fn dump(&self, file: &Path, output: &Path) -> Result<TraceEventDump, String> {
         let mut command = Command::new("bash");
         let run = command.arg(&self.script).arg(&self.runtimes).arg(file).arg(output).output().unwrap();
-        let said = String::from_utf8_lossy(&run.stderr).into_owned();
+        let message = String::from_utf8_lossy(&run.stderr).into_owned();
         // A line `dump FILE lost N err E`.
-        let summary = said.lines().find_map(|line| line.strip_prefix("dump ")?.rsplit_once(" lost "));
+        let summary = message.lines().find_map(|line| line.strip_prefix("dump ")?.rsplit_once(" lost "));
         let numbers = summary.and_then(|(_, rest)| rest.split_once(" err"));
         let parsed = numbers.and_then(|(lost, error)| Some((lost.parse().ok()?, error.trim().to_owned())));
         match parsed.filter(|_| run.status.success()) {
             Some((lost, error)) => {
                 Ok(TraceEventDump { rows: std::fs::read_to_string(output).unwrap(), lost, error })
             }
-            None => Err(said),
+            None => Err(message),
         }
     }
 }

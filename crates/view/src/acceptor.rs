@@ -1,26 +1,31 @@
-//! Accepts connections, each with a thread of its own.
+//! Accepts connections, and starts a thread for each.
 
 use std::collections::VecDeque;
 use std::io;
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 use std::time::Duration;
+
+use ichnos::model::IgnorePoison as _;
 
 /// Maximum number of connections.
 const MOST_CONNECTIONS: usize = 128;
 
-/// Time between two looks at whether the server is to end.
+/// Interval at which the server checks whether it should stop.
 pub(crate) const STEP: Duration = Duration::from_millis(50);
 
-/// Answers the request of a connection.
+/// Service that answers the request of a connection.
+///
+/// # For implementations
+/// `serve` runs on the connection's own thread, so it can be called several times at once.
 pub(crate) trait Serve: Send + Sync + 'static {
-    /// Answers it. Errors of the connection affect no other one.
+    /// Answers the request. An error only affects this connection.
     fn serve(&self, stream: TcpStream, connection: &OpenConnection<'_>);
 }
 
-/// State of a connection while its request is answered.
+/// Connection whose request is being answered.
 pub(crate) struct OpenConnection<'a> {
     id: u64,
     connections: &'a Mutex<Connections>,
@@ -28,12 +33,13 @@ pub(crate) struct OpenConnection<'a> {
 }
 
 impl OpenConnection<'_> {
-    /// Keeps the connection from being closed for newer ones: its request has the token.
+    /// Marks the connection as trusted, because its request contains the token. It is no longer closed to make room for
+    /// newer connections.
     pub(crate) fn admit(&self) {
-        lock(self.connections).strangers.retain(|(id, _)| *id != self.id);
+        self.connections.lock().ignore_poison().strangers.retain(|(id, _)| *id != self.id);
     }
 
-    /// Returns `true` when the server ends.
+    /// Returns `true` if the server is stopping.
     pub(crate) fn is_over(&self) -> bool {
         self.is_over.load(Ordering::Relaxed)
     }
@@ -45,15 +51,11 @@ struct Connections {
     count: usize,
     /// Identifier of the next connection.
     next: u64,
-    /// Connections that have not shown the token, the oldest first.
+    /// Connections without a valid token so far, the oldest first.
     strangers: VecDeque<(u64, TcpStream)>,
 }
 
-fn lock(connections: &Mutex<Connections>) -> MutexGuard<'_, Connections> {
-    connections.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Listens on a port of 127.0.0.1.
+/// Listener on a port of 127.0.0.1.
 #[derive(Debug)]
 pub(crate) struct Acceptor<S> {
     listener: TcpListener,
@@ -69,7 +71,7 @@ struct Accepted<S> {
 }
 
 impl<S: Serve> Acceptor<S> {
-    /// Binds it to a port, 0 for a free one. `make` receives the port.
+    /// Binds a listener to a port; 0 selects a free one. `make` creates the service, given the port.
     pub(crate) fn bind(port: u16, make: impl FnOnce(u16) -> S) -> io::Result<Self> {
         let listener = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, port)))?;
         let service = make(listener.local_addr()?.port());
@@ -77,12 +79,12 @@ impl<S: Serve> Acceptor<S> {
         Ok(Self { listener, accepted: Arc::new(Accepted { service, connections, is_free, is_over }) })
     }
 
-    /// Returns what answers.
+    /// Returns the service.
     pub(crate) fn service(&self) -> &S {
         &self.accepted.service
     }
 
-    /// Serves until `is_over` returns `true`, which is called again and again with what answers.
+    /// Serves until `is_over` returns `true`. It is called with the service every 50 ms.
     pub(crate) fn run(self, mut is_over: impl FnMut(&S) -> bool) -> io::Result<()> {
         let Self { listener, accepted } = self;
         let port = listener.local_addr()?.port();
@@ -92,26 +94,26 @@ impl<S: Serve> Acceptor<S> {
             thread::sleep(STEP);
         }
         accepted.is_over.store(true, Ordering::Relaxed);
-        // Wakes the thread that accepts connections, which then drops the listener.
+        // Wakes the accepting thread, so that it drops the listener.
         drop(TcpStream::connect((Ipv4Addr::LOCALHOST, port)));
         Ok(())
     }
 }
 
-/// Accepts connections. Where there are too many, the oldest one that has not shown the token is closed for a newer one, so that
-/// others cannot keep the user out. If all have shown it, newer ones wait.
+/// Accepts connections. If there are too many, the oldest connection without a valid token is closed, so that strangers
+/// cannot lock the user out. If all connections have the token, newer ones wait.
 fn accept<S: Serve>(listener: &TcpListener, accepted: &Arc<Accepted<S>>) {
     for stream in listener.incoming() {
         if accepted.is_over.load(Ordering::Relaxed) {
             return;
         }
         let Ok(stream) = stream else {
-            // For instance, too many files are open.
+            // For example, because too many files are open.
             thread::sleep(STEP);
             continue;
         };
         let Ok(handle) = stream.try_clone() else { continue };
-        let mut connections = lock(&accepted.connections);
+        let mut connections = accepted.connections.lock().ignore_poison();
         if connections.count >= MOST_CONNECTIONS
             && let Some((_, oldest)) = connections.strangers.pop_front()
         {
@@ -119,7 +121,7 @@ fn accept<S: Serve>(listener: &TcpListener, accepted: &Arc<Accepted<S>>) {
         }
         let is_full = |connections: &mut Connections| connections.count >= MOST_CONNECTIONS;
         let free = accepted.is_free.wait_while(connections, is_full);
-        let mut connections = free.unwrap_or_else(PoisonError::into_inner);
+        let mut connections = free.ignore_poison();
         let id = connections.next;
         connections.next += 1;
         connections.count += 1;
@@ -127,12 +129,12 @@ fn accept<S: Serve>(listener: &TcpListener, accepted: &Arc<Accepted<S>>) {
         drop(connections);
         let connection = CountedConnection { id, accepted: Arc::clone(accepted) };
         let serve = move || connection.serve(stream);
-        // Without a thread, the connection is closed.
+        // If no thread can be started, the connection is closed.
         drop(thread::Builder::new().name("request".to_owned()).spawn(serve));
     }
 }
 
-/// A connection, which is counted.
+/// Connection that counts towards the limit.
 struct CountedConnection<S> {
     id: u64,
     accepted: Arc<Accepted<S>>,
@@ -147,7 +149,7 @@ impl<S: Serve> CountedConnection<S> {
 
 impl<S> Drop for CountedConnection<S> {
     fn drop(&mut self) {
-        let mut connections = lock(&self.accepted.connections);
+        let mut connections = self.accepted.connections.lock().ignore_poison();
         connections.count -= 1;
         connections.strangers.retain(|(id, _)| *id != self.id);
         drop(connections);

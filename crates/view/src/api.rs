@@ -1,4 +1,4 @@
-//! Answers to requests of the page: `docs/view-api.md`.
+//! Answers to the page's requests, which `docs/view-api.md` describes.
 
 mod command;
 mod completions;
@@ -28,16 +28,16 @@ pub(crate) use download::export;
 pub(crate) use overview::write_status;
 pub(crate) use saved::saved;
 
+use crate::app_state::AppState;
 use crate::query::Query;
 use crate::response::{ApiError, Response};
-use crate::shared::Shared;
 
-/// Requests about events, which know clock offsets. Those about tracks and what is on them leave moving to the page.
+/// Requests that apply clock offsets. For tracks and their items, the page moves them itself.
 const WITH_OFFSETS: [&str; 11] =
     ["events", "log", "near", "event", "search", "stats", "longest", "stacks", "tasks", "task", "command"];
 
 /// Answers a request for `api/NAME`.
-pub(crate) fn answer(shared: &Arc<Shared>, name: &str, query: &Query) -> Result<Response, ApiError> {
+pub(crate) fn answer(shared: &Arc<AppState>, name: &str, query: &Query) -> Result<Response, ApiError> {
     let shared = &match WITH_OFFSETS.contains(&name) {
         true => shared.with_offsets(query)?,
         false => Arc::clone(shared),
@@ -63,7 +63,7 @@ pub(crate) fn answer(shared: &Arc<Shared>, name: &str, query: &Query) -> Result<
         "stacks" => statistics::stacks(shared, query)?,
         "completions" => completions::completions(shared, query)?,
         "log" => events::log(shared, query)?,
-        "command" => command::asked(shared, query)?,
+        "command" => command::answer(shared, query)?,
         "check" => overview::check(shared, query)?,
         _ => return Err(ApiError::missing(format!("no such question: {name}"))),
     };

@@ -1,35 +1,35 @@
-//! Timelines that are kept in a directory, so that traces need not be read again.
+//! Cached timelines in a directory, so that traces need not be read again.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Read as _, Write};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use ichnos::export::viewers::Timeline;
+use ichnos::viewers::Timeline;
 use serde::{Deserialize, Serialize};
 use tempfile::NamedTempFile;
 
-/// First bytes of a file, with the version of the format.
+/// First bytes of a cache file, including the format version.
 const MAGIC: &[u8; 16] = b"ichnos timeline7";
 
-/// Ending of the names of files.
+/// Extension of cache files.
 const ENDING: &str = "ichnos-timeline";
 
-/// Maximum size of a file that is read, and of all files of a directory, in bytes.
+/// Maximum size of one cache file, and of all files in the directory, in bytes.
 const MOST_FILE: u64 = 1 << 30;
 const MOST_DIRECTORY: u64 = 4 << 30;
 
-/// A directory for timelines, and the name of that of some traces.
+/// Cache directory, and the file name for certain traces in it.
 ///
-/// Files have a checksum, and the version of this crate: stale and damaged files are like missing files. So are links, and
-/// files that another user owns or may write. When all files have more than 4 GiB, the oldest ones are removed.
+/// Each file contains a checksum and the version of this crate. Outdated and damaged files are ignored, as are links
+/// and files that another user owns or can write. When the directory exceeds 4 GiB, the oldest files are removed.
 #[derive(Clone, Debug)]
 pub struct TimelineCache {
     directory: PathBuf,
     key: u64,
 }
 
-/// Numbers that are kept beside a timeline.
+/// Totals stored with a timeline.
 #[derive(Debug, Deserialize, Serialize)]
 pub(crate) struct KeptStatus {
     pub(crate) range: Option<(u64, u64)>,
@@ -40,8 +40,8 @@ pub(crate) struct KeptStatus {
 }
 
 impl TimelineCache {
-    /// Keeps timelines in a directory, which is created if it is missing. `key` differs for other traces, other states of
-    /// their files, and other options of reading and selecting.
+    /// Creates a cache in a directory, which is created if missing. `key` must differ for different traces, file
+    /// contents, and reading or selection options.
     #[must_use]
     pub fn new(directory: impl Into<PathBuf>, key: u64) -> Self {
         Self { directory: directory.into(), key }
@@ -51,7 +51,7 @@ impl TimelineCache {
         self.directory.join(format!("{:016x}.{ENDING}", self.key))
     }
 
-    /// Returns the timeline, if it is there and intact.
+    /// Returns the cached timeline, if it exists and is intact.
     pub(crate) fn load(&self) -> Option<(KeptStatus, Timeline)> {
         let file = open(&self.path()).ok()?;
         let metadata = file.metadata().ok()?;
@@ -68,17 +68,17 @@ impl TimelineCache {
         postcard::from_bytes(content).ok()
     }
 
-    /// Keeps a timeline that is complete.
+    /// Stores a complete timeline.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// If the file cannot be written.
     pub(crate) fn store(&self, status: &KeptStatus, timeline: &Timeline) -> io::Result<()> {
         let mut builder = fs::DirBuilder::new();
         builder.recursive(true);
         #[cfg(unix)]
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
         builder.create(&self.directory)?;
-        // Its random name is new, and its mode 600.
+        // The file has a new random name and mode 600.
         let temporary = tempfile::Builder::new().prefix(".").suffix(".tmp").tempfile_in(&self.directory)?;
         let written = write(temporary.as_file(), status, timeline)
             .and_then(|()| NamedTempFile::persist(temporary, self.path()).map_err(|error| error.error));
@@ -86,7 +86,7 @@ impl TimelineCache {
         written.map(drop)
     }
 
-    /// Removes other files until all have at most the maximum size together.
+    /// Removes other files until the directory has at most the maximum size.
     fn remove_oldest(&self) {
         let Ok(entries) = fs::read_dir(&self.directory) else { return };
         let is_ours = |path: &Path| path.extension().is_some_and(|ending| ending == ENDING);
@@ -110,7 +110,7 @@ impl TimelineCache {
     }
 }
 
-/// Opens a file for reading. Links are not followed, and a pipe is not waited for.
+/// Opens a file for reading, without following links or waiting for a pipe.
 fn open(path: &Path) -> io::Result<File> {
     let mut options = File::options();
     options.read(true);
@@ -137,7 +137,7 @@ pub(crate) fn is_own(metadata: &fs::Metadata) -> bool {
     }
 }
 
-/// Writes a file.
+/// Writes a cache file.
 fn write(file: &File, status: &KeptStatus, timeline: &Timeline) -> io::Result<()> {
     let mut out = Checked { out: BufWriter::new(file), sum: crc32fast::Hasher::new() };
     out.write_all(MAGIC)?;
@@ -147,7 +147,7 @@ fn write(file: &File, status: &KeptStatus, timeline: &Timeline) -> io::Result<()
     out.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()
 }
 
-/// Output with a checksum.
+/// Writer that computes a checksum.
 struct Checked<W> {
     out: W,
     sum: crc32fast::Hasher,

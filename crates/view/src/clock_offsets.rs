@@ -1,4 +1,4 @@
-//! Clock offsets of traces, as requests ask for them.
+//! Clock offsets in requests.
 
 use std::collections::BTreeMap;
 
@@ -8,12 +8,12 @@ use crate::response::ApiError;
 /// Maximum number of traces with an offset.
 const MOST_OFFSETS: usize = 64;
 
-/// Nanoseconds to add to the times of traces, by the numbers of their tracks; none of them is 0.
+/// Nanoseconds to add to the times of traces, by track number. None is 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ClockOffsets(pub(crate) BTreeMap<u32, i64>);
 
 impl ClockOffsets {
-    /// Returns the offsets in the parameter `offsets`: `TRACK:NANOSECONDS,TRACK:NANOSECONDS`.
+    /// Parses the parameter `offsets`, for example `3:-500,7:1000`: track number and nanoseconds.
     pub(crate) fn of_query(query: &Query) -> Result<Self, ApiError> {
         let mut offsets = BTreeMap::new();
         for text in query.text("offsets").into_iter().flat_map(|text| text.split(',')) {

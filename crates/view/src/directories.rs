@@ -1,8 +1,9 @@
-//! Directories of traces, which a page that is passed on does not name.
+//! Trace directories, which a saved page must not reveal.
 
 use ichnos::json::write::push_string;
 
-/// Directories of absolute paths, each with a slash at its end: their common directory, or else the directories of all paths.
+/// Directories of absolute paths, each ending with a slash: the common directory if there is one, otherwise the
+/// directory of each path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct TraceDirectories(Vec<String>);
 
@@ -21,21 +22,21 @@ impl TraceDirectories {
         if common.len() > 1 {
             all = vec![common];
         }
-        // Longer ones first: they can be within others.
+        // Longer paths first, since a shorter one can be a prefix.
         all.sort_by_key(|path| std::cmp::Reverse(path.len()));
-        // Words for a shell have quotes of their own.
+        // Shell words escape quotes in their own way.
         let mut all: Vec<_> =
             all.into_iter().flat_map(|path| [path.to_owned(), path.replace('\'', r"'\''")]).collect();
         all.dedup();
         Self(all)
     }
 
-    /// Returns a text without the directories.
+    /// Removes the directories from a text.
     pub(crate) fn without(&self, text: &str) -> String {
         self.0.iter().fold(text.to_owned(), |text, directory| text.replace(directory, ""))
     }
 
-    /// Returns JSON without the directories in its texts.
+    /// Removes the directories from the strings of a JSON text.
     pub(crate) fn without_in_json(&self, json: &[u8]) -> Vec<u8> {
         let Ok(text) = std::str::from_utf8(json) else { return json.to_owned() };
         let escaped = self.0.iter().map(|directory| {

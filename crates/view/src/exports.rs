@@ -1,39 +1,39 @@
-//! Traces that are written to be downloaded.
+//! Trace downloads, one at a time.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Time between two looks.
+/// Polling interval.
 const STEP: Duration = Duration::from_millis(20);
 
-/// State of the trace that is written for a download: one at a time.
+/// State of the trace download: at most one at a time.
 #[derive(Debug, Default)]
 pub(crate) struct Exports(AtomicBool);
 
-/// Permission to write a trace.
+/// Permit to write a trace, returned when dropped.
 #[derive(Debug)]
-pub(crate) struct Exporting<'e>(&'e Exports);
+pub(crate) struct ExportPermit<'e>(&'e Exports);
 
-impl Drop for Exporting<'_> {
+impl Drop for ExportPermit<'_> {
     fn drop(&mut self) {
         self.0.0.store(false, Ordering::Release);
     }
 }
 
 impl Exports {
-    /// Returns the permission, unless another trace is written.
-    pub(crate) fn begin(&self) -> Option<Exporting<'_>> {
+    /// Returns the permit, unless another trace is being written.
+    pub(crate) fn begin(&self) -> Option<ExportPermit<'_>> {
         let was_busy = self.0.swap(true, Ordering::AcqRel);
-        (!was_busy).then(|| Exporting(self))
+        (!was_busy).then(|| ExportPermit(self))
     }
 
-    /// Returns `true` while a trace is written or sent.
+    /// Returns `true` while a trace is being written or sent.
     pub(crate) fn is_busy(&self) -> bool {
         self.0.load(Ordering::Acquire)
     }
 
-    /// Waits until no trace is written, so that its files are removed, but no longer than this.
+    /// Waits until no trace is being written and its files are removed, at most for the given time.
     pub(crate) fn wait(&self, most: Duration) {
         let end = Instant::now() + most;
         while self.is_busy() && Instant::now() < end {

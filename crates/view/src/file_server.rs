@@ -1,4 +1,4 @@
-//! A file for the page of a viewer on another site.
+//! Serves one file to a viewer on another site.
 
 use std::fs::File;
 use std::io::{self, Write as _};
@@ -11,20 +11,20 @@ use crate::request::{Method, Refusal, Request};
 use crate::response::PATIENCE;
 use crate::token::AddressToken;
 
-/// Pages that show a file of this machine: they come from the internet, the file stays on the machine.
+/// Viewer on the internet that can open a file served by this machine. The file itself is not uploaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ViewerPage {
-    /// <https://ui.perfetto.dev>, for Perfetto's traces and Chrome's JSON.
+    /// <https://ui.perfetto.dev>, for Perfetto traces and Chrome JSON.
     Perfetto,
-    /// <https://profiler.firefox.com>, for profiles of Firefox.
+    /// <https://profiler.firefox.com>, for Firefox profiles.
     Firefox,
-    /// <https://www.speedscope.app>, for profiles of call stacks.
+    /// <https://www.speedscope.app>, for call stack profiles.
     Speedscope,
 }
 
 impl ViewerPage {
-    /// Returns the site of the page.
+    /// Returns the origin of the site, for example `https://ui.perfetto.dev`.
     #[must_use]
     pub fn origin(self) -> &'static str {
         match self {
@@ -34,14 +34,14 @@ impl ViewerPage {
         }
     }
 
-    /// Returns the port that the page may load files from; `None` for any.
+    /// Returns the only port from which the page can load files; `None` if any port works.
     #[must_use]
     pub fn port(self) -> Option<u16> {
-        // Its content security policy names this one alone.
+        // Perfetto's content security policy only allows this port.
         (self == Self::Perfetto).then_some(9001)
     }
 
-    /// Returns the address of the page with the file at an address.
+    /// Returns the page address that opens the file at an address.
     fn link(self, file: &str) -> String {
         let origin = self.origin();
         match self {
@@ -52,7 +52,7 @@ impl ViewerPage {
     }
 }
 
-/// Returns a text as a part of an address.
+/// Percent-encodes a text for an address.
 fn percent_encoded(text: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
     text.bytes()
@@ -60,7 +60,7 @@ fn percent_encoded(text: &str) -> String {
         .collect()
 }
 
-/// Server of one file on 127.0.0.1, for one page.
+/// Server on 127.0.0.1 that serves one file to one page.
 #[derive(Debug)]
 pub struct FileServer {
     acceptor: Acceptor<ServedFile>,
@@ -76,10 +76,11 @@ struct ServedFile {
 }
 
 impl FileServer {
-    /// Binds the server to a port; 0 for a free one. `name` is that of the file in its address: letters, digits and dots.
+    /// Binds the server to a port; 0 selects a free one. `name` is the file name in the address: letters, digits and
+    /// dots.
     ///
     /// # Errors
-    /// If the port is in use, or the system has no random numbers.
+    /// If the port is in use, or the system provides no random numbers.
     pub fn bind(page: ViewerPage, path: &Path, name: &str, port: u16) -> io::Result<Self> {
         let token = AddressToken::random()?;
         let (path, name) = (path.to_owned(), name.to_owned());
@@ -100,10 +101,10 @@ impl FileServer {
         self.acceptor.service().page.link(&self.address())
     }
 
-    /// Serves until the flag is set.
+    /// Serves until `stop` is set.
     ///
     /// # Errors
-    /// If the system has no more threads.
+    /// If no thread can be started.
     pub fn run(self, stop: &AtomicBool) -> io::Result<()> {
         self.acceptor.run(|_| stop.load(std::sync::atomic::Ordering::Relaxed))
     }
@@ -116,7 +117,7 @@ impl Serve for ServedFile {
             Err(Refusal::Gone) => return,
             Err(_) => self.head(&mut stream, "400 Bad Request", Some(0)),
         };
-        // Errors of the connection affect no other one.
+        // An error only affects this connection.
         let _ = answered;
     }
 }
@@ -144,7 +145,7 @@ impl ServedFile {
         }
     }
 
-    /// Returns `true` for requests of the page, or of somebody who has the address.
+    /// Returns `true` for requests from the page, or from someone who knows the address.
     fn is_permitted(&self, request: &Request) -> bool {
         let path = || request.path.strip_prefix('/')?.split_once('/');
         let is_file = path().is_some_and(|(token, name)| self.token.is(token) && name == self.name);
@@ -152,8 +153,8 @@ impl ServedFile {
         is_file && is_origin && request.is_for(self.port)
     }
 
-    /// Writes status and headers. The page is of another site: these headers let it read the answer, also where the browser
-    /// asks first if a page of the internet may use this machine.
+    /// Writes status and headers. They allow the page, which belongs to another site, to read the answer. Browsers that
+    /// first ask whether a page from the internet can access this machine also accept them.
     fn head(&self, stream: &mut TcpStream, status: &str, length: Option<u64>) -> io::Result<()> {
         stream.set_write_timeout(Some(PATIENCE))?;
         let length = length.map_or(String::new(), |length| format!("Content-Length: {length}\r\n"));

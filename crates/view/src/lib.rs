@@ -1,5 +1,5 @@
-//! Shows traces in a browser: a server on loopback that answers with summaries of any part of the timeline, and the page
-//! that draws them. `docs/view-api.md` describes the addresses.
+//! Shows traces in a browser: a server on 127.0.0.1 that summarizes any part of the timeline, and the page that draws
+//! it. `docs/view-api.md` describes the requests.
 //!
 //! ```no_run
 //! use std::sync::Arc;
@@ -15,21 +15,21 @@
 //! ```
 //!
 //! # Threads
-//! One thread fills the [timeline](ichnos::export::viewers::Timeline) while others ask it. Each connection has a thread, at
-//! most 128 at once, and carries one request; further ones wait in the queue of the system. Of these requests, four are
-//! worked on at once. This needs `httparse` alone. `hyper` with `tokio` were tried: they take 24 s of processor time in a
-//! release build and offer nothing that so few connections of one user need.
+//! One thread fills the [timeline](ichnos::viewers::Timeline) while other threads query it. Each connection
+//! carries one request and has its own thread. At most 128 connections are open at once, and further ones wait in the
+//! system's queue. Four requests are answered at once. All this needs only `httparse`. `hyper` with `tokio` would add
+//! 24 s of processor time to a release build, and one user does not need thousands of sockets.
 //!
 //! # Who may ask
-//! The server listens on 127.0.0.1. Programs of other users of the machine and pages of other sites do not know the token, 128
-//! random bits in each address. Requests with a foreign `Host` or `Origin` are refused, against names that are bound to
-//! 127.0.0.1 later. Nothing is changed by a request. The content security policy keeps the page from loading anything from
-//! elsewhere, and names in traces from becoming scripts.
+//! The server listens on 127.0.0.1. Each address contains a token of 128 random bits, which other users' programs and
+//! other sites' pages do not know. Requests with a foreign `Host` or `Origin` are refused. This protects against DNS
+//! names that are bound to 127.0.0.1 later. Requests change nothing. The content security policy keeps the page from
+//! loading anything from elsewhere, and keeps names in traces from becoming scripts.
 #![forbid(unsafe_code)]
 
 mod acceptor;
 mod api;
-mod build;
+mod app_state;
 mod cache;
 mod clock_offsets;
 mod directories;
@@ -45,8 +45,8 @@ mod query;
 mod request;
 mod response;
 mod server;
-mod shared;
 mod task_list;
+mod timeline_builder;
 mod token;
 
 pub use cache::TimelineCache;

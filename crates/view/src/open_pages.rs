@@ -1,16 +1,18 @@
-//! Pages that are open, and the requests that are worked on.
+//! Open pages and running requests.
 
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-/// Number of requests that are worked on at once.
+use ichnos::model::IgnorePoison as _;
+
+/// Maximum number of requests that run at once.
 const MOST_WORKING: usize = 4;
 
-/// Time after the last page was closed, or said that it would be, until the server ends.
+/// Time until the server stops after the last page disconnected, and after a page announced that it closes.
 const ALONE: Duration = Duration::from_secs(60);
 const CLOSING: Duration = Duration::from_secs(3);
 
-/// Pages that are open, and the requests that are worked on.
+/// Open pages and running requests.
 #[derive(Debug, Default)]
 pub(crate) struct OpenPages {
     pages: Mutex<PageCount>,
@@ -21,11 +23,11 @@ pub(crate) struct OpenPages {
 #[derive(Debug, Default)]
 struct PageCount {
     connected: usize,
-    /// Time at which the server ends if there is no page.
+    /// Time at which the server stops if there is no page.
     end: Option<Instant>,
 }
 
-/// A page that is connected.
+/// Connected page, which disconnects when dropped.
 pub(crate) struct ConnectedPage<'p>(&'p OpenPages);
 
 impl Drop for ConnectedPage<'_> {
@@ -38,22 +40,22 @@ impl Drop for ConnectedPage<'_> {
     }
 }
 
-/// Permission to work on a request.
-pub(crate) struct Working<'p>(&'p OpenPages);
+/// Permit to run a request, returned when dropped.
+pub(crate) struct WorkPermit<'p>(&'p OpenPages);
 
-impl Drop for Working<'_> {
+impl Drop for WorkPermit<'_> {
     fn drop(&mut self) {
-        *self.0.working.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+        *self.0.working.lock().ignore_poison() -= 1;
         self.0.is_free.notify_one();
     }
 }
 
 impl OpenPages {
     fn pages(&self) -> MutexGuard<'_, PageCount> {
-        self.pages.lock().unwrap_or_else(PoisonError::into_inner)
+        self.pages.lock().ignore_poison()
     }
 
-    /// Notes a page that is connected as long as the result is kept.
+    /// Registers a page as connected until the result is dropped.
     pub(crate) fn connect(&self) -> ConnectedPage<'_> {
         let mut pages = self.pages();
         pages.connected += 1;
@@ -61,12 +63,12 @@ impl OpenPages {
         ConnectedPage(self)
     }
 
-    /// Notes that a page is about to be closed.
+    /// Records that a page is about to close.
     pub(crate) fn close(&self) {
         self.pages().end = Some(Instant::now() + CLOSING);
     }
 
-    /// Returns `true` if the last page was closed some time ago.
+    /// Returns `true` if the last page closed some time ago.
     pub(crate) fn are_left(&self) -> bool {
         let mut pages = self.pages();
         if pages.end.is_none_or(|end| end > Instant::now()) {
@@ -78,11 +80,11 @@ impl OpenPages {
         pages.connected == 0
     }
 
-    /// Waits until few enough requests are worked on.
-    pub(crate) fn work(&self) -> Working<'_> {
-        let working = self.working.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Waits for a permit to run a request.
+    pub(crate) fn work(&self) -> WorkPermit<'_> {
+        let working = self.working.lock().ignore_poison();
         let waited = self.is_free.wait_while(working, |working| *working >= MOST_WORKING);
-        *waited.unwrap_or_else(PoisonError::into_inner) += 1;
-        Working(self)
+        *waited.ignore_poison() += 1;
+        WorkPermit(self)
     }
 }

@@ -1,4 +1,4 @@
-//! Options of a server.
+//! Server options.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -10,74 +10,73 @@ use ichnos::{FilterError, FilterWarning, Reader, Selection, Session};
 
 use crate::cache::TimelineCache;
 
-/// Function that converts a time in an expression to nanoseconds from the origin of the clock.
+/// Function that converts a time in an expression to nanoseconds since the clock origin.
 pub type ResolveTime = Arc<dyn Fn(&str) -> Result<i128, String> + Send + Sync>;
 
-/// Function that opens the traces once more, with nanoseconds to add to the times of some of them, which are named by their
-/// paths.
+/// Function that opens the traces again with clock offsets: trace paths with nanoseconds to add.
 type OpenWithOffsets = Arc<dyn Fn(&[(String, i64)]) -> Result<ViewSource, String> + Send + Sync>;
 
-/// Arguments of commands that read and select the same in a terminal, quoted for a shell.
+/// Arguments of terminal commands that read and select the same events, quoted for a shell.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ViewArguments {
-    /// The traces, and options of reading and selecting but for the following ones.
+    /// Traces, with all reading and selection options except the following.
     pub traces: String,
-    /// Files and directories that `traces` names, as they are. Pages that are passed on do not say where they are.
+    /// Files and directories in `traces`, unquoted. Saved pages do not contain their directories.
     pub paths: Vec<String>,
-    /// Options that select a time range.
+    /// Options for the time range.
     pub times: String,
-    /// Expression that selects events, as it is.
+    /// Filter expression, unquoted.
     pub filter: Option<String>,
 }
 
 impl ViewArguments {
-    /// Makes arguments that name traces alone.
+    /// Creates arguments with traces only.
     #[must_use]
     pub fn new(traces: impl Into<String>) -> Self {
         Self { traces: traces.into(), ..Self::default() }
     }
 }
 
-/// Options of a [`ViewServer`](crate::ViewServer).
+/// Options of [`ViewServer`](crate::ViewServer).
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct ViewOptions {
-    /// Name for the title of the page.
+    /// Title of the page.
     pub title: String,
-    /// Arguments of commands that answer the same.
+    /// Arguments of the terminal commands that the page shows.
     pub arguments: ViewArguments,
-    /// Port on 127.0.0.1; 0 for a free one.
+    /// Port on 127.0.0.1; 0 selects a free one.
     pub port: u16,
-    /// Continues when the last page was closed.
+    /// Keeps the server running after the last page closes.
     pub keep: bool,
     /// Selected data streams and events.
     pub selection: Selection,
-    /// Time range, in nanoseconds since the origin of the clock.
+    /// Time range in nanoseconds since the clock origin.
     pub window: Window,
-    /// Only the time in which all data streams of a trace are active.
+    /// Restricts the time range to the time in which all data streams of a trace are active.
     pub stream_intersection: bool,
-    /// Name of the time zone of times of day.
+    /// Time zone name for times of day.
     pub zone: String,
-    /// Directory for files that are written to be downloaded, and removed after that.
+    /// Directory for temporary files of downloads.
     pub temporary: PathBuf,
-    /// Problems with the traces, a sentence each.
+    /// Problems with the traces, one sentence each.
     pub warnings: Vec<String>,
-    /// Keeps the timeline, and takes it from there if it is there already. Not for traces that grow.
+    /// Cache for the timeline. Must be `None` for growing traces.
     pub cache: Option<TimelineCache>,
-    /// Traces grow: pages show them as live, and follow their end on request. See [`run_following`].
+    /// `true` for growing traces. Pages show them as live, and can follow their end. See [`run_following`].
     ///
     /// [`run_following`]: crate::ViewServer::run_following
     pub follow: bool,
-    /// Converts a time in an expression to nanoseconds from the origin of the clock.
+    /// Converts a time in an expression to nanoseconds since the clock origin.
     pub resolve_time: ResolveTime,
-    /// Suggests what to write instead of an expression with an error.
+    /// Returns a suggestion for an expression with an error.
     pub error_help: fn(&FilterError) -> Option<String>,
-    /// Suggests what to write instead of a name that no class has.
+    /// Returns a suggestion for an unknown name in an expression.
     pub warning_help: fn(&FilterWarning) -> Option<String>,
-    /// Opens the traces once more for requests with clock offsets; `None` if that is not possible.
+    /// Opens the traces again for requests with clock offsets; `None` if that is impossible.
     pub open_with_offsets: Option<OpenWithOffsets>,
-    /// Flag that ends the server when it is set.
+    /// Flag that stops the server.
     pub stop: &'static AtomicBool,
 }
 
@@ -91,7 +90,7 @@ impl fmt::Debug for ViewOptions {
 }
 
 impl ViewOptions {
-    /// Shows everything at a free port. `stop` ends the server when it is set.
+    /// Creates options that show all events on a free port. Setting `stop` stops the server.
     #[must_use]
     pub fn new(title: impl Into<String>, stop: &'static AtomicBool) -> Self {
         let title = title.into();
@@ -118,14 +117,15 @@ impl ViewOptions {
 }
 
 impl ViewOptions {
-    /// Reads the selected data streams of a session merged by time, in a window and in that of the options.
+    /// Returns a reader of the selected data streams, merged by time, within a window and the time range of the
+    /// options.
     pub(crate) fn reader<'s>(&self, session: &'s Session, window: Window) -> Result<Reader<'s>, String> {
         let reader =
             self.selection.reader(session, self.within(window)).map_err(|error| error.to_string())?;
         self.intersect(reader)
     }
 
-    /// Reads the selected data streams one by one; otherwise like [`reader`](Self::reader).
+    /// Returns a reader of the selected data streams, one after another. Otherwise like [`reader`](Self::reader).
     pub(crate) fn stream_reader<'s>(
         &self,
         session: &'s Session,
@@ -137,12 +137,12 @@ impl ViewOptions {
         self.intersect(reader)
     }
 
-    /// Restricts a window to that of the options.
+    /// Restricts a window to the time range of the options.
     pub(crate) fn within(&self, window: Window) -> Window {
         let own = self.window;
         let begin = window.begin.max(own.begin);
         let end = [window.end, own.end].into_iter().flatten().min();
-        // An empty window must not become all of the trace.
+        // An empty window must not become the whole trace.
         Window { begin, end: end.max(begin.filter(|_| end.is_some())) }
     }
 
@@ -154,20 +154,20 @@ impl ViewOptions {
     }
 }
 
-/// Traces that were opened again because they have grown or for clock offsets, and what is shown of them.
+/// Reopened traces, because they have grown or for clock offsets, with their selection.
 #[non_exhaustive]
 pub struct ViewSource {
     /// The traces.
     pub session: Arc<Session>,
     /// Selected data streams and events.
     pub selection: Selection,
-    /// Time range, in nanoseconds since the origin of the clock.
+    /// Time range in nanoseconds since the clock origin.
     pub window: Window,
-    /// Problems with the traces, a sentence each.
+    /// Problems with the traces, one sentence each.
     pub warnings: Vec<String>,
-    /// Arguments of commands that answer the same; `None` if they are those of before.
+    /// Arguments of terminal commands; `None` if unchanged.
     pub arguments: Option<ViewArguments>,
-    /// Converts a time in an expression to nanoseconds from the origin of the clock; `None` if that is done as before.
+    /// Converts a time in an expression to nanoseconds since the clock origin; `None` if unchanged.
     pub resolve_time: Option<ResolveTime>,
 }
 
@@ -178,7 +178,7 @@ impl fmt::Debug for ViewSource {
 }
 
 impl ViewSource {
-    /// Shows everything.
+    /// Creates a source that shows all events.
     #[must_use]
     pub fn new(session: Arc<Session>) -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! A page with its data, which needs no server.
+//! Standalone page with embedded data.
 
 use std::io;
 use std::sync::Arc;
@@ -7,38 +7,39 @@ use std::sync::atomic::Ordering;
 use ichnos::Session;
 
 use crate::api;
-use crate::build::BuildState;
+use crate::app_state::AppState;
 use crate::directories::TraceDirectories;
 use crate::options::ViewOptions;
 use crate::page::{HTML, SCRIPT, STYLE};
-use crate::shared::Shared;
+use crate::timeline_builder::BuildState;
 
-/// Hashes of style sheet and script, a line each, as a content security policy names them.
+/// Hashes of style sheet and script for the content security policy, one line each.
 const HASHES: &str = include_str!("../dist/hashes.txt");
 
-/// Elements of the page in whose places their files are.
+/// Elements of the page that are replaced by the embedded files.
 const STYLE_ELEMENT: &str = r#"<link rel="stylesheet" href="app.css">"#;
 const SCRIPT_ELEMENT: &str = r#"<script src="app.js" defer></script>"#;
 
-/// A page as one file.
+/// Page as a single file.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct PageFile {
-    /// HTML in UTF-8.
+    /// Page content: HTML in UTF-8.
     pub html: Vec<u8>,
     /// `true` if some of the data could not be decoded.
     pub is_damaged: bool,
 }
 
-/// Returns a page as one file, with a summary of the selected events: the timeline at one zoom, statistics, longest spans,
-/// call stacks, flows, the first thousand events and log lines, losses and warnings. It does not name the directories of the
-/// traces and of the [paths](crate::ViewArguments::paths) that the arguments name. A browser shows it without a server, and
-/// the page loads nothing.
+/// Returns the page as a single file with a summary of the selected events. The summary contains the timeline at one
+/// zoom level, statistics, the longest spans, call stacks, flows, the first 1,000 events and log lines, losses and
+/// warnings. A browser shows the page without a server, and the page loads nothing.
+///
+/// The directories of the traces and of the [paths](crate::ViewArguments::paths) are removed.
 ///
 /// # Errors
-/// If the traces cannot be read. [`ErrorKind::Interrupted`](io::ErrorKind::Interrupted) if the flag of the options is set.
+/// If the traces cannot be read. [`ErrorKind::Interrupted`](io::ErrorKind::Interrupted) if the stop flag is set.
 pub fn page_file(session: Arc<Session>, options: ViewOptions) -> io::Result<PageFile> {
-    let mut shared = Shared::new(session, options);
+    let mut shared = AppState::new(session, options);
     shared.has_limits = false;
     let traces = shared.session.traces().iter().map(|trace| trace.path());
     let paths = shared.options.arguments.paths.iter().map(String::as_str);
@@ -59,7 +60,7 @@ pub fn page_file(session: Arc<Session>, options: ViewOptions) -> io::Result<Page
     let (between, after) = rest.split_once(SCRIPT_ELEMENT).unwrap_or((rest, ""));
     let mut hashes = HASHES.lines();
     let (style, script) = (hashes.next().unwrap_or_default(), hashes.next().unwrap_or_default());
-    // Names in traces are text, and nothing is loaded from anywhere.
+    // Names in traces stay text, and the page loads nothing.
     let policy = format!(
         "default-src 'none'; style-src '{style}'; script-src '{script}'; img-src data: blob:; base-uri 'none'; \
 form-action 'none'"
@@ -68,7 +69,7 @@ form-action 'none'"
     let head = format!(
         "{before}<meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">\n<style>{STYLE}</style>{between}{body}"
     );
-    // The script comes after the elements that it looks for.
+    // The script must follow the elements that it looks up.
     let tail = format!("</script>\n<script>{SCRIPT}</script>\n</body>{end}");
     let data = b"<script type=\"application/json\" id=\"saved\">";
     let html = [head.as_bytes(), data, &answers, tail.as_bytes()].concat();
@@ -82,7 +83,7 @@ mod tests {
     #[test]
     fn the_page_has_the_places_for_its_files() {
         assert!(HTML.contains(STYLE_ELEMENT) && HTML.contains(SCRIPT_ELEMENT) && HTML.contains("</body>"));
-        // A browser would end the elements there.
+        // These would end the elements early.
         assert!(!SCRIPT.to_lowercase().contains("</script") && !SCRIPT.contains("<!--"));
         assert!(!STYLE.to_lowercase().contains("</style"));
         assert_eq!(HASHES.lines().filter(|line| line.starts_with("sha256-") && line.len() == 51).count(), 2);

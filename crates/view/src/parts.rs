@@ -1,15 +1,16 @@
-//! Ranges of the timeline that are read again, to show them exactly.
+//! Exact parts of the timeline, read again on zoom.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
-use ichnos::export::viewers::Timeline;
+use ichnos::model::IgnorePoison as _;
+use ichnos::viewers::Timeline;
 
 use crate::response::ApiError;
 
-/// Number of ranges that are kept.
+/// Maximum number of cached ranges.
 const MOST_PARTS: usize = 4;
 
-/// A range with all of its items.
+/// Range with all of its items.
 #[derive(Debug)]
 pub(crate) struct RangePart {
     begin: u64,
@@ -18,29 +19,29 @@ pub(crate) struct RangePart {
 }
 
 impl RangePart {
-    /// Makes a part of a timeline that has all items of a range.
+    /// Creates a part from a timeline with all items of a range.
     pub(crate) fn new((begin, end): (u64, u64), timeline: Timeline) -> Self {
         Self { begin, end, timeline: Mutex::new(timeline) }
     }
 
     pub(crate) fn timeline(&self) -> MutexGuard<'_, Timeline> {
-        self.timeline.lock().unwrap_or_else(PoisonError::into_inner)
+        self.timeline.lock().ignore_poison()
     }
 }
 
-/// Ranges that were read last.
+/// Cache of the latest ranges.
 #[derive(Debug, Default)]
 pub(crate) struct RangeParts(Mutex<Vec<Arc<RangePart>>>);
 
 impl RangeParts {
-    /// Returns a part that contains a range. If there is none, `read` returns it, unless it has too many events.
+    /// Returns a part that contains a range. If none is cached, calls `read`, which returns `None` for too many events.
     pub(crate) fn find(
         &self,
         (begin, end): (u64, u64),
         read: impl FnOnce() -> Result<Option<RangePart>, ApiError>,
     ) -> Result<Option<Arc<RangePart>>, ApiError> {
-        // Held while a range is read: others often ask for the same one.
-        let mut parts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // The lock is held while a range is read, because other requests often need the same range.
+        let mut parts = self.0.lock().ignore_poison();
         if let Some(index) = parts.iter().position(|part| part.begin <= begin && end <= part.end) {
             let part = parts.remove(index);
             parts.push(Arc::clone(&part));

@@ -40,9 +40,9 @@ impl PrivateDirectory {
         let directory = builder.tempdir_in(parent)?;
         let unlocked = directory.path().join(UNLOCKED);
         let lock = create(&unlocked)?;
-        // Without locks in the file system, nobody else can lock it either, and so nobody removes it.
+        // If the file system has no locks, no other process can lock the file either, so nobody removes the directory.
         let _ = lock.try_lock();
-        // It gets its name when it is locked: an unlocked one is always that of a process that is gone.
+        // The file gets its name after it is locked. So an unlocked file always means that its process is gone.
         fs::rename(unlocked, directory.path().join(LOCK))?;
         Ok(Self { directory, _lock: lock })
     }
@@ -63,15 +63,15 @@ impl PrivateDirectory {
         self.directory.path()
     }
 
-    /// Creates a file in it, with mode 600.
+    /// Creates a file in the directory, with mode 600.
     ///
     /// # Errors
-    /// If there is such a file, or it cannot be created.
+    /// If the file exists, or cannot be created.
     pub fn create(&self, name: &str) -> io::Result<File> {
         create(&self.path().join(name))
     }
 
-    /// Gives a file in it mode 600.
+    /// Sets the mode of a file in the directory to 600.
     ///
     /// # Errors
     /// If the file does not exist.

@@ -1,6 +1,6 @@
-//! Parameters of requests.
+//! Request parameters.
 
-use ichnos::export::viewers::EventId;
+use ichnos::viewers::EventId;
 
 use crate::response::ApiError;
 
@@ -18,20 +18,20 @@ impl Query {
         Ok(Self(pairs.map(pair).collect::<Result<_, ApiError>>()?))
     }
 
-    /// Returns a parameter that is given and not empty.
+    /// Returns a parameter, unless it is missing or empty.
     pub(crate) fn text(&self, name: &str) -> Option<&str> {
         let found = self.0.iter().find(|(known, _)| known == name);
         found.map(|(_, value)| value.as_str()).filter(|value| !value.is_empty())
     }
 
-    /// Returns a number, if it is given.
+    /// Returns a number; `None` if the parameter is missing.
     pub(crate) fn number(&self, name: &str) -> Result<Option<u64>, ApiError> {
         let Some(text) = self.text(name) else { return Ok(None) };
         let number = text.parse();
         number.map(Some).map_err(|_| ApiError::bad(format!("{name}: expected a number, found `{text}`")))
     }
 
-    /// Returns a number of at most `most`, or else the default.
+    /// Returns a number of at most `most`, or the default if the parameter is missing.
     pub(crate) fn bounded(&self, name: &str, most: u64, default: u64) -> Result<u64, ApiError> {
         match self.number(name)?.unwrap_or(default) {
             number if number <= most => Ok(number),
@@ -43,14 +43,14 @@ impl Query {
         self.number(name)?.ok_or_else(|| ApiError::bad(format!("missing `{name}`")))
     }
 
-    /// Returns the identifier of an event, if it is given.
+    /// Returns an event id; `None` if the parameter is missing.
     pub(crate) fn event(&self, name: &str) -> Result<Option<EventId>, ApiError> {
         let Some(text) = self.text(name) else { return Ok(None) };
         let wrong = || ApiError::bad(format!("{name}: expected STREAM:TIME:POSITION, found `{text}`"));
         text.parse().map(Some).map_err(|_| wrong())
     }
 
-    /// Returns `begin` and `end`.
+    /// Returns the parameters `begin` and `end`.
     pub(crate) fn range(&self) -> Result<(u64, u64), ApiError> {
         let (begin, end) = (self.required("begin")?, self.required("end")?);
         match begin <= end {
@@ -60,7 +60,7 @@ impl Query {
     }
 }
 
-/// Decodes `%41` and `+`.
+/// Decodes percent-encoding and `+`.
 fn decoded(text: &str) -> Result<String, ApiError> {
     let wrong = || ApiError::bad("malformed address");
     let mut bytes = Vec::with_capacity(text.len());

@@ -1,52 +1,52 @@
-//! Requests of HTTP: one for each connection.
+//! HTTP requests, one for each connection.
 
 use std::io::{self, Read};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-/// Maximum length of a request line, and of a request with all its headers, in bytes.
+/// Maximum length of the request line, and of the whole request head, in bytes.
 const MOST_LINE: usize = 8 << 10;
 const MOST_HEAD: usize = 32 << 10;
 
 /// Maximum number of headers.
 const MOST_HEADERS: usize = 64;
 
-/// Maximum length of a body that is read, to be ignored.
+/// Maximum length of a request body, which is read and ignored.
 const MOST_BODY: usize = 64 << 10;
 
-/// Time in which a request must arrive. Clients are on this machine.
+/// Time limit for receiving a request. It is short because clients are on this machine.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Kind of a request.
+/// Request method.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Method {
     #[default]
     Get,
     Post,
-    /// Asks which requests are permitted.
+    /// Preflight request of a browser.
     Options,
 }
 
-/// A request without its body.
+/// Request without its body.
 #[derive(Debug, Default)]
 pub(crate) struct Request {
     pub(crate) method: Method,
-    /// Path, without the query.
+    /// Path without the query.
     pub(crate) path: String,
     pub(crate) query: String,
     pub(crate) host: Option<String>,
     pub(crate) origin: Option<String>,
 }
 
-/// Reason why a request is not answered.
+/// Reason to refuse a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
-    /// It did not arrive in time, or the connection is broken.
+    /// The request did not arrive in time, or the connection is broken.
     Gone,
     Malformed,
     TooLong,
     Method,
-    /// HTTP/1.0, which has no chunks.
+    /// HTTP/1.0, which lacks chunked bodies.
     Version,
 }
 
@@ -57,7 +57,7 @@ impl From<io::Error> for Refusal {
 }
 
 impl Request {
-    /// Returns `true` if it names this machine and a port of it: not a name that is bound to 127.0.0.1 later.
+    /// Returns `true` if the `Host` header is this machine and port. Other DNS names bound to 127.0.0.1 are refused.
     pub(crate) fn is_for(&self, port: u16) -> bool {
         self.host.as_deref().is_some_and(|host| is_loopback(host, port))
     }
@@ -84,7 +84,7 @@ impl Request {
         }
     }
 
-    /// Returns a request, the length of its head and of its body; `None` if it is not complete.
+    /// Returns a request with the lengths of its head and body; `None` if the head is incomplete.
     fn parse(head: &[u8]) -> Result<Option<(Self, usize, usize)>, Refusal> {
         let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
         let mut parsed = httparse::Request::new(&mut headers);
@@ -120,7 +120,7 @@ impl Request {
                 }
                 () => continue,
             };
-            // Of two, it is unclear which one counts.
+            // With two headers, it is unclear which one counts.
             if place.replace(text()?).is_some() {
                 return Err(Refusal::Malformed);
             }
@@ -129,7 +129,7 @@ impl Request {
     }
 }
 
-/// Returns `true` for the name of a port of this machine.
+/// Returns `true` if a `Host` header is this machine and port.
 pub(crate) fn is_loopback(host: &str, port: u16) -> bool {
     let names = [format!("127.0.0.1:{port}"), format!("localhost:{port}")];
     names.iter().any(|name| name.eq_ignore_ascii_case(host))

@@ -1,4 +1,4 @@
-//! Answers of HTTP.
+//! HTTP responses.
 
 use std::io::{self, BufWriter, Write};
 use std::net::TcpStream;
@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use ichnos::json::write::ValueWriter;
 
-/// Time in which the other side has to take a part of an answer.
+/// Time limit for sending a part of a response.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Headers of all answers. Everything that the page needs is from here, and no other page can use or frame it.
+/// Headers of all responses. The page can only load files from this server, and no other site can read or frame it.
 const HEADERS: &str = "Cache-Control: no-store\r\n\
 Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; \
 connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'\r\n\
@@ -19,7 +19,7 @@ Referrer-Policy: no-referrer\r\n\
 X-Content-Type-Options: nosniff\r\n\
 Connection: close\r\n";
 
-/// An answer as a whole.
+/// Complete response.
 #[derive(Debug)]
 pub(crate) struct Response {
     pub(crate) status: u16,
@@ -27,7 +27,7 @@ pub(crate) struct Response {
     pub(crate) body: Vec<u8>,
 }
 
-/// Reason why a request cannot be answered: a text for people, the bytes of an expression at fault, and what to write instead.
+/// Error response: a message, the faulty byte range of an expression, and a suggestion.
 #[derive(Debug)]
 pub(crate) struct ApiError {
     pub(crate) status: u16,
@@ -37,7 +37,7 @@ pub(crate) struct ApiError {
 }
 
 impl ApiError {
-    /// The request cannot be understood, or asks for too much.
+    /// Creates an error for an invalid request.
     pub(crate) fn bad(text: impl Into<String>) -> Self {
         Self { status: 400, text: text.into(), place: None, help: None }
     }
@@ -46,7 +46,7 @@ impl ApiError {
         Self { status: 404, ..Self::bad(text) }
     }
 
-    /// The trace cannot be read as asked for.
+    /// Creates an error for a trace that cannot be read.
     pub(crate) fn failed(text: impl Into<String>) -> Self {
         Self { status: 500, ..Self::bad(text) }
     }
@@ -67,7 +67,7 @@ impl From<ApiError> for Response {
     }
 }
 
-/// Type of JSON.
+/// JSON media type.
 pub(crate) const JSON: &str = "application/json";
 
 impl Response {
@@ -75,7 +75,7 @@ impl Response {
         Self { status: 200, kind: JSON, body }
     }
 
-    /// Sends the answer.
+    /// Sends the response.
     pub(crate) fn send(&self, stream: &mut TcpStream) -> io::Result<()> {
         write_head(stream, self.status, self.kind, Some(self.body.len() as u64), "")?;
         stream.write_all(&self.body)?;
@@ -83,21 +83,21 @@ impl Response {
     }
 }
 
-/// Size of the chunks that are sent, in bytes.
+/// Chunk size in bytes.
 const CHUNK: usize = 64 << 10;
 
-/// Body of unknown length, in chunks (RFC 9112, section 7.1). Only [`finish`](Self::finish) writes the last chunk: without it,
-/// the other side knows that the body is incomplete.
+/// Chunked body of unknown length (RFC 9112, section 7.1). Only [`finish`](Self::finish) writes the last chunk. Without
+/// it, the client knows that the body is incomplete.
 pub(crate) struct ChunkedBody<'s>(BufWriter<Chunks<'s>>);
 
 impl<'s> ChunkedBody<'s> {
-    /// Writes status and headers, with the lines `more`.
+    /// Writes the status and headers, and the header lines `more`.
     pub(crate) fn begin(stream: &'s mut TcpStream, kind: &str, more: &str) -> io::Result<Self> {
         write_head(stream, 200, kind, None, &format!("Transfer-Encoding: chunked\r\n{more}"))?;
         Ok(Self(BufWriter::with_capacity(CHUNK, Chunks(stream))))
     }
 
-    /// Ends the body, after everything was written.
+    /// Ends the body.
     pub(crate) fn finish(self) -> io::Result<()> {
         let Chunks(stream) = self.0.into_inner().map_err(io::IntoInnerError::into_error)?;
         stream.write_all(b"0\r\n\r\n")?;
@@ -115,7 +115,7 @@ impl Write for ChunkedBody<'_> {
     }
 }
 
-/// Writer that makes each write a chunk.
+/// Writer that sends each write as a chunk.
 struct Chunks<'s>(&'s mut TcpStream);
 
 impl Write for Chunks<'_> {
@@ -134,7 +134,7 @@ impl Write for Chunks<'_> {
     }
 }
 
-/// Writes status and headers, with the lines `more`.
+/// Writes the status and headers, and the header lines `more`.
 pub(crate) fn write_head(
     stream: &mut TcpStream,
     status: u16,
@@ -147,7 +147,7 @@ pub(crate) fn write_head(
         200 => "OK",
         400 => "Bad Request",
         403 => "Forbidden",
-        404 => "Not Found",
+        404 => "Not Match",
         405 => "Method Not Allowed",
         431 => "Request Header Fields Too Large",
         503 => "Service Unavailable",

@@ -1,46 +1,48 @@
-//! The server.
+//! Server of the page and its API.
 
 use std::io::{self, Write as _};
 use std::net::TcpStream;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, RwLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use ichnos::Session;
+use ichnos::model::IgnorePoison as _;
 
 use crate::acceptor::{Acceptor, OpenConnection, Serve};
 use crate::api;
-use crate::build::Status;
+use crate::app_state::AppState;
 use crate::open_pages::OpenPages;
 use crate::options::{ViewOptions, ViewSource};
 use crate::page;
 use crate::query::Query;
 use crate::request::{Method, Refusal, Request, is_loopback};
 use crate::response::{ApiError, PATIENCE, Response, write_head};
-use crate::shared::Shared;
+use crate::timeline_builder::Status;
 use crate::token::AddressToken;
 
-/// Time between two notes of progress to a page, and after which one is sent anyway.
+/// Minimum interval between two progress messages, and maximum interval between two messages of any kind.
 const NOTE: Duration = Duration::from_millis(200);
 const HEARTBEAT: Duration = Duration::from_secs(10);
 
-/// Least time between two looks at whether traces have grown, and the number of times that reading them took.
+/// Minimum pause between two checks whether traces have grown: a fixed time, and a multiple of the time that reading
+/// took.
 const FOLLOW: Duration = Duration::from_secs(1);
 const FOLLOW_PAUSE: u32 = 4;
 
-/// Time after which a page that is gone is noticed.
+/// Interval at which a closed connection is detected.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// Server of one user on loopback.
+/// Server on 127.0.0.1 for one user.
 #[derive(Debug)]
 pub struct ViewServer {
     acceptor: Acceptor<ServerState>,
 }
 
-/// State of the server that its threads share.
+/// Shared state of the server threads.
 struct ServerState {
-    shared: RwLock<Arc<Shared>>,
+    shared: RwLock<Arc<AppState>>,
     pages: OpenPages,
     is_kept: bool,
     token: AddressToken,
@@ -57,11 +59,11 @@ impl ViewServer {
     /// Binds the server to a port on 127.0.0.1.
     ///
     /// # Errors
-    /// If the port is in use, or the system has no random numbers.
+    /// If the port is in use, or the system provides no random numbers.
     pub fn bind(session: Arc<Session>, options: ViewOptions) -> io::Result<Self> {
         let (port, token) = (options.port, AddressToken::random()?);
         let (is_kept, pages) = (options.keep, OpenPages::default());
-        let shared = RwLock::new(Arc::new(Shared::new(session, options)));
+        let shared = RwLock::new(Arc::new(AppState::new(session, options)));
         let state = |port| ServerState { shared, pages, is_kept, token, port };
         Ok(Self { acceptor: Acceptor::bind(port, state)? })
     }
@@ -73,20 +75,20 @@ impl ViewServer {
         format!("http://127.0.0.1:{port}/{}/", token.text())
     }
 
-    /// Serves until the flag of the options is set or the last page was closed.
+    /// Serves until the stop flag is set or the last page closes.
     ///
     /// # Errors
-    /// If the system has no more threads.
+    /// If no thread can be started.
     pub fn run(self) -> io::Result<()> {
         self.run_following(|| None)
     }
 
-    /// Serves as [`run`](Self::run) does, and shows traces that grow: `open_again` is called every second or less often, on
-    /// this thread, and returns the traces if they have changed. All of them are read again, for about a fifth of the time;
-    /// meanwhile, pages show what was read before.
+    /// Serves like [`run`](Self::run), and follows growing traces. Calls `open_again` on this thread, at most once a
+    /// second. It should return the traces if they have changed. They are then read again from the start, which takes
+    /// at most about a fifth of the time. Until that is done, pages show the earlier state.
     ///
     /// # Errors
-    /// If the system has no more threads.
+    /// If no thread can be started.
     pub fn run_following(self, mut open_again: impl FnMut() -> Option<ViewSource>) -> io::Result<()> {
         let state = self.acceptor.service();
         let stop = state.shared().options.stop;
@@ -97,32 +99,32 @@ impl ViewServer {
         self.acceptor.run(move |service| {
             if let Some(done) = reading.take_if(|reading| reading.is_complete()) {
                 let time = done.begun.elapsed();
-                *service.shared.write().unwrap_or_else(PoisonError::into_inner) = done.shared;
+                *service.shared.write().ignore_poison() = done.shared;
                 next = Instant::now() + FOLLOW.max(FOLLOW_PAUSE * time);
             }
             if reading.is_none() && Instant::now() >= next {
                 next = Instant::now() + FOLLOW;
                 let again = open_again().map(|source| Arc::new(service.shared().again(source)));
-                // Without a thread, this is tried again later.
+                // If no thread can be started, try again later.
                 reading = again.and_then(|shared| Reading::start(shared).ok());
             }
             let are_left = service.pages.are_left() && !service.is_kept;
             stop.load(Ordering::Relaxed) || (are_left && !exporting.is_busy())
         })?;
-        // Its files are removed.
+        // Wait until the files of a download are removed.
         exports.wait(PATIENCE);
         Ok(())
     }
 }
 
-/// Reading of traces, by a thread of its own.
+/// Thread that fills a timeline.
 struct Reading {
-    shared: Arc<Shared>,
+    shared: Arc<AppState>,
     begun: Instant,
 }
 
 impl Reading {
-    fn start(shared: Arc<Shared>) -> io::Result<Self> {
+    fn start(shared: Arc<AppState>) -> io::Result<Self> {
         let filling = Arc::clone(&shared);
         thread::Builder::new().name("timeline".to_owned()).spawn(move || {
             filling.build.run_cached(&filling.session, &filling.options);
@@ -154,12 +156,12 @@ impl Serve for ServerState {
 }
 
 impl ServerState {
-    /// Returns the state of the traces that are shown.
-    fn shared(&self) -> Arc<Shared> {
-        Arc::clone(&self.shared.read().unwrap_or_else(PoisonError::into_inner))
+    /// Returns the state of the current traces.
+    fn shared(&self) -> Arc<AppState> {
+        Arc::clone(&self.shared.read().ignore_poison())
     }
 
-    /// Returns the answer, unless it was sent.
+    /// Returns the response; `None` if it was already sent.
     fn answer(
         &self,
         request: &Request,
@@ -199,7 +201,7 @@ impl ServerState {
         }
     }
 
-    /// Returns the path behind the token, if the request is one of our own page or of somebody who has the address.
+    /// Returns the path after the token, if the request comes from our page or from someone who knows the address.
     fn permitted<'r>(&self, request: &'r Request) -> Option<&'r str> {
         let is_own = |host: &str| is_loopback(host, self.port);
         let is_origin = |origin: &str| origin.strip_prefix("http://").is_some_and(is_own);
@@ -210,7 +212,7 @@ impl ServerState {
         is_permitted.then_some(path)
     }
 
-    /// Sends notes of progress until the page is gone.
+    /// Sends progress messages until the page disconnects.
     fn send_changes(&self, stream: &mut TcpStream, connection: &OpenConnection<'_>) -> io::Result<()> {
         let _page = self.pages.connect();
         write_head(stream, 200, "text/event-stream", None, "")?;
@@ -239,7 +241,7 @@ impl ServerState {
     }
 }
 
-/// Returns the text of a note of progress.
+/// Returns a progress message.
 fn note(status: &Status) -> Vec<u8> {
     let mut out = b"data: ".to_vec();
     api::write_status(&mut out, status);
@@ -247,7 +249,7 @@ fn note(status: &Status) -> Vec<u8> {
     out
 }
 
-/// Returns `true` if the other side has closed the connection.
+/// Returns `true` if the client has closed the connection.
 fn is_gone(stream: &TcpStream) -> io::Result<bool> {
     stream.set_read_timeout(Some(Duration::from_millis(1)))?;
     match stream.peek(&mut [0]) {

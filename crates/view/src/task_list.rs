@@ -1,37 +1,38 @@
-//! Tasks of a trace, which are collected when they are first asked for.
+//! Tasks of a trace, collected on the first request.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use ichnos::export::Tasks;
-use ichnos::model::Identifier;
+use ichnos::analysis::Tasks;
+use ichnos::model::{Identifier, IgnorePoison as _};
 
 use crate::response::ApiError;
 
-/// Time after which tasks of a trace that grows are collected again: as many times as that took, and this.
+/// Minimum age at which the tasks of a growing trace are collected again: a multiple of the collection time, and a
+/// fixed time.
 const PATIENCE: u32 = 5;
 const SHORTEST: Duration = Duration::from_secs(2);
 
-/// A task without its graph.
+/// Task without its graph.
 #[derive(Clone, Debug)]
 pub(crate) struct TaskRow {
-    /// Number of the task.
+    /// Task number.
     pub(crate) task: usize,
     pub(crate) id: Identifier,
     pub(crate) title: String,
-    /// Time of the first and the last event, in nanoseconds since the origin of the clock.
+    /// Times of the first and last event, in nanoseconds since the clock origin.
     pub(crate) begin: Option<i128>,
     pub(crate) end: Option<i128>,
     /// Number of operations.
     pub(crate) operations: u64,
 }
 
-/// Tasks that a filter selects, in the order in which they begin.
+/// Tasks selected by a filter, sorted by start time.
 #[derive(Debug)]
 pub(crate) struct TaskList {
     pub(crate) tasks: Tasks,
     pub(crate) rows: Vec<TaskRow>,
-    /// `false` if not all events were read, or there were too many operations.
+    /// `false` if some events were not read, or there were too many operations.
     pub(crate) is_complete: bool,
 }
 
@@ -41,25 +42,25 @@ struct CollectedList {
     filter: String,
     /// Number of events of the trace at that time.
     events: u64,
-    /// Time at which it was finished, and how long it took.
+    /// Time at which the collection finished, and its duration.
     made: Instant,
     took: Duration,
 }
 
-/// The tasks that were asked for last.
+/// Cache of the latest task list.
 #[derive(Debug, Default)]
 pub(crate) struct TaskCache(Mutex<Option<CollectedList>>);
 
 impl TaskCache {
-    /// Returns the tasks that a filter selects. `events` is the number of events of the trace so far.
+    /// Returns the tasks selected by a filter. `events` is the number of events of the trace so far.
     pub(crate) fn get(
         &self,
         filter: &str,
         events: u64,
         collect: impl FnOnce() -> Result<TaskList, ApiError>,
     ) -> Result<Arc<TaskList>, ApiError> {
-        // Held while events are read: others ask for the same ones.
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // The lock is held while events are read, because other requests need the same tasks.
+        let mut known = self.0.lock().ignore_poison();
         if let Some(known) = &*known {
             let is_recent = known.made.elapsed() < known.took * PATIENCE + SHORTEST;
             if known.filter == filter && (known.events == events || is_recent) {

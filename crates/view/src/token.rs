@@ -1,8 +1,8 @@
-//! Secret of a run, which is part of all addresses.
+//! Secret token in all addresses of a server.
 
 use std::fmt;
 
-/// A random number that cannot be guessed.
+/// Random number that cannot be guessed.
 #[derive(Clone)]
 pub(crate) struct AddressToken(String);
 
@@ -13,19 +13,19 @@ impl fmt::Debug for AddressToken {
 }
 
 impl AddressToken {
-    /// Makes one of 128 random bits of the system.
+    /// Creates a token from 128 random bits of the system.
     pub(crate) fn random() -> std::io::Result<Self> {
         let mut bytes = [0; 16];
         getrandom::fill(&mut bytes).map_err(std::io::Error::other)?;
         Ok(Self(bytes.iter().map(|byte| format!("{byte:02x}")).collect()))
     }
 
-    /// Returns the text, 32 hexadecimal digits.
+    /// Returns the token as 32 hexadecimal digits.
     pub(crate) fn text(&self) -> &str {
         &self.0
     }
 
-    /// Returns `true` if a text is the token. The time that this takes says nothing about the place of a difference.
+    /// Compares a text with the token in constant time.
     pub(crate) fn is(&self, text: &str) -> bool {
         let (own, other) = (self.0.as_bytes(), text.as_bytes());
         let difference = own.iter().zip(other).fold(0, |all, (own, other)| all | (own ^ other));

@@ -7,9 +7,9 @@ use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use ichnos_io::{
-    Bytes, Entry, Format, Lane, ReadOptions, TraceWriter, Tree, WriteOptions, WriteSource, WriteTarget,
+    Bytes, Entry, Format, Lane, ReadOptions, Tree, WriteOptions, WriteSource, WriteTarget, WriterFactory,
 };
-use ichnos_model::{Message, StreamCursor, TraceInput, Window};
+use ichnos_model::{Message, OpenedTrace, StreamCursor, Window};
 use ichnos_xtrace::report::{JsonReports, LineBuffer, Part, ReportWriter, Reports};
 use ichnos_xtrace::{Edge, Metadata, OpId, TaskId, XTrace, XTraceWriter};
 
@@ -102,7 +102,7 @@ fn events(bytes: &Bytes) -> u64 {
 }
 
 /// Number of bytes of the reports of a file, written in a dialect.
-fn written(trace: &dyn TraceInput, dialect: &str) -> u64 {
+fn written(trace: &dyn OpenedTrace, dialect: &str) -> u64 {
     let source = WriteSource {
         trace: trace.trace().clone(),
         format: trace.format(),

@@ -29,17 +29,17 @@ pub(crate) struct Cat {
     pub(crate) threads: Option<u16>,
     /// Bytes of trace data read as one chunk
     ///
-    /// By default 16M for the format `null` and 2M for the others (less with more than two threads). Text waiting
-    /// for earlier chunks is kept in memory, up to 24M for all threads.
+    /// The default is 16M for the format `null`, and 2M for all others (less with more than two threads). Text
+    /// waiting for earlier chunks is kept in memory, up to 24M for all threads.
     #[arg(long, value_name = "BYTES", value_parser = size::parse, hide_short_help = true)]
     pub(crate) chunk_size: Option<u64>,
     /// Print the call stack below each event, innermost frame first
     ///
-    /// Only for events with a call stack: `module!function+0x1a`, as far as known. In the JSON formats, the frames
-    /// are the member `stacks` of the event.
+    /// Frames look like `module!function+0x1a`, as far as known. In the JSON formats, they are the member `stacks` of
+    /// the event.
     #[arg(long)]
     pub(crate) stacks: bool,
-    /// Print the numbers of events and losses and the elapsed time at the end
+    /// At the end, print the number of events and losses and the elapsed time
     #[arg(long, hide_short_help = true)]
     pub(crate) stats: bool,
 
@@ -50,16 +50,16 @@ pub(crate) struct Cat {
     pub(crate) limit: Option<u64>,
     /// Only the last N selected events
     ///
-    /// Reads backwards from the end if the trace can be divided, otherwise all of it, twice. Losses and damage are
-    /// reported from there on.
+    /// Reads backwards from the end if the trace can be divided, otherwise reads all of it, twice. Losses and damage
+    /// before the first printed event are not reported.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..),
           conflicts_with_all = ["limit", "listen"], help_heading = "Selection")]
     pub(crate) tail: Option<u64>,
 
-    /// Only events at most MARGIN before or after one for which EXPR is true
+    /// Only events within MARGIN of an event matching EXPR
     ///
-    /// Reads the traces twice. --event and the other options select among the events that are printed; --begin and
-    /// --end also among those for which EXPR is true.
+    /// Reads the traces twice. --event and the other options select the printed events. --begin and --end also limit
+    /// the search for events matching EXPR.
     #[arg(long, num_args = 2, value_names = ["EXPR", "MARGIN"], conflicts_with = "listen", help_heading = "Selection", hide_short_help = true)]
     pub(crate) around: Option<Vec<String>>,
 
@@ -101,13 +101,13 @@ pub(crate) struct Cat {
     // Applies to the formats `jsonl` and `log-json`.
     /// Form of integers (jsonl, log-json)
     ///
-    /// Some readers only keep 53 bits of a number, among them jq 1.6 and JavaScript.
+    /// Some readers, such as jq 1.6 and JavaScript, keep only 53 bits of a number.
     #[arg(long, value_enum, value_name = "FORM", default_value_t = IntegerForm::Number, hide_short_help = true)]
     pub(crate) integers: IntegerForm,
     // Applies to the formats `jsonl`, `log-json`, `csv` and `tsv`.
     /// Form of times since the Unix epoch (jsonl, log-json, csv, tsv)
     ///
-    /// Times of other clocks are always written in nanoseconds.
+    /// Times from other clocks are always in nanoseconds.
     #[arg(long, value_enum, value_name = "FORM", default_value_t = TimeForm::Ns, hide_short_help = true)]
     pub(crate) time: TimeForm,
 }
@@ -145,7 +145,7 @@ pub(crate) enum CatFormat {
     Details,
     /// One JSON object per line and event.
     Jsonl,
-    /// Log lines: time, process, thread, component, tags, severity, message. Events without a severity are lines
+    /// Log lines: time, process, thread, component, tags, severity, message. Events without a severity become lines
     /// with their name and fields.
     Log,
     /// Log lines as JSON, one object per line.

@@ -12,9 +12,9 @@ use crate::size;
 
 #[derive(Args, Debug)]
 #[command(
-    after_long_help = "Without --udp and --tcp, reports are received at the usual port of the format, over both, from this \
-machine only. A report is a datagram or, over TCP, follows its length. Ctrl-C (SIGINT) or SIGTERM \
-ends the collection, after everything received is written.\n\n\
+    after_long_help = "Without --udp and --tcp, reports are received over both, at the usual port of the \
+        format, from this machine only. A report is a datagram or, over TCP, follows its length. Ctrl-C \
+        (SIGINT) or SIGTERM ends the collection after all received reports are written.\n\n\
 Every verb reads DIR: `ichnos cat DIR`. docs/collect.md describes the protocol, the files and the guarantees.\n\n\
 Exit codes:\n  \
   0  success\n  \
@@ -25,17 +25,17 @@ pub(crate) struct Collect {
     /// Directory for the reports, created if missing
     #[arg(short, long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     pub(crate) output: PathBuf,
-    /// Receive datagrams at ADDRESS: a port of this machine, or IP:PORT
+    /// Receive datagrams at ADDRESS: a port on this machine, or IP:PORT
     ///
     /// Can be repeated. Port 0 selects a free port.
     #[arg(long, value_name = "ADDRESS", value_parser = address)]
     pub(crate) udp: Vec<SocketAddr>,
-    /// Accept connections at ADDRESS: a port of this machine, or IP:PORT
+    /// Accept connections at ADDRESS: a port on this machine, or IP:PORT
     ///
     /// Can be repeated. Port 0 selects a free port.
     #[arg(long, value_name = "ADDRESS", value_parser = address)]
     pub(crate) tcp: Vec<SocketAddr>,
-    /// Format of the reports [default: the only one that can be collected]
+    /// Report format [default: the only collectable format]
     #[arg(long, value_name = "FORMAT", value_parser = format_names())]
     pub(crate) from: Option<String>,
     /// Print statistics every SECONDS, not only at the end
@@ -56,10 +56,10 @@ pub(crate) struct Collect {
     /// Close connections without data for SECONDS
     #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "600", hide_short_help = true)]
     pub(crate) idle: Duration,
-    /// Start a new file of reports at SIZE
+    /// Start a new report file at SIZE
     #[arg(long, value_name = "SIZE", value_parser = size::parse, default_value = "64M", hide_short_help = true)]
     pub(crate) segment_size: u64,
-    /// Start a new file of reports after SECONDS
+    /// Start a new report file after SECONDS
     #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "3600", hide_short_help = true)]
     pub(crate) segment_age: Duration,
 }

@@ -17,27 +17,28 @@ use crate::{size, time};
 /// Output of traces.
 #[derive(Args, Debug)]
 pub(crate) struct Writing {
-    /// Write to OUT, which appears when it is complete
+    /// Write to OUT, created when it is complete
     ///
-    /// OUT must be new or empty, a pipe or a device, and outside of the input.
+    /// OUT must be new or empty, a pipe or a device, and outside the input.
     #[arg(short, long, value_name = "OUT", value_hint = clap::ValueHint::AnyPath)]
     pub(crate) output: Option<PathBuf>,
     /// Replace OUT if it exists
     ///
-    /// In a directory, only files of traces and tables are replaced: other files in it, such as text, are an error. If
-    /// writing fails, OUT is unchanged.
+    /// In a directory, only trace and table files are replaced. Other files in it, such as text, are an error. If
+    /// writing fails, OUT stays unchanged.
     #[arg(long, requires = "output", hide_short_help = true)]
     pub(crate) force: bool,
-    /// Write only part I of N of the input, beside the other parts: 1/8, 2/8 ... 8/8
+    /// Write only part I of N of the input, next to the other parts: 1/8, 2/8 ... 8/8
     ///
-    /// N processes, on any machines, write one dataset of tables, each with another I: its part of the data streams and,
-    /// in large ones, of their packets. --force replaces only the files of the same part.
+    /// N processes, on any machines, write one dataset of tables, each with a different I. Each process takes a part
+    /// of the data streams, or of the packets in large data streams. --force replaces only the files of the same
+    /// part.
     #[arg(long, value_name = "I/N", requires = "output", conflicts_with_all = ["dry_run", "verify"], hide_short_help = true)]
     pub(crate) shard: Option<Shard>,
     /// Format [default: by extension]
     ///
-    /// Without an extension, `convert` writes a directory, a trace of CTF. The other verbs keep the format and the
-    /// dialect of the input then, if they can be written. Text (.csv, .tsv, .txt) is that of `ichnos cat` with its
+    /// Without an extension, `convert` writes a directory with a CTF trace. The other verbs then keep the format and
+    /// dialect of the input, if ichnos can write them. Text (.csv, .tsv, .txt) equals `ichnos cat` output with
     /// default options, and cannot be read again.
     #[arg(long, value_name = "FORMAT", value_parser = PossibleValuesParser::new(format_values()))]
     pub(crate) to: Option<String>,
@@ -48,30 +49,30 @@ pub(crate) struct Writing {
     pub(crate) writer_flags: WriterFlags,
     /// Close packets at about this size
     ///
-    /// By default, packets are those of the input, or have 256 KiB.
+    /// Default: input packet sizes, else 256 KiB.
     #[arg(long, value_name = "BYTES", value_parser = size::parse, hide_short_help = true)]
     pub(crate) packet_size: Option<u64>,
-    /// Also write an index of the packets
+    /// Also write a packet index
     ///
     /// Speeds up opening the output.
     #[arg(long, hide_short_help = true)]
     pub(crate) index: bool,
-    /// Read the output again before it appears, and compare it
+    /// Read the output back before it appears, and compare it
     ///
-    /// Compares the number of events of each class, their times and values, and the numbers of discarded events.
-    /// The output must also be valid. If they differ, nothing is written, and the exit code is 3.
+    /// Compares the number of events in each class, their times and values, and the number of discarded events. The
+    /// output must also be valid. If anything differs, nothing is written, and the exit code is 3.
     #[arg(long, conflicts_with = "dry_run")]
     pub(crate) verify: bool,
-    /// List what is not converted exactly, by class and field
+    /// List all inexact conversions, by class and field
     ///
-    /// Items are simplified (lowered), renamed, moved, rounded or dropped.
+    /// An item can be simplified (lowered), renamed, moved, rounded or dropped.
     ///
-    /// On standard output; on standard error with `-o -`.
+    /// The list goes to standard output or, with `-o -`, to standard error.
     #[arg(long)]
     pub(crate) losses: bool,
     #[command(flatten)]
     pub(crate) report: JsonReport,
-    /// Write nothing: only find losses
+    /// Find losses without writing
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Worker threads [default: CPUs]
@@ -113,15 +114,15 @@ pub(crate) struct Cut {
     /// Cut at the given times, or between packets
     #[arg(long, value_enum, value_name = "WHERE", default_value_t = Align::Time, hide_short_help = true)]
     pub(crate) align: Align,
-    /// Keep MARGIN before and after each event for which EXPR is true
+    /// Keep MARGIN before and after each event matching EXPR
     ///
-    /// Overlapping windows are joined. With --begin and --end, only events between these are searched and written.
+    /// Overlapping windows are joined. With --begin and --end, only events in that range are searched and written.
     #[arg(long, num_args = 2, value_names = ["EXPR", "MARGIN"])]
     pub(crate) around: Option<Vec<String>>,
-    /// Drop events outside the range also if they name processes, modules or functions
+    /// Drop events outside the range, even if they name processes, modules or functions
     ///
-    /// These events, such as the rundown at the end of a .NET session, are kept otherwise, so that call stacks of the
-    /// output have names.
+    /// By default, these events, such as the rundown at the end of a .NET session, are kept, so that call stacks in
+    /// the output have names.
     #[arg(long, hide_short_help = true)]
     pub(crate) cut_rundown: bool,
     #[command(flatten)]
@@ -131,16 +132,14 @@ pub(crate) struct Cut {
 /// Alignment of a cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Align {
-    /// At the times: events before and after them are skipped.
+    /// At the given times: events outside are skipped.
     Time,
-    /// Between packets: packets that overlap the times are written whole.
+    /// Between packets: packets that overlap the range are written whole.
     Packet,
 }
 
 #[derive(Args, Debug)]
-#[command(
-    after_long_help = "Skipped damaged places are listed on standard error, and with --json in `left_out`."
-)]
+#[command(after_long_help = "Skipped damage is listed on standard error and, with --json, in `left_out`.")]
 pub(crate) struct Repair {
     #[command(flatten)]
     pub(crate) convert: Convert,
@@ -148,15 +147,15 @@ pub(crate) struct Repair {
 
 #[derive(Args, Debug)]
 #[command(
-    after_long_help = "OUT is a directory with a trace for each part, named after the part. Each event is in exactly \
-one of them."
+    after_long_help = "OUT is a directory with a trace for each part, named after the part. Each event is \
+        in exactly one part."
 )]
 pub(crate) struct Split {
-    /// Criterion: size=100M, time=10s, stream, event, or the name of a field
+    /// Criterion: size=100M, time=10s, stream, event, or a field name
     ///
-    /// With `size`, a part has about this much data. With `time`, parts begin at the first event and every 10 s
-    /// after it. With a field, named as for `--fields` of `ichnos cat`, each of its values is a part; events
-    /// without it are another part.
+    /// With `size`, each part has about this much data. With `time=10s`, parts start at the first event and every 10
+    /// s after it. With a field, named as in `ichnos cat --fields`, each value is a part, and so are the events
+    /// without the field.
     #[arg(long, value_name = "WHAT", value_parser = SplitBy::parse)]
     pub(crate) by: SplitBy,
     #[command(flatten)]
@@ -191,7 +190,7 @@ impl SplitBy {
             },
             (_, Some((name, _))) => Err(format!("expected size=BYTES or time=DURATION, found `{name}=`")),
             ("size" | "time", None) => {
-                Err("expected size=BYTES or time=DURATION, for instance size=100M or time=10s".to_owned())
+                Err("expected size=BYTES or time=DURATION, for example size=100M or time=10s".to_owned())
             }
             ("stream", None) => Ok(Self::Stream),
             ("event", None) => Ok(Self::Event),
@@ -212,10 +211,8 @@ pub(crate) struct Filter {
 }
 
 #[derive(Args, Debug)]
-#[command(
-    after_long_help = "--offset PATH=TIME sets the clock offset of a trace, --manifest FILE those of several: \
-    --help describes both."
-)]
+#[command(after_long_help = "--offset PATH=TIME sets the clock offset of one trace, and --manifest FILE of \
+        several traces. --help describes both.")]
 pub(crate) struct Merge {
     #[command(flatten)]
     pub(crate) convert: Convert,
@@ -224,7 +221,7 @@ pub(crate) struct Merge {
 /// Returns the names of the formats that can be written, of traces and of text.
 pub(crate) fn written_formats() -> Vec<String> {
     let texts = CatFormat::WRITTEN.iter().map(|(format, _)| format.name());
-    ichnos::convert::writers().map(|(format, _)| format.to_owned()).chain(texts).collect()
+    ichnos::convert::targets().map(|target| target.format.to_owned()).chain(texts).collect()
 }
 
 /// Returns the values of `--to`: those that need a feature are accepted, too, so that the error names the feature.

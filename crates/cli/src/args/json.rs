@@ -12,7 +12,7 @@ pub(crate) struct JsonReport {
     // Applies to --json.
     /// Form of integers
     ///
-    /// Some readers only keep 53 bits of a number, among them jq 1.6 and JavaScript.
+    /// Some readers, such as jq 1.6 and JavaScript, keep only 53 bits of a number.
     #[arg(long, value_enum, value_name = "FORM", default_value_t = IntegerForm::Number, requires = "json", hide_short_help = true)]
     pub(crate) integers: IntegerForm,
 }
@@ -20,7 +20,7 @@ pub(crate) struct JsonReport {
 /// Form of integers in JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum IntegerForm {
-    /// As strings if a reader could round them: below -(2^53 - 1) and above 2^53 - 1.
+    /// As strings if a reader could round them: below -(2^53 - 1) or above 2^53 - 1.
     Auto,
     /// As numbers with all their digits.
     Number,

@@ -7,7 +7,7 @@ use clap::Args;
 /// File to write instead of standard output.
 #[derive(Args, Debug)]
 pub(crate) struct OutputArgs {
-    /// Write to FILE, which is created when the output is complete
+    /// Write to FILE, created when the output is complete
     ///
     /// FILE must be new or empty, a pipe or a device.
     #[arg(id = "output", short, long, short_alias = 'w', value_name = "FILE", value_hint = clap::ValueHint::FilePath)]

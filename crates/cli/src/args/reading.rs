@@ -26,22 +26,22 @@ pub(crate) struct Reading {
     pub(crate) from: Option<String>,
     /// Set an option of a format; `ichnos formats` lists them
     ///
-    /// Options supply information missing from a trace, for instance its clock. Can be repeated.
+    /// Options supply information that a trace lacks, for example its clock. Can be repeated.
     #[arg(short = 'O', long, value_name = "FORMAT.OPTION=VALUE", value_parser = format_option,
           help_heading = "Reading", hide_short_help = true)]
     pub(crate) option: Vec<(String, String)>,
     /// Treat violations of the specification as errors
     #[arg(long, help_heading = "Reading", hide_short_help = true)]
     pub(crate) strict: bool,
-    /// Keep the file order of formats that are not ordered by time
+    /// Keep file order in formats that are not sorted by time
     ///
-    /// By default, events wait until all earlier ones have been read. With this option, times can decrease, also
-    /// when merging several data streams.
+    /// By default, events wait until all earlier events have been read. With this option, times can decrease, even
+    /// when several data streams are merged.
     #[arg(long, hide_short_help = true, help_heading = "Reading")]
     pub(crate) unsorted: bool,
     /// Add TIME to the times of traces at PATH: -5.2, +3s, a date
     ///
-    /// TIME is in seconds, a duration with its unit, or the date at which the clock was 0. The traces can then be
+    /// TIME is in seconds, a duration with its unit, or the date when the clock was 0. The traces can then be
     /// merged with others. A date does not move clocks that count from 1970. PATH is one of the given paths, a glob
     /// that matches some of them, or a trace in one of them. Can be repeated.
     #[arg(long, value_name = "PATH=TIME", allow_hyphen_values = true, value_parser = offset,
@@ -49,15 +49,15 @@ pub(crate) struct Reading {
     pub(crate) offset: Vec<(Glob, Offset)>,
     /// Read the traces listed in FILE, with the offsets of their clocks
     ///
-    /// FILE is in TOML: tables `[[trace]]` with `path`, `offset` and `clocks`. Paths are relative to it, and can be
+    /// FILE is in TOML: tables `[[trace]]` with `path`, `offset` and `clocks`. Paths are relative to FILE, and can be
     /// globs.
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath, hide_short_help = true,
           help_heading = "Reading")]
     pub(crate) manifest: Option<PathBuf>,
-    /// Say in FILE what events are to viewers; see `ichnos help map`
+    /// Apply the event map in FILE; see `ichnos help map`
     ///
-    /// FILE is in TOML: tables `[[event]]` with a pattern of names, the role of these events, and the meanings of their
-    /// fields. `ichnos schema --propose-map` makes a first one. Can be repeated.
+    /// FILE is in TOML: tables `[[event]]` with a name pattern, the role of these events, and the meanings of their
+    /// fields. `ichnos schema --propose-map` drafts such a file. Can be repeated.
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath, hide_short_help = true,
           help_heading = "Reading")]
     pub(crate) map: Vec<PathBuf>,
@@ -72,7 +72,7 @@ pub(crate) struct Reading {
     pub(crate) listen: Option<PathBuf>,
     /// Set a limit; `ichnos help limits` lists them
     ///
-    /// For instance `--max unpacked=32G`: K, M, G and T are powers of 1024. Can be repeated.
+    /// For example `--max unpacked=32G`: K, M, G and T are powers of 1024. Can be repeated.
     #[arg(long, value_name = "NAME=VALUE", value_parser = Maximum::parse, help_heading = "Reading", hide_short_help = true)]
     pub(crate) max: Vec<Maximum>,
     #[command(flatten)]
@@ -105,13 +105,12 @@ pub(crate) struct Reading {
     pub(crate) clock_offset_ns: i64,
     /// Conversion of clock cycles to nanoseconds
     ///
-    /// Default: `babeltrace` for the formats `pretty` and `details`, whose text is identical to Babeltrace's,
-    /// otherwise `exact`.
+    /// Default: `babeltrace` for `pretty` and `details`, so that their text equals Babeltrace's, otherwise `exact`.
     #[arg(long, value_enum, value_name = "HOW", hide_short_help = true, help_heading = "Reading")]
     pub(crate) clock_arithmetic: Option<Arithmetic>,
     /// Do not work around this known tracer bug
     ///
-    /// `ichnos info` lists the bugs worked around in a trace. Can be repeated.
+    /// `ichnos info` lists the bugs that ichnos works around in a trace. Can be repeated.
     #[arg(long, value_name = "NAME", value_parser = quirk_names().try_map(quirk), hide_short_help = true,
           help_heading = "Reading")]
     pub(crate) no_quirk: Vec<&'static str>,
@@ -120,7 +119,7 @@ pub(crate) struct Reading {
     pub(crate) no_quirks: bool,
     /// Follow symbolic links to directories elsewhere
     ///
-    /// Links to files, and to directories within a path of the command line, are always followed. Such a path can be a link.
+    /// Links to files, and to directories within a given path, are always followed. The path itself can be a link.
     #[arg(long, hide_short_help = true, help_heading = "Reading")]
     pub(crate) follow_links: bool,
     /// Directory for temporary files [default: $TMPDIR, or the system's]
@@ -160,7 +159,7 @@ fn address(text: &str) -> Result<PathBuf, String> {
 }
 
 fn format_names() -> PossibleValuesParser {
-    ichnos::FORMATS.iter().map(|format| PossibleValue::new(format.name()).help(format.title())).into()
+    ichnos::formats().map(|format| PossibleValue::new(format.name).help(format.title)).into()
 }
 
 fn format_option(text: &str) -> Result<(String, String), String> {
@@ -177,7 +176,7 @@ fn offset(text: &str) -> Result<(Glob, Offset), String> {
 
 /// Returns the known tracer bugs of all formats.
 pub(crate) fn quirks() -> impl Iterator<Item = &'static TracerQuirk> {
-    ichnos::FORMATS.iter().flat_map(|format| format.quirks())
+    ichnos::formats().flat_map(|format| format.quirks)
 }
 
 fn quirk_names() -> PossibleValuesParser {

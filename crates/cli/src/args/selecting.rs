@@ -10,8 +10,8 @@ pub(crate) struct Selecting {
     /// Only events from TIME on: 13:45:10.25, +3s, -5s, see --help
     ///
     /// TIME is a date and a time of day (`2026-05-22 13:45:10.25`), a time of day (`13:45`), seconds (`5.2`) or
-    /// nanoseconds (`@5200000000`) since the origin of the clock, a time from the beginning of the trace (`+3s`),
-    /// or before its end (`-5s`, always with a unit). `ichnos info` shows the beginning and the end.
+    /// nanoseconds (`@5200000000`) since the clock's origin, a time after the start of the trace (`+3s`), or before
+    /// its end (`-5s`, always with a unit). `ichnos info` shows the start and the end.
     #[arg(
         long,
         short_alias = 'b',
@@ -33,24 +33,24 @@ pub(crate) struct Selecting {
     #[arg(long, short_alias = 't', value_name = "BEGIN,END", allow_hyphen_values = true, value_parser = time::range_from,
           conflicts_with_all = ["begin", "end"], hide_short_help = true, help_heading = "Selection")]
     pub(crate) timerange: Option<(TimePoint, TimePoint)>,
-    /// Only data streams whose path or file name matches GLOB
+    /// Only data streams with a path or file name matching GLOB
     ///
     /// A glob contains `*`, `?`, `[a-z]` or `{a,b}`. Can be repeated.
     #[arg(long, value_name = "GLOB", help_heading = "Selection")]
     pub(crate) stream: Vec<String>,
-    /// Only events whose name matches GLOB
+    /// Only events with a name matching GLOB
     ///
     /// Can be repeated.
     #[arg(long, value_name = "GLOB", help_heading = "Selection")]
     pub(crate) event: Vec<String>,
-    /// Only events for which EXPRESSION is true: 'fd in [1, 2]'
+    /// Only events matching EXPRESSION: 'fd in [1, 2]'
     ///
-    /// For instance 'event == "sched_*" && next_tid in [1, 2]'. Expressions compare fields, names, times and log
-    /// levels of events, and more; docs/expressions.md describes the language. The expression is checked against
-    /// the classes of the traces before reading. Events also have to match --event.
+    /// For example 'event == "sched_*" && next_tid in [1, 2]'. Expressions compare event fields, names, times, log
+    /// levels and more. docs/expressions.md describes the language. The expression is checked against the trace
+    /// classes before reading. Events must also match --event.
     #[arg(long, value_name = "EXPRESSION", allow_hyphen_values = true, help_heading = "Selection")]
     pub(crate) filter: Option<String>,
-    /// Only the time range in which all data streams of a trace are active
+    /// Only the time range when all data streams of a trace are active
     #[arg(long, conflicts_with = "listen", help_heading = "Selection", hide_short_help = true)]
     pub(crate) stream_intersection: bool,
     /// Print and read times in GMT instead of local time

@@ -10,10 +10,10 @@ use super::selecting::Selecting;
 
 #[derive(Args, Debug)]
 #[command(
-    after_long_help = "Counts the events with a call stack: the samples of a profiler, or else all events \
-with one. With --event, counts the named events.\n\n\
-Without --format, the name of the output FILE decides: *.speedscope.json, *.pb.gz (pprof), *.svg, other *.json (firefox), \
-else folded."
+    after_long_help = "Counts events with a call stack: profiler samples if there are any, otherwise all \
+        events with a stack. With --event, counts the named events.\n\n\
+Without --format, the name of the output FILE selects the format: *.speedscope.json, *.pb.gz (pprof), \
+*.svg, other *.json (firefox), else folded."
 )]
 pub(crate) struct Stacks {
     #[command(flatten)]
@@ -26,32 +26,31 @@ pub(crate) struct Stacks {
     /// Print a table of the N heaviest functions instead
     #[arg(long, value_name = "N", conflicts_with_all = ["format", "roots"])]
     pub(crate) top: Option<usize>,
-    /// Take spans (calls, requests) instead of call stacks
+    /// Use spans (calls, requests) instead of call stacks
     ///
     /// A span counts the nanoseconds outside nested spans. Events begin and end spans, as in `stats --spans`, or have
     /// a duration. Unfinished spans do not count.
     #[arg(long, conflicts_with_all = ["weight", "cpu", "frames", "only"])]
     pub(crate) spans: bool,
-    /// Count only the time in which processors ran the thread, with --spans
+    /// Count only the time when a processor ran the thread, with --spans
     ///
-    /// For traces that say which thread a processor runs. Other threads are left out.
+    /// For traces with scheduling events. Threads without them are left out.
     #[arg(long, requires = "spans", hide_short_help = true)]
     pub(crate) running: bool,
-    /// Begin with the innermost functions, and show their callers
+    /// Start with the innermost functions, and show their callers
     #[arg(long, conflicts_with = "top")]
     pub(crate) inverted: bool,
     /// Weight: samples, time, time-before, or a field
     ///
-    /// samples: one, or the event's own weight. time: the nanoseconds until the next sample of the same thread
-    /// (none for the last one). time-before: the nanoseconds since the previous sample (none for the first one).
-    /// Otherwise: the value of a field, for instance `size` or `payload.size`.
+    /// samples: 1, or the event's own weight. time: nanoseconds until the next sample of the same thread (0 for the
+    /// last sample). time-before: nanoseconds since the previous sample (0 for the first sample). Otherwise: the
+    /// value of a field, for example `size` or `payload.size`.
     #[arg(long, value_name = "WHAT", default_value = "samples")]
     pub(crate) weight: String,
-    /// Add an innermost frame that separates time on the processor from other time
+    /// Add an innermost frame for time on or off the processor
     ///
-    /// CPU_TIME: the thread was running. UNMANAGED_CODE_TIME: it was waiting, or running code outside of the
-    /// profiler's view. For traces with this state, such as those of .NET's sample profiler; use it with --weight
-    /// time.
+    /// CPU_TIME: the thread was running. UNMANAGED_CODE_TIME: the thread was waiting, or running code that the
+    /// profiler cannot see. For traces with this state, such as .NET profiler samples. Use it with --weight time.
     #[arg(long, hide_short_help = true)]
     pub(crate) cpu: bool,
     /// Frames to keep
@@ -66,20 +65,20 @@ pub(crate) struct Stacks {
 
     #[command(flatten)]
     pub(crate) selecting: Selecting,
-    /// Only processes whose number or name matches GLOB
+    /// Only processes with a number or name matching GLOB
     ///
     /// Can be repeated.
     #[arg(long, value_name = "GLOB", help_heading = "Selection")]
     pub(crate) process: Vec<String>,
-    /// Only threads whose number or name matches GLOB
+    /// Only threads with a number or name matching GLOB
     ///
     /// Can be repeated.
     #[arg(long, value_name = "GLOB", help_heading = "Selection")]
     pub(crate) thread: Vec<String>,
-    /// Only samples whose field has the value
+    /// Only samples with this value in the field
     ///
-    /// VALUE is a number, a string, or the name of a value. Other samples still end the time of the previous sample; the time after them is not counted. Can be
-    /// repeated: one value must match for each field.
+    /// VALUE is a number, a string, or a value name. Other samples still end the time of the previous sample, but the
+    /// time after them is not counted. Can be repeated: for each field, one of its values must match.
     #[arg(long = "where", value_name = "FIELD=VALUE", value_parser = field_value, help_heading = "Selection")]
     pub(crate) only: Vec<(String, String)>,
 }
@@ -110,7 +109,7 @@ fn field_value(text: &str) -> Result<(String, String), String> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum StacksFormat {
-    /// A line for each stack, with frames separated by `;`, and its weight: for flamegraph.pl and other programs.
+    /// A line per stack: frames separated by `;`, then the weight, for flamegraph.pl and other programs.
     Folded,
     /// JSON for <https://www.speedscope.app>, with a profile for each thread.
     Speedscope,
@@ -129,7 +128,7 @@ pub(crate) enum FramesKept {
     All,
     /// Frames with a known function.
     Named,
-    /// Frames of code managed by a virtual machine.
+    /// Frames in code managed by a virtual machine.
     Managed,
 }
 

@@ -1,7 +1,7 @@
 //! Arguments of `stats`.
 
 use clap::{Args, ValueEnum};
-use ichnos::export::{GroupBy, StatsOrder};
+use ichnos::analysis::{GroupBy, StatsOrder};
 
 use super::json::JsonReport;
 use super::reading::Reading;
@@ -15,9 +15,9 @@ use crate::{size, time};
 pub(crate) struct Stats {
     #[command(flatten)]
     pub(crate) reading: Reading,
-    /// Row for each event, stream, host, span or FIELD [default: event]
+    /// Rows: one per event, stream, host, span or FIELD [default: event]
     ///
-    /// Several are separated by commas.
+    /// Separate several with commas.
     #[arg(long, value_name = "WHAT", value_delimiter = ',', value_parser = group_by)]
     pub(crate) by: Vec<GroupBy>,
     /// Show the distribution of a field: minimum, quantiles, maximum, histogram
@@ -32,25 +32,25 @@ pub(crate) struct Stats {
     pub(crate) gaps: Option<u16>,
     /// Measure the time from one event to another: names or globs of both
     ///
-    /// An event named END ends the pair of the last event named BEGIN with the same --key. With --by, rows are made
-    /// of properties of the events named BEGIN. Both may be the same.
+    /// An event named END is paired with the last event named BEGIN with the same --key. With --by, rows group pairs
+    /// by properties of the BEGIN events. BEGIN and END can be equal.
     #[arg(long, num_args = 2, group = "measured", value_names = ["BEGIN", "END"], conflicts_with_all = ["histogram", "timeline"])]
     pub(crate) pair: Option<Vec<String>>,
     /// Measure all spans: function calls, system calls, requests
     ///
-    /// `ichnos help map` explains roles, which formats know or a file of --map says. Rows are those of the events that
-    /// begin spans by the names of the spans, unless --by names others.
+    /// Spans come from event roles that formats or --map define; `ichnos help map` explains them. There is one row
+    /// per span name, unless --by names other rows.
     #[arg(long, group = "measured", conflicts_with_all = ["histogram", "timeline", "pair"])]
     pub(crate) spans: bool,
-    /// Fields that are equal in both events of a pair, comma-separated
+    /// Fields with equal values in both events of a pair, comma-separated
     ///
-    /// By default, events that begin and end something are paired by thread, or else by processor.
+    /// By default, events that begin and end spans are paired by thread, or else by processor.
     #[arg(long, value_name = "FIELD", value_delimiter = ',', requires = "pair", hide_short_help = true)]
     pub(crate) key: Vec<String>,
     /// Number of the longest pairs to list
     #[arg(long, value_name = "N", default_value_t = 10, requires = "measured", hide_short_help = true)]
     pub(crate) slowest: usize,
-    /// Only pairs that are longer: 16ms, 1.5s
+    /// Only longer pairs: 16ms, 1.5s
     #[arg(long, value_name = "DURATION", value_parser = time::length_from, requires = "measured", hide_short_help = true)]
     pub(crate) longer_than: Option<i128>,
     /// Show the first N rows only
@@ -106,13 +106,13 @@ pub(crate) enum SortBy {
     P50,
     /// The 99th percentile (--histogram, --pair).
     P99,
-    /// The greatest value (--histogram, --pair).
+    /// The maximum (--histogram, --pair).
     Max,
     /// The mean (--histogram, --pair).
     Mean,
     /// The sum of the latencies (--pair, --spans).
     Total,
-    /// The time without that of the spans within (--spans).
+    /// The total without nested spans (--spans).
     #[value(name = "self")]
     Own,
 }

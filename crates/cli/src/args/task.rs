@@ -14,10 +14,10 @@ use super::selecting::Selecting;
 #[command(
     subcommand_required = true,
     arg_required_else_help = true,
-    after_long_help = "A task is a graph of operations, with edges from causes to effects. Events contain the \
-identifier of their operation; events of other traces join a task if their texts mention it or one of its \
-operations.\n\n\
-ID is the identifier of a task, or its unique first digits. `latest` is the task that began last."
+    after_long_help = "A task is a graph of operations, with edges from causes to effects. Events contain \
+        the identifier of their operation. Events in other traces join a task if their texts mention the \
+        task or one of its operations.\n\n\
+ID is the identifier of a task, or its unique first digits. `latest` is the task that started last."
 )]
 pub(crate) struct Task {
     #[command(subcommand)]
@@ -38,7 +38,7 @@ pub(crate) enum TaskVerb {
     Diff(TaskDiffArgs),
     /// Write the events of a task as a trace
     Export(Box<TaskExportArgs>),
-    /// Explain the metadata that programs pass on with their messages
+    /// Explain metadata that programs send with their messages
     Decode(TaskDecodeArgs),
 }
 
@@ -90,7 +90,7 @@ pub(crate) struct TaskReading {
     /// Correct the clocks of machines: the default
     #[arg(long, hide = true, overrides_with = "no_correct_clocks")]
     pub(crate) correct_clocks: bool,
-    /// Keep the times of all machines, even if effects begin before their causes
+    /// Keep the times of all machines, even if effects start before their causes
     #[arg(long, overrides_with = "correct_clocks")]
     pub(crate) no_correct_clocks: bool,
 }
@@ -117,7 +117,7 @@ pub(crate) struct TaskListArgs {
 pub(crate) enum TaskSortBy {
     /// Time of the first event, the earliest first.
     Begin,
-    /// Time from the first event to the last one, the longest first.
+    /// Time from the first to the last event, the longest first.
     Duration,
     /// Number of operations, the most first.
     #[value(alias = "nodes")]
@@ -146,10 +146,9 @@ pub(crate) struct TaskOne {
 pub(crate) struct TaskPathArgs {
     #[command(flatten)]
     pub(crate) choice: TaskChoice,
-    /// End the path at OPERATION: its identifier or the first digits [default: the last operation]
+    /// End the path at OPERATION: an identifier or its first digits [default: the last operation]
     ///
-    /// If operations of several chains have the same identifier, `ID/CHAIN` names one of them, as printed by
-    /// `task show`.
+    /// If operations in several chains have the same identifier, use `ID/CHAIN`, as printed by `task show`.
     #[arg(long, value_name = "OPERATION")]
     pub(crate) to: Option<String>,
     #[command(flatten)]

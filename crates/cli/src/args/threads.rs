@@ -9,23 +9,24 @@ use crate::time::{self, TimePoint};
 
 #[derive(Args, Debug)]
 #[command(
-    after_long_help = "Events of the scheduler say which thread a processor runs: sched_switch and sched_wakeup of \
-Linux, records of context switches, thread_switched_in of Zephyr. Names of processes and system calls need the events that \
-name them.\n\n\
-With --path, the output is the critical path over wake-ups, found backward from the end: while the thread runs or waits for a \
-processor, that is the path. Where it waits for something else, the path is that of the thread that woke it up."
+    after_long_help = "Scheduler events show which thread a processor runs: sched_switch and sched_wakeup \
+        on Linux, FXT scheduling records, thread_switched_in on Zephyr. Process names and system calls need \
+        events that contain them.\n\n\
+With --path, the output is the critical path over wake-ups, followed backward from the end. While the \
+thread runs or waits for a processor, it is on the path. While it waits for something else, the path \
+continues in the thread that woke it up."
 )]
 pub(crate) struct Threads {
     #[command(flatten)]
     pub(crate) reading: Reading,
-    /// Print what a thread waited for instead: its number
+    /// Print what the thread with number THREAD waited for
     #[arg(long, value_name = "THREAD")]
     pub(crate) path: Option<u64>,
     /// Part of the path [default: from the first to the last time of the thread]
     #[arg(long, value_name = "BEGIN,END", allow_hyphen_values = true, value_parser = time::range_from,
           requires = "path")]
     pub(crate) during: Option<(TimePoint, TimePoint)>,
-    /// Rows of each table, and longest waits to list
+    /// Maximum number of rows in each table, and of longest waits
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub(crate) top: usize,
     #[command(flatten)]

@@ -2,8 +2,6 @@
 
 use std::fmt::Write as _;
 
-use ichnos::FORMATS;
-
 use crate::args::{Global, TaskDecodeArgs};
 use crate::exit::{Exit, Failure};
 use crate::output;
@@ -11,7 +9,7 @@ use crate::style::safe;
 
 pub(super) fn run(args: &TaskDecodeArgs, global: &Global) -> Result<Exit, Failure> {
     let mut failure = None;
-    for explain in FORMATS.iter().filter_map(|format| format.explain_context()) {
+    for explain in ichnos::formats().filter_map(|format| format.explain_context) {
         match explain(&args.text) {
             Ok(parts) => {
                 let width = parts.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
@@ -26,6 +24,6 @@ pub(super) fn run(args: &TaskDecodeArgs, global: &Global) -> Result<Exit, Failur
             Err(error) => failure = failure.or(Some(error)),
         }
     }
-    let reason = failure.unwrap_or_else(|| "no format has a notation for it".to_owned());
+    let reason = failure.unwrap_or_else(|| "unknown notation".to_owned());
     Err(Failure::new(format!("`{}` cannot be explained: {reason}", safe(&args.text))))
 }

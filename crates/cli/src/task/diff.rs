@@ -1,6 +1,6 @@
 //! `ichnos task diff`.
 
-use ichnos::export::TaskDiff;
+use ichnos::analysis::TaskDiff;
 
 use super::{find, graph, read};
 use crate::args::{Global, TaskDiffArgs};

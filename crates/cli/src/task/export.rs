@@ -1,7 +1,7 @@
 //! `ichnos task export`: finds the events of a task, which are then converted.
 
 use ichnos::Session;
-use ichnos::export::TaskEvents;
+use ichnos::analysis::TaskEvents;
 
 use super::{TaskInput, find, read_session};
 use crate::args::{Global, TaskExportArgs};

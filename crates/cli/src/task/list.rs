@@ -2,8 +2,8 @@
 
 use std::cmp::Reverse;
 
+use ichnos::analysis::{TaskTable, Tasks};
 use ichnos::export::text::count;
-use ichnos::export::{TaskTable, Tasks};
 
 use super::{read, text_options, warn_of_uncorrected_clocks, warn_of_unknown_machines};
 use crate::args::{Global, TaskListArgs, TaskSortBy};

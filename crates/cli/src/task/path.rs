@@ -1,6 +1,6 @@
 //! `ichnos task path`.
 
-use ichnos::export::TaskGraph;
+use ichnos::analysis::TaskGraph;
 use ichnos::export::text::count;
 
 use super::{find, graph, read, text_options};

@@ -1,6 +1,6 @@
 //! `ichnos task show`.
 
-use ichnos::export::GraphFormat;
+use ichnos::analysis::GraphFormat;
 
 use super::{find, graph, read, text_options};
 use crate::args::{Global, TaskOne};

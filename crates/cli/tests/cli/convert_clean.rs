@@ -80,8 +80,8 @@ fn check_is_content_with_the_output_where_it_was_with_the_input() {
             let converted = ichnos(["convert", "-q", "--dialect", dialect, text(input), "-o", text(&out)]);
             let checked = ichnos(["check", "--strict", text(&out)]);
             if converted.code != 0 || checked.code != 0 {
-                let said = [converted.err, checked.out, checked.err].concat();
-                problems.lock().unwrap().push(format!("{} as {dialect}: {said}", input.display()));
+                let output = [converted.err, checked.out, checked.err].concat();
+                problems.lock().unwrap().push(format!("{} as {dialect}: {output}", input.display()));
             }
         }
     });
@@ -197,7 +197,7 @@ event { name = "e"; fields := struct {
         let losses = ichnos(words).expect(0, &[]).out;
         ichnos(["check", "--strict", text(&out)]).expect(0, &[]);
         assert_eq!(losses.contains("added: the length"), dialect == "prop2", "{losses}");
-        assert_eq!(losses.contains("added: which option"), dialect == "prop2", "{losses}");
+        assert_eq!(losses.contains("added: the selected option"), dialect == "prop2", "{losses}");
         if dialect != "prop2" {
             assert_eq!(cat(&out), read);
         }

@@ -125,7 +125,7 @@ impl Named {
                 }
                 "moved" if what == "specific context -> payload" => named.context = true,
                 "moved" if what == "resource -> common context" => named.resource = true,
-                "lowered" if what == "message that is more than a field -> a member" => named.message = true,
+                "lowered" if what == "message of several fields -> a member" => named.message = true,
                 "rounded" => drop(named.rounded.insert(what.to_owned())),
                 "dropped" if what == "loss of packets" => named.losses_of_packets = true,
                 "dropped" if what.starts_with("damaged data: ") => {

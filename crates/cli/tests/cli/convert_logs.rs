@@ -1,4 +1,4 @@
-//! `ichnos convert` to Fuchsia's logs and back: the second format that is written.
+//! `ichnos convert` to Fuchsia logs and back: the second format that is written.
 
 use std::fs;
 use std::path::Path;
@@ -117,7 +117,7 @@ fn what_is_said_of_a_trace_on_standard_output_is_not_in_it() {
     let (out, err) = printed(&["--losses", "--dry-run"]);
     assert!(out.starts_with(b"lowered ") && err.is_empty(), "{err}");
     ichnos(["convert", text(&trace), "-o", "-", "--to=ctf"])
-        .expect(2, &["a trace of the format ctf is a directory: it cannot be written to standard output"]);
+        .expect(2, &["a ctf trace is a directory: it cannot be written to standard output"]);
     ichnos(["split", "--by=event", "--to=fuchsia-log", text(&trace), "-o", "-"])
         .expect(2, &["several traces cannot be written to standard output"]);
 }
@@ -290,7 +290,7 @@ fn a_log_appears_when_it_is_complete() {
     ichnos(["convert", text(&log), "-o", text(&directory), "--to", "fuchsia-log"])
         .expect(2, &["the directory exists and is not empty"]);
     ichnos(["convert", text(&log), "--force", "-o", text(&out), "--to-dialect", "spec2"])
-        .expect(2, &["names the format fuchsia-log, which does not have the dialect `spec2` of ctf"]);
+        .expect(2, &["names the format fuchsia-log, but the dialect `spec2` belongs to ctf"]);
     assert_eq!(fs::read(&out).unwrap(), b"old");
 
     // The standard output.
@@ -367,5 +367,5 @@ fn components_stay_known() {
 
 #[test]
 fn formats_say_what_is_written() {
-    ichnos(["formats"]).expect(0, &[]).prints(&["fuchsia-log: Fuchsia's logs (reads and writes)"]);
+    ichnos(["formats"]).expect(0, &[]).prints(&["fuchsia-log: Fuchsia logs (reads and writes)"]);
 }

@@ -137,8 +137,8 @@ fn packets_of_several_snapshots_are_written_once() {
     for verb in ["merge", "convert"] {
         let words =
             [verb, "--to-dialect=ctf1.8", "--json", text(&first), text(&second), "--force", "-o", text(&out)];
-        let said = "note: 2 packets are in several files, as in overlapping snapshots: each is written once";
-        let merged = run(&words).expect(0, &[said]).json();
+        let note = "note: 2 packets are in several files, as in overlapping snapshots: each is written once";
+        let merged = run(&words).expect(0, &[note]).json();
         assert_eq!((&merged["packets"], &merged["copied_packets"]), (&6.into(), &6.into()));
         assert_eq!((&merged["repeated_packets"], &merged["losses"]), (&2.into(), &serde_json::json!([])));
         is_sound(&out);
@@ -753,7 +753,7 @@ fn the_time_around_events_is_kept() {
     };
     around("number == 1000", "1s", &[]).expect(1, &["no event matches: nothing is written"]);
     around("numbr == 13", "1s", &[]).expect(2, &["--around: no event has a field `numbr`", "`number`"]);
-    around("number = 13", "1s", &[]).expect(2, &["--around: `=` is no operator"]);
+    around("number = 13", "1s", &[]).expect(2, &["--around: `=` is not an operator"]);
     around("number == 13", "1 parsec", &[]).expect(2, &["`1 parsec` is not a duration"]);
     around("number == 13", "1x", &[]).expect(2, &["`1x` is not a duration"]);
     around("number == 13", "1s", &["--align", "packet"]).expect(2, &["cannot cut around events"]);

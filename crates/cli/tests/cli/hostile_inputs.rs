@@ -136,7 +136,7 @@ fn terabyte(directory: &Path, places: &[u64]) {
 
 const TERABYTE: u64 = 1 << 40;
 const HEAD: &str = "/* CTF 1.8 */\ntrace{major=1;minor=8;byte_order=le;};typealias integer{size=64;}:=u;";
-/// Magic number of Fuchsia's traces.
+/// Magic number of Fuchsia traces.
 const FXT: [u8; 8] = [0x10, 0, 4, 0x46, 0x78, 0x54, 0x16, 0];
 const EVENTS: &str = "ichnos cat --format=null --stats .";
 
@@ -519,12 +519,12 @@ fn hostile_inputs_do_what_the_page_says() {
         let (milliseconds, kilobytes) =
             (result["milliseconds"].as_u64().unwrap(), result["bytes"].as_u64().unwrap() / 1000);
         if is_shown {
-            let said = text.lines().find(|line| line.contains("error: ")).or(text.lines().last());
+            let message = text.lines().find(|line| line.contains("error: ")).or(text.lines().last());
             println!(
                 "{milliseconds} ms, {kilobytes} kB: {}\n    {}: {}",
                 case.name,
                 result["code"],
-                said.unwrap_or("")
+                message.unwrap_or("")
             );
         }
         let mut fail = |what: String| writeln!(wrong, "{}: {what}\n{text:.2000}", case.name).unwrap();

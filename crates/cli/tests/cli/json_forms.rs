@@ -104,7 +104,7 @@ fn times_have_dates_where_wanted() {
         assert_eq!((&both["begin"], &both["begin_ns"]), (&date.into(), &time.into()));
         assert_eq!(iso["duration_ns"], both["duration_ns"]);
     }
-    // The clock of Fuchsia's logs counts from the boot of the system: there are no dates.
+    // The clock of Fuchsia logs counts from the boot of the system: there are no dates.
     let fuchsia = root().join("examples/hello-fuchsia");
     let fuchsia = fuchsia.to_str().unwrap();
     for arguments in [

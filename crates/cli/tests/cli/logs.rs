@@ -47,7 +47,7 @@ fn a_log_is_printed_counted_and_checked() {
     ichnos(["cat", "-fdetails", "-n1", log])
         .expect(0, &[])
         .prints(&["Event `log` (Class ID ", "severity: 48"]);
-    ichnos(["info", log]).expect(0, &[]).prints(&["Fuchsia's logs", "only known after reading: `--count`"]);
+    ichnos(["info", log]).expect(0, &[]).prints(&["Fuchsia logs", "only known after reading: `--count`"]);
     ichnos(["info", "--count", log]).expect(0, &[]).prints(&[
         "8 events",
         "4 event record classes",

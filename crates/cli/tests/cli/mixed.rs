@@ -117,5 +117,5 @@ fn many_other_files() {
     }
     let run = ichnos(["check", text(&directory)]);
     assert_eq!(run.code, 0, "{}{}", run.out, run.err);
-    assert!(run.err.contains("10100 files outside of its traces; searched 10000 of them"), "{}", run.err);
+    assert!(run.err.contains("10100 files outside its traces; searched 10000 of them"), "{}", run.err);
 }

@@ -34,9 +34,9 @@ fn events(path: &Path) -> Vec<Json> {
 
 /// Texts and numbers that ROS 2 events give, by process and address.
 #[derive(Default)]
-struct Said(HashMap<(&'static str, u64, u64), Json>);
+struct RecordedNames(HashMap<(&'static str, u64, u64), Json>);
 
-impl Said {
+impl RecordedNames {
     /// Names, and owners, by the event and its members.
     const RULES: [(&str, &str, &str); 10] = [
         ("rclcpp_callback_register", "callback", "symbol"),
@@ -93,14 +93,14 @@ impl Said {
 #[test]
 fn callbacks_of_ros_have_rows_of_their_own() {
     let Some(path) = recorded("ctf/real/ctf2/tc-ros2") else { return };
-    let (mut said, mut expected) = (Said::default(), Rows::new());
+    let (mut recorded, mut expected) = (RecordedNames::default(), Rows::new());
     let mut open: HashMap<u64, Vec<(String, u64)>> = HashMap::new();
     for event in events(&path) {
         let [process, thread] = ["vpid", "vtid"].map(|name| event["common_context"][name].as_u64().unwrap());
         let time = event["ts"].as_u64().unwrap();
         match event["name"].as_str().unwrap() {
             "ros2:callback_start" => {
-                let name = said.callback(process, &event["payload"]["callback"]);
+                let name = recorded.callback(process, &event["payload"]["callback"]);
                 open.entry(thread).or_default().push((name, time));
             }
             "ros2:callback_end" => {
@@ -108,7 +108,7 @@ fn callbacks_of_ros_have_rows_of_their_own() {
                 let row = expected.entry(name).or_default();
                 *row = (row.0 + 1, row.1 + time - begin);
             }
-            _ => said.take(&event),
+            _ => recorded.take(&event),
         }
     }
     assert!(expected.keys().any(|name| name.starts_with("source every 5.000 ms ")), "{expected:?}");

@@ -93,11 +93,11 @@ fn of_formats_of_traces() {
     for verb in ["info", "cat", "check", "schema"] {
         let option = ["-O", "fuchsia-log.clock=boot"];
         let parts =
-            ["`-O fuchsia-log.clock=boot` applies to traces of the format `fuchsia-log`", "are of `ctf`"];
+            ["`-O fuchsia-log.clock=boot` applies to traces in the format `fuchsia-log`", "are in `ctf`"];
         run(verb, &[ctf], &option).expect(2, &parts);
         run(verb, &[logs], &option).expect(0, &[]);
         run(verb, &[logs], &["--dialect", "spec2"])
-            .expect(2, &["`--dialect` applies to traces of the format `ctf`"]);
+            .expect(2, &["`--dialect` applies to traces in the format `ctf`"]);
         run(verb, &[ctf], &["--dialect", "ctf1.8"]).expect(0, &[]);
         // The option asks for the default behavior.
         run(verb, &[logs], &["--no-quirks"]).expect(0, &["note: `--no-quirks` has no effect"]);

@@ -91,7 +91,7 @@ fn what_has_no_index() {
     ichnos(["index", file]).expect(2, &["expected the directory of a trace"]);
     ichnos(["index", directory.join("none").to_str().unwrap()]).expect(2, &["no such file or directory"]);
     let logs = root().join("examples/hello-dotnet");
-    ichnos(["index", logs.to_str().unwrap()]).expect(2, &["no trace of a format with packet indexes"]);
+    ichnos(["index", logs.to_str().unwrap()]).expect(2, &["no trace in a format with packet indexes"]);
 }
 
 /// Indexes of `convert --index` are the same as those of `index`, and readers use them.

@@ -114,7 +114,7 @@ fn mistakes() {
     );
     stats(&["--key", "value"], "--pair");
     stats(&["--sort", "p99"], "--histogram or --pair");
-    stats(&["--sort", "gap", "--pair", "a", "b"], "pairs have no such column");
+    stats(&["--sort", "gap", "--pair", "a", "b"], "this column does not apply to pairs");
     stats(&["--csv", "--timeline", "--histogram", "value"], "two tables");
     stats(&["--by", "event,,stream"], "expected event, stream, host, span or a field");
     ichnos(["stats", path, "--pair", "demo:tik", "demo:tock"])

@@ -55,7 +55,15 @@ fn is_format(name: &str) -> bool {
 /// a sink.
 fn allowed(name: &str) -> Option<Vec<String>> {
     const BASE: [&str; 3] = ["ichnos-io", "ichnos-model", "ichnos-json"];
-    const STAGES: [&str; 4] = ["ichnos-collect", "ichnos-flow", "ichnos-export", "ichnos-table"];
+    const STAGES: [&str; 7] = [
+        "ichnos-analysis",
+        "ichnos-collect",
+        "ichnos-export",
+        "ichnos-filter",
+        "ichnos-flow",
+        "ichnos-table",
+        "ichnos-viewers",
+    ];
     let names = |names: &[&str]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
     Some(match name {
         "ichnos-cli" => names(&["ichnos", "ichnos-view"]),
@@ -65,8 +73,10 @@ fn allowed(name: &str) -> Option<Vec<String>> {
         "ichnos-model" => names(&["ichnos-json"]),
         "ichnos-json" | "ichnos-testing" => vec![],
         name if is_format(name) => names(&BASE).into_iter().chain(names(&["ichnos-export"])).collect(),
-        // A timeline is made of what messages are to viewers, and of a summary of any items.
-        "ichnos-export" => names(&BASE).into_iter().chain(names(&["ichnos-flow"])).collect(),
+        "ichnos-analysis" => names(&BASE).into_iter().chain(names(&["ichnos-export"])).collect(),
+        "ichnos-viewers" => {
+            names(&BASE).into_iter().chain(names(&["ichnos-export", "ichnos-analysis"])).collect()
+        }
         name if STAGES.contains(&name) => names(&BASE),
         _ => return None,
     })
@@ -364,7 +374,8 @@ fn sinks_do_not_compare_dialects() {
     ];
     let json_lines =
         sources("jsonl").into_iter().filter(|(path, _)| path.to_string_lossy().contains("json_lines"));
-    for (path, lines) in sources("export").into_iter().chain(json_lines) {
+    let rooms = ["export", "analysis", "viewers"].into_iter().flat_map(sources);
+    for (path, lines) in rooms.chain(json_lines) {
         for (number, line) in lines.iter().filter(|(_, line)| line.contains("dialect")) {
             let is_shown = SHOWN.iter().any(|shown| line.ends_with(shown));
             assert!(is_shown, "{}:{number}: {line}", path.display());
@@ -375,7 +386,9 @@ fn sinks_do_not_compare_dialects() {
 /// Traits that other crates can implement say how.
 #[test]
 fn traits_say_how_to_implement_them() {
-    let crates = ["model", "io", "flow", "export", "collect", "ichnos"].map(str::to_owned).into_iter();
+    let crates = ["model", "io", "filter", "flow", "export", "analysis", "viewers", "collect", "ichnos"]
+        .map(str::to_owned)
+        .into_iter();
     let formats = formats();
     let formats = formats.iter().map(|package| package.trim_start_matches("ichnos-").to_owned());
     let mut traits = 0;
@@ -426,7 +439,9 @@ fn the_command_names_no_cursor() {
 fn libraries_do_not_speak_of_options_of_the_command() {
     /// Words for other programs.
     const OTHERS: &[&str] = &["`perf data convert --to-ctf DIR`"];
-    let crates = ["model", "io", "flow", "export", "collect", "ichnos"].map(str::to_owned).into_iter();
+    let crates = ["model", "io", "filter", "flow", "export", "analysis", "viewers", "collect", "ichnos"]
+        .map(str::to_owned)
+        .into_iter();
     let formats = formats();
     let formats = formats.iter().map(|package| package.trim_start_matches("ichnos-").to_owned());
     for krate in crates.chain(formats) {
@@ -471,7 +486,7 @@ fn lines_that_define_types() {
 }
 
 /// Maximum number of names of types that three or more modules define. They are those that mean the same
-/// everywhere, such as `OpenOptions`.
+/// everywhere, such as `Event`.
 const MOST_COMMON_NAMES: usize = 10;
 
 #[test]

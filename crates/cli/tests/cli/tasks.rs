@@ -74,7 +74,7 @@ fn reports() {
     ichnos_in(root(), ["task", "list", "examples/hello-lttng"]);
 }
 
-/// Writes reports of X-Trace, each given by its lines after the first.
+/// Writes X-Trace reports, each given by its lines after the first.
 fn write_reports(directory: &Path, reports: &[&str]) {
     let text: Vec<String> =
         reports.iter().map(|lines| format!("X-Trace Report ver 1.0\n{lines}\n\n")).collect();

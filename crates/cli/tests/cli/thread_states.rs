@@ -216,7 +216,7 @@ fn states_are_those_of_a_simulated_scheduler() {
 fn check_path(path: &str, thread: u32, truth: &Truth) {
     let run = ichnos(["threads", "--json", "--path", &thread.to_string(), path]);
     if !truth.keys().any(|(known, _)| *known == thread) {
-        run.expect(1, &["nothing is known of thread"]);
+        run.expect(1, &["nothing is known about thread"]);
         return;
     }
     let found = run.expect(0, &[]).json();
@@ -374,7 +374,7 @@ fn forked_threads_start_with_their_first_wakeup() {
 #[test]
 fn traces_without_switches() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/hello-xtrace");
-    ichnos(["threads", path]).expect(1, &["no selected event says which thread runs"]);
+    ichnos(["threads", path]).expect(1, &["no selected event shows which thread runs"]);
 }
 
 /// The time that each thread runs, from the switches alone.

@@ -203,9 +203,12 @@ fn a_part_of_a_trace_stands_for_it() {
         let run =
             crate::support::command().current_dir(directory.join("index")).args(["info", path]).output();
         let run = run.unwrap();
-        let said = String::from_utf8_lossy(&run.stderr);
-        assert!(run.status.success(), "{path}: {said}");
-        assert!(said.contains("this is the packet index of the trace .., which is read"), "{path}: {said}");
+        let stderr = String::from_utf8_lossy(&run.stderr);
+        assert!(run.status.success(), "{path}: {stderr}");
+        assert!(
+            stderr.contains("this is the packet index of the trace .., which is read"),
+            "{path}: {stderr}"
+        );
     }
     // This file alone: as the note says.
     let metadata = directory.join("metadata");

@@ -178,7 +178,7 @@ fn reports_without_a_timestamp_are_written_whole() {
     ichnos(["check", "--strict", text(&merged)]).expect(0, &[]);
 }
 
-/// Records of Fuchsia's logs have a time, too.
+/// Records of Fuchsia logs have a time, too.
 #[test]
 fn untimed_log_lines_get_the_time_before_them() {
     let directory = Directory::new("untimed-log");

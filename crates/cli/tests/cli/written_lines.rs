@@ -179,7 +179,7 @@ fn impossible_outputs() {
     convert(&lttng, &lines);
     let before = fs::read(&lines).unwrap();
     let words = ["filter", "event == \"hello:tick\"", text(&lines), "--force", "-o", text(&lines)];
-    ichnos(words).expect(2, &["choose a name outside of the input"]);
+    ichnos(words).expect(2, &["choose a name outside the input"]);
     assert_eq!(fs::read(&lines).unwrap(), before);
 }
 

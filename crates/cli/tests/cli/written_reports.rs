@@ -1,4 +1,4 @@
-//! Reports of X-Trace as a format that is written: `convert --to xtrace`, the verbs that edit, and `task export`.
+//! X-Trace reports as a format that is written: `convert --to xtrace`, the verbs that edit, and `task export`.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -120,7 +120,7 @@ fn options_of_traces_are_refused() {
         assert!(!out.exists());
     };
     for option in ["--verify", "--losses", "--index", "--dry-run"] {
-        refused(&["convert", option], &format!("{option} is for traces, and the output is text (csv)"));
+        refused(&["convert", option], &format!("{option} is for traces, but the output is text (csv)"));
         refused(&["split", "--by", "event", option], &format!("leave out {option}"));
     }
     refused(&["convert", "--packet-size", "4K"], "--packet-size is for traces");

@@ -220,8 +220,8 @@ fn small_sizes(directory: &Path, stream: &[u8]) -> PathBuf {
 fn an_output_that_lacks_all_events_is_no_success() {
     let directory = Directory::new("written-nothing");
     let source = small_sizes(&directory, &LARGE_PACKET);
-    let all = "all 2 events were dropped: the output has none";
-    let one = "the only event was dropped: the output has none";
+    let all = "all 2 events were dropped: the output does not contain events";
+    let one = "the only event was dropped: the output does not contain events";
     for (number, (words, warning)) in [
         (&["convert"][..], all),
         (&["convert", "--dry-run"], all),
@@ -230,7 +230,7 @@ fn an_output_that_lacks_all_events_is_no_success() {
         (&["filter", "v > 1"], one),
         (&["merge"], all),
         (&["repair"], all),
-        (&["split", "--by", "event"], "all 2 events were dropped: part `e` has none"),
+        (&["split", "--by", "event"], "all 2 events were dropped: part `e` does not contain events"),
     ]
     .into_iter()
     .enumerate()
@@ -262,8 +262,8 @@ fn losses_of_packets_are_listed() {
     let out = directory.join("out");
     let words = ["convert", "--losses", "--to-dialect", "ctf1.8", text(&source), "--force", "-o", text(&out)];
     run(&words).expect(0, &[]).prints(&[
-        "rounded         1  packet.context.wide  number beyond 64 bits: the nearest one",
-        "rounded         1  e: header.time  number beyond 64 bits: the nearest one",
+        "rounded         1  packet.context.wide  number beyond 64 bits: nearest 64-bit number",
+        "rounded         1  e: header.time  number beyond 64 bits: nearest 64-bit number",
     ]);
 }
 
@@ -464,7 +464,7 @@ fn packets_stay_the_same_by_way_of_prop1() {
         } else {
             // In PROP-1.0 clocks go on, so that 32 bits are not known to be all of the time.
             assert_eq!(sizes(messages(&back)), sizes(messages(&source)));
-            let is_widened = |line: &&str| line.ends_with("time of 32 bits -> all of the time, 64 bits");
+            let is_widened = |line: &&str| line.ends_with("32-bit time -> full 64-bit time");
             assert_eq!(listed.lines().filter(is_widened).count(), 2, "{listed}");
         }
         let total = r#""total_bits":512"#;

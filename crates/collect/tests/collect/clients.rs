@@ -11,7 +11,7 @@ use crate::support::{answer, connect, counted, frame, options, report, start, st
 #[test]
 fn datagrams_and_frames() {
     let directory = tempfile::tempdir().unwrap();
-    let (collector, said) = start(directory.path(), options());
+    let (collector, notices) = start(directory.path(), options());
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     for number in 0..10 {
         socket.send_to(&report(1, 0, number), collector.udp()[0]).unwrap();
@@ -38,7 +38,7 @@ fn datagrams_and_frames() {
     assert_eq!(statistics.bytes, stored(directory.path()).iter().map(|text| text.len() as u64).sum::<u64>());
     let counted = counted(directory.path());
     assert_eq!((counted.len(), counted["task 2\nclient 1 number 3\n\n"]), (20, 2));
-    assert!(said.lock().unwrap().is_empty(), "{said:?}");
+    assert!(notices.lock().unwrap().is_empty(), "{notices:?}");
 }
 
 /// Reports sent before the end are received, and questions are answered.

@@ -118,17 +118,17 @@ fn damaged_segments_are_recovered() {
     second[0] = b'X';
     fs::write(&segments[1], &second).unwrap();
     fs::remove_file(path.join("index.redb")).unwrap();
-    let (collector, said) = start(path, options());
+    let (collector, notices) = start(path, options());
     collector.stop().unwrap();
-    assert_eq!(said.lock().unwrap().len(), 2, "{said:?}");
+    assert_eq!(notices.lock().unwrap().len(), 2, "{notices:?}");
     assert_eq!(files(path, ".damaged").len(), 2);
     // Zeros within a report do not invalidate it; text without the right beginning does.
     let after = stored(path);
     assert_eq!(before.len() - after.len(), 2);
     assert_eq!(contents(path).1, expected(path));
-    let (collector, said) = start(path, options());
+    let (collector, notices) = start(path, options());
     collector.stop().unwrap();
-    assert!(said.lock().unwrap().is_empty(), "{said:?}");
+    assert!(notices.lock().unwrap().is_empty(), "{notices:?}");
 }
 
 /// A segment that cannot be recovered does not prevent collecting, and is recovered later.
@@ -145,20 +145,20 @@ fn a_segment_that_cannot_be_recovered() {
     let damaged = segments[1].with_extension("damaged");
     fs::create_dir(&damaged).unwrap();
     let before = stored(path).len();
-    let (collector, said) = start(path, options());
+    let (collector, notices) = start(path, options());
     let mut stream = connect(collector.tcp()[0]);
     stream.write_all(&frame(&report(1, 1, 1))).unwrap();
     assert_eq!(sync(&mut stream).unwrap(), (1, 0));
     drop(stream);
     collector.stop().unwrap();
-    let said = said.lock().unwrap().clone();
-    assert!(said.len() == 1 && said[0].contains("not closed properly"), "{said:?}");
+    let notices = notices.lock().unwrap().clone();
+    assert!(notices.len() == 1 && notices[0].contains("not closed properly"), "{notices:?}");
     assert_eq!(stored(path).len(), before + 1);
     fs::remove_dir(&damaged).unwrap();
-    let (collector, said) = start(path, options());
+    let (collector, notices) = start(path, options());
     collector.stop().unwrap();
-    let said = said.lock().unwrap().clone();
-    assert!(said.len() == 1 && said[0].contains("moved 11 bytes of damaged data"), "{said:?}");
+    let notices = notices.lock().unwrap().clone();
+    assert!(notices.len() == 1 && notices[0].contains("moved 11 bytes of damaged data"), "{notices:?}");
     assert_eq!(stored(path).len(), before);
     assert_eq!(contents(path).1, expected(path));
     assert_eq!(Index::open(path, &COLLECT).unwrap().reports_without_index(), 0);

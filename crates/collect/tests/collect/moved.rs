@@ -15,7 +15,7 @@ use crate::support::{COLLECT, answer, connect, counted, frame, options, report, 
 fn a_directory_that_is_moved_away() {
     let parent = tempfile::tempdir().unwrap();
     let [path, away] = ["reports", "away"].map(|name| parent.path().join(name));
-    let (collector, said) = start(&path, options());
+    let (collector, notices) = start(&path, options());
     let mut stream = connect(collector.tcp()[0]);
     let send = |stream: &mut std::net::TcpStream, number| {
         stream.write_all(&frame(&report(1, 0, number))).unwrap();
@@ -32,11 +32,11 @@ fn a_directory_that_is_moved_away() {
     fs::write(path.join("collection"), "ichnos collection 1\nformat: test\n").unwrap();
     assert!(answer(&mut stream).is_err());
     assert_eq!(fs::read_dir(&path).unwrap().count(), 1);
-    let said_first = said.lock().unwrap().clone();
-    assert_eq!(said_first.len(), 1);
+    let first_notices = notices.lock().unwrap().clone();
+    assert_eq!(first_notices.len(), 1);
     assert!(
-        said_first[0].contains("reports: the directory was moved, replaced or removed"),
-        "{said_first:?}"
+        first_notices[0].contains("reports: the directory was moved, replaced or removed"),
+        "{first_notices:?}"
     );
     fs::remove_dir_all(&path).unwrap();
     fs::rename(&away, &path).unwrap();
@@ -67,7 +67,7 @@ fn it_ends_while_the_directory_is_away() {
 fn a_segment_that_is_removed() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
-    let (collector, said) = start(path, options());
+    let (collector, notices) = start(path, options());
     let mut stream = connect(collector.tcp()[0]);
     for number in 0..3u64 {
         stream.write_all(&frame(&report(1, 0, number))).unwrap();
@@ -81,8 +81,11 @@ fn a_segment_that_is_removed() {
     }
     drop(stream);
     assert_eq!(collector.stop().unwrap().not_written, 0);
-    let said = said.lock().unwrap();
-    assert!(said[0].contains("00000001.reports: moved, replaced or removed during writing"), "{said:?}");
+    let notices = notices.lock().unwrap();
+    assert!(
+        notices[0].contains("00000001.reports: moved, replaced or removed during writing"),
+        "{notices:?}"
+    );
 }
 
 /// Targets of links with any name do not change.

@@ -44,10 +44,10 @@ pub fn options() -> CollectorOptions {
 
 /// Starts a collector in this process. Returns it with its notices.
 pub fn start(directory: &Path, options: CollectorOptions) -> (Collector, Arc<Mutex<Vec<String>>>) {
-    let said = Arc::new(Mutex::new(Vec::new()));
-    let says = Arc::clone(&said);
+    let notices = Arc::new(Mutex::new(Vec::new()));
+    let says = Arc::clone(&notices);
     let notify = move |notice: &ichnos_collect::Notice| says.lock().unwrap().push(notice.to_string());
-    (Collector::start(directory, "test", COLLECT, options, notify).unwrap(), said)
+    (Collector::start(directory, "test", COLLECT, options, notify).unwrap(), notices)
 }
 
 pub fn connect(address: SocketAddr) -> TcpStream {

@@ -57,9 +57,9 @@ impl ScopeEncoding {
     fn copy(&self, out: &mut BitWriter, event: &Event<'_>) -> bool {
         let (Some(most), scopes) = (self.copy, &event.scopes) else { return false };
         let index = self.scope as usize;
-        let Some(begin) = scopes.begins.get(index) else { return false };
+        let Some(begin) = scopes.begins().get(index) else { return false };
         // The record ends after the last scope.
-        let end = scopes.begins.get(index + 1).map_or(scopes.end, |next| next.bit);
+        let end = scopes.begins().get(index + 1).map_or(scopes.end, |next| next.bit);
         (1..=end).contains(&begin.bit)
             && !scopes.values.is_some_and(|values| values.has(self.scope))
             && (!self.checks_texts || are_texts_valid(event, self.scope))
@@ -101,8 +101,8 @@ impl ClassEncoding {
         let shapes = [
             (Scope::EventRecordHeader, config.header_shape),
             (Scope::CommonContext, config.common_shape),
-            (Scope::SpecificContext, event.plans.specific_context.as_ref().map(ScopeShape::of)),
-            (Scope::Payload, event.plans.payload.as_ref().map(ScopeShape::of)),
+            (Scope::SpecificContext, event.plans().specific_context.as_ref().map(ScopeShape::of)),
+            (Scope::Payload, event.plans().payload.as_ref().map(ScopeShape::of)),
         ];
         let has_empty_elements = config.has_empty_elements || {
             let class = lowered.class();
@@ -123,7 +123,7 @@ impl ClassEncoding {
     pub(super) fn copy_event(&self, out: &mut BitWriter, event: &Event<'_>) -> bool {
         let Some(most) = self.copy else { return false };
         let scopes = &event.scopes;
-        let Some(header) = scopes.begins.get(Scope::EventRecordHeader as usize) else { return false };
+        let Some(header) = scopes.begins().get(Scope::EventRecordHeader as usize) else { return false };
         if scopes.values.is_some() || scopes.end == 0 {
             return false;
         }
@@ -204,17 +204,17 @@ impl ClassEncoding {
     }
 }
 
-/// Adds the fields that the header of an event record lacks. `said`: the class id in the header. Returns the bit of the
+/// Adds the fields that the header of an event record lacks. `recorded`: the class id in the header. Returns the bit of the
 /// timestamp, if one was added.
 fn end_header(
     out: &mut BitWriter,
     config: &EncoderConfig,
     id: u128,
-    said: Option<u64>,
+    recorded: Option<u64>,
     cycles: Option<u64>,
 ) -> Result<Option<u64>, String> {
-    if let Some(said) = said.filter(|said| u128::from(*said) != id && !config.is_ctf) {
-        return Err(format!("its header has the class id {said}, but its class is {id}"));
+    if let Some(recorded) = recorded.filter(|recorded| u128::from(*recorded) != id && !config.is_ctf) {
+        return Err(format!("its header has the class id {recorded}, but its class is {id}"));
     }
     if config.added.are_in_events() {
         out.align(8);

@@ -129,7 +129,7 @@ fn note_other_clocks(lowered: &LoweredTrace, has_fields: bool, leaves_out: bool)
             true if leaves_out && are_partial() => (LossKind::Rounded, "bits that the events before had"),
             _ => continue,
         };
-        let what = format!("times of other clocks than the default one: {what}");
+        let what = format!("times from clocks other than the default clock: {what}");
         lowered.lose(LossEntry { kind, class: String::new(), field: "clock".to_owned(), what }, 1);
     }
 }

@@ -44,8 +44,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use ichnos_io::{
-    CreateError, MessageOrder, OptionValue, Output, PartsOutput, ReaderRules, TraceWriter, WriteOptions,
-    WriteSource, WriteTarget,
+    CreateError, MessageOrder, OptionValue, Output, PartsOutput, ReaderRules, WriteOptions, WriteSource,
+    WriteTarget, WriterFactory,
 };
 
 use crate::metadata::Dialect;
@@ -95,7 +95,7 @@ impl OutputDialect {
     }
 }
 
-impl TraceWriter for CtfWriter {
+impl WriterFactory for CtfWriter {
     fn dialects(&self) -> &'static [OptionValue] {
         DIALECTS
     }

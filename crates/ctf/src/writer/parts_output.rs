@@ -4,14 +4,16 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use ichnos_io::{
     CreateError, Lane, Output as _, OutputBlock, PartTarget, PartsOutput, Worker as _, WriteReport,
     WriteSource,
 };
 use ichnos_model::lower::{LossKind, LossTable};
-use ichnos_model::{Event, EventRecordClass, Message, Packet, TraceClass, TraceDigest, Uuid};
+use ichnos_model::{
+    Event, EventRecordClass, IgnorePoison as _, Message, Packet, TraceClass, TraceDigest, Uuid,
+};
 
 use super::added_counter::AddedCounters;
 use super::encoder_config::EncoderConfig;
@@ -615,7 +617,7 @@ impl PartsOutput for CtfParts {
         if let (Some(verify), Some(digest), Some(path)) =
             (&self.base.options.verify, &part.digest, &part.target.path)
         {
-            verify.check(path, &digest.lock().unwrap_or_else(PoisonError::into_inner))?;
+            verify.check(path, &digest.lock().ignore_poison())?;
         }
         let mut report = WriteReport::default();
         (report.events, report.copied_packets) = (part.events, part.copied_packets);
@@ -641,7 +643,7 @@ impl PartsOutput for CtfParts {
 impl CtfOutput {
     /// Returns the UUID of a source, if its parts have one.
     fn source_uuid(&self, source: usize) -> Option<Uuid> {
-        let versions = self.traces.get(source)?.versions.read().unwrap_or_else(PoisonError::into_inner);
+        let versions = self.traces.get(source)?.versions.read().ignore_poison();
         let first = versions.first()?;
         first.trace().class.uuid.and(first.source().class.uuid)
     }
@@ -658,7 +660,7 @@ impl CtfOutput {
         target: &PartTarget,
         classes: impl Iterator<Item = (&'c (usize, usize, u128), &'c Arc<EventRecordClass>)>,
     ) -> TraceClass {
-        let versions = self.traces[trace].versions.read().unwrap_or_else(PoisonError::into_inner);
+        let versions = self.traces[trace].versions.read().ignore_poison();
         let Some(first) = versions.first() else { return TraceClass::default() };
         let mut class = first.trace().class.clone();
         for ((_, stream, _), event) in classes {

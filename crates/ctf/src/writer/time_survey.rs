@@ -174,7 +174,7 @@ impl TimeSurvey {
 
 /// Returns the bit of its packet at which an event begins.
 fn bit_of(event: &Event<'_>) -> u64 {
-    event.scopes.begins.get(Scope::EventRecordHeader as usize).map_or(0, |begin| begin.bit)
+    event.scopes.begins().get(Scope::EventRecordHeader as usize).map_or(0, |begin| begin.bit)
 }
 
 #[cfg(test)]

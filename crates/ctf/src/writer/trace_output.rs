@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, RwLock};
 
 use ichnos_io::{
     CreateError, FileNames, Joined, Lane, ListWritten, MessageOrder, Output, OutputBlock, OutputDirectory,
@@ -12,7 +12,9 @@ use ichnos_io::{
 };
 use ichnos_model::decode::DecodeLimits;
 use ichnos_model::lower::{LossTable, LoweredTrace, take_annotations};
-use ichnos_model::{ByteOrder, Cost, DataStream, Trace, TraceClass, TraceDigest, Value, Window};
+use ichnos_model::{
+    ByteOrder, Cost, DataStream, IgnorePoison as _, Trace, TraceClass, TraceDigest, Value, Window,
+};
 
 use super::OutputDialect;
 use super::capabilities::capabilities;
@@ -76,7 +78,7 @@ pub(super) struct OutputTrace {
 
 impl OutputTrace {
     fn goes_on(&self, trace: &Arc<Trace>, dialect: Dialect) -> GoesOn {
-        let mut known = lock(&self.goes_on);
+        let mut known = self.goes_on.lock().ignore_poison();
         match &*known {
             Some((last, goes_on)) if Arc::ptr_eq(last, trace) => *goes_on,
             _ => known.insert((Arc::clone(trace), GoesOn::of(&trace.class, dialect))).1,
@@ -196,7 +198,7 @@ impl CtfOutput {
     }
 
     fn lock(&self) -> MutexGuard<'_, Files> {
-        lock(&self.files)
+        self.files.lock().ignore_poison()
     }
 
     /// Returns the configuration of the data stream of a lane.
@@ -204,7 +206,7 @@ impl CtfOutput {
         let number = match lane {
             Lane::Stream { source, stream } => {
                 let streams = &self.traces.get(source)?.streams;
-                streams.read().unwrap_or_else(PoisonError::into_inner).get(stream).copied()?
+                streams.read().ignore_poison().get(stream).copied()?
             }
             // Data streams come one after the other.
             Lane::All | Lane::Chunk(_) => 0,
@@ -213,12 +215,12 @@ impl CtfOutput {
     }
 
     fn config(&self, number: usize) -> Option<Arc<EncoderConfig>> {
-        self.streams.read().unwrap_or_else(PoisonError::into_inner).get(number).cloned()
+        self.streams.read().ignore_poison().get(number).cloned()
     }
 
     /// Returns the lowered trace for output trace `number`.
     fn lower(&self, number: usize, trace: &Arc<Trace>) -> Result<Arc<LoweredTrace>, CreateError> {
-        let mut versions = self.traces[number].versions.write().unwrap_or_else(PoisonError::into_inner);
+        let mut versions = self.traces[number].versions.write().ignore_poison();
         if let Some(lowered) = versions.of(trace) {
             return Ok(Arc::clone(lowered));
         }
@@ -243,7 +245,7 @@ impl CtfOutput {
     /// Returns the traces to be merged.
     fn merge_inputs(&self) -> Vec<MergeInput> {
         let input = |trace: &OutputTrace| {
-            let versions = trace.versions.read().unwrap_or_else(PoisonError::into_inner);
+            let versions = trace.versions.read().ignore_poison();
             let header = |lowered: &Arc<LoweredTrace>| {
                 let plan = lowered.trace().plans.packet_header.as_ref();
                 plan.is_some_and(|plan| plan.nodes().any(ichnos_model::plan::Node::is_needed))
@@ -307,13 +309,13 @@ impl CtfOutput {
     ) -> Result<usize, CreateError> {
         let Some(trace) = self.traces.get(source) else { return Err(CreateError::FixedStreams) };
         let lowered = self.lower(source, &stream.trace)?;
-        let mut streams = self.streams.write().unwrap_or_else(PoisonError::into_inner);
+        let mut streams = self.streams.write().ignore_poison();
         let number = streams.len();
         let header = header.unwrap_or_else(|| self.header(source, &lowered, stream, number));
         let written_in = &self.traces[self.written_in(source)];
-        let file = file_name(&stream.name, &mut lock(&written_in.names));
+        let file = file_name(&stream.name, &mut written_in.names.lock().ignore_poison());
         let config = config(source, &lowered, stream, (number, file), self, header);
-        let mut numbers = trace.streams.write().unwrap_or_else(PoisonError::into_inner);
+        let mut numbers = trace.streams.write().ignore_poison();
         numbers.push(number);
         streams.push(Arc::new(config));
         Ok(numbers.len() - 1)
@@ -324,7 +326,7 @@ impl CtfOutput {
         Ok(match &self.merge {
             Some((rules, _)) => merged(&self.merge_inputs(), *rules, self.target.dialect)?.class,
             None => {
-                let versions = self.traces[trace].versions.read().unwrap_or_else(PoisonError::into_inner);
+                let versions = self.traces[trace].versions.read().ignore_poison();
                 versions.class().into_owned()
             }
         })
@@ -441,13 +443,13 @@ impl CtfOutput {
         if let Some((rules, _)) = &self.merge {
             let merged = merged(&self.merge_inputs(), *rules, self.target.dialect)?;
             for (part, indexes) in self.traces.iter().zip(&merged.data_streams) {
-                let versions = part.versions.read().unwrap_or_else(PoisonError::into_inner);
+                let versions = part.versions.read().ignore_poison();
                 let class = |index: &usize| merged.class.data_streams.get(*index).map(|class| class.id);
                 let ids: Vec<Option<u128>> = indexes.iter().map(class).collect();
                 tables.extend(versions.stacks().into_iter().map(|table| with_ids(table, &ids)));
             }
         } else {
-            let versions = self.traces[trace].versions.read().unwrap_or_else(PoisonError::into_inner);
+            let versions = self.traces[trace].versions.read().ignore_poison();
             let ids: Vec<_> = versions.class().data_streams.iter().map(|class| Some(class.id)).collect();
             tables.extend(versions.stacks().into_iter().map(|table| with_ids(table, &ids)));
         }
@@ -469,13 +471,12 @@ impl CtfOutput {
 
     /// Calls `change` with the names of the files of a trace.
     pub(super) fn with_names<T>(&self, trace: usize, change: impl FnOnce(&mut FileNames) -> T) -> T {
-        change(&mut lock(&self.traces[trace].names))
+        change(&mut self.traces[trace].names.lock().ignore_poison())
     }
 
     /// Returns the current number of classes of a trace.
     fn class_count(&self, trace: usize) -> usize {
-        let count =
-            |trace: &OutputTrace| trace.versions.read().unwrap_or_else(PoisonError::into_inner).count();
+        let count = |trace: &OutputTrace| trace.versions.read().ignore_poison().count();
         match self.merge {
             Some(_) => self.traces.iter().map(count).sum(),
             None => count(&self.traces[trace]),
@@ -518,10 +519,6 @@ impl StreamFile {
 /// Returns an error if writing was stopped, to end long work.
 fn check_stop(options: &WriteOptions) -> Result<(), CreateError> {
     options.check_stop().map_err(|_| CreateError::Stopped)
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Output for CtfOutput {
@@ -569,7 +566,7 @@ impl Output for CtfOutput {
         let stream = files.streams.entry(key).or_insert_with(|| {
             let name = match block.part {
                 0 => config.file.clone(),
-                part => part_name(&config.file, part, &mut lock(&self.traces[trace].names)),
+                part => part_name(&config.file, part, &mut self.traces[trace].names.lock().ignore_poison()),
             };
             let (path, index) = (self.traces[trace].directory.join(&name), index_file::header());
             Arc::new(Mutex::new(StreamFile { path, name, size: 0, index, file: None }))
@@ -578,9 +575,9 @@ impl Output for CtfOutput {
         let unused = files.open(key);
         drop(files);
         if let Some(unused) = unused {
-            lock(&unused).file = None;
+            unused.lock().ignore_poison().file = None;
         }
-        let mut stream = lock(&stream);
+        let mut stream = stream.lock().ignore_poison();
         if let Some(directory) = &self.directory {
             stream.append(directory, &block.bytes)?;
         }
@@ -607,7 +604,7 @@ impl Output for CtfOutput {
     fn losses(&self) -> LossTable {
         let mut losses = self.merge.as_ref().map(|(_, changes)| changes.clone()).unwrap_or_default();
         for trace in &self.traces {
-            losses.merge(trace.versions.read().unwrap_or_else(PoisonError::into_inner).losses());
+            losses.merge(trace.versions.read().ignore_poison().losses());
         }
         losses
     }
@@ -633,7 +630,7 @@ impl Output for CtfOutput {
                 else {
                     continue;
                 };
-                let (trace, stream) = (&self.traces[config.source], lock(stream));
+                let (trace, stream) = (&self.traces[config.source], stream.lock().ignore_poison());
                 let path = trace.directory.join("index").join(format!("{}.idx", stream.name));
                 directory.write_file(&path, &stream.index).map_err(|error| with_path(&path, error))?;
             }
@@ -641,7 +638,7 @@ impl Output for CtfOutput {
         drop(streams);
         check_stop(&self.options)?;
         if let (Some(verify), Some(digest)) = (&self.options.verify, &self.digest) {
-            verify.check(directory.path(), &lock(digest))?;
+            verify.check(directory.path(), &digest.lock().ignore_poison())?;
         }
         let at = directory.path().to_owned();
         if let Some(directory) = self.directory {

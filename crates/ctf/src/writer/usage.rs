@@ -1,10 +1,10 @@
 //! Use of the limits of readers by the data of a trace.
 
 use std::collections::HashSet;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use ichnos_model::decode::DecodeLimits;
-use ichnos_model::{Cost, Limits, TraceClass};
+use ichnos_model::{Cost, IgnorePoison as _, Limits, TraceClass};
 
 use crate::allowed::Allowed;
 
@@ -34,7 +34,7 @@ pub(super) struct ExcessElements {
 
 impl Usage {
     fn lock(&self) -> MutexGuard<'_, Used> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().ignore_poison()
     }
 
     /// Adds packets. Returns their new total number.

@@ -1,9 +1,11 @@
 //! Counts and checksums of the encoded data, to compare them with those read from the output.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use ichnos_model::lower::{EventLosses, PacketLosses};
-use ichnos_model::{ClassDigest, Event, EventHash, Packet, Scope, ScopeVisitor, TraceDigest, ValueHash};
+use ichnos_model::{
+    ClassDigest, Event, EventHash, IgnorePoison as _, Packet, Scope, ScopeVisitor, TraceDigest, ValueHash,
+};
 
 use super::class_encoding::ClassEncoding;
 use super::class_set::ClassSet;
@@ -125,6 +127,6 @@ impl WrittenDigest {
                 digest.add_class(name, events);
             }
         }
-        self.all.lock().unwrap_or_else(PoisonError::into_inner).merge(digest);
+        self.all.lock().ignore_poison().merge(digest);
     }
 }

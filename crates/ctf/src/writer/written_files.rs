@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 
 use ichnos_io::{Tree, TreeOptions, foreign_file, plain_files};
 use ichnos_model::{
-    FieldKind, FileDiagnostic, Message, Role, Severity, StreamCursor as _, TraceInput as _, Window,
+    FieldKind, FileDiagnostic, Message, OpenedTrace as _, Role, Severity, StreamCursor as _, Window,
 };
 
 use super::index_file;
 use crate::metadata::Dialect;
 use crate::stack_file::is_stack_file;
-use crate::trace::{CtfTrace, OpenOptions, open};
+use crate::trace::{CtfOptions, CtfTrace, open};
 
 /// Returns the files of a directory if all of them belong to CTF traces, at any depth.
 ///
@@ -48,7 +48,7 @@ fn check_trace(root: &Path, directory: &Path, files: &[&Path]) -> io::Result<()>
     let mut options = TreeOptions::default();
     options.depth = Some(0);
     let tree = Tree::open_with(&root.join(directory), &options).map_err(io::Error::other)?;
-    let opened = open(&[&tree], &OpenOptions::default());
+    let opened = open(&[&tree], &CtfOptions::default());
     let ([trace], []) = (&opened.traces[..], &opened.errors[..]) else {
         return Err(foreign_file(&metadata, "it is not valid metadata"));
     };

@@ -5,8 +5,8 @@ use ichnos_ctf::rule::Rule;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use ichnos_ctf::trace::{CtfTrace, OpenOptions, open};
-use ichnos_model::{Cursor, Damage, Field, Message, Scope, StreamCursor, TraceInput, Visitor, Window};
+use ichnos_ctf::trace::{CtfOptions, CtfTrace, open};
+use ichnos_model::{Cursor, Damage, Field, Message, OpenedTrace, Scope, StreamCursor, Visitor, Window};
 use ichnos_testing::{Random, compare_table};
 
 use crate::fault_trace::{Damaged, FaultTrace, Kind, Layer, STREAM, check, choose};
@@ -81,7 +81,7 @@ fn read(trace: &CtfTrace) -> Observed {
 fn opened(metadata: &str, stream: &[u8], index: Option<&[u8]>) -> CtfTrace {
     let mut files = vec![("metadata", metadata.as_bytes()), ("stream", stream)];
     files.extend(index.map(|index| ("index/stream.idx", index)));
-    let mut opened = open(&[&tree(&files)], &OpenOptions::default());
+    let mut opened = open(&[&tree(&files)], &CtfOptions::default());
     assert!(opened.errors.is_empty());
     opened.traces.remove(0)
 }

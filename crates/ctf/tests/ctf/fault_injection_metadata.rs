@@ -3,8 +3,8 @@
 
 use std::fmt::Write as _;
 
-use ichnos_ctf::trace::{OpenOptions, open};
-use ichnos_model::TraceInput;
+use ichnos_ctf::trace::{CtfOptions, open};
+use ichnos_model::OpenedTrace;
 use ichnos_testing::{Random, compare_table};
 
 use crate::fault_trace::{FaultTrace, Kind};
@@ -58,7 +58,7 @@ fn every_kind_of_damage() {
     let stream = trace.bytes();
     let read = |metadata: &[u8]| {
         let files = [("metadata", metadata), ("stream", &stream)];
-        let opened = open(&[&tree(&files)], &OpenOptions::default());
+        let opened = open(&[&tree(&files)], &CtfOptions::default());
         opened.traces.first().map(|trace| {
             let messages = observed(trace);
             let is_damaged = messages.iter().any(|observed| matches!(observed, Observed::Damage(_)));

@@ -22,7 +22,7 @@ fn what_is_skipped_for_a_wrong_packet_ends_with_the_file() {
                 "byte-order":"little-endian","roles":["packet-total-length"]}}]}}"#;
     // A packet cannot have 17 bits; that is found after its context of 16.
     let trace = trace(metadata, &[("stream", &[17, 0, 0, 0, 0])]);
-    let damage = &ichnos_model::TraceInput::damage(&trace)[0];
+    let damage = &ichnos_model::OpenedTrace::damage(&trace)[0];
     assert_eq!((damage.bit, damage.skipped), (16, 24));
 }
 
@@ -88,7 +88,7 @@ fn discarded_events_beyond_all_numbers_are_counted_as_far_as_numbers_go() {
     let counters = [0, 1 << 63, 0, 1 << 63, 0, 1u64 << 63];
     let stream: Vec<u8> = counters.iter().flat_map(|lost| [128, *lost]).flat_map(u64::to_le_bytes).collect();
     let trace = trace(metadata, &[("stream", &stream)]);
-    assert_eq!(ichnos_model::TraceInput::streams(&trace)[0].discarded_events, u64::MAX);
+    assert_eq!(ichnos_model::OpenedTrace::streams(&trace)[0].discarded_events, u64::MAX);
 }
 
 /// Three kilobytes of doubling aliases for a structure of nothing, and a hundred bytes of event
@@ -115,7 +115,7 @@ fn a_million_fields_of_nothing_are_refused() {
     );
     let options = ichnos_ctf::metadata::MetadataOptions::default();
     let error = ichnos_ctf::metadata::parse(metadata.as_bytes(), &options).unwrap_err();
-    let expected = "more than 65536 fields of one root field may have no bits at all";
-    let said = error.diagnostics.iter().any(|problem| problem.message.contains(expected));
-    assert!(said, "{:?}", error.diagnostics);
+    let expected = "more than 65536 fields of one root field can have zero bits";
+    let is_reported = error.diagnostics.iter().any(|problem| problem.message.contains(expected));
+    assert!(is_reported, "{:?}", error.diagnostics);
 }

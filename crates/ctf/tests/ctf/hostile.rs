@@ -2,9 +2,9 @@
 //! and time and memory stay within bounds.
 
 use ichnos_ctf::rule::Rule;
-use ichnos_ctf::trace::{OpenOptions, open};
+use ichnos_ctf::trace::{CtfOptions, open};
 use ichnos_io::{IoLimits, Tree};
-use ichnos_model::{DamageKind, MessageKind, TraceInput, Window};
+use ichnos_model::{DamageKind, MessageKind, OpenedTrace, Window};
 
 use crate::nested_classes::{doubled_prop1, doubled_spec2, spec2};
 use crate::reading::{Observed, all, damage, events, observed, opened, packets, refusal, trace, tree};
@@ -154,7 +154,7 @@ fn metadata_that_is_none() {
     std::os::unix::fs::symlink("nowhere", directory.join("dangling/metadata")).unwrap();
     let read = |name: &str| {
         let tree = Tree::open(&directory.join(name), &IoLimits::default()).unwrap();
-        open(&[&tree], &OpenOptions::default())
+        open(&[&tree], &CtfOptions::default())
     };
     let directory = read("directory");
     assert!(directory.traces.is_empty());
@@ -457,7 +457,7 @@ fn indexes_of_lttng() {
     let foreign: Vec<u8> = mixed.iter().flat_map(Small::bytes).collect();
     let read = |stream: &[u8], index: &[u8], use_it: bool| {
         let files = [("metadata", SMALL.as_bytes()), ("stream", stream), ("index/stream.idx", index)];
-        let mut options = OpenOptions::default();
+        let mut options = CtfOptions::default();
         options.lttng_index = use_it;
         let opened = open(&[&tree(&files)], &options);
         let trace = &opened.traces[0];

@@ -4,7 +4,7 @@ use ichnos_ctf::metadata::Problems;
 use ichnos_ctf::metadata::json::{parse_aux_stream, parse_prop1, parse_prop2, parse_spec2};
 use ichnos_model::{Limits, Severity, TraceClass};
 
-fn said(problems: Problems) -> Vec<String> {
+fn messages(problems: Problems) -> Vec<String> {
     problems.into_diagnostics().iter().map(ToString::to_string).collect()
 }
 
@@ -13,7 +13,7 @@ fn spec2(fragments: &[&str]) -> (Option<TraceClass>, Vec<String>) {
     let limits = Limits::default();
     let mut problems = Problems::new(&limits);
     let trace = parse_spec2(text.as_bytes(), &limits, &mut problems);
-    (trace, said(problems))
+    (trace, messages(problems))
 }
 
 fn prop2(fragments: &str) -> Vec<String> {
@@ -21,7 +21,7 @@ fn prop2(fragments: &str) -> Vec<String> {
     let mut problems = Problems::new(&limits);
     let text = format!("[{{\"type\": \"preamble\", \"version\": 2}},\n{fragments}]");
     parse_prop2(text.as_bytes(), &limits, &mut problems);
-    said(problems)
+    messages(problems)
 }
 
 fn prop1(fragments: &str) -> Vec<String> {
@@ -29,7 +29,7 @@ fn prop1(fragments: &str) -> Vec<String> {
     let mut problems = Problems::new(&limits);
     let text = format!("[\"CTF 2\",\n{fragments}]");
     parse_prop1(text.as_bytes(), &limits, &mut problems);
-    said(problems)
+    messages(problems)
 }
 
 const PREAMBLE: &str = r#"{"type": "preamble", "version": 2}"#;
@@ -382,7 +382,7 @@ fn auxiliary_streams_have_one_property() {
     for text in ["{}", "{\"a\": 1, \"b\": 2}", "[]", "{\"std\": {\"environment\": 3}}", "{"] {
         let mut problems = Problems::new(&limits);
         assert!(parse_aux_stream(text.as_bytes(), &limits, &mut problems).is_none(), "{text}");
-        assert_eq!(said(problems).len(), 1, "{text}");
+        assert_eq!(messages(problems).len(), 1, "{text}");
     }
 }
 
@@ -427,7 +427,7 @@ fn deep_classes_are_refused_before_the_stack_ends() {
                 let text = format!("\x1e{PREAMBLE}\n\x1e{STREAM}\n\x1e{}", payload(&class));
                 let mut problems = Problems::new(&limits);
                 let trace = parse_spec2(text.as_bytes(), &limits, &mut problems);
-                let problems = said(problems);
+                let problems = messages(problems);
                 match levels {
                     40 => assert!(trace.is_some(), "{problems:?}"),
                     2000 => assert!(problems[0].contains("deeper than"), "{problems:?}"),

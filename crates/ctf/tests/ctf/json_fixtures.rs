@@ -10,8 +10,8 @@ use std::path::PathBuf;
 use ichnos_ctf::metadata::json::{apply_aux_streams, parse_aux_stream, parse_prop1, parse_prop2, recognise};
 use ichnos_ctf::metadata::{Dialect, Problems};
 use ichnos_model::{
-    ByteOrder, ClockOrigin, FieldClass, FieldKind, Length, Limits, LocationStep, Role, Scope, TraceClass,
-    TraceInput as _, Value,
+    ByteOrder, ClockOrigin, FieldClass, FieldKind, Length, Limits, LocationStep, OpenedTrace as _, Role,
+    Scope, TraceClass, Value,
 };
 
 use crate::reading::opened;
@@ -46,10 +46,10 @@ fn say(dialect: &str, parse: Parse, name: &str) -> String {
     let text = fs::read(directory(dialect).join(format!("{name}.json"))).unwrap();
     let limits = Limits::default();
     let mut problems = Problems::new(&limits);
-    let mut said = format!("{name}:");
+    let mut listing = format!("{name}:");
     if name.starts_with("aux-") {
         let stream = parse_aux_stream(&text, &limits, &mut problems);
-        write!(said, " namespace {}", stream.unwrap().0).unwrap();
+        write!(listing, " namespace {}", stream.unwrap().0).unwrap();
     } else {
         let right = if dialect == "prop1" { Dialect::Prop1 } else { Dialect::Prop2 };
         assert_eq!(recognise(&text), Some(right), "{name}");
@@ -60,14 +60,14 @@ fn say(dialect: &str, parse: Parse, name: &str) -> String {
                 record.payload.as_ref().map(|class| &class.kind)
             && let Some(example) = members.iter().find(|member| member.name == "example")
         {
-            write!(said, " {}", example.class.describe()).unwrap();
+            write!(listing, " {}", example.class.describe()).unwrap();
         }
     }
-    said.push('\n');
+    listing.push('\n');
     for problem in problems.into_diagnostics() {
-        writeln!(said, "    {problem}").unwrap();
+        writeln!(listing, "    {problem}").unwrap();
     }
-    said
+    listing
 }
 
 fn check(dialect: &str, parse: Parse, least: usize) {

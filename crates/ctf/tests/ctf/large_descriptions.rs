@@ -1,7 +1,7 @@
 //! Metadata in which two large numbers would multiply: they are read, or refused, in time and memory
 //! that the text justifies.
 
-use ichnos_ctf::trace::{OpenOptions, open};
+use ichnos_ctf::trace::{CtfOptions, open};
 
 use crate::nested_classes::{fixed, spec2};
 use crate::reading::{damage, observed, trace, tree};
@@ -11,7 +11,7 @@ use crate::support::quick;
 /// field would visit each option.
 #[test]
 fn locations_through_many_options() {
-    let mut options = OpenOptions::default();
+    let mut options = CtfOptions::default();
     options.limits.field_classes = 20_000;
     let mut spec2 = vec![
         r#"{"type":"preamble","version":2}"#.to_owned(),
@@ -96,7 +96,7 @@ fn locations_that_lead_nowhere() {
     };
     let opened = quick("locations", || {
         let text = metadata(10_000);
-        open(&[&tree(&[("metadata", text.as_bytes())])], &OpenOptions::default())
+        open(&[&tree(&[("metadata", text.as_bytes())])], &CtfOptions::default())
     });
     let error = opened.errors[0].to_string();
     assert!(error.contains("cannot find `none`"), "{}", &error[..error.len().min(400)]);
@@ -132,7 +132,7 @@ fn labels_of_many_ranges_times_variants() {
     );
     for text in [tsdl, prop1] {
         let opened =
-            quick("ranges", || open(&[&tree(&[("metadata", text.as_bytes())])], &OpenOptions::default()));
+            quick("ranges", || open(&[&tree(&[("metadata", text.as_bytes())])], &CtfOptions::default()));
         let error = opened.errors[0].to_string();
         // It is refused where it is read, not only when it is compiled.
         assert!(error.contains("the description takes more than"), "{}", &error[..error.len().min(400)]);
@@ -157,7 +157,7 @@ fn clocks_times_data_streams() {
     };
     let opened = quick("clocks", || {
         let text = metadata(&clocks, &streams);
-        open(&[&tree(&[("metadata", text.as_bytes())])], &OpenOptions::default())
+        open(&[&tree(&[("metadata", text.as_bytes())])], &CtfOptions::default())
     });
     let error = opened.errors[0].to_string();
     assert!(error.contains("the limit"), "{}", &error[..error.len().min(400)]);

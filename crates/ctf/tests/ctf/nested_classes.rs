@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use ichnos_ctf::trace::{OpenOptions, open};
+use ichnos_ctf::trace::{CtfOptions, open};
 use ichnos_model::plan::{PlanError, TracePlans};
 use ichnos_model::{DataStreamClass, EventRecordClass, FieldClass, FieldKind, Limits, Member, TraceClass};
 
@@ -169,9 +169,9 @@ fn doubled_tsdl(levels: u32) -> String {
 
 #[test]
 fn aliases_that_double() {
-    let mut few = OpenOptions::default();
+    let mut few = CtfOptions::default();
     few.limits.field_classes = 50_000;
-    for (levels, options) in [(60, &OpenOptions::default()), (60, &few), (30, &few), (17, &few)] {
+    for (levels, options) in [(60, &CtfOptions::default()), (60, &few), (30, &few), (17, &few)] {
         for (name, text) in [
             ("CTF 1.8", doubled_tsdl(levels)),
             ("PROP-1.0", doubled_prop1(levels)),

@@ -197,7 +197,7 @@ fn a_total_length_within_a_byte() {
         assert!(found.is_empty(), "no packet can be read");
         let trace = trace(text.as_bytes(), &[("s", &[total, content, 0x41, 0x42])]);
         let kinds: Vec<DamageKind> =
-            ichnos_model::TraceInput::damage(&trace).iter().map(|damage| damage.kind.clone()).collect();
+            ichnos_model::OpenedTrace::damage(&trace).iter().map(|damage| damage.kind.clone()).collect();
         assert_eq!(kinds, [Rule::PartialByte(total.into()).into()]);
     }
 }

@@ -2,7 +2,7 @@
 //! is left out, whatever part of the trace is read.
 
 use ichnos_ctf::trace::CtfTrace;
-use ichnos_model::{Damage, TraceInput as _, Window};
+use ichnos_model::{Damage, OpenedTrace as _, Window};
 
 use crate::reading::{Observed, all, observed, trace};
 use crate::support::quick;

@@ -1,6 +1,6 @@
 //! PROP-2.0 and SPEC-2.0: roles of fields, and root fields.
 
-use ichnos_model::{TraceInput, Value};
+use ichnos_model::{OpenedTrace, Value};
 
 use crate::prop2_values::{BOTH, Dialect, member, uint};
 use crate::reading::{Observed, damage, events, observed, packets, trace, tree};

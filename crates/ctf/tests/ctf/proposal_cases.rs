@@ -2,8 +2,8 @@
 
 use ichnos_ctf::metadata::{self, MetadataOptions};
 use ichnos_ctf::rule::Rule;
-use ichnos_ctf::trace::{OpenOptions, open};
-use ichnos_model::{DamageKind, Severity, TraceInput, Wide};
+use ichnos_ctf::trace::{CtfOptions, open};
+use ichnos_model::{DamageKind, OpenedTrace, Severity, Wide};
 
 use crate::reading::{Happened, Observed, damage, events, observed, packets, refusal, trace, tree};
 
@@ -543,12 +543,12 @@ fn fields_are_located_by_the_rules_of_prop2() {
     let array =
         format!("{{\"type\": \"static-length-array\", \"length\": 2, \"element-field-class\": {element}}}");
     let metadata = prop2(&[plain, &event(&members(&[("n", &unsigned(8, "")), ("q", &array)]))]);
-    is_one_warning(&metadata, "a field within an array needs one that is not in the same element");
+    is_one_warning(&metadata, "a field within an array needs a field outside its element");
     assert_eq!(events(&read(&metadata, &[2, 0x41, 0x42, 0x43, 0x44])).len(), 1);
     // The same of optionals.
     let inner = optional("event-record-payload", &members(&[("t", &element)]));
     let metadata = prop2(&[plain, &event(&members(&[("s", flag), ("n", &unsigned(8, "")), ("o", &inner)]))]);
-    is_one_warning(&metadata, "a field within an optional needs one that is not in the same optional");
+    is_one_warning(&metadata, "a field within an optional needs a field outside this optional");
     // All that is in the same element is right.
     let pair = members(&[("n", &unsigned(8, "")), ("t", &located("event-record-payload", "\"q\", \"n\""))]);
     let array =
@@ -597,10 +597,10 @@ fn event_records_have_bits() {
 }
 
 /// Returns the messages about a trace of these files, apart from its data.
-fn said(metadata: &str, files: &[(&str, &[u8])], strict: bool) -> Vec<String> {
+fn reported(metadata: &str, files: &[(&str, &[u8])], strict: bool) -> Vec<String> {
     let mut all = vec![("metadata", metadata.as_bytes())];
     all.extend(files);
-    let mut options = OpenOptions::default();
+    let mut options = CtfOptions::default();
     options.strict = strict;
     let opened = open(&[&tree(&all)], &options);
     opened.traces[0].diagnostics().iter().map(ToString::to_string).collect()
@@ -609,13 +609,13 @@ fn said(metadata: &str, files: &[(&str, &[u8])], strict: bool) -> Vec<String> {
 #[test]
 fn packets_have_more_than_8_bits() {
     let metadata = prop1(&[TRACE, STREAM, &event(&[("a", &int(8))])]);
-    assert_eq!(said(&metadata, &[("s", &[0x41])], false), Vec::<String>::new());
-    let found = said(&metadata, &[("s", &[0x41])], true);
+    assert_eq!(reported(&metadata, &[("s", &[0x41])], false), Vec::<String>::new());
+    let found = reported(&metadata, &[("s", &[0x41])], true);
     assert!(
         matches!(found.as_slice(), [one] if one.contains("the packet at byte 0 has 8 bits")),
         "{found:?}"
     );
-    assert_eq!(said(&metadata, &[("s", &[0x41, 0x42])], true), Vec::<String>::new());
+    assert_eq!(reported(&metadata, &[("s", &[0x41, 0x42])], true), Vec::<String>::new());
 }
 
 #[test]
@@ -624,13 +624,13 @@ fn data_streams_have_a_packet() {
     let event = format!(r#"{{"type": "event-record-class", "payload-field-class": {payload}}}"#);
     let of_prop2 = prop2(&[r#"{"type": "data-stream-class"}"#, &event]);
     let files: [(&str, &[u8]); 3] = [("a", &[]), ("b", &[0x41, 0x42]), ("c", &[])];
-    let found = said(&of_prop2, &files, true);
+    let found = reported(&of_prop2, &files, true);
     let expected = "the data stream is empty, but must have at least one packet; so is another file";
     assert!(matches!(found.as_slice(), [one] if one.contains(expected)), "{found:?}");
-    assert_eq!(said(&of_prop2, &files, false), Vec::<String>::new());
+    assert_eq!(reported(&of_prop2, &files, false), Vec::<String>::new());
     // PROP-1.0, "Layer 2": a sequence of zero or more packets.
     let of_prop1 = prop1(&[TRACE, STREAM, &self::event(&[("a", &int(8))])]);
-    assert_eq!(said(&of_prop1, &files, true), Vec::<String>::new());
+    assert_eq!(reported(&of_prop1, &files, true), Vec::<String>::new());
 }
 
 #[test]

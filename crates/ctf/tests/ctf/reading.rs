@@ -2,11 +2,11 @@
 
 use std::ops::ControlFlow;
 
-use ichnos_ctf::trace::{CtfTrace, OpenOptions, Opened, open};
+use ichnos_ctf::trace::{CtfOptions, CtfTrace, Opened, open};
 use ichnos_io::{Entry, Tree};
 use ichnos_model::{
     BoxedCursor, ClockValue, Cursor, Damage, Drained, Event, EventCounts, Field, Message, MessageKind,
-    Packet, Real, Scope, StreamCursor, Text, TraceInput, Visitor, Wide, Window,
+    OpenedTrace, Packet, Real, Scope, StreamCursor, Text, Visitor, Wide, Window,
 };
 
 /// Names of fields, and their values as texts that begin with their kind.
@@ -282,7 +282,7 @@ pub fn tree(files: &[(&str, &[u8])]) -> Tree {
 pub fn opened(metadata: &[u8], streams: &[(&str, &[u8])]) -> Opened {
     let mut files = vec![("metadata", metadata)];
     files.extend(streams);
-    open(&[&tree(&files)], &OpenOptions::default())
+    open(&[&tree(&files)], &CtfOptions::default())
 }
 
 /// Opens a trace that must be there.

@@ -2,8 +2,8 @@
 //! continues.
 
 use ichnos_ctf::rule::Rule;
-use ichnos_ctf::trace::{OpenOptions, open};
-use ichnos_model::{ClockArithmetic, Cursor, Damage, DamageKind, Message, StreamCursor, TraceInput, Window};
+use ichnos_ctf::trace::{CtfOptions, open};
+use ichnos_model::{ClockArithmetic, Cursor, Damage, DamageKind, Message, OpenedTrace, StreamCursor, Window};
 
 use crate::reading::{Observed, all, trace, tree};
 use ichnos_testing::encoder::{Encoder, Order};
@@ -52,7 +52,7 @@ fn good(class: u8, sequence: u64) -> Vec<u8> {
 /// Damage of a trace whose only clock has 3 Hz, read with times as Babeltrace has them or exact ones.
 fn damage_of_a_slow_clock(arithmetic: ClockArithmetic, stream: &[u8]) -> (Vec<i128>, Vec<String>) {
     let metadata = METADATA.replace("freq = 1000000000; offset_s = 100;", "freq = 3; offset_s = 0;");
-    let mut options = OpenOptions::default();
+    let mut options = CtfOptions::default();
     options.clock_arithmetic = arithmetic;
     let files = tree(&[("metadata", metadata.as_bytes()), ("slow", stream)]);
     let trace = open(&[&files], &options).traces.remove(0);

@@ -4,7 +4,7 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-use ichnos_ctf::trace::{CtfTrace, OpenOptions, open};
+use ichnos_ctf::trace::{CtfOptions, CtfTrace, open};
 use ichnos_io::{IoLimits, Tree};
 use ichnos_model::{Damage, DamageKind, Message, MessageKind, StreamCursor, Window};
 use tempfile::TempDir;
@@ -56,7 +56,7 @@ impl Trace {
         // Others have the unchanged file in memory.
         ichnos_io::handle_bus_errors().unwrap();
         let tree = Tree::open(self.0.path(), &IoLimits::default()).unwrap();
-        open(&[&tree], &OpenOptions::default()).traces.remove(0)
+        open(&[&tree], &CtfOptions::default()).traces.remove(0)
     }
 
     fn stream(&self) -> PathBuf {
@@ -87,7 +87,7 @@ fn read(cursor: &mut dyn StreamCursor, most: u64, observed: &mut Observed) {
     {
         match cursor.current().unwrap() {
             Message::Event(event) => {
-                let at = event.scopes.begins[5].bit / 8;
+                let at = event.scopes.begins()[5].bit / 8;
                 let number = event.scopes.bits.data[at as usize..][..8].try_into().unwrap();
                 let is_right = u64::from_le_bytes(number) == observed.good + 1;
                 *(if is_right { &mut observed.good } else { &mut observed.bad }) += 1;

@@ -1,8 +1,8 @@
 //! A time window gives exactly the events that filtering everything by time gives.
 
-use ichnos_ctf::trace::{OpenOptions, Opened, open};
+use ichnos_ctf::trace::{CtfOptions, Opened, open};
 use ichnos_io::{IoLimits, Tree};
-use ichnos_model::{Message, StreamCursor, TraceInput, Window};
+use ichnos_model::{Message, OpenedTrace, StreamCursor, Window};
 
 use crate::support::traces;
 
@@ -14,7 +14,7 @@ fn events(cursor: &mut dyn StreamCursor) -> Events {
     while cursor.advance() {
         if let Some(Message::Event(event)) = cursor.current() {
             let time = event.clock.map(|clock| clock.nanoseconds);
-            let place = event.scopes.begins[5].bit;
+            let place = event.scopes.begins()[5].bit;
             events.push((time, event.class.name.clone().unwrap_or_default(), place));
         }
     }
@@ -72,7 +72,7 @@ fn are_exact_with_and_without_indexes() {
             }
         };
         for lttng_index in [true, false] {
-            let mut options = OpenOptions::default();
+            let mut options = CtfOptions::default();
             options.lttng_index = lttng_index;
             let compared = compare(&open(&[&tree], &options));
             eprintln!("{directory}: {compared} windows");

@@ -1,6 +1,6 @@
 //! Packets with a wrong content size: their events show where the content ends.
 
-use ichnos_model::{Damage, TraceInput as _, Window};
+use ichnos_model::{Damage, OpenedTrace as _, Window};
 
 use crate::reading::{Observed, all, trace};
 use crate::support::quick;

@@ -90,7 +90,7 @@ fn times_are_dates_if_wanted() {
 }
 
 /// Returns the lines without the text before the message.
-fn said(fixture: &Fixture, payload: &[u8]) -> [String; 2] {
+fn log_lines(fixture: &Fixture, payload: &[u8]) -> [String; 2] {
     let [text, json] = lines(fixture, 0, payload);
     let text = text.strip_prefix("[00000.000000][][][] INFO: ").unwrap_or(&text).to_owned();
     [text, json.split_once("\"root\":").unwrap().1.strip_suffix("}}").unwrap().to_owned()]
@@ -163,7 +163,7 @@ fn what_is_known_of_a_resource_is_in_the_line() {
         let trace = ichnos_model::Trace::new(class, "trace", &ichnos_model::Limits::default()).unwrap();
         Fixture { stream: DataStream::new(Arc::new(trace), 0, Some(1), "stream").unwrap() }
     };
-    let said = |fixture: &Fixture, payload: &[u8], resource: [Option<&str>; 3]| {
+    let log_lines = |fixture: &Fixture, payload: &[u8], resource: [Option<&str>; 3]| {
         let mut values = EventValues::default();
         values.begin(Scope::Resource);
         for text in resource {
@@ -179,15 +179,18 @@ fn what_is_known_of_a_resource_is_in_the_line() {
             out.text()
         })
     };
-    let [text, json] = said(&fixture(false), b"", [Some("u"), Some("core/a"), Some("zone")]);
+    let [text, json] = log_lines(&fixture(false), b"", [Some("u"), Some("core/a"), Some("zone")]);
     let line = |component: &str| format!("[00000.000000][][][{component}] INFO: <missing message>\n");
     assert_eq!(text, line("core/a") + &line(""));
     let (first, second) = json.split_once('\n').unwrap();
     assert!(first.contains(r#""moniker":"core/a""#) && first.contains(r#""component_url":"u""#), "{first}");
     assert!(second.contains(r#""moniker":"""#) && !second.contains("component_url"), "{second}");
     assert!(!json.contains("zone"));
-    assert_eq!(said(&fixture(true), b"own\0", [None, Some("core/a"), None])[0], line("own") + &line("own"));
-    assert_eq!(said(&fixture(false), b"", [None; 3])[0], line("") + &line(""));
+    assert_eq!(
+        log_lines(&fixture(true), b"own\0", [None, Some("core/a"), None])[0],
+        line("own") + &line("own")
+    );
+    assert_eq!(log_lines(&fixture(false), b"", [None; 3])[0], line("") + &line(""));
 }
 
 #[test]
@@ -214,7 +217,7 @@ fn text_is_made_by_the_format() {
     let members = vec![("message", text_class(), Some(Meaning::Rendered)), ("k", u8_class(), None)];
     let fixture = fixture_of(members, |role| role.text = Some(LogText { write }));
     let expected = ["3 of k=7", r#"{"message":{"value":"3 of"},"keys":{"k":7}}"#];
-    assert_eq!(said(&fixture, b"x\0\x07"), expected);
+    assert_eq!(log_lines(&fixture, b"x\0\x07"), expected);
 }
 
 #[test]
@@ -270,9 +273,12 @@ fn optional_members() {
         ("k", optional(u8_class()), None),
     ];
     let fixture = fixture_of(members, |_| {});
-    assert_eq!(said(&fixture, b"\x01hi\0\x07"), ["hi k=7", r#"{"message":{"value":"hi"},"keys":{"k":7}}"#]);
+    assert_eq!(
+        log_lines(&fixture, b"\x01hi\0\x07"),
+        ["hi k=7", r#"{"message":{"value":"hi"},"keys":{"k":7}}"#]
+    );
     let expected = ["<missing message>", r#"{"message":{},"keys":{"k":null}}"#];
-    assert_eq!(said(&fixture, b"\0"), expected);
+    assert_eq!(log_lines(&fixture, b"\0"), expected);
 }
 
 #[test]
@@ -296,7 +302,7 @@ fn values() {
     payload.extend(3.25f64.to_le_bytes());
     payload.extend(0.1f32.to_le_bytes());
     payload.extend(b"\x05x y\0");
-    let [text, _] = said(&fixture_of(members, |_| {}), &payload);
+    let [text, _] = log_lines(&fixture_of(members, |_| {}), &payload);
     assert_eq!(
         text,
         "<missing message> on=ON|FIRST off=2 signed=-2 wide=18446744073709551617 bits=0x1f bool=true \
@@ -309,7 +315,7 @@ fn guids_dates_and_characters() {
     let (members, bytes) = guid_dates_characters();
     let mut members: Vec<_> = members.into_iter().map(|(name, class)| (name, class, None)).collect();
     members[0].2 = Some(Meaning::OperationId);
-    let [text, json] = said(&fixture_of(members, |_| {}), &bytes);
+    let [text, json] = log_lines(&fixture_of(members, |_| {}), &bytes);
     assert_eq!(
         text,
         "<missing message> id=6b29fc40-ca47-1067-b31d-00dd010662da filetime=2019-08-16T12:08:20.948091100Z \

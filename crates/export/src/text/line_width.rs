@@ -16,7 +16,7 @@ pub struct LineWidth {
 
 impl LineWidth {
     /// Shortens columns of texts, widest first, so that a table of `all` characters fits into a line.
-    pub(crate) fn shorten(self, texts: &mut [usize], all: usize) {
+    pub fn shorten(self, texts: &mut [usize], all: usize) {
         if let Some(width) = self.columns {
             shorten_by(texts, all.saturating_sub(width));
         }
@@ -32,7 +32,7 @@ impl LineWidth {
     }
 
     /// Cuts a text to the width of a column.
-    pub(crate) fn cut(self, text: &str, width: usize) -> Cow<'_, str> {
+    pub fn cut(self, text: &str, width: usize) -> Cow<'_, str> {
         if text.chars().count() <= width {
             return Cow::Borrowed(text);
         }

@@ -4,21 +4,24 @@ use super::{LineWidth, Paint};
 use crate::printable;
 
 /// A table: columns of numbers, then the keys of rows.
-pub(crate) struct TextTable {
+pub struct TextTable {
     titles: Vec<String>,
-    pub(crate) rows: Vec<Vec<String>>,
+    /// Cells of each row.
+    pub rows: Vec<Vec<String>>,
     /// Number of text columns, which come last.
     texts: usize,
 }
 
 impl TextTable {
-    pub(crate) fn new(titles: &[&str], texts: &[&str]) -> Self {
+    /// Creates a table with these titles. Columns of `texts` are aligned to the left.
+    #[must_use]
+    pub fn new(titles: &[&str], texts: &[&str]) -> Self {
         let titles = titles.iter().chain(texts).map(|title| printable(title).into_owned()).collect();
         Self { titles, rows: Vec::new(), texts: texts.len() }
     }
 
     /// Appends the table with lines of a width.
-    pub(crate) fn push(&self, text: &mut String, line_width: LineWidth, paint: Paint) {
+    pub fn push(&self, text: &mut String, line_width: LineWidth, paint: Paint) {
         let columns = self.titles.len();
         let numbers = columns - self.texts;
         let length = |cell: &String| cell.chars().count();

@@ -381,7 +381,7 @@ impl ClassNames {
         let text = |key: &str, text: &str| entry(key, Attribute::Text(text.to_owned()));
         let mut attributes = Attributes::default();
         if form.kind != RecordKind::Event || form.is_any {
-            let name = record_name(form.kind);
+            let name = form.kind.name();
             attributes.set(NAMESPACE, Attribute::Map(vec![text(RECORD, name)]));
             return Self { namespace: None, name: name.to_owned(), attributes };
         }
@@ -473,25 +473,6 @@ pub(crate) fn event_name(category: &str, name: &str, event: u8) -> String {
     format!("{category}{colon}{name}{suffix}")
 }
 
-/// Returns the name of the event record classes of other records.
-pub(super) fn record_name(kind: RecordKind) -> &'static str {
-    match kind {
-        RecordKind::Event => "event",
-        RecordKind::Blob => "blob",
-        RecordKind::UserspaceObject => "userspace_object",
-        RecordKind::KernelObject => "kernel_object",
-        RecordKind::LegacySwitch => "legacy_context_switch",
-        RecordKind::Switch => "context_switch",
-        RecordKind::Wakeup => "thread_wakeup",
-        RecordKind::Log => "log",
-        RecordKind::Module => "module",
-        RecordKind::Mapping => "mapping",
-        RecordKind::Backtrace => "backtrace",
-        RecordKind::LargeBlob | RecordKind::BareLargeBlob => "large_blob",
-        RecordKind::Unknown | RecordKind::LargeUnknown => "unknown_record",
-    }
-}
-
 /// Form of records, with category and name of events.
 type NamedForm<'c> = (RecordForm, Cow<'c, [u8]>, Cow<'c, [u8]>);
 
@@ -511,7 +492,7 @@ pub(crate) fn form_of(class: &EventRecordClass) -> Option<NamedForm<'_>> {
         return Some((form, name(CATEGORY)?, name(NAME)?));
     }
     let name = text(RECORD)?;
-    let all = RecordKind::ALL.into_iter().filter(|kind| record_name(*kind) == name);
+    let all = RecordKind::ALL.into_iter().filter(|kind| kind.name() == name);
     let kind = match all.collect::<Vec<_>>()[..] {
         [kind] => kind,
         // Two forms of the same name differ in a member.

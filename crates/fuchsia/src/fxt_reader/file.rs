@@ -1,9 +1,10 @@
 //! A file, as cursors need it.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use ichnos_io::Bytes;
+use ichnos_model::IgnorePoison as _;
 
 use super::index::FileIndex;
 
@@ -25,7 +26,7 @@ pub(super) struct AddressSpaces(Mutex<HashMap<u64, u32>>);
 impl AddressSpaces {
     /// Returns the number of the address space of a process.
     pub(super) fn get(&self, process: u64) -> u32 {
-        let mut spaces = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut spaces = self.0.lock().ignore_poison();
         let next = u32::try_from(spaces.len()).unwrap_or(u32::MAX);
         *spaces.entry(process).or_insert(next)
     }

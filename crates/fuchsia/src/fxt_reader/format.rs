@@ -1,41 +1,29 @@
 //! Traces as a format of the registry.
 
-use ichnos_io::{Entry, Format, OpenedTraces, ReadFiles, ReadOptions, Refused, TraceWriter, Tree};
+use ichnos_io::{Entry, Format, FormatInfo, OpenedTraces, ReadOptions, Tree, open_files};
 
-use super::{FxtTrace, OpenOptions};
+use super::{FxtOptions, FxtTrace};
 use crate::fxt::recognise;
 use crate::fxt_writer::FxtWriter;
 
-/// Fuchsia's traces.
+/// Fuchsia traces.
 #[derive(Clone, Copy, Debug)]
 pub struct Fxt;
 
 /// Number of bytes needed to recognize a file.
 const PROBED: usize = 4 << 10;
 
+static INFO: FormatInfo = FormatInfo {
+    versions: "FXT, little-endian, with the records of Fuchsia's profiler and of Jane Street's writers",
+    detection: "files that begin with the magic number record, or with a clock, a provider or strings",
+    writer: Some(&FxtWriter),
+    has_file_order: true,
+    ..FormatInfo::new("fxt", "Fuchsia traces")
+};
+
 impl Format for Fxt {
-    fn name(&self) -> &'static str {
-        "fxt"
-    }
-
-    fn title(&self) -> &'static str {
-        "Fuchsia's traces"
-    }
-
-    fn versions(&self) -> &'static str {
-        "FXT, little-endian, with the records of Fuchsia's profiler and of Jane Street's writers"
-    }
-
-    fn recognised_by(&self) -> &'static str {
-        "files that begin with the magic number record, or with a clock, a provider or strings"
-    }
-
-    fn writer(&self) -> Option<&'static dyn TraceWriter> {
-        Some(&FxtWriter)
-    }
-
-    fn has_file_order(&self) -> bool {
-        true
+    fn info(&self) -> &'static FormatInfo {
+        &INFO
     }
 
     fn probe(&self, tree: &Tree, _: &ReadOptions) -> bool {
@@ -43,33 +31,12 @@ impl Format for Fxt {
     }
 
     fn open(&self, trees: &[&Tree], options: &ReadOptions) -> OpenedTraces {
-        let open_options = OpenOptions::from(options);
-        let mut opened = OpenedTraces::default();
-        let mut read = ReadFiles::default();
-        for tree in trees {
-            for entry in tree.entries.iter().filter(|entry| entry.repeats().is_none()) {
-                if !is_trace(entry) && !options.force {
-                    continue;
-                }
-                let name = tree.path_of(entry);
-                if let Err(notice) = read.add(&name, entry) {
-                    opened.notices.push(notice);
-                    continue;
-                }
-                let bytes = match entry.read() {
-                    Ok(bytes) => bytes,
-                    Err(error) => {
-                        opened.refused.push(Refused::because(&name, error));
-                        continue;
-                    }
-                };
-                match FxtTrace::open(&name, bytes, &open_options) {
-                    Ok(trace) => opened.traces.push(Box::new(trace)),
-                    Err(error) => opened.refused.push(Refused::because(&name, error)),
-                }
-            }
-        }
-        opened
+        let fxt_options = FxtOptions::from(options);
+        open_files(
+            trees,
+            |entry| options.force || is_trace(entry),
+            |opened, name, bytes| opened.add(&name, FxtTrace::open(&name, bytes, &fxt_options)),
+        )
     }
 }
 
@@ -77,7 +44,7 @@ fn is_trace(entry: &Entry) -> bool {
     entry.beginning(PROBED).is_ok_and(|beginning| recognise(&beginning))
 }
 
-impl From<&ReadOptions> for OpenOptions {
+impl From<&ReadOptions> for FxtOptions {
     fn from(options: &ReadOptions) -> Self {
         Self {
             clock_offsets: options.clock_offsets.clone(),

@@ -1,24 +1,26 @@
 //! Keys of event record classes: kind of record, names and types of arguments.
 
-/// Kind of a record that becomes an event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub(crate) enum RecordKind {
-    Event,
-    Blob,
-    UserspaceObject,
-    KernelObject,
-    LegacySwitch,
-    Switch,
-    Wakeup,
-    Log,
-    Module,
-    Mapping,
-    Backtrace,
-    LargeBlob,
-    BareLargeBlob,
-    Unknown,
-    LargeUnknown,
+ichnos_model::named_enum! {
+    /// Kind of a record that becomes an event, with the name of its event record classes.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[repr(u8)]
+    pub(crate) enum RecordKind {
+        Event = "event",
+        Blob = "blob",
+        UserspaceObject = "userspace_object",
+        KernelObject = "kernel_object",
+        LegacySwitch = "legacy_context_switch",
+        Switch = "context_switch",
+        Wakeup = "thread_wakeup",
+        Log = "log",
+        Module = "module",
+        Mapping = "mapping",
+        Backtrace = "backtrace",
+        LargeBlob = "large_blob",
+        BareLargeBlob = "large_blob",
+        Unknown = "unknown_record",
+        LargeUnknown = "unknown_record",
+    }
 }
 
 impl RecordKind {
@@ -27,24 +29,6 @@ impl RecordKind {
         use RecordKind::{Event, KernelObject, LargeBlob, Switch, UserspaceObject, Wakeup};
         matches!(self, Event | KernelObject | UserspaceObject | Switch | Wakeup | LargeBlob)
     }
-
-    pub(super) const ALL: [Self; 15] = [
-        Self::Event,
-        Self::Blob,
-        Self::UserspaceObject,
-        Self::KernelObject,
-        Self::LegacySwitch,
-        Self::Switch,
-        Self::Wakeup,
-        Self::Log,
-        Self::Module,
-        Self::Mapping,
-        Self::Backtrace,
-        Self::LargeBlob,
-        Self::BareLargeBlob,
-        Self::Unknown,
-        Self::LargeUnknown,
-    ];
 }
 
 /// RecordForm of a record: all that determines its class but names and arguments.

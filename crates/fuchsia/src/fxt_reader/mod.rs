@@ -44,4 +44,4 @@ mod trace;
 mod values;
 
 pub use self::format::Fxt;
-pub use self::trace::{FxtOpenError, FxtTrace, OpenOptions};
+pub use self::trace::{FxtOpenError, FxtOptions, FxtTrace};

@@ -6,7 +6,7 @@ use ichnos_io::Bytes;
 use ichnos_model::plan::PlanError;
 use ichnos_model::{
     BoxedCursor, ClassMap, ClockClass, ClockOffsets, Cursor as _, Damage, DamageKind, DataStream, Limits,
-    SourceCursor, StreamSummary, Trace, TraceInput, Window,
+    OpenedTrace, SourceCursor, StreamSummary, Trace, Window,
 };
 
 use super::class;
@@ -16,10 +16,10 @@ use super::source::FxtSource;
 use super::symbols;
 use crate::fxt::{Initialization, MAGIC, is_big_endian};
 
-/// Options for opening traces.
+/// Options for opening Fuchsia traces.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
-pub struct OpenOptions {
+pub struct FxtOptions {
     /// Nanoseconds to add to the times of clocks.
     pub clock_offsets: ClockOffsets,
     /// Change of event record classes.
@@ -76,7 +76,7 @@ impl FxtTrace {
     ///
     /// # Errors
     /// If the file is big-endian, or its description exceeds the limits.
-    pub fn open(name: &str, bytes: Bytes, options: &OpenOptions) -> Result<Self, FxtOpenError> {
+    pub fn open(name: &str, bytes: Bytes, options: &FxtOptions) -> Result<Self, FxtOpenError> {
         if is_big_endian(&bytes) {
             return Err(FxtOpenError::BigEndian);
         }
@@ -175,7 +175,7 @@ fn stream_name(file: &str, stream: &StreamIndex) -> String {
     }
 }
 
-impl TraceInput for FxtTrace {
+impl OpenedTrace for FxtTrace {
     fn format(&self) -> &'static str {
         "fxt"
     }

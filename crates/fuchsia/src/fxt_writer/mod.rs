@@ -22,8 +22,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use ichnos_io::{
-    CreateError, FileOutput, FileParts, OptionValue, Output, PartsOutput, ReaderRules, TraceWriter, Tree,
-    WriteOptions, WriteSource, WriteTarget, written_trace_files,
+    CreateError, FileOutput, FileParts, OptionValue, Output, PartsOutput, ReaderRules, Tree, WriteOptions,
+    WriteSource, WriteTarget, WriterFactory, written_trace_files,
 };
 use ichnos_model::Event;
 
@@ -31,7 +31,7 @@ use self::fxt_encoders::FxtEncoders;
 use self::rules::TraceRules;
 use crate::fxt::recognise;
 
-/// Writes Fuchsia's traces.
+/// Writes Fuchsia traces.
 #[derive(Clone, Copy, Debug)]
 pub struct FxtWriter;
 
@@ -54,7 +54,7 @@ fn check_dialect(options: &WriteOptions) -> Result<(), CreateError> {
     }
 }
 
-impl TraceWriter for FxtWriter {
+impl WriterFactory for FxtWriter {
     fn dialects(&self) -> &'static [OptionValue] {
         DIALECTS
     }

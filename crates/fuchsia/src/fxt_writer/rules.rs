@@ -1,11 +1,11 @@
 //! What all encoders of a trace share.
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use ichnos_io::{WriteOptions, WriteSource};
 use ichnos_model::lower::{KeptMetadata, LossKind, LossTable};
-use ichnos_model::{ClassDigest, ClockOrigin, Event, TraceDigest, ValueHash};
+use ichnos_model::{ClassDigest, ClockOrigin, Event, IgnorePoison as _, TraceDigest, ValueHash};
 
 use super::clock_base::base_of;
 use super::leaves::Leaves;
@@ -72,17 +72,17 @@ impl TraceRules {
     }
 
     pub(super) fn with_losses<T>(&self, change: impl FnOnce(&mut LossTable) -> T) -> T {
-        change(&mut self.losses.lock().unwrap_or_else(PoisonError::into_inner))
+        change(&mut self.losses.lock().ignore_poison())
     }
 
     /// Adds written records to the digest.
     pub(super) fn add_records(&self, records: ClassDigest) {
-        *self.records.lock().unwrap_or_else(PoisonError::into_inner) += records;
+        *self.records.lock().ignore_poison() += records;
     }
 
     /// Returns the digest of all written records.
     pub(super) fn digest(&self) -> TraceDigest {
-        digest(*self.records.lock().unwrap_or_else(PoisonError::into_inner))
+        digest(*self.records.lock().ignore_poison())
     }
 }
 

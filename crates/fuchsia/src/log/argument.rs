@@ -117,7 +117,7 @@ impl<'a> From<Text<'a>> for Value<'a> {
     }
 }
 
-/// Meaning of an argument in Fuchsia's logs.
+/// Meaning of an argument in Fuchsia logs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Meaning {

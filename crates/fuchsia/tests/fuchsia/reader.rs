@@ -4,11 +4,11 @@
 use std::ops::ControlFlow;
 
 use ichnos_fuchsia::log::{self, Encoder, Framing, Messages};
-use ichnos_fuchsia::reader::{LogTrace, OpenOptions, probe};
+use ichnos_fuchsia::log_reader::{FuchsiaLogOptions, LogTrace, probe};
 use ichnos_io::{Entry, Tree};
 use ichnos_model::{
-    Cursor, DamageKind, Drained, Event, EventCounts, Field, FieldKind, Meaning, Message, MessageKind, Real,
-    Scope, StreamCursor, Text, TraceInput, Visitor, Window,
+    Cursor, DamageKind, Drained, Event, EventCounts, Field, FieldKind, Meaning, Message, MessageKind,
+    OpenedTrace, Real, Scope, StreamCursor, Text, Visitor, Window,
 };
 use ichnos_testing::Random;
 use proptest::collection::vec;
@@ -21,12 +21,12 @@ fn tree(bytes: &[u8]) -> Tree {
     Tree { name: "x/a.log".to_owned(), entries, problems: Vec::new() }
 }
 
-fn open(bytes: &[u8], options: &OpenOptions) -> LogTrace {
+fn open(bytes: &[u8], options: &FuchsiaLogOptions) -> LogTrace {
     LogTrace::open(&tree(bytes), options).unwrap()
 }
 
-fn forced() -> OpenOptions {
-    let mut options = OpenOptions::default();
+fn forced() -> FuchsiaLogOptions {
+    let mut options = FuchsiaLogOptions::default();
     options.force = true;
     options
 }
@@ -239,7 +239,7 @@ fn expected(bytes: &[u8], framing: Framing) -> Vec<String> {
     found
 }
 
-fn compare(bytes: &[u8], options: &OpenOptions) {
+fn compare(bytes: &[u8], options: &FuchsiaLogOptions) {
     let framing = Framing::recognise(bytes, true).unwrap_or(Framing::Records);
     assert_eq!(read(&open(bytes, options)), expected(bytes, framing));
 }
@@ -333,14 +333,16 @@ fn texts_that_are_not_ascii_are_read_both_ways() {
     broken[at] = b'x';
     bytes.extend(broken);
     bytes.extend(record(3, "k", "b".into()));
-    compare(&bytes, &OpenOptions::default());
-    assert!(read(&open(&bytes, &OpenOptions::default())).iter().any(|line| line.contains("value-utf8")));
+    compare(&bytes, &FuchsiaLogOptions::default());
+    assert!(
+        read(&open(&bytes, &FuchsiaLogOptions::default())).iter().any(|line| line.contains("value-utf8"))
+    );
 }
 
 #[test]
 fn classes_are_the_same_whatever_comes_first() {
     let ids = |records: &[Vec<u8>]| {
-        let trace = open(&records.concat(), &OpenOptions::default());
+        let trace = open(&records.concat(), &FuchsiaLogOptions::default());
         read(&trace);
         let class = trace.trace().class_with_dynamic();
         class.data_streams[0].event_records.iter().map(|class| class.id).collect::<Vec<u128>>()
@@ -364,7 +366,7 @@ fn meanings_are_told() {
     record.argument("size", 4u64).unwrap();
     record.argument("$__moniker", "core/net").unwrap();
     record.finish();
-    let trace = open(encoder.written(), &OpenOptions::default());
+    let trace = open(encoder.written(), &FuchsiaLogOptions::default());
     let mut cursor = trace.cursors(Window::default()).pop().unwrap();
     cursor.by_steps(2);
     let Some(Message::Event(event)) = cursor.current() else { panic!() };
@@ -389,7 +391,7 @@ fn meanings_are_told() {
 /// in the text.
 #[test]
 fn a_record_of_too_many_classes_has_its_text() {
-    let mut options = OpenOptions::default();
+    let mut options = FuchsiaLogOptions::default();
     options.limits.dynamic_event_record_classes = 0;
     let text = |bytes: &[u8]| {
         let trace = open(bytes, &options);
@@ -415,7 +417,7 @@ fn a_record_of_too_many_classes_has_its_text() {
 fn a_window_is_a_matter_of_each_record() {
     let times = [5, 1, 9, 3, 7];
     let bytes: Vec<u8> = times.iter().flat_map(|time| record(*time, "num_dropped", 1u64.into())).collect();
-    let trace = open(&bytes, &OpenOptions::default());
+    let trace = open(&bytes, &FuchsiaLogOptions::default());
     let window = Window { begin: Some(3), end: Some(7) };
     let mut cursor = trace.cursors(window).pop().unwrap();
     let mut found = Vec::new();
@@ -436,7 +438,7 @@ fn times_before_the_clock_begins_have_no_cycles() {
         times.iter().flat_map(|time| record(*time, "a", 1u64.into())).collect()
     };
     let values = |bytes: &[u8]| {
-        let mut cursor = open(bytes, &OpenOptions::default()).cursors(Window::default()).pop().unwrap();
+        let mut cursor = open(bytes, &FuchsiaLogOptions::default()).cursors(Window::default()).pop().unwrap();
         let mut values = Vec::new();
         while cursor.advance() {
             if let Message::Event(event) = cursor.current().unwrap() {
@@ -466,7 +468,7 @@ fn a_check_tells_all_rules_and_reading_goes_on() {
     let null = record(3, "n", log::Value::Null);
     let bytes = [reserved, bad, null, record(4, "a", 1u64.into())].concat();
     let reported = |check: bool| {
-        let mut options = OpenOptions::default();
+        let mut options = FuchsiaLogOptions::default();
         options.check = check;
         let trace = open(&bytes, &options);
         let mut cursor = trace.cursors(Window::default()).pop().unwrap();
@@ -600,7 +602,7 @@ fn a_damaged_record_among_many_loses_itself_only() {
     for byte in [0, 1, 16, 17, 18, 24, 40, 41] {
         let mut records = records.clone();
         records[5_000][byte] ^= 0xff;
-        let found = read(&open(&records.concat(), &OpenOptions::default()));
+        let found = read(&open(&records.concat(), &FuchsiaLogOptions::default()));
         let events = found.iter().filter(|line| !line.starts_with("damage")).count();
         assert_eq!(events, 9_999, "{byte}");
         assert_eq!(found.len(), 10_000, "{byte}");
@@ -613,13 +615,13 @@ fn other_files_are_left_alone() {
     let random = Random::new(1).bytes(300_000);
     let zeros = vec![0; 100_000];
     for other in [text, &random, &zeros, b"", b"\x29"] {
-        assert!(!probe(&tree(other), &OpenOptions::default()));
+        assert!(!probe(&tree(other), &FuchsiaLogOptions::default()));
     }
     let log = record(1, "a", 1u64.into());
-    assert!(probe(&tree(&log), &OpenOptions::default()));
+    assert!(probe(&tree(&log), &FuchsiaLogOptions::default()));
     let entries = vec![Entry::of_bytes("notes.txt", text.to_vec()), Entry::of_bytes("b/x", log)];
     let directory = Tree { name: "f".to_owned(), entries, problems: Vec::new() };
-    let trace = LogTrace::open(&directory, &OpenOptions::default()).unwrap();
+    let trace = LogTrace::open(&directory, &FuchsiaLogOptions::default()).unwrap();
     let streams = trace.streams();
     assert_eq!(streams.iter().map(|stream| &*stream.stream.name).collect::<Vec<_>>(), ["f/b/x"]);
 }
@@ -631,9 +633,9 @@ fn programs_are_no_logs() {
     let framed = |payload: &[u8]| [&(payload.len() as u32).to_le_bytes()[..], payload].concat();
     let long = framed(&[&packet[..], &[0x0f; 2_000], &[0]].concat());
     let program = [&b"\x7fELF\x02\x01\x01\0"[..], &framed(&packet), &long, &long].concat();
-    assert!(!probe(&tree(&program), &OpenOptions::default()));
+    assert!(!probe(&tree(&program), &FuchsiaLogOptions::default()));
     let log = [b"\x7fELF\x02\x01\x01\0".to_vec(), framed(&packet).repeat(3)].concat();
-    assert!(probe(&tree(&log), &OpenOptions::default()));
+    assert!(probe(&tree(&log), &FuchsiaLogOptions::default()));
 }
 
 /// More datagrams arrive than may wait, before they are read: each is an event, or one that was dropped.
@@ -658,7 +660,7 @@ fn datagrams_that_were_dropped_are_told() {
         sender.send_to(encoder.written(), &path).unwrap();
     }
     STOP.store(true, Ordering::Relaxed);
-    let trace = LogTrace::listen(datagrams, &OpenOptions::default()).unwrap();
+    let trace = LogTrace::listen(datagrams, &FuchsiaLogOptions::default()).unwrap();
     let (mut events, mut dropped, mut last) = (0, 0, None);
     for mut cursor in trace.cursors(Window::default()) {
         while cursor.advance() {

@@ -123,7 +123,7 @@ fn note(name: &str, bytes: &[u8]) {
 #[test]
 fn conformance_of_logs() {
     let Some(path) = vectors() else {
-        eprintln!("skipped: the vectors of Fuchsia's logs are not there");
+        eprintln!("skipped: the vectors of Fuchsia logs are not there");
         return;
     };
     let vectors: Json = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
@@ -170,7 +170,7 @@ fn conformance_of_logs() {
 #[test]
 fn details_of_legacy_errors() {
     let Some(path) = vectors() else {
-        eprintln!("skipped: the vectors of Fuchsia's logs are not there");
+        eprintln!("skipped: the vectors of Fuchsia logs are not there");
         return;
     };
     let read = |name: &str| std::fs::read(path.with_file_name(format!("{name}.bin"))).unwrap();

@@ -3,18 +3,18 @@
 use std::path::Path;
 
 use ichnos_fuchsia::log::{Encoder, Framing, Messages, Record, Value};
-use ichnos_fuchsia::reader::{LogTrace, OpenOptions};
-use ichnos_fuchsia::writer::FuchsiaLogWriter;
+use ichnos_fuchsia::log_reader::{FuchsiaLogOptions, LogTrace};
+use ichnos_fuchsia::log_writer::FuchsiaLogWriter;
 use ichnos_io::{
-    CreateError, Entry, Lane, MessageOrder, TraceWriter, Tree, Verify, WriteOptions, WriteReport,
-    WriteSource, WriteTarget,
+    CreateError, Entry, Lane, MessageOrder, Tree, Verify, WriteOptions, WriteReport, WriteSource,
+    WriteTarget, WriterFactory,
 };
 use ichnos_model::lower::{LossKind, LossTable};
 use ichnos_model::{
     ClockClass, DataStreamClass, EventRecordClass, EventValues, FieldClass, FieldKind, IntegerRange, Length,
     LevelScale, LevelStep, Limits, LogLevel, LogRole, LogSeverity, LogText, MappingsBuilder, Meaning, Member,
-    Message, NextRecord, Record as ModelRecord, RecordTrace, Scope, Source, StreamCursor, StreamDigest,
-    Trace, TraceClass, TraceDigest, TraceInput, Window,
+    Message, NextRecord, OpenedTrace, Record as ModelRecord, RecordTrace, Scope, Source, StreamCursor,
+    StreamDigest, Trace, TraceClass, TraceDigest, Window,
 };
 use ichnos_testing::{Random, cases};
 
@@ -33,17 +33,17 @@ fn compare(path: &Path, written: &TraceDigest) -> Result<(), CreateError> {
 }
 
 /// Writes traces of one data stream each, one after the other.
-fn write(traces: &[&dyn TraceInput], dialect: Option<&str>, path: Option<&Path>) -> WriteReport {
+fn write(traces: &[&dyn OpenedTrace], dialect: Option<&str>, path: Option<&Path>) -> WriteReport {
     write_compared(traces, dialect, path, Verify::new(compare)).unwrap()
 }
 
 fn write_compared(
-    traces: &[&dyn TraceInput],
+    traces: &[&dyn OpenedTrace],
     dialect: Option<&str>,
     path: Option<&Path>,
     verify: Verify,
 ) -> Result<WriteReport, CreateError> {
-    let source = |trace: &&dyn TraceInput| WriteSource {
+    let source = |trace: &&dyn OpenedTrace| WriteSource {
         trace: trace.trace().clone(),
         format: trace.format(),
         has_dynamic_classes: trace.has_dynamic_classes(),
@@ -74,7 +74,7 @@ fn write_compared(
 }
 
 /// The bytes that traces become, and what is lost.
-fn written(traces: &[&dyn TraceInput], dialect: Option<&str>) -> (Vec<u8>, LossTable) {
+fn written(traces: &[&dyn OpenedTrace], dialect: Option<&str>) -> (Vec<u8>, LossTable) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("out.log");
     let report = write(traces, dialect, Some(&path));
@@ -88,7 +88,7 @@ fn written(traces: &[&dyn TraceInput], dialect: Option<&str>) -> (Vec<u8>, LossT
 fn open(name: &str, bytes: &[u8]) -> LogTrace {
     let entries = vec![Entry::of_bytes(name, bytes.to_vec())];
     let tree = Tree { name: format!("x/{name}"), entries, problems: Vec::new() };
-    let mut options = OpenOptions::default();
+    let mut options = FuchsiaLogOptions::default();
     options.force = true;
     LogTrace::open(&tree, &options).unwrap()
 }
@@ -242,7 +242,7 @@ fn values_that_are_written_wrong_are_found() {
         Made(vec![(7, 0, values)])
     });
     for (trace, places) in [
-        (&copied as &dyn TraceInput, &places[..]),
+        (&copied as &dyn OpenedTrace, &places[..]),
         (&encoded, &[("severity", 7), ("message", 32), ("number", 56), ("text", 80)]),
     ] {
         for (what, place) in places {
@@ -265,12 +265,12 @@ fn values_that_are_written_wrong_are_found() {
 }
 
 /// Returns the contents of records that are the same in all framings.
-fn said(bytes: &[u8]) -> Vec<String> {
+fn message_texts(bytes: &[u8]) -> Vec<String> {
     let framing = Framing::recognise(bytes, true).unwrap();
-    let mut said = Vec::new();
+    let mut message_texts = Vec::new();
     for message in Messages::new(bytes, framing) {
         let message = message.unwrap();
-        said.push(match &message {
+        message_texts.push(match &message {
             ichnos_fuchsia::log::Message::Record { record, .. } => {
                 let attribution = message.attribution().filter(|found| found.moniker.is_some());
                 let attribution = attribution.or(record.appended().map(|(appended, _)| appended));
@@ -297,7 +297,7 @@ fn said(bytes: &[u8]) -> Vec<String> {
             other => panic!("{other:?}"),
         });
     }
-    said
+    message_texts
 }
 
 #[test]
@@ -320,8 +320,8 @@ fn messages_say_the_same_in_another_dialect() {
     let trace = open("d.log", &datagrams);
     for dialect in ["records", "extended-records", "datagrams"] {
         let (bytes, losses) = written(&[&trace], Some(dialect));
-        let expected: Vec<String> = said(&datagrams);
-        let mut found = said(&bytes);
+        let expected: Vec<String> = message_texts(&datagrams);
+        let mut found = message_texts(&bytes);
         if dialect == "extended-records" {
             for (line, is_plain) in found.iter_mut().zip([true, false, true]) {
                 // Without information, it is explicit.

@@ -2,9 +2,9 @@
 
 use std::io;
 
-use ichnos_export::viewers::{Otlp, OtlpSignal};
 use ichnos_model::Message;
 use ichnos_model::lower::LossTable;
+use ichnos_viewers::{Otlp, OtlpSignal};
 
 use super::viewer_file::ViewerContent;
 
@@ -12,13 +12,13 @@ use super::viewer_file::ViewerContent;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "no spans to write, the default signal of OpenTelemetry in protobuf; the trace has {log_records} log records and \
-     {values} values of counters"
+     {values} counter values"
 )]
 #[non_exhaustive]
 pub struct NoSpans {
     /// Number of log records that the signal `logs` would have.
     pub log_records: u64,
-    /// Number of values of counters that the signal `metrics` would have.
+    /// Number of counter values that the signal `metrics` would have.
     pub values: u64,
 }
 

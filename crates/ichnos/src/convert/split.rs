@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use ichnos_io::{CreateError, PartTarget, TraceWriter, WriteReport};
+use ichnos_io::{CreateError, PartTarget, WriteReport, WriterFactory};
 use ichnos_model::Window;
 
 use super::{ConvertError, ConvertOptions, check_strict};
@@ -30,7 +30,7 @@ impl Reader<'_> {
     /// If the traces cannot be written.
     pub fn split(
         &self,
-        writer: &dyn TraceWriter,
+        writer: &dyn WriterFactory,
         by: SplitBy<'_>,
         targets: SplitTargets<'_>,
         options: &ConvertOptions<'_>,

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use ichnos_io::{
     ChunkStart, CreateError, Joined, Lane, MessageOrder, Output, OutputBlock, PartFile, PartTarget,
-    PartsOutput, TraceFile, TraceWriter, Worker, WriteOptions, WriteReport, WriteSource, WriteTarget,
+    PartsOutput, TraceFile, Worker, WriteOptions, WriteReport, WriteSource, WriteTarget, WriterFactory,
     foreign_file, plain_files,
 };
 use ichnos_model::lower::LossTable;
@@ -53,7 +53,7 @@ impl TextWriter {
     }
 }
 
-impl TraceWriter for TextWriter {
+impl WriterFactory for TextWriter {
     fn extensions(&self) -> &'static [&'static str] {
         self.extensions
     }

@@ -2,14 +2,14 @@
 
 use std::fmt::Debug;
 use std::io::{self, Write as _};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use ichnos_export::viewers::{Chrome, Firefox, Otlp, Perfetto};
 use ichnos_io::{FileEncoders, OutputBlock, PartEncoders, Worker, WorkerFlow};
 use ichnos_model::lower::LossTable;
-use ichnos_model::{Message, TraceDigest};
+use ichnos_model::{IgnorePoison as _, Message, TraceDigest};
+use ichnos_viewers::{Chrome, Firefox, Otlp, Perfetto};
 
 /// Size of a block, in bytes.
 const BLOCK: usize = 128 << 10;
@@ -108,7 +108,7 @@ impl<M: Fn() -> Box<dyn ViewerContent>> PartEncoders for ViewerEncoders<M> {
     }
 
     fn losses(&self) -> LossTable {
-        self.losses.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.losses.lock().ignore_poison().clone()
     }
 }
 
@@ -141,7 +141,7 @@ impl ViewerEncoder {
 impl Worker for ViewerEncoder {
     fn message(&mut self, message: &Message<'_>) -> io::Result<WorkerFlow> {
         if let Message::Damage(damage) = message {
-            self.losses.lock().unwrap_or_else(PoisonError::into_inner).add_damage(damage);
+            self.losses.lock().ignore_poison().add_damage(damage);
         }
         let is_written = self.content.message(message);
         self.events += u64::from(is_written && matches!(message, Message::Event(_)));
@@ -172,7 +172,7 @@ impl Worker for ViewerEncoder {
         if let Some(compressed) = &mut self.compressed {
             compressed.try_finish()?;
         }
-        let mut losses = self.losses.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut losses = self.losses.lock().ignore_poison();
         self.content.losses().iter().for_each(|(entry, count)| losses.add(entry.clone(), count));
         Ok(())
     }

@@ -3,78 +3,66 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use ichnos_export::viewers::{Chrome, Firefox, Otlp, OtlpEncoding, OtlpSignal, Perfetto};
 use ichnos_io::{
-    CreateError, FileOutput, FileParts, FormatOption, OptionValue, Output, PartsOutput, TraceWriter,
-    WriteOptions, WriteSource, WriteTarget, foreign_file, plain_files,
+    CreateError, FileOutput, FileParts, FormatOption, OptionValue, Output, PartsOutput, WriteOptions,
+    WriteSource, WriteTarget, WriterFactory, foreign_file, plain_files,
 };
+use ichnos_viewers::{Chrome, Firefox, Otlp, OtlpEncoding, OtlpSignal, Perfetto};
 
 use super::otlp_spans::OtlpSpans;
 use super::viewer_file::{ViewerContent, ViewerEncoders};
-use crate::format::FORMATS;
+use crate::format::formats;
 
 /// Option that selects the signal of OpenTelemetry.
 const SIGNAL: &str = "signal";
 
 const OTLP_OPTIONS: &[FormatOption] = &[FormatOption::choice(
     SIGNAL,
-    "Signal of OpenTelemetry to write",
+    "OpenTelemetry signal to write",
     &[
         OptionValue::new("traces", "spans"),
         OptionValue::new("logs", "log records"),
-        OptionValue::new("metrics", "values of counters"),
-        OptionValue::new("all", "all of them, in JSON Lines only"),
+        OptionValue::new("metrics", "counter values"),
+        OptionValue::new("all", "all signals, in JSON Lines only"),
     ],
 )
 .details(
-    "By default, JSON Lines have `all`, each line one of them. Protobuf has `traces`, since requests of several \
-    signals look the same in it; a trace without spans is an error then, and nothing is written.",
+    "By default, JSON Lines contain `all` signals, one per line, and protobuf contains `traces`, because \
+        protobuf requests with different signals look the same. In protobuf, a trace without spans is then \
+        an error, and nothing is written.",
 )
 .value_name("SIGNAL")
 .unprefixed()];
 
-/// Writes files for a viewer. They can have losses, cannot be read again, and thus cannot be verified.
-///
-/// ```no_run
-/// use ichnos::convert::{ConvertOptions, ViewerWriter};
-/// use ichnos::model::Window;
-///
-/// let session = ichnos::open(["my-trace"], &ichnos::OpenOptions::default())?;
-/// let reader = session.reader()?;
-/// reader.convert(&ViewerWriter::Perfetto, Some("my.pftrace".into()), &ConvertOptions::default())?;
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ViewerWriter {
-    /// [Perfetto's format](Perfetto).
-    Perfetto,
-    /// [Chrome's JSON](Chrome).
-    Chrome,
-    /// [Profiles of Firefox](Firefox).
-    Firefox,
-    /// [Requests of OpenTelemetry](Otlp) as JSON Lines.
-    Otlp,
-    /// [A request of OpenTelemetry](Otlp) as protobuf.
-    OtlpProtobuf,
+ichnos_model::named_enum! {
+    /// Writes files for a viewer. They can have losses, cannot be read again, and thus cannot be verified.
+    ///
+    /// ```no_run
+    /// use ichnos::convert::{ConvertOptions, ViewerWriter};
+    /// use ichnos::model::Window;
+    ///
+    /// let session = ichnos::open(["my-trace"], &ichnos::OpenOptions::default())?;
+    /// let reader = session.reader()?;
+    /// reader.convert(&ViewerWriter::Perfetto, Some("my.pftrace".into()), &ConvertOptions::default())?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[non_exhaustive]
+    pub enum ViewerWriter {
+        /// [Perfetto's format](Perfetto).
+        Perfetto = "perfetto",
+        /// [Chrome's JSON](Chrome).
+        Chrome = "chrome",
+        /// [Profiles of Firefox](Firefox).
+        Firefox = "firefox",
+        /// [Requests of OpenTelemetry](Otlp) as JSON Lines.
+        Otlp = "otlp",
+        /// [A request of OpenTelemetry](Otlp) as protobuf.
+        OtlpProtobuf = "otlp-protobuf",
+    }
 }
 
 impl ViewerWriter {
-    /// All viewers.
-    pub const ALL: [Self; 5] = [Self::Perfetto, Self::Chrome, Self::Firefox, Self::Otlp, Self::OtlpProtobuf];
-
-    /// Returns the name of the format.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Perfetto => "perfetto",
-            Self::Chrome => "chrome",
-            Self::Firefox => "firefox",
-            Self::Otlp => "otlp",
-            Self::OtlpProtobuf => "otlp-protobuf",
-        }
-    }
-
     fn check(self, sources: &[WriteSource], options: &WriteOptions) -> Result<(), CreateError> {
         let unsupported = |problem: &str| {
             let trace = sources.first().map_or_else(String::new, |source| source.trace.name.clone());
@@ -84,10 +72,10 @@ impl ViewerWriter {
             return Err(CreateError::Dialect(dialect.clone()));
         }
         if options.verify.is_some() {
-            return unsupported("files for viewers cannot be read again to verify them");
+            return unsupported("viewer files cannot be read back for verification");
         }
         if self == Self::OtlpProtobuf && options.formats.choice(self.name(), SIGNAL) == Some("all") {
-            return unsupported("a request has spans, log records or metrics: one signal, not all of them");
+            return unsupported("a request contains only one signal: spans, log records or metrics");
         }
         Ok(())
     }
@@ -131,7 +119,7 @@ impl ViewerWriter {
 
 /// Makes a writer of OpenTelemetry, which finds the operations that events mention in the notation of any format.
 fn otlp(encoding: OtlpEncoding, signal: Option<OtlpSignal>, first_time: Option<u64>) -> Otlp {
-    let find_mentions = FORMATS.iter().filter_map(|format| format.find_mentions());
+    let find_mentions = formats().filter_map(|format| format.find_mentions);
     Otlp::new(encoding, signal, first_time).with_mentions(find_mentions.collect())
 }
 
@@ -141,7 +129,7 @@ fn is_compressed(target: &WriteTarget) -> bool {
     path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("gz"))
 }
 
-impl TraceWriter for ViewerWriter {
+impl WriterFactory for ViewerWriter {
     fn extensions(&self) -> &'static [&'static str] {
         match self {
             Self::Perfetto => &["pftrace", "perfetto-trace"],

@@ -1,8 +1,8 @@
 //! Writes events of one class from values.
 
-use ichnos_model::{BuildError, EventBuilder, EventValues, FieldValue};
+use ichnos_model::{BuildError, EventBuilder, EventValues, FieldValue, IgnorePoison as _};
 
-use super::{StreamWriter, WriteError, lock};
+use super::{StreamWriter, WriteError};
 
 /// Writes events of one class to a data stream.
 ///
@@ -61,7 +61,7 @@ impl EventWriter {
             self.builder.set_cycles(time);
         }
         let event = self.builder.event()?;
-        let mut state = lock(&self.stream.state);
+        let mut state = self.stream.state.lock().ignore_poison();
         self.stream.write(&mut state, event)
     }
 

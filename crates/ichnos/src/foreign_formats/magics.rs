@@ -23,7 +23,7 @@ impl Magic {
 }
 
 const fn perf(bytes: &'static [u8]) -> Magic {
-    trace(bytes, "a perf.data file").advising("`perf data convert --to-ctf DIR` makes a CTF trace of it")
+    trace(bytes, "a perf.data file").advising("`perf data convert --to-ctf DIR` converts it to a CTF trace")
 }
 
 const fn pcap(bytes: &'static [u8]) -> Magic {
@@ -35,7 +35,7 @@ const fn tracy(bytes: &'static [u8]) -> Magic {
 }
 
 const UTF_16: ForeignFormat =
-    ForeignFormat::other("UTF-16 text").advising("`iconv -f UTF-16 -t UTF-8 FILE` makes UTF-8 of it");
+    ForeignFormat::other("UTF-16 text").advising("`iconv -f UTF-16 -t UTF-8 FILE` converts it to UTF-8");
 
 const MAGICS: &[Magic] = &[
     perf(b"PERFILE2"),
@@ -48,7 +48,7 @@ const MAGICS: &[Magic] = &[
     trace(b"\x0a\x0d\x0d\x0a", "a pcapng file (network capture)"),
     trace(b"\x10\x00\x04FxT\x16\x00", "a trace in FXT, Fuchsia's trace format"),
     trace(b"\x17\x08\x44tracing", "a trace.dat file (trace-cmd, ftrace)")
-        .advising("record it with LTTng or `perf`, whose traces can be CTF, or read `trace-cmd report`"),
+        .advising("record it with LTTng or `perf`, which can write CTF, or read `trace-cmd report`"),
     trace(b"LPKSHHRH", "a systemd journal").advising("`journalctl -o json` prints a journal as JSON Lines"),
     trace(b"FLR\x00", "a Java Flight Recorder recording").advising("`jfr print FILE` prints it"),
     trace(b"ElfFile\x00", "a Windows event log (EVTX)").advising("`wevtutil qe FILE /lf` prints it as XML"),
@@ -88,7 +88,7 @@ const MAGICS: &[Magic] = &[
 ];
 
 const ROS: &str = "`ros2 trace` records the same nodes with LTTng, as CTF";
-const MDF: &str = "`asammdf` makes tables of it";
+const MDF: &str = "`asammdf` converts it to tables";
 
 /// Recognizes binary files.
 pub(super) fn recognise(head: &[u8]) -> Option<ForeignFormat> {
@@ -158,7 +158,7 @@ fn fast_serialization(head: &[u8]) -> Option<ForeignFormat> {
     let name = head.get(NAME..)?;
     Some(if name.starts_with(b"Microsoft.Diagnostics.Tracing.Etlx.TraceLog") {
         ForeignFormat::trace("an ETLX file (the cache of TraceEvent and PerfView)")
-            .advising("read the file beside it that it was made of (`.nettrace`)")
+            .advising("read the `.nettrace` file next to it, from which it was made")
     } else if name.starts_with(b"GCHeapDump") {
         ForeignFormat::other("a .NET heap dump (dotnet-gcdump)")
             .advising("`dotnet-gcdump report FILE` prints it")

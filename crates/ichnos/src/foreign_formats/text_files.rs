@@ -34,10 +34,10 @@ pub(super) fn recognise(head: &[u8]) -> Option<ForeignFormat> {
 const SYSLOG: ForeignFormat =
     ForeignFormat::trace("a syslog").advising("`journalctl -o json` prints a journal as JSON Lines");
 const PERF_SCRIPT: ForeignFormat = ForeignFormat::trace("the output of `perf script`")
-    .advising("`perf data convert --to-ctf DIR` makes a CTF trace of the perf.data file");
+    .advising("`perf data convert --to-ctf DIR` converts the perf.data file to a CTF trace");
 const FTRACE: ForeignFormat = ForeignFormat::trace("ftrace output");
 const BABELTRACE: ForeignFormat = ForeignFormat::trace("text of babeltrace2 or `ichnos cat`")
-    .advising("read the trace itself, or print JSON Lines of it");
+    .advising("read the trace itself, or print it as JSON Lines");
 
 /// Beginnings of texts.
 const BEGINNINGS: &[(&str, ForeignFormat)] = &[

@@ -1,7 +1,9 @@
 //! Order in which several threads write the parts of data streams.
 
 use std::io;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard};
+
+use ichnos_model::IgnorePoison as _;
 
 /// Writes in order: parts of a data stream are written one after the other, those of different
 /// data streams concurrently.
@@ -26,7 +28,7 @@ impl OrderedWrites {
     }
 
     fn lock(&self) -> MutexGuard<'_, TurnState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().ignore_poison()
     }
 
     /// Ends writing and waiting.
@@ -72,7 +74,7 @@ impl<'t, T> OrderedPart<'t, T> {
         let mut state = self.writes.lock();
         let is_due = |state: &TurnState| state.next.get(self.stream) == Some(&self.number);
         while waits && !state.is_over && !is_due(&state) {
-            state = self.writes.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self.writes.changed.wait(state).ignore_poison();
         }
         if state.is_over {
             return Ok(false);

@@ -3,11 +3,11 @@
 
 use std::io;
 use std::ops::{ControlFlow, Range};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use ichnos_io::{Lane, MessageOrder, Output, OutputBlock, Worker, WorkerFlow};
-use ichnos_model::{BoxedCursor, Damage, Message, Packet, Window};
+use ichnos_model::{BoxedCursor, Damage, IgnorePoison as _, Message, Packet, Window};
 
 use super::ordered_writes::{OrderedPart, OrderedWrites};
 use super::packets::{PacketFlow, PacketHandler, to_next_packet};
@@ -91,7 +91,7 @@ pub(super) fn run(
             if !ran.as_ref().is_ok_and(|ran| matches!(ran.end, PassEnd::Over)) {
                 writes.end();
             }
-            let mut result = result.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut result = result.lock().ignore_poison();
             match (&mut *result, ran) {
                 (Ok(sum), Ok(ran)) => *sum += ran,
                 (Ok(_), Err(error)) => *result = Err(error),
@@ -106,7 +106,7 @@ pub(super) fn run(
             more.map(|_| std::thread::Builder::new().spawn_scoped(scope, work)).all(|began| began.is_ok());
         work();
     });
-    result.into_inner().unwrap_or_else(PoisonError::into_inner)
+    result.into_inner().ignore_poison()
 }
 
 /// Passes messages to a worker, and its blocks on.

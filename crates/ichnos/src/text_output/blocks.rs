@@ -4,9 +4,10 @@ use std::cell::OnceCell;
 use std::collections::VecDeque;
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use ichnos_export::TextWriter;
+use ichnos_model::IgnorePoison as _;
 
 /// Written buffers for reuse: allocating memory, or using memory in another processor's cache, costs more than
 /// filling it.
@@ -32,7 +33,7 @@ impl Pool {
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Vec<u8>>> {
-        self.free.lock().unwrap_or_else(PoisonError::into_inner)
+        self.free.lock().ignore_poison()
     }
 
     fn take(&self) -> io::Result<Vec<u8>> {
@@ -82,14 +83,14 @@ impl WrittenText {
         if !self.is_ready() {
             return None;
         }
-        let mut content = self.content.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut content = self.content.lock().ignore_poison();
         let block = content.blocks.pop_front().unwrap_or_default();
         self.is_ready.store(!content.blocks.is_empty(), Ordering::Relaxed);
         Some((block, std::mem::take(&mut content.warnings)))
     }
 
     fn add(&self, add: impl FnOnce(&mut WrittenContent)) {
-        add(&mut self.content.lock().unwrap_or_else(PoisonError::into_inner));
+        add(&mut self.content.lock().ignore_poison());
         self.is_ready.store(true, Ordering::Relaxed);
     }
 }

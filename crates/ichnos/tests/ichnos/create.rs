@@ -157,7 +157,7 @@ fn what_does_not_fit_is_refused() {
     assert_eq!(error(set(0, 0, "a\0", Some(11))), zero);
     let before = "time 9 is before 10, the time of the last event of the data stream";
     assert_eq!(error(set(0, 0, "x", Some(9))), before);
-    assert_eq!(error(set(0, 0, "x", None)), "the event has no time, but its data stream has a clock");
+    assert_eq!(error(set(0, 0, "x", None)), "the event lacks a time, but its data stream has a clock");
     set(127, 0, "y", Some(10)).unwrap();
     assert_eq!(error(event.write(10)), "payload member `i`: expected a value, found none");
     let timeless = trace.stream("t", None).unwrap();

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use ichnos::{FORMATS, OpenError, OpenOptions};
+use ichnos::{OpenError, OpenOptions};
 
 /// All possible formats, with `true` if enabled, and a trace of each in the project.
 const ALL: &[(&str, bool, &str)] = &[
@@ -17,7 +17,7 @@ const ALL: &[(&str, bool, &str)] = &[
 #[test]
 fn formats_are_those_that_were_chosen() {
     let chosen: Vec<&str> = ALL.iter().filter(|(_, is, _)| *is).map(|(name, ..)| *name).collect();
-    assert_eq!(FORMATS.iter().map(|format| format.name()).collect::<Vec<_>>(), chosen);
+    assert_eq!(ichnos::formats().map(|format| format.name).collect::<Vec<_>>(), chosen);
 }
 
 #[test]

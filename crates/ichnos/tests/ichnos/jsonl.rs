@@ -9,7 +9,7 @@ use ichnos_jsonl::{JsonLines, JsonLinesOptions};
 use ichnos_testing::cases;
 
 fn format() -> &'static dyn Format {
-    *FORMATS.iter().find(|format| format.name() == "jsonl").unwrap()
+    *FORMATS.iter().find(|format| format.info().name == "jsonl").unwrap()
 }
 
 /// Opens a text as a trace.

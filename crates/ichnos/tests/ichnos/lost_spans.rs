@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use ichnos::convert::{ConvertOptions, ViewerWriter};
 use ichnos::{OpenOptions, Session};
-use ichnos_export::stats::{PairOptions, PairReader, Pairs};
-use ichnos_export::viewers::Timeline;
+use ichnos_analysis::stats::{PairOptions, PairReader, Pairs};
 use ichnos_flow::pump;
 use ichnos_model::{ClassMap, EventRole, EventRule, Meaning, Window};
 use ichnos_testing::Random;
+use ichnos_viewers::Timeline;
 use serde_json::Value as Json;
 
 use crate::missing::{attribute, interval, intervals};
@@ -232,7 +232,7 @@ fn an_end_before_its_begin_is_a_loss() {
     for viewer in [ViewerWriter::Perfetto, ViewerWriter::Chrome, ViewerWriter::Firefox, ViewerWriter::Otlp] {
         let reader = session.reader().unwrap();
         let report = reader.convert(&viewer, None, &ConvertOptions::default()).unwrap();
-        let losses = report.losses.iter().filter(|(entry, _)| entry.what.starts_with("end of a span before"));
+        let losses = report.losses.iter().filter(|(entry, _)| entry.what.starts_with("span end before"));
         assert_eq!(losses.map(|(_, count)| count).sum::<u64>(), 1, "{}", viewer.name());
     }
     let wanted = [("load".to_owned(), 5000, 0), ("save".to_owned(), 6000, 1000)];

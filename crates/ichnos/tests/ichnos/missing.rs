@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use ichnos::convert::{ConvertOptions, ViewerWriter};
 use ichnos::{OpenOptions, Session};
-use ichnos_export::stats::Unpaired;
+use ichnos_analysis::stats::Unpaired;
 use ichnos_flow::pump;
 use ichnos_model::lower::LossEntry;
 use ichnos_model::{
@@ -496,11 +496,11 @@ fn formats_have_no_values_for_missing_ones() {
         "{\"ts\":1000,\"name\":\"bare\",\"payload\":{}}\n{\"ts\":2000,\"name\":\"one\",\"payload\":{\"a\":1}}\n",
         directory.path(),
     );
-    for format in ichnos::FORMATS {
-        let Some(writer) = format.writer() else { continue };
+    for format in ichnos::formats() {
+        let Some(writer) = format.writer else { continue };
         let dialects = writer.dialects().iter().map(|dialect| Some(dialect.name.to_owned()));
         for dialect in dialects.chain(writer.dialects().is_empty().then_some(None)) {
-            let what = format!("{} {}", format.name(), dialect.as_deref().unwrap_or_default());
+            let what = format!("{} {}", format.name, dialect.as_deref().unwrap_or_default());
             let path = directory.path().join(what.replace(' ', "-"));
             let mut options = ConvertOptions::default();
             options.write.dialect = dialect;
@@ -513,8 +513,7 @@ fn formats_have_no_values_for_missing_ones() {
             }
             assert_eq!(written.events as u64, report.events, "{what}");
             for meaning in written.found {
-                let needed =
-                    NEEDED.iter().find(|(of, needed, ..)| *of == format.name() && *needed == meaning);
+                let needed = NEEDED.iter().find(|(of, needed, ..)| *of == format.name && *needed == meaning);
                 let (.., field, loss) = needed.unwrap_or_else(|| panic!("{what}: {meaning:?} is made up"));
                 let is_it = |entry: &LossEntry| entry.field == *field && entry.what == *loss;
                 let is_listed = report.losses.iter().any(|(entry, _)| is_it(entry));

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use ichnos::convert::{ConvertOptions, ViewerWriter};
 use ichnos::{OpenOptions, Session};
-use ichnos_io::TraceWriter as _;
+use ichnos_io::WriterFactory as _;
 use ichnos_model::Window;
 use ichnos_testing::{TraceProcessor, find_python};
 use serde_json::Value as Json;
@@ -306,7 +306,7 @@ fn a_trace_without_spans_needs_a_signal_in_protobuf() {
     let error = reader.convert(&ViewerWriter::OtlpProtobuf, Some(path.clone()), &options).unwrap_err();
     let text = error.to_string();
     assert!(text.starts_with("no spans to write"), "{text}");
-    assert!(text.ends_with("log records and 0 values of counters"), "{text}");
+    assert!(text.ends_with("log records and 0 counter values"), "{text}");
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
     for (signal, has_content) in [("logs", true), ("traces", false)] {
         convert(&session, ViewerWriter::OtlpProtobuf, Some(signal), &path);
@@ -320,13 +320,13 @@ fn compressed_files_have_the_same_content() {
     let directory = tempfile::tempdir().unwrap();
     let session = open(&examples().join("hello-fxt/frames.fxt"));
     for name in ["a.otlp.jsonl", "a.otlp", "a.otlp.pb", "a.profile.json", "a.json", "a.b.jsonl"] {
-        let (format, _) = ichnos::convert::writer(None, Path::new(name), None).unwrap();
+        let format = ichnos::convert::target(None, Path::new(name), None).unwrap().format;
         let compressed = format!("{name}.gz");
-        let Some((of_compressed, _)) = ichnos::convert::writer(None, Path::new(&compressed), None) else {
+        let Some(of_compressed) = ichnos::convert::target(None, Path::new(&compressed), None) else {
             assert_eq!(format, "jsonl");
             continue;
         };
-        assert_eq!(of_compressed, format);
+        assert_eq!(of_compressed.format, format);
         let viewer = ViewerWriter::ALL.into_iter().find(|viewer| viewer.name() == format).unwrap();
         let paths = [name, &compressed].map(|name| directory.path().join(name));
         paths.iter().for_each(|path| convert(&session, viewer, None, path));

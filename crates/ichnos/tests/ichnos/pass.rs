@@ -5,8 +5,8 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use ichnos::convert::{ConvertError, ConvertOptions, writer};
-use ichnos::flow::FilterScope;
+use ichnos::convert::{ConvertError, ConvertOptions};
+use ichnos::filter::FilterScope;
 use ichnos::model::{Damage, Event, Message, Window};
 use ichnos::{Expression, Filter, OpenOptions, Pass, PassEnd, PassHandler, Selection, Session};
 
@@ -114,11 +114,11 @@ fn ends() {
     let outputs = tempfile::tempdir().unwrap();
     let target = outputs.path().join("target");
     for name in ["ctf", "jsonl"] {
-        let Some((_, writer)) = writer(Some(name), &target, None) else { continue };
+        let Some(known) = ichnos::convert::target(Some(name), &target, None) else { continue };
         let mut options = ConvertOptions::default();
         options.pass = pass.clone().strict(true);
         let reader = everything.reader(&session, Window::default()).unwrap();
-        let converted = reader.convert(writer, Some(target.clone()), &options);
+        let converted = reader.convert(known.writer, Some(target.clone()), &options);
         assert!(matches!(converted, Err(ConvertError::Refused(damage)) if damage.file.ends_with("stream_1")));
         assert!(!target.exists());
     }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::{fmt, fs};
 
-use ichnos::convert::{ConvertError, ConvertOptions, writer};
+use ichnos::convert::{ConvertError, ConvertOptions, target};
 use ichnos::io::WriteReport;
 use ichnos::model::lower::{LossKind, LossTable};
 use ichnos::model::{Child, FieldClass, Message, Sink};
@@ -78,7 +78,7 @@ fn convert(from: &Path, to: &Path, dialect: &str) -> Result<WriteReport, String>
     options.read.check = true;
     options.assume_correlated = true;
     let session = ichnos::open([from], &options).map_err(|error| format!("cannot be read: {error}"))?;
-    let (_, writer) = writer(Some("ctf"), to, Some(dialect)).unwrap();
+    let writer = target(Some("ctf"), to, Some(dialect)).unwrap().writer;
     let mut options = ConvertOptions::default();
     options.write.dialect = Some(dialect.to_owned());
     options.verify = true;
@@ -145,7 +145,7 @@ fn general(reason: &str) -> String {
 fn general_change(what: &str) -> String {
     let (before, mut after) = what.split_once(" -> ").unwrap_or((what, ""));
     if before.starts_with("alignment") {
-        after = "the largest one that is allowed";
+        after = "largest allowed alignment";
     }
     let mut general = String::new();
     for part in before.split_inclusive(|c: char| !c.is_ascii_digit()) {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use ichnos::convert::ViewerWriter;
 use ichnos::{OpenOptions, Session};
-use ichnos_export::stats::{PairOptions, PairReader, Pairs};
+use ichnos_analysis::stats::{PairOptions, PairReader, Pairs};
 use ichnos_flow::pump;
 use ichnos_model::{CauseKind, ClassMap, EventDisplay, EventRole, EventRule, Meaning, Message, Sink, Window};
 use ichnos_testing::Random;

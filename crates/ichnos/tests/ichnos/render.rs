@@ -1,7 +1,7 @@
 //! Sinks on several threads.
 
 use ichnos::export::{Details, DetailsOptions, Pretty, PrettyOptions, ResumableSink};
-use ichnos::{BlockWriter, OpenOptions, Pass, PassOptions, Reader, TextOutput};
+use ichnos::{BlockWriter, OpenOptions, PassOptions, Reader, TextOutput};
 use ichnos_jsonl::{JsonLines, JsonLinesOptions};
 
 pub(crate) fn text<S: ResumableSink + Send + 'static>(
@@ -14,7 +14,7 @@ pub(crate) fn text<S: ResumableSink + Send + 'static>(
     options.chunk_bytes = Some(1);
     let mut text = Vec::new();
     let output = TextOutput::new(&mut text, sink);
-    Pass::default().write(reader, &output, &options, &()).unwrap();
+    reader.pass().options(options).write(&output).unwrap();
     drop(output);
     String::from_utf8(text).unwrap()
 }

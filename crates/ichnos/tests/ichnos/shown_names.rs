@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use ichnos::convert::ViewerWriter;
 use ichnos::jsonl::{JsonLines, JsonLinesOptions};
 use ichnos::{OpenOptions, Session};
-use ichnos_export::viewers::{Timeline, TimelineTrackKind};
 use ichnos_flow::pump;
 use ichnos_model::Window;
+use ichnos_viewers::{Timeline, TimelineTrackKind};
 use serde_json::Value as Json;
 
 use crate::missing::check_otlp;
@@ -115,7 +115,7 @@ fn processes_and_threads_of_dotnet_have_names() {
     assert!(column(&names).contains("dosai-linux-amd64 thread pool worker"), "{names:?}");
 }
 
-/// Reports of X-Trace are called by their labels, and their processes by their agents.
+/// X-Trace reports are called by their labels, and their processes by their agents.
 #[test]
 fn reports_are_called_by_their_labels() {
     let directory = tempfile::tempdir().unwrap();

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use ichnos::OpenOptions;
 use ichnos::convert::{ConvertOptions, common_target};
 use ichnos_ctf::stream_input::StreamInput;
-use ichnos_ctf::trace::{CtfTrace, OpenOptions as CtfOptions, open};
+use ichnos_ctf::trace::{CtfOptions, CtfTrace, open};
 use ichnos_io::{Existing, IoLimits, Tree};
 use ichnos_model::{ByteOrder, Cursor as _, Event, Field, FieldKind, Message, Role, Scope, Visitor, Window};
 use tempfile::TempDir;
@@ -158,7 +158,7 @@ pub(crate) struct ReadEvent {
 
 impl ReadEvent {
     pub(crate) fn of(event: &Event<'_>) -> Self {
-        let begin = event.scopes.begins[Scope::CommonContext as usize].bit;
+        let begin = event.scopes.begins()[Scope::CommonContext as usize].bit;
         let range = (begin / 8) as usize..(event.scopes.end / 8) as usize;
         let bytes = event.scopes.bits.data.get(range).unwrap_or_default().to_vec();
         let cycles = event.clock.map(|clock| clock.cycles);

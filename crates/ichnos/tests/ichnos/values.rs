@@ -36,7 +36,7 @@ impl<S: Sink> Sink for AsValues<S> {
         self.values.copy_from(event).unwrap();
         let clock = event.clock.copied();
         let scopes = Scopes::of_values(&self.values);
-        let event = Event::new(event.stream, event.plans, clock.as_ref(), scopes)
+        let event = Event::new(event.stream, event.plans(), clock.as_ref(), scopes)
             .with_other_clocks(event.other_clocks);
         self.sink.message(&Message::Event(event))
     }

@@ -26,7 +26,7 @@ fn open(path: &Path) -> Session {
 
 /// Converts a trace for a viewer; returns the path of the file.
 pub(crate) fn convert(session: &Session, viewer: ViewerWriter, directory: &Path) -> PathBuf {
-    let path = directory.join(format!("trace.{}", ichnos_io::TraceWriter::extensions(&viewer)[0]));
+    let path = directory.join(format!("trace.{}", ichnos_io::WriterFactory::extensions(&viewer)[0]));
     let mut options = ConvertOptions::default();
     options.write.existing = ichnos_io::Existing::Replace;
     let reader = session.reader().unwrap();

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
-use ichnos::convert::writer;
+use ichnos::convert::target;
 use ichnos::io::{Lane, WriteOptions, WriteSource, WriteTarget};
 use ichnos::model::decode::{DecodeLimits, PacketBits, Position, UNKNOWN};
 use ichnos::model::{
@@ -109,7 +109,7 @@ fn assert_written(stream: &Arc<DataStream>, events: &[Made<'_>], packet_size: Op
     let directory = tempfile::tempdir().unwrap();
     for dialect in ["spec2", "prop2", "prop1", "ctf1.8", "ctf1.8-packetized"] {
         let path = directory.path().join(dialect);
-        let (_, writer) = writer(Some("ctf"), &path, Some(dialect)).unwrap();
+        let writer = target(Some("ctf"), &path, Some(dialect)).unwrap().writer;
         let streams = vec![Arc::clone(stream)];
         let source = WriteSource {
             trace: Arc::clone(&stream.trace),

@@ -1,12 +1,14 @@
 //! Encodes messages as lines.
 
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use ichnos_export::TextWriter;
 use ichnos_io::{OutputBlock, Worker, WorkerFlow, WriteOptions};
 use ichnos_model::lower::LossTable;
-use ichnos_model::{DamageKind, DataStream, EventHash, Message, Sink as _, StreamDigest, TraceDigest};
+use ichnos_model::{
+    DamageKind, DataStream, EventHash, IgnorePoison as _, Message, Sink as _, StreamDigest, TraceDigest,
+};
 
 use super::losses::LineLosses;
 use crate::{JsonLines, JsonLinesOptions};
@@ -94,7 +96,7 @@ impl LineEncoder {
 
     /// Returns losses and digest of this encoder and of others with which it shares them.
     pub(super) fn encoded(&self) -> MutexGuard<'_, Encoded> {
-        self.encoded.lock().unwrap_or_else(PoisonError::into_inner)
+        self.encoded.lock().ignore_poison()
     }
 
     /// Ends a data stream, if it has begun.
@@ -141,7 +143,7 @@ impl Worker for LineEncoder {
 
     fn finish(&mut self) -> io::Result<()> {
         self.sink.finish()?;
-        let mut encoded = self.encoded.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut encoded = self.encoded.lock().ignore_poison();
         self.losses.move_to(&mut encoded.losses, self.sink.inexact_nans());
         if let Some(digest) = self.digest.take() {
             encoded.digest.merge(digest.finish());

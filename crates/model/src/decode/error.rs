@@ -33,7 +33,7 @@ pub enum DecodeErrorKind {
         left: u64,
     },
     /// Byte order changes within a byte.
-    #[error("a {} field begins within a byte, after a {} one", .to.name(), .from.name())]
+    #[error("a {} field starts within a byte, after a {} field", .to.name(), .from.name())]
     ByteOrderChange {
         /// Byte order of the field before.
         from: ByteOrder,

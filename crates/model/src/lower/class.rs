@@ -361,7 +361,7 @@ impl<'a> ClassLowerer<'a> {
         if !self.capabilities.several_clocks {
             if roles.clock.is_some() && roles.clock != self.default_clock {
                 self.note(Fit::SameBits);
-                self.lose(LossKind::Dropped, "updates of a clock that is not the default one".to_owned());
+                self.lose(LossKind::Dropped, "updates of a clock other than the default clock".to_owned());
                 roles.remove(Role::Timestamp);
                 roles.remove(Role::PacketEndTimestamp);
             }
@@ -371,7 +371,7 @@ impl<'a> ClassLowerer<'a> {
         }
         for role in self.lost_roles.iter().filter(|role| source.roles.has(*role)) {
             self.note(Fit::Moved);
-            self.lose(LossKind::Moved, format!("role {role} -> a field that is added"));
+            self.lose(LossKind::Moved, format!("role {role} -> an added field"));
             roles.remove(role);
         }
         if let RolePlaces::Names { name, .. } = self.capabilities.role_places {

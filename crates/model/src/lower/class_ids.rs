@@ -1,10 +1,10 @@
 //! Ids of event record classes, for readers that do not distinguish all of them.
 
 use std::collections::HashSet;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use super::loss_table::{LossKind, LossTable};
-use crate::EventRecordClass;
+use crate::{EventRecordClass, IgnorePoison as _};
 
 /// Assigns the event record classes of a data stream class ids that readers distinguish.
 #[derive(Debug)]
@@ -35,7 +35,7 @@ impl ClassIds {
     /// Assigns ids to known classes: their own ones, or their indexes if an id is too large.
     pub(super) fn number(&mut self, classes: &mut [&mut EventRecordClass], losses: &mut LossTable) {
         let renumbers = classes.iter().any(|class| class.id > self.most);
-        let given = self.given.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let given = self.given.get_mut().ignore_poison();
         for (number, class) in (0..).zip(classes) {
             let id = if renumbers { number } else { class.id };
             rename(class, id, losses);
@@ -45,7 +45,7 @@ impl ClassIds {
 
     /// Assigns an id to a class found later: its own one, or the first free one if that is too large or taken.
     pub(super) fn give(&self, class: &mut EventRecordClass, losses: &mut LossTable) {
-        let mut given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut given = self.given.lock().ignore_poison();
         if class.id <= self.most && given.ids.insert(class.id) {
             return;
         }

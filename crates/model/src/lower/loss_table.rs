@@ -1,46 +1,24 @@
 //! Items that could not be converted exactly.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use crate::plan::Plan;
 use crate::{Damage, DataStream, Event, Role, Scope};
 
-/// Treatment of an item that the target format cannot represent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum LossKind {
-    /// Simplified: its value is kept, its class may not be.
-    Lowered,
-    /// Renamed.
-    Renamed,
-    /// Moved to another place.
-    Moved,
-    /// Not exactly the same value.
-    Rounded,
-    /// Dropped.
-    Dropped,
-}
-
-impl LossKind {
-    /// All kinds, the least severe first.
-    pub const ALL: [Self; 5] = [Self::Lowered, Self::Renamed, Self::Moved, Self::Rounded, Self::Dropped];
-
-    /// Returns its name in lower case.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Lowered => "lowered",
-            Self::Renamed => "renamed",
-            Self::Moved => "moved",
-            Self::Rounded => "rounded",
-            Self::Dropped => "dropped",
-        }
-    }
-}
-
-impl fmt::Display for LossKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
+crate::named_enum! {
+    /// Treatment of an item that the target format cannot represent.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum LossKind {
+        /// Simplified: its value is kept, its class may not be.
+        Lowered = "lowered",
+        /// Renamed.
+        Renamed = "renamed",
+        /// Moved to another place.
+        Moved = "moved",
+        /// Not exactly the same value.
+        Rounded = "rounded",
+        /// Dropped.
+        Dropped = "dropped",
     }
 }
 
@@ -126,7 +104,7 @@ impl LossTable {
             return;
         }
         let field = format!("{}.{}", scope.short_name(), plan.field_name(member));
-        let what = "what is outside of events";
+        let what = "data outside events";
         self.note(LossKind::Dropped, "", field, what);
     }
 
@@ -154,7 +132,7 @@ impl LossTable {
             return;
         }
         let (class, field) = (event.name().to_owned(), "clock".to_owned());
-        let what = "times of other clocks than the default one";
+        let what = "times from clocks other than the default clock";
         self.note(LossKind::Dropped, class, field, what);
     }
 

@@ -7,7 +7,8 @@
 //! | source | result, if the format does not support the source |
 //! |---|---|
 //! | bit array, bit map, boolean | unsigned integer of the same bits |
-//! | integer, bit array or bit map of more bits than integers of the format have | array of its bytes, the least significant first |
+//! | integer, bit array or bit map of more bits than integers of the format have | array of its bytes, least
+//! significant first |
 //! | variable-length integer | integer of 64 bits |
 //! | other variable-length field | the same with 64 bits, or an unsigned integer |
 //! | string in another encoding | zero-terminated UTF-8 string |

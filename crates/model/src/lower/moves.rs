@@ -64,7 +64,7 @@ pub(super) enum MoveKind {
     Terminated,
     /// GUID or union to its bytes, also BLOB to array.
     Bytes,
-    /// Integer of more than 64 bits to its bytes, the least significant first.
+    /// Integer of more than 64 bits to its bytes, least significant first.
     WideBytes,
     /// Optional field to variant.
     OptionalAsVariant,

@@ -102,8 +102,8 @@ fn lower_unmodeled(class: &mut TraceClass, capabilities: &Capabilities, losses: 
     };
     let UnmodeledMetadata { alias_names, alias_attributes, aux_streams } =
         std::mem::take(&mut class.unmodeled);
-    lose(LossKind::Renamed, "alias of a field class -> another name, or none", alias_names);
-    lose(LossKind::Dropped, "attributes of an alias of a field class", alias_attributes);
+    lose(LossKind::Renamed, "field class alias -> another name, or none", alias_names);
+    lose(LossKind::Dropped, "attributes of a field class alias", alias_attributes);
     for (namespace, value) in aux_streams {
         if capabilities.aux_streams {
             class.attributes.separate(&namespace, &value);

@@ -82,7 +82,7 @@ impl TraceLowerer<'_> {
             class.log = Some(Arc::new(crate::LogRole { text: None, ..(**log).clone() }));
         }
         moves.fit = Fit::Moved;
-        let what = "message that is more than a field -> a member";
+        let what = "message of several fields -> a member";
         self.losses.note(LossKind::Lowered, class.name.clone().unwrap_or_default(), "payload", what);
         node
     }

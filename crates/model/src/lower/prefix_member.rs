@@ -16,35 +16,28 @@ use crate::{
     MappingsBuilder, Member, Scope, StringLength, VariantOption,
 };
 
-/// Data that is added before a field.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum PrefixMember {
-    /// Length in bytes or elements.
-    Length,
-    /// Presence of the field.
-    Presence,
-    /// Index of the selected option.
-    Tag,
-    /// Alignment that the field itself cannot have.
-    Alignment,
+crate::named_enum! {
+    /// Data that is added before a field.
+    #[derive(Clone, Copy, PartialEq, Eq)]
+    pub(super) enum PrefixMember {
+        /// Length in bytes or elements.
+        Length = "length",
+        /// Presence of the field.
+        Presence = "present",
+        /// Index of the selected option.
+        Tag = "tag",
+        /// Alignment that the field itself cannot have.
+        Alignment = "alignment",
+    }
 }
 
 impl PrefixMember {
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::Length => "length",
-            Self::Presence => "present",
-            Self::Tag => "tag",
-            Self::Alignment => "alignment",
-        }
-    }
-
     /// Description of the added member, for display.
     const fn what(self) -> &'static str {
         match self {
             Self::Length => "the length of the next member",
-            Self::Presence => "whether the next member is there",
-            Self::Tag => "which option of the next member is selected",
+            Self::Presence => "the presence of the next member",
+            Self::Tag => "the selected option of the next member",
             Self::Alignment => "the alignment of the next member",
         }
     }

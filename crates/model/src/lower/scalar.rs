@@ -89,13 +89,13 @@ impl ClassLowerer<'_> {
             return bits;
         }
         self.note(Fit::Moved);
-        self.change(LossKind::Lowered, format!("time of {} bits -> all of the time, 64 bits", bits.length));
+        self.change(LossKind::Lowered, format!("{}-bit time -> full 64-bit time", bits.length));
         BitField { length: 64, ..bits }
     }
 
     /// Makes the bytes of an integer of more bits than the format has.
     fn wide_bytes(&mut self, at: usize, source: &FieldClass, bits: BitField) -> FieldKind {
-        self.lowered(Fit::Moved, source, "its bytes, the least significant first");
+        self.lowered(Fit::Moved, source, "its bytes, least significant first");
         let alignment = self.byte_alignment(at, bits.alignment.max(8));
         let kind = self.bytes(at, Length::Static(bits.length.div_ceil(8)), alignment);
         self.moves[at].kind = MoveKind::WideBytes;
@@ -130,7 +130,7 @@ impl ClassLowerer<'_> {
             return bits;
         }
         self.note(Fit::Moved);
-        self.lose(LossKind::Lowered, "bit order -> that of the byte order".to_owned());
+        self.lose(LossKind::Lowered, "bit order -> implied by the byte order".to_owned());
         BitField::new(bits.length, bits.byte_order, bits.alignment)
     }
 
@@ -174,14 +174,14 @@ impl ClassLowerer<'_> {
                 }
                 (integer.mappings, integer.wide_ranges) = (Some(within.finish()), None);
                 self.note(Fit::SameBits);
-                self.lose(LossKind::Dropped, format!("names of values beyond {length} bits"));
+                self.lose(LossKind::Dropped, format!("value names beyond {length} bits"));
             }
         }
         self.drop_unused_names(integer);
         if !self.capabilities.empty_mappings && integer.mappings.as_ref().is_some_and(|all| all.is_empty()) {
             integer.mappings = None;
             self.note(Fit::SameBits);
-            self.lose(LossKind::Dropped, "empty table of mappings".to_owned());
+            self.lose(LossKind::Dropped, "empty mapping table".to_owned());
         }
     }
 
@@ -213,7 +213,7 @@ impl ClassLowerer<'_> {
         integer.wide_ranges = integer.wide_ranges.take().map(|_| Arc::new(wide));
         self.note(Fit::SameBits);
         for name in unused {
-            self.lose(LossKind::Dropped, format!("name `{name}`, which has no value"));
+            self.lose(LossKind::Dropped, format!("name `{name}` without a value"));
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt::Write;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::capabilities::Capabilities;
 use super::class_ids::ClassIds;
@@ -17,8 +17,8 @@ use crate::decode::DecodeError;
 use crate::plan::steps::NodeId;
 use crate::plan::{EventRecordPlans, Plan, PlanError};
 use crate::{
-    DataStreamClass, DynamicClass, Event, EventRecordClass, Field, FieldKind, LogText, Packet, Roles, Scope,
-    StringEncoding, Text, Trace, TraceClass, Visitor,
+    DataStreamClass, DynamicClass, Event, EventRecordClass, Field, FieldKind, IgnorePoison as _, LogText,
+    Packet, Roles, Scope, StringEncoding, Text, Trace, TraceClass, Visitor,
 };
 
 /// A trace adapted to the capabilities of a format, and the moves of values to it.
@@ -150,7 +150,7 @@ impl LoweredTrace {
     }
 
     fn lock(&self) -> MutexGuard<'_, LossTable> {
-        self.losses.lock().unwrap_or_else(PoisonError::into_inner)
+        self.losses.lock().ignore_poison()
     }
 
     /// Returns `true` if whole packets of a data stream class can be copied: the plans of the lowered trace decode
@@ -186,7 +186,7 @@ impl LoweredTrace {
         if let Some(declared) = stream.declared.get(class_index) {
             return Ok(Some(Arc::clone(declared)));
         }
-        let mut dynamic = stream.dynamic.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut dynamic = stream.dynamic.lock().ignore_poison();
         if let Some(known) = dynamic.get(&class_index) {
             return Ok(Some(Arc::clone(known)));
         }
@@ -472,9 +472,9 @@ fn add_value_losses(
 ) {
     let Some(plan) = plan else { return };
     let all = [
-        (&losses.replaced, LossKind::Rounded, "text that was not valid: U+FFFD"),
+        (&losses.replaced, LossKind::Rounded, "invalid text: U+FFFD"),
         (&losses.cut, LossKind::Dropped, "rest of a text after U+0000"),
-        (&losses.narrowed, LossKind::Rounded, "number beyond 64 bits: the nearest one"),
+        (&losses.narrowed, LossKind::Rounded, "number beyond 64 bits: nearest 64-bit number"),
     ];
     for (counts, kind, what) in all {
         for (node, count) in counts {

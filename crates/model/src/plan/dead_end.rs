@@ -73,7 +73,7 @@ impl DeadEnd<'_> {
                 (node, reason.to_owned(), expected, plan.node(*node).class.describe())
             }
             Self::Later(node) => {
-                let reason = "the field comes after the one that needs it".to_owned();
+                let reason = "the field comes after the field that needs it".to_owned();
                 (node, reason, "an earlier field", plan.node(*node).class.describe())
             }
         };

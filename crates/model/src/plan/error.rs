@@ -18,7 +18,7 @@ pub enum PlanError {
     )]
     Description(u64),
     /// More fields of one root field may have no bits than allowed.
-    #[error("more than {0} fields of one root field may have no bits at all")]
+    #[error("more than {0} fields of one root field can have zero bits")]
     EmptyFields(u64),
     /// Nesting that is too deep.
     #[error("field classes nested more than {0} levels deep")]

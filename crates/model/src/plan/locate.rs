@@ -162,13 +162,12 @@ impl<'a> Search<'a> {
         let encloses = |around: NodeId, id: NodeId| ancestors(plan, id).any(|other| other == around);
         let all_in = |around: NodeId| targets.iter().all(|id| encloses(around, *id));
         ancestors(plan, self.dependent).find_map(|around| match plan.node(around).op {
-            Op::StaticArray { .. } | Op::DynamicArray { .. } if !all_in(around) => Some((
-                LocationRule::SameElement,
-                "a field within an array needs one that is not in the same element",
-            )),
+            Op::StaticArray { .. } | Op::DynamicArray { .. } if !all_in(around) => {
+                Some((LocationRule::SameElement, "a field within an array needs a field outside its element"))
+            }
             Op::Optional { .. } if !all_in(around) && !self.are_selectors(around, scope, targets) => Some((
                 LocationRule::SameOptional,
-                "a field within an optional needs one that is not in the same optional",
+                "a field within an optional needs a field outside this optional",
             )),
             _ => None,
         })

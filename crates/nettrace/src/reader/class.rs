@@ -11,7 +11,7 @@ use ichnos_model::{
 };
 
 use super::index::FileIndex;
-use super::open_options::OpenOptions;
+use super::nettrace_options::NettraceOptions;
 use crate::known::{self, EventMeaning, FieldPath, KnownEvent};
 use crate::{EventMetadata, Field, FieldType, ValueNames, Version};
 
@@ -402,8 +402,8 @@ fn context_meanings(is_v6: bool) -> Meanings {
 pub(super) fn trace_class(
     index: &FileIndex,
     kinds: &[EventKind],
-    said: Vec<(String, Value)>,
-    options: &OpenOptions,
+    recorded: Vec<(String, Value)>,
+    options: &NettraceOptions,
 ) -> Option<TraceClass> {
     let trace = &index.trace;
     let is_v6 = matches!(index.version, Version::V6(_));
@@ -449,7 +449,7 @@ pub(super) fn trace_class(
             Version::V4 => "NetTrace 4".to_owned(),
             Version::V6(minor) => format!("NetTrace 6.{minor}"),
         },
-        environment: environment.chain(properties).chain(said).collect(),
+        environment: environment.chain(properties).chain(recorded).collect(),
         clocks: vec![clock],
         data_streams: vec![stream],
         ..TraceClass::default()

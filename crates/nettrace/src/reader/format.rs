@@ -1,11 +1,11 @@
 //! EventPipe files as a format of the registry.
 
 use ichnos_io::{
-    Bytes, Entry, Format, FormatOption, OpenedTraces, OptionValue, ReadFiles, ReadOptions, Refused,
-    TraceWriter, Tree,
+    Bytes, Entry, Format, FormatInfo, FormatOption, OpenedTraces, OptionValue, ReadOptions, Refused, Tree,
+    open_files,
 };
 
-use super::{NettraceFile, OpenOptions, clock_zeros};
+use super::{NettraceFile, NettraceOptions, clock_zeros};
 use crate::container::{SEARCHED, find_block};
 use crate::{NettraceWriter, recognise};
 
@@ -27,33 +27,18 @@ const OPTIONS: &[FormatOption] = &[
     ),
 ];
 
+static INFO: FormatInfo = FormatInfo {
+    versions: "netperf 3; nettrace 4, also with the tags of 5; nettrace 6",
+    detection: "files that begin with `Nettrace` or `!FastSerialization.1`, and their rests, named `.nettrace` or `.netperf`",
+    writer: Some(&NettraceWriter),
+    options: OPTIONS,
+    has_file_order: true,
+    ..FormatInfo::new("nettrace", ".NET EventPipe files")
+};
+
 impl Format for Nettrace {
-    fn name(&self) -> &'static str {
-        "nettrace"
-    }
-
-    fn title(&self) -> &'static str {
-        "EventPipe's files of .NET"
-    }
-
-    fn versions(&self) -> &'static str {
-        "netperf 3; nettrace 4, also with the tags of 5; nettrace 6"
-    }
-
-    fn recognised_by(&self) -> &'static str {
-        "files that begin with `Nettrace` or `!FastSerialization.1`, and their rests, named `.nettrace` or `.netperf`"
-    }
-
-    fn writer(&self) -> Option<&'static dyn TraceWriter> {
-        Some(&NettraceWriter)
-    }
-
-    fn options(&self) -> &'static [FormatOption] {
-        OPTIONS
-    }
-
-    fn has_file_order(&self) -> bool {
-        true
+    fn info(&self) -> &'static FormatInfo {
+        &INFO
     }
 
     fn probe(&self, tree: &Tree, options: &ReadOptions) -> bool {
@@ -63,25 +48,10 @@ impl Format for Nettrace {
     fn open(&self, trees: &[&Tree], options: &ReadOptions) -> OpenedTraces {
         let force = options.force;
         let frequency = frequency(options);
-        let options = OpenOptions::from(options);
-        let mut opened = OpenedTraces::default();
-        let mut read = ReadFiles::default();
+        let options = NettraceOptions::from(options);
         let mut files: Vec<(String, Bytes)> = Vec::new();
-        for tree in trees {
-            for entry in
-                tree.entries.iter().filter(|entry| entry.repeats().is_none() && is_trace(entry, force))
-            {
-                let name = tree.path_of(entry);
-                if let Err(notice) = read.add(&name, entry) {
-                    opened.notices.push(notice);
-                    continue;
-                }
-                match entry.read() {
-                    Ok(bytes) => files.push((name, bytes)),
-                    Err(error) => opened.refused.push(Refused::because(&name, error)),
-                }
-            }
-        }
+        let add = |_: &mut OpenedTraces, name, bytes| files.push((name, bytes));
+        let mut opened = open_files(trees, |entry| is_trace(entry, force), add);
         let contents: Vec<&[u8]> = files.iter().map(|(_, bytes)| &**bytes).collect();
         let zeros = clock_zeros(&contents);
         for ((name, bytes), clock_zero) in files.into_iter().zip(zeros) {
@@ -92,14 +62,10 @@ impl Format for Nettrace {
                     continue;
                 }
             };
-            let options = OpenOptions { clock_zero, frequency, ..options.clone() };
-            match NettraceFile::open(&name, bytes, &options) {
-                Ok(trace) => {
-                    opened.notices.extend(unused_options(&name, &trace, &options));
-                    opened.traces.push(Box::new(trace));
-                }
-                Err(error) => opened.refused.push(Refused::because(&name, error)),
-            }
+            let options = NettraceOptions { clock_zero, frequency, ..options.clone() };
+            let trace = NettraceFile::open(&name, bytes, &options);
+            opened.notices.extend(trace.iter().filter_map(|trace| unused_options(&name, trace, &options)));
+            opened.add(&name, trace);
         }
         opened
     }
@@ -117,33 +83,33 @@ fn is_rest_of_trace(entry: &Entry, force: bool) -> bool {
 }
 
 /// Returns a notice of options for a file without its trace block, if the file has one.
-fn unused_options(name: &str, trace: &NettraceFile, options: &OpenOptions) -> Option<String> {
+fn unused_options(name: &str, trace: &NettraceFile, options: &NettraceOptions) -> Option<String> {
     let given =
         [("frequency", options.frequency.is_some()), ("pointer-size", options.pointer_size.is_some())];
     let names: Vec<&str> =
         given.into_iter().filter(|(_, is_given)| *is_given).map(|(name, _)| name).collect();
     let is_unused = !names.is_empty() && !trace.is_trace_assumed();
     is_unused.then(|| {
-        let names = names.iter().map(|name| format!("`{}.{name}`", Nettrace.name())).collect::<Vec<_>>();
+        let names = names.iter().map(|name| format!("`{}.{name}`", INFO.name)).collect::<Vec<_>>();
         format!("{name}: {} not used: the file has its trace block", names.join(" and "))
     })
 }
 
 /// Returns the frequency that the user gives.
 fn frequency(options: &ReadOptions) -> Result<Option<u64>, String> {
-    let Some(text) = options.formats.text(Nettrace.name(), "frequency") else { return Ok(None) };
+    let Some(text) = options.formats.text(INFO.name, "frequency") else { return Ok(None) };
     let frequency = text.parse().ok().filter(|frequency| (1..=i64::MAX as u64).contains(frequency));
     frequency.map(Some).ok_or_else(|| {
         format!("invalid value `{text}` for the option `nettrace.frequency`; expected a number of ticks from 1 to 2^63-1")
     })
 }
 
-impl From<&ReadOptions> for OpenOptions {
+impl From<&ReadOptions> for NettraceOptions {
     fn from(options: &ReadOptions) -> Self {
         Self {
             clock_offsets: options.clock_offsets.clone(),
             class_map: options.class_map.clone(),
-            pointer_size: match options.formats.choice(Nettrace.name(), "pointer-size") {
+            pointer_size: match options.formats.choice(INFO.name, "pointer-size") {
                 Some("4") => Some(4),
                 Some(_) => Some(8),
                 None => None,
@@ -177,7 +143,7 @@ mod tests {
             let tree = Tree { name: "a.nettrace".to_owned(), entries, problems: Vec::new() };
             let mut options = ReadOptions::default();
             for (name, value) in given {
-                options.formats.set(Nettrace.name(), OPTIONS, name, OsStr::new(value)).unwrap();
+                options.formats.set(INFO.name, OPTIONS, name, OsStr::new(value)).unwrap();
             }
             let opened = Nettrace.open(&[&tree], &options);
             assert_eq!((opened.traces.len(), opened.refused.len()), (1, 0), "{:?}", opened.refused);

@@ -9,7 +9,7 @@ use ichnos_model::memory::Budget;
 
 use super::block_audit::find_damage;
 use super::index::{Barrier, EventBlockHeader, FileIndex, MetadataAt, content, release};
-use super::open_options::OpenOptions;
+use super::nettrace_options::NettraceOptions;
 use super::override_reader;
 use super::tables::LabelTable;
 use crate::{
@@ -48,7 +48,7 @@ impl FileIndex {
     }
 
     /// Reads the blocks of a file. `first` is at the first block.
-    pub(crate) fn read(bytes: &Bytes, first: &Container, options: &OpenOptions) -> Result<Self, Refusal> {
+    pub(crate) fn read(bytes: &Bytes, first: &Container, options: &NettraceOptions) -> Result<Self, Refusal> {
         let (short, limits) = (Refusal::Short(bytes.len() as u64), &options.limits);
         let mut container = first.clone();
         let version = container.version();
@@ -151,8 +151,8 @@ impl FileIndex {
     }
 
     /// Sets the properties of a trace whose trace block is missing.
-    fn assume_trace(&mut self, options: &OpenOptions) {
-        let OpenOptions { frequency, pointer_size, .. } = *options;
+    fn assume_trace(&mut self, options: &NettraceOptions) {
+        let NettraceOptions { frequency, pointer_size, .. } = *options;
         self.is_trace_assumed = true;
         self.trace.frequency = frequency.unwrap_or(NANOSECONDS);
         self.trace.pointer_size = pointer_size.unwrap_or(8);

@@ -12,7 +12,7 @@ mod index;
 mod index_builder;
 mod kinds;
 mod listed_threads;
-mod open_options;
+mod nettrace_options;
 mod override_reader;
 mod overrides;
 mod payload;
@@ -34,8 +34,8 @@ use std::sync::{Arc, OnceLock};
 use ichnos_io::Bytes;
 use ichnos_model::plan::PlanError;
 use ichnos_model::{
-    BoxedCursor, Cursor as _, Damage, DataStream, SourceCursor, SplitPoint, StackTable, StreamCursor,
-    StreamSummary, Trace, TraceInput, Value, Window, advance_to,
+    BoxedCursor, Cursor as _, Damage, DataStream, OpenedTrace, SourceCursor, SplitPoint, StackTable,
+    StreamCursor, StreamSummary, Trace, Value, Window, advance_to,
 };
 
 use self::class::EventKind;
@@ -43,7 +43,7 @@ pub use self::clock_zero::clock_zeros;
 pub use self::format::Nettrace;
 use self::index::FileIndex;
 pub(crate) use self::index::{EventBlockHeader, content};
-pub use self::open_options::OpenOptions;
+pub use self::nettrace_options::NettraceOptions;
 use self::row_reader::RowReader;
 use self::source::EventSource;
 pub(crate) use self::source::ticks_of;
@@ -88,7 +88,7 @@ impl NettraceFile {
     ///
     /// # Errors
     /// If it is not an EventPipe file, has an unsupported version, or exceeds the limits.
-    pub fn open(name: &str, bytes: Bytes, options: &OpenOptions) -> Result<Self, OpenError> {
+    pub fn open(name: &str, bytes: Bytes, options: &NettraceOptions) -> Result<Self, OpenError> {
         let container = Container::open_file(&bytes)?;
         let mut index = FileIndex::read(&bytes, &container, options)?;
         let pointer_bits = if index.trace.has_short_pointers() { 32 } else { 64 };
@@ -101,10 +101,10 @@ impl NettraceFile {
                 kind
             })
             .collect();
-        let mut said = session::process(&bytes, &container, &index);
-        said.extend(session::providers(&index));
-        said.push(session::end(&index, &bytes));
-        let (mut trace, kinds, refused) = compile(&index, kinds, &said, options)?;
+        let mut recorded = session::process(&bytes, &container, &index);
+        recorded.extend(session::providers(&index));
+        recorded.push(session::end(&index, &bytes));
+        let (mut trace, kinds, refused) = compile(&index, kinds, &recorded, options)?;
         if let Some(error) = refused {
             let statement = format!("{error}: events that have too many fields are shown as bytes");
             index.metadata_faults.push(Fault::new(Rule::MetadataRow, 0, statement));
@@ -155,11 +155,11 @@ impl NettraceFile {
 fn compile(
     index: &FileIndex,
     kinds: Vec<EventKind>,
-    said: &[(String, Value)],
-    options: &OpenOptions,
+    recorded: &[(String, Value)],
+    options: &NettraceOptions,
 ) -> Result<(Trace, Vec<EventKind>, Option<PlanError>), OpenError> {
     let compile = |kinds: &[EventKind]| -> Result<Trace, OpenError> {
-        let class = class::trace_class(index, kinds, said.to_vec(), options);
+        let class = class::trace_class(index, kinds, recorded.to_vec(), options);
         let class = class.ok_or(OpenError::ClockOffset)?;
         Ok(Trace::with_class_map(class, "", &options.limits, options.class_map.as_ref())?)
     };
@@ -194,7 +194,7 @@ impl NettraceFile {
     }
 }
 
-impl TraceInput for NettraceFile {
+impl OpenedTrace for NettraceFile {
     fn format(&self) -> &'static str {
         "nettrace"
     }

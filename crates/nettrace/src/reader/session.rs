@@ -41,12 +41,12 @@ impl About {
         let mut wire = Wire::new(payload);
         match self {
             Self::Process => {
-                let mut said = vec![("command_line", wire.utf16_string()?)];
+                let mut recorded = vec![("command_line", wire.utf16_string()?)];
                 // Since version 1.
                 for name in ["os", "architecture"] {
-                    said.extend(wire.utf16_string().map(|value| (name, value)));
+                    recorded.extend(wire.utf16_string().map(|value| (name, value)));
                 }
-                Some(said)
+                Some(recorded)
             }
             Self::Runtime => {
                 let (_instance, sku) = (wire.u16()?, wire.u16()?);

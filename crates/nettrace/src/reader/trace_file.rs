@@ -7,7 +7,7 @@ use ichnos_model::{ClockOffsets, Event, Scope, Trace};
 
 use super::class::{PayloadForm, raw_kind};
 use super::index::{FileIndex, content, release};
-use super::open_options::OpenOptions;
+use super::nettrace_options::NettraceOptions;
 use super::payload::{PayloadWidths, bytes_behind};
 use super::processes::{ProcessNameReader, ProcessNames};
 use super::stack_numbers::StackNumbers;
@@ -27,7 +27,7 @@ pub(crate) struct TraceFile {
     pub(super) forms: Vec<PayloadForm>,
     /// Nanoseconds at tick 0, if a tick is a nanosecond.
     pub(super) nanoseconds: Option<i128>,
-    pub(super) options: OpenOptions,
+    pub(super) options: NettraceOptions,
     pub(super) are_stacks_interned: OnceLock<()>,
     /// Version 6; created when needed.
     pub(super) process_names: OnceLock<ProcessNames>,
@@ -52,7 +52,7 @@ impl TraceFile {
 
     /// Returns `true` if the descriptions of events have no fault, and events are read at the times that the file has.
     pub(crate) fn is_as_recorded(&self) -> bool {
-        let OpenOptions { clock_zero, clock_offsets, .. } = &self.options;
+        let NettraceOptions { clock_zero, clock_offsets, .. } = &self.options;
         self.index.metadata_faults.is_empty()
             && !self.container.is_rest()
             && clock_zero.is_none()

@@ -31,8 +31,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ichnos_io::{
-    CreateError, FileOutput, FileParts, OptionValue, Output, PartsOutput, ReaderRules, TraceWriter, Tree,
-    WriteOptions, WriteSource, WriteTarget, written_trace_files,
+    CreateError, FileOutput, FileParts, OptionValue, Output, PartsOutput, ReaderRules, Tree, WriteOptions,
+    WriteSource, WriteTarget, WriterFactory, written_trace_files,
 };
 
 use self::dialect::DIALECTS;
@@ -44,7 +44,7 @@ use crate::recognise;
 #[derive(Clone, Copy, Debug)]
 pub struct NettraceWriter;
 
-impl TraceWriter for NettraceWriter {
+impl WriterFactory for NettraceWriter {
     fn dialects(&self) -> &'static [OptionValue] {
         DIALECTS
     }

@@ -1,11 +1,11 @@
 //! Rules that all encoders of a trace share.
 
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use ichnos_io::{Bytes, CreateError, SorterMemory, WriteOptions, WriteSource};
 use ichnos_model::lower::{KeptMetadata, LossEntry, LossKind, LossTable};
-use ichnos_model::{ClassDigest, DataStream, Event, TraceClass, TraceDigest, Value};
+use ichnos_model::{ClassDigest, DataStream, Event, IgnorePoison as _, TraceClass, TraceDigest, Value};
 
 use super::clock::{FileClock, loss_of_clock};
 use super::copied_file::copied_file;
@@ -136,7 +136,7 @@ impl TraceRules {
     }
 
     pub(super) fn with_losses<T>(&self, change: impl FnOnce(&mut LossTable) -> T) -> T {
-        change(&mut self.losses.lock().unwrap_or_else(PoisonError::into_inner))
+        change(&mut self.losses.lock().ignore_poison())
     }
 
     /// Notes a loss of the trace.
@@ -148,12 +148,12 @@ impl TraceRules {
 
     /// Adds written events to the digest.
     pub(super) fn add_events(&self, events: ClassDigest) {
-        *self.events.lock().unwrap_or_else(PoisonError::into_inner) += events;
+        *self.events.lock().ignore_poison() += events;
     }
 
     /// Returns the digest of all written events.
     pub(super) fn digest(&self) -> TraceDigest {
-        digest(*self.events.lock().unwrap_or_else(PoisonError::into_inner))
+        digest(*self.events.lock().ignore_poison())
     }
 }
 

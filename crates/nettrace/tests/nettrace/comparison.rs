@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ichnos_model::{Event, Scope, TraceInput as _, Uuid, Value};
+use ichnos_model::{Event, OpenedTrace as _, Scope, Uuid, Value};
 
 use crate::differences::{DIFFERENCES, Difference, Kind};
 use crate::reference::Element;

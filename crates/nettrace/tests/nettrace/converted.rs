@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
-use ichnos_io::{Format as _, IoLimits, Lane, ReadOptions, TraceWriter as _, Tree, WriteSource, WriteTarget};
+use ichnos_io::{
+    Format as _, IoLimits, Lane, ReadOptions, Tree, WriteSource, WriteTarget, WriterFactory as _,
+};
 use ichnos_jsonl::JsonLinesFormat;
 use ichnos_model::Window;
 use ichnos_model::lower::LossKind;
-use ichnos_nettrace::{NettraceWriter, OpenOptions};
+use ichnos_nettrace::{NettraceOptions, NettraceWriter};
 use serde_json::{Value, json};
 
 use crate::builder::{Bytes, Event, File, Form, Metadata, field, kind};
@@ -124,7 +126,7 @@ fn other_members_with_names_of_labels_are_fields() {
         members.join(",")
     );
     let converted = Converted::of(&text, "6");
-    let read = read_with(&converted.bytes, &OpenOptions::default());
+    let read = read_with(&converted.bytes, &NettraceOptions::default());
     let payload =
         ["trace_id", "span_id", "labels", "numeric_labels"].map(|name| read.payload(name).remove(0));
     assert_eq!(payload, [json!(1), json!("two"), json!(3), json!("four")]);

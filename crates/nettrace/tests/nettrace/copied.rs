@@ -4,9 +4,11 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use ichnos_io::{Lane, MessageOrder, TraceWriter as _, Verify, WriteOptions, WriteSource, WriteTarget};
-use ichnos_model::{ClassDigest, Discarded, Message, Scope, TraceInput as _, Window};
-use ichnos_nettrace::{BlockKind, Container, FileItem, NettraceWriter, OpenOptions, SequencePoint, Version};
+use ichnos_io::{Lane, MessageOrder, Verify, WriteOptions, WriteSource, WriteTarget, WriterFactory as _};
+use ichnos_model::{ClassDigest, Discarded, Message, OpenedTrace as _, Scope, Window};
+use ichnos_nettrace::{
+    BlockKind, Container, FileItem, NettraceOptions, NettraceWriter, SequencePoint, Version,
+};
 use ichnos_testing::{Random, cases};
 
 use crate::builder::{self, Event, File, Form, Metadata, field, kind};
@@ -278,7 +280,7 @@ fn parts_of_recorded_files() {
     let Some(traces) = traces("parts_of_recorded_files") else { return };
     for name in FILES {
         let bytes = bytes_of(&find(&traces, name));
-        let source = Opened::of_bytes(name, bytes.clone(), &OpenOptions::default());
+        let source = Opened::of_bytes(name, bytes.clone(), &NettraceOptions::default());
         let (mut passed, mut copied) = (0, 0);
         let parts = recorded_parts(&source, &bytes);
         // Comparing every value of every event takes long.
@@ -302,7 +304,7 @@ fn parts_as_the_reference_reads_them() {
     let directory = tempfile::tempdir().unwrap();
     for name in &FILES[..3] {
         let bytes = bytes_of(&find(&traces, name));
-        let source = Opened::of_bytes(name, bytes.clone(), &OpenOptions::default());
+        let source = Opened::of_bytes(name, bytes.clone(), &NettraceOptions::default());
         let all = recorded_parts(&source, &bytes);
         // Its texts take long.
         let parts = if name.contains("drops") { &all[4..6] } else { &all[5..6] };
@@ -448,7 +450,7 @@ fn copied_events_are_verified() {
             let mut options = encoding(None);
             options.cut = Some(window(&source, ticks));
             options.verify = Some(Verify::new(|path, written| {
-                let opened = Opened::of_bytes("cut", bytes_of(path), &OpenOptions::default());
+                let opened = Opened::of_bytes("cut", bytes_of(path), &NettraceOptions::default());
                 let mut read = ClassDigest::default();
                 opened.each(|message| {
                     if let Message::Event(event) = message {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ichnos_model::{Message, TraceInput};
+use ichnos_model::{Message, OpenedTrace};
 use ichnos_nettrace::{BlockKind, Container, FileItem, StackRows};
 
 use crate::support::{Opened, bytes_of, find, traces};

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use ichnos_model::{Message, Scope, TraceInput as _, Window};
-use ichnos_nettrace::{NettraceFile, OpenOptions};
+use ichnos_model::{Message, OpenedTrace as _, Scope, Window};
+use ichnos_nettrace::{NettraceFile, NettraceOptions};
 
 use crate::builder::{Bytes, Event, File, Form, Metadata, block_header, field, kind, rows};
 use crate::reading::check;
@@ -17,7 +17,7 @@ type EventKey = (u64, i128, String);
 fn events(bytes: &[u8]) -> HashMap<EventKey, usize> {
     let mut events = HashMap::new();
     // The trace block may be lost.
-    let Ok(file) = NettraceFile::open("file", bytes.to_vec().into(), &OpenOptions::default()) else {
+    let Ok(file) = NettraceFile::open("file", bytes.to_vec().into(), &NettraceOptions::default()) else {
         return events;
     };
     for mut cursor in file.cursors(Window::default()) {

@@ -6,10 +6,11 @@ use crate::builder::{
     Bytes, Event, File, Form, Metadata, Trace, block_header, field, kind, row_compressed, rows,
 };
 use crate::reading::{Read, check, read, read_unsorted};
-use ichnos_export::{Pretty, PrettyOptions, TaskCollector, TaskOptions, Tasks};
+use ichnos_analysis::{TaskCollector, TaskOptions, Tasks};
+use ichnos_export::{Pretty, PrettyOptions};
 use ichnos_flow::{Merge, pump};
-use ichnos_model::{TraceInput as _, Window};
-use ichnos_nettrace::{NettraceFile, OpenOptions};
+use ichnos_model::{OpenedTrace as _, Window};
+use ichnos_nettrace::{NettraceFile, NettraceOptions};
 
 const FORMS: [Form; 3] = [Form::V3, Form::V4, Form::V6];
 
@@ -262,7 +263,9 @@ fn tagged_values_behind_a_payload() {
 #[test]
 fn versions_that_are_refused() {
     let open = |bytes: &[u8]| {
-        NettraceFile::open("file", bytes.to_vec().into(), &OpenOptions::default()).unwrap_err().to_string()
+        NettraceFile::open("file", bytes.to_vec().into(), &NettraceOptions::default())
+            .unwrap_err()
+            .to_string()
     };
     for version in [1, 2] {
         let mut file = File::header(Form::V3);
@@ -292,7 +295,7 @@ fn versions_that_are_refused() {
 }
 
 /// Level, version, opcode and keywords of the class of an event.
-fn said(read: &Read, event: usize) -> Value {
+fn class_attributes(read: &Read, event: usize) -> Value {
     let id = &read.events[event]["id"];
     let class = read.classes.iter().find(|class| class["id"] == *id).unwrap();
     let attributes = &class["attributes"]["nettrace"];
@@ -330,12 +333,15 @@ fn labels_override_metadata() {
     assert_eq!((&read.damage, &read.longer), (&vec![], &vec![]));
     assert_eq!(read.payload("Count"), [json!(3), json!(5), Value::Null, Value::Null, Value::Null]);
     assert_eq!(read.payload("ClientSequenceNumber")[..2], [Value::Null, json!(77)]);
-    assert_eq!(said(&read, 0)["version"], 0);
-    assert_eq!(said(&read, 1), json!({"level": 4, "version": 2, "opcode": 1, "keywords": "0x1"}));
-    assert_eq!(said(&read, 2), json!({"level": 4, "version": 0, "opcode": null, "keywords": "0x0"}));
-    assert_eq!(said(&read, 3), json!({"level": 1, "version": 0, "opcode": 2, "keywords": "0x0"}));
+    assert_eq!(class_attributes(&read, 0)["version"], 0);
+    assert_eq!(class_attributes(&read, 1), json!({"level": 4, "version": 2, "opcode": 1, "keywords": "0x1"}));
+    assert_eq!(
+        class_attributes(&read, 2),
+        json!({"level": 4, "version": 0, "opcode": null, "keywords": "0x0"})
+    );
+    assert_eq!(class_attributes(&read, 3), json!({"level": 1, "version": 0, "opcode": 2, "keywords": "0x0"}));
     // Without the bits of sessions.
-    assert_eq!(said(&read, 4)["keywords"], "0x4");
+    assert_eq!(class_attributes(&read, 4)["keywords"], "0x4");
     let role = |event: usize| {
         let id = &read.events[event]["id"];
         let class = read.classes.iter().find(|class| class["id"] == *id).unwrap();
@@ -369,7 +375,7 @@ fn very_many_overriding_labels() {
             ..Event::new(class, 7, sequence, u64::from(sequence))
         };
         file.events(true, &pairs.zip(1..).map(event).collect::<Vec<_>>());
-        let opened = crate::support::Opened::of_bytes("file", file.end().into(), &OpenOptions::default());
+        let opened = crate::support::Opened::of_bytes("file", file.end().into(), &NettraceOptions::default());
         let damage: Vec<String> = opened.file.damage().iter().map(ToString::to_string).collect();
         let is_reported = damage.iter().any(|damage| damage.contains("too many different labels"));
         assert_eq!(is_reported, more > 0, "{damage:?}");
@@ -396,7 +402,11 @@ fn levels_are_those_of_the_file() {
         let collection = Event::new(2, 7, 2, 2).with(Bytes::new().u32(3).u32(1));
         file.events(false, &[sample, collection]);
         let read = check(&file.end());
-        assert_eq!([0, 1].map(|event| said(&read, event)["level"].clone()), [json!(1), json!(0)], "{form:?}");
+        assert_eq!(
+            [0, 1].map(|event| class_attributes(&read, event)["level"].clone()),
+            [json!(1), json!(0)],
+            "{form:?}"
+        );
     }
 }
 
@@ -438,10 +448,10 @@ fn labels() {
     assert_eq!(read.context("labels")[2], json!([{"name": "key", "value": "text"}]));
     assert_eq!(read.context("numeric_labels")[2], json!([{"name": "n", "value": -2}]));
     let class = json!({"level": 2, "version": 3, "opcode": 1, "keywords": "0x6"});
-    assert_eq!(said(&read, 2), class);
+    assert_eq!(class_attributes(&read, 2), class);
     // The class is that of the metadata where the list replaces nothing.
     let class = json!({"level": 4, "version": 0, "opcode": null, "keywords": "0x0"});
-    assert_eq!([0, 1, 3, 4].map(|event| said(&read, event)), [(); 4].map(|()| class.clone()));
+    assert_eq!([0, 1, 3, 4].map(|event| class_attributes(&read, event)), [(); 4].map(|()| class.clone()));
     assert_eq!(read.context("labels")[3], json!([{"name": "last", "value": ""}]));
     assert_eq!(read.context("numeric_labels")[3], null);
     assert_eq!(read.damage.len(), 1, "{:?}", read.damage);
@@ -460,7 +470,7 @@ fn label_kinds_that_are_not_known() {
     file.events(true, &[Event { labels: 1, ..number(1, 1, 1, 1) }]);
     let read = check(&file.end());
     assert_eq!(
-        (said(&read, 0)["opcode"].clone(), read.context("labels")[0].clone()),
+        (class_attributes(&read, 0)["opcode"].clone(), read.context("labels")[0].clone()),
         (json!(1), Value::Null)
     );
     assert_eq!(read.damage.len(), 1);
@@ -494,7 +504,7 @@ fn paths_of_activities() {
         file.events(false, &events);
         let bytes = file.end();
         assert_eq!(read(&bytes).context("activity")[0], "00003012-0000-0000-0000-0000f2c99d59", "{form:?}");
-        let opened = NettraceFile::open("file", bytes.into(), &OpenOptions::default()).unwrap();
+        let opened = NettraceFile::open("file", bytes.into(), &NettraceOptions::default()).unwrap();
         let mut text = Vec::new();
         let mut pretty = Pretty::new(&mut text, PrettyOptions::default());
         pump(&mut Merge::new(opened.cursors(Window::default())), &mut pretty).unwrap();
@@ -525,7 +535,7 @@ fn threads_of_the_runtime_have_names() {
         let events = [(1, 5, 1), (2, 5, 2), (3, 6, 3), (2, 7, 4)];
         let events = events.map(|(id, thread, time)| Event::new(id, thread, time as u32, time));
         file.events(false, &events);
-        let opened = NettraceFile::open("threads", file.end().into(), &OpenOptions::default()).unwrap();
+        let opened = NettraceFile::open("threads", file.end().into(), &NettraceOptions::default()).unwrap();
         let trace = opened.trace();
         let names = [4, 5, 6, 7].map(|thread| {
             let of = |process| trace.symbols().thread_name(process, thread).map(|name| name.to_string());
@@ -852,7 +862,7 @@ fn spans_and_activities_are_operations() {
     event.activity = activity;
     v4.events(true, &[event, number(1, 2, 2, 2)]);
     let tasks = |bytes: Vec<u8>| {
-        let opened = NettraceFile::open("tasks", bytes.into(), &OpenOptions::default()).unwrap();
+        let opened = NettraceFile::open("tasks", bytes.into(), &NettraceOptions::default()).unwrap();
         let mut collector = TaskCollector::new(TaskOptions::default());
         pump(&mut Merge::new(opened.cursors(Window::default())), &mut collector).unwrap();
         collector.finish()

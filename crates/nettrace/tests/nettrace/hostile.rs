@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ichnos_nettrace::{NettraceFile, OpenOptions};
+use ichnos_nettrace::{NettraceFile, NettraceOptions};
 use ichnos_testing::{Random, cases, in_cpu_time};
 use serde_json::json;
 
@@ -141,7 +141,7 @@ fn in_time(what: &str, bytes: Vec<u8>) -> usize {
     let length = bytes.len();
     assert!(length <= 12 << 20, "{what}: {length}");
     in_cpu_time(Duration::from_secs(seconds), what, || {
-        let mut options = OpenOptions::default();
+        let mut options = NettraceOptions::default();
         options.check = true;
         let file = NettraceFile::open("file", bytes.into(), &options);
         file.map_or(0, |file| crate::reading::count(&file))

@@ -2,12 +2,12 @@
 
 use crate::builder::{Bytes, Event, File, Form, Metadata, Trace, field, field_v2, kind, tag_v5};
 use crate::reading::{check, read_with};
-use ichnos_model::{Damage, DamageKind, TraceInput as _};
-use ichnos_nettrace::{NettraceFile, OpenOptions};
+use ichnos_model::{Damage, DamageKind, OpenedTrace as _};
+use ichnos_nettrace::{NettraceFile, NettraceOptions};
 
 /// Names of the rules that the metadata and the blocks of a file break.
 fn rules(bytes: &[u8], check: bool) -> Vec<&'static str> {
-    let mut options = OpenOptions::default();
+    let mut options = NettraceOptions::default();
     options.check = check;
     let file = NettraceFile::open("file", bytes.to_vec().into(), &options).unwrap();
     let name = |damage: &Damage| match &damage.kind {
@@ -108,7 +108,7 @@ fn files_without_their_beginning() {
             };
             assert_eq!(times(&read) == times(&expected), has_trace, "{form:?} {cut}");
         }
-        let mut options = OpenOptions::default();
+        let mut options = NettraceOptions::default();
         (options.frequency, options.pointer_size) = (Some(10_000_000), Some(4));
         let read = read_with(&whole[trace_end..], &options);
         assert_eq!(read.events[0]["ts"], 200_000);

@@ -1,6 +1,6 @@
 //! Files that are made to take much memory.
 
-use ichnos_nettrace::{NettraceFile, OpenOptions};
+use ichnos_nettrace::{NettraceFile, NettraceOptions};
 
 use crate::builder::{
     Bytes, Event, File, Form, Metadata, block_header, field, field_v5, field_v6, kind, tag_v5,
@@ -309,7 +309,7 @@ fn read_a_file() {
             peak
         });
         let bytes = crate::support::bytes_of(std::path::Path::new(&path));
-        let file = NettraceFile::open("file", bytes, &OpenOptions::default()).unwrap();
+        let file = NettraceFile::open("file", bytes, &NettraceOptions::default()).unwrap();
         crate::reading::count(&file);
         is_done.store(true, Ordering::Relaxed);
         peak.join().unwrap()

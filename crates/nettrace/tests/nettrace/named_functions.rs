@@ -3,8 +3,8 @@
 use std::process::Command;
 use std::sync::Arc;
 
-use ichnos_io::{Lane, TraceWriter as _, WriteSource, WriteTarget};
-use ichnos_model::{Event as ReadEvent, Message, Scope, TraceInput as _};
+use ichnos_io::{Lane, WriteSource, WriteTarget, WriterFactory as _};
+use ichnos_model::{Event as ReadEvent, Message, OpenedTrace as _, Scope};
 use ichnos_nettrace::NettraceWriter;
 
 use crate::builder::{Bytes, Event, File, Form, Metadata, field};
@@ -85,7 +85,7 @@ fn functions_have_the_same_names_in_the_other_version() {
     for (frame, (_, function)) in expected.iter().zip(FUNCTIONS.iter().rev()) {
         assert!(frame.ends_with(function), "{frame}: {function}");
     }
-    // Of files of .NET, the name of the module is that of the file without `.dll`.
+    // In .NET files, the module name is the file name without `.dll`.
     let expected: Vec<String> = expected.iter().map(|frame| frame.replace(".dll!", "!")).collect();
     assert_eq!(frames(&opened("source", rewrite(&[&source], Some("4")))), expected);
 }

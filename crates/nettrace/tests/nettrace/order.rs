@@ -1,7 +1,7 @@
 //! The order of events, time windows, losses, and reading from several places.
 
-use ichnos_model::{TraceInput, Window};
-use ichnos_nettrace::{NettraceFile, OpenOptions};
+use ichnos_model::{OpenedTrace, Window};
+use ichnos_nettrace::{NettraceFile, NettraceOptions};
 use ichnos_testing::{Random, cases};
 use serde_json::{Value, json};
 
@@ -153,7 +153,8 @@ fn time_windows_are_parts_of_the_whole() {
     cases(60, |random| {
         let form = random.pick(&[Form::V3, Form::V4, Form::V6]);
         let file = random_file(random, form, 0);
-        let opened = NettraceFile::open("file", file.bytes.clone().into(), &OpenOptions::default()).unwrap();
+        let opened =
+            NettraceFile::open("file", file.bytes.clone().into(), &NettraceOptions::default()).unwrap();
         let whole = read(&file.bytes);
         for _ in 0..5 {
             let begin = random.below(5_500);
@@ -183,7 +184,7 @@ fn blocks_outside_of_a_time_window_are_skipped() {
         let damaged = crate::builder::block_header(true, (300, 400), 0).raw(&[0xff; 30]);
         file.block(crate::builder::kind::EVENT, &damaged.0);
         file.events(true, &[number(1, 9, 500, 5)]);
-        let opened = NettraceFile::open("file", file.end().into(), &OpenOptions::default()).unwrap();
+        let opened = NettraceFile::open("file", file.end().into(), &NettraceOptions::default()).unwrap();
         let window = |begin: i128, end: i128| {
             let mut window = Window::default();
             (window.begin, window.end) = (Some(TICK_0 + begin), Some(TICK_0 + end));
@@ -213,7 +214,7 @@ fn losses_of_time_windows_add_up() {
         let bytes = file.end();
         let whole = read(&bytes);
         assert_eq!((whole.times().len(), whole.lost()), (7, 5 + 3 + 2 + 4));
-        let opened = NettraceFile::open("file", bytes.into(), &OpenOptions::default()).unwrap();
+        let opened = NettraceFile::open("file", bytes.into(), &NettraceOptions::default()).unwrap();
         for step in [10, 50, 70, 100, 150, 300, 450] {
             let mut found: Vec<Value> = Vec::new();
             for begin in (0..700).step_by(step) {
@@ -262,7 +263,7 @@ fn events_without_marks() {
         expected += 20_000;
         file.events(true, &events.collect::<Vec<_>>());
     }
-    let opened = NettraceFile::open("file", file.end().into(), &OpenOptions::default()).unwrap();
+    let opened = NettraceFile::open("file", file.end().into(), &NettraceOptions::default()).unwrap();
     assert_eq!(crate::reading::count(&opened), expected as usize);
 }
 
@@ -331,7 +332,7 @@ fn reading_from_several_places() {
     }
     let mut places = 0;
     for (name, bytes) in files {
-        let opened = NettraceFile::open("file", bytes.into(), &OpenOptions::default()).unwrap();
+        let opened = NettraceFile::open("file", bytes.into(), &NettraceOptions::default()).unwrap();
         let whole = crate::reading::heads(&mut opened.cursors(Window::default()).remove(0));
         let points = opened.split_points(0, 1).unwrap();
         let step = (points.len() / 4).max(1);
@@ -363,7 +364,7 @@ fn reading_from_a_place_behind_flushed_metadata() {
     file.events(true, &events(1, 200));
     file.sequence_point(300, 0, &[(1, 20)]);
     file.events(true, &events(21, 400));
-    let opened = NettraceFile::open("file", file.end().into(), &OpenOptions::default()).unwrap();
+    let opened = NettraceFile::open("file", file.end().into(), &NettraceOptions::default()).unwrap();
     let points = opened.split_points(0, 1).unwrap();
     let begin = TICK_0 + 300;
     assert_eq!(points.last().map(|point| point.time), Some(begin));

@@ -1,7 +1,7 @@
 //! Names of processes, which events of version 6 say.
 
-use ichnos_model::{TraceInput, Window};
-use ichnos_nettrace::{NettraceFile, OpenOptions};
+use ichnos_model::{OpenedTrace, Window};
+use ichnos_nettrace::{NettraceFile, NettraceOptions};
 use serde_json::{Value, json};
 
 use crate::builder::{Bytes, Event, File, Form, Metadata, kind};
@@ -78,7 +78,7 @@ fn names_hold_from_one_to_the_next() {
         parts.sequence_point(event.time - 1, 0, &[(1, index as u32)]);
         parts.events(true, &[event]);
     }
-    let opened = NettraceFile::open("parts", parts.end().into(), &OpenOptions::default()).unwrap();
+    let opened = NettraceFile::open("parts", parts.end().into(), &NettraceOptions::default()).unwrap();
     assert_eq!(names(&read_window(&opened, Window::default())), expected);
     let clock = opened.data_streams()[0].clock().unwrap().clone();
     for begin in 0..all.len() {

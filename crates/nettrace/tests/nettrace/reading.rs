@@ -2,8 +2,8 @@
 
 use ichnos_flow::{DamageCursor, Merge, pump};
 use ichnos_jsonl::{JsonLines, JsonLinesOptions};
-use ichnos_model::{BoxedCursor, Cursor, Message, MessageKind, Skip, StreamCursor, TraceInput, Window};
-use ichnos_nettrace::{NettraceFile, OpenOptions};
+use ichnos_model::{BoxedCursor, Cursor, Message, MessageKind, OpenedTrace, Skip, StreamCursor, Window};
+use ichnos_nettrace::{NettraceFile, NettraceOptions};
 use serde_json::Value;
 
 use crate::support::Opened;
@@ -50,10 +50,10 @@ impl Read {
 
 /// Reads a whole file. If it is not damaged, it is also written again: that has the same events.
 pub(crate) fn read(bytes: &[u8]) -> Read {
-    let read = read_with(bytes, &OpenOptions::default());
+    let read = read_with(bytes, &NettraceOptions::default());
     if read.damage.is_empty() && read.longer.is_empty() {
-        let opened = Opened::of_bytes("file", bytes.to_vec().into(), &OpenOptions::default());
-        let written = read_with(&rewrite_unsorted(&opened), &OpenOptions::default());
+        let opened = Opened::of_bytes("file", bytes.to_vec().into(), &NettraceOptions::default());
+        let written = read_with(&rewrite_unsorted(&opened), &NettraceOptions::default());
         let (mut found, mut expected) = (events(&written), events(&read));
         if !read.times().is_sorted() {
             // A file that breaks its promises is written again in another order.
@@ -81,26 +81,26 @@ fn events(read: &Read) -> Vec<Value> {
 
 /// Reads a whole file, and looks for all that is wrong.
 pub(crate) fn check(bytes: &[u8]) -> Read {
-    let mut options = OpenOptions::default();
+    let mut options = NettraceOptions::default();
     options.check = true;
     read_with(bytes, &options)
 }
 
 /// Reads a whole file in the order of the file.
 pub(crate) fn read_unsorted(bytes: &[u8]) -> Read {
-    let mut options = OpenOptions::default();
+    let mut options = NettraceOptions::default();
     options.unsorted = true;
     read_with(bytes, &options)
 }
 
-pub(crate) fn read_with(bytes: &[u8], options: &OpenOptions) -> Read {
+pub(crate) fn read_with(bytes: &[u8], options: &NettraceOptions) -> Read {
     let file = NettraceFile::open("file", bytes.to_vec().into(), options).unwrap();
     read_window(&file, Window::default())
 }
 
 /// JSON Lines of a file.
 pub(crate) fn lines(bytes: &[u8]) -> String {
-    let file = NettraceFile::open("file", bytes.to_vec().into(), &OpenOptions::default()).unwrap();
+    let file = NettraceFile::open("file", bytes.to_vec().into(), &NettraceOptions::default()).unwrap();
     lines_of(&file, Window::default())
 }
 

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use ichnos_io::{WriteOptions, WriteTarget};
-use ichnos_model::{ClockOffsets, TraceInput as _};
-use ichnos_nettrace::OpenOptions;
+use ichnos_model::{ClockOffsets, OpenedTrace as _};
+use ichnos_nettrace::NettraceOptions;
 use ichnos_testing::{Random, cases};
 
 use crate::builder::{Event, File, Form, Metadata};
@@ -111,7 +111,7 @@ fn whole_files_are_copied() {
         // Two files are merged.
         assert_ne!(write_to_file(&[&source, &source], &options), bytes);
         // With an offset of its clock, the file has other times.
-        let mut open_options = OpenOptions::default();
+        let mut open_options = NettraceOptions::default();
         open_options.clock_offsets = ClockOffsets::of_all(5_000_000_000);
         let moved = Opened::of_bytes("source", bytes.clone().into(), &open_options);
         let written = opened("source", write_to_file(&[&moved], &options));

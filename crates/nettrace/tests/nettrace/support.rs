@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use ichnos_io::{Bytes, IoLimits, Tree};
 use ichnos_model::{
-    Event, EventRecordClass, Field, FieldKind, IntegerProperties, Message, Real, Scope, Text, TraceInput,
+    Event, EventRecordClass, Field, FieldKind, IntegerProperties, Message, OpenedTrace, Real, Scope, Text,
     Uuid, VariableLengthValue, Visitor, Window,
 };
-use ichnos_nettrace::{BlockKind, Container, FileItem, NettraceFile, OpenOptions, TraceBlock, Version};
+use ichnos_nettrace::{BlockKind, Container, FileItem, NettraceFile, NettraceOptions, TraceBlock, Version};
 
 /// The recorded files: in `ICHNOS_TRACES`, or `../shared/traces` from the project's root. Where they are absent, the
 /// test says so by name and skips.
@@ -48,14 +48,14 @@ pub struct Opened {
 
 impl Opened {
     pub fn new(path: &Path) -> Self {
-        Self::with(path, &OpenOptions::default())
+        Self::with(path, &NettraceOptions::default())
     }
 
-    pub fn with(path: &Path, options: &OpenOptions) -> Self {
+    pub fn with(path: &Path, options: &NettraceOptions) -> Self {
         Self::of_bytes(&path.to_string_lossy(), bytes_of(path), options)
     }
 
-    pub fn of_bytes(name: &str, bytes: Bytes, options: &OpenOptions) -> Self {
+    pub fn of_bytes(name: &str, bytes: Bytes, options: &NettraceOptions) -> Self {
         let mut container = Container::open(&bytes, true).unwrap().unwrap();
         let block = loop {
             match container.next(&bytes, 0, true) {
@@ -73,8 +73,8 @@ impl Opened {
 
     /// Opens a file that may end before its trace block does; `None` then.
     pub fn try_of_bytes(name: &str, bytes: Vec<u8>) -> Option<Self> {
-        NettraceFile::open(name, bytes.clone().into(), &OpenOptions::default()).ok()?;
-        Some(Self::of_bytes(name, bytes.into(), &OpenOptions::default()))
+        NettraceFile::open(name, bytes.clone().into(), &NettraceOptions::default()).ok()?;
+        Some(Self::of_bytes(name, bytes.into(), &NettraceOptions::default()))
     }
 
     /// Passes all messages on.

@@ -6,12 +6,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
 
-use ichnos_export::{
+use ichnos_analysis::{
     CPU_TIME, StackCollector, StackFormat, StackFrames, StackOptions, StackRoots, StackWeight,
     UNMANAGED_CODE_TIME,
 };
 use ichnos_flow::{Merge, pump};
-use ichnos_model::{Message, TraceInput as _, Window};
+use ichnos_model::{Message, OpenedTrace as _, Window};
 use ichnos_testing::TraceEventLibrary;
 use serde_json::Value;
 

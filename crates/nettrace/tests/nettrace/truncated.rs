@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use ichnos_model::{Cursor, MessageKind, TraceInput, Window};
+use ichnos_model::{Cursor, MessageKind, OpenedTrace, Window};
 use ichnos_nettrace::{
-    BlockKind, Container, EventRows, FileItem, NettraceFile, OpenOptions, RowEncoding, Version,
+    BlockKind, Container, EventRows, FileItem, NettraceFile, NettraceOptions, RowEncoding, Version,
 };
 use ichnos_testing::Random;
 
@@ -28,7 +28,7 @@ pub(crate) fn recorded(path: &str) -> Option<Vec<u8>> {
 
 /// Times of events in the order of the file or of time, and how many messages of damage.
 pub(crate) fn skim(bytes: ichnos_io::Bytes, unsorted: bool) -> Option<(Vec<i128>, usize)> {
-    let mut options = OpenOptions::default();
+    let mut options = NettraceOptions::default();
     options.unsorted = unsorted;
     let file = NettraceFile::open("file", bytes, &options).ok()?;
     let mut times = Vec::new();

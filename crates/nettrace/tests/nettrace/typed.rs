@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ichnos_model::{DamageKind, Message, Scope};
-use ichnos_nettrace::OpenOptions;
+use ichnos_nettrace::NettraceOptions;
 
 use crate::support::{Opened, Shown, bytes_of, fields, find, traces};
 
@@ -66,8 +66,8 @@ fn faults(opened: &Opened) -> BTreeSet<String> {
     faults
 }
 
-fn check() -> OpenOptions {
-    let mut options = OpenOptions::default();
+fn check() -> NettraceOptions {
+    let mut options = NettraceOptions::default();
     options.check = true;
     options
 }
@@ -132,7 +132,7 @@ fn what_is_behind_the_fields_is_reported() {
         }
     }
     // Once for each kind of event, also where not all rules are looked at.
-    for options in [OpenOptions::default(), check()] {
+    for options in [NettraceOptions::default(), check()] {
         let opened = Opened::of_bytes("changed", changed.clone().into(), &options);
         let mut reported = BTreeMap::new();
         opened.each(|message| {

@@ -6,11 +6,11 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 
-use ichnos_export::{FieldValues, StackCollector, StackFormat, StackOptions, StackRoots, StackWeight};
+use ichnos_analysis::{FieldValues, StackCollector, StackFormat, StackOptions, StackRoots, StackWeight};
 use ichnos_flow::{Merge, pump};
-use ichnos_io::{Bytes, Lane, TraceWriter as _, Worker, WriteOptions, WriteSource, WriteTarget};
-use ichnos_model::{Discarded, Event, Message, Scope, TraceInput as _, Window};
-use ichnos_nettrace::{NettraceWriter, OpenOptions};
+use ichnos_io::{Bytes, Lane, Worker, WriteOptions, WriteSource, WriteTarget, WriterFactory as _};
+use ichnos_model::{Discarded, Event, Message, OpenedTrace as _, Scope, Window};
+use ichnos_nettrace::{NettraceOptions, NettraceWriter};
 
 use crate::support::{Opened, Shown, bytes_of, fields, find, traces};
 use crate::trace_event::{dump, unpacked};
@@ -177,7 +177,7 @@ pub fn events(opened: &Opened) -> (Vec<String>, Lost) {
 }
 
 pub fn opened(name: &str, bytes: Vec<u8>) -> Opened {
-    Opened::of_bytes(name, Bytes::from(bytes), &OpenOptions::default())
+    Opened::of_bytes(name, Bytes::from(bytes), &NettraceOptions::default())
 }
 
 pub fn check(name: &str, source: &Opened, written: &Opened) {

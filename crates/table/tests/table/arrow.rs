@@ -5,7 +5,7 @@ use std::fs::File;
 use arrow_ipc::reader::{FileReader, StreamReader};
 use ichnos::convert::ConvertOptions;
 use ichnos::prelude::*;
-use ichnos::{Pass, PassOptions, Selection};
+use ichnos::{Pass, Selection};
 use ichnos_table::{ArrowIpcWriter, BatchOutput, ParquetWriter, Projection, TableOptions};
 
 use crate::dataset::{Row, read, rows};
@@ -64,8 +64,7 @@ fn unwanted_columns_are_not_there() {
             TableOptions::default().with_columns(Projection::named(wanted.iter().copied())),
             take,
         );
-        let pass = Pass::new(Selection::default());
-        let summary = pass.write(&reader, &output, &PassOptions::default(), &()).unwrap();
+        let summary = reader.pass().write(&output).unwrap();
         drop(output);
         assert_eq!(summary.counts.events, events as u64);
         names.sort();

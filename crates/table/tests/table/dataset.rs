@@ -12,7 +12,7 @@ use arrow_array::types::{
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::{DataType, TimeUnit};
 use ichnos::convert::ConvertOptions;
-use ichnos::io::{TraceWriter, WriteReport};
+use ichnos::io::{WriteReport, WriterFactory};
 use ichnos::prelude::*;
 use ichnos_table::ParquetWriter;
 use parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
@@ -127,7 +127,7 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
 }
 
 /// Converts traces with a writer.
-pub(crate) fn convert(input: &Path, writer: &dyn TraceWriter, output: &Path) -> WriteReport {
+pub(crate) fn convert(input: &Path, writer: &dyn WriterFactory, output: &Path) -> WriteReport {
     let session = ichnos::open([input], &OpenOptions::default()).unwrap();
     let reader = session.reader().unwrap();
     reader.convert(writer, Some(output.to_owned()), &ConvertOptions::default()).unwrap()

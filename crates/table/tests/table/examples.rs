@@ -225,7 +225,7 @@ fn examples_have_the_values_of_json_lines() {
     for name in EXAMPLES {
         let directory = tempfile::tempdir().unwrap();
         let (lines, dataset) = (directory.path().join("lines.jsonl"), directory.path().join("dataset"));
-        let (_, writer) = ichnos::convert::writer(Some("jsonl"), Path::new(""), None).unwrap();
+        let writer = ichnos::convert::target(Some("jsonl"), Path::new(""), None).unwrap().writer;
         let expected = convert(&example(name), writer, &lines);
         let written = convert(&example(name), &ParquetWriter, &dataset);
         assert_eq!((written.events, written.undecoded), (expected.events, 0), "{name}");

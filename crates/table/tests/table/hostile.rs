@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use ichnos::flow::{Merge, pump};
 use ichnos::io::{
-    Lane, Output, TraceWriter, Worker, WorkerFlow, WriteOptions, WriteReport, WriteSource, WriteTarget,
+    Lane, Output, Worker, WorkerFlow, WriteOptions, WriteReport, WriteSource, WriteTarget, WriterFactory,
 };
 use ichnos::model::lower::LossKind;
 use ichnos::model::{

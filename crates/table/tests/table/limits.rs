@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch};
-use ichnos::io::TraceWriter;
+use ichnos::io::WriterFactory;
 use ichnos::model::lower::LossKind;
 use ichnos::model::{
     ClockClass, DataStreamClass, EventRecordClass, FieldClass, FieldValue, Meaning, Member, Record,
@@ -283,7 +283,7 @@ fn losses_are_those_of_the_dataset() {
     assert!(rounded[0].0.starts_with("clock.clock: cycles"), "{rounded:?}");
     // The number of the processor has a column.
     let expected = [
-        "packet.context.further: what is outside of events",
+        "packet.context.further: data outside events",
         "payload.maybe: presence of a field without columns has no column",
     ];
     assert_eq!(losses(&report, LossKind::Dropped), expected.map(|loss| (loss.to_owned(), 1)));

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use ichnos::flow::{Merge, pump};
-use ichnos::io::{Lane, Output, TraceWriter, Worker, WriteOptions, WriteSource, WriteTarget};
+use ichnos::io::{Lane, Output, Worker, WriteOptions, WriteSource, WriteTarget, WriterFactory};
 use ichnos::model::{EventRecordClass, FieldClass, FieldValue, Member, RecordTrace, Scope};
 use ichnos::prelude::*;
 use ichnos_table::ParquetWriter;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use ichnos::convert::{ConvertError, ConvertOptions};
-use ichnos::io::{Existing, TraceWriter, WriteReport};
+use ichnos::io::{Existing, WriteReport, WriterFactory};
 use ichnos::model::lower::LossKind;
 use ichnos::model::{ClockClass, ClockOrigin, EventRecordClass, FieldClass, FieldValue, Member, Scope};
 use ichnos::prelude::*;
@@ -16,7 +16,7 @@ use crate::hostile::{events, losses, made, nanoseconds, try_write};
 
 /// Sets options of a format.
 fn with(options: &mut ConvertOptions<'_>, format: &'static str, set: &[(&str, &str)]) {
-    let writers = [("parquet", &ParquetWriter as &dyn TraceWriter), ("arrow", &ArrowIpcWriter)];
+    let writers = [("parquet", &ParquetWriter as &dyn WriterFactory), ("arrow", &ArrowIpcWriter)];
     let (_, writer) = writers.into_iter().find(|(name, _)| *name == format).unwrap();
     for (name, value) in set {
         options.write.formats.set(format, writer.options(), name, value.as_ref()).unwrap();

@@ -131,7 +131,7 @@ fn engines(test: &str) -> Vec<(&'static str, PathBuf)> {
 fn compare(trace: &Path, engines: &[(&str, PathBuf)]) -> usize {
     let directory = tempfile::tempdir().unwrap();
     let (lines, dataset) = (directory.path().join("lines.jsonl"), directory.path().join("dataset"));
-    let (_, writer) = ichnos::convert::writer(Some("jsonl"), Path::new(""), None).unwrap();
+    let writer = ichnos::convert::target(Some("jsonl"), Path::new(""), None).unwrap().writer;
     convert(trace, writer, &lines);
     convert(trace, &ParquetWriter, &dataset);
     let expected = events(&std::fs::read_to_string(&lines).unwrap());

@@ -203,7 +203,7 @@ fn traces_are_not_written_in_shards() {
     let session = ichnos::open([example("hello-lttng/trace")], &OpenOptions::default()).unwrap();
     let mut reader = session.reader().unwrap();
     reader.select_shard(Shard::new(1, 2).unwrap());
-    let (_, writer) = ichnos::convert::writer(Some("jsonl"), Path::new(""), None).unwrap();
+    let writer = ichnos::convert::target(Some("jsonl"), Path::new(""), None).unwrap().writer;
     let path = directory.path().join("lines");
     let error = reader.convert(writer, Some(path.clone()), &ConvertOptions::default()).unwrap_err();
     assert!(error.to_string().contains("shards"), "{error}");

@@ -1,4 +1,4 @@
-//! Fuchsia's logs and traces: each type of argument, each kind of record.
+//! Fuchsia logs and traces: each type of argument, each kind of record.
 
 use crate::fxt_file::{Body, FxtBuilder as Builder, body, header, inline};
 

@@ -1,4 +1,4 @@
-//! Reports of X-Trace: each key, each option; lines of JSON.
+//! X-Trace reports: each key, each option; lines of JSON.
 
 use super::{Construct, Datum, EncodedEvent, Origin};
 

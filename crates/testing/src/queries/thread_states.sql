@@ -18,7 +18,7 @@ where event similar to '(sched:)?sched_(switch|waking|wakeup|wakeup_new|ttwu)';
 -- Changes of threads: what a switch or a wake-up says. A thread that stops running comes before the one that runs next.
 create table changes as
 with
-said as (
+recorded as (
     select
         row, 0 as part, ts, cpu, previous as thread, true as is_switch,
         case
@@ -50,7 +50,7 @@ ordered as (
         *,
         -- Number of the life between two switches of the thread.
         count(*) filter (is_switch) over (partition by thread order by row, part) as life
-    from (select * from said union all select * from firsts)
+    from (select * from recorded union all select * from firsts)
     where thread <> 0
 ),
 -- A wake-up changes a thread that neither runs nor can run, and further ones before it runs do not.

@@ -2,7 +2,7 @@
 
 import { isSaved, savedAnswer } from "./saved";
 
-/** Time as the server writes it: nanoseconds since the origin of the clock, decimal. */
+/** Time in API responses: nanoseconds since the clock origin, decimal. */
 export type TimeText = string;
 
 export interface Trace {
@@ -39,9 +39,9 @@ export interface Track {
   items: number;
   /** Time of the first item. */
   begin?: TimeText | null;
-  /** True for the threads that a processor runs. */
+  /** True for the track of threads that a processor runs. */
   runsThreads?: boolean;
-  /** Nanoseconds that the thread of a track of states ran. */
+  /** Running time of the thread of a state track, in nanoseconds. */
   running?: number;
   unit: string | null;
   minimum: number | null;
@@ -50,9 +50,9 @@ export interface Track {
 
 export interface TileTrack {
   id: number;
-  /** Six numbers an item: lane, from, to, count, name, longest. */
+  /** Six numbers per item: lane, from, to, count, name, longest. */
   items?: number[];
-  /** Six numbers an item: from, to, minimum, maximum, last, count. */
+  /** Six numbers per item: from, to, minimum, maximum, last, count. */
   counter?: number[];
 }
 
@@ -64,7 +64,7 @@ export interface Tiles {
   tracks: TileTrack[];
 }
 
-/** Tracks with something that a filter selects. */
+/** Tracks with items that pass a filter. */
 export interface FilledTracks {
   /** False until all events were read. */
   complete: boolean;
@@ -73,7 +73,7 @@ export interface FilledTracks {
 
 export interface NamesAnswer {
   names: string[];
-  /** Colors that a map gives some of the names, by their numbers. */
+  /** Colors from event maps, by name number. */
   colors?: Record<string, string>;
   from: number;
   total: number;
@@ -123,9 +123,9 @@ export interface EventDetails {
   command: string;
   line: unknown;
   text: string;
-  /** Name on the timeline, or that of the span which the event ends. */
+  /** Name on the timeline, or the name of the span that the event ends. */
   label: string;
-  /** `ran`: time in which the thread of the span ran. */
+  /** `ran`: running time of the span's thread. */
   spans: { begin: string | null; end: string | null; length: number | bigint | null; ran?: number | bigint } | null;
   causes: Link[];
   effects: Link[];
@@ -136,7 +136,7 @@ export interface Completion {
   kind: "field" | "event" | "operator" | string;
 }
 
-/** An expression without an error, with the names in it that no class has. */
+/** Valid expression, with its unknown names. */
 export interface Check {
   warnings?: { text: string; help?: string }[];
 }
@@ -152,7 +152,7 @@ export interface SpanStats {
   name: string;
   count: number;
   total: number;
-  /** Time without that of the spans within. */
+  /** Time without the nested spans. */
   self?: number;
   minimum: number;
   median: number;
@@ -163,7 +163,7 @@ export interface SpanStats {
 
 export interface Stats {
   events: number;
-  /** False if the range has more events than are read for a request. */
+  /** False if the range has too many events to read for a request. */
   complete?: boolean;
   command: string;
   classes: { name: string; count: number; perSecond: number | null }[];
@@ -173,11 +173,11 @@ export interface Stats {
 }
 
 export interface LongestSpans {
-  /** `count`: the number of spans that are too close to tell apart, of which this is the longest. */
+  /** `count`: number of spans that are not separated. The length is the longest of them. */
   spans: { name: string; track: number; begin: TimeText; length: number; count: number }[];
 }
 
-/** What ended a wait: a thread with its track, or an interrupt with its name. */
+/** Cause of a wakeup: a thread with its track, or an interrupt with its name. */
 export interface Waker {
   interrupt?: string;
   thread?: number;
@@ -193,16 +193,16 @@ export interface ThreadState {
   endedBy?: Waker;
 }
 
-/** State of a thread at a time, and those before it, the last one first. */
+/** State of a thread at a time, followed by earlier states, the latest first. */
 export interface ThreadAnswer {
   thread?: number;
   track?: number;
   name?: string;
   event?: string;
   priority?: number;
-  /** Track of the processor that ran it. */
+  /** Track of the processor that ran the thread. */
   processor?: number;
-  /** Threads that it woke up in the state, with the tracks of their states. */
+  /** Threads that the thread woke up in this state, with their state tracks. */
   woke?: { name?: string; states: number; time: TimeText }[];
   states: ThreadState[];
 }
@@ -246,7 +246,7 @@ export interface TaskEntry {
 export interface Tasks {
   command: string;
   complete: boolean;
-  /** Tasks of the range, of which only the first are listed. */
+  /** Number of tasks in the range. Only the first ones are listed. */
   total: number;
   tasks: TaskEntry[];
 }
@@ -258,7 +258,7 @@ export interface TaskNode {
   begin: TimeText | null;
   end: TimeText | null;
   events: number;
-  /** Event that names it, its track, and its time there, which no corrected clock changes. */
+  /** Event that names the operation, its track, and its time there without clock corrections. */
   event: string | null;
   track?: number | null;
   eventTime?: TimeText | null;
@@ -267,15 +267,15 @@ export interface TaskNode {
 export interface TaskGraph {
   id: string;
   command: string;
-  /** Operations of the task, of which only the first are listed. */
+  /** Number of operations of the task. Only the first ones are listed. */
   total: number;
   /** Causes come before their effects. */
   nodes: TaskNode[];
-  /** Numbers of the cause and the effect among the nodes, and the kind. */
+  /** Node numbers of cause and effect, and the kind. */
   edges: [number, number, string][];
-  /** Events that joined operations, with the numbers of the nodes that they follow. */
+  /** Events that joined operations, with the node numbers of the operations. */
   joined?: { node: number; label: string; place: string; time: TimeText | null; event?: string | null; track?: number | null; eventTime?: TimeText | null }[];
-  /** Machines whose clocks were moved so that no effect comes before its cause, in ns. */
+  /** Clock corrections in ns by machine, so that no effect precedes its cause. */
   clocks?: { machine: string; offset: number }[];
   /** Causes that are not in the traces. */
   dangling: number;
@@ -287,7 +287,7 @@ export interface TaskGraph {
 export interface Flows {
   generation: number;
   complete: boolean;
-  /** Four numbers a flow: track and time of its begin, and of its end. */
+  /** Four numbers per flow: track and time of its start, track and time of its end. */
   flows: number[];
 }
 
@@ -300,14 +300,14 @@ export interface Change {
   end: TimeText | null;
 }
 
-/** Answer of the server that is an error, with the place in an expression where there is one. */
+/** Error response of the server, with the position in an expression if there is one. */
 export class ApiError extends Error {
   constructor(
     readonly status: number,
     message: string,
     readonly at: number | null = null,
     readonly length: number | null = null,
-    /** What to write instead. */
+    /** Suggested correction. */
     readonly help: string | null = null,
   ) {
     super(message);
@@ -316,7 +316,7 @@ export class ApiError extends Error {
 
 type Parameters = Record<string, string | number | null | undefined>;
 
-/** Address of a request; parameters without a value are left away. */
+/** Address of a request. Parameters without a value are omitted. */
 export function address(path: string, parameters: Parameters = {}): string {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(parameters)) {
@@ -330,7 +330,7 @@ export function address(path: string, parameters: Parameters = {}): string {
 export async function get<T>(path: string, parameters: Parameters = {}, signal?: AbortSignal): Promise<T> {
   if (isSaved) return savedAnswer(path, parameters) as T;
   const answer = await fetch(address(path, parameters), signal ? { signal } : {});
-  // Fields of an event are shown exactly. Everywhere else, numbers are computed with.
+  // Event fields are shown exactly. All other numbers are used for computing.
   if (answer.ok) return (path === "event" ? parseExact(await answer.text()) : await answer.json()) as T;
   throw await errorOf(answer);
 }
@@ -339,7 +339,7 @@ const MARK = "\0integer:";
 
 /** JSON whose integers of more than 53 bits become `bigint` instead of being rounded. */
 export function parseExact(text: string): unknown {
-  // Short answers and most long ones, as tiles, have no such integers outside of strings.
+  // Short answers and most long answers, such as tiles, lack such integers outside of strings.
   if (!/[:,[\s]-?\d{16}/.test(text)) return JSON.parse(text);
   const marked = text.replace(/"[^"\\]*(?:\\.[^"\\]*)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g, (token) =>
     /^-?\d{16,}$/.test(token) && !Number.isSafeInteger(Number(token)) ? JSON.stringify(MARK + token) : token,
@@ -349,7 +349,7 @@ export function parseExact(text: string): unknown {
   );
 }
 
-/** Error that an answer with another status than success describes. */
+/** Error described by a response without success status. */
 export async function errorOf(answer: Response): Promise<ApiError> {
   try {
     const body = (await answer.json()) as { error?: string; at?: number; length?: number; help?: string };
@@ -359,19 +359,19 @@ export async function errorOf(answer: Response): Promise<ApiError> {
   }
 }
 
-/** True for a request that the page itself has given up. */
+/** True for a request that the page itself aborted. */
 export function isAborted(error: unknown): boolean {
   return error instanceof DOMException && error.name === "AbortError";
 }
 
-/** Text of an error for people. */
+/** Error message for people. */
 export function messageOf(error: unknown): string {
   if (error instanceof ApiError) return error.message;
   if (error instanceof TypeError) return "No answer from ichnos. Is `ichnos view` still running?";
   return error instanceof Error ? error.message : String(error);
 }
 
-/** Requests of one kind of which only the newest matters: a new one aborts the one before. */
+/** Requests of one kind. A new request aborts the previous one. */
 export class Latest {
   private controller: AbortController | null = null;
 

@@ -1,4 +1,4 @@
-// Bookmarks of times, which are kept in the address, and clock offsets of traces to compare them.
+// Bookmarked times, stored in the address, and clock offsets to compare traces.
 
 import { copyToClipboard } from "./commands";
 import { showDialog } from "./dialog";
@@ -9,7 +9,7 @@ import { duration, timeOfDay } from "./time";
 
 const MOST = 200;
 
-/** Sets a bookmark at the selected item, or in the middle of the view; removes one that is there. */
+/** Sets a bookmark at the selected item or in the middle of the view, or removes an existing bookmark there. */
 export function toggleBookmark(state: State, announce: (text: string) => void): void {
   if (state.isEmpty) return;
   const { selection, view } = state;
@@ -49,7 +49,7 @@ export function showBookmarks(state: State): void {
   showDialog("Bookmarks", list, el("p", { class: "muted" }, hint), copy);
 }
 
-/** Sliders that move the clock of each trace, to compare traces one above the other. */
+/** Sliders for the clock offset of each trace, to compare traces. */
 export function showClocks(state: State): void {
   const roots = state.tracks.filter((track) => track.kind === "trace");
   const length = state.bounds.end - state.bounds.begin;
@@ -84,7 +84,7 @@ export function showClocks(state: State): void {
   showDialog("Clock offsets", el("div", { class: "choices" }, ...rows), align, el("p", { class: "muted" }, hint));
 }
 
-/** Times of the first items of each outermost track and of those below it. */
+/** Times of the first items of each outermost track, including the tracks below it. */
 function beginsOf(state: State): Map<number, number> {
   const begins = new Map<number, number>();
   for (const track of state.tracks) {

@@ -1,4 +1,4 @@
-// Colours of names. Text on each has a contrast of at least 4.5 to 1 (WCAG AA), which the tests compute.
+// Name colors. Text on each color has a contrast of at least 4.5 to 1 (WCAG AA), which the tests check.
 
 export interface Theme {
   dark: boolean;
@@ -15,7 +15,7 @@ export interface Theme {
   critical: string;
 }
 
-/** Colours of the style sheet, by the system's choice of dark or light. */
+/** Colors from the style sheet, for the system's dark or light mode. */
 export function currentTheme(): Theme {
   const style = getComputedStyle(document.documentElement);
   const of = (name: string) => style.getPropertyValue(`--${name}`).trim();
@@ -38,11 +38,11 @@ export function currentTheme(): Theme {
 export interface Shade {
   fill: string;
   text: string;
-  /** Stronger colour of the same hue, for marks and lines. */
+  /** Stronger color of the same hue, for marks and lines. */
   strong: string;
 }
 
-/** Colours of the states of threads, light and dark, and the height of each as a part of the bar: colour alone is not seen by everybody. */
+/** Light and dark colors of thread states, and the height of each as a fraction of the bar, because not everybody can distinguish the colors. */
 const STATES: Record<string, readonly [string, string, number]> = {
   running: ["#1a7f4b", "#3fcf86", 1],
   runnable: ["#d08700", "#e6b450", 0.7],
@@ -52,35 +52,35 @@ const STATES: Record<string, readonly [string, string, number]> = {
   unknown: ["#c9ced8", "#3c424d", 0.12],
 };
 
-/** Colour and height of a state of a thread. */
+/** Color and height of a thread state. */
 export function lookOfState(state: string, dark: boolean): { color: string; height: number } {
   const [light, onDark, height] = STATES[state] ?? STATES.unknown!;
   return { color: dark ? onDark : light, height };
 }
 
-/** Colour of a pixel in which several programs ran. */
+/** Color of a pixel that several programs share. */
 export function severalShade(dark: boolean): Shade {
   return dark ? { fill: "#4b515c", text: "#ffffff", strong: "#7d8592" } : { fill: "#c3c8d1", text: "#141418", strong: "#8a919e" };
 }
 
 const CONTRAST = 4.8;
-/** Hues that people tell apart: greens look alike over a wide range, so few of them are used. Reds are losses. */
+/** Hues that people can distinguish. Many greens look alike, so only a few are used. Red is for losses. */
 const HUES = [24, 34, 44, 54, 78, 118, 158, 176, 190, 204, 220, 242, 264, 288, 314];
-/** Known colours of names: light and dark. */
+/** Cached name colors: light and dark. */
 const caches = [new Map<string, Shade>(), new Map<string, Shade>()] as const;
-/** Colours that maps give names. */
+/** Name colors from event maps. */
 const given = new Map<string, Rgb>();
 
-/** Gives a name the hue of a colour `#rrggbb`. Its lightness is kept as far as text on it can be read. */
+/** Gives a name the hue of a color `#rrggbb`. The lightness is kept as far as text on it stays readable. */
 export function giveColor(name: string, color: string): void {
   if (!/^#[0-9a-f]{6}$/.test(color)) return;
   given.set(name, [1, 3, 5].map((at) => parseInt(color.slice(at, at + 2), 16)) as Rgb);
   for (const cache of [...caches, ...programShades]) cache.delete(name);
 }
 
-/** Hues of the programs that used most of the time: any two of them differ at a glance. */
+/** Hues for the programs with the most running time. Any two of them differ at a glance. */
 const PROGRAM_HUES = [28, 48, 88, 140, 172, 196, 222, 254, 284, 316];
-/** Their numbers by the names of the programs. */
+/** Hue indexes by program name. */
 const programs = new Map<string, number>();
 const programShades = [new Map<string, Shade>(), new Map<string, Shade>()] as const;
 
@@ -105,7 +105,7 @@ export function colorPrograms(names: string[], keep: boolean): void {
   if ([...programs].join() !== before) for (const shades of programShades) shades.clear();
 }
 
-/** Colour of a program: strong, as pale ones look as if they did not run. */
+/** Color of a program. It is strong, because a pale color looks like a program that does not run. */
 export function shadeOfProgram(name: string, dark: boolean): Shade {
   const cache = programShades[dark ? 1 : 0];
   let shade = cache.get(name);
@@ -118,7 +118,7 @@ export function shadeOfProgram(name: string, dark: boolean): Shade {
   return shade;
 }
 
-/** Colour of a name: the same name has the same colour in each view and each run. */
+/** Color of a name: the same name has the same color in each view and each run. */
 export function shadeOf(name: string, dark: boolean): Shade {
   const cache = caches[dark ? 1 : 0];
   let shade = cache.get(name);
@@ -131,7 +131,7 @@ export function shadeOf(name: string, dark: boolean): Shade {
   return shade;
 }
 
-/** Contrast of two colours by WCAG 2: 1 to 21. */
+/** Contrast of two colors by WCAG 2: 1 to 21. */
 export function contrast(first: Rgb, second: Rgb): number {
   const [a, b] = [luminance(first), luminance(second)];
   return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
@@ -167,7 +167,7 @@ function readableShade(hue: number, saturation: number, lightness: number, dark:
   };
 }
 
-/** FNV-1a with a last mix, so that names that differ in the last letter differ in hue. */
+/** FNV-1a with a final mix, so that names that differ in the last letter get different hues. */
 function hash(text: string): number {
   let value = 0x811c9dc5;
   for (let i = 0; i < text.length; i++) {

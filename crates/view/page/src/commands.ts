@@ -1,8 +1,8 @@
-// Commands of the terminal that give the same answer as a panel.
+// Terminal commands that show the same as a panel.
 
 import { button, el } from "./dom";
 
-/** The command, and a button that copies it. */
+/** Command with a copy button. */
 export class CommandLine {
   readonly element = el("div", { class: "command" });
   private readonly code = el("code", { tabindex: 0, "aria-label": "Command for the terminal" });
@@ -32,7 +32,7 @@ export async function copyToClipboard(text: string): Promise<boolean> {
     await navigator.clipboard.writeText(text);
     return true;
   } catch {
-    // Without permission: the selection of a text field, in the way of older browsers.
+    // Without permission, copy the selection of a text field, as for older browsers.
     const area = el("textarea", { class: "unseen", "aria-label": "Text to copy" });
     area.value = text;
     document.body.append(area);

@@ -2,7 +2,7 @@
 
 import { button, byId, el, type Child } from "./dom";
 
-/** Shows a dialog; the focus returns to where it was when it is closed. */
+/** Shows a dialog. Closing it restores the focus. */
 export function showDialog(title: string, ...content: Child[]): HTMLDialogElement {
   const dialog = byId<HTMLDialogElement>("dialog");
   if (dialog.open) dialog.close();

@@ -5,7 +5,7 @@ export type Child = Node | string | null | undefined;
 
 const SVG = "http://www.w3.org/2000/svg";
 
-/** Element with attributes and children; `null`, `undefined` and `false` leave an attribute away. */
+/** Creates an element with attributes and children. `null`, `undefined` and `false` omit an attribute. */
 export function el<K extends keyof HTMLElementTagNameMap>(
   tag: K,
   attributes: Attributes = {},
@@ -14,7 +14,7 @@ export function el<K extends keyof HTMLElementTagNameMap>(
   return fill(document.createElement(tag), attributes, children);
 }
 
-/** The same for a picture in the page. */
+/** Creates an SVG element in the same way. */
 export function svg(tag: string, attributes: Attributes = {}, ...children: Child[]): SVGElement {
   return fill(document.createElementNS(SVG, tag), attributes, children);
 }
@@ -28,21 +28,21 @@ function fill<E extends Element>(element: E, attributes: Attributes, children: C
   return element;
 }
 
-/** Button with a text and what it does. */
+/** Creates a button with a text and an action. */
 export function button(text: string, action: () => void, attributes: Attributes = {}): HTMLButtonElement {
   const made = el("button", { type: "button", ...attributes }, text);
   made.addEventListener("click", action);
   return made;
 }
 
-/** Element of the page by id; the page's own HTML contains all that are asked for. */
+/** Returns an element by id. All requested ids are in the page's HTML. */
 export function byId<E extends HTMLElement = HTMLElement>(id: string): E {
   const found = document.getElementById(id);
   if (!found) throw new Error(`element ${id} is missing`);
   return found as E;
 }
 
-/** Sets attributes only if they change: screen readers and the layout notice each change. */
+/** Sets attributes only if they change, because screen readers and the layout react to each change. */
 export function setText(element: HTMLElement, text: string): void {
   if (element.textContent !== text) element.textContent = text;
 }
@@ -56,7 +56,7 @@ export function debounce(wait: number, action: () => void): () => void {
   };
 }
 
-/** True while a text is typed into an element, where letters are no commands. */
+/** True for text inputs, in which letters are not commands. */
 export function isTyping(target: EventTarget | null): boolean {
   return (
     target instanceof HTMLTextAreaElement ||

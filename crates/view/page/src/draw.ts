@@ -1,4 +1,4 @@
-// The picture of the timeline: rows of tracks, spans, instants, counters, losses, marks.
+// Draws the timeline: rows of tracks, spans, instants, counters, losses, marks.
 
 import { lookOfState, severalShade, shadeOf, shadeOfProgram, type Shade, type Theme } from "./colors";
 import { TextsLast, type Columns, type Painter } from "./painter";
@@ -10,9 +10,9 @@ import { STRIDE, type Tile } from "./tiles";
 import { count, duration, quantity, shortCount } from "./time";
 import { BAR, barOf, LANE, laneTop, runOf, type TrackRow } from "./tracks";
 
-/** Width of an item below which it has no text. */
+/** Minimum width of an item with a text. */
 const LEAST_TEXT = 20;
-/** Number of the name of items that several programs share. */
+/** Name number of items that several programs share. */
 export const SEVERAL = 0;
 
 /** Visible part of the timeline, in pixels of the page. */
@@ -21,9 +21,9 @@ export interface Scene {
   theme: Theme;
   rows: TrackRow[];
   tilesOf: (track: number) => Tile[];
-  /** Row of a track, be it visible or not. */
+  /** Row of a track, visible or not. */
   rowOf: (track: number) => TrackRow | undefined;
-  /** Row of a track, or that of the closed track around it. */
+  /** Row of a track, or of the collapsed track that contains it. */
   rowAround: (track: number) => TrackRow | undefined;
   flows: number[];
   width: number;
@@ -40,12 +40,12 @@ export interface Drawn {
   exact: boolean;
 }
 
-/** Place of a time, in pixels from the left. */
+/** Position of a time in pixels from the left. */
 export function xOf(time: number, view: Range, width: number): number {
   return ((time - view.begin) / (view.end - view.begin)) * width;
 }
 
-/** Time at a place. */
+/** Time at a position. */
 export function timeAt(x: number, view: Range, width: number): number {
   return view.begin + (x / width) * (view.end - view.begin);
 }
@@ -87,7 +87,7 @@ function drawOutside(painter: Painter, { state, theme, width, height }: Scene): 
   if (right < width) painter.rect(Math.max(right, 0), 0, width - Math.max(right, 0), height, theme.grid, 0.45);
 }
 
-/** Draws rows: first what is on them, then what dims it, then texts, which nothing covers. */
+/** Draws rows: first the items, then the dimming, then texts on top. */
 function drawRows(painter: Painter, scene: Scene, rows: TrackRow[], drawn: Drawn): void {
   const late = new TextsLast(painter);
   for (const row of rows) drawRow(late, scene, row, drawn);
@@ -115,7 +115,7 @@ function drawRow(painter: Painter, scene: Scene, row: TrackRow, drawn: Drawn): v
   });
 }
 
-/** How much of the colour of spans is taken while their thread does not run. */
+/** Strength of the dimming of spans while their thread does not run. */
 const PALE: Record<string, number> = { runnable: 0.35, sleeping: 0.6, waiting: 0.6, stopped: 0.6 };
 
 /** Dims spans while their thread does not run. */
@@ -137,7 +137,7 @@ function drawTiles(painter: Painter, scene: Scene, row: TrackRow, track: number,
     const paint = () => draw(tile);
     drawn.exact &&= tile.exact;
     const finer = tiles[i + 1];
-    // The coarse picture shows only where the finer one does not reach.
+    // The coarse picture is only visible where the finer one is missing.
     if (finer) beside(painter, scene, y, row, finer, paint);
     else paint();
   });
@@ -151,7 +151,7 @@ function beside(painter: Painter, scene: Scene, y: number, row: TrackRow, finer:
   if (right < scene.width) painter.within(Math.max(right, 0), y, scene.width - Math.max(right, 0), row.height, paint);
 }
 
-/** Calls `draw` for each visible item of a tile: its places in pixels, its lane, its name and the number of items in it. Of those within a pixel, it is called for one. */
+/** Calls `draw` for each visible item of a tile: its positions in pixels, its lane, its name and the number of items in it. Of items within the same pixel, it is only called for one. */
 function eachItem(scene: Scene, track: number, tile: Tile, draw: (x: number, right: number, lane: number, name: number, number: number) => void): void {
   const { state, width } = scene;
   const { items } = tile;
@@ -172,7 +172,7 @@ function eachItem(scene: Scene, track: number, tile: Tile, draw: (x: number, rig
   }
 }
 
-/** States of a thread: a bar whose colour and height say which. */
+/** Thread states: a bar whose color and height show the state. */
 function drawStates(painter: Painter, scene: Scene, row: TrackRow, tile: Tile): void {
   const { top, height } = barOf(row);
   const columns = painter.columns(row.y - scene.top + top, height, height);
@@ -187,7 +187,7 @@ function drawStates(painter: Painter, scene: Scene, row: TrackRow, tile: Tile): 
   });
 }
 
-/** Threads of a closed process on the processors that ran them. */
+/** Threads of a collapsed process, by the processors that ran them. */
 function drawRuns(painter: Painter, scene: Scene, row: TrackRow, tile: Tile): void {
   const top = row.y - scene.top;
   const lanes: Columns[] = [];
@@ -250,18 +250,18 @@ function drawItems(painter: Painter, scene: Scene, row: TrackRow, tile: Tile, dr
 
 const SEVERAL_PROGRAMS = "several programs";
 
-/** Name of an item of a track, by the number of its name and of what is in it. */
+/** Name of an item of a track, by name number and number of items in it. */
 export function nameOfItem(state: State, track: Track | undefined, name: number, number: number): string {
   return number > 1 && name === SEVERAL && track?.runsThreads ? SEVERAL_PROGRAMS : (state.names[name] ?? "");
 }
 
-/** Words before the name of an item of several; empty for a single one. */
+/** Words before the name of a merged item; empty for a single item. */
 export function wordsBefore(name: string, number: number): string {
   if (number <= 1) return "";
   return `${count(number)} items${name === SEVERAL_PROGRAMS ? " of" : ", mostly"}`;
 }
 
-/** True for a span without an end, which the server gives no length. */
+/** True for a span without an end. The server sends length 0 for it. */
 export function hasNoEnd({ from, to, count: number, longest }: Hit): boolean {
   return number === 1 && longest === 0 && to > from;
 }
@@ -286,7 +286,7 @@ function drawColumn(columns: Columns, x: number, right: number, shade: Shade, nu
     return columns.add(x, right, 1, shade.strong, 1);
   }
   columns.add(x, right, LEVELS, width > 3 ? shade.fill : shade.strong, 1);
-  // An edge keeps neighbours of the same name apart.
+  // An edge keeps neighbors of the same name apart.
   if (width > 3) columns.add(x, x + 1, LEVELS, shade.strong, 1);
 }
 
@@ -294,7 +294,7 @@ function opacityOf(number: number): number {
   return 0.45 + 0.55 * Math.min(1, Math.log10(number) / 4);
 }
 
-/** Colour of a name on a track: its own, or that of the program that a processor ran; grey if these were several. */
+/** Color of a name on a track: its own color, or the color of the program that a processor ran. Gray for several programs. */
 function shadeOfName({ state, theme }: Scene, row: TrackRow, name: number): Shade {
   const text = state.names[name] ?? "";
   if (!row.track.runsThreads) return shadeOf(text, theme.dark);
@@ -305,7 +305,7 @@ interface Item {
   x: number;
   right: number;
   y: number;
-  /** Where the next item of the lane begins. */
+  /** Start of the next item in the lane. */
   next: number;
   count: number;
   name: string;
@@ -313,7 +313,7 @@ interface Item {
   instant: boolean;
 }
 
-/** Draws a span that has room for a text, or an instant. */
+/** Draws an instant, or a span with room for a text. */
 function drawItem(painter: Painter, theme: Theme, item: Item, shade: Shade): void {
   const { x, y, count: number, name } = item;
   if (number === 1 && item.instant) return drawInstant(painter, theme, item);
@@ -329,7 +329,7 @@ function drawItem(painter: Painter, theme: Theme, item: Item, shade: Shade): voi
   painter.text(x + 4, y + BAR / 2 - 1, `${shortCount(number)} × ${name}`, theme.text, width - 6);
 }
 
-/** A span without an end: pale, with dashes to where it ends at the latest. */
+/** Draws a span without an end: pale, dashed up to its latest possible end. */
 function drawOpen(painter: Painter, theme: Theme, item: Item, shade: Shade): void {
   const { x, y, right, name } = item;
   const width = Math.max(right - x, 1);
@@ -351,7 +351,7 @@ function drawInstant(painter: Painter, theme: Theme, item: Item): void {
 function drawLoss(painter: Painter, { theme }: Scene, item: Item): void {
   const width = Math.max(item.right - item.x, 3);
   painter.rect(item.x, item.y, width, BAR, theme.loss);
-  // Stripes: red alone is not seen by everybody.
+  // Stripes, because not everybody can see red.
   for (let x = item.x + 3; x < item.x + width - 3 && width < 4000; x += 8) {
     painter.polygon([x, item.y + BAR, x + 3, item.y + BAR, x + 5, item.y + BAR - 3, x + 2, item.y + BAR - 3], theme.background, 0.6);
   }
@@ -396,15 +396,15 @@ function drawCounter(painter: Painter, scene: Scene, row: TrackRow, tile: Tile):
   }
 }
 
-/** Distances within which arrows are drawn as one, in pixels: the first with which there are few enough. */
+/** Distances in pixels within which arrows are merged. The first distance that leaves few enough arrows is used. */
 const BUNDLES = [8, 24, 72];
 const MOST_BUNDLES = 60;
 
-/** Height at which the arrows of a track begin or end. */
+/** Height at which the arrows of a track start or end. */
 interface FlowPlace {
   row: TrackRow;
   y: number;
-  /** -1 or 1 if the row is scrolled away above or below: the arrows go to the edge there. */
+  /** -1 or 1 if the row is above or below the visible part. Arrows go to that edge. */
   edge: -1 | 0 | 1;
   isStuck: boolean;
 }
@@ -420,7 +420,7 @@ interface Bundle extends Flow {
   number: number;
 }
 
-/** Arrows between causes and effects. Those that nearly cover each other are one, which is thicker. */
+/** Draws arrows between causes and effects. Arrows that nearly cover each other are merged into a thicker one. */
 function drawFlows(painter: Painter, scene: Scene, overStuck: boolean): void {
   const { theme } = scene;
   for (const { from, to, x1, x2, number } of fewBundles(shownFlows(scene))) {
@@ -438,7 +438,7 @@ function drawFlows(painter: Painter, scene: Scene, overStuck: boolean): void {
   }
 }
 
-/** Flows of which at least one end is seen. */
+/** Flows with at least one visible end. */
 function shownFlows(scene: Scene): Flow[] {
   const { state, flows, width } = scene;
   const placeOf = placesOfFlows(scene);
@@ -498,7 +498,7 @@ function bundles(flows: Flow[], distance: number): Bundle[] {
   return [...found.values()];
 }
 
-/** Lane and name of a span as it was drawn; `null` if none of the tiles has it. Of several, it is the one with a name that its event has a part of. */
+/** Lane and name of a drawn span; `null` if it is in none of the tiles. If several spans match, prefers one whose name contains the event name. */
 export function itemAt(state: State, tiles: { items?: number[] }[], begin: number, end: number, event: string): { lane: number; name: string } | null {
   const found: { lane: number; name: string }[] = [];
   for (const { items = [] } of tiles) {
@@ -511,7 +511,7 @@ export function itemAt(state: State, tiles: { items?: number[] }[], begin: numbe
   return named.find(({ name }) => event.includes(name)) ?? (named.every(({ name }) => name === named[0]?.name) ? (named[0] ?? null) : null);
 }
 
-/** Lane of a span as it was drawn, which events do not name: `known` if one is there, or if none of the tiles has it. */
+/** Lane of a drawn span, since events do not contain it. `known` if the span is in that lane, or in none of the tiles. */
 export function laneOf(tiles: Tile[], begin: number, end: number, known: number): number {
   let found: number | null = null;
   for (const { items } of tiles) {
@@ -542,7 +542,7 @@ function drawSelection(painter: Painter, scene: Scene, overStuck: boolean): void
   painter.outline(left, y, length, place.height, theme.accent, 2);
 }
 
-/** Place of a lane of a track within its row, which can be that of another track. */
+/** Position of a lane of a track within its row, which can belong to another track. */
 function placeOf(row: TrackRow, track: number, lane: number): { top: number; height: number } {
   if (track === row.states?.id) return barOf(row);
   if (track === row.runs?.id) return runOf(row, lane);
@@ -570,7 +570,7 @@ export interface Hit {
   longest: number;
 }
 
-/** Item at a place of a track, the nearest within four pixels; `lane` null stands for any. */
+/** Item nearest to a position of a track, within four pixels. `lane` null stands for any lane. */
 export function hit(tiles: Tile[], lane: number | null, time: number, perPixel: number): Hit | null {
   const tile = tiles.findLast((other) => time >= other.begin && time <= other.end) ?? tiles.at(-1);
   let best: Hit | null = null;

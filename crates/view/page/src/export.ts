@@ -1,4 +1,4 @@
-// Export of the range: traces and tables by the server, pictures by the page.
+// Export of the range. The server writes traces and tables, the page draws pictures.
 
 import { address, errorOf, get, messageOf } from "./api";
 import { button, el } from "./dom";
@@ -11,7 +11,7 @@ import type { State } from "./state";
 import type { Timeline } from "./timeline";
 import { showDialog } from "./dialog";
 
-/** Width of names of tracks in pictures. */
+/** Width of track names in pictures. */
 const NAMES = 200;
 
 export class Exporter {
@@ -57,7 +57,7 @@ export class Exporter {
     }
   }
 
-  /** Downloads what the server writes; its refusal is shown instead of saved as a file. */
+  /** Downloads a file from the server. An error is shown instead of saved. */
   private async download(kind: "trace" | "csv" | "jsonl"): Promise<void> {
     const place = address("export", { kind, ...rangeParameters(this.state) });
     const controller = new AbortController();
@@ -66,7 +66,7 @@ export class Exporter {
       const answer = await fetch(place, { signal: controller.signal });
       if (!answer.ok) throw await errorOf(answer);
       if (kind === "trace") {
-        // Asking again would write it twice.
+        // A second request would write the trace twice.
         const name = /filename="([^"]+)"/.exec(answer.headers.get("Content-Disposition") ?? "")?.[1];
         saveBlob(await answer.blob(), name ?? this.fileName("tar"));
       } else {
@@ -84,7 +84,7 @@ export class Exporter {
     return `${title}-${this.state.absolute(this.state.view.begin)}.${extension}`;
   }
 
-  /** Picture of ruler, names and tracks as they are visible. */
+  /** Picture of ruler, names and tracks as currently visible. */
   picture(): SVGElement {
     const scene = this.timeline.scene();
     const painter = new SvgPainter(NAMES + scene.width, RULER + scene.height);

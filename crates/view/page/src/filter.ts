@@ -1,4 +1,4 @@
-// Field for the filter expression: checked while it is typed, with completions, and errors at their place.
+// Filter field. Checks the expression while it is typed, offers completions and marks errors.
 
 import { ApiError, isAborted, Latest, messageOf, type Check, type Completion } from "./api";
 import { byId, debounce, el } from "./dom";
@@ -16,7 +16,7 @@ export class FilterField {
   private readonly completions = new Latest();
   private items: Completion[] = [];
   private from = 0;
-  /** Text that is checked to be applied. */
+  /** Text that is being checked before it is applied. */
   private applied: string | null = null;
   private at = -1;
 
@@ -26,10 +26,10 @@ export class FilterField {
   constructor(private readonly state: State) {
     state.on(["filter"], () => this.field.classList.toggle("active", state.filter !== ""));
     const later = debounce(PAUSE, () => {
-      // Another check would give up the one that Enter waits for.
+      // Another check would abort the check that Enter waits for.
       if (this.input.value.trim() === this.applied) return;
       void this.check();
-      // What was entered meanwhile needs no completions.
+      // A filter that was entered meanwhile needs no completions.
       if (this.input.value.trim() !== this.state.filter) void this.complete();
     });
     this.input.addEventListener("input", later);
@@ -48,7 +48,7 @@ export class FilterField {
     this.input.value = this.state.filter;
   }
 
-  /** Says that the next Escape deletes the filter. */
+  /** Tells the user that the next Escape deletes the filter. */
   private ask(): void {
     this.isAsked = true;
     this.error.hidden = false;
@@ -93,7 +93,7 @@ export class FilterField {
     if (isRight) this.state.setFilter(this.input.value.trim());
   }
 
-  /** Checks the expression; shows the error and its place. */
+  /** Checks the expression, and shows an error at its position. */
   private async check(): Promise<boolean> {
     const text = this.input.value.trim();
     this.checks.abort();
@@ -149,7 +149,7 @@ export class FilterField {
     );
     this.list.replaceChildren(...options);
     this.list.hidden = !options.length;
-    // Completions cover the error; it comes back when they are gone.
+    // Completions cover the error, which returns when they close.
     if (options.length) this.error.hidden = true;
     this.input.setAttribute("aria-expanded", String(!!options.length));
     this.input.removeAttribute("aria-activedescendant");
@@ -186,12 +186,12 @@ export class FilterField {
   }
 }
 
-/** What to write instead, as the command says it. */
+/** Suggested correction, as the command words it. */
 function helpLine(text: string | null | undefined): HTMLElement | null {
   return text ? el("div", { class: "help" }, `help: ${text}`) : null;
 }
 
-/** Expression with the place of an error marked. Offsets of the server count bytes of UTF-8. */
+/** Expression with the error marked. Server offsets count UTF-8 bytes. */
 function placeOf(text: string, at: number, length: number): HTMLElement {
   const begin = Math.min(characters(text, at), text.length);
   const end = Math.max(characters(text, at + length), begin);
@@ -199,7 +199,7 @@ function placeOf(text: string, at: number, length: number): HTMLElement {
   return el("pre", {}, text.slice(0, begin), el("mark", {}, marked), text.slice(end));
 }
 
-/** Number of UTF-16 units in the first `bytes` bytes of a text. */
+/** Number of UTF-16 units in the first `bytes` UTF-8 bytes of a text. */
 function characters(text: string, bytes: number): number {
   const encoded = new TextEncoder().encode(text).slice(0, bytes);
   return new TextDecoder().decode(encoded).replace(/\ufffd$/, "").length;

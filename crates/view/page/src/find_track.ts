@@ -1,4 +1,4 @@
-// Field above the names of the tracks: tracks by their names, and all of them closed or opened.
+// Field above the track names: finds tracks by name, and collapses or expands all.
 
 import { button, byId, debounce, el, setText } from "./dom";
 import { PATH_TRACK } from "./path";
@@ -42,7 +42,7 @@ export class FindTrack {
     this.state.emit("layout");
   }
 
-  /** Chooses the first track with the name. */
+  /** Selects the first track with the name. */
   private choose(): void {
     this.show();
     const { rows } = this.timeline.layout;

@@ -1,4 +1,4 @@
-// Table of which only the visible rows are elements. Rows may be loaded while it is scrolled.
+// Table with elements for visible rows only. Rows can be loaded while scrolling.
 
 import { el, type Child } from "./dom";
 
@@ -123,7 +123,7 @@ export class Grid<R> {
     const first = Math.max(0, Math.floor(scrollTop / ROW) - 3);
     const last = Math.min(this.order.length, Math.ceil((scrollTop + clientHeight) / ROW) + 3);
     for (const [index, element] of this.shown) {
-      // The row with the focus stays: without it, keys would go nowhere.
+      // The focused row stays, otherwise keys would go nowhere.
       if ((index >= first && index < last) || element === document.activeElement) continue;
       element.remove();
       this.shown.delete(index);

@@ -1,4 +1,4 @@
-// The line at the top: title, state of the trace, tools; and messages in place of an empty timeline.
+// Header with title, trace state and tools, and messages in place of an empty timeline.
 
 import { messageOf } from "./api";
 import { button, byId, el, setText } from "./dom";
@@ -45,7 +45,7 @@ export class Header {
     this.showState();
   }
 
-  /** Message over the timeline; of an error, with the tracks still visible below it. */
+  /** Message over the timeline. Tracks stay visible below an error. */
   showMessage(failed: unknown = null): void {
     const { trace } = this.state;
     const box = byId("message");

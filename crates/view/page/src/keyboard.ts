@@ -1,4 +1,4 @@
-// Keys of the page. Letters are commands unless a text is typed.
+// Keyboard commands. Letters are commands except in text inputs.
 
 import { dialogIsOpen } from "./dialog";
 import { isTyping } from "./dom";
@@ -9,7 +9,7 @@ export interface KeyActions {
   neighbour(direction: "next" | "previous"): void;
   moveTrack(by: number): void;
   scroll(pages: number): void;
-  /** Enter: zooms to the selection, or closes and opens the track. */
+  /** Enter: zooms to the selection, or collapses and expands the track. */
   enter(): void;
   fit(): void;
   mark(): void;
@@ -48,7 +48,7 @@ function arrow(event: KeyboardEvent, state: State, actions: KeyActions): boolean
   const { view } = state;
   const width = view.end - view.begin;
   const item = event.target instanceof Element ? event.target.closest<HTMLElement>("[role=treeitem]") : null;
-  // A click on the states of a thread makes these the current track, which cannot be closed.
+  // A click on thread states makes them the current track, which cannot be collapsed.
   const own = item ? Number(item.dataset.track) : null;
   const expanded = item?.getAttribute("aria-expanded");
   switch (event.key) {

@@ -1,4 +1,4 @@
-// Names of tracks at the left, of which only the visible ones are elements.
+// Track names at the left, with elements for visible tracks only.
 
 import type { Track } from "./api";
 import { byId, el, setText } from "./dom";
@@ -6,14 +6,14 @@ import type { State } from "./state";
 import { count, duration } from "./time";
 import { KINDS, nameOf, type Layout, type TrackRow } from "./tracks";
 
-/** Length of the names of traces beyond which only their ends are shown. */
+/** Maximum length of trace names. Longer names are cut at the start. */
 const LONG = 22;
 
 interface Label {
   element: HTMLElement;
   toggle: HTMLElement;
   pin: HTMLElement;
-  /** Says that the track is pinned. */
+  /** Icon of a pinned track. */
   pinned: HTMLElement;
   name: HTMLElement;
   note: HTMLElement;
@@ -49,7 +49,7 @@ export class Labels {
     const wanted = new Set(rows.map((row) => row.track.id));
     const current = this.state.track;
     for (const [id, label] of this.shown) {
-      // The element with the focus stays: without it, keys would go nowhere.
+      // The focused element stays, otherwise keys would go nowhere.
       if (wanted.has(id) || (label.element === document.activeElement && layout.of(id))) continue;
       label.element.remove();
       this.shown.delete(id);
@@ -78,7 +78,7 @@ export class Labels {
     const toggle = el("span", { class: "toggle", "aria-hidden": "true" });
     const name = el("bdi", { class: "name" });
     const note = el("span", { class: "note" });
-    // Keys do the same, so that these are not in the order of the keyboard.
+    // Keys do the same, so these buttons are not in the tab order.
     const pin = el("span", { class: "pin", "aria-hidden": "true" });
     const hide = el("span", { class: "hide", "aria-hidden": "true", title: row.track.kind === "path" ? "Close the critical path (H)" : "Hide this track (H)" }, "✕");
     const pinned = el("span", { class: "unseen" });
@@ -96,7 +96,7 @@ export class Labels {
     return parent && track.name.startsWith(`${parent.name}/`) ? track.name.slice(parent.name.length + 1) : nameOf(track);
   }
 
-  /** Directory that all traces are in, if there are several and their names are paths. */
+  /** Common directory of all traces, if there are several traces named by path. */
   private directory(): string {
     const { tracks } = this.state;
     if (this.known === tracks) return this.common;
@@ -138,12 +138,12 @@ export class Labels {
   }
 }
 
-/** Directory of a directory, both with the slash at their ends; "" above all of them. */
+/** Parent of a directory, both with a trailing slash; "" for the root. */
 function parentOf(path: string): string {
   return path.slice(0, path.slice(0, -1).lastIndexOf("/") + 1);
 }
 
-/** End of a path, which says more than its begin. */
+/** End of a path, which tells more than its start. */
 function endOf(path: string): string {
   if (path.length <= LONG) return path;
   const cut = path.indexOf("/", path.length - LONG);

@@ -1,4 +1,4 @@
-// Changes of the trace while it is read or grows, and the connection to the server.
+// Updates while the trace is read or grows, and the server connection.
 //
 // Browsers open at most six connections to a server. So only one tab listens to the server, the one that holds a lock, and
 // tells the others what it hears.
@@ -6,14 +6,14 @@
 import { get, type Change, type Trace, type Track } from "./api";
 import type { State } from "./state";
 
-/** Pause between two updates of the list of tracks and of the trace. */
+/** Pause between two updates of the track list and of the trace. */
 const REST = 300;
 const RECONNECT = 2000;
 
 /** Message of the tab that listens to the server. */
 interface Heard {
   connected?: boolean;
-  /** A change as the server sends it. */
+  /** Change message of the server. */
   change?: string;
   /** A new tab asks for the last change. */
   isNew?: true;
@@ -25,7 +25,7 @@ export class Live {
   private source: EventSource | null = null;
   private channel: BroadcastChannel | null = null;
   private leaving = new AbortController();
-  /** Last change that this tab told the others. */
+  /** Last change that this tab sent to the others. */
   private last: Heard | null = null;
   private timer = 0;
   private retry = 0;
@@ -63,7 +63,7 @@ export class Live {
         if (signal.aborted) release();
         else this.listen();
       });
-    // Aborting the request is no error.
+    // An aborted request is not an error.
     void navigator.locks.request(name, { signal }, hold).catch(() => undefined);
   }
 
@@ -84,7 +84,7 @@ export class Live {
     source.onmessage = (message) => this.tell((this.last = { change: message.data as string }));
     source.onerror = () => {
       this.tell({ connected: false });
-      // A browser gives up after an answer that is no stream of events.
+      // A browser gives up after a response that is not an event stream.
       if (source.readyState !== EventSource.CLOSED) return;
       clearTimeout(this.retry);
       this.retry = window.setTimeout(() => this.listen(), RECONNECT);
@@ -127,7 +127,7 @@ export class Live {
     }
   }
 
-  /** Takes over a trace; a view that showed all of it, or follows its end, moves along. */
+  /** Applies new trace data. A view that shows the whole trace or follows its end moves along. */
   private update(trace: Trace): void {
     const { state } = this;
     const before = state.extent;

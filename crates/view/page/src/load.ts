@@ -1,10 +1,10 @@
-// Load of the processors over the whole trace, or the rate of what happened, for the strip above the timeline.
+// Processor load over the whole trace, or the item rate, for the strip above the timeline.
 
 import { get, type Tiles, type Track } from "./api";
 import type { State } from "./state";
 import { STRIDE } from "./tiles";
 
-/** Parts of the whole trace, and tracks that are asked for. */
+/** Number of parts of the whole trace, and of requested tracks. */
 const BINS = 400;
 const MOST_TRACKS = 64;
 
@@ -19,7 +19,7 @@ export async function loadOf(state: State): Promise<number[]> {
   const fullest = state.tracks.filter((track) => track.items && track.kind !== "losses").sort((a, b) => b.items - a.items);
   const counts = await sums(state, fullest.slice(0, MOST_TRACKS), addCounts);
   const most = Math.max(...counts, 1);
-  // A few events are seen beside thousands.
+  // The root keeps a few events visible next to thousands.
   return counts.map((number) => Math.sqrt(number / most));
 }
 

@@ -1,4 +1,4 @@
-// Start of the page: joins state, timeline, panels, keys and the server.
+// Entry point: connects state, timeline, panels, keys and the server.
 
 import { get, isAborted, Latest, messageOf, type EventDetails, type FilledTracks, type Flows, type Row, type Tiles, type Trace, type Track } from "./api";
 import { showBookmarks, showClocks, toggleBookmark } from "./bookmarks";
@@ -28,7 +28,7 @@ import { MOST_PIXELS, STRIDE } from "./tiles";
 import { Timeline, type Chosen } from "./timeline";
 import { nameOf } from "./tracks";
 
-/** Flows of a range that are asked for, and tracks of a request. */
+/** Maximum number of flows in a response, and of tracks in a request. */
 const MOST_FLOWS = 4_000;
 const MOST_TRACKS = 256;
 
@@ -36,9 +36,9 @@ const state = new State();
 const near = new Latest();
 const flows = new Latest();
 let ready = false;
-/** Generation of flows that were not all of the range. */
+/** Generation of an incomplete flow response. */
 let partOfFlows: number | null = null;
-/** True if the range has more flows than the page asks for. */
+/** True if the range has more flows than the page requests. */
 let hasMoreFlows = false;
 let exporter: Exporter;
 let writtenFragment = "";
@@ -119,7 +119,7 @@ const search = new Search(state, {
   announce,
 });
 
-/** Selects the state of a thread, and shows it. */
+/** Selects a thread state, and shows it. */
 function openState(track: number, begin: number, end: number, name: string): void {
   state.setFollow(false);
   reveal(track, begin, end);
@@ -148,7 +148,7 @@ async function openSpan(span: ShownSpan): Promise<void> {
   void choose({ track, lane: 0, from, to: from + length, count: exact === null ? span.count : 1, name: state.names.indexOf(name), longest: length }, name);
 }
 
-/** Begin of the longest of several spans that a summary does not tell apart; `null` if it is not found. */
+/** Start of the longest span in a merged item; `null` if it is not found. */
 async function longestOf({ track, begin, length, name }: ShownSpan): Promise<number | null> {
   const from = begin - state.offsetOf(track);
   try {
@@ -198,7 +198,7 @@ function zoomTo(range: Range): void {
   else state.setView(range.begin - width / 20, range.begin + width / 20);
 }
 
-/** Selects an item of the picture, and asks for its event. */
+/** Selects an item of the picture, and requests its event. */
 async function choose(item: Chosen, itsName?: string): Promise<void> {
   const { track, lane, from, to, count } = item;
   const known = state.trackOf(track);
@@ -207,7 +207,7 @@ async function choose(item: Chosen, itsName?: string): Promise<void> {
   state.select({ track, lane, from, to, count, name, id: null, time: from, ...(isOfThread && { threadName: item.name }), ...(hasNoEnd(item) && { hasNoEnd: true }) });
   if (state.tab === "stats") state.setTab("details");
   describe();
-  // A thread on a processor, or its state, is no event.
+  // A thread on a processor or its state is not an event.
   if (isOfThread) return;
   // No zoom separates items at the same time: the first of them is selected.
   if (count > 1 && to > from) return;
@@ -221,7 +221,7 @@ async function choose(item: Chosen, itsName?: string): Promise<void> {
   }
 }
 
-/** Selects an event by its id, wherever it is, and shows it, unless the view is right already. */
+/** Selects an event by id, and shows it unless it is visible already. */
 async function openEvent(id: string, isVisible = false): Promise<void> {
   try {
     const details = await near.get<EventDetails>("event", { id, offsets: state.offsetsText });
@@ -241,7 +241,7 @@ async function openEvent(id: string, isVisible = false): Promise<void> {
   }
 }
 
-/** Lane and name of the span of an event. Where the picture has only a summary of it, the server is asked for its part. */
+/** Lane and name of the span of an event. If the picture only has a summary, requests that part from the server. */
 async function spanOf(track: number, begin: number, end: number, event: string): Promise<{ lane: number; name: string } | null> {
   const drawn = itemAt(state, timeline.tiles.of(track), begin, end, event);
   if (drawn || track < 0) return drawn;
@@ -262,7 +262,7 @@ function reveal(track: number, begin: number, end: number): void {
   timeline.showTrack(track);
 }
 
-/** Opens the tracks above tracks, and shows those of them that were hidden. */
+/** Expands the tracks above some tracks, and shows hidden ones among them. */
 function uncollapse(...tracks: number[]): void {
   const { parents } = timeline.layout.tree;
   const closed = new Set<number>();
@@ -279,7 +279,7 @@ function uncollapse(...tracks: number[]): void {
   else if (wasHidden) state.emit("layout");
 }
 
-/** Words for a track that is not shown although it was asked for. */
+/** Explains why a requested track is not shown. */
 function hiddenText(track: number): string {
   if (!state.trackOf(track) || timeline.layout.of(track)) return "";
   return state.trackText ? ', hidden by "Find a track"' : state.filled ? ", hidden by the filter" : "";
@@ -288,7 +288,7 @@ function hiddenText(track: number): string {
 function describe(): void {
   const { selection } = state;
   if (!selection) return;
-  // The states of a thread are in its row.
+  // Thread states are in the row of the thread.
   const known = timeline.layout.of(selection.track)?.track ?? state.trackOf(selection.track);
   const track = known ? nameOf(known) : "";
   const length = selection.hasNoEnd ? ", no end" : selection.to > selection.from ? `, ${duration(selection.to - selection.from)}` : "";
@@ -386,7 +386,7 @@ listenToSplitter(byId("splitter"), byId("panel"));
 const filledTracks = new Latest();
 let filledTimer = 0;
 
-/** Asks which tracks have something that the filter selects, until all events were read. */
+/** Requests the tracks with items that pass the filter, until all events are read. */
 async function askFilled(): Promise<void> {
   clearTimeout(filledTimer);
   filledTracks.abort();
@@ -394,7 +394,7 @@ async function askFilled(): Promise<void> {
   if (!filter) return state.setFilled(null);
   try {
     const answer = await filledTracks.get<FilledTracks>("filled", { filter });
-    // Of a trace that grows, nothing is ever complete.
+    // A growing trace is never complete.
     if (answer.complete || state.trace?.state === "live") return state.setFilled(new Set(answer.tracks));
     filledTimer = window.setTimeout(() => void askFilled(), 500);
   } catch (error) {
@@ -408,7 +408,7 @@ const writeFragment = debounce(250, () => {
   if (writtenFragment !== location.hash) history.replaceState(null, "", writtenFragment);
 });
 
-/** Arrows between causes and effects; the picture does without them if there are none. */
+/** Loads the arrows between causes and effects. Without them, the picture has no arrows. */
 const loadFlows = debounce(200, () => void askFlows());
 
 async function askFlows(): Promise<void> {
@@ -427,7 +427,7 @@ async function askFlows(): Promise<void> {
     if (!answer.complete) partOfFlows = answer.generation;
     found = answer.flows;
     hasMoreFlows = found.length >= 4 * MOST_FLOWS;
-    // Of too many flows, the longest are known: those from and to rows that are seen come before them.
+    // If there are too many flows, the server sends the longest. Flows from and to visible rows take precedence.
     if (hasMoreFlows) found = joined((await flows.get<Flows>("flows", { ...parameters, tracks: seenTracks().join(",") })).flows, found);
   } catch (error) {
     if (isAborted(error)) return;
@@ -436,7 +436,7 @@ async function askFlows(): Promise<void> {
   timeline.redraw();
 }
 
-/** Tracks of the rows that are seen, and those within closed ones, as many as the server takes. */
+/** Tracks of visible rows and tracks within collapsed rows, as many as the server accepts. */
 function seenTracks(): number[] {
   const { layout } = timeline;
   const rows = new Set(layout.visible(timeline.scene().top, timeline.height).map((row) => row.track.id).filter((track) => track !== PATH_TRACK));
@@ -444,7 +444,7 @@ function seenTracks(): number[] {
   return [...rows, ...state.tracks.filter(isWithin).map((track) => track.id)].slice(0, MOST_TRACKS);
 }
 
-/** Flows of both lists, each one once. */
+/** Merges both lists of flows without duplicates. */
 function joined(flows: number[], others: number[]): number[] {
   const keyAt = (list: number[], i: number) => list.slice(i, i + 4).join();
   const known = new Set<string>();
@@ -454,7 +454,7 @@ function joined(flows: number[], others: number[]): number[] {
   return found;
 }
 
-/** Applies the fragment of the address: at the start, and when it is changed by hand. */
+/** Applies the address fragment, at the start and after manual changes. */
 async function applyFragment(fragment: string): Promise<void> {
   const { event } = fromFragment(state, fragment);
   filter.restore();

@@ -9,7 +9,7 @@ export interface Painter {
   curve(points: number[], color: string, opacity?: number, thickness?: number): void;
   /** Text with its middle at `y`, cut to `most` pixels. */
   text(x: number, y: number, text: string, fill: string, most: number, bold?: boolean): void;
-  /** Columns within a band, for items that are too narrow for anything else. They are seen after `flush`. */
+  /** Columns within a band, for items that are too narrow for anything else. They appear after `flush`. */
   columns(y: number, height: number, levels: number): Columns;
   flush(): void;
   /** Confines what `paint` draws to a rectangle. */
@@ -41,7 +41,7 @@ function widthOf(text: string, bold: boolean): number {
   return width;
 }
 
-/** Longest beginning of a text that is at most `most` pixels wide, with an ellipsis; empty if that is too little. */
+/** Longest start of a text within `most` pixels, with an ellipsis; empty if there is no room. */
 function cutText(text: string, most: number, bold: boolean): string {
   if (most < 14) return "";
   if (text.length > 300) text = text.slice(0, 300);
@@ -65,7 +65,7 @@ function cutText(text: string, most: number, bold: boolean): string {
   return cut;
 }
 
-/** Text of at most `most` pixels with its begin and its end, as names of functions differ in both; empty if that is too little. */
+/** Start and end of a text within `most` pixels, because function names differ in both; empty if there is no room. */
 export function cutMiddle(text: string, most: number): string {
   const letters = [...text.slice(0, 1000)];
   if (widthOf(text, false) <= most) return text;
@@ -79,7 +79,7 @@ export function cutMiddle(text: string, most: number): string {
   return low >= 2 ? cut(low) : "";
 }
 
-/** Widths of letters of ASCII, plain and bold. */
+/** Widths of ASCII letters, plain and bold. */
 const letters: [number[], number[]] = [[], []];
 
 /** Number of letters that fit; null for other scripts, where letters change each other. Measuring parts of a text for each width takes too long while zooming. */
@@ -99,7 +99,7 @@ function font(bold: boolean): string {
   return `${bold ? "600 " : ""}${SIZE}px ${FAMILY}`;
 }
 
-/** Colours as pixels, red first. */
+/** Colors as pixels, red first. */
 const pixels = new Map<string, number>();
 
 function pixelOf(color: string): number {
@@ -124,7 +124,7 @@ class PixelRows {
   private bands: { row: number; levels: number; y: number; height: number }[] = [];
   private rows = 0;
 
-  /** Begins a picture with a number of pixels a row. */
+  /** Starts a picture with a number of pixels per row. */
   begin(width: number): void {
     if (this.data.width !== width) this.grow(width, 64);
     else this.colors.fill(0, 0, this.rows * width);
@@ -176,7 +176,7 @@ const pixelRows = new PixelRows();
 export class CanvasPainter implements Painter {
   /** Pixels of the screen for a pixel of the page. */
   private readonly ratio: number;
-  /** Where columns are confined to, in pixels of the screen. */
+  /** Clip rectangle of columns, in screen pixels. */
   private clip: [number, number] = [-Infinity, Infinity];
 
   constructor(
@@ -247,7 +247,7 @@ export class CanvasPainter implements Painter {
     };
   }
 
-  /** Begins without columns. */
+  /** Starts without columns. */
   begin(): void {
     pixelRows.begin(this.context.canvas.width);
   }
@@ -369,7 +369,7 @@ export class SvgPainter implements Painter {
   }
 
   flush(): void {
-    // Columns are there at once.
+    // Columns are drawn immediately.
   }
 
   within(x: number, y: number, width: number, height: number, paint: () => void): void {
@@ -395,7 +395,7 @@ function round(value: number): number {
   return Math.round(value * 100) / 100;
 }
 
-/** XML has no way to write most control characters, so a file with them cannot be opened. */
+/** XML cannot represent most control characters, so a file with them cannot be opened. */
 function withoutControls(text: string): string {
   return text.replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, "\ufffd");
 }

@@ -1,4 +1,4 @@
-// The critical path over wake-ups as a track of its own: who waited for whom, back to what really ran.
+// Critical path over wakeups as a separate track: who waited for whom, back to what really ran.
 
 import type { ThreadState, Waker, WakeupPath } from "./api";
 import { lookOfState, shadeOfProgram } from "./colors";
@@ -7,17 +7,17 @@ import type { Range, State } from "./state";
 import type { Painter } from "./painter";
 import { BAR, barOf, type TrackRow } from "./tracks";
 
-/** Number of the track of the path, which the server does not know. */
+/** Track number of the path, which the server does not know. */
 export const PATH_TRACK = -1;
 
-/** Least distance of two joins of steps, in pixels. */
+/** Minimum distance between two connecting lines, in pixels. */
 const LEAST_BETWEEN = 6;
 
 /** Part of a path: a thread in a state. Times are relative to the origin of the page. */
 export interface PathStep {
   begin: number;
   end: number;
-  /** Number of the thread. */
+  /** Thread number. */
   thread: number;
   name: string;
   state: string;
@@ -28,19 +28,19 @@ export interface PathStep {
 }
 
 export interface ThreadPath {
-  /** Name of the thread that the path is of. */
+  /** Name of the thread whose path this is. */
   name: string;
   steps: PathStep[];
 }
 
-/** What a thread did in a state. */
+/** Activity of a thread in a state. */
 export function stateText(state: Pick<ThreadState, "state" | "waitsIn">): string {
   const isWait = state.state === "sleeping" || state.state === "waiting";
   if (state.state === "runnable") return "waited for a processor";
   return isWait && state.waitsIn ? `${state.state} in ${state.waitsIn}` : state.state;
 }
 
-/** Path of an answer, in order of time. */
+/** Path from a response, sorted by time. */
 export function pathOf(name: string, { steps }: WakeupPath, relative: (time: string) => number): ThreadPath {
   const found = steps.map((step) => ({
     begin: relative(step.begin),
@@ -55,7 +55,7 @@ export function pathOf(name: string, { steps }: WakeupPath, relative: (time: str
   return { name, steps: found.sort((a, b) => a.begin - b.begin) };
 }
 
-/** Times at which a step is shown: with the clock offset of its track. */
+/** Times of a step including the clock offset of its track. */
 export function rangeOfStep(state: State, step: PathStep): Range {
   const offset = step.track === undefined ? 0 : state.offsetOf(step.track);
   return { begin: step.begin + offset, end: step.end + offset };
@@ -86,7 +86,7 @@ function eachStep({ state, width }: Scene, path: ThreadPath, draw: (step: PathSt
   }
 }
 
-/** The track of the path: a bar in the colour of the program where it ran, a low one in the colour of the state where it waited. */
+/** The track of the path: a bar in the color of the program where it ran, a low one in the color of the state where it waited. */
 export function drawPath(painter: Painter, scene: Scene, row: TrackRow): void {
   const { state, theme } = scene;
   if (!state.path) return;
@@ -118,7 +118,7 @@ export function drawPathOnTracks(painter: Painter, scene: Scene, overStuck: bool
     const place = placeOf(step.track);
     const isWanted = (one: Place | undefined) => !overStuck || one?.isStuck;
     if (place && isWanted(place)) painter.rect(x, place.y - 1, right - x, 2, theme.critical);
-    // Many joins in a row would hide what they join.
+    // Too many connecting lines would hide the steps.
     if (place && before && before.y !== place.y && x - joined >= LEAST_BETWEEN) {
       // What is above or below the picture is joined up to its edge.
       const [first, last] = [before.y, place.y].map((y) => Math.min(Math.max(y, -1), height + 1)).sort((a, b) => a - b) as [number, number];

@@ -14,9 +14,9 @@ export interface RulerScene {
   state: State;
   theme: Theme;
   width: number;
-  /** Hits of the search by parts of the whole trace. */
+  /** Search hits by part of the whole trace. */
   bins: number[];
-  /** Part of the time that processors ran threads, by parts of the whole trace. */
+  /** Fraction of time in which processors ran threads, by part of the whole trace. */
   load: number[];
   pointer: number | null;
 }
@@ -65,7 +65,7 @@ function drawTicks(painter: Painter, { state, theme, width }: RulerScene): void 
   for (let time = roundUp(state.absolute(view.begin), distance), i = 0; time <= last && i < 1000; time += distance, i++) {
     const x = xOf(state.relative(time), view, width);
     painter.rect(x, STRIP + 2, 1, RULER - STRIP - 3, theme.grid);
-    // A text that the edge would cut is misread.
+    // A text cut by the edge could be misread.
     if (x > width - 60) continue;
     const text = timeOfDay(time, calendar, decimals);
     const day = dateOf(time, calendar);
@@ -79,7 +79,7 @@ function drawTicks(painter: Painter, { state, theme, width }: RulerScene): void 
   }
 }
 
-/** Time that differences are from: the begin of the selection, or else the left edge, if that is in the trace. */
+/** Reference for time differences: the start of the selection, otherwise the left edge if it is within the trace. */
 export function origin(state: State): { time: number; isSelected: boolean } {
   const { selection, view, extent } = state;
   if (selection) return { time: selection.from + state.offsetOf(selection.track), isSelected: true };

@@ -1,4 +1,4 @@
-// Answers of a page that was saved with its data (`ichnos view --export`), for which there is no server.
+// Answers of a saved page (`ichnos view --export`), which has no server.
 
 import type { EventDetails, Flows, LongestSpans, NamesAnswer, Row, Rows, Stacks, Stats, Tiles, TileTrack, Trace, Track } from "./api";
 
@@ -18,13 +18,13 @@ interface SavedAnswers {
 const STRIDE = 6;
 const element = document.getElementById("saved");
 
-/** Answers that the page has, all about the whole trace. */
+/** Embedded answers, all for the whole trace. */
 const answers = element ? (JSON.parse(element.textContent ?? "") as SavedAnswers) : null;
 
-/** True for a page that has its data with it. */
+/** True for a page with embedded data. */
 export const isSaved = answers !== null;
 
-/** Answer to a request. Throws an error if the page does not have it. */
+/** Returns the answer to a request. Throws an error if the page lacks it. */
 export function savedAnswer(path: string, parameters: Record<string, unknown>): unknown {
   const saved = answers!;
   switch (path) {
@@ -52,7 +52,7 @@ export function savedAnswer(path: string, parameters: Record<string, unknown>): 
   }
 }
 
-/** Items of some tracks, with times relative to the begin that is asked for. */
+/** Items of some tracks, with times relative to the requested start. */
 function tiles(saved: SavedAnswers, parameters: Record<string, unknown>): Tiles {
   const begin = String(parameters.begin);
   const shift = Number(BigInt(saved.tiles.begin) - BigInt(begin));
@@ -68,13 +68,13 @@ function tiles(saved: SavedAnswers, parameters: Record<string, unknown>): Tiles 
   return { generation: saved.trace.generation, begin, end: String(parameters.end), exact: saved.tiles.exact, tracks };
 }
 
-/** Flows, with times relative to the begin that is asked for. */
+/** Flows, with times relative to the requested start. */
 function flows(saved: SavedAnswers, parameters: Record<string, unknown>): Flows {
   const shift = Number(BigInt(saved.tiles.begin) - BigInt(String(parameters.begin)));
   return { ...saved.flows, flows: saved.flows.flows.map((value, i) => (i % 2 ? value + shift : value)) };
 }
 
-/** Items that touch a range; `first` is the place of their begins. */
+/** Items that touch a range; `first` is the index of the start times. */
 function within(numbers: number[], first: number, shift: number, end: number): number[] {
   const found: number[] = [];
   for (let i = 0; i + STRIDE <= numbers.length; i += STRIDE) {
@@ -87,7 +87,7 @@ function within(numbers: number[], first: number, shift: number, end: number): n
   return found;
 }
 
-/** Details of one of the events that the page has. */
+/** Details of an embedded event. */
 function details(saved: SavedAnswers, id: string): EventDetails {
   const row: Row | undefined = [...saved.events.rows, ...saved.log.rows].find((row) => row.id === id);
   if (!row) throw new Error("This page was saved without the event: `ichnos view` shows it.");

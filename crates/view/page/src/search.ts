@@ -49,7 +49,7 @@ export class Search {
     this.next.addEventListener("click", () => this.move(1));
   }
 
-  /** Searches for the text of the state: a page that is opened by an address with one. */
+  /** Searches for the text in the state, for a page opened by an address with a search text. */
   async restore(): Promise<void> {
     this.input.value = this.state.search;
     await this.run();
@@ -69,7 +69,7 @@ export class Search {
   move(by: number): void {
     const hits = this.answer?.hits ?? [];
     if (!hits.length) return;
-    // The first move begins at what is visible.
+    // The first step starts from the visible range.
     if (this.at < 0) this.at = this.first(by);
     else this.at = (this.at + by + hits.length) % hits.length;
     const hit = hits[this.at]!;
@@ -98,7 +98,7 @@ export class Search {
     void this.run();
   }
 
-  /** Searches for the text of the field, unless that is done or under way. */
+  /** Searches for the text in the field, unless that search is done or running. */
   private run(): Promise<void> {
     const text = this.input.value.trim();
     if (text !== this.searched) {

@@ -1,4 +1,4 @@
-// State of the page, and the listeners for changes of its parts.
+// State of the page, with listeners for changes.
 // Times are numbers of ns relative to `origin`, the first event that the page saw: exact up to 104 days.
 
 import type { Trace, Track } from "./api";
@@ -13,7 +13,7 @@ export interface Range {
   end: number;
 }
 
-/** Item of a track that was chosen, and its event once the server has answered. */
+/** Selected item of a track, and its event once the server has answered. */
 export interface Selection {
   track: number;
   lane: number;
@@ -22,11 +22,11 @@ export interface Selection {
   count: number;
   name: string;
   id: string | null;
-  /** Time of the event: that of the end of a span is not where its item begins. */
+  /** Time of the event, which differs from the item's start for the end of a span. */
   time: number;
-  /** Number of the name, if the item is the state of a thread, or a thread on a processor. */
+  /** Name number, if the item is a thread state or a thread on a processor. */
   threadName?: number;
-  /** True for a span without an end: it is drawn up to where it ended at the latest. */
+  /** True for a span without an end. It is drawn up to its latest possible end. */
   hasNoEnd?: boolean;
 }
 
@@ -37,7 +37,7 @@ export interface Bookmark {
 
 export const TABS = ["details", "events", "stats", "flame", "tasks", "log"] as const;
 export type Tab = (typeof TABS)[number];
-/** Tab of a page that was opened without another one in its address. */
+/** Default tab, if the address has none. */
 export const FIRST_TAB: Tab = "stats";
 
 export type Topic =
@@ -58,7 +58,7 @@ export type Topic =
 /** Clock offsets that the server takes. */
 export const MOST_OFFSETS = 64;
 
-/** Number of tracks up to which processes are open at first. */
+/** Maximum number of tracks with which processes are initially expanded. */
 const MOST_OPEN = 40;
 
 /** Name of a process or a thread without its number. */
@@ -76,12 +76,12 @@ export class State {
   tracks: Track[] = [];
   names: string[] = [];
   view: Range = { begin: 0, end: 1 };
-  /** Range that the user has marked. */
+  /** Range marked by the user. */
   range: Range | null = null;
   selection: Selection | null = null;
   /** Task whose events are marked, until something is selected. */
   task: ShownTask | null = null;
-  /** Track of the keyboard. */
+  /** Current track for keyboard commands. */
   track: number | null = null;
   filter = "";
   search = "";
@@ -92,11 +92,11 @@ export class State {
   /** Tracks that stay at the top, and those that are not shown. */
   pinned = new Set<number>();
   hidden = new Set<number>();
-  /** Tracks with something that the filter selects, once that is known. */
+  /** Tracks with items that pass the filter, once known. */
   filled: Set<number> | null = null;
   /** Tracks that were closed while a filter leaves only some. It opens all of these at first. */
   private closedInFilter = new Set<number>();
-  /** Critical path that has a track of its own. */
+  /** Critical path that is shown as a track. */
   path: ThreadPath | null = null;
   bookmarks: Bookmark[] = [];
   follow = false;
@@ -105,7 +105,7 @@ export class State {
   /** Tracks that are closed unless they were opened, and those that were opened or closed by hand. */
   private closedFirst = new Set<number>();
   private touched = new Set<number>();
-  /** Programs by the names of their threads. */
+  /** Programs by thread name. */
   private programs = new Map<string, string>();
   private byId = new Map<number, Track>();
   private statesByThread = new Map<number, Track>();
@@ -136,7 +136,7 @@ export class State {
     return { hasDates: this.trace?.hasDates ?? false, zone: this.trace?.zone ?? "UTC" };
   }
 
-  /** Time of the whole trace; of an empty one, a second. */
+  /** Time range of the whole trace. An empty trace has a second. */
   get bounds(): Range {
     const { begin, end } = this.trace ?? {};
     if (!begin || !end) return { begin: 0, end: 1e9 };
@@ -152,12 +152,12 @@ export class State {
     return { begin: begin + Math.min(0, ...offsets), end: end + Math.max(0, ...offsets) };
   }
 
-  /** Clock offsets as the server takes them; empty without any. */
+  /** Clock offsets in API form; empty without any. */
   get offsetsText(): string {
     return [...this.offsets].filter(([, ns]) => ns).map(([root, ns]) => `${root}:${Math.round(ns)}`).join(",");
   }
 
-  /** Time of a request: there is none before the origin of the clock. */
+  /** Time in API form, at least the clock origin. */
   timeText(time: number): string {
     const absolute = this.absolute(time);
     return (absolute < 0n ? 0n : absolute).toString();
@@ -181,7 +181,7 @@ export class State {
     return !this.trace?.begin;
   }
 
-  /** Range that panels describe: the marked one, or else what is visible, within the trace. */
+  /** Range that panels describe: the marked range, otherwise the visible range within the trace. */
   get askedRange(): Range {
     const whole = this.extent;
     const { begin, end } = this.range ?? this.view;
@@ -205,7 +205,7 @@ export class State {
     this.byId = new Map(tracks.map((track) => [track.id, track]));
     this.rootOf.clear();
     this.statesByThread = new Map(tracks.flatMap((track) => (track.kind === "states" && track.parent !== null ? [[track.parent, track] as const] : [])));
-    // A closed process shows who ran in it: without that, nothing would be seen of it.
+    // A collapsed process shows its running threads, otherwise it would look empty.
     const hasRuns = tracks.some((track) => track.kind === "runs");
     for (const track of tracks) {
       this.rootOf.set(track.id, track.parent === null ? track.id : (this.rootOf.get(track.parent) ?? track.parent));
@@ -220,7 +220,7 @@ export class State {
     this.emit("tracks");
   }
 
-  /** Gives the programs that ran longest colours that differ. While a trace grows, none changes. */
+  /** Gives different colors to the programs that ran longest. In a growing trace, existing colors stay. */
   private colorPrograms(): void {
     const ran = new Map<string, number>();
     for (const [thread, { running = 0 }] of this.statesByThread) {
@@ -236,12 +236,12 @@ export class State {
     return this.rootOf.get(track) ?? track;
   }
 
-  /** Clock offset of a track, which is added to its times. */
+  /** Clock offset to add to the times of a track. */
   offsetOf(track: number): number {
     return this.offsets.get(this.rootOfTrack(track)) ?? 0;
   }
 
-  /** Time of an answer without offsets, as it is shown: with the clock offset of a track. */
+  /** Adds the clock offset of a track to a time in a response. */
   shownTime(time: string, track: number): bigint {
     return this.absolute(this.relative(time) + this.offsetOf(track));
   }
@@ -252,7 +252,7 @@ export class State {
     return { begin: begin - Math.max(...offsets), end: end - Math.min(...offsets) };
   }
 
-  /** Clock offset that answers about events of a track contain: those of a saved page are without. */
+  /** Clock offset included in responses about events of a track. Responses of a saved page do not include it. */
   answeredOffset(track: number): number {
     return isSaved ? 0 : this.offsetOf(track);
   }
@@ -261,7 +261,7 @@ export class State {
     return id === null ? undefined : this.byId.get(id);
   }
 
-  /** Track of the states of the thread of a track. */
+  /** State track for the thread of a track. */
   statesOf(thread: number | undefined): Track | undefined {
     return thread === undefined ? undefined : this.statesByThread.get(thread);
   }
@@ -294,7 +294,7 @@ export class State {
     this.setView(this.view.begin + by, this.view.end + by);
   }
 
-  /** Moves the view so that a time is visible, without a change of its width. */
+  /** Moves the view so that a time is visible, and keeps its width. */
   reveal(begin: number, end = begin): void {
     const { view } = this;
     const width = view.end - view.begin;
@@ -306,7 +306,7 @@ export class State {
     this.setView(from, from + width);
   }
 
-  /** Range in which an item is shown. Of a span without an end, it ends with what is visible: how far it is drawn is no length. */
+  /** Range of an item. A span without an end stops at the visible range, because its drawn length is not its real length. */
   rangeOf(item: Pick<Selection, "track" | "from" | "to" | "hasNoEnd">): Range {
     const offset = this.offsetOf(item.track);
     const { begin, end } = { begin: item.from + offset, end: item.to + offset };
@@ -316,7 +316,7 @@ export class State {
     return { begin, end: Math.min(end, visible) };
   }
 
-  /** Shows a range with a margin at both sides, unless the view begins or ends there already. */
+  /** Shows a range with a margin on both sides, unless the view starts or ends there already. */
   fit(range: Range): void {
     const wide = padded(range);
     const { begin, end } = this.view;
@@ -335,7 +335,7 @@ export class State {
     this.emit("selection");
   }
 
-  /** Tracks that are closed or opened other than at first, for the address. */
+  /** Tracks whose expansion differs from the default, for the address. */
   get folds(): { closed: number[]; opened: number[] } {
     const closed = [...this.collapsed].filter((track) => !this.closedFirst.has(track));
     return { closed, opened: [...this.closedFirst].filter((track) => !this.collapsed.has(track)) };
@@ -364,7 +364,7 @@ export class State {
     this.emit("follow");
   }
 
-  /** Name of the program of a thread, by the name of the thread: that of its process without its number. */
+  /** Program of a thread, by thread name: the process name without its number. */
   programOf(thread: string): string {
     return this.programs.get(thread) ?? withoutNumber(thread);
   }
@@ -374,7 +374,7 @@ export class State {
     return this.filled ? this.closedInFilter : this.collapsed;
   }
 
-  /** Shows only tracks with something that the filter selects; `null`: all. Those of a new filter are open. */
+  /** Shows only tracks with items that pass the filter; `null` for all. A new filter expands its tracks. */
   setFilled(tracks: Set<number> | null): void {
     if (this.filled === tracks) return;
     if (!tracks) this.closedInFilter.clear();
@@ -382,7 +382,7 @@ export class State {
     this.emit("layout");
   }
 
-  /** Opens or closes all tracks that have others below them. */
+  /** Expands or collapses all tracks that contain others. */
   closeAll(isClosed: boolean, parents: Iterable<number>): void {
     for (const track of parents) {
       if (!this.filled) this.touched.add(track);
@@ -398,7 +398,7 @@ export class State {
     this.emit("layout");
   }
 
-  /** Keeps a track at the top, or puts it back. */
+  /** Pins or unpins a track. */
   pin(track: number): void {
     if (track === PATH_TRACK) return;
     if (!this.pinned.delete(track)) this.pinned.add(track);
@@ -430,7 +430,7 @@ function padded(range: Range): Range {
   return { begin: range.begin - margin, end: range.end + margin };
 }
 
-/** Fragment of the address that describes what is visible; times in it are absolute. */
+/** Address fragment that describes the view, with absolute times. */
 export function toFragment(state: State): string {
   if (state.isEmpty) return location.hash;
   const parts = new URLSearchParams();
@@ -452,7 +452,7 @@ export function toFragment(state: State): string {
   return `#${parts.toString().replaceAll("%2C", ",").replaceAll("%3A", ":")}`;
 }
 
-/** Applies a fragment; returns the event to select. What cannot be understood is ignored. */
+/** Applies a fragment, and returns the event to select. Invalid parts are ignored. */
 export function fromFragment(state: State, fragment: string): { event: string | null } {
   const parts = new URLSearchParams(fragment.replace(/^#/, ""));
   const pair = (text: string | null): Range | null => {

@@ -7,14 +7,14 @@ import type { Range, State } from "./state";
 import { STRIDE } from "./tiles";
 import { LANE, laneTop, type TrackRow } from "./tracks";
 
-/** Arrows that are drawn. */
+/** Maximum number of arrows. */
 const MOST_ARROWS = 10_000;
 
 /** Task whose events are marked. Times are those of the tracks, without clock offsets. */
 export interface ShownTask {
-  /** By track, the times of its events: true for those of operations. */
+  /** Event times by track: true for events of operations. */
   marks: Map<number, Map<number, boolean>>;
-  /** Four numbers an arrow: track and time of its begin, and of its end. */
+  /** Four numbers per arrow: track and time of its start, track and time of its end. */
   arrows: number[];
   operations: number;
   joined: number;
@@ -43,12 +43,12 @@ export function shownTask(state: State, { nodes, joined = [], edges }: TaskGraph
   others.forEach((place) => place && add(place, false));
   const connect = (from: TaskPlace | null | undefined, to: TaskPlace | null | undefined) => {
     if (!from || !to || shown.arrows.length >= 4 * MOST_ARROWS) return;
-    // A cause goes on after its effect has begun, or ends before it.
+    // A cause continues after its effect has started, or ends before it.
     const effect = to.time + state.offsetOf(to.track) - state.offsetOf(from.track);
     shown.arrows.push(from.track, Math.min(Math.max(effect, from.time), from.time + from.length), to.track, to.time);
   };
   for (const [from, to] of edges) connect(operations[from], operations[to]);
-  // On the track of the operation, the mark is enough.
+  // On the operation's own track, the mark is enough.
   joined.forEach(({ node }, i) => others[i]?.track !== operations[node]?.track && connect(operations[node], others[i]));
   return shown;
 }
@@ -66,7 +66,7 @@ export function rangeOfTask(state: State, { marks }: ShownTask): Range | null {
   return marks.size ? range : null;
 }
 
-/** Marks the events of the task. Over rows that do not scroll, only those of their own. */
+/** Marks the events of the task. On rows that do not scroll, only their own events. */
 export function drawTask(painter: Painter, scene: Scene, overStuck: boolean): void {
   const { state, rows, rowAround, width, height } = scene;
   if (!state.task) return;

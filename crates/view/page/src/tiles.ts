@@ -5,26 +5,26 @@ import { ApiError, get, isAborted, type NamesAnswer, type TileTrack, type Tiles 
 import { giveColor } from "./colors";
 import type { Range, State } from "./state";
 
-/** Numbers of an item in an answer. */
+/** Number of values per item in a response. */
 export const STRIDE = 6;
 export const MOST_PIXELS = 8192;
 const TRACKS_A_REQUEST = 64;
 const KEPT_TRACKS = 3000;
-/** Pause after the last change of the view before tiles are asked for, and the longest wait while it changes. */
+/** Pause after the last view change before tiles are requested, and maximum delay while the view changes. */
 const REST = 40;
 const LONGEST_REST = 160;
 /** While a trace is read, its tracks change with each answer. */
 const LIVE_REST = 400;
-/** Pause before a request that has failed is made again. */
+/** Pause before a failed request is repeated. */
 const RETRY = 2000;
 
 export interface Tile extends Range {
-  /** Nanoseconds a pixel. */
+  /** Nanoseconds per pixel. */
   resolution: number;
   generation: number;
   filter: string;
   exact: boolean;
-  /** True if each item is a single one, so that a finer answer shows nothing else. */
+  /** True if no items are merged, so that a finer tile would look the same. */
   single: boolean;
   items: number[];
   counter: number[];
@@ -79,7 +79,7 @@ export class TileStore {
     this.schedule();
   }
 
-  /** Asks for missing tiles when the view rests. */
+  /** Requests missing tiles when the view rests. */
   schedule(): void {
     const now = performance.now();
     if (!this.timer) this.firstWait = now;
@@ -140,7 +140,7 @@ export class TileStore {
     const { state } = this;
     const whole = state.bounds;
     const view = { begin: state.view.begin - offset, end: state.view.end - offset };
-    // A quarter of the view more at each side, for panning.
+    // A quarter of the view on each side, for panning.
     const margin = (view.end - view.begin) / 4;
     const begin = Math.floor(Math.max(view.begin - margin, whole.begin));
     const end = Math.ceil(Math.min(view.end + margin, whole.end)) + 1;
@@ -179,7 +179,7 @@ export class TileStore {
 
   private failed(error: unknown): void {
     this.error = error;
-    // Errors of the request itself (status 4xx) come again however often it is made.
+    // Errors of the request itself (status 4xx) would occur again.
     if (error instanceof ApiError && error.status < 500) return;
     clearTimeout(this.timer);
     this.timer = window.setTimeout(() => {
@@ -223,7 +223,7 @@ export class TileStore {
     if (highest >= this.state.names.length) await this.loadNames();
   }
 
-  /** Loads names that the page does not have yet. Answers that cross each other do no harm. */
+  /** Loads missing names. Overlapping responses are harmless. */
   async loadNames(): Promise<void> {
     for (let round = 0; round < 1000; round++) {
       const from = this.state.names.length;
@@ -250,7 +250,7 @@ function isSingle(track: TileTrack | undefined): boolean {
   return !track?.counter?.length;
 }
 
-/** Makes times of an answer relative to the origin of the page. */
+/** Converts response times to be relative to the page's origin. */
 function shift(tile: Tile, begin: number): void {
   for (let i = 0; i < tile.items.length; i += STRIDE) {
     tile.items[i + 1]! += begin;

@@ -1,4 +1,4 @@
-// Times as texts. Absolute times are `bigint` nanoseconds; durations are numbers of nanoseconds.
+// Formats times. Absolute times are `bigint` nanoseconds, durations are numbers of nanoseconds.
 
 const SECOND = 1_000_000_000n;
 const DAY = 86_400n * SECOND;
@@ -11,7 +11,7 @@ const UNITS: [number, string][] = [
   [1, "ns"],
 ];
 
-// Making one for each number takes ten times as long as all of a picture's numbers.
+// Creating a formatter for each number would take ten times as long as formatting all numbers of a picture.
 const PLAIN = new Intl.NumberFormat("en", { maximumFractionDigits: 9, useGrouping: false });
 const GROUPED = new Intl.NumberFormat("en");
 
@@ -24,7 +24,7 @@ export function duration(ns: number, digits = 4): string {
   return `${PLAIN.format(value)} ${unit}`;
 }
 
-/** Difference of two times with its sign: `+1.25 ms`. Of differences that are multiples of `step`, no two look alike. */
+/** Time difference with its sign: `+1.25 ms`. Different multiples of `step` look different. */
 export function difference(ns: number, step = Infinity): string {
   const size = Math.abs(ns);
   const digits = Math.min(Math.max(4, Math.floor(Math.log10(Math.max(size / step, 1))) + 2), 17);
@@ -48,7 +48,7 @@ export function quantity(value: number, unit: string | null): string {
   return unit ? `${text} ${unit}` : text;
 }
 
-/** Clock of a trace as people read it. */
+/** Clock format of a trace. */
 export interface Calendar {
   hasDates: boolean;
   zone: string;
@@ -79,7 +79,7 @@ export function fullTime(time: bigint, calendar: Calendar): string {
 
 const formats = new Map<string, Intl.DateTimeFormat | null>();
 
-/** Format of a zone; `null` for a zone that the browser does not know, which is then shown in UTC. */
+/** Formatter for a time zone; `null` if the browser does not know it. Times are then in UTC. */
 function format(zone: string): Intl.DateTimeFormat | null {
   let made = formats.get(zone);
   if (made === undefined) {
@@ -125,7 +125,7 @@ function modulo(value: bigint, by: bigint): bigint {
 const STEPS = [1, 2, 5, 10, 20, 50, 100, 200, 500].flatMap((n) => [n]);
 const LONG_STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14_400, 21_600, 43_200, 86_400];
 
-/** Distance of marks on a ruler: the smallest round one that is at least `least` ns. */
+/** Distance between ruler marks: the smallest round distance of at least `least` ns. */
 export function step(least: number): bigint {
   for (const unit of [1, 1e3, 1e6]) {
     for (const n of STEPS) if (n * unit >= least) return BigInt(n * unit);
@@ -136,13 +136,13 @@ export function step(least: number): bigint {
   return days * DAY;
 }
 
-/** First multiple of `distance` from `time` on. */
+/** First multiple of `distance` at or after `time`. */
 export function roundUp(time: bigint, distance: bigint): bigint {
   const rest = modulo(time, distance);
   return rest === 0n ? time : time + distance - rest;
 }
 
-/** Digits of the second that marks of this distance need. */
+/** Decimals of the second that marks at this distance need. */
 export function decimalsOf(distance: bigint): number {
   let decimals = 9;
   let power = 1n;

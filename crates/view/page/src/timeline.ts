@@ -17,10 +17,10 @@ export interface Chosen extends Hit {
   track: number;
 }
 
-/** Calls of the timeline to the rest of the page. */
+/** Callbacks of the timeline. */
 export interface TimelineActions {
   chosen(item: Chosen): void;
-  /** A step of the critical path was chosen. */
+  /** A step of the critical path was selected. */
   chosenStep(step: PathStep): void;
   background(track: number | null): void;
   zoomTo(item: Chosen): void;
@@ -37,11 +37,11 @@ export class Timeline {
   drawn: Drawn = { tracks: 0, items: 0, count: 0, exact: true };
   frames = 0;
   bins: number[] = [];
-  /** Load of the processors over the whole trace. */
+  /** Processor load over the whole trace. */
   load: number[] = [];
   private loadGeneration = -1;
   flows: number[] = [];
-  /** Place of the pointer over the picture, in pixels from its left. */
+  /** Pointer position over the picture, in pixels from the left. */
   pointer: number | null = null;
   private readonly canvas = byId<HTMLCanvasElement>("canvas");
   private readonly ruler = byId<HTMLCanvasElement>("ruler");
@@ -99,13 +99,13 @@ export class Timeline {
     const { tracks, closed, pinned, hidden, filled, path, trackText } = this.state;
     this.layout = new Layout(tracks, { closed, pinned, hidden, filled, path, text: trackText });
     byId("spacer").style.height = `${Math.max(this.layout.height, 1)}px`;
-    // Rows that came above it, as that of a critical path, do not move it out of view.
+    // New rows above it, such as a critical path, do not move it out of view.
     if (isInView) this.showTrack(this.state.track);
     this.tiles.schedule();
     this.redraw();
   }
 
-  /** Asks for the load of the processors, once the trace has changed. */
+  /** Requests the processor load after the trace has changed. */
   async showLoad(): Promise<void> {
     const { state } = this;
     if (this.loadGeneration === state.generation || state.trace?.state === "loading" || !state.tracks.length) return;
@@ -131,7 +131,7 @@ export class Timeline {
     }
   }
 
-  /** True if all of the row of a track is seen. */
+  /** True if the whole row of a track is visible. */
   private isInView(track: number | null): boolean {
     const row = this.layout.of(track);
     const { scrollTop } = this.scroller;
@@ -152,7 +152,7 @@ export class Timeline {
     return row;
   }
 
-  /** Chooses the track of a row, with the focus if its label is to have it. */
+  /** Selects the track of a row, and focuses its label if requested. */
   private goTo({ track }: TrackRow, withFocus: boolean): void {
     this.chooseTrack(track.id);
     this.draw();
@@ -164,7 +164,7 @@ export class Timeline {
     return this.layout.of(this.state.track)?.track.id ?? null;
   }
 
-  /** Keeps a track at the top, or puts it back. */
+  /** Pins or unpins a track. */
   pin(track: number | null): void {
     const row = this.layout.of(track);
     if (!row || row.track.id === PATH_TRACK) return;
@@ -172,7 +172,7 @@ export class Timeline {
     this.actions.announce(`${this.state.pinned.has(row.track.id) ? "Pinned" : "Unpinned"} ${nameOf(row.track)}`);
   }
 
-  /** Hides a track, and goes on with the one after it. */
+  /** Hides a track, and selects the next one. */
   hide(track: number | null): void {
     const row = this.layout.of(track);
     if (!row) return;
@@ -221,14 +221,14 @@ export class Timeline {
   }
 
   private drawRuler(): void {
-    // The bar for scrolling makes the picture narrower than the space above it.
+    // The scroll bar makes the picture narrower than the space above it.
     const { width, state, theme, bins, load, pointer } = this;
     this.ruler.style.width = `${width}px`;
     const painter = prepare(this.ruler, width, RULER);
     if (painter) drawRuler(painter, { state, theme, width, bins, load, pointer });
   }
 
-  /** Time that the last picture took, in ms. */
+  /** Drawing time of the last picture in ms. */
   get drawTime(): number {
     return this.milliseconds;
   }
@@ -411,7 +411,7 @@ export class Timeline {
     ]);
   }
 
-  /** Shows a note at the pointer: a line before the name, and others below it. */
+  /** Shows a tooltip at the pointer: a line before the name, and further lines below it. */
   private showTip(event: PointerEvent, before: string, name: string, lines: string[]): void {
     const texts = (list: string[]) => list.filter((line) => line).map((line) => el("div", {}, line));
     this.tip.replaceChildren(...texts([before]), el("bdi", { class: "name" }, name), ...texts(lines));
@@ -444,7 +444,7 @@ class Pinch {
     this.places.delete(event.pointerId);
   }
 
-  /** Places of the fingers before and after one has moved. */
+  /** Positions of the fingers before and after a move. */
   move(event: PointerEvent): { from: [number, number]; to: [number, number] } {
     const from = [...this.places.values()] as [number, number];
     if (this.places.has(event.pointerId)) this.places.set(event.pointerId, event.clientX);
@@ -452,7 +452,7 @@ class Pinch {
   }
 }
 
-/** Canvas of the right size for the pixels of the screen, and a painter for it. */
+/** Canvas sized for the screen pixels, and its painter. */
 function prepare(canvas: HTMLCanvasElement, width: number, height: number): CanvasPainter | null {
   const ratio = devicePixelRatio;
   const [w, h] = [Math.round(width * ratio), Math.round(height * ratio)];

@@ -1,4 +1,4 @@
-// Rows of the timeline: which tracks are shown, and where.
+// Timeline rows: visible tracks and their positions.
 
 import type { Track, TrackKind } from "./api";
 import { PATH_TRACK, type ThreadPath } from "./path";
@@ -15,7 +15,7 @@ const WIDE_STATES = 14;
 /** Height of a processor in the row of a closed process, and the greatest height of all of them. */
 const RUN = 3;
 const MOST_RUNS = 60;
-/** Lanes that are drawn; deeper ones are counted in the label. */
+/** Maximum number of drawn lanes. Deeper lanes are counted in the label. */
 const MOST_LANES = 256;
 
 export interface TrackRow {
@@ -38,7 +38,7 @@ export interface TrackRow {
   isStuck?: boolean;
 }
 
-/** What decides which tracks are shown, and where. */
+/** Options that determine the visible tracks and their order. */
 export interface LayoutOptions {
   closed: Set<number>;
   /** Text that names of shown tracks contain; empty for all. */
@@ -46,15 +46,15 @@ export interface LayoutOptions {
   /** Tracks that stay at the top, with those below them. */
   pinned?: Set<number>;
   hidden?: Set<number>;
-  /** Tracks with something that the filter selects; without it, all. */
+  /** Tracks with items that pass the filter; all tracks if undefined. */
   filled?: Set<number> | null;
   path?: ThreadPath | null;
 }
 
-/** Part of the height of the picture that pinned tracks take at most: of more, all scroll. */
+/** Maximum fraction of the picture height for pinned tracks. If they need more, all rows scroll. */
 const MOST_PINNED = 0.6;
 
-/** Words for kinds of tracks. */
+/** Names of track kinds. */
 export const KINDS: Record<TrackKind, string> = {
   trace: "trace",
   process: "process",
@@ -69,26 +69,26 @@ export const KINDS: Record<TrackKind, string> = {
   losses: "losses and damage",
 };
 
-/** Order of the kinds of tracks with the same parent. */
+/** Order of track kinds with the same parent. */
 const ORDER: TrackKind[] = ["trace", "processor", "process", "thread", "spans", "stream", "counter", "losses"];
 const collator = new Intl.Collator("en", { numeric: true });
 
 /** Name of the track of the threads that a processor runs, behind the name of the processor. */
 const RUN_NAME = " threads";
 
-/** Name of a track as people see it: a processor is the threads that it runs. */
+/** Displayed name of a track. The track of running threads stands for the processor. */
 export function nameOf(track: Track): string {
   return track.runsThreads && track.name.endsWith(RUN_NAME) ? track.name.slice(0, -RUN_NAME.length) : track.name;
 }
 
-/** Tracks by what they belong to. */
+/** Tracks by parent. */
 export class TrackTree {
   readonly children = new Map<number | null, Track[]>();
   readonly states = new Map<number, Track>();
   readonly runs = new Map<number, Track>();
-  /** Tracks that tracks are below. */
+  /** Parents of tracks. */
   readonly parents = new Map<number, number>();
-  /** Nanoseconds that the threads of a track ran. */
+  /** Running time of the threads of a track, in nanoseconds. */
   readonly running = new Map<number, number>();
 
   constructor(tracks: Track[]) {
@@ -105,7 +105,7 @@ export class TrackTree {
         this.runs.set(parent, track);
         continue;
       }
-      // What else happened on a processor is below the threads that it ran.
+      // Other events of a processor are below the threads that it ran.
       if (track.kind === "processor" && !track.runsThreads) parent = processors.get(`${track.parent} ${track.name}${RUN_NAME}`) ?? parent;
       if (parent !== null) this.parents.set(track.id, parent);
       const list = this.children.get(parent);
@@ -123,14 +123,14 @@ export class TrackTree {
     }
   }
 
-  /** Those that ran longest come first. */
+  /** The tracks that ran longest come first. */
   private compare(a: Track, b: Track): number {
     const ran = (track: Track) => (track.kind === "process" || track.kind === "thread" ? (this.running.get(track.id) ?? 0) : 0);
     return ORDER.indexOf(a.kind) - ORDER.indexOf(b.kind) || ran(b) - ran(a) || collator.compare(a.name, b.name) || a.id - b.id;
   }
 }
 
-/** Rows of all tracks that are not within a closed one. */
+/** Rows of all tracks outside of collapsed tracks. */
 export class Layout {
   rows: TrackRow[] = [];
   height = 0;
@@ -152,20 +152,20 @@ export class Layout {
     this.addAll(this.tree.children.get(null) ?? [], false);
   }
 
-  /** Adds tracks and those below them. With a text, only those whose names contain it, and those above and below them. */
+  /** Adds tracks with the tracks below them. With a text, only adds tracks whose names contain it, with the tracks above and below them. */
   private addAll(roots: Track[], isPinned: boolean): void {
     const { children } = this.tree;
     const { closed, text, hidden, pinned, filled } = this.options;
     const wanted = text ? this.named(text.toLowerCase()) : null;
     const left = filled ? this.around(filled) : null;
-    // A stack instead of recursion: depth comes from the input.
+    // Uses a stack instead of recursion, because the depth comes from the input.
     const stack = roots.map((track) => ({ track, depth: 0 })).reverse();
     while (stack.length) {
       const { track, depth } = stack.pop()!;
       const isMoved = pinned?.has(track.id) && !(isPinned && depth === 0);
       if (isMoved || hidden?.has(track.id) || (wanted && !wanted.has(track.id)) || (left && !left.has(track.id))) continue;
       const below = children.get(track.id) ?? [];
-      // What is looked for is shown wherever it is.
+      // Search results are shown wherever they are.
       const isClosed = closed.has(track.id) && !(wanted && below.some((one) => wanted.get(one.id) === "named"));
       this.add(track, depth, below.length, isClosed);
       if (isClosed) continue;
@@ -233,7 +233,7 @@ export class Layout {
     return found;
   }
 
-  /** Row at a place of the list, of which a window is visible. */
+  /** Row at a position of the list, of which a window is visible. */
   at(y: number, top: number, height: number): TrackRow | undefined {
     return this.visible(top, height).findLast((row) => y >= row.y && y < row.y + row.height);
   }
@@ -242,7 +242,7 @@ export class Layout {
     return track === null ? undefined : this.byTrack.get(track);
   }
 
-  /** Row of a track, or that of the closed track around it; none if the track is hidden. */
+  /** Row of a track, or of the collapsed track that contains it; none if the track is hidden. */
   rowAround(track: number): TrackRow | undefined {
     let at: number | undefined = track;
     for (let depth = 0; at !== undefined && depth < 64; depth++) {
@@ -275,7 +275,7 @@ export function laneTop(row: TrackRow, lane: number): number {
   return row.lanes <= 1 ? (row.height - (row.track.items ? row.bar : 0) - LANE) / 2 : MARGIN + lane * LANE;
 }
 
-/** Lane at a place within a row. */
+/** Lane at a position within a row. */
 export function laneAt(row: TrackRow, y: number): number {
   return row.lanes <= 1 ? 0 : Math.min(Math.max(Math.floor((y - MARGIN) / LANE), 0), row.lanes - 1);
 }

@@ -67,8 +67,8 @@ export async function eventsAndTracks({ browser, url }) {
   }
   const first = (await settled(page)).selected;
   assert.ok(first?.id, "an event is selected");
-  const said = await page.locator("#live").textContent();
-  assert.ok(said.includes(first.name), said);
+  const announced = await page.locator("#live").textContent();
+  assert.ok(announced.includes(first.name), announced);
   await page.keyboard.press("ArrowRight");
   await page.waitForFunction((id) => window.__ichnos.selected?.id !== id, first.id, { timeout: 5000 }).catch(() => undefined);
   const second = (await settled(page)).selected;

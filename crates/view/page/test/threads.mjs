@@ -260,7 +260,7 @@ async function clickState(page, thread, canvas) {
   throw new Error("no state was selected");
 }
 
-const said = (page) => page.locator("#live").textContent();
+const announced = (page) => page.locator("#live").textContent();
 
 /** A click on the states of a thread chooses the thread for the keys, which say what they did. */
 export async function keysPinAndHideTheThreadOfAState(context) {
@@ -270,19 +270,19 @@ export async function keysPinAndHideTheThreadOfAState(context) {
   await clickState(page, threads[1].id, await places(page));
   const rows = () => page.locator(".label").first().getAttribute("aria-setsize").then(Number);
   const before = await rows();
-  assert.ok((await said(page)).endsWith(threads[1].name), await said(page));
+  assert.ok((await announced(page)).endsWith(threads[1].name), await announced(page));
   await page.keyboard.press("p");
   await settled(page);
-  assert.equal(await said(page), `Pinned ${threads[1].name}`);
+  assert.equal(await announced(page), `Pinned ${threads[1].name}`);
   assert.equal((await order(page))[0], threads[1].name);
   assert.match(await page.locator(`.label[data-track="${threads[1].id}"]`).textContent(), /, pinned$/);
   assert.equal(await rows(), before, "no row was added");
   await page.keyboard.press("p");
-  assert.equal(await said(page), `Unpinned ${threads[1].name}`);
+  assert.equal(await announced(page), `Unpinned ${threads[1].name}`);
   await page.locator(`.label[data-track="${threads[1].id}"]`).click();
   await page.keyboard.press("h");
   await settled(page);
-  assert.equal(await said(page), `Hid ${threads[1].name}`);
+  assert.equal(await announced(page), `Hid ${threads[1].name}`);
   assert.equal(await rows(), before - 1);
   // The label after it has the focus.
   const at = await page.evaluate(() => document.activeElement.dataset.track);

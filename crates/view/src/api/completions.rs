@@ -1,27 +1,27 @@
-//! What can follow in an expression.
+//! Completions for expressions.
 
 use std::collections::BTreeSet;
 
 use ichnos::json::write::ValueWriter;
 use ichnos::{Expression, FilterErrorKind};
 
+use crate::app_state::AppState;
 use crate::query::Query;
 use crate::response::ApiError;
-use crate::shared::Shared;
 
 /// Maximum number of completions.
 const MOST: usize = 50;
 
-/// Name that no trace has: the error about it lists those that there are.
+/// Unknown name. The error about it lists the known names.
 const UNKNOWN: &str = "ichnos_view_no_such_field";
 
-/// Properties that are offered where no error lists them all.
+/// Properties to offer if no error lists them.
 const PROPERTIES: [&str; 8] = ["event", "level", "message", "process", "stream", "thread", "time", "trace"];
 
 const OPERATORS: [&str; 10] = ["==", "!=", "<", "<=", ">", ">=", "in", "&&", "||", "!"];
 
-/// Returns names of events and fields for the word before a place of an expression.
-pub(super) fn completions(shared: &Shared, query: &Query) -> Result<Vec<u8>, ApiError> {
+/// Returns event and field names that complete the word before a position in an expression.
+pub(super) fn completions(shared: &AppState, query: &Query) -> Result<Vec<u8>, ApiError> {
     let text = query.text("filter").unwrap_or_default();
     let at = query.number("at")?.map_or(text.len(), |at| usize::try_from(at).unwrap_or(text.len()));
     let before = text.get(..text.floor_char_boundary(at.min(text.len()))).unwrap_or_default();
@@ -60,8 +60,8 @@ pub(super) fn completions(shared: &Shared, query: &Query) -> Result<Vec<u8>, Api
     Ok(out)
 }
 
-/// Returns the names of the classes of events.
-fn events(shared: &Shared) -> BTreeSet<String> {
+/// Returns the event class names.
+fn events(shared: &AppState) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     for trace in shared.session.traces() {
         let class = trace.trace().class_with_dynamic();
@@ -71,8 +71,8 @@ fn events(shared: &Shared) -> BTreeSet<String> {
     names
 }
 
-/// Returns the names of fields and properties, as they are written in expressions.
-fn fields(shared: &Shared) -> BTreeSet<String> {
+/// Returns field and property names as they are written in expressions.
+fn fields(shared: &AppState) -> BTreeSet<String> {
     let expression = Expression::parse(&format!("{UNKNOWN} == 1"));
     let checked = expression.and_then(|expression| {
         shared.session.filter(&expression, &|time| (shared.options.resolve_time)(time)).map(drop)
@@ -81,13 +81,13 @@ fn fields(shared: &Shared) -> BTreeSet<String> {
         Err(FilterErrorKind::UnknownName { candidates, .. }) => {
             candidates.into_iter().map(|known| known.name).collect()
         }
-        // Traces whose classes are declared by their records: any name is possible, and some are known.
+        // Classes declared by records can have any field name, so only the names so far are known.
         _ => fields_of_classes(shared),
     }
 }
 
-/// Returns the names of the fields of classes so far, and properties that most events have.
-fn fields_of_classes(shared: &Shared) -> BTreeSet<String> {
+/// Returns the field names of classes so far, and properties that most events have.
+fn fields_of_classes(shared: &AppState) -> BTreeSet<String> {
     let mut names: BTreeSet<String> = PROPERTIES.map(str::to_owned).into();
     for trace in shared.session.traces() {
         let class = trace.trace().class_with_dynamic();

@@ -1,14 +1,14 @@
-//! Details of an event.
+//! Event details.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use ichnos::Pass;
 use ichnos::export::PrettyFields;
-use ichnos::export::viewers::{EventId, EventLinks, FlowKind, RunningTimes, TimelinePlace};
 use ichnos::json::write::{ObjectWriter, ValueWriter};
 use ichnos::jsonl::{JsonLines, JsonLinesOptions};
 use ichnos::model::{Cursor as _, DataPosition, Event, Message, Sink as _, Window};
+use ichnos::viewers::{EventId, EventLinks, FlowKind, RunningTimes, TimelinePlace};
 
 use super::command::command;
 use super::events::{LineSink, MOST_EVENTS, Texts, write_row};
@@ -16,18 +16,18 @@ use super::overview::write_time;
 use super::scan::{self, RangeScan};
 use super::span_search::{SpanEnds, SpanSearch};
 use super::span_tree::PIXELS;
+use crate::app_state::AppState;
 use crate::query::Query;
 use crate::response::ApiError;
-use crate::shared::Shared;
 
-/// Maximum number of causes, and of effects.
+/// Maximum number of causes and of effects in an answer.
 const MOST_LINKS: usize = 1_000;
 
-/// Time before an event in nanoseconds that is read with it: events shortly before it can name an object for a short time.
+/// Time before an event that is also read, in nanoseconds. Events shortly before it can name a short-lived object.
 const BEFORE: u64 = 1_000_000;
 
 /// Describes an event.
-pub(super) fn event(shared: &Shared, query: &Query) -> Result<Vec<u8>, ApiError> {
+pub(super) fn event(shared: &AppState, query: &Query) -> Result<Vec<u8>, ApiError> {
     let id = query.event("id")?.ok_or_else(|| ApiError::bad("missing `id`"))?;
     let line = json_line(shared, id)?.ok_or_else(|| ApiError::missing("no such event"))?;
     let mut out = Vec::new();
@@ -73,15 +73,15 @@ fn write_position(object: &mut ObjectWriter<'_>, position: Option<DataPosition>)
     member.end();
 }
 
-/// Returns the name of the span that an event ends.
-fn label_of_span(shared: &Shared, end: EventId, span: Option<&SpanEnds>) -> Option<String> {
+/// Returns the name of the span if the event is its end.
+fn label_of_span(shared: &AppState, end: EventId, span: Option<&SpanEnds>) -> Option<String> {
     let begin = span?.begin.filter(|begin| begin.event() != end)?;
     let timeline = shared.build.timeline();
     Some(timeline.name(begin.name).to_owned()).filter(|name| !name.is_empty())
 }
 
-/// Returns the part of the time of a span in which its thread ran, in nanoseconds, if its states are known.
-fn time_that_ran(shared: &Shared, track: u32, span: &SpanEnds) -> Option<u64> {
+/// Returns the time in which the thread of a span ran, in nanoseconds, if its states are known.
+fn time_that_ran(shared: &AppState, track: u32, span: &SpanEnds) -> Option<u64> {
     let begin = span.begin.as_ref()?.time;
     let end = begin.checked_add(span.length?)?;
     let mut timeline = shared.build.timeline();
@@ -89,7 +89,7 @@ fn time_that_ran(shared: &Shared, track: u32, span: &SpanEnds) -> Option<u64> {
     running.is_exact().then(|| running.within(begin, end))
 }
 
-/// Writes the ends of a span. `ran` is the time in which its thread ran.
+/// Writes the ends of a span. `ran` is the running time of its thread.
 fn write_span(object: &mut ObjectWriter<'_>, span: Option<SpanEnds>, ran: Option<u64>) {
     let Some(SpanEnds { begin, end, length }) = span else { return object.member("spans").null() };
     let mut member = object.member("spans").object();
@@ -108,7 +108,7 @@ fn write_span(object: &mut ObjectWriter<'_>, span: Option<SpanEnds>, ran: Option
 }
 
 fn write_links(
-    shared: &Shared,
+    shared: &AppState,
     object: &mut ObjectWriter<'_>,
     name: &'static str,
     links: &[(FlowKind, TimelinePlace)],
@@ -127,29 +127,29 @@ fn write_links(
     list.end();
 }
 
-/// Counts the events of a data stream at the time of an identifier, up to the identified one.
+/// Counts the events of a data stream at the time of an event id, up to that event.
 struct EventCounter {
     id: EventId,
-    /// `true` to skip events without a time: they are at the first one, and read whatever the window.
-    /// Key of its data stream.
+    /// Key of the data stream.
     stream: u32,
+    /// `true` to skip events without a time. They belong to the first time, but are read for any window.
     is_later: bool,
     left: u64,
 }
 
 impl EventCounter {
-    fn new(shared: &Shared, id: EventId) -> Self {
+    fn new(shared: &AppState, id: EventId) -> Self {
         let is_later = shared.build.timeline().range().is_some_and(|(first, _)| id.time > first);
         Self { stream: shared.stream_key(id.stream), id, is_later, left: id.position }
     }
 
-    /// Returns the window to read.
+    /// Returns the window that must be read.
     fn window(&self) -> Window {
         let time = Some(i128::from(self.id.time));
         Window { begin: time, end: time }
     }
 
-    /// Returns `true` for the event.
+    /// Returns `true` for the event with the id.
     fn is_found(&mut self, event: &Event<'_>) -> bool {
         let is_earlier = event.nanoseconds().is_none() && self.is_later;
         if event.stream.key != self.stream || is_earlier {
@@ -168,8 +168,8 @@ fn line_options() -> JsonLinesOptions {
     options
 }
 
-/// Returns the line of an event as `cat --format jsonl --stacks` writes it.
-fn json_line(shared: &Shared, id: EventId) -> Result<Option<Vec<u8>>, ApiError> {
+/// Returns the event line of `cat --format jsonl --stacks`.
+fn json_line(shared: &AppState, id: EventId) -> Result<Option<Vec<u8>>, ApiError> {
     let mut counter = EventCounter::new(shared, id);
     let reader = shared.reader(counter.window())?;
     let mut lines = JsonLines::new(Vec::new(), line_options());
@@ -183,7 +183,7 @@ fn json_line(shared: &Shared, id: EventId) -> Result<Option<Vec<u8>>, ApiError> 
         }
         let _ = lines.message(message)?;
         lines.flush()?;
-        // Classes and stacks that it is the first to mention are in lines before it.
+        // Lines before it can describe its class and stacks.
         line = lines.writer().trim_ascii_end().rsplit(|byte| *byte == b'\n').next().map(<[u8]>::to_vec);
         Ok(ControlFlow::Break(()))
     };
@@ -192,8 +192,8 @@ fn json_line(shared: &Shared, id: EventId) -> Result<Option<Vec<u8>>, ApiError> 
     Ok(line)
 }
 
-/// Returns the place of an event in its file.
-fn position(shared: &Shared, id: EventId) -> Result<Option<DataPosition>, ApiError> {
+/// Returns the position of an event in its file.
+fn position(shared: &AppState, id: EventId) -> Result<Option<DataPosition>, ApiError> {
     let mut counter = EventCounter::new(shared, id);
     let mut selection = shared.options.selection.clone();
     let reader = shared.reader(counter.window())?;

@@ -1,26 +1,26 @@
-//! Events of a range as a file of text.
+//! Text file downloads: events of a range.
 
 use std::net::TcpStream;
 use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use ichnos::export::{Csv, CsvColumns, CsvOptions};
 use ichnos::jsonl::{JsonLines, JsonLinesOptions};
-use ichnos::model::{Message, Sink, Window};
+use ichnos::model::{IgnorePoison as _, Message, Sink, Window};
 use ichnos::{Pass, PassEnd};
 
 use super::trace_file;
+use crate::app_state::AppState;
 use crate::query::Query;
 use crate::response::{ApiError, ChunkedBody};
-use crate::shared::Shared;
 
-/// Returns the options of a table with the columns of all selected events, as `cat` has them.
-fn csv_options(shared: &Shared) -> Result<CsvOptions, ApiError> {
+/// Returns the CSV options with the columns of all selected events, as in `cat`.
+fn csv_options(shared: &AppState) -> Result<CsvOptions, ApiError> {
     let session = &shared.session;
     let is_dynamic = session.traces().iter().any(|trace| trace.has_dynamic_classes());
     if is_dynamic && !session.is_live() && !shared.build.status().is_complete {
-        // Classes are known when their events were read.
+        // Classes are only known after their events were read.
         let stop = shared.options.stop;
         session.stream_reader().for_each_head(|_, _| {
             if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
@@ -36,8 +36,8 @@ fn csv_options(shared: &Shared) -> Result<CsvOptions, ApiError> {
     Ok(options)
 }
 
-/// Sends the events of a range as a file of text. Errors of the connection affect no other one.
-pub(crate) fn export(shared: &Arc<Shared>, query: &Query, stream: &mut TcpStream) -> Result<(), ApiError> {
+/// Sends the events of a range as a text file. Connection errors are ignored.
+pub(crate) fn export(shared: &Arc<AppState>, query: &Query, stream: &mut TcpStream) -> Result<(), ApiError> {
     let shared = &*shared.with_offsets(query)?;
     let (begin, end) = query.range()?;
     let (kind, ending) = match query.text("kind") {
@@ -49,8 +49,7 @@ pub(crate) fn export(shared: &Arc<Shared>, query: &Query, stream: &mut TcpStream
     let mut selection = shared.options.selection.clone();
     if let Some(text) = query.text("filter") {
         let selector = Mutex::new(shared.filter(text)?.selector());
-        selection = selection
-            .condition(move |event| selector.lock().unwrap_or_else(PoisonError::into_inner).selects(event));
+        selection = selection.condition(move |event| selector.lock().ignore_poison().selects(event));
     }
     let window = Window { begin: Some(i128::from(begin)), end: Some(i128::from(end)) };
     let csv = if ending == "csv" { csv_options(shared)? } else { CsvOptions::default() };
@@ -66,7 +65,7 @@ pub(crate) fn export(shared: &Arc<Shared>, query: &Query, stream: &mut TcpStream
     let is_complete = end.is_ok_and(|summary| matches!(summary.end, PassEnd::Over)) && sink.finish().is_ok();
     drop(sink);
     if is_complete {
-        // The other side may be gone.
+        // The client may have disconnected.
         let _ = body.finish();
     }
     Ok(())

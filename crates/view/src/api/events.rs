@@ -1,4 +1,4 @@
-//! Rows of a range: events, log lines, and where a text occurs.
+//! Lists of events and log lines in a range, and text search.
 
 use std::ops::ControlFlow;
 
@@ -8,36 +8,36 @@ use ichnos::model::{Event, LogLevel, LogSeverity, Meaning, Message, Sink as _};
 
 use super::command::command;
 use super::overview::write_time;
-use super::scan::{self, Found, RangeScan, is_within};
+use super::scan::{self, Match, RangeScan, is_within};
+use crate::app_state::AppState;
 use crate::query::Query;
 use crate::response::ApiError;
-use crate::shared::Shared;
 
-/// Maximum number of rows of an answer, and by default.
+/// Maximum and default number of rows in an answer.
 const MOST_ROWS: u64 = 10_000;
 const ROWS: u64 = 200;
 
-/// Maximum number of events that are read for an answer.
+/// Maximum number of events read for an answer, and for a search.
 pub(super) const MOST_EVENTS: u64 = 5_000_000;
 const MOST_SEARCHED: u64 = 50_000_000;
 
-/// Maximum length of the text of a row, in bytes.
+/// Maximum text length of a row in bytes.
 const MOST_TEXT: usize = 300;
 
-/// Size of lines that are kept before the memory is given back, in bytes.
+/// Size of the line buffer in bytes above which its memory is released.
 const MOST_KEPT: usize = 1 << 20;
 
-/// Number of bins of a search.
+/// Number of histogram bins of a search.
 const BINS: usize = 100;
 
-/// Sink whose lines are taken one by one.
+/// Sink for single lines.
 pub(super) enum LineSink {
     Pretty(Box<Pretty<Vec<u8>>>),
     Log(Box<Log<Vec<u8>>>),
 }
 
 impl LineSink {
-    /// Returns a sink of `cat`, with these properties of events.
+    /// Creates a sink for `cat` lines with these event properties.
     pub(super) fn pretty(fields: PrettyFields) -> Self {
         let mut options = PrettyOptions::default();
         options.no_delta = true;
@@ -52,11 +52,11 @@ impl LineSink {
     }
 }
 
-/// Lines of events.
+/// Event lines.
 pub(super) struct Texts {
     make: fn() -> LineSink,
     sink: LineSink,
-    /// Length of the text before.
+    /// Length of the text before the current line.
     length: usize,
     line: String,
 }
@@ -66,12 +66,12 @@ impl Texts {
         Self { make, sink: make(), length: 0, line: String::new() }
     }
 
-    /// Makes lines of `cat` that have only the fields.
+    /// Creates `cat` lines with fields only.
     pub(super) fn of_fields() -> Self {
         Self::new(|| LineSink::pretty(PrettyFields::NONE))
     }
 
-    /// Returns the line of an event, without its end.
+    /// Returns the line of an event without its line break.
     pub(super) fn line(&mut self, event: &Event<'_>) -> &str {
         if self.length > MOST_KEPT {
             (self.sink, self.length) = ((self.make)(), 0);
@@ -96,7 +96,7 @@ impl Texts {
         &self.line
     }
 
-    /// Returns the fields of an event.
+    /// Returns the text of the event fields.
     pub(super) fn fields(&mut self, event: &Event<'_>) -> &str {
         let line = self.line(event);
         let after_time = line.split_once("] ").map_or(line, |(_, rest)| rest);
@@ -107,8 +107,8 @@ impl Texts {
     }
 }
 
-/// Writes what rows of all lists have.
-pub(super) fn write_row(object: &mut ObjectWriter<'_>, found: &Found<'_, '_>, text: &str) {
+/// Writes the members that all rows have.
+pub(super) fn write_row(object: &mut ObjectWriter<'_>, found: &Match<'_, '_>, text: &str) {
     object.member("id").display(found.id);
     write_time(object.member("time"), Some(found.id.time));
     object.member("stream").string(&found.event.stream.name);
@@ -117,7 +117,7 @@ pub(super) fn write_row(object: &mut ObjectWriter<'_>, found: &Found<'_, '_>, te
     object.member("text").string(text);
 }
 
-/// Place at which rows continue: a time, and the number of events at it that were rows before.
+/// Returns the position at which rows continue: a time, and the number of earlier rows at this time.
 fn cursor(query: &Query) -> Result<Option<(u64, u64)>, ApiError> {
     let Some(text) = query.text("after") else { return Ok(None) };
     let parsed =
@@ -126,13 +126,13 @@ fn cursor(query: &Query) -> Result<Option<(u64, u64)>, ApiError> {
 }
 
 /// Lists events of a range with their fields.
-pub(super) fn events(shared: &Shared, query: &Query) -> Result<Vec<u8>, ApiError> {
+pub(super) fn events(shared: &AppState, query: &Query) -> Result<Vec<u8>, ApiError> {
     let mut texts = Texts::of_fields();
     rows(shared, query, "cat", |found, row| write_row(row, found, texts.fields(found.event)))
 }
 
-/// Lists events of a range as lines of a log.
-pub(super) fn log(shared: &Shared, query: &Query) -> Result<Vec<u8>, ApiError> {
+/// Lists events of a range as log lines.
+pub(super) fn log(shared: &AppState, query: &Query) -> Result<Vec<u8>, ApiError> {
     let mut texts = Texts::new(LineSink::log);
     rows(shared, query, "cat -f log", |found, row| {
         write_row(row, found, texts.line(found.event));
@@ -140,7 +140,7 @@ pub(super) fn log(shared: &Shared, query: &Query) -> Result<Vec<u8>, ApiError> {
     })
 }
 
-/// Returns how important an event says it is.
+/// Returns the log level of an event.
 fn severity(event: &Event<'_>) -> Option<LogLevel> {
     let role = event.class.log.as_deref()?;
     let number = match role.severity {
@@ -150,12 +150,12 @@ fn severity(event: &Event<'_>) -> Option<LogLevel> {
     Some(role.scale.level(number))
 }
 
-/// Lists events of a range, each as `write` writes it, and as the command of a verb does.
+/// Lists events of a range. `write` writes a row, and `verb` is the equivalent command.
 fn rows(
-    shared: &Shared,
+    shared: &AppState,
     query: &Query,
     verb: &str,
-    mut write: impl FnMut(&Found<'_, '_>, &mut ObjectWriter<'_>),
+    mut write: impl FnMut(&Match<'_, '_>, &mut ObjectWriter<'_>),
 ) -> Result<Vec<u8>, ApiError> {
     let (begin, end) = query.range()?;
     let command = command(shared, verb, query, Some((begin, end)));
@@ -168,7 +168,7 @@ fn rows(
     let mut out = Vec::new();
     let mut object = ValueWriter::new(&mut out).object();
     let mut rows = object.member("rows").array();
-    // Events at the time of the last one, and rows so far.
+    // `at_time` counts events at the time of the last one, `number` the rows so far.
     let (mut time, mut at_time, mut number, mut next) = (0, 0, 0, None);
     let scanned = scan.run(shared, |found| {
         if found.id.time != time {
@@ -202,8 +202,8 @@ fn rows(
     Ok(out)
 }
 
-/// Finds a text in names and fields.
-pub(super) fn search(shared: &Shared, query: &Query) -> Result<Vec<u8>, ApiError> {
+/// Finds a text in track names, event names and fields.
+pub(super) fn search(shared: &AppState, query: &Query) -> Result<Vec<u8>, ApiError> {
     let Some(text) = query.text("q").map(str::to_lowercase) else { return Err(ApiError::bad("missing `q`")) };
     let limit = query.bounded("limit", MOST_ROWS, 1_000)?;
     let (tracks, range) = {

@@ -1,20 +1,20 @@
-//! Calls of functions, as a tree with weights.
+//! Weighted call tree.
 
 use std::collections::{BinaryHeap, HashMap};
 
 use ichnos::json::write::ValueWriter;
 
-/// Maximum number of functions of an answer, and of those that are inverted.
+/// Maximum number of functions in an answer, and in a tree before inversion.
 const MOST_NODES: usize = 5_000;
 const MOST_INVERTED: usize = 20_000;
 
-/// Maximum number of callers in an inverted tree, which can have many times the functions.
+/// Maximum number of callers in an inverted tree, which can be many times larger.
 const MOST_CALLERS: usize = 500_000;
 
-/// Maximum depth of stacks in an answer.
+/// Maximum stack depth in an answer.
 const MOST_DEPTH: usize = 256;
 
-/// A function and what it calls.
+/// Function with its callees.
 #[derive(Debug, Default)]
 struct StackNode {
     name: String,
@@ -22,7 +22,7 @@ struct StackNode {
     children: Vec<usize>,
 }
 
-/// Calls of all stacks; the first one is their root.
+/// Call tree of all stacks. The first node is the root.
 #[derive(Debug)]
 pub(super) struct FlameTree {
     nodes: Vec<StackNode>,
@@ -30,13 +30,13 @@ pub(super) struct FlameTree {
 }
 
 impl FlameTree {
-    /// Makes a tree of the root alone.
+    /// Creates a tree with the root only.
     pub(super) fn new() -> Self {
         let root = StackNode { name: "all".to_owned(), ..StackNode::default() };
         Self { nodes: vec![root], numbers: HashMap::new() }
     }
 
-    /// Reads lines of functions from the outermost one on, each with a weight.
+    /// Creates a tree from folded lines: function names from the outermost on, and a weight.
     pub(super) fn of_folded<'t>(lines: impl IntoIterator<Item = &'t str>) -> Self {
         let mut tree = Self::new();
         for line in lines {
@@ -71,10 +71,10 @@ impl FlameTree {
         child
     }
 
-    /// Returns the tree of callers, with the callers of each function below it, and the number of functions and callers that
-    /// were left out. The outermost `kept` levels stay where they are.
+    /// Returns the inverted tree, with the callers of each function below it, and the number of dropped functions and
+    /// callers. The outermost `kept` levels stay in place.
     pub(super) fn inverted(mut self, kept: usize) -> (Self, usize) {
-        // What is left out is no time of the functions around it.
+        // The time of dropped functions must not count for their callers.
         let own: Vec<u64> = self.nodes.iter().map(|node| self.own_time(node)).collect();
         let dropped = self.prune_to(MOST_INVERTED);
         let mut inverted = Self::new();
@@ -83,14 +83,14 @@ impl FlameTree {
         (inverted, dropped + cut)
     }
 
-    /// Returns the time of a function without those that it called.
+    /// Returns the time of a function without its callees.
     fn own_time(&self, node: &StackNode) -> u64 {
         let children = node.children.iter().filter_map(|child| self.nodes.get(*child));
         children.fold(node.value, |own, child| own.saturating_sub(child.value))
     }
 
-    /// Adds the time of the last function of a path and of those below it to an inverted tree. Returns the number of callers
-    /// that are left out.
+    /// Adds the own times of the last function of a path and its callees to an inverted tree. Returns the number of
+    /// dropped callers.
     fn invert(&self, own: &[u64], path: &mut Vec<usize>, kept: usize, inverted: &mut Self) -> usize {
         let last = path.last().copied().unwrap_or(0);
         let Some(StackNode { children, .. }) = self.nodes.get(last) else { return 0 };
@@ -118,7 +118,7 @@ impl FlameTree {
         cut
     }
 
-    /// Leaves the largest functions. Returns the number of those that are left out.
+    /// Keeps the largest functions. Returns the number of dropped functions.
     pub(super) fn prune(&mut self) -> usize {
         self.prune_to(MOST_NODES)
     }
@@ -153,7 +153,7 @@ impl FlameTree {
 mod tests {
     use super::*;
 
-    /// Functions that are left out do not become time of their caller.
+    /// Dropped functions do not become time of their caller.
     #[test]
     fn inverted_trees_invent_no_time() {
         let many: String = (0..MOST_INVERTED + 10).map(|i| format!("a;f{i} 1\n")).collect();
@@ -198,7 +198,7 @@ mod tests {
             text.contains("read,value:8,children:[main,value:3,children:[t,value:3],walk,value:4"),
             "{text}"
         );
-        // By thread: the threads stay outermost.
+        // By thread, the threads stay outermost.
         let text = folded(&FlameTree::of_folded(lines).inverted(1).0);
         assert!(text.contains("t,value:9,children:[main,value:2,read,value:7,children:["), "{text}");
         assert!(text.contains("u,value:1,children:[read,value:1]"), "{text}");

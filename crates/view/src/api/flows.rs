@@ -3,33 +3,33 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use ichnos::export::viewers::{Timeline, TimelineFlow};
 use ichnos::json::write::ValueWriter;
+use ichnos::viewers::{Timeline, TimelineFlow};
 
 use super::range;
 use super::tiles::{MOST_PIXELS, track_numbers};
+use crate::app_state::AppState;
 use crate::query::Query;
 use crate::response::ApiError;
-use crate::shared::Shared;
 
-/// Maximum number of flows of an answer, and by default.
+/// Maximum and default number of flows in an answer.
 const MOST_FLOWS: u64 = 10_000;
 const FLOWS: u64 = 1_000;
 
-/// Range whose flows are asked for.
-struct AskedFlows {
+/// Parameters of a flow request.
+struct FlowQuery {
     begin: u64,
     end: u64,
-    /// Tracks of which a flow has at least one; `None` for all flows.
+    /// Tracks that a flow must start or end on; `None` for all flows.
     tracks: Option<HashSet<u32>>,
-    /// Width of a pixel in nanoseconds.
+    /// Pixel width in nanoseconds.
     pixel: u64,
     limit: usize,
 }
 
-impl AskedFlows {
-    /// Returns the flows in the range, and `true` if these are all: those that differ by no pixel are one, and the longest
-    /// ones are taken if there are too many.
+impl FlowQuery {
+    /// Returns the flows in the range, and `true` if none is missing. Flows within the same pixels are merged. If there
+    /// are too many, only the longest flows are returned.
     fn select(&self, timeline: &Timeline) -> (Vec<TimelineFlow>, bool) {
         let has = |track: u32| self.tracks.as_ref().is_none_or(|tracks| tracks.contains(&track));
         let mut seen = HashSet::new();
@@ -55,11 +55,11 @@ impl AskedFlows {
 }
 
 /// Answers with the flows of a range.
-pub(super) fn flows(shared: &Arc<Shared>, query: &Query) -> Result<Vec<u8>, ApiError> {
+pub(super) fn flows(shared: &Arc<AppState>, query: &Query) -> Result<Vec<u8>, ApiError> {
     let (begin, end) = query.range()?;
     let pixels = query.bounded("pixels", MOST_PIXELS, 1_000)?.max(1);
     let tracks = query.text("tracks").is_some().then(|| track_numbers(query)).transpose()?;
-    let asked = AskedFlows {
+    let request = FlowQuery {
         begin,
         end,
         tracks: tracks.map(HashSet::from_iter),
@@ -70,16 +70,16 @@ pub(super) fn flows(shared: &Arc<Shared>, query: &Query) -> Result<Vec<u8>, ApiE
     let is_over = build.status().is_complete;
     let (found, is_all) = {
         let timeline = build.timeline();
-        let (found, is_all) = asked.select(&timeline);
+        let (found, is_all) = request.select(&timeline);
         (found, is_all && timeline.has_all_flows())
     };
     let is_main = Arc::ptr_eq(build, &shared.build);
-    // Of too many flows, the first ones are known, and those of a range that was read again.
+    // If the timeline has too many flows, it only knows the first ones. Reading the range again finds the others.
     let part = match is_main && !build.timeline().has_all_flows() {
         true => shared.parts.find((begin, end), || range::read(shared, begin, end))?,
         false => None,
     };
-    let (found, is_all) = part.map_or((found, is_all), |part| asked.select(&part.timeline()));
+    let (found, is_all) = part.map_or((found, is_all), |part| request.select(&part.timeline()));
     let relative = |time: u64| time.wrapping_sub(begin).cast_signed();
     let mut out = Vec::new();
     let mut object = ValueWriter::new(&mut out).object();

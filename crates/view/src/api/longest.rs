@@ -1,37 +1,38 @@
-//! Longest spans of a range.
+//! Longest spans in a range.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use ichnos::export::viewers::TimelineTrackKind;
-use ichnos::flow::SpanItem;
 use ichnos::json::write::ValueWriter;
+use ichnos::viewers::SpanItem;
+use ichnos::viewers::TimelineTrackKind;
 
 use super::overview::write_time;
 use super::{range, scan};
-use crate::build::Build;
+use crate::app_state::AppState;
 use crate::query::Query;
 use crate::response::ApiError;
-use crate::shared::Shared;
+use crate::timeline_builder::TimelineBuilder;
 
-/// Maximum number of spans of an answer, and pixels of a track in which spans are distinguished at first.
+/// Maximum number of spans in an answer, and initial number of pixels per track that separate spans.
 const MOST_SPANS: usize = 100;
 const PIXELS: u64 = 8_192;
 
-/// How spans are told apart.
+/// Resolution at which spans are separated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Detail {
-    /// By pixels.
+    /// Pixels.
     Pixels,
-    /// As the timeline knows them.
+    /// Items of the timeline.
     Items,
-    /// By the events, which were read again.
+    /// Events, after reading them again.
     Events,
 }
 
-/// A span, or several that are too close to tell apart, of which it is the longest. The longest and earliest one is greater.
+/// Span, or a group of spans that are not separated yet, with the longest of them. Longer and earlier candidates are
+/// greater.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Candidate {
     longest: u64,
@@ -58,25 +59,25 @@ impl Candidate {
 
 /// Search for the longest spans.
 struct LongestSearch<'s> {
-    shared: &'s Shared,
-    build: Arc<Build>,
+    shared: &'s AppState,
+    build: Arc<TimelineBuilder>,
     range: (u64, u64),
-    /// Spans, and groups that can contain some.
+    /// Spans, and groups that can contain longer ones.
     candidates: BinaryHeap<Candidate>,
-    /// Time up to which events are read again.
+    /// Deadline for reading events again.
     deadline: Instant,
 }
 
 impl LongestSearch<'_> {
-    /// Adds the longest items of all tracks: each of the longest spans is one of them, or in one.
+    /// Adds the longest items of all tracks. Each of the longest spans is one of these items or within one.
     fn add_tracks(&mut self) {
         let (begin, end) = self.range;
         let mut timeline = self.build.timeline();
-        // The shortest of them is the first to be replaced.
+        // The shortest candidate is replaced first.
         let mut longest = BinaryHeap::new();
         for track in 0..timeline.tracks().len() as u32 {
             let kind = timeline.tracks().get(track as usize).map(|track| track.kind);
-            // Processors run threads nearly always, threads are nearly always in some state, and losses are no work.
+            // Processors and thread states cover nearly all of the time, and losses are not work.
             use TimelineTrackKind::{Losses, Processor, Runs, States};
             if matches!(kind, Some(Processor | Losses | Runs | States) | None) {
                 continue;
@@ -84,7 +85,7 @@ impl LongestSearch<'_> {
             let spans = timeline.spans(track, begin, end, PIXELS);
             for (lane, item) in spans.iter().filter(|(_, item)| item.longest > 0) {
                 let candidate = Candidate::new(track, *lane, item, Detail::Pixels);
-                // The longest of a group at the edge of the range can be outside of it.
+                // In a group at the edge of the range, the longest span can be outside the range.
                 if item.count > 1 && (item.begin < begin || item.end > end) {
                     self.candidates.push(candidate);
                     continue;
@@ -98,7 +99,7 @@ impl LongestSearch<'_> {
         self.candidates.extend(longest.into_iter().map(|Reverse(candidate)| candidate));
     }
 
-    /// Returns the longest spans, the longest first. Those in a group are looked at when no other can be longer.
+    /// Returns the longest spans, the longest first. A group is only separated when nothing else can be longer.
     fn find(mut self) -> Result<Vec<Candidate>, ApiError> {
         let mut found: Vec<Candidate> = Vec::new();
         while found.len() < MOST_SPANS
@@ -113,7 +114,7 @@ impl LongestSearch<'_> {
                     Detail::Items => self.add_events(&candidate)?,
                     Detail::Events => false,
                 };
-            // A span can begin where a group ends, and be found with it.
+            // A span that begins where a group ends can be found twice.
             if !is_divided && !found.iter().any(|other| other.is_same_span(&candidate)) {
                 found.push(candidate);
             }
@@ -121,15 +122,15 @@ impl LongestSearch<'_> {
         Ok(found)
     }
 
-    /// Adds the spans of a group as the timeline knows them.
+    /// Adds the timeline items of a group.
     fn add_items(&mut self, group: &Candidate) {
         let spans = self.build.timeline().spans(group.track, group.begin.0, group.end, u64::MAX);
         self.add_spans(group, &spans, Detail::Items);
     }
 
-    /// Adds the spans of a group after reading its events again. Returns `false` if that is not possible.
+    /// Reads the events of a group again and adds its spans. Returns `false` if that is impossible.
     fn add_events(&mut self, group: &Candidate) -> Result<bool, ApiError> {
-        // Ranges are not read with filters.
+        // Ranges are always read without a filter.
         if !Arc::ptr_eq(&self.build, &self.shared.build) || Instant::now() >= self.deadline {
             return Ok(false);
         }
@@ -141,7 +142,7 @@ impl LongestSearch<'_> {
         Ok(self.add_spans(group, &spans, Detail::Events))
     }
 
-    /// Adds those of some spans that can be in a group. Returns `false` if none is.
+    /// Adds the spans that belong to a group. Returns `false` if there are none.
     fn add_spans(&mut self, group: &Candidate, spans: &[(u16, SpanItem)], detail: Detail) -> bool {
         let is_within = |(lane, item): &&(u16, SpanItem)| {
             let is_of_group = *lane == group.lane && item.begin >= group.begin.0 && item.end <= group.end;
@@ -157,10 +158,10 @@ impl LongestSearch<'_> {
 }
 
 /// Lists the longest spans that touch a range, the longest first.
-pub(super) fn longest(shared: &Arc<Shared>, query: &Query) -> Result<Vec<u8>, ApiError> {
+pub(super) fn longest(shared: &Arc<AppState>, query: &Query) -> Result<Vec<u8>, ApiError> {
     let range = query.range()?;
     let build = shared.build_of(query)?;
-    // That of a new filter has just begun.
+    // The timeline of a new filter has just started.
     build.wait_until_complete(scan::LONG);
     let is_complete = build.status().is_complete;
     let (candidates, deadline) = (BinaryHeap::new(), Instant::now() + scan::SHORT);

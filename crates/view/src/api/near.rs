@@ -1,21 +1,21 @@
-//! Events of a track around a time.
+//! Event of a track near a time.
 
 use std::ops::ControlFlow;
 
-use ichnos::export::viewers::{EventId, TimelineTrack};
 use ichnos::json::write::ValueWriter;
+use ichnos::viewers::{EventId, TimelineTrack};
 
 use super::events::{MOST_EVENTS, Texts, write_row};
-use super::scan::{self, Found, RangeScan, is_within};
+use super::scan::{self, Match, RangeScan, is_within};
+use crate::app_state::AppState;
 use crate::query::Query;
 use crate::response::ApiError;
-use crate::shared::Shared;
 
-/// Range that is searched first for an event before a time, in nanoseconds.
+/// Length of the first range that is searched for an earlier event, in nanoseconds.
 const FIRST_STEP: u64 = 1_000_000;
 
 /// Finds the event of a track before, after or at a time.
-pub(super) fn near(shared: &Shared, query: &Query) -> Result<Vec<u8>, ApiError> {
+pub(super) fn near(shared: &AppState, query: &Query) -> Result<Vec<u8>, ApiError> {
     let time = query.required("time")?;
     let name = query.number("name")?.map(|name| name as u32);
     let event = query.event("event")?.filter(|event| event.time == time);
@@ -34,19 +34,19 @@ pub(super) fn near(shared: &Shared, query: &Query) -> Result<Vec<u8>, ApiError> 
     Ok(found.unwrap_or_else(|| b"null".to_vec()))
 }
 
-/// Looks for an event of a track.
+/// Search for an event of a track.
 struct NearEvent<'s> {
-    shared: &'s Shared,
+    shared: &'s AppState,
     tracks: Vec<TimelineTrack>,
     track: u32,
     name: Option<u32>,
-    /// Event at the time that is left: others at its time come before or after it. Without it, those at the time are passed.
+    /// Current event, to step over events at the same time one by one. `None` to skip all events at the time.
     event: Option<EventId>,
 }
 
 impl NearEvent<'_> {
-    /// Returns the row of an event, if it is looked for.
-    fn row(&self, found: &Found<'_, '_>) -> Option<Vec<u8>> {
+    /// Returns the row of an event that matches.
+    fn row(&self, found: &Match<'_, '_>) -> Option<Vec<u8>> {
         let is_named = self.name.is_none_or(|name| found.place.name == name);
         if !is_named || !is_within(&self.tracks, found.place.track, self.track) {
             return None;
@@ -77,7 +77,7 @@ impl NearEvent<'_> {
         Ok(next)
     }
 
-    /// Goes further and further back, as events are read forward.
+    /// Searches ever longer ranges further back, because events can only be read forward.
     fn previous(&self, time: u64, first: u64) -> Result<Option<Vec<u8>>, ApiError> {
         let mut previous = None;
         let mut end = if self.event.is_some() { Some(time) } else { time.checked_sub(1) };

@@ -1,15 +1,15 @@
-//! The trace, its tracks and names.
+//! Overview of the traces, their tracks and names.
 
 use std::sync::Arc;
 
-use ichnos::export::viewers::TimelineTrackKind;
 use ichnos::json::write::{ObjectWriter, ValueWriter};
+use ichnos::viewers::TimelineTrackKind;
 
 use super::command::command;
-use crate::build::Status;
+use crate::app_state::AppState;
 use crate::query::Query;
 use crate::response::ApiError;
-use crate::shared::Shared;
+use crate::timeline_builder::Status;
 
 /// Maximum number of names in an answer.
 const MOST_NAMES: u32 = 10_000;
@@ -17,7 +17,7 @@ const MOST_NAMES: u32 = 10_000;
 /// Maximum number of warnings in an answer.
 const MOST_WARNINGS: usize = 100;
 
-/// Writes a number as JSON, which has no infinite ones.
+/// Writes a number. JSON lacks infinity and NaN, which become `null`.
 pub(super) fn write_float(place: ValueWriter<'_>, number: f64) {
     match number.is_finite() {
         true => place.number(&number.to_string()),
@@ -38,7 +38,7 @@ fn write_members(object: &mut ObjectWriter<'_>, status: &Status) {
     write_time(object.member("end"), end);
 }
 
-/// Writes a time as a text, as it can have more than 53 bits.
+/// Writes a time as a string, because it can have more than 53 bits.
 pub(super) fn write_time(place: ValueWriter<'_>, time: Option<u64>) {
     match time {
         Some(time) => place.display(time),
@@ -46,7 +46,7 @@ pub(super) fn write_time(place: ValueWriter<'_>, time: Option<u64>) {
     }
 }
 
-/// Writes progress as an object.
+/// Writes the progress as an object.
 pub(crate) fn write_status(out: &mut Vec<u8>, status: &Status) {
     let mut object = ValueWriter::new(out).object();
     write_members(&mut object, status);
@@ -54,7 +54,7 @@ pub(crate) fn write_status(out: &mut Vec<u8>, status: &Status) {
 }
 
 /// Describes the traces.
-pub(super) fn trace(shared: &Shared) -> Result<Vec<u8>, ApiError> {
+pub(super) fn trace(shared: &AppState) -> Result<Vec<u8>, ApiError> {
     let status = shared.build.status();
     let (tracks, names, has_dates) = {
         let timeline = shared.build.timeline();
@@ -94,7 +94,7 @@ pub(super) fn trace(shared: &Shared) -> Result<Vec<u8>, ApiError> {
 }
 
 /// Lists the tracks.
-pub(super) fn tracks(shared: &Shared, query: &Query) -> Result<Vec<u8>, ApiError> {
+pub(super) fn tracks(shared: &AppState, query: &Query) -> Result<Vec<u8>, ApiError> {
     let after = query.number("after")?;
     let generation = shared.build.status().generation;
     let mut out = Vec::new();
@@ -137,8 +137,8 @@ pub(super) fn tracks(shared: &Shared, query: &Query) -> Result<Vec<u8>, ApiError
     Ok(out)
 }
 
-/// Lists the tracks on which a filter selects something. States of threads do not count.
-pub(super) fn filled(shared: &Arc<Shared>, query: &Query) -> Result<Vec<u8>, ApiError> {
+/// Lists the tracks with items that pass the filter. Thread states do not count.
+pub(super) fn filled(shared: &Arc<AppState>, query: &Query) -> Result<Vec<u8>, ApiError> {
     let build = shared.build_of(query)?;
     let is_complete = build.status().is_complete;
     let timeline = build.timeline();
@@ -157,14 +157,14 @@ pub(super) fn filled(shared: &Arc<Shared>, query: &Query) -> Result<Vec<u8>, Api
     Ok(out)
 }
 
-/// Lists names from a number on, with the colors that maps give them.
-pub(super) fn names(shared: &Shared, query: &Query) -> Result<Vec<u8>, ApiError> {
+/// Lists names from a number on, with their colors from event maps.
+pub(super) fn names(shared: &AppState, query: &Query) -> Result<Vec<u8>, ApiError> {
     let from = query.bounded("from", u32::MAX.into(), 0)? as u32;
     Ok(names_in(shared, from, from.saturating_add(MOST_NAMES)))
 }
 
-/// Lists the names with numbers in a range.
-pub(super) fn names_in(shared: &Shared, from: u32, to: u32) -> Vec<u8> {
+/// Lists the names in a range of numbers.
+pub(super) fn names_in(shared: &AppState, from: u32, to: u32) -> Vec<u8> {
     let timeline = shared.build.timeline();
     let total = timeline.names();
     let mut out = Vec::new();
@@ -182,8 +182,8 @@ pub(super) fn names_in(shared: &Shared, from: u32, to: u32) -> Vec<u8> {
     out
 }
 
-/// Checks an expression, and lists names in it that no class has.
-pub(super) fn check(shared: &Shared, query: &Query) -> Result<Vec<u8>, ApiError> {
+/// Checks an expression, and lists unknown names as warnings.
+pub(super) fn check(shared: &AppState, query: &Query) -> Result<Vec<u8>, ApiError> {
     let filter = query.text("filter").map(|text| shared.filter(text)).transpose()?;
     let warnings = filter.iter().flat_map(|filter| filter.warnings());
     let mut out = Vec::new();

@@ -1,20 +1,20 @@
-//! Threads on a processor's track, with pixels that several programs share.
+//! Items of processor tracks, where several programs can share a pixel.
 
 use std::collections::HashMap;
 
-use ichnos::export::viewers::Timeline;
-use ichnos::flow::SpanItem;
+use ichnos::viewers::SpanItem;
+use ichnos::viewers::Timeline;
 
-/// Parts of a pixel in which programs are told apart.
+/// Subdivisions of a pixel that separate programs.
 const PARTS: u32 = 8;
 
 /// Items of a pixel.
 struct PixelItems {
     lane: u16,
-    /// Number of the pixel.
+    /// Pixel number.
     pixel: u64,
     all: SpanItem,
-    /// Times by programs, which are names where no program is known.
+    /// Times by program, or by name if the program is unknown.
     programs: HashMap<(bool, u32), ProgramTime>,
 }
 
@@ -38,7 +38,7 @@ impl PixelItems {
         self
     }
 
-    /// Returns the items as one, without a name if no program ran for more than half of the time.
+    /// Merges the items into one, without a name if no program ran for more than half of the time.
     fn merged(self) -> (u16, SpanItem) {
         let Self { lane, mut all, programs, .. } = self;
         let total = programs.values().fold(0_u64, |sum, time| sum.saturating_add(time.total));
@@ -49,8 +49,8 @@ impl PixelItems {
     }
 }
 
-/// Returns the threads that a processor ran, like [`Timeline::spans`]. The items of a pixel lose their name if several programs
-/// share it and none ran for more than half of the time.
+/// Returns the threads that a processor ran, like [`Timeline::spans`]. A pixel that several programs share only has a
+/// name if one of them ran for more than half of the time.
 pub(super) fn program_spans(
     timeline: &mut Timeline,
     track: u32,

@@ -1,27 +1,27 @@
-//! Reads a range of the timeline again, to show it exactly.
+//! Reads a range again for an exact timeline.
 
 use std::ops::ControlFlow;
 
 use ichnos::Pass;
 use ichnos::model::{Message, Window};
 
+use crate::app_state::AppState;
 use crate::parts::RangePart;
 use crate::response::ApiError;
-use crate::shared::Shared;
 
-/// Maximum number of events that are read for a range, and up to which more is read than was asked for.
+/// Maximum number of events that are read for a range, and maximum number for reading a wider range than requested.
 const MOST_EVENTS: u64 = 100_000;
 const FEW_EVENTS: u64 = 60_000;
 
-/// Reads a range, and what is beside it if there are few events.
-pub(super) fn read(shared: &Shared, begin: u64, end: u64) -> Result<Option<RangePart>, ApiError> {
+/// Reads a range, and also its surroundings if they have few events.
+pub(super) fn read(shared: &AppState, begin: u64, end: u64) -> Result<Option<RangePart>, ApiError> {
     let build = &shared.build;
     let is_over = build.status().is_complete;
     let (mut timeline, resolution, (begin, end)) = {
         let mut whole = build.timeline();
         let Some((_, last)) = whole.range() else { return Ok(None) };
         let resolution = whole.resolution();
-        // What is not known yet cannot be continued.
+        // The part needs the state after its end, which is unknown until the timeline gets there.
         if !is_over && end.saturating_add(resolution) >= last {
             return Ok(None);
         }

@@ -1,28 +1,31 @@
-//! Answers that a page is saved with.
+//! Answers embedded in a saved page.
 
 use std::sync::Arc;
 
+use ichnos::json::write::ValueWriter;
+
 use super::{events, flows, longest, overview, statistics, tiles};
+use crate::app_state::AppState;
 use crate::directories::TraceDirectories;
 use crate::query::Query;
 use crate::response::ApiError;
-use crate::shared::Shared;
 
-/// Number of events and of log lines.
+/// Number of events, and of log lines.
 const ROWS: u32 = 1_000;
 
-/// Maximum number of flows, and of pixels between which they are distinguished.
+/// Maximum number of flows, and number of pixels that separate them.
 const FLOWS: u32 = 10_000;
 const FLOW_PIXELS: u32 = 8_192;
 
-/// Maximum and minimum number of pixels of a track, and maximum size of the picture in bytes: pixels are halved until it fits.
+/// Maximum and minimum number of pixels per track, and maximum size of all tiles in bytes. The number of pixels is
+/// halved until the tiles fit.
 const MOST_PIXELS: u32 = 4_096;
 const FEWEST_PIXELS: u32 = 64;
 const MOST_TILES: usize = 8 << 20;
 
-/// Answers questions about the whole trace: an object with each answer under the name of its question, without the names of
-/// directories of traces. `<` is escaped, so that it can be in a script of a page.
-pub(crate) fn saved(shared: &Arc<Shared>, directories: &TraceDirectories) -> Result<Vec<u8>, ApiError> {
+/// Returns the answers for the whole trace as an object, by request name. The trace directories are removed. `<` is
+/// escaped, so that the object can be embedded in a script element.
+pub(crate) fn saved(shared: &Arc<AppState>, directories: &TraceDirectories) -> Result<Vec<u8>, ApiError> {
     let (begin, end) = shared.build.status().range.unwrap_or((0, 0));
     let all = Query::new("")?;
     let range = Query::new(&format!("begin={begin}&end={end}&limit={ROWS}"))?;
@@ -39,26 +42,24 @@ pub(crate) fn saved(shared: &Arc<Shared>, directories: &TraceDirectories) -> Res
         ("events", events::events(shared, &range)?),
         ("log", events::log(shared, &range)?),
     ];
-    let mut out = b"{".to_vec();
+    let mut out = Vec::new();
+    let mut object = ValueWriter::new(&mut out).object();
     for (name, answer) in answers {
-        if out.len() > 1 {
-            out.push(b',');
-        }
-        out.extend_from_slice(format!("\"{name}\":").as_bytes());
+        let place = object.member(name).raw();
         let answer = directories.without_in_json(&answer);
         for (index, part) in answer.split(|byte| *byte == b'<').enumerate() {
             if index > 0 {
-                out.extend_from_slice(b"\\u003c");
+                place.extend_from_slice(b"\\u003c");
             }
-            out.extend_from_slice(part);
+            place.extend_from_slice(part);
         }
     }
-    out.push(b'}');
+    object.end();
     Ok(out)
 }
 
-/// Writes all tracks in the finest of the resolutions that are not too large.
-fn picture(shared: &Shared, range: (u64, u64)) -> Vec<u8> {
+/// Writes all tracks at the finest resolution that fits.
+fn picture(shared: &AppState, range: (u64, u64)) -> Vec<u8> {
     let mut pixels = MOST_PIXELS;
     loop {
         let out = tiles::all(shared, range, pixels);

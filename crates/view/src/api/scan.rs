@@ -1,54 +1,54 @@
-//! Reads events of a range, with their places, in bounded time.
+//! Reads events of a range with their timeline places, in limited time.
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-use ichnos::export::viewers::{EventId, TimelinePlace, TimelineTrack};
 use ichnos::model::{Event, Message, Window};
+use ichnos::viewers::{EventId, TimelinePlace, TimelineTrack};
 use ichnos::{Pass, Selector};
 
+use crate::app_state::AppState;
 use crate::response::ApiError;
-use crate::shared::Shared;
 
-/// Time that a request for rows may read, and one about all events of a range.
+/// Time limit for requests that list rows, and for requests about all events of a range.
 pub(super) const SHORT: Duration = Duration::from_secs(2);
 pub(super) const LONG: Duration = Duration::from_secs(20);
 
-/// Number of messages between two looks at the time.
+/// Number of messages between two checks of the deadline.
 const STRIDE: u64 = 1_024;
 
-/// Size of the items of the timeline that knows the places, in bytes: they are not shown.
+/// Size in bytes for items of the timeline that finds the places. The items are not shown.
 const BUDGET: usize = 1 << 20;
 
-/// An event that was read.
-pub(super) struct Found<'f, 'e> {
+/// Event that matches, with its place.
+pub(super) struct Match<'f, 'e> {
     pub(super) event: &'f Event<'e>,
     pub(super) id: EventId,
     pub(super) place: TimelinePlace,
-    /// Name on the timeline.
+    /// Event name on the timeline.
     pub(super) name: &'f str,
 }
 
-/// What to read.
+/// Range to read, and limits.
 pub(super) struct RangeScan<'s> {
     pub(super) begin: u64,
     pub(super) end: u64,
     pub(super) filter: Option<&'s str>,
     /// Maximum number of events to read.
     pub(super) most: u64,
-    /// Maximum time of reading.
+    /// Time limit.
     pub(super) time: Duration,
 }
 
-/// What was read.
+/// Result of a scan.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Scanned {
+pub(super) struct ScanResult {
     pub(super) events: u64,
-    /// `true` if the range was read to its end, or to where the caller stopped.
+    /// `true` unless a limit ended the scan.
     pub(super) is_complete: bool,
 }
 
-/// Returns `true` if a track is another one, or part of it.
+/// Returns `true` if a track is `of`, or below it.
 pub(super) fn is_within(tracks: &[TimelineTrack], track: u32, of: u32) -> bool {
     let mut current = Some(track);
     while let Some(track) = current {
@@ -61,12 +61,12 @@ pub(super) fn is_within(tracks: &[TimelineTrack], track: u32, of: u32) -> bool {
 }
 
 impl RangeScan<'_> {
-    /// Passes the selected events to `take` in order of time, until it breaks, or too many were read.
+    /// Passes the selected events to `take` by time, until it breaks or a limit is reached.
     pub(super) fn run(
         &self,
-        shared: &Shared,
-        mut take: impl FnMut(&Found<'_, '_>) -> ControlFlow<()>,
-    ) -> Result<Scanned, ApiError> {
+        shared: &AppState,
+        mut take: impl FnMut(&Match<'_, '_>) -> ControlFlow<()>,
+    ) -> Result<ScanResult, ApiError> {
         let mut filter: Option<Selector> = match self.filter {
             Some(text) => Some(shared.filter(text)?.selector()),
             None => None,
@@ -77,14 +77,14 @@ impl RangeScan<'_> {
         };
         let window = Window { begin: Some(i128::from(self.begin)), end: Some(i128::from(self.end)) };
         let reader = shared.reader(window)?;
-        let mut scanned = Scanned { events: 0, is_complete: true };
+        let mut scanned = ScanResult { events: 0, is_complete: true };
         let deadline = Instant::now() + self.time;
         let mut handle = |message: &Message<'_>| -> std::io::Result<ControlFlow<()>> {
             let Message::Event(event) = message else {
                 timeline.take(message);
                 return Ok(ControlFlow::Continue(()));
             };
-            // These are at the first time, and read whatever the window.
+            // Events without a time belong to the first time, but are read for any window.
             if is_later && event.nanoseconds().is_none() {
                 return Ok(ControlFlow::Continue(()));
             }
@@ -100,7 +100,7 @@ impl RangeScan<'_> {
                 return Ok(ControlFlow::Continue(()));
             }
             let Some(place) = timeline.take(message) else { return Ok(ControlFlow::Continue(())) };
-            Ok(take(&Found { event, id: place.event(), place, name: timeline.name(place.name) }))
+            Ok(take(&Match { event, id: place.event(), place, name: timeline.name(place.name) }))
         };
         let pass = Pass::new(shared.options.selection.clone()).stop(shared.options.stop);
         pass.run(&reader, &mut handle).map_err(|error| ApiError::failed(error.to_string()))?;

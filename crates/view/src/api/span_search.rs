@@ -1,43 +1,43 @@
-//! Finds the events at both ends of a span.
+//! Search for the events at both ends of a span.
 
 use std::ops::ControlFlow;
 
-use ichnos::export::viewers::{SpanSide, Timeline, TimelinePlace, TimelineTrackKind};
-use ichnos::flow::SpanItem;
+use ichnos::viewers::SpanItem;
+use ichnos::viewers::{SpanSide, Timeline, TimelinePlace, TimelineTrackKind};
 
 use super::events::MOST_EVENTS;
 use super::range;
 use super::scan::{self, RangeScan};
+use crate::app_state::AppState;
 use crate::response::ApiError;
-use crate::shared::Shared;
 
-/// Maximum number of spans that are compared, of tracks that are searched, and of events at one time.
+/// Maximum number of spans to compare, of tracks to search, and of events at one time.
 const MOST_SPANS: usize = 64;
 const MOST_TRACKS: usize = 64;
 const MOST_AT_ONCE: usize = 10_000;
 
-/// Events at the ends of a span.
+/// Begin and end event of a span.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct SpanEnds {
     pub(super) begin: Option<TimelinePlace>,
-    /// `None` if a single event is the whole span, or the span has no end.
+    /// `None` if one event is the whole span, or the span has no end.
     pub(super) end: Option<TimelinePlace>,
     /// Length in nanoseconds; `None` if the span has no end.
     pub(super) length: Option<u64>,
 }
 
-/// Finds spans. The timeline knows when they begin and end, and events at these times say which ones belong together: by
-/// their keys, or else by their order, as spans without keys are nested.
+/// Search for spans. The timeline knows their begin and end times. The events at these times are matched by key, or by
+/// order, because spans without a key are nested.
 pub(super) struct SpanSearch<'s> {
-    shared: &'s Shared,
+    shared: &'s AppState,
 }
 
 impl<'s> SpanSearch<'s> {
-    pub(super) fn new(shared: &'s Shared) -> Self {
+    pub(super) fn new(shared: &'s AppState) -> Self {
         Self { shared }
     }
 
-    /// Returns the ends of the span of an event, if it is one of them.
+    /// Returns the ends of the span that an event begins or ends.
     pub(super) fn find(&self, event: TimelinePlace) -> Result<Option<SpanEnds>, ApiError> {
         match event.side {
             Some(SpanSide::Begin | SpanSide::Frame) => self.span_of_begin(event),
@@ -89,7 +89,7 @@ impl<'s> SpanSearch<'s> {
         Ok(None)
     }
 
-    /// Returns the event that ends a span which an event began.
+    /// Returns the end event for a begin event.
     fn end_of(&self, begin: TimelinePlace, item: &SpanItem) -> Result<Option<TimelinePlace>, ApiError> {
         let mut ends = self.places(item.end)?;
         if begin.key != 0 {
@@ -107,7 +107,7 @@ impl<'s> SpanSearch<'s> {
         Ok(ends.get(rank(&items, item)).copied())
     }
 
-    /// Returns the event that began a span which an event ends.
+    /// Returns the begin event for an end event.
     fn begin_of(
         &self,
         end: TimelinePlace,
@@ -129,7 +129,7 @@ impl<'s> SpanSearch<'s> {
         Ok(begins.get(rank(&items, item)).copied())
     }
 
-    /// Returns the tracks on which the span that an event ends can be: an end may not say the name of its span.
+    /// Returns the tracks that can have the span of an end event, which may lack the span name.
     fn tracks(&self, end: TimelinePlace) -> Vec<u32> {
         let mut tracks = vec![end.track];
         if end.key != 0 {
@@ -144,8 +144,8 @@ impl<'s> SpanSearch<'s> {
         tracks
     }
 
-    /// Returns the spans of a track that begin or end at a time, from the outermost one on. Those without a length are
-    /// left out if there are others: instants look like them.
+    /// Returns the spans of a track that begin or end at a time, the outermost first. Spans without a length look like
+    /// instants, so they are only returned if there are no others.
     fn items(&self, track: u32, time: u64) -> Result<Vec<SpanItem>, ApiError> {
         let touching = |timeline: &mut Timeline| {
             let found = timeline.spans(track, time.saturating_sub(1), time.saturating_add(1), u64::MAX);
@@ -188,12 +188,12 @@ fn is_end(place: &TimelinePlace, track: u32) -> bool {
     place.side == Some(SpanSide::End) && place.key == 0 && place.track == track
 }
 
-/// Returns the number of items before one.
+/// Returns the index of an item.
 fn rank(items: &[SpanItem], item: &SpanItem) -> usize {
     items.iter().position(|other| other == item).unwrap_or(0)
 }
 
-/// Returns the item whose place in its list is that of an event among others.
+/// Returns the item with the same index as an event among `others`.
 fn nth<'p>(
     items: Vec<SpanItem>,
     mut others: impl Iterator<Item = &'p TimelinePlace>,

@@ -1,23 +1,23 @@
-//! Spans as a tree of calls.
+//! Spans as a call tree.
 
-use ichnos::export::viewers::{SpanVisitor, SpanWalk, Timeline};
+use ichnos::viewers::{SpanVisitor, SpanWalk, Timeline};
 
 use super::flame_tree::FlameTree;
 
-/// Maximum number of spans of a track that are distinguished.
+/// Number of pixels per track that separate spans.
 pub(super) const PIXELS: u64 = 1 << 20;
 
 /// Options of [`add_spans`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SpanTreeOptions {
-    /// Below each process, each thread is a root of its own, as for samples.
+    /// `true` to group spans by process and thread, as for samples.
     pub(super) by_thread: bool,
-    /// Only the time counts in which processors ran the thread.
+    /// `true` to count only time in which the thread ran on a processor.
     pub(super) only_running: bool,
 }
 
-/// Adds the spans of a range of a timeline to a tree, in nanoseconds, and returns their number. Spans without an end have no
-/// length and do not count, nor do threads with unknown states if only running time counts.
+/// Adds the spans of a range to a tree, weighted in nanoseconds. Returns the number of spans. Spans without an end do
+/// not count. If only running time counts, threads with unknown states do not count either.
 pub(super) fn add_spans(
     tree: &mut FlameTree,
     timeline: &mut Timeline,
@@ -28,11 +28,11 @@ pub(super) fn add_spans(
     timeline.visit_spans(walk, &mut TreeVisitor { tree, by_thread: options.by_thread, open: vec![0] }).spans
 }
 
-/// Adds spans to a tree.
+/// Visitor that adds spans to a tree.
 struct TreeVisitor<'t> {
     tree: &'t mut FlameTree,
     by_thread: bool,
-    /// Nodes of the open spans, behind the root of the tree and of the thread.
+    /// Nodes of the open spans, after the tree root and the nodes of process and thread.
     open: Vec<usize>,
 }
 

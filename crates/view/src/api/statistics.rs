@@ -1,10 +1,10 @@
-//! Statistics and call stacks of a range.
+//! Statistics and call stacks in a range.
 
 use std::borrow::Cow;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use ichnos::export::{
+use ichnos::analysis::{
     CPU_TIME, Distribution, GroupBy, GroupValue, PairOptions, PairReader, Pairs, StackCollector, StackFormat,
     StackOptions, StackRoots, StatsCollector, StatsOptions, UNMANAGED_CODE_TIME,
 };
@@ -14,16 +14,16 @@ use ichnos::model::{Message, Sink as _};
 use super::command::command;
 use super::flame_tree::FlameTree;
 use super::overview::write_float;
-use super::scan::{self, Found, RangeScan, is_within};
+use super::scan::{self, Match, RangeScan, is_within};
 use super::span_tree::{SpanTreeOptions, add_spans};
+use crate::app_state::AppState;
 use crate::query::Query;
 use crate::response::ApiError;
-use crate::shared::Shared;
 
 /// Maximum number of events that are read for an answer.
 const MOST_EVENTS: u64 = 50_000_000;
 
-/// Maximum numbers of rows and gaps of an answer.
+/// Maximum number of rows and of gaps in an answer.
 const MOST_ROWS: usize = 1_000;
 const MOST_GAPS: usize = 10;
 
@@ -44,7 +44,7 @@ fn write_lengths(object: &mut ObjectWriter<'_>, lengths: &Distribution) {
     }
 }
 
-/// Statistics of events that are read once.
+/// Statistics computed in one pass over the events.
 struct RangeStats {
     classes: StatsCollector,
     gaps: StatsCollector,
@@ -66,17 +66,17 @@ impl RangeStats {
         Self { classes, gaps, reader: PairReader::new(Arc::new(options)), pairs }
     }
 
-    fn take(&mut self, found: &Found<'_, '_>) {
+    fn take(&mut self, found: &Match<'_, '_>) {
         let message = Message::Event(*found.event);
         self.classes.message(&message);
         self.gaps.message(&message);
-        // Events before the range can have named what is in it.
+        // Events before the range can define names used in it.
         if self.reader.named_event(found.event, found.name) {
             self.pairs.take(&self.reader.take_records());
         }
     }
 
-    /// Writes the result; rates are of `seconds`.
+    /// Writes the statistics. Rates are per second of `seconds`.
     fn write(mut self, object: &mut ObjectWriter<'_>, seconds: f64) {
         self.pairs.take(&self.reader.take_records());
         let (stats, gaps) = (self.classes.finish(), self.gaps.finish());
@@ -94,7 +94,7 @@ impl RangeStats {
         list.end();
         let mut list = object.member("spans").array();
         let mut groups: Vec<_> = self.pairs.groups().collect();
-        // What took most comes first.
+        // The largest total comes first.
         groups.sort_by_key(|group| std::cmp::Reverse(group.latencies.total()));
         for group in groups.iter().take(MOST_ROWS) {
             let mut row = list.element().object();
@@ -117,7 +117,7 @@ impl RangeStats {
 }
 
 /// Counts events and spans.
-pub(super) fn stats(shared: &Shared, query: &Query) -> Result<Vec<u8>, ApiError> {
+pub(super) fn stats(shared: &AppState, query: &Query) -> Result<Vec<u8>, ApiError> {
     let (begin, end) = query.range()?;
     let track = query.number("track")?.map(|track| track as u32);
     let tracks = shared.build.timeline().tracks().to_vec();
@@ -138,7 +138,7 @@ pub(super) fn stats(shared: &Shared, query: &Query) -> Result<Vec<u8>, ApiError>
     Ok(out)
 }
 
-/// Writes how many spans have a length between powers of two, in nanoseconds.
+/// Writes a histogram of span lengths in nanoseconds, with powers of two as bounds.
 fn write_histogram(place: ValueWriter<'_>, lengths: &Distribution) {
     let powers = lengths.powers();
     let Some(last) = powers.last() else { return place.null() };
@@ -154,7 +154,7 @@ fn write_histogram(place: ValueWriter<'_>, lengths: &Distribution) {
     object.end();
 }
 
-/// Returns the lines of folded text that count: with `only_running`, without samples of threads that did not run.
+/// Returns the folded lines that count. `only_running` drops samples of threads that did not run.
 fn counted_lines(text: &str, only_running: bool) -> impl Iterator<Item = Cow<'_, str>> {
     text.lines().filter_map(move |line| {
         let Some((stack, weight)) = line.rsplit_once(' ').filter(|_| only_running) else {
@@ -170,13 +170,13 @@ fn counted_lines(text: &str, only_running: bool) -> impl Iterator<Item = Cow<'_,
 }
 
 /// Returns `true` if the trace has spans.
-fn has_spans(shared: &Shared) -> bool {
+fn has_spans(shared: &AppState) -> bool {
     let counts = shared.build.timeline().counts();
     [counts.begun, counts.frames, counts.complete].into_iter().any(|number| number > 0)
 }
 
-/// Collects the call stacks of samples; spans if there are none.
-pub(super) fn stacks(shared: &Arc<Shared>, query: &Query) -> Result<Vec<u8>, ApiError> {
+/// Answers with the call stacks of samples, or of spans if there are no samples.
+pub(super) fn stacks(shared: &Arc<AppState>, query: &Query) -> Result<Vec<u8>, ApiError> {
     let (begin, end) = query.range()?;
     let is_on = |name: &str| Ok(query.bounded(name, 1, 0)? == 1);
     let (inverted, by_thread, only_running) = (is_on("inverted")?, is_on("threads")?, is_on("running")?);

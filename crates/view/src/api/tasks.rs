@@ -1,49 +1,49 @@
-//! Tasks, and the graph of one.
+//! Task list and task graphs.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use ichnos::export::viewers::EventId;
-use ichnos::export::{JoinedEvent, TaskCollector, TaskGraph, TaskOptions};
+use ichnos::analysis::{JoinedEvent, TaskCollector, TaskGraph, TaskOptions};
 use ichnos::json::write::{ObjectWriter, ValueWriter};
 use ichnos::model::Meaning;
+use ichnos::viewers::EventId;
 
 use super::command::command;
 use super::scan::{self, RangeScan};
+use crate::app_state::AppState;
 use crate::query::Query;
 use crate::response::ApiError;
-use crate::shared::Shared;
 use crate::task_list::{TaskList, TaskRow};
 
 /// Maximum number of events that are read for tasks.
 const MOST_EVENTS: u64 = 50_000_000;
 
-/// Maximum number of operations of all tasks, and of their further events.
+/// Maximum number of operations and joined events of all tasks.
 const MOST_OPERATIONS: usize = 2_000_000;
 
-/// Maximum number of tasks of an answer, and by default.
+/// Maximum and default number of tasks in an answer.
 const MOST_TASKS: u64 = 10_000;
 const TASKS: u64 = 1_000;
 
-/// Maximum numbers of operations and edges of a graph.
+/// Maximum number of operations and of edges in a graph.
 const MOST_NODES: u32 = 10_000;
 const MOST_EDGES: usize = 50_000;
 
-/// Maximum number of events of an answer that joined operations.
+/// Maximum number of joined events in an answer.
 const MOST_JOINED: usize = 10_000;
 
-/// Returns the tasks that a request is about.
-fn list(shared: &Shared, query: &Query) -> Result<Arc<TaskList>, ApiError> {
+/// Returns the tasks for the filter of a request.
+fn list(shared: &AppState, query: &Query) -> Result<Arc<TaskList>, ApiError> {
     let filter = query.text("filter");
     let events = shared.build.status().events;
     shared.tasks.get(filter.unwrap_or_default(), events, || collect(shared, filter))
 }
 
 /// Collects tasks as `ichnos task` does.
-fn collect(shared: &Shared, filter: Option<&str>) -> Result<TaskList, ApiError> {
+fn collect(shared: &AppState, filter: Option<&str>) -> Result<TaskList, ApiError> {
     let mut options = TaskOptions::default();
-    options.find_mentions = ichnos::FORMATS.iter().filter_map(|format| format.find_mentions()).collect();
+    options.find_mentions = ichnos::formats().filter_map(|format| format.find_mentions).collect();
     options.correct_clocks = true;
     options.with_events = true;
     options.most = Some(MOST_OPERATIONS);
@@ -78,7 +78,7 @@ fn write_text_time(object: &mut ObjectWriter<'_>, name: &'static str, time: Opti
     }
 }
 
-/// Writes an event: its identifier, where it is on the timeline, and its time there, whatever the correction of clocks.
+/// Writes the id of an event, with its track and time on the timeline. The time is without clock corrections.
 fn write_event(object: &mut ObjectWriter<'_>, event: Option<EventId>, track: Option<u32>) {
     match event {
         Some(event) => object.member("event").display(event),
@@ -91,8 +91,8 @@ fn write_event(object: &mut ObjectWriter<'_>, event: Option<EventId>, track: Opt
     write_text_time(object, "eventTime", event.map(|event| event.time.into()));
 }
 
-/// Lists the tasks that have events in a range.
-pub(super) fn tasks(shared: &Shared, query: &Query) -> Result<Vec<u8>, ApiError> {
+/// Lists the tasks with events in a range.
+pub(super) fn tasks(shared: &AppState, query: &Query) -> Result<Vec<u8>, ApiError> {
     let (begin, end) = query.range()?;
     let limit = query.bounded("limit", MOST_TASKS, TASKS)? as usize;
     let list = list(shared, query)?;
@@ -122,7 +122,7 @@ pub(super) fn tasks(shared: &Shared, query: &Query) -> Result<Vec<u8>, ApiError>
 }
 
 /// Describes a task with its critical path.
-pub(super) fn task(shared: &Shared, query: &Query) -> Result<Vec<u8>, ApiError> {
+pub(super) fn task(shared: &AppState, query: &Query) -> Result<Vec<u8>, ApiError> {
     let id = query.text("id").ok_or_else(|| ApiError::bad("missing `id`"))?;
     let list = list(shared, query)?;
     let begin = query.number("begin")?.map(i128::from);
@@ -167,7 +167,7 @@ fn write_nodes(object: &mut ObjectWriter<'_>, graph: &TaskGraph<'_>) {
     nodes.end();
 }
 
-/// Writes the events that joined operations, each with the number of the operation that it follows, and moved clocks.
+/// Writes the joined events, each with the number of its operation, and the clock corrections.
 fn write_joined(object: &mut ObjectWriter<'_>, graph: &TaskGraph<'_>) {
     let mut joined = object.member("joined").array();
     let is_shown = |(node, _): &(u32, JoinedEvent<'_>)| *node < MOST_NODES;
@@ -191,7 +191,7 @@ fn write_joined(object: &mut ObjectWriter<'_>, graph: &TaskGraph<'_>) {
     clocks.end();
 }
 
-/// Writes edges as the numbers of both nodes and the kind, and those that close a cycle without a kind.
+/// Writes edges as the numbers of both nodes and the kind. Edges that close a cycle have the kind `cycle`.
 fn write_edges(object: &mut ObjectWriter<'_>, graph: &TaskGraph<'_>) {
     let causes = (0..graph.len()).flat_map(|node| graph.causes(node).iter().map(move |edge| (*edge, node)));
     let known = causes.map(|(edge, to)| (edge.node, to, Meaning::Cause(edge.kind).name()));

@@ -1,26 +1,24 @@
-//! States of threads around a time, and the critical path over wake-ups.
+//! Thread states at a time, and the critical path over wakeups.
 
 use std::ops::ControlFlow;
 use std::time::Instant;
 
 use ichnos::Pass;
-use ichnos::export::viewers::{
-    EventId, ThreadState, ThreadWaker, Timeline, TimelineState, TimelineTrackKind,
-};
-use ichnos::export::{PathOptions, PathStep, ThreadCollector, ThreadOptions, Waker};
+use ichnos::analysis::{PathOptions, PathStep, ThreadCollector, ThreadOptions, Waker};
 use ichnos::json::write::{ObjectWriter, ValueWriter};
 use ichnos::model::{EventRole, Meaning, Message, Sink as _, Window};
+use ichnos::viewers::{EventId, ThreadState, ThreadWaker, Timeline, TimelineState, TimelineTrackKind};
 
 use super::command::command;
 use super::events::MOST_EVENTS;
 use super::overview::write_time;
 use super::range;
 use super::scan::{self, RangeScan};
+use crate::app_state::AppState;
 use crate::query::Query;
 use crate::response::ApiError;
-use crate::shared::Shared;
 
-/// Number of states that are described: the one at the time, and those before it.
+/// Number of states in an answer: the state at the time, and earlier states.
 const MOST_STATES: usize = 4;
 
 /// Maximum number of waits in an answer.
@@ -29,15 +27,15 @@ const MOST_WAITS: usize = 100;
 /// Maximum number of steps of a path in an answer.
 const MOST_STEPS: usize = 20_000;
 
-/// Maximum number of threads that a thread woke up in an answer.
+/// Maximum number of woken threads in an answer.
 const MOST_WOKEN: usize = 50;
 
-/// Number of messages between two looks at the time.
+/// Number of messages between two checks of the deadline.
 const STRIDE: u64 = 1_024;
 
-/// Describes the state of a thread at a time, and what came before it. The track is that of the thread, of its states, or that
-/// of the threads which a processor runs, with the number of the name that it shows.
-pub(super) fn thread(shared: &Shared, query: &Query) -> Result<Vec<u8>, ApiError> {
+/// Describes the state of a thread at a time, and earlier states. The parameter `track` is the track of the thread or
+/// its states. It can also be a processor track, and `name` is then the number of the thread name.
+pub(super) fn thread(shared: &AppState, query: &Query) -> Result<Vec<u8>, ApiError> {
     let time = query.required("time")?;
     let (track, resolution) = {
         let timeline = shared.build.timeline();
@@ -79,7 +77,7 @@ pub(super) fn thread(shared: &Shared, query: &Query) -> Result<Vec<u8>, ApiError
     Ok(out)
 }
 
-/// Writes the processor that ran a thread in a state, and whom the thread woke up then.
+/// Writes the processor that ran a thread in a state, and the threads that the thread woke up meanwhile.
 fn write_ran(object: &mut ObjectWriter<'_>, timeline: &mut Timeline, track: u32, state: &TimelineState) {
     if timeline.name(state.name) != ThreadState::Running.name() {
         return;
@@ -97,7 +95,7 @@ fn write_ran(object: &mut ObjectWriter<'_>, timeline: &mut Timeline, track: u32,
     list.end();
 }
 
-/// Returns the track of the states of the thread that a request is about.
+/// Returns the state track of the thread in a request.
 fn states_track(timeline: &Timeline, query: &Query) -> Result<Option<u32>, ApiError> {
     let track = query.required("track")? as u32;
     let Some(known) = timeline.tracks().get(track as usize) else { return Ok(None) };
@@ -122,7 +120,7 @@ fn write_state(object: &mut ObjectWriter<'_>, timeline: &Timeline, state: &Timel
     write_times(object, timeline, state);
 }
 
-/// Writes when a state begins and ends, and why.
+/// Writes the begin and end times of a state, and their causes.
 fn write_times(object: &mut ObjectWriter<'_>, timeline: &Timeline, state: &TimelineState) {
     write_time(object.member("begin"), Some(state.begin));
     write_time(object.member("end"), Some(state.end));
@@ -144,7 +142,7 @@ fn write_times(object: &mut ObjectWriter<'_>, timeline: &Timeline, state: &Timel
 }
 
 /// Lists the longest waits that touch a range.
-pub(super) fn waits(shared: &Shared, query: &Query) -> Result<Vec<u8>, ApiError> {
+pub(super) fn waits(shared: &AppState, query: &Query) -> Result<Vec<u8>, ApiError> {
     let (begin, end) = query.range()?;
     let timeline = shared.build.timeline();
     let mut out = Vec::new();
@@ -166,8 +164,8 @@ pub(super) fn waits(shared: &Shared, query: &Query) -> Result<Vec<u8>, ApiError>
     Ok(out)
 }
 
-/// Finds the event that switched to or from a thread at a time, and the priority that it names.
-fn switch_at(shared: &Shared, track: u32, time: u64) -> Result<Option<(EventId, Option<i128>)>, ApiError> {
+/// Returns the event that switched to or from a thread at a time, and its priority.
+fn switch_at(shared: &AppState, track: u32, time: u64) -> Result<Option<(EventId, Option<i128>)>, ApiError> {
     let thread = shared.build.timeline().thread_of_states(track);
     let mut switch = None;
     let scan = RangeScan { begin: time, end: time, filter: None, most: MOST_EVENTS, time: scan::SHORT };
@@ -179,7 +177,7 @@ fn switch_at(shared: &Shared, track: u32, time: u64) -> Result<Option<(EventId, 
         if !is_about || !is_next && !is_previous {
             return ControlFlow::Continue(());
         }
-        // No meaning says it; these are the names of Linux.
+        // There is no meaning for priorities, so these are the Linux field names.
         let names: &[&str] = if is_next { &["next_prio", "prio"] } else { &["prev_prio"] };
         let priority = names.iter().find_map(|name| event.field(name)?.as_i128());
         switch = Some((found.id, priority));
@@ -188,8 +186,8 @@ fn switch_at(shared: &Shared, track: u32, time: u64) -> Result<Option<(EventId, 
     Ok(switch)
 }
 
-/// Finds the critical path over wake-ups of the thread of a track in a range.
-pub(super) fn path(shared: &Shared, query: &Query) -> Result<Vec<u8>, ApiError> {
+/// Finds the critical path over wakeups for the thread of a track in a range.
+pub(super) fn path(shared: &AppState, query: &Query) -> Result<Vec<u8>, ApiError> {
     let (begin, end) = query.range()?;
     let (track, range) = {
         let timeline = shared.build.timeline();

@@ -1,30 +1,30 @@
-//! What is on tracks in a range, summarized to pixels.
+//! Timeline tiles: items of tracks in a range, summarized to pixels.
 
 use std::sync::Arc;
 
-use ichnos::export::viewers::{Timeline, TimelineTrack, TimelineTrackKind};
 use ichnos::json::write::{ArrayWriter, ValueWriter};
+use ichnos::viewers::{Timeline, TimelineTrack, TimelineTrackKind};
 
 use super::overview::{write_float, write_time};
 use super::program_spans::program_spans;
 use super::range;
+use crate::app_state::AppState;
 use crate::query::Query;
 use crate::response::ApiError;
-use crate::shared::Shared;
 
-/// Maximum number of pixels of a track, and of tracks in an answer.
+/// Maximum number of pixels per track, and of tracks in an answer.
 pub(super) const MOST_PIXELS: u64 = 8_192;
 const MOST_TRACKS: usize = 256;
 
-/// Part of the timeline that is asked for.
-struct Asked {
+/// Parameters of a tile request.
+struct TileQuery {
     tracks: Vec<u32>,
     begin: u64,
     end: u64,
     pixels: u32,
 }
 
-impl Asked {
+impl TileQuery {
     fn of(query: &Query) -> Result<Self, ApiError> {
         let (begin, end) = query.range()?;
         let pixels = query.bounded("pixels", MOST_PIXELS, 1_000)?.max(1) as u32;
@@ -32,10 +32,11 @@ impl Asked {
     }
 }
 
-/// Returns the numbers of tracks in a request.
+/// Returns the track numbers in a request.
 pub(super) fn track_numbers(query: &Query) -> Result<Vec<u32>, ApiError> {
     let numbers = query.text("tracks").into_iter().flat_map(|text| text.split(','));
-    let number = |text: &str| text.parse().map_err(|_| ApiError::bad(format!("no track: `{text}`")));
+    let number =
+        |text: &str| text.parse().map_err(|_| ApiError::bad(format!("invalid track number `{text}`")));
     let tracks: Vec<u32> = numbers.map(number).collect::<Result<_, _>>()?;
     match tracks.len() <= MOST_TRACKS {
         true => Ok(tracks),
@@ -44,11 +45,11 @@ pub(super) fn track_numbers(query: &Query) -> Result<Vec<u32>, ApiError> {
 }
 
 /// Answers with the items of tracks.
-pub(super) fn tiles(shared: &Arc<Shared>, query: &Query) -> Result<Vec<u8>, ApiError> {
-    let asked = Asked::of(query)?;
+pub(super) fn tiles(shared: &Arc<AppState>, query: &Query) -> Result<Vec<u8>, ApiError> {
+    let request = TileQuery::of(query)?;
     let build = &shared.build_of(query)?;
     let status = build.status();
-    let width = (asked.end - asked.begin) / u64::from(asked.pixels);
+    let width = (request.end - request.begin) / u64::from(request.pixels);
     let is_main = Arc::ptr_eq(build, &shared.build);
     let is_exact = {
         let resolution = build.timeline().resolution();
@@ -57,32 +58,32 @@ pub(super) fn tiles(shared: &Arc<Shared>, query: &Query) -> Result<Vec<u8>, ApiE
     let part = match is_exact || !is_main {
         true => None,
         false => {
-            let read = || range::read(shared, asked.begin, asked.end);
-            shared.parts.find((asked.begin, asked.end), read)?
+            let read = || range::read(shared, request.begin, request.end);
+            shared.parts.find((request.begin, request.end), read)?
         }
     };
     let is_exact = (is_exact || part.is_some()) && (is_main || status.is_complete);
     let mut out = Vec::new();
     let mut object = ValueWriter::new(&mut out).object();
-    // That of all events: pages compare it with what they know of changes.
+    // The generation of the timeline of all events, which pages compare with the latest change.
     object.member("generation").unsigned(shared.build.status().generation);
-    write_time(object.member("begin"), Some(asked.begin));
-    write_time(object.member("end"), Some(asked.end));
+    write_time(object.member("begin"), Some(request.begin));
+    write_time(object.member("end"), Some(request.end));
     object.member("exact").boolean(is_exact);
     let mut list = object.member("tracks").array();
     match &part {
         Some(part) => {
             let mut part = part.timeline();
             let mut whole = build.timeline();
-            for track in &asked.tracks {
+            for track in &request.tracks {
                 // Losses are reported at their ends, which can be after the part.
                 let is_loss = kind(&whole, *track) == Some(TimelineTrackKind::Losses);
-                write_track(&mut list, if is_loss { &mut whole } else { &mut part }, &asked, *track);
+                write_track(&mut list, if is_loss { &mut whole } else { &mut part }, &request, *track);
             }
         }
         None => {
             let mut whole = build.timeline();
-            asked.tracks.iter().for_each(|track| write_track(&mut list, &mut whole, &asked, *track));
+            request.tracks.iter().for_each(|track| write_track(&mut list, &mut whole, &request, *track));
         }
     }
     list.end();
@@ -90,10 +91,10 @@ pub(super) fn tiles(shared: &Arc<Shared>, query: &Query) -> Result<Vec<u8>, ApiE
     Ok(out)
 }
 
-/// Writes the items of all tracks in a range, from the summary alone.
-pub(super) fn all(shared: &Shared, (begin, end): (u64, u64), pixels: u32) -> Vec<u8> {
+/// Writes the items of all tracks in a range from the timeline, without reading again.
+pub(super) fn all(shared: &AppState, (begin, end): (u64, u64), pixels: u32) -> Vec<u8> {
     let mut timeline = shared.build.timeline();
-    let asked = Asked { tracks: Vec::new(), begin, end, pixels };
+    let request = TileQuery { tracks: Vec::new(), begin, end, pixels };
     let resolution = timeline.resolution();
     let mut out = Vec::new();
     let mut object = ValueWriter::new(&mut out).object();
@@ -104,7 +105,7 @@ pub(super) fn all(shared: &Shared, (begin, end): (u64, u64), pixels: u32) -> Vec
     object.member("exact").boolean(is_exact);
     let mut list = object.member("tracks").array();
     let tracks = 0..timeline.tracks().len() as u32;
-    tracks.for_each(|track| write_track(&mut list, &mut timeline, &asked, track));
+    tracks.for_each(|track| write_track(&mut list, &mut timeline, &request, track));
     list.end();
     object.end();
     out
@@ -114,8 +115,8 @@ fn kind(timeline: &Timeline, track: u32) -> Option<TimelineTrackKind> {
     timeline.tracks().get(track as usize).map(|track| track.kind)
 }
 
-fn write_track(list: &mut ArrayWriter<'_>, timeline: &mut Timeline, asked: &Asked, track: u32) {
-    let Asked { begin, end, pixels, .. } = *asked;
+fn write_track(list: &mut ArrayWriter<'_>, timeline: &mut Timeline, request: &TileQuery, track: u32) {
+    let TileQuery { begin, end, pixels, .. } = *request;
     let relative = |time: u64| time.wrapping_sub(begin).cast_signed();
     let mut object = list.element().object();
     object.member("id").unsigned(track.into());

@@ -1,34 +1,34 @@
-//! The events of a range as a trace.
+//! Trace downloads: events of a range as a trace.
 
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::net::TcpStream;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use ichnos::Pass;
-use ichnos::convert::{ConvertError, ConvertOptions, Target, common_target, writer};
+use ichnos::convert::{ConvertError, ConvertOptions, Target, common_target};
 use ichnos::io::{CreateError, MessageOrder};
-use ichnos::model::{Event, Window};
+use ichnos::model::{Event, IgnorePoison as _, Window};
 
+use crate::app_state::AppState;
 use crate::options::ViewOptions;
 use crate::private_directory::PrivateDirectory;
 use crate::query::Query;
 use crate::response::{ApiError, ChunkedBody, write_head};
-use crate::shared::Shared;
 
-/// Endings of the names of compressed files.
+/// Extensions of compressed files.
 const COMPRESSED: [&str; 4] = [".gz", ".zst", ".xz", ".bz2"];
 
-/// Maximum length of the name of a file, in bytes.
+/// Maximum file name length in bytes.
 const MOST_NAME: usize = 60;
 
 fn failed(error: impl ToString) -> ApiError {
     ApiError::failed(error.to_string())
 }
 
-/// Sends the events of a range as a trace, as `ichnos cut` writes it: one file, or a directory as an archive.
-pub(super) fn export(shared: &Shared, query: &Query, stream: &mut TcpStream) -> Result<(), ApiError> {
+/// Sends the events of a range as a trace, like `ichnos cut`: one file, or an archive for a directory.
+pub(super) fn export(shared: &AppState, query: &Query, stream: &mut TcpStream) -> Result<(), ApiError> {
     let (begin, end) = query.range()?;
     if shared.session.is_live() {
         return Err(ApiError::bad("the traces have no end: record them into a file"));
@@ -45,7 +45,7 @@ pub(super) fn export(shared: &Shared, query: &Query, stream: &mut TcpStream) -> 
     let window = Window { begin: Some(i128::from(begin)), end: Some(i128::from(end)) };
     let window = shared.options.within(window);
     write(shared, query, target, window, &path)?;
-    // The reader of the file is gone, or gets less than there is.
+    // If this fails, the client has disconnected or gets an incomplete file.
     let _ = if path.is_dir() {
         send_archive(&path, &name, stream)
     } else {
@@ -54,14 +54,14 @@ pub(super) fn export(shared: &Shared, query: &Query, stream: &mut TcpStream) -> 
     Ok(())
 }
 
-/// Returns the format of the traces, or that of directories if they have several.
-fn target(shared: &Shared) -> Result<Target, ApiError> {
+/// Returns the common format of the traces, or the format for directories if they differ.
+fn target(shared: &AppState) -> Result<Target, ApiError> {
     let common = common_target(shared.session.traces().iter().map(AsRef::as_ref));
-    let other = || writer(None, Path::new(""), None).map(|(format, writer)| Target::new(format, writer));
+    let other = || ichnos::convert::target(None, Path::new(""), None);
     common.or_else(other).ok_or_else(|| ApiError::failed("no format can be written"))
 }
 
-/// Returns a title as the name of a file.
+/// Converts a title to a file name.
 fn file_name(title: &str) -> String {
     // Headers are ASCII.
     let plain = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' };
@@ -71,8 +71,8 @@ fn file_name(title: &str) -> String {
     if name.is_empty() { "trace".to_owned() } else { name.to_owned() }
 }
 
-/// Appends the extension of a format to a name that has none of the format's extensions. `trace.fxt.gz` becomes
-/// `trace.fxt`: the file is not compressed.
+/// Appends the extension of a format unless the name has one. `trace.fxt.gz` becomes `trace.fxt`, because the file is
+/// not compressed.
 fn with_extension(name: String, extensions: &[&str]) -> String {
     let has_extension = |name: &str| {
         let ends = |extension: &&str| name.strip_suffix(*extension).is_some_and(|rest| rest.ends_with('.'));
@@ -90,9 +90,9 @@ fn with_extension(name: String, extensions: &[&str]) -> String {
     }
 }
 
-/// Writes the events of a window, and those that name processes, modules and functions.
+/// Writes the events of a window, and events that name processes, modules and functions.
 fn write(
-    shared: &Shared,
+    shared: &AppState,
     query: &Query,
     target: Target,
     window: Window,
@@ -107,9 +107,7 @@ fn write(
     let has_filter = selector.is_some();
     let wants = move |event: &Event<'_>| {
         let is_in = !keeps_rundown || is_within(event, window) || event.class.is_rundown;
-        let selects = |selector: &Mutex<ichnos::Selector>| {
-            selector.lock().unwrap_or_else(PoisonError::into_inner).selects(event)
-        };
+        let selects = |selector: &Mutex<ichnos::Selector>| selector.lock().ignore_poison().selects(event);
         is_in && selector.as_ref().is_none_or(selects)
     };
     let own = shared.options.selection.clone();
@@ -149,7 +147,7 @@ fn is_within(event: &Event<'_>, window: Window) -> bool {
     time.is_some() && time >= window.begin && window.end.is_none_or(|end| time <= Some(end))
 }
 
-/// Type of files whose format is unknown to browsers.
+/// Media type for formats that browsers do not know.
 const BINARY: &str = "application/octet-stream";
 
 fn disposition(name: &str) -> String {

@@ -22,7 +22,7 @@ pub(crate) const EVENTS: u64 = 5 * ROUNDS + ROUNDS / COUNTED;
 /// Number of spans and instants.
 pub(crate) const ITEMS: u64 = 3 * ROUNDS;
 
-/// Writes a trace of ten million events of eight threads and a counter, in the format of Fuchsia's traces.
+/// Writes a trace of ten million events of eight threads and a counter, in the format of Fuchsia traces.
 pub(crate) fn write_large(path: &Path) {
     let mut file = BufWriter::with_capacity(1 << 20, File::create(path).unwrap());
     let mut buffer = vec![0; 64 << 10];

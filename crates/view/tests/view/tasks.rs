@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-use ichnos::export::{TaskCollector, TaskGraph, TaskOptions, Tasks};
+use ichnos::analysis::{TaskCollector, TaskGraph, TaskOptions, Tasks};
 use ichnos::json::write::ValueWriter;
 use ichnos::model::{Message, Sink as _, Window};
 use ichnos::{Pass, Selection};
@@ -14,7 +14,7 @@ use crate::client::{Server, example};
 /// Collects the tasks of a trace as `ichnos task` does.
 fn tasks(server: &Server) -> Tasks {
     let mut options = TaskOptions::default();
-    options.find_mentions = ichnos::FORMATS.iter().filter_map(|format| format.find_mentions()).collect();
+    options.find_mentions = ichnos::formats().filter_map(|format| format.find_mentions).collect();
     options.correct_clocks = true;
     options.with_events = true;
     let mut collector = TaskCollector::new(options);

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-use ichnos::export::viewers::Timeline;
 use ichnos::model::{ClassMap, EventDisplay, EventRule, Message, Window};
+use ichnos::viewers::Timeline;
 use ichnos::{OpenOptions, Pass, Selection};
 use ichnos_testing::Random;
 

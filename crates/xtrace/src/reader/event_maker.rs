@@ -68,7 +68,7 @@ pub(super) struct EventMaker {
     shapes: Shapes,
     keys: KeySequence,
     lines: Vec<LineValue>,
-    said: ReportData,
+    data: ReportData,
     /// Values of the event.
     pub(super) values: EventValues,
     pub(super) class: Option<Arc<DynamicClass>>,
@@ -85,7 +85,7 @@ impl EventMaker {
             shapes: Shapes::new(most_shapes),
             keys: KeySequence::default(),
             lines: Vec::new(),
-            said: ReportData::default(),
+            data: ReportData::default(),
             values: EventValues::default(),
             class: None,
             cycles: None,
@@ -123,7 +123,7 @@ impl EventMaker {
     /// Finishes the event of a report at this offset; returns `false` if the limits are too low for any class.
     pub(super) fn finish(&mut self, bytes: &[u8], offset: usize) -> bool {
         self.values.clear();
-        self.said.clear();
+        self.data.clear();
         (self.class, self.cycles) = (None, None);
         let Some(shape) = self.shapes.get(&self.keys, &self.trace) else { return false };
         self.class = Some(Arc::clone(&shape.class));
@@ -143,7 +143,7 @@ impl EventMaker {
             }
         }
         self.lines = lines;
-        if !self.said.has_metadata && self.said.operation.is_none() {
+        if !self.data.has_metadata && self.data.operation.is_none() {
             let rule = ReportRule::MetadataMissing;
             self.fault(rule, offset, || format!("{}, but there is none", rule.statement()));
         }
@@ -152,14 +152,14 @@ impl EventMaker {
     /// Checks if the operation already has another report.
     fn check_operation(&mut self, bytes: &[u8], offset: usize) {
         let Some(Checking { operations, file }) = &self.check else { return };
-        let (Some(task), Some(op)) = (self.said.task, self.said.operation) else { return };
+        let (Some(task), Some(op)) = (self.data.task, self.data.operation) else { return };
         // Zeros are no operation.
         if !op.is_valid() {
             return;
         }
         let values = self.lines.iter().map(|line| bytes.get(line.range.clone()).unwrap_or_default());
         let digest = operations.digest(self.keys.keys().zip(values));
-        let key = OperationKey { task, op, chain: self.said.chain };
+        let key = OperationKey { task, op, chain: self.data.chain };
         if let Some((first, at)) = operations.add(&key, digest, *file, offset as u64) {
             let rule = ReportRule::OperationOnce;
             self.fault(rule, offset, || {
@@ -173,7 +173,7 @@ impl EventMaker {
 
     fn understand_line(&mut self, role: LineRole, value: &[u8], offset: usize) {
         match role {
-            LineRole::Metadata if self.said.has_metadata => {
+            LineRole::Metadata if self.data.has_metadata => {
                 self.found(ReportRule::MetadataOnce, offset, value)
             }
             LineRole::Metadata => self.metadata(value, offset),
@@ -186,41 +186,41 @@ impl EventMaker {
             }
             LineRole::Chain => {
                 let chain = chain_of_line(value);
-                self.said.chain = chain.or(self.said.chain);
+                self.data.chain = chain.or(self.data.chain);
                 if chain.is_none() {
                     self.found(ReportRule::Number, offset, value);
                 }
             }
             LineRole::Process => {
-                self.said.numbers[0] = self.said.numbers[0].or_else(|| leading_number(value))
+                self.data.numbers[0] = self.data.numbers[0].or_else(|| leading_number(value))
             }
-            LineRole::Thread => self.said.numbers[1] = self.said.numbers[1].or_else(|| number(value)),
+            LineRole::Thread => self.data.numbers[1] = self.data.numbers[1].or_else(|| number(value)),
             LineRole::Severity => match number(value).filter(|level| *level <= u64::from(u8::MAX)) {
-                Some(level) => self.said.numbers[2] = self.said.numbers[2].or(Some(level)),
+                Some(level) => self.data.numbers[2] = self.data.numbers[2].or(Some(level)),
                 None => self.found(ReportRule::Number, offset, value),
             },
-            LineRole::TaskId => self.said.task = self.said.task.or_else(|| TaskId::from_hex(value).ok()),
-            LineRole::EventId => self.said.operation = self.said.operation.or_else(|| decimal_id(value)),
+            LineRole::TaskId => self.data.task = self.data.task.or_else(|| TaskId::from_hex(value).ok()),
+            LineRole::EventId => self.data.operation = self.data.operation.or_else(|| decimal_id(value)),
             LineRole::ParentEventId => {
                 // The relation between operations is unknown there.
-                self.said.causes.extend(decimal_id(value).map(Edge::next));
+                self.data.causes.extend(decimal_id(value).map(Edge::next));
             }
             LineRole::Timestamp | LineRole::Other => {}
         }
     }
 
     fn metadata(&mut self, value: &[u8], offset: usize) {
-        self.said.has_metadata = true;
+        self.data.has_metadata = true;
         match metadata_of_line(value) {
             Ok(ids) => {
                 if let Some(error) = &ids.broken {
                     let rule = ReportRule::MetadataStrict;
                     self.fault(rule, offset, || format!("{}: {error}", rule.statement()));
                 }
-                self.said.chain = self.said.chain.or(ids.chain);
-                self.said.unusual = ids.unusual;
+                self.data.chain = self.data.chain.or(ids.chain);
+                self.data.unusual = ids.unusual;
                 if ids.task.is_valid() {
-                    (self.said.task, self.said.operation) = (Some(ids.task), Some(ids.op));
+                    (self.data.task, self.data.operation) = (Some(ids.task), Some(ids.op));
                 } else {
                     self.found(ReportRule::MetadataValid, offset, value);
                 }
@@ -238,21 +238,21 @@ impl EventMaker {
         let edge = std::str::from_utf8(value).ok().and_then(|text| text.parse::<Edge>().ok());
         let Some(edge) = edge else { return self.found(ReportRule::Edge, offset, value) };
         if self.check.is_some()
-            && let Some(operation) = self.said.operation
+            && let Some(operation) = self.data.operation
             && operation.as_bytes().len() != edge.op.as_bytes().len()
         {
             self.found(ReportRule::EdgeLength, offset, value);
         }
-        self.said.causes.push(edge);
+        self.data.causes.push(edge);
     }
 
     fn push_contexts(&mut self, shape: &ReportShape) {
-        let (values, said) = (&mut self.values, &self.said);
+        let (values, data) = (&mut self.values, &self.data);
         values.begin(Scope::CommonContext);
-        push_id(values, said.task.as_ref().map(TaskId::as_bytes));
-        push_id(values, said.operation.as_ref().map(OpId::as_bytes));
+        push_id(values, data.task.as_ref().map(TaskId::as_bytes));
+        push_id(values, data.operation.as_ref().map(OpId::as_bytes));
         let kinds = [EdgeKind::Down, EdgeKind::Next, EdgeKind::Up];
-        let of_kind = |kind: EdgeKind| said.causes.iter().filter(move |edge| edge.kind == kind);
+        let of_kind = |kind: EdgeKind| data.causes.iter().filter(move |edge| edge.kind == kind);
         for kind in kinds {
             let causes = of_kind(kind);
             let is_there = causes.clone().next().is_some();
@@ -265,8 +265,8 @@ impl EventMaker {
                 values.end();
             }
         }
-        push_number(values, said.chain.map(u64::from));
-        let has_chains = said.causes.iter().any(|edge| edge.chain.is_some());
+        push_number(values, data.chain.map(u64::from));
+        let has_chains = data.causes.iter().any(|edge| edge.chain.is_some());
         values.push_optional(has_chains);
         if has_chains {
             values.begin_array();
@@ -275,16 +275,16 @@ impl EventMaker {
             }
             values.end();
         }
-        push_metadata(values, said.unusual.as_deref());
+        push_metadata(values, data.unusual.as_deref());
         if !shape.numbers.is_empty() {
             values.begin(Scope::SpecificContext);
             for role in &shape.numbers {
                 push_number(
                     values,
                     match role {
-                        LineRole::Process => said.numbers[0],
-                        LineRole::Thread => said.numbers[1],
-                        _ => said.numbers[2],
+                        LineRole::Process => data.numbers[0],
+                        LineRole::Thread => data.numbers[1],
+                        _ => data.numbers[2],
                     },
                 );
             }

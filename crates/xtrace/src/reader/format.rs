@@ -2,11 +2,9 @@
 
 use std::sync::Arc;
 
-use ichnos_io::{
-    Collect, Entry, ExplainContext, Format, OpenedTraces, ReadFiles, ReadOptions, Refused, TraceWriter, Tree,
-};
+use ichnos_io::{Format, FormatInfo, OpenedTraces, ReadFile, ReadFiles, ReadOptions, Tree};
 use ichnos_model::plan::PlanError;
-use ichnos_model::{Damage, FindMentions, RecordTrace, Trace};
+use ichnos_model::{RecordTrace, Trace};
 
 use super::class;
 use super::collect::COLLECT;
@@ -29,33 +27,23 @@ const FEWEST_SHAPES: usize = 8;
 /// Maximum number cached for a file, however few there are.
 const MOST_SHAPES_OF_FILE: usize = 512;
 
+static INFO: FormatInfo = FormatInfo {
+    versions: "reports 1.0 as text; JSON of servers; metadata 0, 1 and 2",
+    detection: "files that begin with `X-Trace Report`, or with JSON of reports",
+    writer: Some(&XTraceWriter),
+    collect: Some(COLLECT),
+    find_mentions: Some(find_mentions),
+    explain_context: Some(explain),
+    ..FormatInfo::new("xtrace", "X-Trace reports")
+};
+
 impl Format for XTrace {
-    fn name(&self) -> &'static str {
-        "xtrace"
-    }
-
-    fn title(&self) -> &'static str {
-        "Reports of X-Trace"
-    }
-
-    fn versions(&self) -> &'static str {
-        "reports 1.0 as text; JSON of servers; metadata 0, 1 and 2"
-    }
-
-    fn recognised_by(&self) -> &'static str {
-        "files that begin with `X-Trace Report`, or with JSON of reports"
-    }
-
-    fn writer(&self) -> Option<&'static dyn TraceWriter> {
-        Some(&XTraceWriter)
-    }
-
-    fn collect(&self) -> Option<Collect> {
-        Some(COLLECT)
+    fn info(&self) -> &'static FormatInfo {
+        &INFO
     }
 
     fn probe(&self, tree: &Tree, options: &ReadOptions) -> bool {
-        files(tree).any(|entry| recognise(entry, options).is_some())
+        tree.files().any(|entry| recognise(entry, options).is_some())
     }
 
     fn open(&self, trees: &[&Tree], options: &ReadOptions) -> OpenedTraces {
@@ -63,36 +51,22 @@ impl Format for XTrace {
         let mut read = ReadFiles::default();
         let operations = options.check.then(Arc::<ReportedOperations>::default);
         for tree in trees {
-            match open(tree, options, operations.as_ref(), &mut read, &mut opened.notices) {
-                Ok(Some(trace)) => opened.traces.push(Box::new(trace)),
-                Ok(None) => {}
-                Err(error) => opened.refused.push(Refused::because(&tree.name, error)),
+            if let Some(trace) = open(tree, options, operations.as_ref(), &mut read).transpose() {
+                opened.add(&tree.name, trace);
             }
         }
+        opened.notices = read.notices;
         opened
     }
-
-    fn find_mentions(&self) -> Option<FindMentions> {
-        Some(find_mentions)
-    }
-
-    fn explain_context(&self) -> Option<ExplainContext> {
-        Some(explain)
-    }
 }
 
-fn files(tree: &Tree) -> impl Iterator<Item = &Entry> {
-    tree.entries.iter().filter(|entry| entry.repeats().is_none())
-}
-
-/// Opens all files of a tree that were not read before, as a trace with a data stream for each; returns `None`
-/// if there are none.
+/// Opens all files of a tree that were not read before, as a trace with a data stream for each. Returns `None` if all of
+/// them were read before.
 fn open(
     tree: &Tree,
     options: &ReadOptions,
     operations: Option<&Arc<ReportedOperations>>,
     read: &mut ReadFiles,
-    notices: &mut Vec<String>,
 ) -> Result<Option<RecordTrace>, PlanError> {
     let class = class::trace_class(&options.clock_offsets);
     let class = class.ok_or_else(|| PlanError::ClockOffset("timestamp".to_owned()))?;
@@ -103,27 +77,15 @@ fn open(
     }
     let trace = Arc::new(trace);
     let mut opened = RecordTrace::new("xtrace", Arc::clone(&trace), &options.limits).with_dynamic_classes();
-    let entries: Vec<_> = files(tree).collect();
+    let entries: Vec<_> = tree.files().collect();
     let most_shapes = (MOST_SHAPES / entries.len().max(1)).clamp(FEWEST_SHAPES, MOST_SHAPES_OF_FILE);
-    let (mut is_empty, mut is_repeated) = (true, false);
+    let notices = read.notices.len();
+    let mut is_empty = true;
     for entry in entries {
-        let name = tree.path_of(entry);
         // Checked first: a collector may end while the file is read.
         let is_being_collected = entry.is_being_collected();
-        let bytes = match entry.read_or_damage() {
-            Ok(bytes) => bytes,
-            Err(kind) => {
-                opened = opened.with_damage(Damage::new(name, 0, kind));
-                is_empty = false;
-                continue;
-            }
-        };
-        let Some(form) = recognise(entry, options) else { continue };
-        if let Err(notice) = read.add(&name, entry) {
-            is_repeated = true;
-            notices.push(notice);
-            continue;
-        }
+        let file = read.read(tree, entry, |_| recognise(entry, options));
+        let Some(ReadFile { name, bytes, form }) = file else { continue };
         is_empty = false;
         // A partially written report is not read yet.
         let whole = match form {
@@ -142,7 +104,12 @@ fn open(
             )
         });
     }
-    Ok((!is_empty || !is_repeated).then_some(opened))
+    for damage in std::mem::take(&mut read.damage) {
+        opened = opened.with_damage(damage);
+        is_empty = false;
+    }
+    let is_repeated = is_empty && read.notices.len() > notices;
+    Ok((!is_repeated).then_some(opened))
 }
 
 /// Returns the end of the last report followed by an empty line.

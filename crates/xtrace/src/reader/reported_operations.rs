@@ -1,7 +1,9 @@
 //! Operations that already have a report.
 
 use std::hash::{BuildHasher, RandomState};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
+
+use ichnos_model::IgnorePoison as _;
 
 use crate::recent_map::RecentMap;
 use crate::{OpId, TaskId};
@@ -54,7 +56,7 @@ impl ReportedOperations {
 
     /// Adds a file, and returns its number.
     pub(super) fn add_file(&self, file: &Arc<str>) -> u32 {
-        let files = &mut self.state.lock().unwrap_or_else(PoisonError::into_inner).files;
+        let files = &mut self.state.lock().ignore_poison().files;
         files.push(Arc::clone(file));
         u32::try_from(files.len() - 1).unwrap_or(u32::MAX)
     }
@@ -79,7 +81,7 @@ impl ReportedOperations {
         offset: u64,
     ) -> Option<(Arc<str>, u64)> {
         let key = self.hasher.hash_one(key);
-        let state = &mut *self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = &mut *self.state.lock().ignore_poison();
         if let Some(first) = state.reports.get(&key) {
             let file = state.files.get(first.file as usize).cloned().unwrap_or_default();
             return (first.digest != digest).then_some((file, first.offset));

@@ -21,8 +21,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use ichnos_io::{
-    CreateError, FileOutput, FileParts, FormatOption, OptionValue, Output, PartsOutput, TraceWriter, Tree,
-    WriteOptions, WriteSource, WriteTarget, written_trace_files,
+    CreateError, FileOutput, FileParts, FormatOption, OptionValue, Output, PartsOutput, Tree, WriteOptions,
+    WriteSource, WriteTarget, WriterFactory, written_trace_files,
 };
 
 use self::report_encoders::ReportEncoders;
@@ -43,10 +43,10 @@ const EXTENSIONS: &[&str] = &["xtrace", "reports"];
 /// Events without an operation.
 const ORPHANS: FormatOption = FormatOption::choice(
     "orphans",
-    "Reports: treatment of events without a task and an operation",
+    "Reports: treatment of events without a task or operation",
     &[
         OptionValue::new("drop", "they are not written (default)"),
-        OptionValue::new("chain", "each becomes an operation, which follows the one before it of its thread"),
+        OptionValue::new("chain", "each becomes an operation after the previous event of its thread"),
     ],
 )
 .value_name("TREATMENT")
@@ -59,7 +59,7 @@ fn dialect_of(options: &WriteOptions) -> Result<usize, CreateError> {
     index.ok_or_else(|| CreateError::Dialect(name.clone()))
 }
 
-impl TraceWriter for XTraceWriter {
+impl WriterFactory for XTraceWriter {
     fn dialects(&self) -> &'static [OptionValue] {
         DIALECTS
     }
@@ -79,7 +79,7 @@ impl TraceWriter for XTraceWriter {
 
     fn written_files(&self, directory: &Path) -> io::Result<Vec<PathBuf>> {
         let has_reports = |tree: &Tree| tree.entries.iter().any(is_report_file);
-        written_trace_files(directory, "xtrace", has_reports, "it has no reports of X-Trace")
+        written_trace_files(directory, "xtrace", has_reports, "it does not contain X-Trace reports")
     }
 
     fn create(

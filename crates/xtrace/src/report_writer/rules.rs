@@ -1,11 +1,11 @@
 //! What all encoders of reports share.
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use ichnos_io::{WriteOptions, WriteSource};
 use ichnos_model::lower::{LossKind, LossTable};
-use ichnos_model::{ClassDigest, ClockOrigin, EventRecordClass, Trace, TraceDigest};
+use ichnos_model::{ClassDigest, ClockOrigin, EventRecordClass, IgnorePoison as _, Trace, TraceDigest};
 
 use super::foreign_class::{KEPT_METADATA, trace_constants};
 use super::report_block::event_hash;
@@ -66,7 +66,7 @@ impl ReportRules {
     }
 
     pub(super) fn with_losses<T>(&self, change: impl FnOnce(&mut LossTable) -> T) -> T {
-        change(&mut self.losses.lock().unwrap_or_else(PoisonError::into_inner))
+        change(&mut self.losses.lock().ignore_poison())
     }
 
     /// Changes the losses of a class the first time; any further ones are ignored, as each part has its encoder.
@@ -75,20 +75,20 @@ impl ReportRules {
         class: (usize, usize, usize),
         change: impl FnOnce(&mut LossTable) -> T,
     ) -> T {
-        let is_new = self.classes.lock().unwrap_or_else(PoisonError::into_inner).insert(class);
+        let is_new = self.classes.lock().ignore_poison().insert(class);
         if is_new { self.with_losses(change) } else { change(&mut LossTable::default()) }
     }
 
     /// Adds written reports to the digest, and damaged places.
     pub(super) fn add_written(&self, reports: ClassDigest, damages: u64) {
-        let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut written = self.written.lock().ignore_poison();
         written.0 += reports;
         written.1 += damages;
     }
 
     /// Returns the digest of all written reports.
     pub(super) fn digest(&self) -> TraceDigest {
-        let (reports, damages) = *self.written.lock().unwrap_or_else(PoisonError::into_inner);
+        let (reports, damages) = *self.written.lock().ignore_poison();
         digest(reports, damages)
     }
 }

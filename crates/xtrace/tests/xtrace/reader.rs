@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use ichnos_io::{Entry, Format, FormatOptions, ReadOptions, Tree};
 use ichnos_model::{
-    CauseKind, Event, Field, LogSeverity, Meaning, Message, Scope, StreamCursor, Text, TraceInput, Visitor,
+    CauseKind, Event, Field, LogSeverity, Meaning, Message, OpenedTrace, Scope, StreamCursor, Text, Visitor,
     Window,
 };
 use ichnos_testing::{Random, cases};
@@ -28,7 +28,7 @@ pub(crate) fn options(check: bool) -> ReadOptions {
     options
 }
 
-pub(crate) fn open_all(files: &[(&str, &[u8])], options: &ReadOptions) -> Box<dyn TraceInput> {
+pub(crate) fn open_all(files: &[(&str, &[u8])], options: &ReadOptions) -> Box<dyn OpenedTrace> {
     let opened = XTrace.open(&[&tree(files)], options);
     assert!(opened.refused.is_empty() && opened.notices.is_empty());
     opened.traces.into_iter().next().unwrap()
@@ -89,7 +89,7 @@ impl Visitor for Values {
 }
 
 /// Describes the messages of all cursors: for an event its time, its contexts and its lines.
-pub(crate) fn words(trace: &dyn TraceInput, window: Window) -> Vec<String> {
+pub(crate) fn words(trace: &dyn OpenedTrace, window: Window) -> Vec<String> {
     let mut found = Vec::new();
     for mut cursor in trace.cursors(window) {
         while let Some(head) = cursor.next_head() {
@@ -566,7 +566,7 @@ fn recorded_reports_are_events() {
 
 #[test]
 fn mentions_are_found() {
-    let find = XTrace.find_mentions().unwrap();
+    let find = XTrace.info().find_mentions.unwrap();
     let mut found = Vec::new();
     find(
         b"x 10CAFEBABE01020304 and 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01, or \

@@ -5,14 +5,14 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use ichnos_io::{
-    CreateError, FormatOptions, Lane, TraceWriter, Verify, WriteOptions, WriteReport, WriteSource,
-    WriteTarget,
+    CreateError, FormatOptions, Lane, Verify, WriteOptions, WriteReport, WriteSource, WriteTarget,
+    WriterFactory,
 };
 use ichnos_model::lower::LossTable;
 use ichnos_model::{
     CauseKind, ClockClass, ClockOffsets, DataStreamClass, EventRecordClass, FieldClass, FieldKind,
-    FieldLocation, Length, Limits, Meaning, Member, NextRecord, Record, RecordTrace, Scope, Source,
-    StreamCursor as _, StreamDigest, Trace, TraceClass, TraceDigest, TraceInput, Value, Window,
+    FieldLocation, Length, Limits, Meaning, Member, NextRecord, OpenedTrace, Record, RecordTrace, Scope,
+    Source, StreamCursor as _, StreamDigest, Trace, TraceClass, TraceDigest, Value, Window,
 };
 use ichnos_testing::{Random, cases};
 use ichnos_xtrace::XTraceWriter;
@@ -22,7 +22,7 @@ use crate::reader::{open_all, options, words};
 use crate::reports::of_text;
 use crate::support::traces;
 
-pub(crate) fn open(bytes: &[u8], check: bool) -> Box<dyn TraceInput> {
+pub(crate) fn open(bytes: &[u8], check: bool) -> Box<dyn OpenedTrace> {
     open_all(&[("a", bytes)], &options(check))
 }
 
@@ -40,14 +40,14 @@ fn compare(path: &Path, written: &TraceDigest) -> Result<(), CreateError> {
     written.difference(&digest.finish()).map_or(Ok(()), |found| Err(CreateError::Mismatch(found)))
 }
 
-fn write_with(trace: &dyn TraceInput, change: impl FnOnce(&mut WriteOptions)) -> (Vec<u8>, WriteReport) {
+fn write_with(trace: &dyn OpenedTrace, change: impl FnOnce(&mut WriteOptions)) -> (Vec<u8>, WriteReport) {
     write_all(&[trace], change)
 }
 
 /// Writes traces one after the other.
-fn write_all(traces: &[&dyn TraceInput], change: impl FnOnce(&mut WriteOptions)) -> (Vec<u8>, WriteReport) {
+fn write_all(traces: &[&dyn OpenedTrace], change: impl FnOnce(&mut WriteOptions)) -> (Vec<u8>, WriteReport) {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
-    let source = |trace: &&dyn TraceInput| WriteSource {
+    let source = |trace: &&dyn OpenedTrace| WriteSource {
         trace: trace.trace().clone(),
         format: trace.format(),
         has_dynamic_classes: trace.has_dynamic_classes(),
@@ -82,7 +82,7 @@ fn write_all(traces: &[&dyn TraceInput], change: impl FnOnce(&mut WriteOptions))
 
 /// Writes a trace in a dialect, compared with what is read of it, and once more without that: reports are written right
 /// from their events then.
-pub(crate) fn write(trace: &dyn TraceInput, dialect: &str) -> (Vec<u8>, WriteReport) {
+pub(crate) fn write(trace: &dyn OpenedTrace, dialect: &str) -> (Vec<u8>, WriteReport) {
     let (compared, report) = write_with(trace, |options| options.dialect = Some(dialect.to_owned()));
     let (written, alone) = write_with(trace, |options| {
         options.dialect = Some(dialect.to_owned());
@@ -477,7 +477,7 @@ fn events_join_the_operations_that_they_mention() {
         "ThreadID: 7".to_owned(),
         format!("Label: {certain}"),
     ];
-    for traces in [[&*own, &other as &dyn TraceInput], [&other, &*own]] {
+    for traces in [[&*own, &other as &dyn OpenedTrace], [&other, &*own]] {
         let (text, report) = write_all(&traces, |_| {});
         assert_eq!(lines(&text), expected);
         assert_eq!(report.events, 4);
@@ -567,7 +567,7 @@ fn random_reports_and_other_events() {
         .collect();
     cases(60, |random| {
         let mut number = 0;
-        let mut any_trace = || -> Box<dyn TraceInput> {
+        let mut any_trace = || -> Box<dyn OpenedTrace> {
             let count = 1 + random.index(8);
             number += count as u64;
             if random.percent(50) {
@@ -587,8 +587,8 @@ fn random_reports_and_other_events() {
             };
             Box::new(foreign((0..count).map(event).collect()))
         };
-        let traces: Vec<Box<dyn TraceInput>> = (0..6).map(|_| any_trace()).collect();
-        let traces: Vec<&dyn TraceInput> = traces.iter().map(|trace| &**trace).collect();
+        let traces: Vec<Box<dyn OpenedTrace>> = (0..6).map(|_| any_trace()).collect();
+        let traces: Vec<&dyn OpenedTrace> = traces.iter().map(|trace| &**trace).collect();
         for dialect in ["text", "json"] {
             let (_, report) = write_all(&traces, |options| options.dialect = Some(dialect.to_owned()));
             let orphans = report.losses.iter().filter(|(loss, _)| loss.what.starts_with("event without"));
@@ -790,9 +790,7 @@ fn what_has_no_line_is_a_loss() {
     let entries =
         |lost: Vec<String>| lost.into_iter().filter(|line| line.contains("environment.")).collect::<Vec<_>>();
     let all = losses_with(&[], false);
-    for expected in
-        [" header.flag: what is outside of events 1", "call : array or structure without elements 2"]
-    {
+    for expected in [" header.flag: data outside events 1", "call : array or structure without elements 2"] {
         assert!(all.contains(&expected.to_owned()), "{all:?}");
     }
     let odd = [

@@ -453,14 +453,7 @@ impl<'a> ClassReader<'a> {
             return Some(StringEncoding::Utf8);
         }
         let Some(node) = object.get("encoding") else { return Some(StringEncoding::Utf8) };
-        let encodings = [
-            StringEncoding::Utf8,
-            StringEncoding::Utf16Be,
-            StringEncoding::Utf16Le,
-            StringEncoding::Utf32Be,
-            StringEncoding::Utf32Le,
-        ];
-        choice(node, &encodings.map(|encoding| (encoding.name(), encoding)), self.problems)
+        choice(node, &StringEncoding::ALL.map(|encoding| (encoding.name(), encoding)), self.problems)
     }
 
     fn length(&mut self, fixed: bool, object: &mut Object<'_>) -> Option<Length> {

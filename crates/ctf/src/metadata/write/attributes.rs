@@ -58,9 +58,10 @@ pub(super) fn set_name(
     name: &Option<String>,
     refusals: &mut Refusals,
 ) {
-    let (said_namespace, said_name) = standard_name(attributes);
-    for (property, said, value) in [("ns", said_namespace, namespace), ("name", said_name, name)] {
-        if said != *value {
+    let (standard_namespace, standard_name) = standard_name(attributes);
+    for (property, standard, value) in [("ns", standard_namespace, namespace), ("name", standard_name, name)]
+    {
+        if standard != *value {
             match value {
                 Some(text) => {
                     set_under(STANDARD, attributes.to_mut(), property, Value::Text(text.clone()), refusals)

@@ -55,7 +55,7 @@ impl StreamEncoder {
     /// Returns a packet header before and after replacing values, if its size in the source stays the same.
     pub(super) fn changed_header(&mut self, packet: &Packet<'_>) -> Option<(Vec<u8>, Vec<u8>)> {
         let config = Arc::clone(&self.config);
-        let end = packet.scopes.begins.get(Scope::PacketContext as usize)?.bit;
+        let end = packet.scopes.begins().get(Scope::PacketContext as usize)?.bit;
         let replaced = self.header.replaced;
         let mut encode = |roles: RoleValues| {
             let mut out = BitWriter::default();
@@ -357,8 +357,8 @@ impl StreamEncoder {
             is_changed = open.says_other_end(end);
         }
         // The next one cannot begin before.
-        let said = end.or(packet.end.map(|end| end.cycles)).unwrap_or(0);
-        packets.end = packets.end.max(said);
+        let recorded = end.or(packet.end.map(|end| end.cycles)).unwrap_or(0);
+        packets.end = packets.end.max(recorded);
         packets.close(open, end);
         for (_, what) in
             [(is_changed, DAMAGED_TIME), (is_corrected, CORRECTED_END)].iter().filter(|(is, _)| *is)

@@ -26,7 +26,7 @@ pub enum Role {
     Marker,
     /// An argument of printf, to be inserted into the message.
     Positional,
-    /// An argument with a meaning in Fuchsia's logs, never [`Meaning::Other`].
+    /// An argument with a meaning in Fuchsia logs, never [`Meaning::Other`].
     Known(Meaning),
     /// A pair of a name and a value.
     Pair,

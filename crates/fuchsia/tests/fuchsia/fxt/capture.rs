@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ichnos_fuchsia::fxt::{Record, Records};
-use ichnos_model::{Cursor, Message, TraceInput, Window};
+use ichnos_model::{Cursor, Message, OpenedTrace, Window};
 
 use super::dump::{open, read};
 use crate::support::vectors;

@@ -2,7 +2,7 @@
 
 use ichnos_model::{
     ClockClass, ClockOrigin, Cursor, DataStreamClass, EventRecordClass, Limits, Message, NextRecord,
-    Record as ModelRecord, RecordTrace, Source, Trace, TraceClass, TraceInput, Window,
+    OpenedTrace, Record as ModelRecord, RecordTrace, Source, Trace, TraceClass, Window,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -12,7 +12,7 @@ use super::dump::open;
 use super::writer::write;
 
 /// Ticks and nanoseconds of all events.
-fn times(trace: &dyn TraceInput) -> Vec<(u64, i128)> {
+fn times(trace: &dyn OpenedTrace) -> Vec<(u64, i128)> {
     let mut times = Vec::new();
     for mut cursor in trace.cursors(Window::default()) {
         while cursor.advance() {

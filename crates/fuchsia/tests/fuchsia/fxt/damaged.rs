@@ -1,7 +1,7 @@
 //! Damaged traces: each error is reported with its place, and reading goes on.
 
 use ichnos_fuchsia::fxt::{Record, Records, Rule, recognise};
-use ichnos_fuchsia::fxt_reader::{FxtTrace, OpenOptions};
+use ichnos_fuchsia::fxt_reader::{FxtOptions, FxtTrace};
 
 use super::builder::{Builder, MAGIC, body, header, inline};
 use super::dump::{checked, messages, open_with, read};
@@ -182,7 +182,7 @@ fn big_endian_files_are_refused() {
     let mut bytes = MAGIC;
     bytes.reverse();
     assert!(recognise(&bytes));
-    let error = FxtTrace::open("a.fxt", bytes.to_vec().into(), &OpenOptions::default()).unwrap_err();
+    let error = FxtTrace::open("a.fxt", bytes.to_vec().into(), &FxtOptions::default()).unwrap_err();
     assert_eq!(
         error.to_string(),
         "a big-endian trace: it begins with 0x1000044678541600, expected 0x0016547846040010; only little-endian traces can be read"
@@ -323,7 +323,7 @@ fn each_rule_is_found_where_it_is_broken() {
         // Rules on tables and clocks are those of a file, not of a record.
         let is_of_file = error.is_none() && rule.is_fatal();
         if rule != Rule::ByteOrder {
-            let options = if is_of_file { OpenOptions::default() } else { checked() };
+            let options = if is_of_file { FxtOptions::default() } else { checked() };
             let trace = open_with(&bytes, &options);
             let damage: Vec<_> =
                 messages(&trace).into_iter().filter(|line| line.starts_with("a.fxt:")).collect();

@@ -1,6 +1,6 @@
 //! Each record and argument of the document, built word by word.
 
-use ichnos_model::{EventRole, Meaning, TraceInput};
+use ichnos_model::{EventRole, Meaning, OpenedTrace};
 
 use super::builder::{Body, Builder, body, header, inline};
 use super::dump::{checked, messages, open, open_with, read};

@@ -1,7 +1,7 @@
 //! Messages of a trace as text.
 
-use ichnos_fuchsia::fxt_reader::{FxtTrace, OpenOptions};
-use ichnos_model::{Cursor, Event, Field, Message, Real, Scope, Text, TraceInput, Visitor, Window};
+use ichnos_fuchsia::fxt_reader::{FxtOptions, FxtTrace};
+use ichnos_model::{Cursor, Event, Field, Message, OpenedTrace, Real, Scope, Text, Visitor, Window};
 
 #[derive(Default)]
 struct Values(
@@ -92,15 +92,15 @@ pub fn line(event: &Event<'_>) -> String {
 }
 
 pub fn open(bytes: &[u8]) -> FxtTrace {
-    open_with(bytes, &OpenOptions::default())
+    open_with(bytes, &FxtOptions::default())
 }
 
-pub fn open_with(bytes: &[u8], options: &OpenOptions) -> FxtTrace {
+pub fn open_with(bytes: &[u8], options: &FxtOptions) -> FxtTrace {
     FxtTrace::open("a.fxt", bytes.to_vec().into(), options).unwrap()
 }
 
-pub fn checked() -> OpenOptions {
-    let mut options = OpenOptions::default();
+pub fn checked() -> FxtOptions {
+    let mut options = FxtOptions::default();
     options.check = true;
     options
 }

@@ -6,8 +6,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use ichnos_fuchsia::fxt_writer::FxtWriter;
-use ichnos_io::{CreateError, Lane, Output, TraceWriter, Worker, WriteOptions, WriteSource, WriteTarget};
-use ichnos_model::{Cursor, Message, TraceInput, Window};
+use ichnos_io::{CreateError, Lane, Output, Worker, WriteOptions, WriteSource, WriteTarget, WriterFactory};
+use ichnos_model::{Cursor, Message, OpenedTrace, Window};
 use ichnos_testing::Random;
 
 use super::builder::{Builder, body, inline};

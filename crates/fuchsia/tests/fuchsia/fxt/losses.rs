@@ -6,8 +6,8 @@ use ichnos_fuchsia::fxt::{Record, Records};
 use ichnos_model::lower::LossTable;
 use ichnos_model::{
     ClockClass, DataStreamClass, EventRecordClass, EventRole, FieldClass, FieldKind, FieldLocation,
-    FieldValue, Frame, Length, Limits, Meaning, Member, NextRecord, Record as ModelRecord, RecordTrace,
-    Scope, Source, Symbol, Symbols, Trace, TraceClass, TraceInput,
+    FieldValue, Frame, Length, Limits, Meaning, Member, NextRecord, OpenedTrace, Record as ModelRecord,
+    RecordTrace, Scope, Source, Symbol, Symbols, Trace, TraceClass,
 };
 
 use super::builder::{Body, Builder, body, header, inline};
@@ -341,8 +341,8 @@ fn what_has_no_argument_is_a_loss() {
     assert_eq!(
         dropped,
         [
-            "dropped 1  header.flag what is outside of events",
-            "dropped 1  packet.context.cpu what is outside of events",
+            "dropped 1  header.flag data outside events",
+            "dropped 1  packet.context.cpu data outside events",
             "dropped 2 call  array or structure without elements",
         ]
     );

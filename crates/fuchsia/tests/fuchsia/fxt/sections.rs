@@ -1,7 +1,7 @@
 //! Providers, their tables and their clocks.
 
-use ichnos_fuchsia::fxt_reader::OpenOptions;
-use ichnos_model::{ClockOrigin, TraceInput};
+use ichnos_fuchsia::fxt_reader::FxtOptions;
+use ichnos_model::{ClockOrigin, OpenedTrace};
 
 use super::builder::{Builder, body, header};
 use super::dump::{messages, open, open_with, read};
@@ -174,7 +174,7 @@ fn modules_are_known_after_a_change_of_the_clock() {
 /// Several providers share the limit on classes by their sizes.
 #[test]
 fn classes_of_all_providers_are_limited_together() {
-    let mut options = OpenOptions::default();
+    let mut options = FxtOptions::default();
     options.limits.dynamic_event_record_classes = 404;
     let mut builder = Builder::new();
     for (id, count) in [(1, 300), (2, 100)] {
@@ -228,7 +228,7 @@ fn events_are_in_order_of_time_or_of_the_file() {
         "- kernel_object",
     ];
     assert_eq!(times(open(&builder.bytes)), sorted);
-    let mut unsorted = OpenOptions::default();
+    let mut unsorted = FxtOptions::default();
     unsorted.unsorted = true;
     let of_file = [
         "50 c:n:begin",

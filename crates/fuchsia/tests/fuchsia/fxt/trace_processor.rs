@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use ichnos_fuchsia::fxt_reader::FxtTrace;
-use ichnos_model::{Cursor, Event, Field, Message, Real, Scope, Text, TraceInput, Visitor, Window};
+use ichnos_model::{Cursor, Event, Field, Message, OpenedTrace, Real, Scope, Text, Visitor, Window};
 use ichnos_testing::{Random, TraceProcessor};
 use serde_json::{Map, Value as Json, json};
 

@@ -1,6 +1,6 @@
 //! Parts of the timeline are read on their own, as several threads do.
 
-use ichnos_model::{Cursor, Message, TraceInput, Window};
+use ichnos_model::{Cursor, Message, OpenedTrace, Window};
 use proptest::collection::vec;
 use proptest::prelude::*;
 

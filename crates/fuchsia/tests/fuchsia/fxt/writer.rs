@@ -3,16 +3,16 @@
 use std::path::Path;
 
 use ichnos_fuchsia::fxt::{Record, Records};
-use ichnos_fuchsia::fxt_reader::{FxtTrace, OpenOptions};
+use ichnos_fuchsia::fxt_reader::{FxtOptions, FxtTrace};
 use ichnos_fuchsia::fxt_writer::FxtWriter;
 use ichnos_io::{
-    CreateError, Lane, MessageOrder, TraceWriter, Verify, WriteOptions, WriteSource, WriteTarget,
+    CreateError, Lane, MessageOrder, Verify, WriteOptions, WriteSource, WriteTarget, WriterFactory,
 };
 use ichnos_model::lower::LossTable;
 use ichnos_model::{
     ClockClass, Cursor, DataStreamClass, EventRecordClass, EventRole, FieldClass, FieldKind, Length, Limits,
-    Meaning, Member, NextRecord, Record as ModelRecord, RecordTrace, Scope, Source, StreamDigest, Trace,
-    TraceClass, TraceDigest, TraceInput, Window,
+    Meaning, Member, NextRecord, OpenedTrace, Record as ModelRecord, RecordTrace, Scope, Source,
+    StreamDigest, Trace, TraceClass, TraceDigest, Window,
 };
 use ichnos_testing::Random;
 use proptest::collection::vec;
@@ -38,16 +38,16 @@ fn compare(path: &Path, written: &TraceDigest) -> Result<(), CreateError> {
 }
 
 /// Writes a trace, and returns its bytes and losses.
-pub fn write(trace: &dyn TraceInput) -> (Vec<u8>, LossTable) {
+pub fn write(trace: &dyn OpenedTrace) -> (Vec<u8>, LossTable) {
     write_in_blocks(trace, None)
 }
 
-fn write_in_blocks(trace: &dyn TraceInput, block: Option<u64>) -> (Vec<u8>, LossTable) {
+fn write_in_blocks(trace: &dyn OpenedTrace, block: Option<u64>) -> (Vec<u8>, LossTable) {
     write_verified(trace, block, Verify::new(compare)).unwrap()
 }
 
 fn write_verified(
-    trace: &dyn TraceInput,
+    trace: &dyn OpenedTrace,
     block: Option<u64>,
     verify: Verify,
 ) -> Result<(Vec<u8>, LossTable), CreateError> {
@@ -294,7 +294,7 @@ fn events_of_other_formats_have_arguments() {
         losses.contains(&"lowered  offset from the origin -> part of all times".to_owned()),
         "{losses:#?}"
     );
-    let _ = OpenOptions::default();
+    let _ = FxtOptions::default();
 }
 
 /// The same ticks by another clock are other times.

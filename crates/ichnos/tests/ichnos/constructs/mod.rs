@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ichnos::convert::{ConvertError, ConvertOptions, writer};
+use ichnos::convert::{ConvertError, ConvertOptions, target};
 use ichnos::model::lower::LossTable;
 use ichnos_testing::constructs::{Construct, EncodedEvent, Lost, Origin, constructs};
 
@@ -46,7 +46,7 @@ fn convert(
     options.format = from_format.map(str::to_owned);
     let session = ichnos::open([from], &options).map_err(|error| format!("cannot be read: {error}"))?;
     let dialect = Some(dialect).filter(|dialect| !dialect.is_empty());
-    let (_, writer) = writer(Some(format), to, dialect).unwrap();
+    let writer = target(Some(format), to, dialect).unwrap().writer;
     let mut options = ConvertOptions::default();
     options.write.dialect = dialect.map(str::to_owned);
     options.write.sorts = true;

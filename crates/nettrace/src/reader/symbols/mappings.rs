@@ -58,12 +58,12 @@ struct MappingText {
 
 impl Mappings {
     /// Adds an event; skips it if fields are missing.
-    pub(super) fn add(&mut self, event: MappingEvent, said: SymbolContext, bytes: &[u8]) {
-        let mut wire = Wire::new(said.payload(bytes));
-        let (process, ticks) = (said.space, said.ticks);
+    pub(super) fn add(&mut self, event: MappingEvent, context: SymbolContext, bytes: &[u8]) {
+        let mut wire = Wire::new(context.payload(bytes));
+        let (process, ticks) = (context.space, context.ticks);
         let text = |wire: &mut Wire<'_>| {
             let length = wire.u16()?;
-            let begin = said.payload + wire.position();
+            let begin = context.payload + wire.position();
             wire.take(length.into())?;
             Some(MappingText { begin, length })
         };

@@ -67,7 +67,7 @@ type Since<T> = Vec<(u64, T)>;
 #[derive(Clone, Copy, Debug)]
 struct MethodRow {
     event: MethodEvent,
-    said: SymbolContext,
+    context: SymbolContext,
     method: u64,
     module: u64,
     begin: u64,
@@ -80,13 +80,13 @@ const BEFORE_TEXTS: usize = 36;
 
 impl Methods {
     /// Adds an event; skips it if fields are missing.
-    pub(super) fn add(&mut self, event: MethodEvent, said: SymbolContext, bytes: &[u8]) {
-        let mut wire = Wire::new(said.payload(bytes));
+    pub(super) fn add(&mut self, event: MethodEvent, context: SymbolContext, bytes: &[u8]) {
+        let mut wire = Wire::new(context.payload(bytes));
         let mut read = || {
             let (method, module, begin) = (wire.u64()?, wire.u64()?, wire.u64()?);
             let (size, token, _flags) = (wire.u32()?, wire.u32()?, wire.u32()?);
             let end = begin.checked_add(size.into()).filter(|end| *end > begin)?;
-            Some(MethodRow { event, said, method, module, begin, end, token })
+            Some(MethodRow { event, context, method, module, begin, end, token })
         };
         if let Some(row) = read()
             && (!event.is_verbose || row.texts(bytes).is_some())
@@ -99,11 +99,11 @@ impl Methods {
     pub(super) fn add_module(
         &mut self,
         form: ModuleForm,
-        said: SymbolContext,
+        context: SymbolContext,
         bytes: &[u8],
         texts: &mut Texts,
     ) {
-        let mut wire = Wire::new(said.payload(bytes));
+        let mut wire = Wire::new(context.payload(bytes));
         let before_paths = match form {
             // Assembly, flags, a reserved field.
             ModuleForm::Module => 16,
@@ -112,12 +112,12 @@ impl Methods {
         let (Some(module), Some(_)) = (wire.u64(), wire.take(before_paths)) else { return };
         let Some(name) = module_name(wire.rest()) else { return };
         let name = texts.get(&name);
-        let names = self.modules.entry((said.space, module)).or_default();
+        let names = self.modules.entry((context.space, module)).or_default();
         // A module may be repeated.
         if let Some((since, _)) = names.iter_mut().find(|(_, other)| *other == name) {
-            *since = said.ticks.min(*since);
+            *since = context.ticks.min(*since);
         } else if names.len() < MOST_NAMES {
-            names.push((said.ticks, name));
+            names.push((context.ticks, name));
         }
     }
 
@@ -129,10 +129,11 @@ impl Methods {
         texts: &mut Texts,
     ) -> Vec<(u32, Symbol)> {
         // Stable: rows of the same time stay in file order.
-        self.rows.sort_by_key(|row| (row.said.space, row.begin, row.said.ticks));
+        self.rows.sort_by_key(|row| (row.context.space, row.begin, row.context.ticks));
         let mut names = Names::new(&mut self, bytes, texts);
         let mut symbols = Vec::new();
-        let same_place = |a: &MethodRow, b: &MethodRow| (a.said.space, a.begin) == (b.said.space, b.begin);
+        let same_place =
+            |a: &MethodRow, b: &MethodRow| (a.context.space, a.begin) == (b.context.space, b.begin);
         for rows in self.rows.chunk_by(same_place) {
             for (row, from, until) in lives(rows) {
                 let symbol = Symbol {
@@ -144,7 +145,7 @@ impl Methods {
                     module: names.module(&row),
                     kind: CodeKind::Managed,
                 };
-                symbols.push((row.said.space, symbol));
+                symbols.push((row.context.space, symbol));
             }
         }
         symbols
@@ -160,7 +161,7 @@ fn lives(rows: &[MethodRow]) -> Vec<(MethodRow, Option<u64>, Option<u64>)> {
     // Time since when the method is unknown.
     let mut free: Option<u64> = None;
     for row in rows {
-        let ticks = row.said.ticks;
+        let ticks = row.context.ticks;
         match (&mut current, row.event.what) {
             (Some((known, _)), What::Load | What::Rundown) if known.is_same(row) => {
                 // Repeated, perhaps with its name.
@@ -198,7 +199,7 @@ impl MethodRow {
 
     /// Returns namespace with type, name and signature as UTF-16, if present.
     fn texts<'f>(&self, bytes: &'f [u8]) -> Option<[&'f [[u8; 2]]; 3]> {
-        let mut rest = self.said.payload(bytes).get(BEFORE_TEXTS..)?;
+        let mut rest = self.context.payload(bytes).get(BEFORE_TEXTS..)?;
         let mut text = || {
             let (text, behind) = split_text(rest)?;
             rest = behind;
@@ -268,7 +269,7 @@ impl<'a> Names<'a> {
         let mut verbose = HashMap::new();
         if methods.rows.iter().any(|row| !row.event.is_verbose) {
             for row in methods.rows.iter().filter(|row| row.event.is_verbose) {
-                verbose.insert((row.said.space, row.method), *row);
+                verbose.insert((row.context.space, row.method), *row);
             }
         }
         Self { bytes, texts, modules, verbose, named: HashMap::new(), buffer: String::new() }
@@ -276,7 +277,7 @@ impl<'a> Names<'a> {
 
     /// Returns `Namespace.Type.Method(parameters)`.
     fn method(&mut self, row: &MethodRow) -> Arc<str> {
-        let key = (row.said.space, row.method);
+        let key = (row.context.space, row.method);
         if row.event.is_verbose {
             return self.verbose_method(row);
         }
@@ -306,8 +307,8 @@ impl<'a> Names<'a> {
     }
 
     fn module(&self, row: &MethodRow) -> Option<Arc<str>> {
-        let names = self.modules.get(&(row.said.space, row.module))?;
-        let behind = names.partition_point(|(since, _)| *since <= row.said.ticks);
+        let names = self.modules.get(&(row.context.space, row.module))?;
+        let behind = names.partition_point(|(since, _)| *since <= row.context.ticks);
         // Rundown lists methods before modules.
         names.get(behind.saturating_sub(1)).map(|(_, name)| Arc::clone(name))
     }

@@ -140,7 +140,7 @@ impl SymbolReader<'_> {
             return self.note_thread(name, row, threads);
         }
         let space = if self.is_v6 { address_space(threads.process(row.thread)) } else { 0 };
-        let said = SymbolContext {
+        let context = SymbolContext {
             space,
             ticks: row.timestamp,
             payload: row.payload.start,
@@ -148,9 +148,9 @@ impl SymbolReader<'_> {
         };
         match source {
             SymbolEvent::None | SymbolEvent::Thread(_) => {}
-            SymbolEvent::Method(event) => self.methods.add(event, said, self.bytes),
-            SymbolEvent::Module(form) => self.methods.add_module(form, said, self.bytes, &mut self.texts),
-            SymbolEvent::Mapping(event) => self.mappings.add(event, said, self.bytes),
+            SymbolEvent::Method(event) => self.methods.add(event, context, self.bytes),
+            SymbolEvent::Module(form) => self.methods.add_module(form, context, self.bytes, &mut self.texts),
+            SymbolEvent::Mapping(event) => self.mappings.add(event, context, self.bytes),
         }
     }
 }

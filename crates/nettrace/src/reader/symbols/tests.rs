@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use ichnos_io::Bytes;
-use ichnos_model::{CodeKind, Cursor, FieldRef, Meaning, Message, Resolved, TraceInput, Window};
+use ichnos_model::{CodeKind, Cursor, FieldRef, Meaning, Message, OpenedTrace, Resolved, Window};
 use ichnos_testing::{cases, in_cpu_time};
 
 use super::{RUNDOWN, RUNTIME, UNIVERSAL_SYSTEM};
-use crate::{NettraceFile, OpenOptions};
+use crate::{NettraceFile, NettraceOptions};
 
 // Numbers of events of the runtime and of its rundown.
 const LOAD: (&str, u32) = (RUNTIME, 143);
@@ -20,7 +20,7 @@ const DC_END: (&str, u32) = (RUNDOWN, 144);
 const MODULE_DC_END: (&str, u32) = (RUNDOWN, 154);
 
 /// An event of a file: its kind, its time, and its payload.
-type Said = ((&'static str, u32), u8, Vec<u8>);
+type TestEvent = ((&'static str, u32), u8, Vec<u8>);
 
 fn utf16(text: &str) -> Vec<u8> {
     text.encode_utf16().chain([0]).flat_map(u16::to_le_bytes).collect()
@@ -52,7 +52,7 @@ fn module(id: u64, il: &str, native: &str) -> Vec<u8> {
 
 /// Returns a file of version 4 with these events, in which a tick is a nanosecond since 1970. Kinds of events
 /// have version 2.
-fn v4(events: &[Said]) -> Vec<u8> {
+fn v4(events: &[TestEvent]) -> Vec<u8> {
     let object = |file: &mut Vec<u8>, name: &str, version: u8, content: &[u8], has_size: bool| {
         file.extend([5, 5, 1, version, 0, 0, 0, version, 0, 0, 0, name.len() as u8, 0, 0, 0]);
         file.extend(name.bytes().chain([6]));
@@ -108,14 +108,14 @@ fn varuint(mut value: u64) -> Vec<u8> {
 }
 
 fn open(file: Vec<u8>) -> NettraceFile {
-    NettraceFile::open("made by hand", Bytes::from(file), &OpenOptions::default()).unwrap()
+    NettraceFile::open("made by hand", Bytes::from(file), &NettraceOptions::default()).unwrap()
 }
 
 /// Symbols of a file as names of functions at an address and a time.
 struct Names(NettraceFile);
 
 impl Names {
-    fn v4(events: &[Said]) -> Self {
+    fn v4(events: &[TestEvent]) -> Self {
         Self(open(v4(events)))
     }
 
@@ -265,7 +265,7 @@ fn damaged_files_do_no_harm() {
             file[at] = random.number() as u8;
         }
         file.truncate(file.len() - random.index(2) * random.index(file.len() / 2));
-        if let Ok(file) = NettraceFile::open("damaged", Bytes::from(file), &OpenOptions::default()) {
+        if let Ok(file) = NettraceFile::open("damaged", Bytes::from(file), &NettraceOptions::default()) {
             let _ = file.trace().symbols().resolve(0, 100, 15);
             let _ = stacks(&file, Window::default());
         }

@@ -9,7 +9,7 @@ import { KINDS } from "../tracks";
 import { errorNote, factList, note, type Panel, type PanelActions } from "./panel";
 import { PathView, ThreadView } from "./thread";
 
-/** Elements of an array or members of an object that are shown. */
+/** Maximum number of array elements or object members to show. */
 const MOST_MEMBERS = 500;
 const MOST_DEPTH = 24;
 
@@ -68,7 +68,7 @@ export class DetailsPanel implements Panel {
     }
   }
 
-  /** An item without an event: a summary of many. */
+  /** An item without an event, which summarizes many. */
   private showItem(): void {
     const selection = this.state.selection!;
     const offset = this.state.offsetOf(selection.track);
@@ -92,7 +92,7 @@ export class DetailsPanel implements Panel {
     const { spans, position } = details;
     const length = spans?.length == null ? null : Number(spans.length);
     const ran = spans?.ran === undefined ? null : Number(spans.ran);
-    // The name that is shown in the timeline.
+    // Name shown in the timeline.
     const name = details.label || (spans && state.selection?.name) || details.name;
     this.heading.replaceChildren(el("bdi", {}, name));
     this.command.set(details.command);
@@ -112,7 +112,7 @@ export class DetailsPanel implements Panel {
     const causes = this.links("Causes", details.causes, details.time);
     const effects = this.links("Effects", details.effects, details.time);
     const left = el("div", {}, factList(facts), this.pathButton({ ...details, name }), causes, effects);
-    // What the program said comes first, then when and where, then what is around it.
+    // The payload comes first, then time and place, then the context.
     const [own, around] = divided(details.line);
     const tree = (title: string, value: unknown) => el("div", {}, el("h3", {}, title), el("ul", { class: "tree mono" }, ...members(value, 0)));
     const fields = own === undefined ? null : tree("Fields", own);
@@ -124,11 +124,11 @@ export class DetailsPanel implements Panel {
     this.body.scrollTop = 0;
   }
 
-  /** Button for the critical path of a span of a thread whose states are known. */
+  /** Button for the critical path of a span, if the states of its thread are known. */
   private pathButton({ spans, track, id, time, label }: EventDetails): HTMLElement | null {
     const length = spans?.length;
     if (!length || !this.state.statesOf(track ?? undefined)) return null;
-    // The path is asked for without offsets of clocks.
+    // The path request does not include clock offsets.
     const offset = BigInt(Math.round(this.state.answeredOffset(track ?? -1)));
     const begin = BigInt(time) - offset - (spans.begin && spans.begin !== id ? BigInt(length) : 0n);
     const range = (): [string, string] => [begin.toString(), (begin + BigInt(length)).toString()];
@@ -142,7 +142,7 @@ export class DetailsPanel implements Panel {
     return el("div", {}, el("h3", {}, name), el("ul", { class: "links" }, ...items), more);
   }
 
-  /** Button that leads to an event, with the time from another one to it. */
+  /** Button that opens an event, with the time difference from another event. */
   private link(link: Link, from?: string): HTMLElement {
     const time = link.time ? `, ${fullTime(BigInt(link.time), this.state.calendar)}` : "";
     const name = link.name ? `${link.kind}: ${link.name}` : link.kind;
@@ -166,7 +166,7 @@ export class DetailsPanel implements Panel {
   }
 }
 
-/** Frames of the call stacks of an event, the innermost first, by the names of the stacks. */
+/** Call stack frames of an event by stack name, the innermost first. */
 function stacksOf(line: unknown): [string, HTMLElement[]][] {
   const { stacks } = (line ?? {}) as { stacks?: Record<string, StackFrame[]> };
   return Object.entries(stacks ?? {}).map(([name, frames]) => {
@@ -184,14 +184,14 @@ function frameText({ module, symbol, offset, address }: StackFrame): string {
 /** Payload of an event, if it has one, and its other members. */
 function divided(line: unknown): [unknown, unknown] {
   if (line === null || typeof line !== "object") return [undefined, line];
-  // Stacks are shown as such.
+  // Stacks are shown separately.
   const { stacks: _, ...all } = line as Record<string, unknown>;
   if (!("payload" in all)) return [undefined, all];
   const { payload, ...rest } = all;
   return [payload, rest];
 }
 
-/** Members of a value as items of a list; structures can be closed. */
+/** Members of a value as list items. Structures can be collapsed. */
 function members(value: unknown, depth: number): HTMLElement[] {
   if (value === null || typeof value !== "object" || depth > MOST_DEPTH) return [member(null, value, depth)];
   const entries = Object.entries(value);

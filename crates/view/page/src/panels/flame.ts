@@ -1,4 +1,4 @@
-// Flame graph of the range: call stacks, or spans within spans, as `ichnos stacks` gives them.
+// Flame graph of the range: call stacks or nested spans, like `ichnos stacks`.
 
 import { isAborted, Latest, type Frame, type Stacks } from "../api";
 import { shadeOf } from "../colors";
@@ -11,7 +11,7 @@ import { count, duration } from "../time";
 import { errorNote, note, partly, plural, rangeParameters, rangeText, type Panel, type PanelActions } from "./panel";
 
 const ROW = 21;
-/** Narrower frames are not shown: zooming shows them. */
+/** Minimum frame width. Narrower frames appear when zooming. */
 const LEAST_WIDTH = 3;
 const MOST_DEPTH = 200;
 
@@ -36,7 +36,7 @@ export class FlamePanel implements Panel {
   private readonly body = el("div", { class: "body" });
   private readonly graph = el("div", { class: "flame", role: "group", "aria-label": "Flame graph: arrows move, Enter zooms, Backspace zooms out" });
   private readonly out = button("Zoom out", () => this.zoom(this.path.length - 2), { disabled: true });
-  /** Choices that the server takes as parameters, by their names. */
+  /** Options by request parameter. */
   private readonly choices = { inverted: choice(), threads: choice(), running: choice() };
   private readonly latest = new Latest();
   private root: Frame | null = null;
@@ -104,7 +104,7 @@ export class FlamePanel implements Panel {
     this.draw();
   }
 
-  /** Why there is nothing to show. */
+  /** Explains why there is nothing to show. */
   private emptyText(stacks: Stacks): string {
     if (!this.choices.running.checked) return "No call stacks or spans in this range.";
     const isKnown = stacks.samples > 0 || this.state.tracks.some((track) => track.kind === "states");
@@ -164,7 +164,7 @@ export class FlamePanel implements Panel {
     const percent = ((100 * frame.value) / Math.max(this.root!.value, 1e-9)).toFixed(1);
     const value = this.unit === "ns" ? duration(frame.value, 4) : `${count(frame.value)}${this.unit ? ` ${this.unit}` : ""}`;
     const text = `${frame.name}: ${value}, ${percent} %`;
-    // A name that is cut is no part of the label, so the style sheet shows it.
+    // A cut name is not part of the accessible label, so the style sheet shows it.
     const cut = width > 24 ? cutMiddle(frame.name, width - 10) : "";
     const element = button("", () => this.zoomTo(box), { title: text, "aria-label": text, "data-text": cut, tabindex: -1 });
     const shade = shadeOf(frame.name, dark);
@@ -208,7 +208,7 @@ export class FlamePanel implements Panel {
     event.stopPropagation();
   }
 
-  /** Frame in the direction of a key; `null` if there is none, `undefined` for other keys. */
+  /** Frame in the direction of a key; `null` without such a frame, `undefined` for other keys. */
   private neighbour(box: Box, key: string): HTMLElement | null | undefined {
     const find = (is: (other: Box) => boolean, last = false) => {
       const found = [...this.boxes].filter(([, other]) => is(other)).sort(([, a], [, b]) => a.x - b.x);

@@ -1,4 +1,4 @@
-// The bottom of the page: tabs, of which the active one follows what is visible or marked.
+// Panel at the bottom of the page. The active tab follows the visible or marked range.
 
 import { messageOf, type LongestSpans, type TaskEntry } from "../api";
 import { button, byId, debounce, el, type Child } from "../dom";
@@ -11,16 +11,16 @@ import { count, duration, timeOfDay } from "../time";
 export interface Panel {
   readonly title: string;
   readonly element: HTMLElement;
-  /** Topics after which the panel shows something else. */
+  /** State changes that update the panel. */
   readonly topics: Topic[];
   /** Loads and shows; called for the active panel only. */
   update(): Promise<void> | void;
 }
 
-/** Span with the begin at which it is shown. */
+/** Span with its displayed start. */
 export type ShownSpan = Omit<LongestSpans["spans"][number], "begin"> & { begin: number };
 
-/** What panels ask the page to do. */
+/** Actions that panels request from the page. */
 export interface PanelActions {
   /** Selects an event and shows it in the timeline. */
   openEvent(id: string): void;
@@ -28,11 +28,11 @@ export interface PanelActions {
   zoomTo(begin: number, end: number): void;
   /** Shows a track. */
   openTrack(track: number): void;
-  /** Selects the state of a thread, by its track of states or its own, and shows it. */
+  /** Selects a thread state by its state track or thread track, and shows it. */
   openState(track: number, begin: number, end: number, name: string): void;
-  /** Selects what a thread did in a step of a critical path, and shows it. */
+  /** Selects the thread state of a critical path step, and shows it. */
   openStep(step: PathStep): void;
-  /** Selects a span by where it is shown, and shows it. */
+  /** Selects a span by its displayed position, and shows it. */
   openSpan(span: ShownSpan): void;
   /** Shows a task in its panel. */
   openTask(task: TaskEntry): void;
@@ -45,7 +45,7 @@ export interface PanelActions {
 
 /** Pause after the last change before a panel asks the server. */
 const REST = 180;
-/** Shortest time between two updates because the trace has changed. */
+/** Minimum time between two updates for trace changes. */
 const LIVE_REST = 3000;
 
 export class Panels {
@@ -138,7 +138,7 @@ export class Panels {
   }
 }
 
-/** Text of the range that a panel is about. */
+/** Text of the range that a panel describes. */
 export function rangeText(state: State): string {
   if (state.isEmpty) return "No events";
   // A saved page has answers about everything only.
@@ -154,7 +154,7 @@ export function rangeParameters(state: State): Record<string, string> {
   return { begin: state.timeText(begin), end: state.timeText(end), filter: state.filter, offsets: state.offsetsText };
 }
 
-/** Note in place of a table: nothing there, or an error. */
+/** Note in place of a table: no data, or an error. */
 export function note(text: string, isError = false): HTMLElement {
   return el("p", { class: isError ? "empty error" : "empty", role: isError ? "alert" : null }, text);
 }
@@ -163,7 +163,7 @@ export function errorNote(error: unknown): HTMLElement {
   return note(messageOf(error), true);
 }
 
-/** Cell with a text that leads somewhere. */
+/** Cell with a link. */
 export function leadingCell(text: string, action: () => void, title: string): HTMLElement {
   const made = button("", action, { class: "cell", title });
   made.append(el("bdi", {}, text));
@@ -237,12 +237,12 @@ export function factList(facts: [string, Child][]): HTMLElement {
   return el("dl", { class: "facts" }, ...rows.flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, typeof value === "string" ? el("bdi", {}, value) : value)]));
 }
 
-/** Words after counts of an answer that covers only a part of the range. */
+/** Words after counts of an incomplete response. */
 export function partly(complete: boolean | undefined): string {
   return complete === false ? " (first part of the range only: mark a shorter one)" : "";
 }
 
-/** `1,234 events`, with the noun in the right number. */
+/** Number with a noun in singular or plural: `1,234 events`. */
 export function plural(value: number, noun: string): string {
   return `${count(value)} ${noun}${value === 1 ? "" : "s"}`;
 }

@@ -9,7 +9,7 @@ import { count, timeOfDay } from "../time";
 import { rangeParameters, rangeText, type Panel, type PanelActions } from "./panel";
 
 const PAGE = 500;
-/** Rows that are kept; more are reached with a shorter range. */
+/** Maximum number of rows. A shorter range shows the others. */
 const MOST_ROWS = 50_000;
 
 export class RowsPanel implements Panel {

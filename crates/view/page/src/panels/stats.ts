@@ -34,7 +34,7 @@ export class StatsPanel implements Panel {
   private readonly latestSpans = new Latest();
   private readonly latestWaits = new Latest();
   private readonly latestTasks = new Latest();
-  /** Place of the slowest tasks, which are known later than the rest. */
+  /** Element for the slowest tasks, which arrive later than the rest. */
   private readonly slowest = el("div", { hidden: true });
 
   constructor(
@@ -79,12 +79,12 @@ export class StatsPanel implements Panel {
     this.slowest.replaceChildren(sortedTable(`Slowest tasks${part}`, ["Task", "Length", "Operations"], rows, keys, 1, FIRST_ROWS, tasks.length));
   }
 
-  /** Name that leads to the events with it. */
+  /** Name with a link to its events. */
   private name(text: string): HTMLElement | string {
     return isSaved ? text : leadingCell(text, () => this.actions.find(text), "Search for this name");
   }
 
-  /** Waits of threads, if the trace has states of threads. */
+  /** Thread waits, if the trace has thread states. */
   private async waits(): Promise<Waits> {
     const { state } = this;
     if (isSaved || !state.tracks.some((track) => track.kind === "states")) return { waits: [] };
@@ -121,7 +121,7 @@ export class StatsPanel implements Panel {
     this.body.replaceChildren(el("div", { class: "columns" }, ...parts));
   }
 
-  /** Programs that used the processors, of the whole trace; a row leads to the track. */
+  /** Programs by processor time in the whole trace. A row opens the track. */
   private programs(): HTMLElement | null {
     const { state } = this;
     const { running } = new TrackTree(state.tracks);
@@ -139,7 +139,7 @@ export class StatsPanel implements Panel {
     return sortedTable("Processor time (whole trace)", ["Program", "Ran", "Share"], rows, shown.map((track) => [track.name, timeOf(track.id), timeOf(track.id)]), 1, FIRST_ROWS, programs.length);
   }
 
-  /** Longest waits of threads, with what ended them. */
+  /** Longest thread waits, with the cause of each wakeup. */
   private longestWaits({ waits }: Waits): HTMLElement {
     const shown = waits.slice(0, MOST_LONGEST);
     const rows = shown.map((wait) => {
@@ -192,7 +192,7 @@ function percent(part: number): string {
   return part > 0 && part < 0.0005 ? "< 0.1 %" : `${(100 * part).toFixed(1)} %`;
 }
 
-/** Histogram of the lengths of all spans. */
+/** Histogram of all span lengths. */
 function histogram({ bounds, counts }: NonNullable<Stats["histogram"]>): HTMLElement {
   const most = Math.max(1, ...counts);
   const step = WIDTH / Math.max(counts.length, 1);

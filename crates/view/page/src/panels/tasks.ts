@@ -1,4 +1,4 @@
-// Tasks of the range, and the graph of one with its critical path.
+// Tasks in the range, and a task graph with its critical path.
 
 import { get, isAborted, Latest, messageOf, type Rows, type TaskEntry, type TaskGraph, type TaskNode, type Tasks } from "../api";
 import { CommandLine } from "../commands";
@@ -14,7 +14,7 @@ const MOST_JOINED = 2000;
 
 /** Height of a row, as in the style sheet. */
 const ROW = 22;
-/** Edges that are drawn. */
+/** Maximum number of edges. */
 const MOST_EDGES = 2000;
 
 export class TasksPanel implements Panel {
@@ -22,7 +22,7 @@ export class TasksPanel implements Panel {
   readonly element = el("div");
   readonly topics: Topic[] = ["view", "range", "filter", "offsets", "trace"];
   private readonly status = el("span", { class: "muted", role: "status" });
-  /** Says that an event was not found. */
+  /** Reports that an event was not found. */
   private readonly missing = el("span", { class: "muted", role: "status" });
   private readonly command = new CommandLine();
   private readonly back = button("All tasks", () => this.showList(), { hidden: true });
@@ -105,7 +105,7 @@ export class TasksPanel implements Panel {
     }
   }
 
-  /** Shows the event with a label at a time. The event is not looked for where clocks were adjusted: its own time is another one. */
+  /** Shows the event with a label at a time. With corrected clocks, the event is not searched, because its own time differs. */
   private async openAt(time: string, label: string, isAdjusted: boolean): Promise<void> {
     const begin = this.state.relative(time);
     this.missing.textContent = "";
@@ -144,9 +144,9 @@ export class TasksPanel implements Panel {
   }
 }
 
-/** A row of the chart: an operation, or an event that joined it. */
+/** Row of the chart: an operation, or an event that joined it. */
 interface TaskRow {
-  /** Number of the operation. */
+  /** Operation number. */
   node: number;
   label: string;
   place: string;
@@ -173,7 +173,7 @@ function rowsOf(state: State, nodes: TaskNode[], graph: TaskGraph): TaskRow[] {
   });
 }
 
-/** Operations as bars over time, with arrows from causes to effects. A colour and a star mark those of the critical path. */
+/** Operations as bars over time, with arrows from causes to effects. A color and a star mark the critical path. */
 function gantt(state: State, nodes: TaskNode[], graph: TaskGraph, open: (event: string) => void, openAt: (time: string, label: string) => void): HTMLElement {
   const rows = rowsOf(state, nodes, graph);
   const times = rows.flatMap(({ begin, end }) => [begin, end]).filter((time) => time !== null);
@@ -214,13 +214,13 @@ function opener(name: (Child | string)[], title: string, action: () => void): HT
   return made;
 }
 
-/** Arrows from the ends of causes to the begins of effects, over the bars, and lines from operations to the events that joined them at other places. */
+/** Arrows over the bars, from the ends of causes to the starts of effects, and lines from operations to events that joined them elsewhere. */
 function arrows(rows: TaskRow[], lines: Map<number, number>, graph: TaskGraph, percent: (time: number) => number): HTMLElement {
   const critical = new Set(graph.path.map((node, i) => `${graph.path[i - 1]}:${node}`));
   const connect = (causeLine: number, effectLine: number, kind: string) => {
     const [cause, effect] = [rows[causeLine], rows[effectLine]];
     if (cause?.begin == null || cause.end === null || effect?.begin == null) return [];
-    // A cause goes on after its effect has begun, or ends before it.
+    // A cause continues after its effect has started, or ends before it.
     const x = [percent(Math.min(cause.end, Math.max(effect.begin, cause.begin))), percent(effect.begin)];
     const y = [causeLine, effectLine].map((row) => (row + 0.5) * ROW);
     const line = document.createElementNS("http://www.w3.org/2000/svg", "line");

@@ -1,4 +1,4 @@
-// The state of a thread: what it did, what it waited for, who woke it up, and the critical path over wake-ups.
+// Thread state: activity, cause of a wait, waker, and the critical path over wakeups.
 
 import { isAborted, Latest, messageOf, type ThreadAnswer, type ThreadState, type Track, type Waker, type WakeupPath } from "../api";
 import { button, el, type Child } from "../dom";
@@ -8,11 +8,11 @@ import { count, duration, fullTime, timeOfDay } from "../time";
 import { nameOf } from "../tracks";
 import { factList, leadingCell, note, plural, sortedTable, type PanelActions } from "./panel";
 
-/** Rows of the sums of a path, and of its steps. */
+/** Maximum number of rows for the sums of a path, and for its steps. */
 const MOST_SUMS = 50;
 const MOST_ROWS = 2000;
 
-/** Text for what ended a wait. */
+/** Text for the cause of a wakeup. */
 export function wakerText(waker: Waker | undefined): string {
   if (!waker) return "–";
   if (waker.interrupt !== undefined) return waker.interrupt ? `interrupt: ${waker.interrupt}` : "interrupt";
@@ -26,14 +26,14 @@ export class ThreadView {
     private readonly path: PathView,
   ) {}
 
-  /** Asks for the thread of a selected item; `null` if nothing is known of it. */
+  /** Requests the thread of a selected item; `null` if the thread is unknown. */
   async load(selection: Selection, latest: Latest): Promise<{ title: string; element: HTMLElement } | null> {
     const { track, from, threadName } = selection;
     const answer = await latest.get<ThreadAnswer | null>("thread", { track: this.trackOf(selection), name: threadName, time: this.state.timeText(from) });
     const first = answer?.states[0];
     if (!answer || !first) return null;
     const before = answer.states.slice(1);
-    // What a processor ran has the name of that time; everything else has the last one, as the track of the thread.
+    // On processor tracks, a thread has its name of that time. Elsewhere it has its latest name, like its track.
     const ran = this.isRan(selection) && selection.name ? selection.name : answer.name;
     const facts: [string, Child][] = [
       ["Thread", answer.track === undefined ? (ran ?? "") : this.trackLink(answer.track, ran)],
@@ -62,14 +62,14 @@ export class ThreadView {
     return !!known && (known.kind === "runs" || !!known.runsThreads);
   }
 
-  /** Range that is visible or marked, by the clock of a track: the path is asked for without offsets. */
+  /** Visible or marked range without the clock offset of a track, because the path request does not include offsets. */
   private range(track: number | undefined): [string, string] {
     const { begin, end } = this.state.askedRange;
     const offset = this.state.offsetOf(track ?? -1);
     return [this.state.timeText(begin - offset), this.state.timeText(end - offset)];
   }
 
-  /** Threads that it woke up meanwhile, each of which leads to what it did then. */
+  /** Threads that the thread woke up meanwhile, with links to their states. */
   private woken(woke: NonNullable<ThreadAnswer["woke"]>): HTMLElement {
     const items = woke.map(({ name, states, time }) => {
       const begin = this.state.relative(time);
@@ -78,17 +78,17 @@ export class ThreadView {
     return el("div", {}, el("h3", {}, "Woke up"), el("ul", { class: "links" }, ...items));
   }
 
-  /** Track that a request names: threads of a closed process are on those of its threads. */
+  /** Track for a request. Threads of a collapsed process are on their own tracks. */
   private trackOf({ track, name }: Selection): number {
     if (this.state.trackOf(track)?.kind !== "runs") return track;
     const process = this.state.trackOf(track)!.parent;
     const { tracks } = this.state;
-    // By the name of that time, threads are known to the processors only.
+    // Only processor tracks know threads by their names of that time.
     const isProcessor = ({ id, runsThreads }: Track) => runsThreads && this.state.rootOfTrack(id) === this.state.rootOfTrack(track);
     return (tracks.find((other) => other.kind === "thread" && other.parent === process && other.name === name) ?? tracks.find(isProcessor))?.id ?? track;
   }
 
-  /** Processor that a track is about, or that ran the thread, with a link to it. */
+  /** Processor of a track, or the processor that ran the thread, with a link. */
   private processor(track: number, name: string, answer: ThreadAnswer, first: ThreadState): Child {
     const known = this.state.trackOf(track);
     if (known?.runsThreads) return nameOf(known);
@@ -115,7 +115,7 @@ export class ThreadView {
     });
   }
 
-  /** What ended a wait, which leads to what it did then. */
+  /** Cause of a wakeup, with a link to its state. */
   private waker(state: ThreadState): HTMLElement {
     const { endedBy } = state;
     const text = wakerText(endedBy);
@@ -127,7 +127,7 @@ export class ThreadView {
   }
 }
 
-/** The critical path of a thread: a track above the others, and a table, which stays while its steps are looked at. */
+/** Critical path of a thread: a track above the others, and a table that stays while steps are selected. */
 export class PathView {
   readonly element = el("div");
   private readonly latest = new Latest();
@@ -146,7 +146,7 @@ export class PathView {
     });
   }
 
-  /** Button that asks for the path of a thread in a range of time, and shows it. */
+  /** Button that requests the path of a thread in a time range, and shows it. */
   button(text: string, track: number | undefined, name: string | undefined, range: () => [string, string], title: string): HTMLElement {
     return button(text, () => void this.show(track, name ?? "thread", range()), { title });
   }
@@ -171,7 +171,7 @@ export class PathView {
 
   private table({ name, steps: found }: ThreadPath, { total, complete }: WakeupPath): HTMLElement {
     const lengths = found.map((step) => step.end - step.begin);
-    // The track above has them all.
+    // The track above shows all steps.
     const rows = found.slice(0, MOST_ROWS).map((step, i) => {
       const text = timeOfDay(this.state.absolute(rangeOfStep(this.state, step).begin), this.state.calendar);
       return [leadingCell(text, () => this.actions.openStep(step), "Show this step"), step.name, stateText(step), wakerText(step.endedBy), duration(lengths[i]!)];
@@ -182,7 +182,7 @@ export class PathView {
     return el("div", { class: "columns" }, this.sums(found, total), sortedTable(caption, ["Begin", "Thread", "State", "Ended by", "Length"], rows, keys, 4));
   }
 
-  /** What the path was spent on, by the name of threads and state: of many threads of a name, each has only a small part. */
+  /** Time of the path by thread name and state. Threads of the same name are added, because each has only a small part. */
   private sums(steps: PathStep[], total: number): HTMLElement {
     const sums = new Map<string, { name: string; text: string; time: number; steps: number; threads: Set<string> }>();
     for (const step of steps) {

@@ -1,0 +1,486 @@
+//! Classes of events for a viewer.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use ichnos_model::{
+    Event, EventDisplay, EventRole, EventTrack, FieldKind, FieldRef, FieldValue, Meaning, MemberIndex, Scope,
+    Value, ValueHash,
+};
+
+use super::counter::{CounterFields, CounterValue};
+use super::css_color::{Rgb, css_color};
+use super::flows::FlowEnd;
+use super::name_fields::NameFields;
+use super::named_objects::{NamedObjects, ObjectFields};
+use super::span_edge::SpanEdge;
+use super::thread_fields::ThreadFields;
+use super::tracks::name_key;
+use crate::span_name::{category_and_span, has_span_name, span_name};
+use crate::tasks::TaskFields;
+
+/// Form in which a viewer shows an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EventForm {
+    /// Instant of the event's track.
+    Instant,
+    /// Begin and end of a slice of the event's track.
+    Begin,
+    /// End of a slice of the event's track.
+    End,
+    /// Begin and end of a slice that its key identifies.
+    KeyedBegin,
+    /// End of a slice that its key identifies.
+    KeyedEnd,
+    /// A whole slice of the event's track.
+    Complete,
+    /// Values of counters.
+    Counter,
+    /// Sample with a call stack.
+    Sample,
+    /// The processor runs another thread.
+    Switch,
+    /// A thread can run.
+    Wakeup,
+    /// The end of a slice, and the begin of the next one.
+    Frame,
+}
+
+impl EventForm {
+    /// Returns the form of events with a role. `has` returns `true` for meanings that they have.
+    fn of(role: EventRole, has: impl Fn(Meaning) -> bool) -> Self {
+        let has_key = has(Meaning::PairKey);
+        match role {
+            EventRole::Begin if has_key => Self::KeyedBegin,
+            EventRole::End if has_key => Self::KeyedEnd,
+            EventRole::Begin => Self::Begin,
+            EventRole::End => Self::End,
+            EventRole::Counter => Self::Counter,
+            EventRole::Sample if has(Meaning::Stack) => Self::Sample,
+            EventRole::Switch => Self::Switch,
+            EventRole::Wakeup => Self::Wakeup,
+            EventRole::Frame => Self::Frame,
+            EventRole::Instant if has(Meaning::Duration) => Self::Complete,
+            _ => Self::Instant,
+        }
+    }
+}
+
+/// Bit of the numbers of processes that are known by their names only.
+const NAMED_PROCESS: u64 = 1 << 63;
+
+/// Returns `true` if this is no number that the trace gives a process.
+pub fn is_named_process(process: u64) -> bool {
+    process & NAMED_PROCESS != 0
+}
+
+/// Scopes whose fields are shown.
+pub const SCOPES: [Scope; 4] =
+    [Scope::Payload, Scope::SpecificContext, Scope::CommonContext, Scope::Resource];
+
+/// An event record class as a viewer sees it.
+#[derive(Debug)]
+pub struct ViewerClass {
+    /// Form of complete events. [`Self::form_of`] returns the form of an event that may lack a field.
+    pub form: EventForm,
+    /// Category of the class, such as its provider.
+    pub category: String,
+    /// Name of the class without its category.
+    pub name: String,
+    /// Hash of the name; `true` if it says which span an end belongs to.
+    edge: (u64, bool),
+    process: ProcessFields,
+    thread: Option<FieldRef>,
+    processor: Option<FieldRef>,
+    /// Names of process and thread.
+    place_names: [Option<FieldRef>; 2],
+    keys: Vec<FieldRef>,
+    counter: CounterFields,
+    stack: Option<FieldRef>,
+    duration: Option<FieldRef>,
+    /// Names of events of their own.
+    names: NameFields,
+    /// Object that events name.
+    pub object: Option<ObjectFields>,
+    /// Fields about other threads.
+    pub threads: Option<ThreadFields>,
+    /// End of the message that its keys identify.
+    message: Option<FlowEnd>,
+    display: Arc<EventDisplay>,
+    /// `None` without operations.
+    pub tasks: Option<TaskFields>,
+    /// Members that are not shown as fields.
+    hidden: Vec<MemberIndex>,
+}
+
+/// Returns the name of a thread that has a number, too: further members with its meaning that are texts.
+fn named_thread(event: &Event<'_>) -> Option<FieldRef> {
+    let mut threads = event.class.meanings.members(Meaning::Thread).skip(1);
+    threads.find_map(|member| {
+        let field = FieldRef::of_member(event, member)?;
+        matches!(field.class(event)?.kind, FieldKind::String { .. }).then_some(field)
+    })
+}
+
+/// What events say about their process.
+#[derive(Debug)]
+pub struct ProcessFields {
+    number: Option<FieldRef>,
+    /// Process of the trace, for events that do not name theirs.
+    of_trace: Option<u64>,
+    /// Names of machine and component, where no number is known.
+    names: [Option<FieldRef>; 2],
+}
+
+impl ProcessFields {
+    /// Finds the fields of the class of an event.
+    pub fn of(event: &Event<'_>) -> Self {
+        let number = FieldRef::of_meaning(event, Meaning::Process);
+        let of_trace = match event.stream.trace.class.environment("vpid") {
+            Some(Value::Integer(process)) => u64::try_from(*process).ok(),
+            _ => None,
+        };
+        let is_numbered = number.is_some() || of_trace.is_some();
+        let name = |meaning| if is_numbered { None } else { FieldRef::of_meaning(event, meaning) };
+        Self { number, of_trace, names: [name(Meaning::Machine), name(Meaning::Component)] }
+    }
+
+    /// Returns the number of the process of an event; one that no process has if only its names are known.
+    #[inline]
+    pub fn of_event(&self, event: &Event<'_>) -> Option<u64> {
+        let number = self.number.as_ref().and_then(|number| event.get(number));
+        let number = number.filter(|number| !matches!(number, FieldValue::Null));
+        number.map(|number| number.key()).or(self.of_trace).or_else(|| self.of_names(event))
+    }
+
+    fn of_names(&self, event: &Event<'_>) -> Option<u64> {
+        let [machine, component] = &self.names;
+        let component = event.get(component.as_ref()?)?.as_str().filter(|name| !name.is_empty())?;
+        let machine = machine.as_ref().and_then(|machine| event.get(machine)?.as_str()).unwrap_or_default();
+        let mut hash = ValueHash::new(name_key(machine));
+        hash.bytes(component.as_bytes());
+        Some(hash.finish() | NAMED_PROCESS)
+    }
+}
+
+/// Place of an event.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EventPlace<'e> {
+    /// Process identifier.
+    pub process: Option<u64>,
+    /// Name of the process.
+    pub process_name: Option<&'e str>,
+    /// Thread identifier.
+    pub thread: Option<u64>,
+    /// Name of the thread.
+    pub thread_name: Option<&'e str>,
+    /// Processor that the event happened on.
+    pub processor: Option<u64>,
+}
+
+/// Names of the process and the thread in a common context: events in a row often have the same.
+#[derive(Debug, Default)]
+pub struct ContextNames {
+    context: Vec<u8>,
+    /// Names that were read from it, for classes that have both, or one of them.
+    has: [bool; 2],
+    names: [Option<String>; 2],
+}
+
+impl ContextNames {
+    /// Returns the names in a context, which are read if it is not the one before.
+    #[inline]
+    fn of<'n>(
+        &mut self,
+        context: &[u8],
+        has: [bool; 2],
+        read: impl FnOnce() -> [Option<&'n str>; 2],
+    ) -> [Option<&str>; 2] {
+        if self.has != has || self.context != context {
+            self.has = has;
+            self.context.clear();
+            self.context.extend_from_slice(context);
+            for (known, name) in self.names.iter_mut().zip(read()) {
+                match (known, name) {
+                    (Some(known), Some(name)) => name.clone_into(known),
+                    (known, name) => *known = name.map(str::to_owned),
+                }
+            }
+        }
+        self.names.each_ref().map(Option::as_deref)
+    }
+}
+
+impl ViewerClass {
+    /// Makes the class of an event.
+    pub fn of(event: &Event<'_>) -> Self {
+        let class = event.class;
+        let first = |meaning| FieldRef::of_meaning(event, meaning);
+        let all = |meaning| class.meanings.members(meaning);
+        let keys =
+            all(Meaning::PairKey).filter_map(|key| FieldRef::of_member(event, key)).collect::<Vec<_>>();
+        let counter = CounterFields::of(event);
+        let has = |meaning| class.meanings.members(meaning).next().is_some();
+        let form = match class.role {
+            EventRole::Counter if counter.is_empty() => EventForm::Instant,
+            role => EventForm::of(role, has),
+        };
+        let message = match class.role {
+            EventRole::Send => Some(FlowEnd::Begin),
+            EventRole::Receive => Some(FlowEnd::End),
+            _ => None,
+        };
+        let message = message.filter(|_| !keys.is_empty());
+        let display = class.display.clone().unwrap_or_default();
+        let (category, name) = match class.role {
+            EventRole::Begin | EventRole::End => category_and_span(event),
+            _ => event.category_and_name(),
+        };
+        let name = match class.role {
+            EventRole::Begin | EventRole::End => span_name(event),
+            _ => display.name.as_deref().unwrap_or(name),
+        };
+        let tasks = has(Meaning::OperationId).then(|| TaskFields::of(event, false));
+        let process_name = first(Meaning::ProcessName).or_else(|| first(Meaning::Component));
+        let is_hidden = |meaning| matches!(meaning, Meaning::Stack | Meaning::Hidden);
+        let hidden = class.meanings.iter().filter(|(_, meaning)| is_hidden(*meaning));
+        Self {
+            form,
+            category: display.category.as_deref().unwrap_or(category).to_owned(),
+            name: name.to_owned(),
+            edge: (name_key(name), has_span_name(event)),
+            process: ProcessFields::of(event),
+            thread: first(Meaning::Thread),
+            processor: FieldRef::of_processor(event),
+            place_names: [process_name, first(Meaning::ThreadName).or_else(|| named_thread(event))],
+            keys,
+            counter,
+            stack: first(Meaning::Stack),
+            duration: first(Meaning::Duration),
+            names: NameFields::of(event),
+            object: ObjectFields::of(event),
+            threads: ThreadFields::of(event),
+            message,
+            display,
+            tasks,
+            hidden: hidden.map(|(member, _)| member).collect(),
+        }
+    }
+
+    /// Returns the place of an event of the class. `names` are those of earlier events of its data stream.
+    #[inline]
+    pub fn place<'p>(&self, event: &Event<'p>, names: &'p mut ContextNames) -> EventPlace<'p> {
+        let mut place = self.own_place(event);
+        self.add_names(event, &mut place, names);
+        self.keep_track(place)
+    }
+
+    /// Returns the place of an event of the class without names.
+    pub fn unnamed_place<'e>(&self, event: &Event<'e>) -> EventPlace<'e> {
+        self.keep_track(self.own_place(event))
+    }
+
+    /// Keeps what the track of the class needs.
+    #[inline]
+    fn keep_track<'p>(&self, place: EventPlace<'p>) -> EventPlace<'p> {
+        match self.display.track {
+            EventTrack::Process => EventPlace { thread: None, thread_name: None, ..place },
+            EventTrack::Processor => EventPlace { processor: place.processor, ..EventPlace::default() },
+            EventTrack::Trace => EventPlace::default(),
+            _ => place,
+        }
+    }
+
+    /// Returns `true` if the events are on the tracks of their threads.
+    pub fn is_of_thread(&self) -> bool {
+        self.display.track == EventTrack::Thread
+    }
+
+    /// Returns the color of events, if a map says it.
+    pub fn color(&self) -> Option<Rgb> {
+        self.display.color.as_deref().and_then(css_color)
+    }
+
+    /// Returns the unit of the values of the counter of an event.
+    pub fn unit<'u>(&'u self, event: &Event<'u>) -> Option<Cow<'u, str>> {
+        self.counter.unit(event).or(self.display.unit.as_deref().map(Cow::Borrowed))
+    }
+
+    /// Returns the name that an event of a trace and a process has instead of that of its class. `text` is memory for it.
+    pub fn event_name<'t>(
+        &self,
+        event: &Event<'t>,
+        (trace, process): (u32, Option<u64>),
+        objects: &NamedObjects,
+        text: &'t mut String,
+    ) -> Option<&'t str> {
+        if self.names.is_empty() {
+            return None;
+        }
+        self.names.name(event, &self.name, (trace.into(), process), objects, text)
+    }
+
+    #[inline]
+    fn own_place<'e>(&self, event: &Event<'e>) -> EventPlace<'e> {
+        let value = |field: &Option<FieldRef>| {
+            let value = event.get(field.as_ref()?);
+            value.filter(|value| !matches!(value, FieldValue::Null))
+        };
+        let thread = value(&self.thread);
+        EventPlace {
+            process: self.process.of_event(event),
+            process_name: None,
+            thread: thread.map(|thread| thread.key()),
+            // A thread can be its name.
+            thread_name: thread.and_then(|thread| thread.as_str()),
+            processor: self.processor_of(event),
+        }
+    }
+
+    /// Adds the names of the process and the thread of an event.
+    #[inline]
+    fn add_names<'p>(&self, event: &Event<'p>, place: &mut EventPlace<'p>, names: &'p mut ContextNames) {
+        let [process_name, thread_name] = &self.place_names;
+        if process_name.is_none() && thread_name.is_none() {
+            return;
+        }
+        let text = |field: &Option<FieldRef>| event.get(field.as_ref()?)?.as_str();
+        let read = || [process_name, thread_name].map(text);
+        let is_in_context = |field: &Option<FieldRef>| {
+            field.as_ref().is_none_or(|field| field.scope() == Scope::CommonContext)
+        };
+        let context = event.common_context_bytes();
+        let [process, thread] = match context {
+            Some(context) if is_in_context(process_name) && is_in_context(thread_name) => {
+                let has = [process_name.is_some(), thread_name.is_some()];
+                names.of(context, has, read)
+            }
+            _ => read(),
+        };
+        place.process_name = process;
+        place.thread_name = thread.or(place.thread_name);
+    }
+
+    /// Returns the names of an event that begins or ends a span; `name` is its own, if it has one.
+    pub fn edge(&self, name: Option<&str>) -> SpanEdge {
+        let (kind, is_named) = self.edge;
+        SpanEdge { name: name.map_or(kind, name_key), kind, is_unnamed: !is_named }
+    }
+
+    /// Returns the form of an event: an instant if it lacks the key, the duration or the values that the form needs.
+    #[inline]
+    pub fn form_of(&self, event: &Event<'_>) -> EventForm {
+        let is_complete = match self.form {
+            EventForm::KeyedBegin | EventForm::KeyedEnd => self.has_key(event),
+            EventForm::Complete => self.duration(event).is_some(),
+            EventForm::Counter => self.counter.has_value(event),
+            _ => true,
+        };
+        if is_complete { self.form } else { EventForm::Instant }
+    }
+
+    /// Returns `true` if an event has all parts of its key.
+    fn has_key(&self, event: &Event<'_>) -> bool {
+        self.keys.iter().all(|key| event.get(key).is_some_and(|key| !matches!(key, FieldValue::Null)))
+    }
+
+    /// Returns the message key of an event that sends or receives a message.
+    pub fn message(&self, event: &Event<'_>) -> Option<(FlowEnd, u64)> {
+        let end = self.message?;
+        self.has_key(event).then(|| (end, self.key(event)))
+    }
+
+    /// Returns `true` if events send or receive messages.
+    pub fn has_message(&self) -> bool {
+        self.message.is_some()
+    }
+
+    /// Returns `true` if events can change the states of threads, or say what threads wait in.
+    pub fn has_states(&self) -> bool {
+        use EventForm::{Begin, End, Switch, Wakeup};
+        matches!(self.form, Switch | Wakeup | Begin | End)
+    }
+
+    /// Returns `true` if the class has a member for the processor.
+    pub fn has_processor(&self) -> bool {
+        self.processor.is_some()
+    }
+
+    /// Returns the processor that an event names, on whatever track the event is.
+    fn processor_of(&self, event: &Event<'_>) -> Option<u64> {
+        let value = event.get(self.processor.as_ref()?)?;
+        Some(value).filter(|value| !matches!(value, FieldValue::Null)).map(|value| value.key())
+    }
+
+    /// Returns the processor that an event names, if the event may be the first on that processor. `is_known` says that the
+    /// data stream had such an event before: all its packets have the same processor. A counter can describe another processor.
+    #[inline]
+    pub fn new_processor(&self, event: &Event<'_>, is_known: bool) -> Option<u64> {
+        let scope = self.processor.as_ref()?.scope();
+        let is_told = is_known && scope == Scope::PacketContext || self.form == EventForm::Counter;
+        if is_told { None } else { self.processor_of(event) }
+    }
+
+    /// Returns the key of the slice that an event begins or ends.
+    pub fn key(&self, event: &Event<'_>) -> u64 {
+        let mut hash = ValueHash::new(0);
+        for key in self.keys.iter().filter_map(|key| event.get(key)) {
+            hash.add(key.key());
+        }
+        hash.finish()
+    }
+
+    /// Returns the key of the span that an event of the trace with this number begins or ends: keys are those of a trace.
+    pub fn span_key(&self, event: &Event<'_>, trace: u32) -> u64 {
+        self.key(event) ^ u64::from(trace)
+    }
+
+    /// Returns the key of the frames that an event belongs to.
+    pub fn frame_key(&self, event: &Event<'_>) -> u64 {
+        self.key(event) ^ self.edge.0
+    }
+
+    /// Returns the number that identifies the counter of an event among others of its name, 0 without one.
+    pub fn counter_number(&self, event: &Event<'_>) -> u64 {
+        let key = self.keys.first().and_then(|key| event.get(key));
+        key.filter(|key| !matches!(key, FieldValue::Null)).map_or(0, |key| key.key())
+    }
+
+    /// Returns the name of the counter of an event: its own, or that of the class.
+    pub fn counter_name<'n>(&'n self, event: &Event<'n>) -> Cow<'n, str> {
+        self.counter.name(event).unwrap_or(Cow::Borrowed(&self.name))
+    }
+
+    /// Passes the values of the counter of an event.
+    pub fn counter_values(&self, event: &Event<'_>, take: impl FnMut(CounterValue<'_>)) {
+        self.counter.for_each(event, take);
+    }
+
+    /// Returns the number of the call stack of an event.
+    #[inline]
+    pub fn stack(&self, event: &Event<'_>) -> Option<u32> {
+        u32::try_from(event.get(self.stack.as_ref()?)?.as_u64()?).ok()
+    }
+
+    /// Returns `true` if events can have call stacks.
+    pub fn has_stacks(&self) -> bool {
+        self.stack.is_some()
+    }
+
+    /// Returns the duration of an event in nanoseconds, unless it is unknown or negative.
+    pub fn duration(&self, event: &Event<'_>) -> Option<u64> {
+        let cycles = event.get(self.duration.as_ref()?)?.as_u64()?;
+        let (begin, clock) = (event.clock?, event.stream.clock()?);
+        let end = clock.nanoseconds(begin.cycles.saturating_add(cycles));
+        u64::try_from(end.saturating_sub(begin.nanoseconds)).ok()
+    }
+
+    /// Returns `true` if a member of the root of a scope, by its node in the plan, is not shown.
+    pub fn is_hidden(&self, event: &Event<'_>, scope: Scope, node: usize) -> bool {
+        let is_node = |member: &MemberIndex| {
+            member.scope == scope
+                && event.plan(scope).and_then(|plan| plan.member(member.index as usize)) == Some(node)
+        };
+        self.hidden.iter().any(is_node)
+    }
+}

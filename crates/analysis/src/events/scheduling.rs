@@ -1,0 +1,391 @@
+//! Threads and processors: which thread runs where, and what threads are called.
+
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use ichnos_model::{Event, ListedThread, Trace};
+
+use super::class::{ContextNames, EventForm, EventPlace, ViewerClass};
+use super::named_objects::NamedObjects;
+use super::thread_fields::NamedThread;
+
+/// Maximum number of threads, and of processors, that are kept; beyond it, all are forgotten.
+const MOST: usize = 1 << 16;
+
+/// Maximum length of names of threads, in bytes.
+const MOST_NAME: usize = 256;
+
+/// Returns the thread that a processor runs from an event on, or that can run; `None` if it is not known.
+pub fn next_thread<'e>(
+    event: &Event<'e>,
+    class: &ViewerClass,
+    place: &EventPlace<'e>,
+) -> Option<NamedThread<'e>> {
+    match class.threads.as_ref().filter(|threads| threads.has_target()) {
+        Some(threads) => threads.target(event),
+        None => Some(NamedThread { number: place.thread?, name: place.thread_name.unwrap_or_default() }),
+    }
+}
+
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, Debug, Default)]
+struct KnownThread {
+    process: Option<u64>,
+    /// Process of its track, once it has one: open slices keep their track.
+    shown: Option<Option<u64>>,
+    /// The process whose name was asked for last, and the index of its first thread, which has the same number and name.
+    main: Option<(u64, u32)>,
+    name: String,
+}
+
+/// Knowledge of events so far about the threads of the traces with these numbers.
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, Debug, Default)]
+pub struct Scheduling {
+    /// Thread that each processor runs; of traces that name no processors, the only one.
+    running: HashMap<(u32, Option<u64>), u64>,
+    /// Number of processors that run a thread of a trace.
+    processors: HashMap<(u32, u64), u32>,
+    /// Traces that name processors.
+    with_processors: HashSet<u32>,
+    threads: HashMap<(u32, u64), u32>,
+    /// Threads by these indexes.
+    known: Vec<KnownThread>,
+    /// Processes of the threads whose own events name both, for events of the scheduler that name the thread alone.
+    processes: HashMap<(u32, u64), u64>,
+    /// Threads that the traces list, by their numbers.
+    #[cfg_attr(feature = "serde", serde(skip))]
+    listed: HashMap<u32, Arc<[ListedThread]>>,
+    /// Objects that are the names of events.
+    objects: NamedObjects,
+    /// Threads with a new process or name, if they are noted: the number of the trace and that of the thread.
+    #[cfg_attr(feature = "serde", serde(skip))]
+    changes: Option<Vec<(u32, u64)>>,
+}
+
+/// Place and name of an event, completed by earlier events.
+#[derive(Debug)]
+pub struct EventLocation<'p> {
+    /// Place, with the thread that runs.
+    pub place: EventPlace<'p>,
+    /// Name of the event itself, instead of the class name.
+    pub own_name: Option<&'p str>,
+    /// `false` for a thread switch on an unknown one of several processors.
+    pub has_processor: bool,
+}
+
+impl Scheduling {
+    /// Returns the place and the name of an event. The name refers to the memory of `text`, and names of process and thread
+    /// can refer to `known`, the names of earlier events of the data stream.
+    #[inline]
+    pub fn locate<'p>(
+        &'p mut self,
+        trace: u32,
+        class: &ViewerClass,
+        event: &Event<'p>,
+        (known, text): (&'p mut ContextNames, &'p mut String),
+    ) -> EventLocation<'p> {
+        let mut place = class.place(event, known);
+        let has_processor = class.form != EventForm::Switch
+            || place.processor.is_some()
+            || !self.has_processors(trace, class);
+        let own_name = class.event_name(event, (trace, place.process), &self.objects, text);
+        self.complete(trace, class, &mut place);
+        EventLocation { place, own_name, has_processor }
+    }
+
+    /// Completes the place of an event: an event with a processor happened in the thread that ran there, and a thread
+    /// has the process and the name of earlier events.
+    #[inline]
+    pub fn complete<'p>(&'p mut self, trace: u32, class: &ViewerClass, place: &mut EventPlace<'p>) {
+        let is_of_scheduler = matches!(class.form, EventForm::Switch | EventForm::Wakeup);
+        if !self.running.is_empty()
+            || !self.threads.is_empty()
+            || !self.listed.is_empty()
+            || is_of_scheduler && !self.processes.is_empty()
+        {
+            self.complete_known(trace, class, place);
+        }
+    }
+
+    fn complete_known<'p>(&'p mut self, trace: u32, class: &ViewerClass, place: &mut EventPlace<'p>) {
+        if place.thread.is_none() && class.is_of_thread() {
+            place.thread = self.running(trace, place.processor);
+        }
+        let Some(thread) = place.thread.filter(|thread| *thread != 0) else { return };
+        let index = self.index(trace, thread);
+        let Some(known) = self.known.get_mut(index as usize) else { return };
+        if place.process.is_none() {
+            let learned = self.processes.get(&(trace, thread)).copied();
+            place.process = *known.shown.get_or_insert(known.process.or(learned));
+        }
+        if let (None, Some(process)) = (place.process_name, place.process) {
+            let main = match known.main {
+                Some((of, main)) if of == process => main,
+                _ => {
+                    let main = self.index(trace, process);
+                    // Finding it can forget all others.
+                    if let Some(known) = self.known.get_mut(index as usize) {
+                        known.main = Some((process, main));
+                    }
+                    main
+                }
+            };
+            // A thread of another process can have the same number.
+            let is_own = |known: &KnownThread| known.process.is_none_or(|of| of == process);
+            let is_own = self.known.get(main as usize).is_some_and(is_own);
+            place.process_name = self.thread_name(main).filter(|_| is_own);
+        }
+        place.thread_name = place.thread_name.or(self.thread_name(index));
+    }
+
+    /// Notes the process of a thread, of which an event has named both.
+    pub fn learn_process(&mut self, trace: u32, thread: u64, process: u64) {
+        self.processes.entry((trace, thread)).or_insert(process);
+    }
+
+    /// Returns the process of a thread, the name of the process and that of the thread, as far as they are known.
+    pub fn describe(&self, trace: u32, thread: u64) -> (Option<u64>, Option<&str>, Option<&str>) {
+        let name = |thread| self.thread_name(*self.threads.get(&(trace, thread))?);
+        let known = self.threads.get(&(trace, thread)).and_then(|index| self.known.get(*index as usize));
+        let listed = self.listed(trace, thread);
+        let process =
+            known.and_then(|known| known.process).or_else(|| listed.and_then(|listed| listed.process));
+        let listed_name = |thread| self.listed(trace, thread).map(|listed| &*listed.name);
+        let name_of = |thread| name(thread).or_else(|| listed_name(thread).filter(|name| !name.is_empty()));
+        (process, process.and_then(name_of), name_of(thread))
+    }
+
+    /// Returns the place of the thread that an event says has ended: it ran before, and will not run again.
+    pub fn ended_thread<'p>(
+        &'p mut self,
+        trace: u32,
+        event: &Event<'_>,
+        class: &ViewerClass,
+    ) -> Option<EventPlace<'p>> {
+        let threads = class.threads.as_ref().filter(|_| class.form == EventForm::Switch)?;
+        threads.previous_state(event).filter(|state| state.is_end())?;
+        let thread = Some(threads.previous(event)?.number).filter(|thread| *thread != 0);
+        let mut place = EventPlace { thread, ..EventPlace::default() };
+        thread?;
+        self.complete_known(trace, class, &mut place);
+        Some(place)
+    }
+
+    /// Returns the name of a thread, by its index; `None` if it is not known.
+    fn thread_name(&self, index: u32) -> Option<&str> {
+        self.known.get(index as usize).map(|known| &*known.name).filter(|name| !name.is_empty())
+    }
+
+    /// Returns the index of a thread.
+    fn index(&mut self, trace: u32, thread: u64) -> u32 {
+        if let Some(index) = self.threads.get(&(trace, thread)) {
+            return *index;
+        }
+        if self.known.len() >= MOST {
+            self.threads.clear();
+            self.known.clear();
+        }
+        let index = self.known.len() as u32;
+        self.threads.insert((trace, thread), index);
+        let listed = self.listed(trace, thread);
+        let known = listed.map(|listed| KnownThread {
+            process: listed.process,
+            name: (*listed.name).to_owned(),
+            ..KnownThread::default()
+        });
+        if let (Some(changes), Some(_)) = (&mut self.changes, &known) {
+            changes.push((trace, thread));
+        }
+        self.known.push(known.unwrap_or_default());
+        index
+    }
+
+    /// Returns a thread as its trace lists it.
+    fn listed(&self, trace: u32, thread: u64) -> Option<&ListedThread> {
+        let all = self.listed.get(&trace)?;
+        all.get(all.binary_search_by_key(&thread, |listed| listed.number).ok()?)
+    }
+
+    /// Takes the threads that a trace lists.
+    pub fn add_trace(&mut self, number: u32, trace: &Trace) {
+        let threads = trace.threads();
+        if !threads.is_empty() {
+            self.listed.insert(number, Arc::clone(threads));
+        }
+    }
+
+    /// Notes threads whose process or name changes from now on, for [`take_change`](Self::take_change).
+    pub fn note_changes(&mut self) {
+        self.changes.get_or_insert_default();
+    }
+
+    /// Takes a thread with a new process or name: its number, its process and its name.
+    pub fn take_change(&mut self) -> Option<(u64, u64, &str)> {
+        while let Some((trace, thread)) = self.changes.as_mut()?.pop() {
+            let index = self.threads.get(&(trace, thread)).copied();
+            let known = index.and_then(|index| self.known.get(index as usize));
+            if let Some(process) = known.and_then(|known| known.process) {
+                return Some((thread, process, self.thread_name(index?).unwrap_or_default()));
+            }
+        }
+        None
+    }
+
+    /// Returns what is known of threads, without what runs.
+    pub fn threads_alone(&self) -> Self {
+        Self {
+            running: HashMap::new(),
+            processors: HashMap::new(),
+            with_processors: self.with_processors.clone(),
+            threads: self.threads.clone(),
+            known: self.known.clone(),
+            processes: self.processes.clone(),
+            listed: self.listed.clone(),
+            objects: self.objects.clone(),
+            changes: None,
+        }
+    }
+
+    /// Returns the name that an event of a process has instead of that of its class. `text` is memory for it.
+    pub fn event_name<'t>(
+        &self,
+        trace: u32,
+        class: &ViewerClass,
+        process: Option<u64>,
+        event: &Event<'t>,
+        text: &'t mut String,
+    ) -> Option<&'t str> {
+        class.event_name(event, (trace, process), &self.objects, text)
+    }
+
+    /// Notes the thread that a processor runs.
+    pub fn set_running(&mut self, trace: u32, processor: Option<u64>, thread: u64) {
+        self.forget_running(trace, processor);
+        if self.running.len() >= MOST {
+            self.running.clear();
+            self.processors.clear();
+        }
+        self.running.insert((trace, processor), thread);
+        *self.processors.entry((trace, thread)).or_default() += 1;
+    }
+
+    /// Notes that it is unknown which thread a processor runs.
+    fn forget_running(&mut self, trace: u32, processor: Option<u64>) {
+        if let Some(thread) = self.running.remove(&(trace, processor))
+            && let Entry::Occupied(mut count) = self.processors.entry((trace, thread))
+        {
+            *count.get_mut() -= 1;
+            if *count.get() == 0 {
+                count.remove();
+            }
+        }
+    }
+
+    /// Returns the thread that a processor runs, if it is known.
+    pub fn running(&self, trace: u32, processor: Option<u64>) -> Option<u64> {
+        self.running.get(&(trace, processor)).copied()
+    }
+
+    /// Returns `true` if a trace names the processors on which threads are switched, as far as is known. A trace that does
+    /// not is from a machine with one processor.
+    pub fn has_processors(&self, trace: u32, class: &ViewerClass) -> bool {
+        class.has_processor() || self.with_processors.contains(&trace)
+    }
+
+    /// Returns `true` if a processor runs a thread.
+    pub fn runs(&self, trace: u32, thread: u64) -> bool {
+        self.processors.contains_key(&(trace, thread))
+    }
+
+    /// Takes what an event says.
+    #[inline]
+    pub fn observe(&mut self, trace: u32, event: &Event<'_>, class: &ViewerClass) {
+        if class.threads.is_some() || class.form == EventForm::Switch {
+            self.observe_threads(trace, event, class);
+        }
+        if let Some(object) = &class.object
+            && let Some((object, note)) = object.note(trace.into(), class.unnamed_place(event).process, event)
+        {
+            self.objects.take(object, note);
+        }
+    }
+
+    fn observe_threads(&mut self, trace: u32, event: &Event<'_>, class: &ViewerClass) {
+        let place = class.unnamed_place(event);
+        if let Some(threads) = &class.threads {
+            let process = threads.target_process(event);
+            if let Some(target) = threads.target(event) {
+                self.name(trace, target, process);
+            }
+            if let Some(previous) = threads.previous(event) {
+                self.name(trace, previous, None);
+            }
+        }
+        if let (Some(thread), Some(process)) = (place.thread, place.process) {
+            self.name(trace, NamedThread { number: thread, name: "" }, Some(process));
+        }
+        if class.form == EventForm::Switch {
+            match place.processor {
+                Some(_) => drop(self.with_processors.insert(trace)),
+                None if self.has_processors(trace, class) => return,
+                None => {}
+            }
+            let Some(next) = next_thread(event, class, &place) else {
+                return self.forget_running(trace, place.processor);
+            };
+            self.set_running(trace, place.processor, next.number);
+        }
+    }
+
+    /// Notes name and process of a thread. Thread 0 is that of each idle processor.
+    fn name(&mut self, trace: u32, thread: NamedThread<'_>, process: Option<u64>) {
+        if thread.number == 0 {
+            return;
+        }
+        let index = self.index(trace, thread.number);
+        let Some(known) = self.known.get_mut(index as usize) else { return };
+        let before = known.process;
+        if before.is_some() && process.is_some_and(|process| before != Some(process)) {
+            // The one before has ended, and another process has a thread with its number.
+            *known = KnownThread::default();
+        }
+        known.process = process.or(before);
+        let name = thread.name.get(..thread.name.floor_char_boundary(MOST_NAME)).unwrap_or_default();
+        let is_renamed = !name.is_empty() && known.name != name;
+        if is_renamed {
+            name.clone_into(&mut known.name);
+        }
+        if (is_renamed || before != known.process)
+            && let Some(changes) = &mut self.changes
+        {
+            changes.push((trace, thread.number));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_threads_are_used_again() {
+        let mut scheduling = Scheduling::default();
+        let named = |number, name| NamedThread { number, name };
+        scheduling.name(0, named(7, "first"), Some(5));
+        let index = scheduling.index(0, 7);
+        let known = |scheduling: &mut Scheduling| {
+            let known = &mut scheduling.known[index as usize];
+            (*known.shown.get_or_insert(known.process), known.name.clone())
+        };
+        assert_eq!(known(&mut scheduling), (Some(5), "first".to_owned()));
+        // Of the same thread, what is not said stays.
+        scheduling.name(0, named(7, ""), Some(5));
+        scheduling.name(0, named(7, "renamed"), None);
+        assert_eq!(known(&mut scheduling), (Some(5), "renamed".to_owned()));
+        // It has ended, and another process has a thread with its number.
+        scheduling.name(0, named(7, ""), Some(9));
+        assert_eq!(known(&mut scheduling), (Some(9), String::new()));
+    }
+}

@@ -1,0 +1,184 @@
+//! States of the threads of traces, from their messages.
+
+use ichnos_model::{DataStream, Event, Message};
+
+use super::class::{ContextNames, EventForm, ViewerClass};
+use super::losses::shown_time;
+use super::names::NumberedNames;
+use super::scheduling::{EventLocation, Scheduling};
+use super::thread_states::{StateEvent, StateInterval, ThreadStates};
+use super::tracks::TraceNumbers;
+use ichnos_export::parts::StreamTable;
+
+/// Maximum number of names; beyond it, all are empty.
+const MOST_NAMES: usize = 1 << 16;
+
+/// Maximum length of a name, in bytes.
+const MOST_NAME: usize = 256;
+
+/// Finds the states of threads in messages in order of time, in bounded memory.
+///
+/// States follow from the roles of events and the meanings of their members alone, whatever their format: switches of
+/// threads with the state of the one that stops running, and wake-ups. A thread is *unknown* where events do not say what it
+/// does. Losses end what a processor runs; other threads keep their states.
+#[derive(Debug, Default)]
+pub struct ThreadStateReader {
+    streams: StreamTable<StateStream, (), StateClass>,
+    traces: TraceNumbers,
+    scheduling: Scheduling,
+    names: NumberedNames,
+    states: ThreadStates,
+    /// Memory that is used again for each event.
+    text: String,
+    range: Option<(u64, u64)>,
+}
+
+/// State of a data stream.
+#[derive(Debug)]
+struct StateStream {
+    trace: u32,
+    names: ContextNames,
+    /// Processor of its last switch, or of its first event.
+    processor: Option<Option<u64>>,
+}
+
+#[derive(Debug)]
+struct StateClass {
+    class: ViewerClass,
+    name: u32,
+}
+
+/// What is known of a thread.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub struct ThreadNames {
+    /// Number of its process.
+    pub process: Option<u64>,
+    /// Name of its process.
+    pub process_name: Option<String>,
+    /// Its own name.
+    pub name: Option<String>,
+}
+
+fn number(names: &mut NumberedNames, name: &str) -> u32 {
+    let name = name.get(..name.floor_char_boundary(MOST_NAME)).unwrap_or_default();
+    if names.len() >= MOST_NAMES { 0 } else { names.number(name) }
+}
+
+impl StateClass {
+    fn of(event: &Event<'_>, names: &mut NumberedNames) -> Self {
+        let class = ViewerClass::of(event);
+        Self { name: number(names, &class.name), class }
+    }
+}
+
+impl ThreadStateReader {
+    /// Makes a reader of the messages from their beginning on.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Numbers the traces of these data streams in this order. Those of others are numbered as their first events come.
+    pub fn number_streams<'s>(&mut self, streams: impl IntoIterator<Item = &'s DataStream>) {
+        for stream in streams {
+            self.traces.number(stream);
+        }
+    }
+
+    /// Takes a message, and passes the states that it ends to `out`, in order of their ends.
+    pub fn take(&mut self, message: &Message<'_>, out: &mut dyn FnMut(&StateInterval)) {
+        match message {
+            Message::Event(event) => self.event(event, out),
+            Message::DiscardedEvents(loss) | Message::DiscardedPackets(loss) => {
+                let time = loss.begin.or(loss.end).map(|time| time.nanoseconds);
+                let time = shown_time(time).flatten().or(self.range.map(|(_, last)| last));
+                if let (Some((stream, ..)), Some(time)) = (self.streams.get_mut(loss.stream), time)
+                    && let Some(processor) = stream.processor
+                {
+                    self.states.lose_processor(stream.trace, processor, time, out);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn add_stream(&mut self, stream: &DataStream) {
+        if !self.streams.has(stream) {
+            let trace = self.traces.number(stream);
+            self.scheduling.add_trace(trace, &stream.trace);
+            let state = StateStream { trace, names: ContextNames::default(), processor: None };
+            self.streams.insert(stream, state, || ());
+        }
+    }
+
+    fn event(&mut self, event: &Event<'_>, out: &mut dyn FnMut(&StateInterval)) {
+        let Some(Some(time)) = shown_time(event.nanoseconds()) else { return };
+        self.add_stream(event.stream);
+        let (first, last) = self.range.unwrap_or((time, time));
+        self.range = Some((first.min(time), last.max(time)));
+        let Self { streams, scheduling, names, states, text, .. } = self;
+        let Some((StateStream { trace, names: known, processor }, (), classes)) =
+            streams.get_mut(event.stream)
+        else {
+            return;
+        };
+        let of = classes.of(event, || StateClass::of(event, names));
+        let StateClass { class, name } = of;
+        if let Some(own) = class.new_processor(event, processor.is_some()) {
+            processor.get_or_insert(Some(own));
+            states.note_first(*trace, Some(own), time);
+        }
+        if class.has_states() {
+            let EventLocation { place, own_name, has_processor } =
+                scheduling.locate(*trace, class, event, (known, text));
+            let names = (own_name.map_or(*name, |name| number(names, name)), *name);
+            if has_processor {
+                states.take(StateEvent { event, class, trace: *trace, place: &place, time, names }, out);
+            }
+            if class.form == EventForm::Switch {
+                *processor = Some(place.processor);
+            }
+        }
+        scheduling.observe(*trace, event, class);
+    }
+
+    /// Passes the states at the end to `out`.
+    pub fn finish(&mut self, out: &mut dyn FnMut(&StateInterval)) {
+        if let Some((_, last)) = self.range {
+            self.states.finish(last, out);
+        }
+    }
+
+    /// Returns the times of the first and the last event, in nanoseconds since the origin of the clock.
+    #[must_use]
+    pub fn range(&self) -> Option<(u64, u64)> {
+        self.range
+    }
+
+    /// Returns `true` if an event said which thread runs.
+    #[must_use]
+    pub fn has_switches(&self) -> bool {
+        self.states.has_switches()
+    }
+
+    /// Returns the processors that were seen, with the numbers of their traces, in any order. A processor without a number is
+    /// the only one of its trace.
+    pub fn processors(&self) -> impl Iterator<Item = (u32, Option<u64>)> {
+        self.states.processors()
+    }
+
+    /// Returns the name with a number, which is empty if there were too many.
+    #[must_use]
+    pub fn name(&self, number: u32) -> &str {
+        self.names.name(number)
+    }
+
+    /// Returns what is known of a thread so far.
+    #[must_use]
+    pub fn describe(&self, trace: u32, thread: u64) -> ThreadNames {
+        let (process, process_name, name) = self.scheduling.describe(trace, thread);
+        let text = |name: Option<&str>| name.map(str::to_owned);
+        ThreadNames { process, process_name: text(process_name), name: text(name) }
+    }
+}

@@ -1,0 +1,429 @@
+//! States of threads, from the events of the scheduler: one model for timelines and reports.
+
+use std::collections::HashMap;
+
+use ichnos_model::Event;
+
+use super::class::{EventForm, EventPlace, ViewerClass};
+use super::scheduling::next_thread;
+use super::span_edge::SpanEdge;
+use super::thread_fields::{PreviousState, linux};
+
+/// Maximum number of threads that are known at a time; beyond it, all are forgotten.
+const MOST: usize = 1 << 16;
+
+/// Maximum number of open spans of a thread or a processor; those within them are not known.
+const MOST_OPEN: usize = 64;
+
+ichnos_model::named_enum! {
+    /// State of a thread.
+    #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    #[non_exhaustive]
+    pub enum ThreadState {
+        /// A processor runs it.
+        Running = "running",
+        /// It can run, but no processor runs it.
+        Runnable = "runnable",
+        /// It waits for something, and a signal would end that: Linux's interruptible sleep.
+        Sleeping = "sleeping",
+        /// It waits for something: Linux's uninterruptible sleep, a blocked thread of other systems.
+        Waiting = "waiting",
+        /// It was stopped, by a debugger or a signal.
+        Stopped = "stopped",
+        /// Nothing says what it does: it does not run, or events were lost.
+        Unknown = "unknown",
+    }
+}
+
+impl ThreadState {
+    /// Returns `true` if the thread waits for something other than a processor.
+    #[must_use]
+    pub fn is_wait(self) -> bool {
+        matches!(self, Self::Sleeping | Self::Waiting)
+    }
+
+    /// Returns the state of a thread that a processor does not run any more; `None` if the thread has ended.
+    fn after_running(state: Option<PreviousState>) -> Option<Self> {
+        Some(match state {
+            None => Self::Unknown,
+            Some(PreviousState::Runnable) => Self::Runnable,
+            Some(PreviousState::Blocked) => Self::Waiting,
+            Some(PreviousState::Suspended) => Self::Stopped,
+            Some(PreviousState::Dying | PreviousState::Dead) => return None,
+            Some(PreviousState::Linux(bits)) => match bits {
+                _ if bits & linux::ENDED != 0 => return None,
+                _ if bits & linux::STOPPED != 0 => Self::Stopped,
+                _ if bits & linux::IDLE == linux::IDLE => Self::Sleeping,
+                _ if bits & linux::UNINTERRUPTIBLE != 0 => Self::Waiting,
+                _ if bits & linux::INTERRUPTIBLE != 0 || bits == linux::PARKED => Self::Sleeping,
+                // No state, or only a bit above all states: the thread was preempted.
+                _ => Self::Runnable,
+            },
+        })
+    }
+}
+
+/// What ended a wait.
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ThreadWaker {
+    /// The thread with this number.
+    Thread(u64),
+    /// An interrupt: the number of its name, if events name interrupts.
+    Interrupt(Option<u32>),
+}
+
+/// Time during which a thread was in one state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StateInterval {
+    /// Number of the trace.
+    pub trace: u32,
+    /// Number of the thread, which is unique in the trace at a time.
+    pub thread: u64,
+    /// Begin in nanoseconds since the origin of the clock.
+    pub begin: u64,
+    /// End in nanoseconds since the origin of the clock.
+    pub end: u64,
+    /// State.
+    pub state: ThreadState,
+    /// Processor that runs the thread, if it runs and the trace names processors.
+    pub processor: Option<u64>,
+    /// Number of the name of the innermost span in which the thread stopped running: what it waits in.
+    pub reason: Option<u32>,
+    /// What ended the wait; for other states, what ended the last wait before.
+    pub waker: Option<ThreadWaker>,
+    /// `true` if the state lasts until the end of the trace, or longer.
+    pub is_open: bool,
+}
+
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, Debug)]
+struct KnownState {
+    state: ThreadState,
+    since: u64,
+    processor: Option<u64>,
+    reason: Option<u32>,
+    waker: Option<ThreadWaker>,
+    /// `true` if it stopped running, and no event says why: it waits if it is woken up later.
+    has_left: bool,
+    /// `true` if it follows an earlier state.
+    is_later: bool,
+}
+
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, Debug, Default)]
+struct KnownProcessor {
+    /// Time of its first event.
+    first: u64,
+    /// Thread that it runs, 0 if it is idle; `None` before the first switch, and after a loss.
+    running: Option<u64>,
+    /// `true` if a switch or a loss was seen.
+    is_switched: bool,
+    /// Names of open spans of interrupts.
+    interrupts: Vec<(u32, u32)>,
+}
+
+/// An event with what is known of it.
+#[derive(Clone, Copy)]
+pub struct StateEvent<'a, 'e> {
+    /// The event.
+    pub event: &'a Event<'e>,
+    /// Its class.
+    pub class: &'a ViewerClass,
+    /// Number of its trace.
+    pub trace: u32,
+    /// Its place, with the thread that runs.
+    pub place: &'a EventPlace<'a>,
+    /// Its time in nanoseconds since the origin of the clock.
+    pub time: u64,
+    /// Number of its name, and that of its class.
+    pub names: (u32, u32),
+}
+
+/// States of the threads of traces so far.
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, Debug, Default)]
+pub struct ThreadStates {
+    threads: HashMap<(u32, u64), KnownState>,
+    processors: HashMap<(u32, Option<u64>), KnownProcessor>,
+    /// Open spans of threads: names, and those of the classes.
+    spans: HashMap<(u32, u64), Vec<(u32, u32)>>,
+    /// Traces with switches of threads.
+    has_switches: bool,
+    /// Thread whose state ended last: the next one follows it.
+    ended: Option<(u32, u64)>,
+}
+
+impl ThreadStates {
+    /// Returns `true` if a switch of threads was seen.
+    pub fn has_switches(&self) -> bool {
+        self.has_switches
+    }
+
+    /// Returns the processors that were seen, with the numbers of their traces.
+    pub fn processors(&self) -> impl Iterator<Item = (u32, Option<u64>)> {
+        self.processors.keys().copied()
+    }
+
+    /// Takes the first event of a data stream or processor: what a processor runs, it runs since its first event.
+    pub fn note_first(&mut self, trace: u32, processor: Option<u64>, time: u64) {
+        let new = || KnownProcessor { first: time, ..KnownProcessor::default() };
+        if self.processors.len() < MOST {
+            self.processors.entry((trace, processor)).or_insert_with(new);
+        }
+    }
+
+    /// Takes an event, and passes the states that it ends to `out`.
+    pub fn take(&mut self, of: StateEvent<'_, '_>, out: &mut dyn FnMut(&StateInterval)) {
+        match of.class.form {
+            EventForm::Switch => self.switch(of, out),
+            EventForm::Wakeup => self.wake(of, out),
+            EventForm::Begin => {
+                if let Some(open) = self.open_spans(of)
+                    && open.len() < MOST_OPEN
+                {
+                    open.push(of.names);
+                }
+            }
+            EventForm::End => {
+                let ((name, kind), is_unnamed) = (of.names, of.class.edge(None).is_unnamed);
+                let end = SpanEdge { name, kind, is_unnamed };
+                if let Some(open) = self.open_spans(of)
+                    && let Some(index) = open
+                        .iter()
+                        .rposition(|(name, kind)| end.ends(SpanEdge { name: *name, kind: *kind, ..end }))
+                {
+                    open.truncate(index);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Returns the open spans of the thread of an event, or those of its processor, which are interrupts.
+    fn open_spans(&mut self, of: StateEvent<'_, '_>) -> Option<&mut Vec<(u32, u32)>> {
+        let StateEvent { class, trace, place, time, .. } = of;
+        if class.is_of_thread() {
+            let thread = place.thread.filter(|thread| *thread != 0)?;
+            if self.spans.len() >= MOST {
+                self.spans.clear();
+            }
+            return Some(self.spans.entry((trace, thread)).or_default());
+        }
+        let processor = place.processor?;
+        self.note_first(trace, Some(processor), time);
+        Some(&mut self.processors.get_mut(&(trace, Some(processor)))?.interrupts)
+    }
+
+    fn switch(&mut self, of: StateEvent<'_, '_>, out: &mut dyn FnMut(&StateInterval)) {
+        let StateEvent { event, class, trace, place, time, .. } = of;
+        self.has_switches = true;
+        self.note_first(trace, place.processor, time);
+        let key = (trace, place.processor);
+        let Some(KnownProcessor { first, running, is_switched, interrupts }) = self.processors.get_mut(&key)
+        else {
+            return;
+        };
+        interrupts.clear();
+        let ran = *running;
+        let first = Some(*first).filter(|_| !*is_switched);
+        let next = next_thread(event, class, place);
+        (*running, *is_switched) = (next.map(|next| next.number), true);
+        let previous = class.threads.as_ref().and_then(|threads| threads.previous(event));
+        let previous = previous.map(|previous| previous.number).or(ran);
+        if let Some(ran) = ran.filter(|ran| Some(*ran) != previous) {
+            self.lose(trace, ran, time, out);
+        }
+        if let Some(previous) = previous.filter(|thread| *thread != 0) {
+            let state = class.threads.as_ref().and_then(|threads| threads.previous_state(event));
+            self.leave((trace, previous), place.processor, first, time, state, out);
+        }
+        if let Some(next) = next.filter(|next| next.number != 0) {
+            let waker = self.end((trace, next.number), time, None, out).and_then(|ended| ended.waker);
+            self.set((trace, next.number), ThreadState::Running, time, (place.processor, None, waker));
+        }
+    }
+
+    /// Ends the time that a thread runs. `first` is the first time of its processor if that was not switched before.
+    fn leave(
+        &mut self,
+        thread: (u32, u64),
+        processor: Option<u64>,
+        first: Option<u64>,
+        time: u64,
+        state: Option<PreviousState>,
+        out: &mut dyn FnMut(&StateInterval),
+    ) {
+        let known = self.threads.get(&thread);
+        let (is_known, ran, waker) = (
+            known.is_some(),
+            known.is_some_and(|known| known.state == ThreadState::Running),
+            known.and_then(|known| known.waker),
+        );
+        // What it did since the first event is known if a state ended since then.
+        let since = known.filter(|known| known.is_later).map(|known| known.since);
+        match first.filter(|first| *first < time && since.is_none_or(|since| since <= *first)) {
+            _ if ran => drop(self.end(thread, time, None, out)),
+            // It also ran when other processors woke it up, and began to run unseen.
+            Some(first) => {
+                self.end(thread, first, Some(ThreadState::Unknown), out);
+                self.set(thread, ThreadState::Running, first, (processor, None, None));
+                self.end(thread, time, None, out);
+            }
+            None if is_known => drop(self.end(thread, time, Some(ThreadState::Unknown), out)),
+            None => {}
+        }
+        let Some(after) = ThreadState::after_running(state) else {
+            self.spans.remove(&thread);
+            return;
+        };
+        let span = self.spans.get(&thread).and_then(|open| open.last());
+        let reason = span.map(|(name, _)| *name).filter(|_| after != ThreadState::Runnable);
+        self.set(thread, after, time, (None, reason, waker.filter(|_| after == ThreadState::Runnable)));
+        if let Some(known) = self.threads.get_mut(&thread) {
+            known.has_left = state.is_none();
+        }
+    }
+
+    fn wake(&mut self, of: StateEvent<'_, '_>, out: &mut dyn FnMut(&StateInterval)) {
+        let StateEvent { event, class, trace, place, time, .. } = of;
+        let target = class.threads.as_ref().and_then(|threads| threads.target(event));
+        let Some(target) = target.filter(|target| target.number != 0) else { return };
+        let thread = (trace, target.number);
+        let known = self.threads.get(&thread).map(|known| (known.state, known.has_left));
+        if let Some((ThreadState::Running | ThreadState::Runnable, _)) = known {
+            return;
+        }
+        let interrupt = self.processors.get(&(trace, place.processor));
+        let interrupt = interrupt.and_then(|processor| processor.interrupts.last());
+        let waker = match (interrupt, place.thread) {
+            (Some((name, _)), _) => Some(ThreadWaker::Interrupt(Some(*name))),
+            // An idle processor does nothing else.
+            (None, Some(0)) => Some(ThreadWaker::Interrupt(None)),
+            (None, thread) => thread.map(ThreadWaker::Thread),
+        };
+        if let Some(known) = self.threads.get_mut(&thread) {
+            known.waker = waker;
+        }
+        // Who is woken up had been waiting.
+        let waited = known.filter(|(_, has_left)| *has_left).map(|_| ThreadState::Waiting);
+        self.end(thread, time, waited, out);
+        self.set(thread, ThreadState::Runnable, time, (None, None, waker));
+    }
+
+    /// Takes a loss of events of a processor from a time on: what it ran may have stopped.
+    pub fn lose_processor(
+        &mut self,
+        trace: u32,
+        processor: Option<u64>,
+        time: u64,
+        out: &mut dyn FnMut(&StateInterval),
+    ) {
+        let Some(known) = self.processors.get_mut(&(trace, processor)) else { return };
+        known.is_switched = true;
+        known.interrupts.clear();
+        if let Some(thread) = known.running.take().filter(|thread| *thread != 0) {
+            let since = self.threads.get(&(trace, thread)).map_or(time, |known| known.since);
+            self.end((trace, thread), time.max(since), None, out);
+            self.set((trace, thread), ThreadState::Unknown, time.max(since), (None, None, None));
+        }
+    }
+
+    /// Notes that it is unknown since when a thread does not run any more.
+    fn lose(&mut self, trace: u32, thread: u64, time: u64, out: &mut dyn FnMut(&StateInterval)) {
+        let is_running = |known: &KnownState| known.state == ThreadState::Running;
+        if self.threads.get(&(trace, thread)).is_some_and(is_running) {
+            self.end((trace, thread), time, Some(ThreadState::Unknown), out);
+            self.set((trace, thread), ThreadState::Unknown, time, (None, None, None));
+        }
+    }
+
+    /// Ends the state of a thread, or another one that it turned out to be in.
+    fn end(
+        &mut self,
+        thread: (u32, u64),
+        time: u64,
+        was: Option<ThreadState>,
+        out: &mut dyn FnMut(&StateInterval),
+    ) -> Option<KnownState> {
+        let known = self.threads.remove(&thread)?;
+        self.ended = Some(thread);
+        let mut interval = known.interval(thread, time, false);
+        interval.state = was.unwrap_or(interval.state);
+        // Events at the same time can come in any order; a clock can go back.
+        if interval.begin < interval.end {
+            out(&interval);
+        }
+        Some(known)
+    }
+
+    fn set(
+        &mut self,
+        thread: (u32, u64),
+        state: ThreadState,
+        since: u64,
+        (processor, reason, waker): (Option<u64>, Option<u32>, Option<ThreadWaker>),
+    ) {
+        if self.threads.len() >= MOST {
+            self.threads.clear();
+        }
+        let is_later = self.ended.take() == Some(thread);
+        let known = KnownState { state, since, processor, reason, waker, has_left: false, is_later };
+        self.threads.insert(thread, known);
+    }
+
+    /// Passes the states at the end to `out`.
+    pub fn finish(&self, time: u64, out: &mut dyn FnMut(&StateInterval)) {
+        let open = self.threads.iter().map(|(thread, known)| known.interval(*thread, time, true));
+        let mut open: Vec<_> = open.filter(|interval| interval.begin < interval.end).collect();
+        open.sort_by_key(|interval| (interval.trace, interval.thread));
+        open.iter().for_each(out);
+    }
+
+    /// Sets what is known of a thread from elsewhere.
+    pub fn restore(&mut self, trace: u32, thread: u64, state: ThreadState, since: u64) {
+        self.set((trace, thread), state, since, (None, None, None));
+    }
+
+    /// Sets the thread that a processor runs, which is known from elsewhere.
+    pub fn restore_processor(&mut self, trace: u32, processor: Option<u64>, thread: u64) {
+        let known = KnownProcessor { running: Some(thread), is_switched: true, ..KnownProcessor::default() };
+        self.processors.insert((trace, processor), known);
+        self.has_switches = true;
+        if let Some(known) = self.threads.get_mut(&(trace, thread))
+            && known.state == ThreadState::Running
+        {
+            known.processor = processor;
+        }
+    }
+}
+
+impl KnownState {
+    fn interval(&self, (trace, thread): (u32, u64), end: u64, is_open: bool) -> StateInterval {
+        let Self { state, since, processor, reason, waker, .. } = *self;
+        StateInterval { trace, thread, begin: since, end, state, processor, reason, waker, is_open }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn states_of_linux() {
+        let after = |bits| ThreadState::after_running(Some(PreviousState::Linux(bits)));
+        let runnable = Some(ThreadState::Runnable);
+        assert_eq!((after(0), after(linux::PREEMPTED)), (runnable, runnable));
+        for bits in [1, 0x401, linux::PARKED, linux::IDLE] {
+            assert_eq!(after(bits), Some(ThreadState::Sleeping), "{bits:#x}");
+        }
+        assert_eq!((after(2), after(0x82)), (Some(ThreadState::Waiting), Some(ThreadState::Waiting)));
+        assert_eq!((after(4), after(8)), (Some(ThreadState::Stopped), Some(ThreadState::Stopped)));
+        assert_eq!((after(0x10), after(0x20), after(0x40)), (None, None, None));
+        assert_eq!(ThreadState::after_running(None), Some(ThreadState::Unknown));
+        assert_eq!(ThreadState::after_running(Some(PreviousState::Blocked)), Some(ThreadState::Waiting));
+    }
+}

@@ -1,0 +1,210 @@
+//! Collected stacks.
+
+use std::collections::{BTreeSet, HashMap};
+
+use ichnos_model::{Symbols, Trace};
+
+use super::StackWeight;
+use super::calls::{Calls, NO_CALL};
+use super::packed::{Sample, Samples};
+
+/// The stacks of many events.
+#[derive(Debug)]
+pub struct StackProfile {
+    /// Title for display: names of the profiled traces.
+    pub(super) title: String,
+    pub(super) weight: StackWeight,
+    pub(super) calls: Calls,
+    pub(super) threads: Vec<ThreadSamples>,
+    /// Time of the first sample, in nanoseconds from the origin of its clock.
+    pub(super) begin: Option<i128>,
+    /// `true` if the clock counts from the Unix epoch.
+    #[cfg_attr(not(any(feature = "pprof", feature = "firefox")), allow(dead_code))]
+    pub(super) has_dates: bool,
+    pub(super) left_out: LeftOut,
+    pub(super) has_states: bool,
+    pub(super) not_counted: Vec<(String, u64)>,
+}
+
+/// Returns the name of a trace, or else of its file.
+pub(super) fn display_name(trace: &Trace) -> String {
+    let file = trace.path.rsplit('/').next().unwrap_or_default();
+    if trace.name.is_empty() { file.to_owned() } else { trace.name.clone() }
+}
+
+/// Returns the title of a profile of traces with these names.
+pub(super) fn title(names: impl Iterator<Item = String>) -> String {
+    names.collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>().join(", ")
+}
+
+/// Numbers of samples that were skipped, by reason.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LeftOut {
+    /// Samples without a kept frame.
+    pub without_frames: u64,
+    /// Samples without a time, if times are the weight.
+    pub without_time: u64,
+    /// Samples without the weight's field, or with a value that is not a number, or negative.
+    pub without_weight: u64,
+}
+
+/// A thread, as far as events identify it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StackThread {
+    /// Number of the process.
+    pub process: Option<i128>,
+    /// Name of the process.
+    pub process_name: Option<String>,
+    /// Number of the thread.
+    pub thread: Option<i128>,
+    /// Name of the thread.
+    pub thread_name: Option<String>,
+}
+
+impl StackThread {
+    /// Takes the thread's name from the trace, if its events have none.
+    pub(super) fn add_name(&mut self, symbols: &Symbols) {
+        let number = |number: Option<i128>| u64::try_from(number?).ok();
+        if let (None, Some(thread)) = (&self.thread_name, number(self.thread)) {
+            self.thread_name = symbols.thread_name(number(self.process), thread).map(|name| name.to_string());
+        }
+    }
+
+    /// Returns the displayed name of the process.
+    pub(super) fn process_label(&self) -> String {
+        match (&self.process_name, self.process) {
+            (Some(name), Some(number)) => format!("{name} ({number})"),
+            (Some(name), None) => name.clone(),
+            (None, Some(number)) => format!("process {number}"),
+            (None, None) => "all processes".to_owned(),
+        }
+    }
+
+    /// Returns the displayed name of the thread within its process.
+    pub(super) fn thread_label(&self) -> String {
+        match (&self.thread_name, self.thread) {
+            (Some(name), Some(number)) => format!("{name} ({number})"),
+            (Some(name), None) => name.clone(),
+            (None, Some(number)) => format!("thread {number}"),
+            (None, None) => "all threads".to_owned(),
+        }
+    }
+
+    /// Returns the displayed name of the thread.
+    pub(super) fn label(&self) -> String {
+        match self.process.is_some() || self.process_name.is_some() {
+            true => format!("{}, {}", self.process_label(), self.thread_label()),
+            false => self.thread_label(),
+        }
+    }
+}
+
+/// The samples of a thread.
+#[derive(Debug, Default)]
+pub(super) struct ThreadSamples {
+    pub(super) thread: StackThread,
+    /// Totals by call.
+    pub(super) totals: HashMap<u32, Total>,
+    /// Samples in order of time, with their calls, if samples are kept.
+    pub(super) samples: Samples,
+}
+
+/// Number of samples, and their total weight.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Total {
+    pub(super) samples: u64,
+    pub(super) weight: u64,
+}
+
+impl Total {
+    pub(super) fn add(&mut self, other: Self) {
+        self.samples = self.samples.saturating_add(other.samples);
+        self.weight = self.weight.saturating_add(other.weight);
+    }
+}
+
+impl ThreadSamples {
+    /// Returns the totals by call, in the order of the calls.
+    pub(super) fn sorted(&self) -> Vec<(u32, Total)> {
+        let mut totals: Vec<_> = self.totals.iter().map(|(call, total)| (*call, *total)).collect();
+        totals.sort_unstable_by_key(|(call, _)| *call);
+        totals
+    }
+
+    fn total(&self) -> Total {
+        let mut sum = Total::default();
+        self.totals.values().for_each(|total| sum.add(*total));
+        sum
+    }
+}
+
+impl StackProfile {
+    /// Returns the profile of callers: the innermost function of each stack comes first, then those that called it.
+    #[must_use]
+    pub fn inverted(mut self) -> Self {
+        let calls = std::mem::take(&mut self.calls);
+        self.calls.functions.clone_from(&calls.functions);
+        let mut turned: HashMap<u32, u32> = HashMap::new();
+        for thread in &mut self.threads {
+            let totals = thread.sorted();
+            thread.totals.clear();
+            for (call, total) in totals {
+                let call = *turned.entry(call).or_insert_with(|| {
+                    calls.path(call).fold(NO_CALL, |caller, (_, function)| self.calls.call(caller, function))
+                });
+                thread.totals.entry(call).or_default().add(total);
+            }
+            let samples = std::mem::take(&mut thread.samples);
+            for sample in samples.iter() {
+                let stack = turned.get(&sample.stack).copied().unwrap_or(NO_CALL);
+                thread.samples.push(Sample { stack, ..sample });
+            }
+        }
+        self
+    }
+
+    /// Returns the number of samples.
+    #[must_use]
+    pub fn samples(&self) -> u64 {
+        self.total().samples
+    }
+
+    /// Returns the total weight of the samples.
+    #[must_use]
+    pub fn weight(&self) -> u64 {
+        self.total().weight
+    }
+
+    fn total(&self) -> Total {
+        let mut sum = Total::default();
+        self.threads.iter().for_each(|thread| sum.add(thread.total()));
+        sum
+    }
+
+    /// Returns `true` if samples have thread states and these were requested
+    /// ([`StackOptions::with_states`](super::StackOptions::with_states)).
+    #[must_use]
+    pub fn has_states(&self) -> bool {
+        self.has_states
+    }
+
+    /// Returns the numbers of samples that were skipped.
+    #[must_use]
+    pub fn left_out(&self) -> LeftOut {
+        self.left_out
+    }
+
+    /// Returns the names and sample counts of the sample classes that do not count. Weights of different
+    /// classes cannot be added, so one class counts: one whose samples have no weights if possible (samples of
+    /// a processor, not of allocated bytes), and among these the one with the most selected samples.
+    #[must_use]
+    pub fn not_counted(&self) -> &[(String, u64)] {
+        &self.not_counted
+    }
+
+    /// Returns the threads with samples.
+    pub fn threads(&self) -> impl Iterator<Item = &StackThread> {
+        self.threads.iter().map(|thread| &thread.thread)
+    }
+}

@@ -1,0 +1,83 @@
+//! Selects the events of a task.
+
+use std::collections::HashSet;
+use std::sync::Mutex;
+
+use ichnos_model::{Event, FindMentions, Identifier, IgnorePoison as _};
+
+use super::Tasks;
+use super::fields::{EventContent, TaskFields};
+use ichnos_export::parts::StreamTable;
+
+/// Events of a task: those that name it, that have one of its operations and name no task, or whose texts mention it.
+///
+/// Operations of several traces can have the same identifier; then the events of all of them are selected.
+pub struct TaskEvents {
+    task: Identifier,
+    operations: HashSet<Identifier>,
+    find_mentions: Vec<FindMentions>,
+    state: Mutex<EventState>,
+}
+
+/// State of reading events.
+#[derive(Debug, Default)]
+struct EventState {
+    classes: StreamTable<(), (), Option<TaskFields>>,
+    content: EventContent,
+}
+
+impl std::fmt::Debug for TaskEvents {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TaskEvents").field("task", &self.task).finish_non_exhaustive()
+    }
+}
+
+impl Tasks {
+    /// Returns the events of a task, with the functions that find operations in texts; `None` if there is no such task.
+    #[must_use]
+    pub fn events_of(&self, task: usize, find_mentions: Vec<FindMentions>) -> Option<TaskEvents> {
+        let id = self.id(task)?;
+        let begin = task.checked_sub(1).and_then(|before| self.member_ends.get(before)).copied().unwrap_or(0);
+        let members = self.members.get(begin..*self.member_ends.get(task)?).unwrap_or_default();
+        let operations = members.iter().filter_map(|number| self.all.operations.get(*number as usize));
+        Some(TaskEvents {
+            task: id,
+            operations: operations.map(|operation| operation.id).collect(),
+            find_mentions,
+            state: Mutex::default(),
+        })
+    }
+}
+
+impl TaskEvents {
+    /// Returns `true` for events of the task.
+    pub fn contain(&self, event: &Event<'_>) -> bool {
+        let mut state = self.state.lock().ignore_poison();
+        let EventState { classes, content } = &mut *state;
+        if !classes.has(event.stream) {
+            classes.insert(event.stream, (), || ());
+        }
+        let Some((_, _, classes)) = classes.get_mut(event.stream) else { return false };
+        let fields = classes.of(event, || {
+            let fields = TaskFields::of(event, !self.find_mentions.is_empty());
+            (!fields.is_empty()).then_some(fields)
+        });
+        let Some(fields) = fields else { return false };
+        fields.read(event, &self.find_mentions, content);
+        match (content.task, content.operation) {
+            (Some(task), _) => self.is_task(task),
+            (None, Some(operation)) if self.operations.contains(&operation) => true,
+            // The operation is another one, whatever the event mentions.
+            (None, Some(_)) => false,
+            (None, None) => content.mentions.iter().any(|mention| self.is_task(mention.task)),
+        }
+    }
+
+    /// Returns `true` for identifiers of the task, which can have another length in other formats.
+    fn is_task(&self, task: Identifier) -> bool {
+        let both_are_whole = |a: Identifier, b: Identifier| {
+            a.as_bytes().len() == Identifier::MOST && b.as_bytes().len() == Identifier::MOST
+        };
+        task == self.task || task.common_part() == self.task.common_part() && !both_are_whole(task, self.task)
+    }
+}

@@ -1,0 +1,181 @@
+//! The critical path over wake-ups: what a thread did, and where it waited, what the thread did that woke it up.
+
+use std::collections::HashMap;
+
+use super::waker::Waker;
+use crate::events::{StateInterval, ThreadNames, ThreadState, ThreadStateReader, ThreadWaker};
+
+/// Maximum number of threads that wait for each other at a time.
+const MOST_NESTED: usize = 256;
+
+/// Options of a [`WakeupPath`].
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct PathOptions {
+    /// Number of the thread at whose end the path ends.
+    pub thread: u64,
+    /// Number of its trace; `None` for the first one with such a thread.
+    pub trace: Option<u32>,
+    /// Begin and end of the path in nanoseconds since the origin of the clock; `None` for all that is known of the thread.
+    pub range: Option<(u64, u64)>,
+    /// Maximum number of states to keep; with more, the path begins later.
+    pub most: usize,
+}
+
+impl PathOptions {
+    /// Makes options of the path of a thread.
+    #[must_use]
+    pub fn new(thread: u64) -> Self {
+        Self { thread, trace: None, range: None, most: 1 << 21 }
+    }
+}
+
+/// Part of a path, in order of time: each begins where the one before ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PathStep {
+    /// Number of the trace.
+    pub trace: u32,
+    /// Number of the thread.
+    pub thread: u64,
+    /// Names of the thread.
+    pub names: ThreadNames,
+    /// Begin in nanoseconds since the origin of the clock.
+    pub begin: u64,
+    /// End in nanoseconds since the origin of the clock.
+    pub end: u64,
+    /// State: a wait only if nothing is known that another thread did for it.
+    pub state: ThreadState,
+    /// Processor that runs the thread.
+    pub processor: Option<u64>,
+    /// Name of the span in which the thread waits.
+    pub reason: Option<String>,
+    /// What ended the wait.
+    pub waker: Option<Waker>,
+}
+
+/// A critical path over wake-ups: who waits for whom.
+///
+/// It is found backward from the end. While the thread runs, or waits for a processor, that is the path. Where it waits for
+/// something else, the path is that of the thread that woke it up, during the wait; and so on, to what really ran.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct WakeupPath {
+    /// Number of the trace that has the thread; the first one, if several have one with its number.
+    pub trace: u32,
+    /// Steps in order of time.
+    pub steps: Vec<PathStep>,
+    /// `false` if there were too many states to keep.
+    pub is_complete: bool,
+}
+
+/// States of all threads that a path may need.
+#[derive(Debug)]
+pub(super) struct StatePath {
+    options: PathOptions,
+    threads: HashMap<(u32, u64), Vec<StateInterval>>,
+    kept: usize,
+}
+
+/// A thread whose states are looked at, from a time back to another one.
+#[derive(Clone, Copy, Debug)]
+struct PathFrame {
+    thread: (u32, u64),
+    begin: u64,
+    at: u64,
+}
+
+impl StatePath {
+    pub(super) fn new(options: PathOptions) -> Self {
+        Self { options, threads: HashMap::new(), kept: 0 }
+    }
+
+    /// Takes a state that has ended.
+    pub(super) fn add(&mut self, interval: &StateInterval) {
+        let (begin, end) = self.options.range.unwrap_or((0, u64::MAX));
+        if interval.end <= begin || interval.begin >= end || self.kept >= self.options.most {
+            return;
+        }
+        self.kept += 1;
+        self.threads.entry((interval.trace, interval.thread)).or_default().push(*interval);
+    }
+
+    /// Finds the path.
+    pub(super) fn find(self, reader: &ThreadStateReader) -> WakeupPath {
+        let is_complete = self.kept < self.options.most;
+        let PathOptions { thread, trace, .. } = self.options;
+        let of_thread =
+            |(of, known): &&(u32, u64)| *known == thread && trace.is_none_or(|trace| *of == trace);
+        let Some(thread) = self.threads.keys().filter(of_thread).min().copied() else {
+            return WakeupPath { is_complete, ..WakeupPath::default() };
+        };
+        let own = self.threads.get(&thread).map(Vec::as_slice).unwrap_or_default();
+        let known = own.first().map(|first| first.begin).zip(own.last().map(|last| last.end));
+        let (first, last) = known.unwrap_or_default();
+        let (begin, end) = self.options.range.unwrap_or((first, last));
+        let mut parts = self.parts(PathFrame { thread, begin: begin.max(first), at: end.min(last) });
+        parts.reverse();
+        let text = |number: u32| reader.name(number).to_owned();
+        let step = |part: &StateInterval| {
+            let names = reader.describe(part.trace, part.thread);
+            let waker = part.waker.filter(|_| part.state.is_wait()).map(|waker| match waker {
+                ThreadWaker::Thread(thread) => Waker::Thread(thread, reader.describe(part.trace, thread)),
+                ThreadWaker::Interrupt(name) => Waker::Interrupt(name.map(text)),
+            });
+            let StateInterval { trace, thread, begin, end, state, processor, reason, .. } = *part;
+            PathStep { trace, thread, names, begin, end, state, processor, reason: reason.map(text), waker }
+        };
+        WakeupPath { trace: thread.0, steps: parts.iter().map(step).collect(), is_complete }
+    }
+
+    /// Returns the parts of the path, last first.
+    fn parts(&self, from: PathFrame) -> Vec<StateInterval> {
+        let mut parts = Vec::new();
+        let mut frames = vec![from];
+        while let Some(frame) = frames.last_mut() {
+            let PathFrame { thread, begin, at } = *frame;
+            if at <= begin {
+                frames.pop();
+                continue;
+            }
+            let states = self.threads.get(&thread).map(Vec::as_slice).unwrap_or_default();
+            let index = states.partition_point(|state| state.begin < at);
+            let state = index.checked_sub(1).and_then(|index| states.get(index));
+            let Some(state) = state.filter(|state| state.end >= at) else {
+                // Nothing is known between two states, or before the first one.
+                let since = state.map_or(begin, |state| state.end.max(begin));
+                parts.push(unknown(thread, since, at));
+                frame.at = since;
+                continue;
+            };
+            let since = state.begin.max(begin);
+            frame.at = since;
+            let waker = state.waker.filter(|_| state.state.is_wait() && state.end == at);
+            match waker {
+                Some(ThreadWaker::Thread(waker))
+                    if waker != thread.1
+                        && frames.len() < MOST_NESTED
+                        && self.threads.contains_key(&(thread.0, waker)) =>
+                {
+                    frames.push(PathFrame { thread: (thread.0, waker), begin: since, at });
+                }
+                _ => parts.push(StateInterval { begin: since, end: at, ..*state }),
+            }
+        }
+        parts
+    }
+}
+
+fn unknown((trace, thread): (u32, u64), begin: u64, end: u64) -> StateInterval {
+    StateInterval {
+        trace,
+        thread,
+        begin,
+        end,
+        state: ThreadState::Unknown,
+        processor: None,
+        reason: None,
+        waker: None,
+        is_open: false,
+    }
+}

@@ -1,0 +1,492 @@
+//! Typed expressions that select events.
+//!
+//! An [`Expression`] is parsed first, then checked against the classes of the traces to read
+//! ([`Filter::new`]), and compiled once for each event record class. A [`Selector`] evaluates it on a thread:
+//! nothing is allocated for an event, and only the scopes that decide are decoded.
+//!
+//! A condition is true, false, or unknown because a field is missing in an event. Conditions made of it are then
+//! unknown as well, unless other parts decide. Only events for which the whole expression is true are selected.
+//!
+//! The language is described in `docs/expressions.md`.
+#![forbid(unsafe_code)]
+
+mod class;
+mod compile;
+mod error;
+mod fetch;
+mod glob;
+mod parser;
+mod parts;
+mod program;
+mod property;
+mod survey;
+mod syntax;
+#[cfg(test)]
+mod tests;
+mod token;
+mod typed;
+mod value;
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::fmt;
+use std::str::FromStr;
+use std::sync::{Arc, Mutex};
+
+use ichnos_model::{DataStream, Event, ExcludedClasses, IgnorePoison as _, Trace, Window};
+use regex::bytes::Regex;
+
+use class::FilterClass;
+use compile::Compiler;
+pub use error::{FilterError, FilterErrorKind, FilterWarning, KnownName};
+use fetch::Fetched;
+use program::Program;
+use property::PropertyAlias;
+use survey::Survey;
+use syntax::{CompareOp, NodeKind, Path, SyntaxNode};
+
+/// A parsed expression. Displayed with all parentheses.
+#[derive(Clone, Debug)]
+pub struct Expression {
+    source: Arc<str>,
+    root: Arc<SyntaxNode>,
+    patterns: Vec<Regex>,
+}
+
+impl Expression {
+    /// Maximum length of an expression in bytes.
+    pub const MOST_BYTES: usize = parser::MOST_BYTES;
+    /// Maximum nesting depth of an expression.
+    pub const DEPTH: usize = parser::DEPTH;
+
+    /// Parses an expression.
+    ///
+    /// # Errors
+    /// If it breaks the grammar, or is longer or more deeply nested than allowed.
+    pub fn parse(text: &str) -> Result<Self, FilterError> {
+        let (root, patterns) = parser::parse(text)?;
+        Ok(Self { source: text.into(), root: Arc::new(root), patterns })
+    }
+
+    /// Returns the expression as written.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.source
+    }
+
+    /// Returns `true` if a name in it begins with this word: a field, a scope or a property.
+    #[must_use]
+    pub fn mentions(&self, word: &str) -> bool {
+        let mut is_found = false;
+        self.root.for_each(&mut |node| {
+            if let NodeKind::Name(path) | NodeKind::Has(path) = &node.kind {
+                is_found |= path.split().0 == word;
+            }
+        });
+        is_found
+    }
+}
+
+impl FromStr for Expression {
+    type Err = FilterError;
+
+    fn from_str(text: &str) -> Result<Self, FilterError> {
+        Self::parse(text)
+    }
+}
+
+impl PartialEq for Expression {
+    fn eq(&self, other: &Self) -> bool {
+        self.root == other.root
+    }
+}
+
+impl fmt::Display for Expression {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.root.fmt(f)
+    }
+}
+
+/// Traces for an expression.
+#[derive(Clone, Copy, Debug)]
+pub struct FilterScope<'t> {
+    /// All of the traces.
+    pub traces: &'t [Arc<Trace>],
+    /// `true` if they have event record classes that are discovered while reading. Unknown names are no error then.
+    pub has_dynamic_classes: bool,
+}
+
+/// An expression for certain traces and their events, usable by any number of threads.
+#[derive(Clone)]
+pub struct Filter {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    expression: Expression,
+    /// Traces, kept because programs are found by their addresses.
+    traces: Vec<Arc<Trace>>,
+    times: HashMap<String, Result<i128, String>>,
+    /// `true` if classes are known only after reading.
+    is_open: bool,
+    aliases: Vec<PropertyAlias>,
+    /// `true` if it depends on the data stream, not only on its class.
+    depends_on_stream: bool,
+    window: Window,
+    warnings: Vec<FilterWarning>,
+    programs: Mutex<HashMap<ProgramKey, Arc<Program>>>,
+    excluded: Mutex<Excluded>,
+}
+
+/// Classes without selected events: by trace, data stream class, and data stream if it depends on that.
+type Excluded = HashMap<(usize, usize, Option<u32>), Option<Arc<ExcludedClasses>>>;
+
+/// Key of a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct ProgramKey {
+    trace: usize,
+    stream_class: usize,
+    /// Key of the data stream, if it depends on that.
+    stream: Option<u32>,
+    class: usize,
+}
+
+impl fmt::Debug for Filter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Filter").field("expression", &self.shared.expression.text()).finish_non_exhaustive()
+    }
+}
+
+impl Filter {
+    /// Checks an expression against the classes of traces.
+    ///
+    /// `resolve_time` returns the nanoseconds from the origin for a point in time, as written in the
+    /// expression: `09:22:11.95`, `2026-05-22 09:22`, `+3s`, `-5s`, `@12`, or the content of a string that is
+    /// compared with the time. It is only called during this function.
+    ///
+    /// # Errors
+    /// If no event that could be selected has the field or property of a name, if an operator cannot be
+    /// applied to the types in any class, or if a time cannot be used.
+    pub fn new(
+        expression: &Expression,
+        scope: FilterScope<'_>,
+        resolve_time: &dyn Fn(&str) -> Result<i128, String>,
+    ) -> Result<Self, FilterError> {
+        let Expression { source, root, patterns } = expression;
+        let times: RefCell<HashMap<String, Result<i128, String>>> = RefCell::default();
+        let resolve = |text: &str| {
+            let known = times.borrow().get(text).cloned();
+            known.unwrap_or_else(|| {
+                let time = resolve_time(text);
+                times.borrow_mut().insert(text.to_owned(), time.clone());
+                time
+            })
+        };
+        let is_empty = |trace: &Arc<Trace>| {
+            trace.plans.data_streams.iter().all(|stream| stream.event_records.is_empty())
+        };
+        let is_open = scope.has_dynamic_classes || scope.traces.iter().all(is_empty);
+        let survey =
+            Survey { source, root, patterns, traces: scope.traces, is_open, times: &resolve, aliases: &[] };
+        let aliases = survey.find_aliases();
+        let warnings = Survey { aliases: &aliases, ..survey }.run()?;
+        let mut depends_on_stream = false;
+        root.for_each(&mut |node| {
+            if let NodeKind::Name(path) | NodeKind::Has(path) = &node.kind {
+                depends_on_stream |= path.split().0 == "stream";
+            }
+        });
+        let is_time = |path: &Path| {
+            // In a class that is met later, it may be a field.
+            let is_used = |alias: &PropertyAlias| path.is_property || !is_open && aliases.contains(alias);
+            let alias = property::alias(path).filter(is_used);
+            alias.map(|alias| alias.property).or(path.word()) == Some("time")
+        };
+        let window =
+            window_of(root, &|node| matches!(&node.kind, NodeKind::Name(path) if is_time(path)), &|node| {
+                time_of(node, source, &resolve)
+            });
+        let shared = Shared {
+            expression: expression.clone(),
+            traces: scope.traces.to_vec(),
+            times: times.into_inner(),
+            is_open,
+            depends_on_stream,
+            window: Window {
+                begin: window.begin,
+                // The first time alone if the window is empty: no event is selected.
+                end: window.end.map(|end| end.max(window.begin.unwrap_or(end))),
+            },
+            warnings,
+            aliases,
+            programs: Mutex::default(),
+            excluded: Mutex::default(),
+        };
+        Ok(Self { shared: Arc::new(shared) })
+    }
+
+    /// Returns the expression.
+    #[must_use]
+    pub fn expression(&self) -> &Expression {
+        &self.shared.expression
+    }
+
+    /// Returns a part of the timeline that contains all selected events, to read no more than that.
+    #[must_use]
+    pub fn window(&self) -> Window {
+        self.shared.window
+    }
+
+    /// Returns hints on parts that are probably not intended.
+    #[must_use]
+    pub fn warnings(&self) -> &[FilterWarning] {
+        &self.shared.warnings
+    }
+
+    /// Checks the expression again, now for the classes that were discovered while reading, as [`Filter::new`] does if
+    /// all classes are known. Returns nothing if it did, or if no class was discovered.
+    ///
+    /// # Errors
+    /// If no event has the field or property of a name, or an operator cannot be applied to the types in any class.
+    pub fn review(&self) -> Result<Vec<FilterWarning>, FilterError> {
+        let Expression { source, root, patterns } = &self.shared.expression;
+        let (traces, aliases) = (&self.shared.traces[..], &self.shared.aliases[..]);
+        let times = |text: &str| self.resolved(text);
+        let survey = Survey { source, root, patterns, traces, is_open: false, times: &times, aliases };
+        if !self.shared.is_open || !survey.has_classes() {
+            return Ok(Vec::new());
+        }
+        // Times were checked before.
+        survey.run().or_else(|error| match error.kind {
+            FilterErrorKind::Time => Ok(Vec::new()),
+            _ => Err(error),
+        })
+    }
+
+    /// Returns the time of a text in the expression.
+    fn resolved(&self, text: &str) -> Result<i128, String> {
+        let time = self.shared.times.get(text).cloned();
+        time.unwrap_or_else(|| Err("it was not resolved".to_owned()))
+    }
+
+    /// Returns the event record classes of a data stream that have no selected events in any case; `None` if
+    /// there are none, or if finding out would take long.
+    #[must_use]
+    pub fn excluded_classes(&self, stream: &DataStream) -> Option<Arc<ExcludedClasses>> {
+        /// Maximum number of classes to check, for each data stream if it depends on that.
+        const MOST_CLASSES: usize = 100_000;
+        let of_stream = self.shared.depends_on_stream.then_some(stream.key);
+        let key = (Arc::as_ptr(&stream.trace).addr(), stream.class_index, of_stream);
+        let mut excluded = self.shared.excluded.lock().ignore_poison();
+        if let Some(known) = excluded.get(&key) {
+            return known.clone();
+        }
+        let (stream_class, stream_plans) = (stream.class(), stream.plans());
+        if excluded.len().saturating_add(1).saturating_mul(stream_plans.event_records.len()) > MOST_CLASSES {
+            return None;
+        }
+        let classes = ExcludedClasses::new(stream_plans.event_records.iter().map(|plans| {
+            let trace = &stream.trace;
+            let class =
+                FilterClass { trace, stream_class, stream_plans, plans, stream: Some(stream), event: None };
+            self.compile(class).verdict() == Some(false)
+        }));
+        excluded.entry(key).or_insert(classes.map(Arc::new)).clone()
+    }
+
+    /// Returns an evaluator for a thread.
+    #[must_use]
+    pub fn selector(&self) -> Selector {
+        Selector {
+            // Each clone has its own memory for searches.
+            patterns: self.shared.expression.patterns.clone(),
+            shared: Arc::clone(&self.shared),
+            streams: Vec::new(),
+            tables: Vec::new(),
+            by_class: HashMap::new(),
+            fetched: Fetched::default(),
+        }
+    }
+
+    /// Returns the program for the class of an event.
+    fn program(&self, key: ProgramKey, event: &Event<'_>) -> Arc<Program> {
+        let programs = || self.shared.programs.lock().ignore_poison();
+        if let Some(program) = programs().get(&key) {
+            return Arc::clone(program);
+        }
+        let program = Arc::new(self.compile(FilterClass::of(event)));
+        Arc::clone(programs().entry(key).or_insert(program))
+    }
+
+    fn compile(&self, class: FilterClass<'_>) -> Program {
+        let Expression { source, root, patterns } = &self.shared.expression;
+        let times = |text: &str| self.resolved(text);
+        Compiler::new(class, source, patterns, &times, &self.shared.aliases).program(root)
+    }
+}
+
+/// Evaluates a [`Filter`], on one thread at a time.
+pub struct Selector {
+    shared: Arc<Shared>,
+    patterns: Vec<Regex>,
+    /// Table of each data stream by key, from 1 on; 0 is unknown.
+    streams: Vec<u32>,
+    /// Tables by the index of the class.
+    tables: Vec<Vec<Entry>>,
+    /// Tables of data stream classes.
+    by_class: HashMap<(usize, usize), u32>,
+    fetched: Fetched,
+}
+
+/// Verdict on a class.
+#[derive(Clone, Default)]
+enum Entry {
+    #[default]
+    Unknown,
+    Always,
+    Never,
+    Program(Arc<Program>),
+}
+
+impl Clone for Selector {
+    fn clone(&self) -> Self {
+        Filter { shared: Arc::clone(&self.shared) }.selector()
+    }
+}
+
+impl fmt::Debug for Selector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Selector").field("expression", &self.shared.expression.text()).finish_non_exhaustive()
+    }
+}
+
+impl Selector {
+    /// Returns the filter that it evaluates.
+    #[must_use]
+    pub fn filter(&self) -> Filter {
+        Filter { shared: Arc::clone(&self.shared) }
+    }
+
+    /// Returns `true` if an event is selected.
+    #[inline]
+    pub fn selects(&mut self, event: &Event<'_>) -> bool {
+        let table = self.streams.get(event.stream.key as usize).copied().unwrap_or(0);
+        let class = event.class_index().unwrap_or(usize::MAX);
+        match self.tables.get((table as usize).wrapping_sub(1)).and_then(|table| table.get(class)) {
+            Some(Entry::Never) => false,
+            Some(Entry::Always) => true,
+            Some(Entry::Program(program)) => program.selects(event, &mut self.fetched, &self.patterns),
+            _ => self.selects_first(event),
+        }
+    }
+
+    /// Decides the first event of a class of a data stream.
+    #[cold]
+    #[inline(never)]
+    fn selects_first(&mut self, event: &Event<'_>) -> bool {
+        let stream = event.stream;
+        let trace = Arc::as_ptr(&stream.trace).addr();
+        let filter = self.filter();
+        let Some(class) = event.class_index() else {
+            // Its plans are from elsewhere: nothing can be cached.
+            let program = filter.compile(FilterClass::of(event));
+            return program.selects(event, &mut self.fetched, &self.patterns);
+        };
+        let of_stream = self.shared.depends_on_stream.then_some(stream.key);
+        let key = ProgramKey { trace, stream_class: stream.class_index, stream: of_stream, class };
+        let known = &mut self.by_class;
+        let tables = &mut self.tables;
+        let mut add = || {
+            tables.push(Vec::new());
+            u32::try_from(tables.len()).unwrap_or(u32::MAX)
+        };
+        let at = stream.key as usize;
+        if self.streams.len() <= at {
+            self.streams.resize(at + 1, 0);
+        }
+        if self.streams[at] == 0 {
+            self.streams[at] = match of_stream {
+                Some(_) => add(),
+                None => *known.entry((trace, stream.class_index)).or_insert_with(add),
+            };
+        }
+        let program = filter.program(key, event);
+        let entry = match program.verdict() {
+            Some(true) => Entry::Always,
+            Some(false) => Entry::Never,
+            None => Entry::Program(Arc::clone(&program)),
+        };
+        if let Some(table) = self.tables.get_mut((self.streams[at] as usize).wrapping_sub(1)) {
+            if table.len() <= class {
+                table.resize(class + 1, Entry::Unknown);
+            }
+            table[class] = entry;
+        }
+        program.selects(event, &mut self.fetched, &self.patterns)
+    }
+}
+
+/// Time of a part.
+fn time_of(node: &SyntaxNode, source: &str, resolve: &dyn Fn(&str) -> Result<i128, String>) -> Option<i128> {
+    match &node.kind {
+        NodeKind::Time(text) => resolve(text).ok(),
+        NodeKind::Text(literal) => resolve(&literal.text).ok(),
+        NodeKind::Negate(inner) if matches!(inner.kind, NodeKind::Duration(_)) => {
+            resolve(source.get(node.span.clone())?).ok()
+        }
+        _ => None,
+    }
+}
+
+/// Part of the timeline that contains all events for which a condition is true.
+fn window_of(
+    node: &SyntaxNode,
+    is_time: &dyn Fn(&SyntaxNode) -> bool,
+    time_of: &dyn Fn(&SyntaxNode) -> Option<i128>,
+) -> Window {
+    let narrower = |a: Option<i128>, b: Option<i128>, pick: fn(i128, i128) -> i128| match (a, b) {
+        (Some(a), Some(b)) => Some(pick(a, b)),
+        (a, b) => a.or(b),
+    };
+    let hull = |a: Window, b: Window| Window {
+        begin: a.begin.zip(b.begin).map(|(a, b)| a.min(b)),
+        end: a.end.zip(b.end).map(|(a, b)| a.max(b)),
+    };
+    match &node.kind {
+        NodeKind::And(nodes) => nodes.iter().fold(Window::default(), |all, node| {
+            let one = window_of(node, is_time, time_of);
+            Window {
+                begin: narrower(all.begin, one.begin, i128::max),
+                end: narrower(all.end, one.end, i128::min),
+            }
+        }),
+        NodeKind::Or(nodes) => {
+            nodes.iter().map(|node| window_of(node, is_time, time_of)).reduce(hull).unwrap_or_default()
+        }
+        NodeKind::In { value, list, is_negated: false } if is_time(value) => {
+            let NodeKind::List(items) = &list.kind else { return Window::default() };
+            let end = |end: &Option<Box<SyntaxNode>>| end.as_deref().and_then(time_of);
+            let windows = items.iter().map(|item| match &item.kind {
+                NodeKind::Range(first, last) => Window { begin: end(first), end: end(last) },
+                _ => Window { begin: time_of(item), end: time_of(item) },
+            });
+            windows.reduce(hull).unwrap_or_default()
+        }
+        NodeKind::Compare(op, a, b) => {
+            let (op, time) = match (is_time(a), is_time(b)) {
+                (true, false) => (*op, time_of(b)),
+                (false, true) => (op.mirrored(), time_of(a)),
+                _ => return Window::default(),
+            };
+            match op {
+                CompareOp::Equal => Window { begin: time, end: time },
+                CompareOp::Less => Window { begin: None, end: time.map(|time| time.saturating_sub(1)) },
+                CompareOp::LessOrEqual => Window { begin: None, end: time },
+                CompareOp::Greater => Window { begin: time.map(|time| time.saturating_add(1)), end: None },
+                CompareOp::GreaterOrEqual => Window { begin: time, end: None },
+                CompareOp::NotEqual => Window::default(),
+            }
+        }
+        _ => Window::default(),
+    }
+}

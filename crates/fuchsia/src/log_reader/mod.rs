@@ -1,0 +1,314 @@
+//! Reads files of messages as traces of the ichnos model.
+//!
+//! | format | model |
+//! |---|---|
+//! | file | data stream |
+//! | directory or file that is opened | trace |
+//! | message: record, packet | event record |
+//! | names and types of a record's arguments | event record class, created at its first record |
+//! | header of a record | specific context: `severity`, and `tag` if present |
+//! | metadata of a packet | specific context: `pid`, `tid`, `severity`, `dropped` |
+//! | arguments; tags and message of a packet | payload |
+//! | extension: moniker, URL and count | members `$__moniker`, `$__url`, `$__rolled_out` of the payload |
+//! | timestamp | clock of 1 GHz with an unknown origin |
+//! | `num_dropped`, `dropped_logs`, `rolled_out` | discarded events before the event |
+//! | component of a record's tag | members `moniker`, `url` of the [resource](ichnos_model::Scope::Resource) |
+//! | meaning of a member | meanings and log role of the class |
+//!
+//! Events are delivered in place. Bytes between the members - headers and names of arguments - are padding of
+//! the class. Data outside the record is delivered as values: the component named by an earlier control
+//! record, and the payload of records beyond [`Limits::dynamic_event_record_classes`](ichnos_model::Limits::dynamic_event_record_classes), which share one class
+//! with an array of arguments.
+//!
+//! Names of events are `log`, `log_control` and `log_packet`. The id of a class is a hash of its key.
+//!
+//! Records need not be in the order of time, and are delivered in file order: a record older than an earlier
+//! one comes right after it.
+
+pub(crate) mod any;
+pub(crate) mod class;
+mod components;
+mod format;
+mod known_classes;
+mod log_options;
+mod shape;
+mod source;
+mod text;
+
+use std::sync::{Arc, Mutex};
+
+use ichnos_io::{Bytes, Datagrams, Entry, ReadFile, ReadFiles, Tree};
+use ichnos_model::plan::PlanError;
+use ichnos_model::{
+    BoxedCursor, Cursor as _, Damage, DataStream, IgnorePoison as _, OpenedTrace, SourceCursor,
+    StreamSummary, Trace, Window,
+};
+
+pub use self::format::FuchsiaLog;
+pub use self::log_options::{Clock, FuchsiaLogOptions};
+use self::source::LogSource;
+use crate::log::{Framing, Message, Messages, Record};
+
+/// Returns `true` if a tree has files of log messages.
+#[must_use]
+pub fn probe(tree: &Tree, options: &FuchsiaLogOptions) -> bool {
+    /// Maximum number of files to examine in a directory.
+    const LOOKED_AT: usize = 1_000;
+    let is_log = |entry: &&Entry| is_log(entry, tree.entries.len(), options);
+    // Hidden files come last: they sort first, and are rarely the purpose of a directory.
+    let is_hidden = |entry: &&Entry| entry.path.split('/').any(|name| name.starts_with('.'));
+    let shown = tree.entries.iter().filter(|entry| !is_hidden(entry));
+    let all = shown.chain(tree.entries.iter().filter(is_hidden));
+    all.filter(|entry| entry.repeats().is_none()).take(LOOKED_AT).any(|entry| is_log(&entry))
+}
+
+/// Returns the files of a tree that are logs, by their indexes.
+pub(crate) fn own_files(tree: &Tree, files: &[usize], options: &FuchsiaLogOptions) -> Vec<usize> {
+    let is_own =
+        |index: &&usize| tree.entries.get(**index).is_some_and(|entry| is_log(entry, files.len(), options));
+    files.iter().filter(is_own).copied().collect()
+}
+
+/// Returns `true` if one of `count` files is a log.
+fn is_log(entry: &Entry, count: usize, options: &FuchsiaLogOptions) -> bool {
+    /// With more files than this, only the first bytes of each are examined.
+    const FEW: usize = 32;
+    const FIRST: usize = 2 << 10;
+    let most = if count > FEW { FIRST } else { PROBED + 1 };
+    entry.beginning(most).is_ok_and(|bytes| recognise(&bytes, options).is_some())
+}
+
+/// Number of bytes of a file that are examined to recognize it.
+const PROBED: usize = 256 << 10;
+
+/// Returns the framing of a file, if most of its beginning is log messages.
+fn recognise(bytes: &[u8], options: &FuchsiaLogOptions) -> Option<Framing> {
+    let recognised = Framing::recognise(bytes, true);
+    if options.force {
+        return Some(recognised.unwrap_or(Framing::Records)).filter(|_| !bytes.is_empty());
+    }
+    // Log records of traces have the same type.
+    if crate::fxt::recognise(bytes) {
+        return None;
+    }
+    let beginning = bytes.get(..PROBED).unwrap_or(bytes);
+    // Count the bytes that are not messages, and check if the first ones are among them.
+    let damaged = |framing: &Framing| {
+        let mut messages = Messages::new(beginning, *framing);
+        let (mut sum, mut begins) = (0, false);
+        while let Some(message) = messages.next() {
+            sum += match message {
+                // The end of a packet is unknown, so bytes after it are no evidence.
+                Ok(Message::Legacy(packet)) => {
+                    messages.offset().saturating_sub(packet.offset() + packet.size() as u64 + 1)
+                }
+                Ok(_) => 0,
+                Err(damage) => {
+                    begins |= damage.offset == 0;
+                    damage.skipped
+                }
+            };
+        }
+        (sum, begins)
+    };
+    // The last record of a file may be extended or not; earlier ones are unaffected.
+    let framings = match recognised? {
+        // Without another record, nothing shows that the end of an extended record is missing.
+        Framing::ExtendedRecords if is_one_record(beginning) => vec![Framing::Records],
+        Framing::ExtendedRecords => vec![Framing::ExtendedRecords, Framing::Records],
+        framing => vec![framing],
+    };
+    let found = framings.into_iter().map(|framing| (damaged(&framing), framing));
+    let ((damaged, begins_damaged), framing) = found.min_by_key(|(damaged, _)| *damaged)?;
+    // A few bytes of any file may look like a message, but hardly the first ones.
+    (!begins_damaged || damaged <= beginning.len() as u64 / 2).then_some(framing)
+}
+
+/// Returns `true` if bytes are one record without anything behind it.
+fn is_one_record(bytes: &[u8]) -> bool {
+    Record::read(bytes, 0).is_ok_and(|(_, behind)| behind.is_empty())
+}
+
+/// A file of messages.
+#[derive(Debug)]
+struct LogFile {
+    stream: Arc<DataStream>,
+    bytes: Bytes,
+    framing: Framing,
+}
+
+/// Opened logs: a trace with a data stream for each file.
+#[derive(Debug)]
+pub struct LogTrace {
+    path: String,
+    trace: Arc<Trace>,
+    /// Time of the records at which the clock begins: not after 0.
+    clock_begin: i64,
+    files: Vec<LogFile>,
+    damage: Vec<Damage>,
+    options: Arc<FuchsiaLogOptions>,
+    /// Datagrams still to come, for the first cursor.
+    live: Mutex<Option<Datagrams>>,
+}
+
+impl LogTrace {
+    /// Reads messages that arrive as datagrams, until no more are wanted. Only the first cursor gets them.
+    ///
+    /// # Errors
+    /// If the class of the trace exceeds the limits.
+    pub fn listen(datagrams: Datagrams, options: &FuchsiaLogOptions) -> Result<Self, PlanError> {
+        let name = datagrams.name().to_owned();
+        let trace = new_trace(&name, options, [Framing::Datagrams].into_iter(), 0)?;
+        let files = DataStream::new(Arc::clone(&trace), 0, None, name.clone()).map(|stream| LogFile {
+            stream: Arc::new(stream),
+            bytes: Bytes::default(),
+            framing: Framing::Datagrams,
+        });
+        let files = files.into_iter().collect();
+        let live = Mutex::new(Some(datagrams));
+        let options = Arc::new(options.clone());
+        Ok(Self { path: name, trace, clock_begin: 0, files, damage: Vec::new(), options, live })
+    }
+
+    /// Opens all logs of a tree.
+    ///
+    /// # Errors
+    /// If the class of the trace exceeds the limits.
+    pub fn open(tree: &Tree, options: &FuchsiaLogOptions) -> Result<Self, PlanError> {
+        let mut read = ReadFiles::default();
+        let logs = logs(tree, options, &mut read);
+        Self::of_logs(&tree.name, logs, read.damage, options)
+    }
+
+    /// Opens all logs of a tree except those that were read before. Returns `None` if all of them were.
+    pub(crate) fn open_unread(
+        tree: &Tree,
+        options: &FuchsiaLogOptions,
+        read: &mut ReadFiles,
+    ) -> Result<Option<Self>, PlanError> {
+        let notices = read.notices.len();
+        let logs = logs(tree, options, read);
+        let damage = std::mem::take(&mut read.damage);
+        let is_repeated = logs.is_empty() && damage.is_empty() && read.notices.len() > notices;
+        (!is_repeated).then(|| Self::of_logs(&tree.name, logs, damage, options)).transpose()
+    }
+
+    fn of_logs(
+        path: &str,
+        logs: Vec<ReadFile<Framing>>,
+        damage: Vec<Damage>,
+        options: &FuchsiaLogOptions,
+    ) -> Result<Self, PlanError> {
+        let least = logs.iter().map(|log| least_time(&log.bytes, log.form)).min();
+        let clock_begin = clock_begin(least.unwrap_or(0));
+        let trace = new_trace(path, options, logs.iter().map(|log| log.form), clock_begin)?;
+        let file = |log: ReadFile<Framing>| {
+            let stream = DataStream::new(Arc::clone(&trace), 0, None, log.name)?;
+            Some(LogFile { stream: Arc::new(stream), bytes: log.bytes, framing: log.form })
+        };
+        let files = logs.into_iter().filter_map(file).collect();
+        let live = Mutex::new(None);
+        let options = Arc::new(options.clone());
+        Ok(Self { path: path.to_owned(), trace, clock_begin, files, damage, options, live })
+    }
+}
+
+/// Reads the logs of a tree.
+fn logs(tree: &Tree, options: &FuchsiaLogOptions, read: &mut ReadFiles) -> Vec<ReadFile<Framing>> {
+    tree.files().filter_map(|entry| read.read(tree, entry, |bytes| recognise(bytes, options))).collect()
+}
+
+/// Returns the least time of the messages of a file, or 0 if none is negative. Only a file whose first messages have a
+/// negative time is read as a whole.
+fn least_time(bytes: &[u8], framing: Framing) -> i64 {
+    let least = |bytes| {
+        let times = Messages::new(bytes, framing).flatten().map(|message| match message {
+            Message::Record { record, .. } => record.timestamp(),
+            Message::Legacy(packet) => packet.timestamp(),
+        });
+        times.fold(0, i64::min)
+    };
+    match bytes.get(..PROBED) {
+        Some(beginning) if least(beginning) >= 0 => 0,
+        _ => least(bytes),
+    }
+}
+
+/// Returns the time at which a clock begins that has a time: whole seconds, as far as 64 bits of nanoseconds reach.
+fn clock_begin(least: i64) -> i64 {
+    const SECOND: i64 = 1_000_000_000;
+    least.div_euclid(SECOND).max(i64::MIN / SECOND) * SECOND
+}
+
+/// Returns a trace of files with these framings, whose clock begins at a time of the records.
+fn new_trace(
+    path: &str,
+    options: &FuchsiaLogOptions,
+    framings: impl Iterator<Item = Framing>,
+    clock_begin: i64,
+) -> Result<Arc<Trace>, PlanError> {
+    let mut class = class::trace_class(options, class::dialect(framings));
+    if let Some(clock) = class.clocks.first_mut() {
+        // Times are 64-bit numbers in every output.
+        let offset = options.clock_offsets.of(clock);
+        let begin = offset.saturating_add(clock_begin.into());
+        if i64::try_from(offset).is_err() || !clock.add_offset(begin) {
+            return Err(PlanError::ClockOffset(clock.id.clone()));
+        }
+    }
+    let mut trace = Trace::with_class_map(class, "", &options.limits, options.class_map.as_ref())?;
+    path.clone_into(&mut trace.path);
+    let scale = options.severity_scale;
+    if let Some(dynamic) = trace.dynamic_classes(0) {
+        dynamic.describe_with(move |key| class::class_of(key, scale));
+    }
+    Ok(Arc::new(trace))
+}
+
+impl OpenedTrace for LogTrace {
+    fn format(&self) -> &'static str {
+        "fuchsia-log"
+    }
+
+    fn path(&self) -> &str {
+        &self.path
+    }
+
+    fn trace(&self) -> &Arc<Trace> {
+        &self.trace
+    }
+
+    fn streams(&self) -> Vec<StreamSummary> {
+        let summary = |file: &LogFile| StreamSummary {
+            bytes: file.bytes.len() as u64,
+            ..StreamSummary::new(Arc::clone(&file.stream))
+        };
+        self.files.iter().map(summary).collect()
+    }
+
+    fn has_dynamic_classes(&self) -> bool {
+        true
+    }
+
+    fn reports_invalid_texts(&self) -> bool {
+        true
+    }
+
+    fn damage(&self) -> &[Damage] {
+        &self.damage
+    }
+
+    fn cursor(&self, stream: usize, window: Window) -> Option<BoxedCursor> {
+        let file = self.files.get(stream)?;
+        let most = self.options.compiled_classes / self.files.len().max(1);
+        let known = (most, self.clock_begin);
+        let source = LogSource::new(&file.stream, &file.bytes, file.framing, &self.options, window, known);
+        let live = self.live.lock().ignore_poison().take();
+        let source = match live {
+            Some(live) => source.listen(live),
+            None => source,
+        };
+        let stream = Arc::clone(&file.stream);
+        Some(SourceCursor::new(stream, source, window, &self.options.limits).boxed())
+    }
+}

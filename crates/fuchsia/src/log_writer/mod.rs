@@ -1,0 +1,97 @@
+//! Writes events of any format as log records.
+//!
+//! The [log role](ichnos_model::LogRole) of a class determines severity and message; events without a role
+//! get severity INFO and their name as the message. Messages of Fuchsia logs are copied.
+//! `docs/fuchsia-logs.md` describes how other fields become arguments.
+
+mod arguments;
+mod class_encoding;
+mod components;
+mod copy;
+mod log_rules;
+mod losses;
+mod parts_output;
+mod record_encoder;
+mod record_hash;
+mod trace_output;
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use ichnos_io::{
+    CreateError, FileParts, OptionValue, Output, PartsOutput, Tree, WriteOptions, WriteSource, WriteTarget,
+    WriterFactory, written_trace_files,
+};
+
+use crate::log::Framing;
+use crate::log_reader::class::framing_of;
+use crate::log_reader::{FuchsiaLogOptions, probe};
+
+/// Writes Fuchsia logs.
+#[derive(Clone, Copy, Debug)]
+pub struct FuchsiaLogWriter;
+
+const DIALECTS: &[OptionValue] = &[
+    OptionValue::new("records", "records, one after the other"),
+    OptionValue::new("extended-records", "extended records, one after the other"),
+    OptionValue::new("datagrams", "datagrams, each with its length before it"),
+];
+
+/// Returns the framing of a dialect; without a dialect, the framing of the sources, or one that can hold all
+/// of them.
+fn framing(name: Option<&str>, sources: &[WriteSource]) -> Result<Framing, CreateError> {
+    match name {
+        Some("records") => return Ok(Framing::Records),
+        Some("extended-records") => return Ok(Framing::ExtendedRecords),
+        Some("datagrams") => return Ok(Framing::Datagrams),
+        Some(other) => return Err(CreateError::Dialect(other.to_owned())),
+        None => {}
+    }
+    let logs = sources.iter().filter(|source| is_log(source));
+    let mut framings = logs.map(|source| framing_of(&source.trace.class.dialect));
+    let Some(first) = framings.next() else { return Ok(Framing::Records) };
+    if framings.all(|framing| framing == first) {
+        return Ok(first.unwrap_or(Framing::Datagrams));
+    }
+    Ok(Framing::Datagrams)
+}
+
+/// Returns `true` if a source was read from a Fuchsia log.
+fn is_log(source: &WriteSource) -> bool {
+    source.format == "fuchsia-log"
+}
+
+impl WriterFactory for FuchsiaLogWriter {
+    fn dialects(&self) -> &'static [OptionValue] {
+        DIALECTS
+    }
+
+    fn extensions(&self) -> &'static [&'static str] {
+        &["log"]
+    }
+
+    fn written_files(&self, directory: &Path) -> io::Result<Vec<PathBuf>> {
+        let is_log = |tree: &Tree| probe(tree, &FuchsiaLogOptions::default());
+        written_trace_files(directory, "log", is_log, "it is not a log of Fuchsia")
+    }
+
+    fn create(
+        &self,
+        target: WriteTarget,
+        sources: Vec<WriteSource>,
+        options: &WriteOptions,
+    ) -> Result<Box<dyn Output>, CreateError> {
+        let framing = framing(options.dialect.as_deref(), &sources)?;
+        Ok(Box::new(trace_output::LogOutput::new(&target, &sources, framing, options)?))
+    }
+
+    fn create_parts(
+        &self,
+        sources: Vec<WriteSource>,
+        options: &WriteOptions,
+    ) -> Result<Box<dyn PartsOutput>, CreateError> {
+        let framing = framing(options.dialect.as_deref(), &sources)?;
+        let rules = log_rules::LogRules::new(&sources, framing, options);
+        Ok(Box::new(FileParts::new(parts_output::LogParts::new(rules), options)))
+    }
+}

@@ -1,0 +1,278 @@
+//! Fields of an event as arguments.
+
+use std::io::Write as _;
+
+use ichnos_model::plan::Plan;
+use ichnos_model::{Event, Field, Real, Scope, Text, Uuid, Visitor, Wide};
+
+use ichnos_analysis::events::class::{SCOPES, ViewerClass};
+use ichnos_analysis::events::names::NumberedNames;
+
+/// Begin of the name of an argument whose field has none; its number follows.
+pub(super) const UNNAMED: &str = "argument";
+
+/// Writes arguments, which have a name: its number, 0 without one, as elements of arrays.
+///
+/// # For implementations
+/// Calls of `begin_...` and `end_...` nest.
+pub(super) trait ArgumentOutput {
+    fn unsigned(&mut self, name: u32, value: u64);
+    fn signed(&mut self, name: u32, value: i64);
+    fn boolean(&mut self, name: u32, value: bool);
+    fn double(&mut self, name: u32, value: f64);
+    /// Writes a text in UTF-8.
+    fn text(&mut self, name: u32, text: &[u8]);
+    fn begin_dictionary(&mut self, name: u32);
+    fn end_dictionary(&mut self);
+    fn begin_array(&mut self, name: u32);
+    fn end_array(&mut self);
+}
+
+/// Names of the arguments of a scope.
+#[derive(Debug)]
+pub(super) struct ScopeNames {
+    pub(super) scope: Scope,
+    /// Number of the name of each node, 0 without one; `None` for those that are not shown.
+    nodes: Box<[Option<u32>]>,
+}
+
+impl ScopeNames {
+    /// Returns the names of all scopes of a class.
+    pub(super) fn all(event: &Event<'_>, class: &ViewerClass, names: &mut NumberedNames) -> Vec<Self> {
+        Self::all_with_lead(event, class, "", names)
+    }
+
+    /// Returns the names of all scopes of a class, each with `lead` before it.
+    pub(super) fn all_with_lead(
+        event: &Event<'_>,
+        class: &ViewerClass,
+        lead: &str,
+        names: &mut NumberedNames,
+    ) -> Vec<Self> {
+        SCOPES.into_iter().filter_map(|scope| Self::of(event, class, scope, lead, names)).collect()
+    }
+
+    fn of(
+        event: &Event<'_>,
+        class: &ViewerClass,
+        scope: Scope,
+        lead: &str,
+        names: &mut NumberedNames,
+    ) -> Option<Self> {
+        let plan = event.plan(scope)?;
+        let members: Vec<usize> = (0..).map_while(|index| plan.member(index)).collect();
+        let mut nodes: Vec<Option<u32>> = Vec::new();
+        for node in plan.nodes() {
+            let name = node.name.as_deref().unwrap_or_default();
+            nodes.push(Some(if name.is_empty() { 0 } else { names.number(name) }));
+        }
+        for member in members {
+            if class.is_hidden(event, scope, member) {
+                nodes.get_mut(plan.within(member)).unwrap_or_default().fill(None);
+            } else if let Some(Some(node)) = nodes.get_mut(member) {
+                let name = match scope {
+                    Scope::Payload if lead.is_empty() => continue,
+                    Scope::Payload => format!("{lead}{}", names.name(*node)),
+                    _ => format!("{lead}{}.{}", scope.short_name(), names.name(*node)),
+                };
+                *node = names.number(&name);
+            }
+        }
+        Some(Self { scope, nodes: nodes.into() })
+    }
+
+    /// Returns the members of the scope that are shown: their nodes in the plan, and the numbers of their names.
+    pub(super) fn members<'n>(&'n self, plan: &'n Plan) -> impl Iterator<Item = (usize, u32)> + 'n {
+        let members = (0..).map_while(|index| plan.member(index));
+        members.filter_map(|member| Some((member, self.nodes.get(member).copied().flatten()?)))
+    }
+
+    /// Returns the numbers of the names.
+    pub(super) fn numbers(&self) -> impl Iterator<Item = u32> {
+        self.nodes.iter().flatten().copied().filter(|number| *number != 0)
+    }
+}
+
+/// Passes the fields of a scope to arguments.
+pub(super) struct ArgumentVisitor<'v, A> {
+    pub(super) arguments: A,
+    names: &'v ScopeNames,
+    /// Memory for texts that are made.
+    text: &'v mut Vec<u8>,
+    /// Name of the optional or the variant around the next field.
+    around: u32,
+}
+
+impl<'v, A: ArgumentOutput> ArgumentVisitor<'v, A> {
+    pub(super) fn new(arguments: A, names: &'v ScopeNames, text: &'v mut Vec<u8>) -> Self {
+        Self { arguments, names, text, around: 0 }
+    }
+
+    /// Returns the number of the name of a field, `None` if it is not shown.
+    fn name(&self, field: Field<'_>) -> Option<u32> {
+        self.names.nodes.get(field.index()).copied().flatten()
+    }
+
+    /// Returns the name for the next argument.
+    #[inline]
+    fn next(&mut self, field: Field<'_>) -> Option<u32> {
+        let own = self.name(field)?;
+        Some(match std::mem::take(&mut self.around) {
+            0 => own,
+            name => name,
+        })
+    }
+
+    #[inline]
+    fn value(&mut self, field: Field<'_>, write: impl FnOnce(&mut A, u32)) {
+        if let Some(name) = self.next(field) {
+            write(&mut self.arguments, name);
+        }
+    }
+
+    /// Writes the names of a value instead of its number; returns `false` if it has none.
+    #[inline]
+    fn label(&mut self, field: Field<'_>, value: i128) -> bool {
+        field.class().mappings().is_some() && self.names_of(field, value)
+    }
+
+    fn names_of(&mut self, field: Field<'_>, value: i128) -> bool {
+        let mappings = field.class().mappings();
+        self.text.clear();
+        for name in mappings.into_iter().flat_map(|mappings| mappings.names_of(value)) {
+            if !self.text.is_empty() {
+                self.text.extend_from_slice(b" | ");
+            }
+            self.text.extend_from_slice(name.as_bytes());
+        }
+        let has_name = !self.text.is_empty();
+        if has_name {
+            self.made_text(field);
+        }
+        has_name
+    }
+
+    /// Writes the text that was made.
+    fn made_text(&mut self, field: Field<'_>) {
+        if let Some(name) = self.next(field) {
+            self.arguments.text(name, self.text);
+        }
+    }
+
+    fn display(&mut self, field: Field<'_>, value: impl std::fmt::Display) {
+        self.text.clear();
+        // Writing into memory cannot fail.
+        let _ = write!(self.text, "{value}");
+        self.made_text(field);
+    }
+
+    /// Notes the name of an optional or a variant for the field in it.
+    fn wrap(&mut self, field: Field<'_>) {
+        if self.around == 0 {
+            self.around = self.name(field).unwrap_or(0);
+        }
+    }
+}
+
+impl<A: ArgumentOutput> Visitor for ArgumentVisitor<'_, A> {
+    #[inline]
+    fn unsigned(&mut self, field: Field<'_>, value: u64) {
+        if !self.label(field, value.into()) {
+            self.value(field, |arguments, name| arguments.unsigned(name, value));
+        }
+    }
+
+    #[inline]
+    fn signed(&mut self, field: Field<'_>, value: i64) {
+        if !self.label(field, value.into()) {
+            self.value(field, |arguments, name| arguments.signed(name, value));
+        }
+    }
+
+    fn wide(&mut self, field: Field<'_>, value: Wide<'_>) {
+        self.text.clear();
+        value.write_decimal(self.text);
+        self.made_text(field);
+    }
+
+    fn boolean(&mut self, field: Field<'_>, value: bool, _: u64) {
+        self.value(field, |arguments, name| arguments.boolean(name, value));
+    }
+
+    fn bit_array(&mut self, field: Field<'_>, bits: u64) {
+        self.value(field, |arguments, name| arguments.unsigned(name, bits));
+    }
+
+    fn bit_map(&mut self, field: Field<'_>, bits: u64) {
+        self.bit_array(field, bits);
+    }
+
+    fn real(&mut self, field: Field<'_>, value: Real<'_>) {
+        self.value(field, |arguments, name| arguments.double(name, value.to_f64()));
+    }
+
+    #[inline]
+    fn text(&mut self, field: Field<'_>, value: Text<'_>) {
+        if let Some(text) = value.as_str() {
+            return self.value(field, |arguments, name| arguments.text(name, text.as_bytes()));
+        }
+        self.text.clear();
+        value.write_utf8(self.text);
+        self.made_text(field);
+    }
+
+    fn blob(&mut self, field: Field<'_>, bytes: &[u8]) {
+        self.text.clear();
+        ichnos_export::number::push_hex_bytes(self.text, bytes);
+        self.made_text(field);
+    }
+
+    fn guid(&mut self, field: Field<'_>, value: Uuid) {
+        self.display(field, value);
+    }
+
+    fn null(&mut self, field: Field<'_>) {
+        self.display(field, "null");
+    }
+
+    fn begin_structure(&mut self, field: Field<'_>) {
+        // The root structure is the event.
+        if field.index() != 0 {
+            self.value(field, |arguments, name| arguments.begin_dictionary(name));
+        }
+    }
+
+    fn end_structure(&mut self, field: Field<'_>) {
+        if field.index() != 0 && self.name(field).is_some() {
+            self.arguments.end_dictionary();
+        }
+    }
+
+    fn begin_array(&mut self, field: Field<'_>, _: u64) {
+        self.value(field, |arguments, name| arguments.begin_array(name));
+    }
+
+    fn end_array(&mut self, field: Field<'_>) {
+        if self.name(field).is_some() {
+            self.arguments.end_array();
+        }
+    }
+
+    fn begin_optional(&mut self, field: Field<'_>, present: bool, _: i128) {
+        if present {
+            self.wrap(field);
+        }
+    }
+
+    fn end_optional(&mut self, _: Field<'_>) {
+        self.around = 0;
+    }
+
+    fn begin_variant(&mut self, field: Field<'_>, _: usize, _: i128) {
+        self.wrap(field);
+    }
+
+    fn end_variant(&mut self, _: Field<'_>) {
+        self.around = 0;
+    }
+}

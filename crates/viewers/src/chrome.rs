@@ -1,0 +1,848 @@
+//! Traces of Chrome, as JSON.
+
+use std::sync::Arc;
+
+use ichnos_json::write::{ObjectWriter, ValueWriter, push_string};
+use ichnos_model::lower::{LossKind, LossTable};
+use ichnos_model::{DataStream, Event, Message};
+
+use crate::arguments::{ArgumentVisitor, ScopeNames};
+use crate::json_arguments::JsonArguments;
+use crate::output_bytes;
+use ichnos_analysis::events::class::{ContextNames, EventForm, EventPlace, ViewerClass};
+use ichnos_analysis::events::counter::CounterNumber;
+use ichnos_analysis::events::flows::{FlowEnd, Flows};
+use ichnos_analysis::events::keyed_spans::{KeyedSpans, Kinds, span_id};
+use ichnos_analysis::events::losses::{
+    BACKWARDS, BEGIN_MISSING, BEGUN_AGAIN, END_MISSING, EXITED, EarlyLosses, LOST_BEGIN, LOST_END, LossNote,
+    NO_TIME, lose_event, lose_part, lose_parts, lose_spans, shown_time,
+};
+use ichnos_analysis::events::names::NumberedNames;
+use ichnos_analysis::events::nested_spans::NestedSpans;
+use ichnos_analysis::events::scheduling::{Scheduling, next_thread};
+use ichnos_analysis::events::span_edge::SpanEdge;
+use ichnos_analysis::events::thread_fields::NamedThread;
+use ichnos_analysis::events::tracks::{TraceNumbers, TrackKind, Tracks, name_key, track_id};
+use ichnos_analysis::tasks::EventContent;
+use ichnos_export::number;
+use ichnos_export::parts::StreamTable;
+use ichnos_export::parts::has_dates;
+
+/// Bits of the numbers of threads and processes that stand for longer ones.
+const SHORT: u64 = 0x3fff_ffff;
+
+/// Writes events as JSON of Chrome's trace event format, which `chrome://tracing`, Perfetto and others read.
+///
+/// Messages are to be in order of time. Bytes are in [`Chrome::bytes`] after each message, the last ones after
+/// [`Chrome::finish`].
+#[derive(Debug, Default)]
+pub struct Chrome {
+    out: Vec<u8>,
+    /// By data stream: number of its trace, and names in the last context.
+    streams: StreamTable<(u32, ContextNames), (), ChromeClass>,
+    traces: TraceNumbers,
+    names: NumberedNames,
+    tracks: Tracks,
+    spans: ChromeSpans,
+    has_events: bool,
+    flows: Flows,
+    scheduling: Scheduling,
+    content: EventContent,
+    /// Memory that is used again for each event.
+    text: Vec<u8>,
+    name: String,
+    open: Vec<u8>,
+    /// Time of the last event, for messages that have none.
+    now: Option<u64>,
+    /// Time of events before that, and `true` if it is a date.
+    first_time: Option<u64>,
+    has_date: bool,
+    early: EarlyLosses,
+    /// Time 0 of the file, once a time is known.
+    origin: Option<u64>,
+    losses: LossTable,
+}
+
+/// Maximum number of names of events that are kept for the ends of their spans.
+const MOST_NAMES: usize = 1 << 16;
+
+/// Names of spans: viewers pair events with the same category and name.
+#[derive(Debug, Default)]
+struct ChromeSpans {
+    keyed: KeyedSpans<KeyedName>,
+    /// Open spans without keys, with their categories and begins.
+    nested: NestedSpans<(u64, u64)>,
+    /// Names of events that began spans with keys.
+    names: NumberedNames,
+    /// Classes whose events have names of their own and began spans without keys.
+    own_named: Kinds<u64>,
+}
+
+/// Identifier and names of a span with a key.
+#[derive(Clone, Debug)]
+struct KeyedName {
+    id: u64,
+    lead: Arc<ChromeLead>,
+    /// Number of the name of the event that began it, if it has its own; 0 if that was not kept.
+    own: Option<u32>,
+}
+
+/// Name of an event.
+#[derive(Clone, Copy, Debug)]
+enum ChromeName<'n> {
+    OfClass,
+    Own(&'n str),
+    Nothing,
+}
+
+impl ChromeSpans {
+    /// Returns the name of an event that begins or ends a span without a key. An end has no name of its own if the begin
+    /// may have one: then it ends the innermost span.
+    fn nested<'n>(&mut self, class: &ViewerClass, form: EventForm, name: Option<&'n str>) -> ChromeName<'n> {
+        let kind = class.edge(None).kind;
+        let is_begin = form == EventForm::Begin;
+        if is_begin && name.is_some() {
+            self.own_named.add(kind);
+        }
+        match name {
+            Some(name) if is_begin || self.own_named.has(kind) => ChromeName::Own(name),
+            None if !is_begin && self.own_named.has(kind) => ChromeName::Nothing,
+            _ => ChromeName::OfClass,
+        }
+    }
+
+    /// Begins or ends a span of a track with these names and this category. Calls `lost` for each span within, whose
+    /// end is missing, and for those that are forgotten. Returns `None` if nothing ends, and `true` for an end that
+    /// viewers would not find by its name and category, with the time of the begin.
+    fn begin_or_end(
+        &mut self,
+        is_begin: bool,
+        (track, edge, category): (u64, SpanEdge, u64),
+        time: u64,
+        mut lost: impl FnMut(SpanLoss),
+    ) -> Option<(bool, u64)> {
+        if is_begin {
+            lost(SpanLoss::Forgotten(self.nested.begin(track, edge, (category, time))));
+            return Some((false, time));
+        }
+        let (begun, begin) = self.nested.end(track, edge, |_| lost(SpanLoss::Within))?;
+        Some((edge.is_unnamed || begun != category, begin))
+    }
+
+    /// Begins or ends a span with a key, of a process of the trace with this number. Returns its identifier and names, and
+    /// those of the open span that an equal one follows. Returns `None` for the end of a span that has no begin.
+    fn keyed(
+        &mut self,
+        class: &ChromeClass,
+        event: &Event<'_>,
+        (place, trace): (&EventPlace<'_>, u32),
+        name: Option<&str>,
+    ) -> Option<(KeyedName, Option<KeyedName>)> {
+        let Self { keyed, names, .. } = self;
+        let key = class.class.span_key(event, trace);
+        let key = track_id(TrackKind::Slice, [place.process.unwrap_or_default(), key]);
+        let edge = class.class.edge(name);
+        let is_end = class.class.form == EventForm::KeyedEnd;
+        if is_end {
+            let begun = keyed.end(key, edge, |_| None);
+            if begun.is_some() || !keyed.has_refused() {
+                return begun.map(|begun| (begun, None));
+            }
+        }
+        let own = name.map(|name| if names.len() < MOST_NAMES { names.number(name) } else { 0 });
+        let begun = KeyedName { id: span_id(key, edge), lead: Arc::clone(&class.lead), own };
+        let again = if is_end { None } else { keyed.begin(key, edge, begun.clone()) };
+        Some((begun, again))
+    }
+
+    /// Returns the name of a span with a key. `name` is that of the event.
+    fn name<'n>(&'n self, span: &KeyedName, name: Option<&'n str>) -> ChromeName<'n> {
+        match (span.own, name) {
+            (None, _) => ChromeName::OfClass,
+            (Some(0), Some(name)) => ChromeName::Own(name),
+            (Some(0), None) => ChromeName::Nothing,
+            (Some(number), _) => ChromeName::Own(self.names.name(number)),
+        }
+    }
+}
+
+/// Spans whose ends are lost.
+#[derive(Clone, Copy, Debug)]
+enum SpanLoss {
+    /// One within a span that ends.
+    Within,
+    /// A number of open ones, which are forgotten.
+    Forgotten(usize),
+}
+
+/// An event record class with what is the same for all its events.
+#[derive(Debug)]
+struct ChromeClass {
+    class: ViewerClass,
+    scopes: Vec<ScopeNames>,
+    lead: Arc<ChromeLead>,
+}
+
+/// Name and category of the events of a class, as members of an object.
+#[derive(Debug)]
+struct ChromeLead {
+    text: Vec<u8>,
+    /// Where the category begins.
+    category_at: usize,
+}
+
+impl ChromeClass {
+    fn of(event: &Event<'_>, names: &mut NumberedNames, losses: &mut LossTable) -> Self {
+        let class = ViewerClass::of(event);
+        lose_parts(losses, event, &class);
+        if class.has_stacks() {
+            lose_part(losses, event, LossKind::Dropped, "stack", "call stack");
+        }
+        if class.form == EventForm::Sample {
+            lose_part(losses, event, LossKind::Lowered, "", "sample -> instant event");
+        }
+        let mut text = b"{\"name\":".to_vec();
+        push_string(&mut text, &class.name);
+        // Spans with keys are found by their category, which cannot be empty.
+        let category = if class.category.is_empty() { "events" } else { &class.category };
+        let category_at = text.len();
+        text.extend_from_slice(b",\"cat\":");
+        push_string(&mut text, category);
+        let scopes = ScopeNames::all(event, &class, names);
+        Self { class, scopes, lead: Arc::new(ChromeLead { text, category_at }) }
+    }
+}
+
+/// Numbers of the process and the thread of an event.
+type ChromeTrack = (u64, u64);
+
+/// Process of events without one.
+const NO_PROCESS: u64 = 0;
+
+/// Thread of losses and damage; those of processors, of what they run, and of data streams are behind it.
+const LOSSES: u64 = 0x4000_0000;
+const PROCESSORS: u64 = 0x4800_0000;
+const SCHEDULING: u64 = 0x5000_0000;
+const STREAMS: u64 = 0x6000_0000;
+
+/// Returns a number that fits in 31 bits: viewers have no larger ones for threads and processes.
+fn short(number: u64) -> u64 {
+    if i32::try_from(number).is_ok() { number } else { number & SHORT | 0x2000_0000 }
+}
+
+/// Returns the number of a track for spans without keys.
+fn span_track((process, thread): ChromeTrack) -> u64 {
+    track_id(TrackKind::Thread, [process, thread])
+}
+
+/// What an event is to a span.
+#[derive(Debug, Default)]
+struct SpanPart<'n> {
+    /// Own name of the event.
+    name: Option<&'n str>,
+    /// Time at which it is shown.
+    time: u64,
+    /// Span with a key.
+    span: Option<KeyedName>,
+    /// `true` for an end without a begin.
+    is_unbegun: bool,
+    /// `true` for an end that is written without names.
+    is_bare: bool,
+}
+
+impl SpanPart<'_> {
+    /// Begins or ends a span with a key.
+    fn keyed(
+        &mut self,
+        writer: &mut EventWriter<'_>,
+        spans: &mut ChromeSpans,
+        (class, event): (&ChromeClass, &Event<'_>),
+        (place, trace, track): (&EventPlace<'_>, u32, ChromeTrack),
+        losses: &mut LossTable,
+    ) {
+        let keyed = spans.keyed(class, event, (place, trace), self.name);
+        self.is_unbegun = keyed.is_none();
+        let (found, again) = keyed.unzip();
+        if let Some(again) = again.flatten() {
+            writer.end_keyed(&again, spans.name(&again, None), self.time, track);
+            lose_part(losses, event, LossKind::Lowered, "", BEGUN_AGAIN);
+        }
+        self.span = found;
+    }
+
+    /// Begins or ends a span of a track.
+    fn nested(
+        &mut self,
+        writer: &mut EventWriter<'_>,
+        spans: &mut ChromeSpans,
+        (class, event, form): (&ChromeClass, &Event<'_>, EventForm),
+        track: ChromeTrack,
+        losses: &mut LossTable,
+    ) {
+        let edge = class.class.edge(self.name);
+        let span = (span_track(track), edge, name_key(&class.class.category));
+        let time = self.time;
+        let ended = spans.begin_or_end(form == EventForm::Begin, span, time, |lost| match lost {
+            SpanLoss::Within => {
+                writer.end_lost(time, track);
+                lose_part(losses, event, LossKind::Lowered, "", LOST_END);
+            }
+            SpanLoss::Forgotten(count) => lose_spans(losses, count),
+        });
+        self.is_unbegun = ended.is_none();
+        let (is_bare, begin) = ended.unwrap_or((false, time));
+        self.is_bare = is_bare;
+        if begin > time {
+            lose_part(losses, event, LossKind::Rounded, "", BACKWARDS);
+            self.time = begin;
+        }
+    }
+}
+
+/// Returns the track of a thread.
+fn thread_track(place: &EventPlace<'_>) -> ChromeTrack {
+    (place.process.map_or(NO_PROCESS, short), place.thread.map_or(0, short))
+}
+
+impl Chrome {
+    /// Makes an empty one. Events before the first one with a time are shown at `first_time`, in nanoseconds from the
+    /// origin of the clock; `None` if it is unknown: they are at the origin then.
+    /// `has_date` if it counts from the Unix epoch.
+    #[must_use]
+    pub fn new(first_time: Option<u64>, has_date: bool) -> Self {
+        Self { first_time, has_date, ..Self::default() }
+    }
+
+    /// Returns the bytes that were not taken.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        &self.out
+    }
+
+    /// Takes the bytes.
+    pub fn take_bytes(&mut self) -> Vec<u8> {
+        output_bytes::take(&mut self.out)
+    }
+
+    /// Returns the losses so far.
+    #[must_use]
+    pub fn losses(&self) -> &LossTable {
+        &self.losses
+    }
+
+    /// Takes a message; returns `false` for an event that cannot be shown.
+    pub fn message(&mut self, message: &Message<'_>) -> bool {
+        match message {
+            Message::Event(event) => return self.event(event),
+            Message::StreamBegin(stream) => self.add_stream(stream),
+            Message::StreamEnd(stream) => self.streams.remove(stream),
+            message => {
+                if let Some(note) = LossNote::of(message) {
+                    match note.time.or(self.now) {
+                        Some(time) => {
+                            self.set_origin(note.has_date, time);
+                            self.loss(&note, time);
+                        }
+                        None => self.early.add(note, &mut self.losses),
+                    }
+                }
+            }
+        }
+        true
+    }
+
+    /// Makes the second of the first date the origin, since viewers have 53 bits for times.
+    fn set_origin(&mut self, has_date: bool, time: u64) {
+        self.origin.get_or_insert(if has_date { time - time % 1_000_000_000 } else { 0 });
+    }
+
+    /// Writes the losses before the first time that is known.
+    fn write_early(&mut self, time: u64) {
+        for note in std::mem::take(&mut self.early.notes) {
+            self.loss(&note, time);
+        }
+    }
+
+    /// Ends the file.
+    pub fn finish(&mut self) {
+        self.write_early(self.now.or(self.first_time).unwrap_or(0));
+        if !self.has_events {
+            self.out.extend_from_slice(BEGIN);
+        }
+        self.out.extend_from_slice(b"\n],\"otherData\":{\"origin_ns\":\"");
+        number::push_unsigned(&mut self.out, self.origin.unwrap_or(0));
+        self.out.extend_from_slice(b"\"}}\n");
+    }
+
+    fn add_stream(&mut self, stream: &DataStream) {
+        if !self.streams.has(stream) {
+            let trace = self.traces.number(stream);
+            self.scheduling.add_trace(trace, &stream.trace);
+            self.streams.insert(stream, (trace, ContextNames::default()), || ());
+        }
+    }
+
+    /// Returns the time of an event, and writes what comes before it. Returns `None` for an event that cannot be shown.
+    fn prepare(&mut self, event: &Event<'_>) -> Option<u64> {
+        let Some(time) = shown_time(event.nanoseconds()) else {
+            lose_event(&mut self.losses, event, NO_TIME);
+            return None;
+        };
+        // Events without a clock are where the last one with it is.
+        let time = time.or(self.now).or(self.first_time).unwrap_or(0);
+        self.now = Some(time);
+        self.add_stream(event.stream);
+        if self.origin.is_none() {
+            let clock = event.stream.clock();
+            self.set_origin(clock.map_or(self.has_date, |clock| has_dates(Some(clock))), time);
+        }
+        if !self.early.notes.is_empty() {
+            self.write_early(time);
+        }
+        Some(time)
+    }
+
+    fn event(&mut self, event: &Event<'_>) -> bool {
+        let Some(time) = self.prepare(event) else { return false };
+        let Self { out, streams, names, tracks, spans, losses, has_events, origin, scheduling, .. } = self;
+        let Some(((trace, known), (), classes)) = streams.get_mut(event.stream) else { return false };
+        let class = classes.of(event, || ChromeClass::of(event, names, losses));
+        let mut place = class.class.place(event, known);
+        let before = scheduling.running(*trace, place.processor);
+        let name = scheduling.event_name(*trace, &class.class, place.process, event, &mut self.name);
+        let has_processors = scheduling.has_processors(*trace, &class.class);
+        scheduling.complete(*trace, &class.class, &mut place);
+        let mut writer = EventWriter { out, has_events, tracks, origin: origin.unwrap_or(0) };
+        let track = writer.track(event.stream, &place);
+        let mut form = class.class.form_of(event);
+        if form == EventForm::Switch && (place.processor.is_some() || !has_processors) {
+            let next = next_thread(event, &class.class, &place);
+            writer.switch(next, (*trace, place.processor), before, time);
+        }
+        if form == EventForm::Frame {
+            let key = class.class.frame_key(event) ^ place.process.unwrap_or_default();
+            writer.end_frame(class, key, time, track);
+        }
+        let mut part = SpanPart { name, time, ..SpanPart::default() };
+        match form {
+            EventForm::KeyedBegin | EventForm::KeyedEnd => {
+                part.keyed(&mut writer, spans, (class, event), (&place, *trace, track), losses);
+            }
+            EventForm::Begin | EventForm::End => {
+                part.nested(&mut writer, spans, (class, event, form), track, losses);
+            }
+            _ => {}
+        }
+        if part.is_unbegun {
+            form = EventForm::Instant;
+            lose_part(losses, event, LossKind::Lowered, "", LOST_BEGIN);
+        }
+        writer.begin();
+        writer.names(event, (class, form), &part, spans);
+        writer.place(phase(form), part.time, track);
+        writer.ids_and_duration(event, (&class.class, form), &place, part.span.map(|span| span.id));
+        writer.out.extend_from_slice(b",\"args\":");
+        if form == EventForm::Counter {
+            writer.values(event, &class.class);
+        } else if !push_arguments(event, class, names, writer.out, (&mut self.text, &mut self.open)) {
+            lose_part(losses, event, LossKind::Dropped, "", "fields that cannot be decoded");
+        }
+        if part.is_unbegun {
+            writer.add_mark(BEGIN_MISSING);
+        }
+        writer.out.push(b'}');
+        if let Some(tasks) = &class.class.tasks {
+            tasks.read(event, &[], &mut self.content);
+            self.flows.find(&self.content, *trace, |id, end| writer.flow(end, id, time, track));
+        }
+        if let Some((end, key)) = class.class.message(event) {
+            writer.flow(end, self.flows.message(key), time, track);
+        }
+        if let Some(ended) = scheduling.ended_thread(*trace, event, &class.class) {
+            writer.end_thread(spans, thread_track(&ended), (event, time), losses);
+        }
+        scheduling.observe(*trace, event, &class.class);
+        true
+    }
+
+    /// Writes a loss as an instant on its track.
+    fn loss(&mut self, note: &LossNote, time: u64) {
+        let Self { out, tracks, has_events, origin, .. } = self;
+        let mut writer = EventWriter { out, has_events, tracks, origin: origin.unwrap_or(0) };
+        let track = (NO_PROCESS, LOSSES);
+        writer.name(track_id(TrackKind::Losses, [0, 0]), "thread_name", track, "losses and damage");
+        writer.begin();
+        writer.out.extend_from_slice(b"{\"name\":");
+        push_string(writer.out, note.name);
+        writer.out.extend_from_slice(b",\"cat\":\"losses\"");
+        writer.place(phase(EventForm::Instant), time, track);
+        writer.out.extend_from_slice(b",\"args\":");
+        let mut object = ValueWriter::new(writer.out).object();
+        note.texts.iter().for_each(|(name, text)| object.named(name).string(text));
+        note.numbers.iter().for_each(|(name, number)| object.named(name).unsigned(*number));
+        object.end();
+        writer.out.push(b'}');
+    }
+}
+
+/// Appends the fields of an event as an object. Returns `false` if some cannot be decoded.
+fn push_arguments(
+    event: &Event<'_>,
+    class: &ChromeClass,
+    names: &NumberedNames,
+    out: &mut Vec<u8>,
+    (text, open): (&mut Vec<u8>, &mut Vec<u8>),
+) -> bool {
+    let mut arguments = JsonArguments::new(out, names, open);
+    let mut is_whole = true;
+    arguments.out.push(b'{');
+    for scope in &class.scopes {
+        let mut visitor = ArgumentVisitor::new(arguments, scope, text);
+        is_whole &= event.visit(scope.scope, &mut visitor).is_ok();
+        arguments = visitor.arguments;
+        arguments.close();
+    }
+    arguments.out.push(b'}');
+    is_whole
+}
+
+/// Begin of the file.
+const BEGIN: &[u8] = b"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n";
+
+/// Appends nanoseconds as microseconds with a fraction.
+#[inline]
+fn push_microseconds(out: &mut Vec<u8>, nanoseconds: u64) {
+    number::push_unsigned(out, nanoseconds / 1000);
+    let rest = (nanoseconds % 1000) as u32;
+    let digit = |place: u32| b'0' + (rest / place % 10) as u8;
+    out.extend_from_slice(&[b'.', digit(100), digit(10), digit(1)]);
+}
+
+/// Returns the type of an event.
+fn phase(form: EventForm) -> &'static str {
+    match form {
+        EventForm::Begin => "B",
+        EventForm::End => "E",
+        EventForm::KeyedBegin | EventForm::Frame => "b",
+        EventForm::KeyedEnd => "e",
+        EventForm::Complete => "X",
+        EventForm::Counter => "C",
+        EventForm::Instant | EventForm::Sample | EventForm::Switch | EventForm::Wakeup => "i",
+    }
+}
+
+/// Writes events.
+struct EventWriter<'w> {
+    out: &'w mut Vec<u8>,
+    has_events: &'w mut bool,
+    tracks: &'w mut Tracks,
+    /// Time 0 of the file.
+    origin: u64,
+}
+
+impl EventWriter<'_> {
+    /// Writes what is before an event.
+    #[inline]
+    fn begin(&mut self) {
+        let is_first = !std::mem::replace(self.has_events, true);
+        self.out.extend_from_slice(if is_first { BEGIN } else { b",\n" });
+    }
+
+    /// Writes name and category of an event of this form, and of a span that it begins or ends.
+    fn names(
+        &mut self,
+        event: &Event<'_>,
+        (class, form): (&ChromeClass, EventForm),
+        part: &SpanPart<'_>,
+        spans: &mut ChromeSpans,
+    ) {
+        let name = part.name;
+        if let Some(span) = &part.span {
+            return self.lead(&span.lead, spans.name(span, name));
+        }
+        match form {
+            EventForm::Counter => self.counter(event, class),
+            EventForm::End if part.is_bare => self.out.push(b'{'),
+            EventForm::Begin | EventForm::End => {
+                self.lead(&class.lead, spans.nested(&class.class, form, name));
+            }
+            _ => self.lead(&class.lead, name.map_or(ChromeName::OfClass, ChromeName::Own)),
+        }
+    }
+
+    /// Writes name and category of an event: the name of its class, or its own.
+    #[inline]
+    fn lead(&mut self, lead: &ChromeLead, name: ChromeName<'_>) {
+        let mut category = lead.text.get(lead.category_at..).unwrap_or_default();
+        match name {
+            ChromeName::OfClass => category = &lead.text,
+            ChromeName::Own(name) => {
+                self.out.extend_from_slice(b"{\"name\":");
+                push_string(self.out, name);
+            }
+            ChromeName::Nothing => {
+                self.out.push(b'{');
+                category = category.strip_prefix(b",").unwrap_or(category);
+            }
+        }
+        self.out.extend_from_slice(category);
+    }
+
+    /// Writes the identifier of an event among others of its name, that of its span, and its duration.
+    fn ids_and_duration(
+        &mut self,
+        event: &Event<'_>,
+        (class, form): (&ViewerClass, EventForm),
+        place: &EventPlace<'_>,
+        span: Option<u64>,
+    ) {
+        if let Some(span) = span {
+            return self.id(span);
+        }
+        match form {
+            EventForm::Frame => self.id(class.frame_key(event) ^ place.process.unwrap_or_default()),
+            EventForm::Counter => self.counter_id(class.counter_number(event), place),
+            EventForm::Complete => {
+                self.out.extend_from_slice(b",\"dur\":");
+                push_microseconds(self.out, class.duration(event).unwrap_or(0));
+            }
+            _ => {}
+        }
+    }
+
+    /// Writes an end of a flow.
+    fn flow(&mut self, end: FlowEnd, id: u64, time: u64, track: ChromeTrack) {
+        self.begin();
+        self.out.extend_from_slice(b"{\"name\":\"cause\",\"cat\":\"cause\"");
+        self.place(if end == FlowEnd::Begin { "s" } else { "f" }, time, track);
+        self.id(id);
+        self.out.extend_from_slice(b",\"bp\":\"e\"}");
+    }
+
+    /// Writes the end of the frame before, if there is one.
+    fn end_frame(&mut self, class: &ChromeClass, key: u64, time: u64, track: ChromeTrack) {
+        if !self.tracks.is_changed(track_id(TrackKind::Slice, [key, 0]), "") {
+            self.begin();
+            self.out.extend_from_slice(&class.lead.text);
+            self.place(phase(EventForm::KeyedEnd), time, track);
+            self.id(key);
+            self.out.push(b'}');
+        }
+    }
+
+    /// Writes that a processor runs another thread, as a slice of a track of its own. The processor is idle in thread 0.
+    /// `before` ran until then.
+    fn switch(
+        &mut self,
+        next: Option<NamedThread<'_>>,
+        (trace, processor): (u32, Option<u64>),
+        before: Option<u64>,
+        time: u64,
+    ) {
+        let number = u64::from(trace & 0xff) << 16 | processor.unwrap_or(0) & 0xffff;
+        let track = (NO_PROCESS, SCHEDULING + number);
+        let id = track_id(TrackKind::Processor, [track.0, track.1]);
+        self.name_new(id, "thread_name", track, || match processor {
+            Some(processor) => format!("CPU {processor} threads"),
+            None => "running threads".to_owned(),
+        });
+        if before.is_some_and(|thread| thread != 0) {
+            self.end_innermost(time, track);
+        }
+        let Some(next) = next.filter(|next| next.number != 0) else { return };
+        self.begin();
+        self.out.extend_from_slice(b"{\"name\":");
+        match next.name {
+            "" => push_string(self.out, &format!("thread {}", next.number)),
+            name => push_string(self.out, name),
+        }
+        self.out.extend_from_slice(b",\"cat\":\"scheduling\"");
+        self.place(phase(EventForm::Begin), time, track);
+        self.out.extend_from_slice(b",\"args\":{\"thread\":");
+        number::push_unsigned(self.out, next.number);
+        self.out.extend_from_slice(b"}}");
+    }
+
+    /// Adds an argument that is `true` to the event at the end.
+    fn add_mark(&mut self, name: &str) {
+        if self.out.pop_if(|last| *last == b'}').is_some() {
+            let is_empty = self.out.last() == Some(&b'{');
+            let mut object = ObjectWriter::resume(self.out, !is_empty);
+            object.named(name).boolean(true);
+            object.end();
+        }
+    }
+
+    /// Ends a span with a key that has no end in the trace.
+    fn end_keyed(&mut self, span: &KeyedName, name: ChromeName<'_>, time: u64, track: ChromeTrack) {
+        self.begin();
+        self.lead(&span.lead, name);
+        self.place(phase(EventForm::KeyedEnd), time, track);
+        self.id(span.id);
+        self.out.extend_from_slice(b",\"args\":{}");
+        self.add_mark(END_MISSING);
+        self.out.push(b'}');
+    }
+
+    /// Ends the slices of a thread that an event ends.
+    fn end_thread(
+        &mut self,
+        spans: &mut ChromeSpans,
+        track: ChromeTrack,
+        (event, time): (&Event<'_>, u64),
+        losses: &mut LossTable,
+    ) {
+        spans.nested.end_all(span_track(track), |_| {
+            self.end_lost(time, track);
+            lose_part(losses, event, LossKind::Lowered, "", EXITED);
+        });
+    }
+
+    /// Ends the innermost slice of a track, which has no end in the trace.
+    fn end_lost(&mut self, time: u64, track: ChromeTrack) {
+        self.begin();
+        self.out.push(b'{');
+        self.place(phase(EventForm::End), time, track);
+        self.out.extend_from_slice(b",\"args\":{}");
+        self.add_mark(END_MISSING);
+        self.out.push(b'}');
+    }
+
+    /// Ends the innermost slice of a track, whatever its name.
+    fn end_innermost(&mut self, time: u64, track: ChromeTrack) {
+        self.begin();
+        self.out.push(b'{');
+        self.place(phase(EventForm::End), time, track);
+        self.out.push(b'}');
+    }
+
+    /// Writes the type, the time and the track of an event.
+    #[inline]
+    fn place(&mut self, phase: &str, time: u64, (process, thread): ChromeTrack) {
+        let out = &mut *self.out;
+        if out.last() != Some(&b'{') {
+            out.push(b',');
+        }
+        out.extend_from_slice(b"\"ph\":\"");
+        out.extend_from_slice(phase.as_bytes());
+        out.extend_from_slice(b"\",\"ts\":");
+        push_microseconds(out, time.saturating_sub(self.origin));
+        out.extend_from_slice(b",\"pid\":");
+        number::push_unsigned(out, process);
+        out.extend_from_slice(b",\"tid\":");
+        number::push_unsigned(out, thread);
+        if phase == "i" {
+            out.extend_from_slice(b",\"s\":\"t\"");
+        }
+    }
+
+    fn id(&mut self, id: u64) {
+        self.out.extend_from_slice(b",\"id\":\"0x");
+        number::push_hex_bytes(self.out, &id.to_be_bytes());
+        self.out.push(b'"');
+    }
+
+    /// Writes the identifier of a counter among others of its name and process: its number and its processor, if it has any.
+    fn counter_id(&mut self, number: u64, place: &EventPlace<'_>) {
+        let number = Some(number).filter(|number| *number != 0);
+        let processor = place.processor.filter(|_| place.process.is_none());
+        if number.is_none() && processor.is_none() {
+            return;
+        }
+        // Viewers show it behind the name.
+        self.out.extend_from_slice(b",\"id\":\"");
+        if let Some(number) = number {
+            number::push_unsigned(self.out, number);
+        }
+        if let Some(processor) = processor {
+            let lead: &[u8] = if number.is_some() { b" CPU " } else { b"CPU " };
+            self.out.extend_from_slice(lead);
+            number::push_unsigned(self.out, processor);
+        }
+        self.out.push(b'"');
+    }
+
+    /// Names a thread or a process, if it is new or has another name.
+    fn name(&mut self, id: u64, kind: &str, track: ChromeTrack, name: &str) {
+        if self.tracks.is_changed(id, name) && !name.is_empty() {
+            self.write_name(kind, track, name);
+        }
+    }
+
+    fn write_name(&mut self, kind: &str, (process, thread): ChromeTrack, name: &str) {
+        self.begin();
+        let mut object = ValueWriter::new(self.out).object();
+        object.member("name").string(kind);
+        object.member("ph").string("M");
+        object.unsigned("pid", Some(process));
+        object.unsigned("tid", Some(thread));
+        let mut arguments = object.member("args").object();
+        arguments.member("name").string(name);
+        arguments.end();
+        object.end();
+    }
+
+    /// Names a thread or a process whose name never changes, if it is new.
+    fn name_new(&mut self, id: u64, kind: &str, track: ChromeTrack, name: impl FnOnce() -> String) {
+        if self.tracks.is_changed(id, "") {
+            self.write_name(kind, track, &name());
+        }
+    }
+
+    /// Returns the track of an event, named.
+    fn track(&mut self, stream: &DataStream, place: &EventPlace<'_>) -> ChromeTrack {
+        let process = place.process.map_or(NO_PROCESS, short);
+        let process_id = track_id(TrackKind::Process, [process, 0]);
+        let process_track = (process, process);
+        match (place.process_name, place.process) {
+            (Some(name), _) => self.name(process_id, "process_name", process_track, name),
+            (None, Some(number)) if number != process => {
+                self.name_new(process_id, "process_name", process_track, || format!("process {number}"));
+            }
+            (None, None) => {
+                self.name_new(process_id, "process_name", process_track, || "unknown process".to_owned());
+            }
+            _ => {}
+        }
+        let (thread, kind) = match (place.thread, place.process, place.processor) {
+            (Some(thread), ..) => (short(thread), TrackKind::Thread),
+            (None, Some(_), _) => (process, TrackKind::Thread),
+            (None, None, Some(processor)) => (PROCESSORS + (processor & 0xff_ffff), TrackKind::Processor),
+            (None, None, None) => (STREAMS + u64::from(stream.key & 0xff_ffff), TrackKind::Stream),
+        };
+        let (id, track) = (track_id(kind, [process, thread]), (process, thread));
+        match (place.thread_name, kind, place.thread) {
+            (Some(name), ..) => self.name(id, "thread_name", track, name),
+            (None, TrackKind::Processor, _) => {
+                let processor = place.processor.unwrap_or_default();
+                self.name_new(id, "thread_name", track, || format!("CPU {processor}"));
+            }
+            (None, TrackKind::Stream, _) => self.name(id, "thread_name", track, &stream.name),
+            (None, _, Some(number)) if number != thread => {
+                self.name_new(id, "thread_name", track, || format!("thread {number}"));
+            }
+            _ => {}
+        }
+        track
+    }
+
+    /// Writes name and category of a counter.
+    fn counter(&mut self, event: &Event<'_>, class: &ChromeClass) {
+        self.lead(&class.lead, ChromeName::Own(&class.class.counter_name(event)));
+    }
+
+    /// Writes the values of a counter.
+    fn values(&mut self, event: &Event<'_>, class: &ViewerClass) {
+        self.out.push(b'{');
+        let mut object = ObjectWriter::resume(self.out, false);
+        class.counter_values(event, |value| match value.number {
+            CounterNumber::Integer(number) => object.named(value.member).integer(number),
+            // JSON has no other numbers.
+            CounterNumber::Real(number) if number.is_finite() => {
+                number::push_shortest(object.named(value.member).raw(), number);
+            }
+            CounterNumber::Real(_) => {}
+        });
+        object.end();
+    }
+}

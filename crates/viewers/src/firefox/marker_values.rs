@@ -1,0 +1,267 @@
+//! Fields of an event as values of a marker.
+
+use fxprof_processed_profile as fx;
+use ichnos_model::Event;
+
+use super::marker_class::{MarkerClass, MarkerField, MarkerValue, ValueForm};
+use crate::arguments::{ArgumentOutput, ArgumentVisitor};
+use crate::json_arguments::{EXACT, JsonArguments};
+use ichnos_analysis::events::names::NumberedNames;
+use ichnos_export::number;
+
+/// Text of a field that an event lacks: a profile has one for each field of its class. Numbers are `null` there.
+const ABSENT: &str = "(absent)";
+
+/// Texts of a profile, and memory that is used again for each event.
+#[derive(Debug, Default)]
+pub(super) struct MarkerReader {
+    values: Vec<MarkerValue>,
+    text: Vec<u8>,
+    json: Vec<u8>,
+    open: Vec<u8>,
+    made: Vec<u8>,
+    /// Last text that was new.
+    newest: Option<fx::StringHandle>,
+    /// Number of bytes of all texts.
+    pub(super) text_bytes: usize,
+}
+
+/// Values of an event.
+#[derive(Debug)]
+pub(super) struct MarkerValues<'v> {
+    pub(super) values: &'v [MarkerValue],
+    pub(super) absent: fx::StringHandle,
+    /// `true` if all fields can be decoded.
+    pub(super) is_whole: bool,
+    /// `true` if no integer was rounded.
+    pub(super) is_exact: bool,
+}
+
+impl MarkerReader {
+    /// Returns a text of the profile.
+    pub(super) fn intern(&mut self, profile: &mut fx::Profile, text: &str) -> fx::StringHandle {
+        let handle = profile.intern_string(text);
+        count(text, handle, &mut self.newest, &mut self.text_bytes);
+        handle
+    }
+
+    /// Reads the values of an event.
+    pub(super) fn read(
+        &mut self,
+        event: &Event<'_>,
+        class: &MarkerClass,
+        names: &NumberedNames,
+        profile: &mut fx::Profile,
+    ) -> MarkerValues<'_> {
+        let absent = profile.intern_string(ABSENT);
+        self.values.clear();
+        self.values.extend(class.fields.iter().map(|field| match field.form {
+            ValueForm::Integer | ValueForm::Decimal => MarkerValue::Number(f64::NAN),
+            ValueForm::Text | ValueForm::Hexadecimal => MarkerValue::Text(absent),
+        }));
+        let mut is_whole = true;
+        let mut arguments = MarkerArguments {
+            fields: &class.fields,
+            next: 0,
+            values: &mut self.values,
+            names,
+            profile,
+            json: &mut self.json,
+            open: &mut self.open,
+            made: &mut self.made,
+            depth: 0,
+            place: None,
+            newest: &mut self.newest,
+            text_bytes: &mut self.text_bytes,
+            is_exact: true,
+        };
+        for scope in &class.scopes {
+            let mut visitor = ArgumentVisitor::new(arguments, scope, &mut self.text);
+            is_whole &= event.visit(scope.scope, &mut visitor).is_ok();
+            arguments = visitor.arguments;
+            arguments.close();
+        }
+        let is_exact = arguments.is_exact;
+        MarkerValues { values: &self.values, absent, is_whole, is_exact }
+    }
+}
+
+/// Counts the bytes of a text that is new.
+fn count(
+    text: &str,
+    handle: fx::StringHandle,
+    newest: &mut Option<fx::StringHandle>,
+    text_bytes: &mut usize,
+) {
+    // Handles of new texts are greater than all others.
+    if newest.is_none_or(|newest| handle > newest) {
+        *newest = Some(handle);
+        *text_bytes = text_bytes.saturating_add(text.len());
+    }
+}
+
+/// Takes arguments as values of fields: nested ones as JSON.
+struct MarkerArguments<'w> {
+    fields: &'w [MarkerField],
+    /// Index of the field after the last one.
+    next: usize,
+    values: &'w mut Vec<MarkerValue>,
+    names: &'w NumberedNames,
+    profile: &'w mut fx::Profile,
+    /// JSON of the value that is being made.
+    json: &'w mut Vec<u8>,
+    open: &'w mut Vec<u8>,
+    made: &'w mut Vec<u8>,
+    /// Number of objects and arrays around the next argument.
+    depth: u32,
+    /// Index of the field around it.
+    place: Option<usize>,
+    newest: &'w mut Option<fx::StringHandle>,
+    text_bytes: &'w mut usize,
+    is_exact: bool,
+}
+
+impl MarkerArguments<'_> {
+    /// Returns the next field with a name: absent ones are left out.
+    fn find(&mut self, name: u32) -> Option<usize> {
+        let rest = self.fields.get(self.next..)?;
+        let found = self.next + rest.iter().position(|field| field.name == name)?;
+        self.next = found + 1;
+        Some(found)
+    }
+
+    fn set(&mut self, place: Option<usize>, value: MarkerValue) {
+        if let Some(place) = place.and_then(|place| self.values.get_mut(place)) {
+            *place = value;
+        }
+    }
+
+    fn set_text(&mut self, place: Option<usize>, text: &[u8]) {
+        let text = String::from_utf8_lossy(text);
+        let handle = self.profile.intern_string(&text);
+        count(&text, handle, self.newest, self.text_bytes);
+        self.set(place, MarkerValue::Text(handle));
+    }
+
+    fn set_made(&mut self, place: Option<usize>, push: impl FnOnce(&mut Vec<u8>)) {
+        let mut made = std::mem::take(self.made);
+        made.clear();
+        push(&mut made);
+        self.set_text(place, &made);
+        *self.made = made;
+    }
+
+    fn integer(&mut self, name: u32, number: f64, is_exact: bool, hexadecimal: u64, value: i128) {
+        let place = self.find(name);
+        match place.and_then(|place| self.fields.get(place)).map(|field| field.form) {
+            Some(ValueForm::Integer | ValueForm::Decimal) => {
+                self.is_exact &= is_exact;
+                self.set(place, MarkerValue::Number(number));
+            }
+            Some(ValueForm::Hexadecimal) => self.set_made(place, |out| {
+                out.extend_from_slice(format!("{hexadecimal:#x}").as_bytes());
+            }),
+            _ => self.set_made(place, |out| number::push_integer(out, value)),
+        }
+    }
+
+    /// Passes an argument to the JSON of the field around it.
+    fn nested(&mut self, pass: impl FnOnce(&mut JsonArguments<'_>)) {
+        let mut arguments = JsonArguments::resume(self.json, self.names, self.open);
+        pass(&mut arguments);
+    }
+
+    fn begin(&mut self, name: u32, is_array: bool) {
+        if self.depth == 0 {
+            self.place = self.find(name);
+            self.json.clear();
+            self.open.clear();
+        }
+        let at_root = self.depth == 0;
+        self.depth += 1;
+        self.nested(|json| match (at_root, is_array) {
+            (true, _) => json.begin_root(is_array),
+            (false, true) => json.begin_array(name),
+            (false, false) => json.begin_dictionary(name),
+        });
+    }
+
+    fn end(&mut self) {
+        self.nested(|json| json.end_array());
+        self.depth = self.depth.saturating_sub(1);
+        if self.depth == 0 {
+            let json = std::mem::take(self.json);
+            self.set_text(self.place, &json);
+            *self.json = json;
+        }
+    }
+
+    /// Closes what a failed decoding left open.
+    fn close(&mut self) {
+        while self.depth > 0 {
+            self.end();
+        }
+    }
+}
+
+impl ArgumentOutput for MarkerArguments<'_> {
+    fn unsigned(&mut self, name: u32, value: u64) {
+        match self.depth {
+            0 => self.integer(name, value as f64, value <= EXACT, value, value.into()),
+            _ => self.nested(|json| json.unsigned(name, value)),
+        }
+    }
+
+    fn signed(&mut self, name: u32, value: i64) {
+        match self.depth {
+            0 => {
+                let is_exact = value.unsigned_abs() <= EXACT;
+                self.integer(name, value as f64, is_exact, value.cast_unsigned(), value.into());
+            }
+            _ => self.nested(|json| json.signed(name, value)),
+        }
+    }
+
+    fn boolean(&mut self, name: u32, value: bool) {
+        if self.depth > 0 {
+            return self.nested(|json| json.boolean(name, value));
+        }
+        let place = self.find(name);
+        self.set_text(place, if value { b"true" } else { b"false" });
+    }
+
+    fn double(&mut self, name: u32, value: f64) {
+        if self.depth > 0 {
+            return self.nested(|json| json.double(name, value));
+        }
+        let place = self.find(name);
+        match place.and_then(|place| self.fields.get(place)).map(|field| field.form) {
+            Some(ValueForm::Decimal | ValueForm::Integer) => self.set(place, MarkerValue::Number(value)),
+            _ => self.set_made(place, |out| out.extend_from_slice(value.to_string().as_bytes())),
+        }
+    }
+
+    fn text(&mut self, name: u32, text: &[u8]) {
+        if self.depth > 0 {
+            return self.nested(|json| json.text(name, text));
+        }
+        let place = self.find(name);
+        self.set_text(place, text);
+    }
+
+    fn begin_dictionary(&mut self, name: u32) {
+        self.begin(name, false);
+    }
+
+    fn end_dictionary(&mut self) {
+        self.end();
+    }
+
+    fn begin_array(&mut self, name: u32) {
+        self.begin(name, true);
+    }
+
+    fn end_array(&mut self) {
+        self.end();
+    }
+}

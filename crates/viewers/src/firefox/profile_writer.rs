@@ -1,0 +1,357 @@
+//! Adds events to a profile.
+
+use std::collections::HashMap;
+use std::io;
+
+use fxprof_processed_profile as fx;
+use ichnos_model::lower::{LossKind, LossTable};
+use ichnos_model::{Event, Trace};
+
+use super::intervals::{Intervals, OpenInterval};
+use super::marker_class::{MarkerClass, MarkerNames};
+use super::marker_values::MarkerReader;
+use super::markers::{EventMarker, LossMarker};
+use super::threads::Threads;
+use crate::event_track::event_track;
+use ichnos_analysis::events::class::{EventForm, EventPlace};
+use ichnos_analysis::events::keyed_spans::KeyedSpanIds;
+use ichnos_analysis::events::losses::{BACKWARDS, LOST_BEGIN, LossNote, lose_event, lose_part};
+use ichnos_analysis::events::span_edge::SpanEdge;
+use ichnos_analysis::events::tracks::{TrackKind, name_key, track_id};
+use ichnos_analysis::stacks::FirefoxStacks;
+use ichnos_analysis::tasks::EventContent;
+use ichnos_export::parts::has_dates;
+
+/// Maximum number of values of all events. A profile is in memory as a whole, in the viewer, too.
+const MOST_VALUES: usize = 1 << 24;
+
+/// Maximum number of bytes of all texts.
+const MOST_TEXT: usize = 256 << 20;
+
+/// Number of values that each event has besides its fields.
+const OWN_VALUES: usize = 8;
+
+/// Reasons for losses.
+const FULL: &str = "event beyond the profile limit of 16,777,216 values or 256 MiB of text";
+const THREADS: &str = "event of a thread beyond the limit of 10,000 threads";
+const ROUNDED: &str = "integers beyond 2^53 -> rounded";
+const NO_END: &str = "span without an end -> start of an interval";
+const FLOW: &str = "flow from the cause of an operation";
+
+/// A profile that is being made.
+#[derive(Debug)]
+pub(super) struct ProfileWriter {
+    profile: fx::Profile,
+    names: MarkerNames,
+    reader: MarkerReader,
+    threads: Threads,
+    intervals: Intervals,
+    spans: KeyedSpanIds,
+    stacks: FirefoxStacks,
+    /// Counters with their last values, by track.
+    counters: HashMap<u64, (fx::CounterHandle, f64)>,
+    /// First thread with samples.
+    sampled: Option<fx::ThreadHandle>,
+    /// First and last time of events, in nanoseconds from the origin.
+    range: Option<[u64; 2]>,
+    /// Number of values of all events.
+    values: usize,
+    /// Time 0 of the profile, once a time is known.
+    origin: Option<u64>,
+    pub(super) losses: LossTable,
+}
+
+/// An event with its class and place.
+#[derive(Clone, Copy)]
+pub(super) struct EventAtPlace<'c, 'e> {
+    pub(super) event: &'c Event<'e>,
+    pub(super) class: &'c MarkerClass,
+    pub(super) place: EventPlace<'c>,
+    /// Number of its trace.
+    pub(super) trace: u32,
+    /// Name that it has instead of that of its class.
+    pub(super) name: Option<&'c str>,
+}
+
+/// An event with its place in the profile.
+#[derive(Clone, Copy)]
+struct PlacedEvent<'c, 'e> {
+    at: EventAtPlace<'c, 'e>,
+    /// Nanoseconds from the origin.
+    since: u64,
+    process: fx::ProcessHandle,
+    thread: fx::ThreadHandle,
+    stack: Option<fx::StackHandle>,
+}
+
+impl Default for ProfileWriter {
+    fn default() -> Self {
+        let reference = fx::ReferenceTimestamp::from_millis_since_unix_epoch(0.0);
+        let mut profile = fx::Profile::new("ichnos", reference, fx::SamplingInterval::from_millis(1));
+        // All symbols are looked up when a call stack is written.
+        profile.set_symbolicated(true);
+        Self {
+            profile,
+            names: MarkerNames::default(),
+            reader: MarkerReader::default(),
+            threads: Threads::default(),
+            intervals: Intervals::default(),
+            spans: KeyedSpanIds::default(),
+            stacks: FirefoxStacks::default(),
+            counters: HashMap::new(),
+            sampled: None,
+            range: None,
+            values: 0,
+            origin: None,
+            losses: LossTable::default(),
+        }
+    }
+}
+
+impl ProfileWriter {
+    /// Names the profile after the trace of the first event.
+    pub(super) fn set_title(&mut self, trace: &Trace) {
+        let title = trace.class.name.as_deref().unwrap_or(&trace.name);
+        if !title.is_empty() {
+            self.profile.set_product(title);
+        }
+    }
+
+    /// Makes the class of an event.
+    pub(super) fn class(&mut self, event: &Event<'_>) -> MarkerClass {
+        MarkerClass::of(event, &mut self.names, &mut self.profile, &mut self.losses)
+    }
+
+    /// Writes the profile.
+    pub(super) fn finish(&mut self, out: &mut Vec<u8>) -> io::Result<()> {
+        for interval in self.intervals.take_all() {
+            add_unended(&mut self.profile, interval);
+        }
+        if let (Some(thread), Some(range)) = (self.sampled, self.range) {
+            // Viewers show the range of the samples, if there are any: samples without a stack and weight make it whole.
+            for since in range {
+                self.profile.add_sample(thread, timestamp(since), None, fx::CpuDelta::ZERO, 0);
+            }
+        }
+        Ok(serde_json::to_writer(out, &self.profile)?)
+    }
+
+    /// Returns a time in nanoseconds from the origin of the profile, which is the first time.
+    fn time(&mut self, has_date: bool, time: u64) -> u64 {
+        let Self { origin, profile, .. } = self;
+        let origin = *origin.get_or_insert_with(|| {
+            if !has_date {
+                return 0;
+            }
+            // The format has dates in milliseconds; the rest is in the times.
+            let milliseconds = time / 1_000_000;
+            let reference = fx::ReferenceTimestamp::from_millis_since_unix_epoch(milliseconds as f64);
+            profile.set_reference_timestamp(reference);
+            milliseconds * 1_000_000
+        });
+        time.saturating_sub(origin)
+    }
+
+    /// Lists the flows to an event as losses.
+    pub(super) fn lose_flow(&mut self, event: &Event<'_>, content: &EventContent) {
+        if content.causes().next().is_some() {
+            lose_part(&mut self.losses, event, LossKind::Dropped, "", FLOW);
+        }
+    }
+
+    /// Writes a loss as a marker of a thread of its own.
+    pub(super) fn loss(&mut self, note: &LossNote, time: u64) {
+        let time = timestamp(self.time(note.has_date, time));
+        let track = track_id(TrackKind::Losses, [0, 0]);
+        let Self { threads, profile, .. } = self;
+        if let Some(thread) = threads.named(profile, track, "losses and damage", time) {
+            let marker = LossMarker::new(profile, note);
+            profile.add_marker(thread, fx::MarkerTiming::Instant(time), marker);
+        }
+    }
+
+    /// Takes an event; returns `false` if it is lost.
+    pub(super) fn event(&mut self, at: EventAtPlace<'_, '_>, time: u64) -> bool {
+        let EventAtPlace { event, class, place, trace, .. } = at;
+        let since = self.time(has_dates(event.stream.clock()), time);
+        let time = timestamp(since);
+        let length = class.class.duration(event).unwrap_or(0);
+        let [first, last] = self.range.unwrap_or([since; 2]);
+        self.range = Some([first.min(since), last.max(since.saturating_add(length))]);
+        self.values = self.values.saturating_add(OWN_VALUES + class.fields.len());
+        if self.values > MOST_VALUES || self.reader.text_bytes > MOST_TEXT {
+            lose_event(&mut self.losses, event, FULL);
+            return false;
+        }
+        let Self { threads, profile, stacks, .. } = self;
+        let Some((process, thread)) = threads.of_event(profile, event.stream, &place, trace, time) else {
+            lose_event(&mut self.losses, event, THREADS);
+            return false;
+        };
+        let table = track_id(TrackKind::Stream, [trace.into(), event.stream.class_index as u64]);
+        let stack = class.class.stack(event);
+        let stack = stack.and_then(|stack| stacks.handle(profile, thread, event, table, stack));
+        let placed = PlacedEvent { at, since, process, thread, stack };
+        match (class.class.form_of(event), stack) {
+            (EventForm::Sample, Some(_)) => {
+                self.sampled.get_or_insert(thread);
+                profile.add_sample(thread, time, stack, fx::CpuDelta::ZERO, 1);
+            }
+            (EventForm::Counter, _) => self.counter(&placed),
+            (form, _) => self.marker(&placed, form),
+        }
+        true
+    }
+
+    /// Adds the values of a counter, as differences from those before.
+    fn counter(&mut self, placed: &PlacedEvent<'_, '_>) {
+        let EventAtPlace { event, class, place, .. } = placed.at;
+        let class = &class.class;
+        let named = &*class.counter_name(event);
+        let number = class.counter_number(event);
+        let processor = place.processor.filter(|_| place.process.is_none());
+        let around = match place.process {
+            Some(process) => track_id(TrackKind::Process, [process, 0]),
+            None => track_id(TrackKind::Processor, [processor.map_or(0, |cpu| cpu + 1), 0]),
+        };
+        class.counter_values(event, |found| {
+            let value = found.number.to_f64();
+            if !value.is_finite() {
+                return;
+            }
+            let name = name_key(named) ^ name_key(found.member).rotate_left(1);
+            let id = track_id(TrackKind::Counter, [around, name ^ number.rotate_left(32)]);
+            let Self { counters, profile, .. } = self;
+            let (counter, last) = counters.entry(id).or_insert_with(|| {
+                let mut name = named.to_owned();
+                if !found.is_single {
+                    name = format!("{name}: {}", found.member);
+                }
+                if number != 0 {
+                    name = format!("{name} ({number})");
+                }
+                if let Some(processor) = processor {
+                    name = format!("{name}, CPU {processor}");
+                }
+                (profile.add_counter(placed.process, &name, &class.category, &name), 0.0)
+            });
+            profile.add_counter_sample(*counter, timestamp(placed.since), value - *last, 1);
+            *last = value;
+        });
+    }
+
+    /// Ends the intervals of a thread that an event ends.
+    pub(super) fn end_thread(&mut self, event: &Event<'_>, ended: &EventPlace<'_>, trace: u32) {
+        let Self { intervals, profile, losses, .. } = self;
+        let (_, track) = event_track(event.stream.key, ended, trace);
+        intervals.end_all(track, |interval| {
+            add_unended(profile, interval);
+            lose_part(losses, event, LossKind::Lowered, "", NO_END);
+        });
+    }
+
+    /// Returns the track of an event of this form; `None` for the end of a span with a key that has no begin.
+    fn track(&mut self, at: &EventAtPlace<'_, '_>, form: EventForm) -> Option<u64> {
+        let EventAtPlace { event, class, place, trace, name } = *at;
+        let class = &class.class;
+        let key = || {
+            let key = class.span_key(event, trace);
+            track_id(TrackKind::Slice, [place.process.unwrap_or(0), key])
+        };
+        let of_event = event_track(event.stream.key, &place, trace).1;
+        match form {
+            EventForm::KeyedEnd => self.spans.end_id(key(), class.edge(name)),
+            EventForm::KeyedBegin => {
+                let (track, is_again) = self.spans.begin_id(key(), class.edge(name));
+                if is_again {
+                    let Self { intervals, profile, losses, .. } = self;
+                    intervals.end_all(track, |interval| {
+                        add_unended(profile, interval);
+                        lose_part(losses, event, LossKind::Lowered, "", NO_END);
+                    });
+                }
+                Some(track)
+            }
+            EventForm::Frame => Some(track_id(TrackKind::Slice, [of_event, class.frame_key(event)])),
+            _ => Some(of_event),
+        }
+    }
+
+    /// Adds a marker, or begins or ends its interval.
+    fn marker(&mut self, placed: &PlacedEvent<'_, '_>, form: EventForm) {
+        let PlacedEvent { at, since, thread, stack, .. } = *placed;
+        let EventAtPlace { event, class, name, .. } = at;
+        let time = timestamp(since);
+        let edge = class.class.edge(name);
+        // No interval is open on a track without a number.
+        let track = self.track(&at, form).unwrap_or(0);
+        // Spans with keys and frames have tracks of their own: there, no names tell them apart.
+        let edge = SpanEdge { is_unnamed: edge.is_unnamed || form != EventForm::End, ..edge };
+        if let EventForm::End | EventForm::KeyedEnd | EventForm::Frame = form {
+            let Self { intervals, profile, losses, .. } = self;
+            let ended = intervals.end(track, edge, |within| {
+                add_unended(profile, within);
+                lose_part(losses, event, LossKind::Lowered, "", NO_END);
+            });
+            let is_ended = ended.is_some();
+            if let Some(OpenInterval { thread, begin, marker, stack, .. }) = ended {
+                if begin > time {
+                    lose_part(losses, event, LossKind::Rounded, "", BACKWARDS);
+                }
+                add(profile, thread, fx::MarkerTiming::Interval(begin, time.max(begin)), marker, stack);
+            }
+            if form != EventForm::Frame {
+                if is_ended {
+                    return;
+                }
+                lose_part(losses, event, LossKind::Lowered, "", LOST_BEGIN);
+            }
+        }
+        let Self { reader, names, profile, losses, intervals, .. } = self;
+        let name = name.map_or(class.name, |name| reader.intern(profile, name));
+        let values = reader.read(event, class, &names.fields, profile);
+        if !values.is_whole {
+            lose_part(losses, event, LossKind::Dropped, "", "fields that cannot be decoded");
+        }
+        if !values.is_exact {
+            lose_part(losses, event, LossKind::Lowered, "", ROUNDED);
+        }
+        let marker = EventMarker::new(class, name, &values);
+        let timing = match form {
+            EventForm::Begin | EventForm::KeyedBegin | EventForm::Frame => {
+                let edge = SpanEdge { is_unnamed: false, ..edge };
+                return intervals.begin((track, edge), thread, time, marker.into_owned(), stack);
+            }
+            EventForm::Complete => {
+                let end = since.saturating_add(class.class.duration(event).unwrap_or(0));
+                fx::MarkerTiming::Interval(time, timestamp(end))
+            }
+            _ => fx::MarkerTiming::Instant(time),
+        };
+        add(profile, thread, timing, marker, stack);
+    }
+}
+
+/// Adds the marker of an interval without an end. Viewers show it up to the end of the thread, without a duration; ends
+/// without a begin are instants, as they would be taken for the ends of these.
+fn add_unended(profile: &mut fx::Profile, interval: OpenInterval) {
+    let OpenInterval { thread, begin, marker, stack, .. } = interval;
+    add(profile, thread, fx::MarkerTiming::IntervalStart(begin), marker, stack);
+}
+
+/// Adds a marker with its call stack.
+fn add(
+    profile: &mut fx::Profile,
+    thread: fx::ThreadHandle,
+    timing: fx::MarkerTiming,
+    marker: EventMarker<'_>,
+    stack: Option<fx::StackHandle>,
+) {
+    let handle = profile.add_marker(thread, timing, marker);
+    profile.set_marker_stack(thread, handle, stack);
+}
+
+/// Returns the time of a profile.
+fn timestamp(since: u64) -> fx::Timestamp {
+    fx::Timestamp::from_nanos_since_reference(since)
+}

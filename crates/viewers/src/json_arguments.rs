@@ -1,0 +1,143 @@
+//! Arguments as members of an object of JSON.
+
+use std::io::Write as _;
+
+use ichnos_json::write::{push_string, push_utf8};
+
+use crate::arguments::{ArgumentOutput, UNNAMED};
+use ichnos_analysis::events::names::NumberedNames;
+use ichnos_export::number;
+
+/// Largest integer that JavaScript's numbers hold exactly.
+pub(super) const EXACT: u64 = 1 << 53;
+
+/// Writes arguments as members of an object.
+pub(super) struct JsonArguments<'w> {
+    pub(super) out: &'w mut Vec<u8>,
+    names: &'w NumberedNames,
+    /// `true` if the innermost object or array has members.
+    has_members: bool,
+    /// Brackets that close the open objects and arrays.
+    open: &'w mut Vec<u8>,
+    /// Number of arguments without a name.
+    unnamed: u32,
+}
+
+impl<'w> JsonArguments<'w> {
+    /// Continues an object without members. `open` is memory.
+    pub(super) fn new(out: &'w mut Vec<u8>, names: &'w NumberedNames, open: &'w mut Vec<u8>) -> Self {
+        Self { out, names, has_members: false, open, unnamed: 0 }
+    }
+
+    /// Continues JSON that [`Self::begin_root`] began.
+    #[cfg(feature = "firefox")]
+    pub(super) fn resume(out: &'w mut Vec<u8>, names: &'w NumberedNames, open: &'w mut Vec<u8>) -> Self {
+        let has_members = !matches!(out.last(), None | Some(b'{' | b'['));
+        Self { out, names, has_members, open, unnamed: 0 }
+    }
+
+    /// Begins an array or an object without a name.
+    #[cfg(feature = "firefox")]
+    pub(super) fn begin_root(&mut self, is_array: bool) {
+        let [open, close] = if is_array { *b"[]" } else { *b"{}" };
+        self.out.push(open);
+        self.open.push(close);
+        self.has_members = false;
+    }
+
+    #[inline]
+    fn lead(&mut self, name: u32) {
+        if std::mem::replace(&mut self.has_members, true) {
+            self.out.push(b',');
+        }
+        match name {
+            // Elements have no names, even if the option of a variant has one.
+            _ if self.open.last() == Some(&b']') => return,
+            0 => {
+                // Writing into memory cannot fail.
+                let _ = write!(self.out, "\"{UNNAMED}{}\"", self.unnamed);
+                self.unnamed += 1;
+            }
+            name => push_string(self.out, self.names.name(name)),
+        }
+        self.out.push(b':');
+    }
+
+    fn enter(&mut self, name: u32, [open, close]: [u8; 2]) {
+        self.lead(name);
+        self.out.push(open);
+        self.has_members = false;
+        self.open.push(close);
+    }
+
+    fn leave(&mut self) {
+        self.out.extend(self.open.pop());
+        self.has_members = true;
+    }
+
+    /// Closes what a failed decoding left open.
+    pub(super) fn close(&mut self) {
+        while !self.open.is_empty() {
+            self.leave();
+        }
+    }
+}
+
+impl ArgumentOutput for JsonArguments<'_> {
+    #[inline]
+    fn unsigned(&mut self, name: u32, value: u64) {
+        self.lead(name);
+        if value <= EXACT {
+            return number::push_unsigned(self.out, value);
+        }
+        self.out.push(b'"');
+        number::push_unsigned(self.out, value);
+        self.out.push(b'"');
+    }
+
+    #[inline]
+    fn signed(&mut self, name: u32, value: i64) {
+        self.lead(name);
+        if value.unsigned_abs() <= EXACT {
+            return number::push_signed(self.out, value);
+        }
+        self.out.push(b'"');
+        number::push_signed(self.out, value);
+        self.out.push(b'"');
+    }
+
+    fn boolean(&mut self, name: u32, value: bool) {
+        self.lead(name);
+        self.out.extend_from_slice(if value { b"true" } else { b"false" });
+    }
+
+    fn double(&mut self, name: u32, value: f64) {
+        self.lead(name);
+        if value.is_finite() {
+            return number::push_shortest(self.out, value);
+        }
+        push_string(self.out, &value.to_string());
+    }
+
+    #[inline]
+    fn text(&mut self, name: u32, text: &[u8]) {
+        self.lead(name);
+        push_utf8(self.out, text);
+    }
+
+    fn begin_dictionary(&mut self, name: u32) {
+        self.enter(name, *b"{}");
+    }
+
+    fn end_dictionary(&mut self) {
+        self.leave();
+    }
+
+    fn begin_array(&mut self, name: u32) {
+        self.enter(name, *b"[]");
+    }
+
+    fn end_array(&mut self) {
+        self.leave();
+    }
+}

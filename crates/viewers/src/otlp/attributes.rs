@@ -1,0 +1,186 @@
+//! Arguments as attributes.
+
+use super::encoding::{OtlpEncoding, OtlpField};
+use super::schema::value;
+use crate::arguments::{ArgumentOutput, UNNAMED};
+use ichnos_analysis::events::names::NumberedNames;
+
+/// A list or an array that is not complete.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct OpenValue {
+    is_array: bool,
+    /// Position of the attribute, if it is none of an array.
+    attribute: Option<usize>,
+    /// Position of the value.
+    value: usize,
+    /// Position of the list in it.
+    list: usize,
+}
+
+/// Writes arguments as attributes at the end of `out`.
+pub(super) struct AttributeWriter<'w> {
+    encoding: OtlpEncoding,
+    pub(super) out: &'w mut Vec<u8>,
+    /// Field of the message that has the attributes.
+    field: OtlpField,
+    names: &'w NumberedNames,
+    open: &'w mut Vec<OpenValue>,
+    /// Number of attributes without a name.
+    unnamed: u32,
+    /// `true` if an attribute is too large.
+    pub(super) is_too_large: bool,
+}
+
+impl<'w> AttributeWriter<'w> {
+    pub(super) fn new(
+        encoding: OtlpEncoding,
+        out: &'w mut Vec<u8>,
+        field: OtlpField,
+        names: &'w NumberedNames,
+        open: &'w mut Vec<OpenValue>,
+    ) -> Self {
+        open.clear();
+        Self { encoding, out, field, names, open, unnamed: 0, is_too_large: false }
+    }
+
+    /// Begins the value of an attribute or of an element; returns the positions of the attribute and of the value.
+    #[inline]
+    fn begin(&mut self, name: u32) -> (Option<usize>, usize) {
+        let field = match self.open.last() {
+            // Elements have no names, even if the option of a variant has one.
+            Some(open) if open.is_array => {
+                return (None, self.encoding.begin_element(self.out, value::VALUES));
+            }
+            Some(_) => value::VALUES,
+            None => self.field,
+        };
+        let attribute = self.encoding.begin_element(self.out, field);
+        if name == 0 {
+            let name = format!("{UNNAMED}{}", self.unnamed);
+            self.encoding.text(self.out, value::KEY, name.as_bytes());
+            self.unnamed += 1;
+        } else {
+            self.encoding.text(self.out, value::KEY, self.names.name(name).as_bytes());
+        }
+        (Some(attribute), self.encoding.begin(self.out, value::VALUE))
+    }
+
+    #[inline]
+    fn end(&mut self, attribute: Option<usize>, value: usize) {
+        self.is_too_large |= !self.encoding.end(self.out, value);
+        if let Some(attribute) = attribute {
+            self.is_too_large |= !self.encoding.end(self.out, attribute);
+        }
+    }
+
+    #[inline]
+    fn write(&mut self, name: u32, push: impl FnOnce(OtlpEncoding, &mut Vec<u8>)) {
+        let (attribute, value) = self.begin(name);
+        push(self.encoding, self.out);
+        self.end(attribute, value);
+    }
+
+    fn enter(&mut self, name: u32, is_array: bool) {
+        let (attribute, value) = self.begin(name);
+        let list = self.encoding.begin(self.out, if is_array { value::ARRAY } else { value::LIST });
+        self.encoding.begin_list(self.out, value::VALUES);
+        self.open.push(OpenValue { is_array, attribute, value, list });
+    }
+
+    fn leave(&mut self) {
+        if let Some(OpenValue { attribute, value, list, .. }) = self.open.pop() {
+            self.encoding.end_list(self.out);
+            self.is_too_large |= !self.encoding.end(self.out, list);
+            self.end(attribute, value);
+        }
+    }
+
+    /// Closes what a failed decoding left open.
+    pub(super) fn close(&mut self) {
+        while !self.open.is_empty() {
+            self.leave();
+        }
+    }
+}
+
+impl ArgumentOutput for AttributeWriter<'_> {
+    #[inline]
+    fn unsigned(&mut self, name: u32, value: u64) {
+        match i64::try_from(value) {
+            Ok(value) => self.signed(name, value),
+            // Attributes have no larger integers.
+            Err(_) => self.text(name, value.to_string().as_bytes()),
+        }
+    }
+
+    #[inline]
+    fn signed(&mut self, name: u32, value: i64) {
+        self.write(name, |encoding, out| encoding.integer(out, value::INTEGER, value));
+    }
+
+    fn boolean(&mut self, name: u32, value: bool) {
+        self.write(name, |encoding, out| encoding.boolean(out, value::BOOLEAN, value));
+    }
+
+    fn double(&mut self, name: u32, value: f64) {
+        self.write(name, |encoding, out| encoding.double(out, value::DOUBLE, value));
+    }
+
+    #[inline]
+    fn text(&mut self, name: u32, text: &[u8]) {
+        self.write(name, |encoding, out| encoding.text(out, value::STRING, text));
+    }
+
+    fn begin_dictionary(&mut self, name: u32) {
+        self.enter(name, false);
+    }
+
+    fn end_dictionary(&mut self) {
+        self.leave();
+    }
+
+    fn begin_array(&mut self, name: u32) {
+        self.enter(name, true);
+    }
+
+    fn end_array(&mut self) {
+        self.leave();
+    }
+}
+
+/// Appends an attribute that is no field of the event.
+pub(super) fn push_attribute(
+    encoding: OtlpEncoding,
+    out: &mut Vec<u8>,
+    field: OtlpField,
+    key: &str,
+    push: impl FnOnce(&mut Vec<u8>),
+) {
+    let attribute = encoding.begin_element(out, field);
+    encoding.text(out, value::KEY, key.as_bytes());
+    let value = encoding.begin(out, value::VALUE);
+    push(out);
+    encoding.end(out, value);
+    encoding.end(out, attribute);
+}
+
+/// Appends an attribute with a text.
+pub(super) fn push_text(encoding: OtlpEncoding, out: &mut Vec<u8>, field: OtlpField, key: &str, text: &str) {
+    push_attribute(encoding, out, field, key, |out| encoding.text(out, value::STRING, text.as_bytes()));
+}
+
+/// Appends an attribute with an integer; a text if it has more than 63 bits.
+pub(super) fn push_number(
+    encoding: OtlpEncoding,
+    out: &mut Vec<u8>,
+    field: OtlpField,
+    key: &str,
+    number: u64,
+) {
+    match i64::try_from(number) {
+        Ok(number) => {
+            push_attribute(encoding, out, field, key, |out| encoding.integer(out, value::INTEGER, number));
+        }
+        Err(_) => push_text(encoding, out, field, key, &number.to_string()),
+    }
+}

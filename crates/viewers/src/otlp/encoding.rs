@@ -1,0 +1,206 @@
+//! The two encodings of OTLP, with the same calls for both.
+
+use ichnos_json::write::{push_string, push_utf8};
+
+use crate::protobuf;
+use ichnos_export::number;
+
+/// Encoding of OTLP.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OtlpEncoding {
+    /// JSON Lines: each line is an object with spans, log records or metrics.
+    #[default]
+    Json,
+    /// Protocol Buffers: all of a file is one message.
+    Protobuf,
+}
+
+/// Field of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct OtlpField {
+    /// Name in JSON.
+    pub(super) name: &'static str,
+    /// Number in protobuf.
+    pub(super) number: u32,
+}
+
+impl OtlpField {
+    pub(super) const fn new(name: &'static str, number: u32) -> Self {
+        Self { name, number }
+    }
+}
+
+impl OtlpEncoding {
+    /// Appends the separator before a member or an element. Nothing but their beginnings ends with a bracket that opens.
+    #[inline]
+    fn separate(out: &mut Vec<u8>) {
+        if !matches!(out.last(), None | Some(b'{' | b'[' | b'\n')) {
+            out.push(b',');
+        }
+    }
+
+    #[inline]
+    fn name(out: &mut Vec<u8>, field: OtlpField) {
+        Self::separate(out);
+        out.push(b'"');
+        out.extend_from_slice(field.name.as_bytes());
+        out.extend_from_slice(b"\":");
+    }
+
+    /// Begins a message; returns the position for [`Self::end`].
+    #[inline]
+    pub(super) fn begin(self, out: &mut Vec<u8>, field: OtlpField) -> usize {
+        if self == Self::Protobuf {
+            return protobuf::begin(out, field.number);
+        }
+        Self::name(out, field);
+        out.push(b'{');
+        out.len()
+    }
+
+    /// Ends a message. Returns `false` if it is too large.
+    #[inline]
+    pub(super) fn end(self, out: &mut Vec<u8>, begin: usize) -> bool {
+        if self == Self::Protobuf {
+            return protobuf::end(out, begin);
+        }
+        out.push(b'}');
+        true
+    }
+
+    /// Begins the elements of a repeated field.
+    #[inline]
+    pub(super) fn begin_list(self, out: &mut Vec<u8>, field: OtlpField) {
+        if self == Self::Json {
+            Self::name(out, field);
+            out.push(b'[');
+        }
+    }
+
+    /// Ends the elements of a repeated field.
+    #[inline]
+    pub(super) fn end_list(self, out: &mut Vec<u8>) {
+        if self == Self::Json {
+            out.push(b']');
+        }
+    }
+
+    /// Begins a message that is an element of a repeated field; returns the position for [`Self::end`].
+    #[inline]
+    pub(super) fn begin_element(self, out: &mut Vec<u8>, field: OtlpField) -> usize {
+        if self == Self::Protobuf {
+            return protobuf::begin(out, field.number);
+        }
+        Self::separate(out);
+        out.push(b'{');
+        out.len()
+    }
+
+    /// Appends the elements of a repeated field that are encoded already; nothing if there are none.
+    pub(super) fn elements(self, out: &mut Vec<u8>, field: OtlpField, elements: &[u8]) {
+        if !elements.is_empty() {
+            self.begin_list(out, field);
+            out.extend_from_slice(elements);
+            self.end_list(out);
+        }
+    }
+
+    /// Appends a text in UTF-8.
+    #[inline]
+    pub(super) fn text(self, out: &mut Vec<u8>, field: OtlpField, text: &[u8]) {
+        if self == Self::Protobuf {
+            return protobuf::push_bytes(out, field.number, text);
+        }
+        Self::name(out, field);
+        push_utf8(out, text);
+    }
+
+    /// Appends an identifier: bytes, in JSON hexadecimal digits.
+    #[inline]
+    pub(super) fn id(self, out: &mut Vec<u8>, field: OtlpField, id: &[u8]) {
+        if self == Self::Protobuf {
+            return protobuf::push_bytes(out, field.number, id);
+        }
+        Self::name(out, field);
+        out.push(b'"');
+        number::push_hex_bytes(out, id);
+        out.push(b'"');
+    }
+
+    /// Appends a time (`fixed64`), in JSON as a text.
+    #[inline]
+    pub(super) fn time(self, out: &mut Vec<u8>, field: OtlpField, time: u64) {
+        if self == Self::Protobuf {
+            return protobuf::push_fixed(out, field.number, time);
+        }
+        Self::name(out, field);
+        out.push(b'"');
+        number::push_unsigned(out, time);
+        out.push(b'"');
+    }
+
+    /// Appends a time; nothing for 0, which stands for an unknown time.
+    #[inline]
+    pub(super) fn known_time(self, out: &mut Vec<u8>, field: OtlpField, time: u64) {
+        if time > 0 {
+            self.time(out, field, time);
+        }
+    }
+
+    /// Appends an enumeration.
+    #[inline]
+    pub(super) fn enumeration(self, out: &mut Vec<u8>, field: OtlpField, value: u64) {
+        if self == Self::Protobuf {
+            return protobuf::push_unsigned(out, field.number, value);
+        }
+        Self::name(out, field);
+        number::push_unsigned(out, value);
+    }
+
+    /// Appends a boolean.
+    pub(super) fn boolean(self, out: &mut Vec<u8>, field: OtlpField, value: bool) {
+        if self == Self::Protobuf {
+            return protobuf::push_unsigned(out, field.number, value.into());
+        }
+        Self::name(out, field);
+        out.extend_from_slice(if value { b"true" } else { b"false" });
+    }
+
+    /// Appends an integer (`int64`), in JSON as a text.
+    #[inline]
+    pub(super) fn integer(self, out: &mut Vec<u8>, field: OtlpField, value: i64) {
+        if self == Self::Protobuf {
+            return protobuf::push_signed(out, field.number, value);
+        }
+        Self::integer_text(out, field, value);
+    }
+
+    /// Appends an integer of fixed size (`sfixed64`), in JSON as a text.
+    pub(super) fn fixed_integer(self, out: &mut Vec<u8>, field: OtlpField, value: i64) {
+        if self == Self::Protobuf {
+            return protobuf::push_fixed(out, field.number, value.cast_unsigned());
+        }
+        Self::integer_text(out, field, value);
+    }
+
+    #[inline]
+    fn integer_text(out: &mut Vec<u8>, field: OtlpField, value: i64) {
+        Self::name(out, field);
+        out.push(b'"');
+        number::push_signed(out, value);
+        out.push(b'"');
+    }
+
+    /// Appends a floating-point number. In JSON, numbers that are not finite are texts.
+    pub(super) fn double(self, out: &mut Vec<u8>, field: OtlpField, value: f64) {
+        if self == Self::Protobuf {
+            return protobuf::push_double(out, field.number, value);
+        }
+        Self::name(out, field);
+        match value {
+            _ if value.is_finite() => number::push_shortest(out, value),
+            _ if value.is_nan() => push_string(out, "NaN"),
+            _ => push_string(out, if value > 0.0 { "Infinity" } else { "-Infinity" }),
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! An event with what spans and log records need of it.
+
+use ichnos_model::{Event, Identifier, Mention};
+
+use super::class::OtlpClass;
+use super::ids::operation_key;
+use crate::event_track::event_track;
+use ichnos_analysis::events::class::{EventForm, EventPlace};
+use ichnos_analysis::events::keyed_spans::KeyedSpanIds;
+use ichnos_analysis::events::span_edge::SpanEdge;
+use ichnos_analysis::events::tracks::{TrackKind, track_id};
+use ichnos_analysis::tasks::EventContent;
+
+/// An event with its class, time and place.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct EventContext<'c, 'e> {
+    pub(super) event: &'c Event<'e>,
+    pub(super) class: &'c OtlpClass,
+    pub(super) form: EventForm,
+    pub(super) content: &'c EventContent,
+    /// Nanoseconds.
+    pub(super) time: u64,
+    /// Number of its trace.
+    pub(super) trace: u32,
+    pub(super) place: EventPlace<'c>,
+    /// Name of the event or of its class.
+    pub(super) name: &'c str,
+    /// Track of its thread, or else of its process, processor or data stream.
+    pub(super) thread_track: u64,
+    /// Operation that it names, and the number by which that is known.
+    pub(super) operation: Option<(Identifier, u64)>,
+}
+
+/// Returns the track of the operation that is known by a number.
+pub(super) fn operation_track(key: u64) -> u64 {
+    track_id(TrackKind::Operation, [key, 0])
+}
+
+impl<'c, 'e> EventContext<'c, 'e> {
+    /// Makes the context of an event of the trace with this number. `content` was read if the class has
+    /// operations or can mention some.
+    pub(super) fn new(
+        event: &'c Event<'e>,
+        class: &'c OtlpClass,
+        content: &'c EventContent,
+        place: EventPlace<'c>,
+        time: u64,
+        trace: u32,
+    ) -> Self {
+        let (_, thread_track) = event_track(event.stream.key, &place, trace);
+        let operation = class.class.tasks.as_ref().and(content.operation);
+        let operation = operation.map(|id| (id, operation_key(content.task, trace, id, content.chain)));
+        let name = &class.class.name;
+        let form = class.class.form_of(event);
+        Self { event, class, form, content, time, trace, place, name, thread_track, operation }
+    }
+
+    /// Sets the name of the event, if it has its own.
+    pub(super) fn named(self, name: Option<&'c str>) -> Self {
+        Self { name: name.unwrap_or(self.name), ..self }
+    }
+
+    /// Returns the track of the operation that the event names.
+    pub(super) fn operation_track(&self) -> Option<u64> {
+        self.operation.map(|(_, key)| operation_track(key))
+    }
+
+    /// Returns the operations that the event mentions, if it has none of its own.
+    pub(super) fn mentions(&self) -> &'c [Mention] {
+        let searches = self.class.class.tasks.is_none() && self.class.mentions.is_some();
+        if searches { &self.content.mentions } else { &[] }
+    }
+
+    /// Returns the track of the span that the event begins or ends, with those that have keys noted in `keyed`, and `true` if
+    /// a span with the same key is open that has no end then. Returns `None` for the end of a span with a key that has no
+    /// begin.
+    pub(super) fn span_track(&self, keyed: &mut KeyedSpanIds) -> Option<(u64, bool)> {
+        let class = &self.class.class;
+        let key = || {
+            let key = class.span_key(self.event, self.trace);
+            track_id(TrackKind::Slice, [self.place.process.unwrap_or(0), key])
+        };
+        let track = match self.form {
+            EventForm::KeyedBegin => return Some(keyed.begin_id(key(), class.edge(Some(self.name)))),
+            EventForm::KeyedEnd => keyed.end_id(key(), class.edge(Some(self.name)))?,
+            EventForm::Frame => {
+                track_id(TrackKind::Slice, [self.thread_track, self.class.class.frame_key(self.event)])
+            }
+            // Operations can end on another thread than they began.
+            EventForm::Begin | EventForm::End => self.operation_track().unwrap_or(self.thread_track),
+            _ => self.thread_track,
+        };
+        Some((track, false))
+    }
+
+    /// Returns the names of the span that the event begins or ends. Spans with keys and frames have tracks of their own:
+    /// there, any end belongs to the innermost span.
+    pub(super) fn edge(&self) -> SpanEdge {
+        let edge = self.class.class.edge(Some(self.name));
+        let is_named = matches!(self.form, EventForm::Begin | EventForm::End);
+        SpanEdge { is_unnamed: edge.is_unnamed || !is_named, ..edge }
+    }
+}

@@ -1,0 +1,71 @@
+//! Resources: the processes of events.
+
+use std::collections::HashMap;
+
+use ichnos_model::ValueHash;
+
+use super::attributes::{push_number, push_text};
+use super::encoding::OtlpEncoding;
+use super::event_context::EventContext;
+use super::schema::resource::ATTRIBUTES;
+use ichnos_analysis::events::class::is_named_process;
+use ichnos_analysis::events::tracks::name_key;
+
+/// Maximum number of resources; events of further ones have a common resource.
+const MOST: usize = 1 << 16;
+
+/// Resource of losses, and of events beyond the maximum number of resources.
+pub(super) const COMMON: u64 = 0;
+
+/// Name of a service without a name.
+const UNKNOWN: &str = "unknown_service";
+
+/// Attributes of all resources, encoded, by their key.
+#[derive(Debug)]
+pub(super) struct Resources {
+    encoding: OtlpEncoding,
+    pub(super) attributes: HashMap<u64, Vec<u8>>,
+}
+
+impl Resources {
+    pub(super) fn new(encoding: OtlpEncoding) -> Self {
+        let mut common = Vec::new();
+        push_text(encoding, &mut common, ATTRIBUTES, "service.name", UNKNOWN);
+        Self { encoding, attributes: HashMap::from([(COMMON, common)]) }
+    }
+
+    /// Returns the key of the resource of an event, and `false` if there are too many for one of its own.
+    pub(super) fn key(&mut self, context: &EventContext<'_, '_>) -> (u64, bool) {
+        let EventContext { event, class, place, .. } = context;
+        let (host, component) = (class.host(event), class.component(event));
+        let mut hash = ValueHash::new(context.trace.into());
+        hash.add(place.process.map_or(0, |process| process.wrapping_add(1)));
+        for name in [place.process_name, host, component] {
+            hash.add(name.map_or(0, name_key));
+        }
+        let key = hash.finish().max(COMMON + 1);
+        if self.attributes.contains_key(&key) {
+            return (key, true);
+        }
+        if self.attributes.len() > MOST {
+            return (COMMON, false);
+        }
+        let trace = &event.stream.trace;
+        let trace = trace.class.name.as_deref().unwrap_or(&trace.name);
+        let names = [place.process_name, component, Some(trace)];
+        let service = names.into_iter().flatten().find(|name| !name.is_empty()).unwrap_or(UNKNOWN);
+        let mut attributes = Vec::new();
+        push_text(self.encoding, &mut attributes, ATTRIBUTES, "service.name", service);
+        if let Some(host) = host {
+            push_text(self.encoding, &mut attributes, ATTRIBUTES, "host.name", host);
+        }
+        if let Some(process) = place.process.filter(|process| !is_named_process(*process)) {
+            push_number(self.encoding, &mut attributes, ATTRIBUTES, "process.pid", process);
+        }
+        if let Some(name) = place.process_name {
+            push_text(self.encoding, &mut attributes, ATTRIBUTES, "process.executable.name", name);
+        }
+        self.attributes.insert(key, attributes);
+        (key, true)
+    }
+}

@@ -1,0 +1,376 @@
+//! Spans whose end is not known yet.
+
+use std::collections::{HashMap, VecDeque};
+
+use super::batch::GroupKey;
+use super::ids::{SpanCause, SpanId, SpanIds};
+use ichnos_analysis::events::nested_spans::spans_within;
+use ichnos_analysis::events::span_edge::SpanEdge;
+
+/// Maximum number of open spans; beyond it, the oldest ones are written.
+pub(super) const MOST_OPEN: usize = 16_384;
+
+/// Maximum number of bytes of open spans.
+const MOST_BYTES: usize = 64 << 20;
+
+/// Maximum number of bytes of the events of a span; the rest become log records.
+const MOST_EVENT_BYTES: usize = 64 << 10;
+
+/// Maximum number of events of a span, as by default in OpenTelemetry's libraries; the rest become log records.
+const MOST_EVENTS: u32 = 128;
+
+/// Maximum number of tracks without an open span that are kept.
+const MOST_TRACKS: usize = 1 << 16;
+
+/// Maximum number of operations of which each is part of the next one.
+const MOST_JOINED: usize = 8;
+
+/// Size of memory of a span that is used again.
+const MOST_KEPT: usize = 4 << 10;
+
+/// End of a span that is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum SpanEnd {
+    /// An event ends it.
+    Event,
+    /// Its end was known when it began.
+    At(u64),
+    /// It ends at its last event, at this time so far.
+    Last(u64),
+}
+
+/// An open span.
+#[derive(Debug)]
+pub(super) struct OpenSpan {
+    pub(super) ids: SpanIds,
+    /// Nanoseconds.
+    pub(super) begin: u64,
+    /// Names from the event that opened it.
+    pub(super) edge: SpanEdge,
+    pub(super) end: SpanEnd,
+    pub(super) group: GroupKey,
+    /// Parent that the trace names.
+    pub(super) parent: Option<SpanId>,
+    /// Span around the event that opened it, with its track.
+    pub(super) around: Option<(SpanIds, u64)>,
+    /// Causes, of which one can be the parent.
+    pub(super) causes: Vec<SpanCause>,
+    /// Track of the operation that the span is part of.
+    pub(super) joined: Option<u64>,
+    /// Fields of the message besides those below.
+    pub(super) head: Vec<u8>,
+    pub(super) attributes: Vec<u8>,
+    pub(super) events: Vec<u8>,
+    event_count: u32,
+    number: u64,
+}
+
+impl OpenSpan {
+    fn bytes(&self) -> usize {
+        self.head.len() + self.attributes.len() + self.events.len()
+    }
+}
+
+/// Open spans of a track, the innermost last.
+#[derive(Debug, Default)]
+struct SpanTrack {
+    spans: VecDeque<OpenSpan>,
+    /// Number of spans around these that were written without their end.
+    written: u32,
+}
+
+/// Result of the search for the span that an event ends.
+#[derive(Debug)]
+// It is taken apart at once.
+#[allow(clippy::large_enum_variant)]
+pub(super) enum EndedSpan {
+    Open(OpenSpan),
+    /// The span was written without its end.
+    Written,
+    /// The span did not begin.
+    Unknown,
+}
+
+/// All open spans, by their tracks.
+#[derive(Debug, Default)]
+pub(super) struct OpenSpans {
+    tracks: HashMap<u64, SpanTrack>,
+    /// Tracks and numbers of spans in the order in which they began, also of some that are no longer open.
+    order: VecDeque<(u64, u64)>,
+    count: usize,
+    bytes: usize,
+    /// Number of spans so far.
+    begun: u64,
+    /// Memory of spans that were written.
+    spare: Vec<OpenSpan>,
+}
+
+impl OpenSpans {
+    /// Returns the number of the next span.
+    pub(super) fn next_number(&self) -> u64 {
+        self.begun
+    }
+
+    /// Returns a span without content, to be opened.
+    pub(super) fn new_span(
+        &mut self,
+        ids: SpanIds,
+        (begin, edge): (u64, SpanEdge),
+        end: SpanEnd,
+        group: GroupKey,
+    ) -> OpenSpan {
+        let (head, attributes, events, causes) = match self.spare.pop() {
+            Some(OpenSpan { head, attributes, events, causes, .. }) => (head, attributes, events, causes),
+            None => Default::default(),
+        };
+        let (parent, around, joined, event_count, number) = (None, None, None, 0, 0);
+        OpenSpan {
+            ids,
+            begin,
+            edge,
+            end,
+            group,
+            parent,
+            around,
+            causes,
+            joined,
+            head,
+            attributes,
+            events,
+            event_count,
+            number,
+        }
+    }
+
+    /// Takes back a span that was written.
+    pub(super) fn reuse(&mut self, mut span: OpenSpan) {
+        if self.spare.len() < 64 && span.bytes() <= MOST_KEPT {
+            span.head.clear();
+            span.attributes.clear();
+            span.events.clear();
+            span.causes.clear();
+            self.spare.push(span);
+        }
+    }
+
+    /// Opens a span of a track.
+    pub(super) fn open(&mut self, track: u64, mut span: OpenSpan) {
+        span.number = self.begun;
+        self.begun += 1;
+        self.count += 1;
+        self.bytes += span.bytes();
+        self.order.push_back((track, span.number));
+        if self.tracks.len() >= MOST_TRACKS + MOST_OPEN {
+            self.tracks.retain(|_, track| !track.spans.is_empty());
+        }
+        self.tracks.entry(track).or_default().spans.push_back(span);
+        if self.order.len() > 4 * MOST_OPEN {
+            let tracks = &self.tracks;
+            self.order.retain(|(track, number)| {
+                let spans = tracks.get(track).map(|track| &track.spans);
+                spans.is_some_and(|spans| spans.binary_search_by_key(number, |span| span.number).is_ok())
+            });
+        }
+    }
+
+    /// Returns the oldest open span if there are too many, or if `all` are to be closed. Its end is lost.
+    pub(super) fn evict(&mut self, all: bool) -> Option<OpenSpan> {
+        if !all && self.count <= MOST_OPEN && self.bytes <= MOST_BYTES {
+            return None;
+        }
+        while let Some((id, number)) = self.order.pop_front() {
+            let Some(track) = self.tracks.get_mut(&id) else { continue };
+            let Some(span) = track.spans.pop_front_if(|span| span.number == number) else { continue };
+            if span.end == SpanEnd::Event {
+                track.written += 1;
+            }
+            self.closed(&span);
+            return Some(span);
+        }
+        None
+    }
+
+    fn closed(&mut self, span: &OpenSpan) {
+        self.count -= 1;
+        self.bytes = self.bytes.saturating_sub(span.bytes());
+    }
+
+    /// Returns the innermost span of a track whose end is known and not after `time`.
+    pub(super) fn over(&mut self, track: u64, time: u64) -> Option<OpenSpan> {
+        let is_over = |span: &mut OpenSpan| matches!(span.end, SpanEnd::At(end) if end <= time);
+        let span = self.tracks.get_mut(&track)?.spans.pop_back_if(is_over)?;
+        self.closed(&span);
+        Some(span)
+    }
+
+    /// Returns the innermost span of a track.
+    pub(super) fn top(&mut self, track: u64) -> Option<&mut OpenSpan> {
+        self.tracks.get_mut(&track)?.spans.back_mut()
+    }
+
+    /// Removes the span of a track that an event ends. `ended` takes the spans within: their ends are known or missing.
+    pub(super) fn end(&mut self, track: u64, edge: SpanEdge, mut ended: impl FnMut(OpenSpan)) -> EndedSpan {
+        let Self { tracks, count, bytes, .. } = self;
+        let Some(place) = tracks.get_mut(&track) else { return EndedSpan::Unknown };
+        // No event ends an operation.
+        let open = place.spans.iter().rev().take_while(|span| !matches!(span.end, SpanEnd::Last(_)));
+        let is_ended = |span: &OpenSpan| span.end == SpanEnd::Event && edge.ends(span.edge);
+        let Some(within) = spans_within(open, is_ended) else {
+            if place.written == 0 {
+                return EndedSpan::Unknown;
+            }
+            place.written -= 1;
+            return EndedSpan::Written;
+        };
+        let mut innermost = || {
+            let span = place.spans.pop_back()?;
+            *count -= 1;
+            *bytes = bytes.saturating_sub(span.bytes());
+            Some(span)
+        };
+        (0..within).filter_map(|_| innermost()).for_each(&mut ended);
+        innermost().map_or(EndedSpan::Unknown, EndedSpan::Open)
+    }
+
+    /// Returns the innermost span of a track if an event would end it.
+    pub(super) fn end_top(&mut self, track: u64) -> Option<OpenSpan> {
+        let is_ended = |span: &mut OpenSpan| span.end == SpanEnd::Event;
+        let span = self.tracks.get_mut(&track)?.spans.pop_back_if(is_ended)?;
+        self.closed(&span);
+        Some(span)
+    }
+
+    /// Returns the open span of a track with these identifiers.
+    pub(super) fn find(&self, track: u64, ids: SpanIds) -> Option<&OpenSpan> {
+        self.tracks.get(&track)?.spans.iter().rev().find(|span| span.ids == ids)
+    }
+
+    /// Notes an event of the operation of a track, and of those that the operation is part of.
+    pub(super) fn touch(&mut self, track: u64, time: u64) {
+        let mut next = Some(track);
+        for _ in 0..MOST_JOINED {
+            let Some(span) = next.and_then(|track| self.top(track)) else { return };
+            if let SpanEnd::Last(last) = &mut span.end {
+                *last = time.max(*last);
+            }
+            next = span.joined;
+        }
+    }
+
+    /// Adds an event, as `push` appends it, to the innermost span of a track. Returns `false` if that has no room or if
+    /// the event is not written.
+    pub(super) fn add_event(
+        &mut self,
+        track: u64,
+        time: u64,
+        push: impl FnOnce(&mut Vec<u8>) -> bool,
+    ) -> bool {
+        self.touch(track, time);
+        let Some(span) = self.tracks.get_mut(&track).and_then(|track| track.spans.back_mut()) else {
+            return false;
+        };
+        if span.event_count >= MOST_EVENTS {
+            return false;
+        }
+        let before = span.events.len();
+        if !push(&mut span.events) || span.events.len() > MOST_EVENT_BYTES {
+            span.events.truncate(before);
+            return false;
+        }
+        span.event_count += 1;
+        self.bytes += span.events.len() - before;
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GROUP: GroupKey = GroupKey { resource: 0, scope: 0, metric: 0 };
+
+    const EDGE: SpanEdge = SpanEdge { name: 1, kind: 1, is_unnamed: false };
+
+    fn open(spans: &mut OpenSpans, track: u64, end: SpanEnd, size: usize) {
+        let ids = SpanIds { trace: [1; 16], span: [2; 8] };
+        let mut span = spans.new_span(ids, (0, EDGE), end, GROUP);
+        span.head.resize(size, 0);
+        spans.open(track, span);
+    }
+
+    #[test]
+    fn the_oldest_of_too_many_are_written() {
+        let mut spans = OpenSpans::default();
+        for track in 0..MOST_OPEN as u64 + 5 {
+            open(&mut spans, track, SpanEnd::Event, 1);
+        }
+        let mut evicted = Vec::new();
+        while let Some(span) = spans.evict(false) {
+            evicted.push(span.number);
+        }
+        assert_eq!(evicted, [0, 1, 2, 3, 4]);
+        assert!(matches!(spans.end(0, EDGE, |_| ()), EndedSpan::Written));
+        assert!(matches!(spans.end(0, EDGE, |_| ()), EndedSpan::Unknown));
+        assert!(matches!(spans.end(5, EDGE, |_| ()), EndedSpan::Open(_)));
+        let mut rest = 0;
+        while spans.evict(true).is_some() {
+            rest += 1;
+        }
+        assert_eq!((rest, spans.count, spans.bytes), (MOST_OPEN - 1, 0, 0));
+    }
+
+    #[test]
+    fn large_spans_are_written_early_and_nesting_is_kept() {
+        let mut spans = OpenSpans::default();
+        (0..3).for_each(|_| open(&mut spans, 7, SpanEnd::Event, MOST_BYTES / 2));
+        assert_eq!(spans.evict(false).map(|span| span.number), Some(0));
+        assert!(spans.evict(false).is_none());
+        for number in [2, 1] {
+            assert!(matches!(spans.end(7, EDGE, |_| ()), EndedSpan::Open(span) if span.number == number));
+        }
+        assert!(matches!(spans.end(7, EDGE, |_| ()), EndedSpan::Written));
+    }
+
+    #[test]
+    fn order_is_short_however_many_spans_there_were() {
+        let mut spans = OpenSpans::default();
+        for _ in 0..10 * MOST_OPEN {
+            open(&mut spans, 1, SpanEnd::Event, 1);
+            assert!(matches!(spans.end(1, EDGE, |_| ()), EndedSpan::Open(_)));
+            assert!(spans.order.len() <= 4 * MOST_OPEN);
+        }
+    }
+
+    #[test]
+    fn spans_with_a_known_end_are_over_at_it() {
+        let mut spans = OpenSpans::default();
+        open(&mut spans, 1, SpanEnd::At(10), 0);
+        open(&mut spans, 1, SpanEnd::At(5), 0);
+        assert!(spans.over(1, 4).is_none());
+        assert!(spans.over(1, 5).is_some());
+        assert!(spans.over(1, 9).is_none());
+        assert!(spans.over(1, 10).is_some() && spans.top(1).is_none());
+    }
+
+    #[test]
+    fn events_of_a_span_are_limited() {
+        let mut spans = OpenSpans::default();
+        open(&mut spans, 1, SpanEnd::Last(0), 0);
+        let push = |size: usize| {
+            move |out: &mut Vec<u8>| {
+                out.resize(out.len() + size, 0);
+                true
+            }
+        };
+        assert!(!spans.add_event(1, 3, push(MOST_EVENT_BYTES + 1)));
+        for time in 4..4 + u64::from(MOST_EVENTS) {
+            assert!(spans.add_event(1, time, push(1)));
+        }
+        assert!(!spans.add_event(1, 500, push(1)));
+        assert_eq!(spans.top(1).map(|span| span.end), Some(SpanEnd::Last(500)));
+        assert!(!spans.add_event(2, 1, push(1)));
+        assert!(matches!(spans.end(1, EDGE, |_| ()), EndedSpan::Unknown));
+        spans.touch(1, 600);
+        assert_eq!(spans.top(1).map(|span| span.end), Some(SpanEnd::Last(600)));
+    }
+}

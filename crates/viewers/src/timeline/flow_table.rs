@@ -1,0 +1,257 @@
+//! Flows between the events of a timeline.
+
+use std::collections::{HashMap, HashSet};
+use std::hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher};
+
+use ichnos_model::{CauseKind, Chain, Event, Identifier, Meaning};
+
+use ichnos_analysis::events::class::ViewerClass;
+use ichnos_analysis::events::flows::FlowEnd;
+use ichnos_analysis::events::place::TimelinePlace;
+use ichnos_analysis::tasks::EventContent;
+
+/// Maximum numbers of flows, of operations and messages whose first event is known, and of effects whose cause was not
+/// found yet.
+const MOST_FLOWS: usize = 1 << 17;
+const MOST_OPERATIONS: usize = 1 << 17;
+const MOST_WAITING: usize = 1 << 14;
+
+/// Reason for which an event follows another one.
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FlowKind {
+    /// The operation of the first event caused that of the second one.
+    Cause(#[cfg_attr(feature = "serde", serde(with = "cause_kind"))] CauseKind),
+    /// The second event receives the message that the first one sends.
+    Message,
+}
+
+impl FlowKind {
+    /// Returns the name: that of the meaning of the cause, or `message`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Cause(kind) => Meaning::Cause(kind).name(),
+            Self::Message => "message",
+        }
+    }
+}
+
+/// Kinds of causes by their places among these.
+#[cfg(feature = "serde")]
+mod cause_kind {
+    use ichnos_model::CauseKind;
+    use serde::{Deserialize as _, Deserializer, Serializer};
+
+    const KINDS: [CauseKind; 4] =
+        [CauseKind::Parent, CauseKind::Predecessor, CauseKind::Return, CauseKind::Related];
+
+    pub(super) fn serialize<S: Serializer>(kind: &CauseKind, serializer: S) -> Result<S::Ok, S::Error> {
+        let place = KINDS.iter().position(|known| known == kind).unwrap_or(KINDS.len() - 1);
+        serializer.serialize_u8(place as u8)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<CauseKind, D::Error> {
+        let place = u8::deserialize(deserializer)?;
+        Ok(KINDS.get(usize::from(place)).copied().unwrap_or(CauseKind::Related))
+    }
+}
+
+/// A flow from an event to a later one; to an earlier one where clocks differ.
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TimelineFlow {
+    /// First event of the cause, or the event that sends.
+    pub from: TimelinePlace,
+    /// Event that names the cause, or that receives.
+    pub to: TimelinePlace,
+    /// Kind of the flow.
+    pub kind: FlowKind,
+}
+
+/// Events that an event follows, and that follow it.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct EventLinks {
+    /// Events that caused it or its operation, or that sent what it receives.
+    pub causes: Vec<(FlowKind, TimelinePlace)>,
+    /// Events that its operation caused, or that receive what it sends.
+    pub effects: Vec<(FlowKind, TimelinePlace)>,
+}
+
+/// Flows that were found so far, in bounded memory.
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Debug)]
+pub(super) struct FlowTable {
+    /// First event of each operation.
+    operations: HashMap<u64, TimelinePlace>,
+    /// Last event that sent a message with a key.
+    messages: HashMap<u64, TimelinePlace>,
+    /// Effects by the operation that they name and that has no event yet.
+    #[cfg_attr(feature = "serde", serde(skip))]
+    waiting: HashMap<u64, Vec<(TimelinePlace, CauseKind)>>,
+    #[cfg_attr(feature = "serde", serde(skip))]
+    waiting_number: usize,
+    /// Pairs of cause and effect that have a flow: each event of an operation can name its causes.
+    pairs: HashSet<u64>,
+    flows: Vec<TimelineFlow>,
+    is_complete: bool,
+    #[cfg_attr(feature = "serde", serde(skip))]
+    content: EventContent,
+    #[cfg_attr(feature = "serde", serde(skip))]
+    hasher: BuildHasherDefault<DefaultHasher>,
+}
+
+impl Default for FlowTable {
+    fn default() -> Self {
+        Self {
+            operations: HashMap::new(),
+            messages: HashMap::new(),
+            waiting: HashMap::new(),
+            waiting_number: 0,
+            pairs: HashSet::new(),
+            flows: Vec::new(),
+            is_complete: true,
+            content: EventContent::default(),
+            hasher: BuildHasherDefault::default(),
+        }
+    }
+}
+
+impl FlowTable {
+    /// Returns the flows in the order in which both of their events were known.
+    pub(super) fn flows(&self) -> &[TimelineFlow] {
+        &self.flows
+    }
+
+    /// Returns `false` if there were too many.
+    pub(super) fn is_complete(&self) -> bool {
+        self.is_complete
+    }
+
+    /// Finds the flows of an event of the trace with this number.
+    #[inline]
+    pub(super) fn take(&mut self, event: &Event<'_>, class: &ViewerClass, trace: u32, place: TimelinePlace) {
+        if class.has_message() || class.tasks.is_some() {
+            self.take_flows(event, class, trace, place);
+        }
+    }
+
+    fn take_flows(&mut self, event: &Event<'_>, class: &ViewerClass, trace: u32, place: TimelinePlace) {
+        if let Some((end, key)) = class.message(event) {
+            self.message(end, key, place);
+        }
+        let Some(fields) = &class.tasks else { return };
+        let mut content = std::mem::take(&mut self.content);
+        fields.read(event, &[], &mut content);
+        let own = content.operation.map(|own| self.key(content.task, trace, content.chain, own));
+        for (cause, chain, kind) in content.causes() {
+            let cause = self.key(content.task, trace, chain, cause);
+            if own != Some(cause) && self.is_new_pair(cause, own) {
+                self.effect(cause, place, kind);
+            }
+        }
+        if let Some(own) = own {
+            self.operation(own, place);
+        }
+        self.content = content;
+    }
+
+    /// Returns the number of an operation. Those without a task are operations of their trace.
+    fn key(&self, task: Option<Identifier>, trace: u32, chain: Chain, operation: Identifier) -> u64 {
+        match task {
+            Some(task) => self.hasher.hash_one((task, chain, operation)),
+            None => self.hasher.hash_one((trace, chain, operation)),
+        }
+    }
+
+    fn is_new_pair(&mut self, cause: u64, effect: Option<u64>) -> bool {
+        let Some(effect) = effect else { return true };
+        if self.pairs.len() >= MOST_FLOWS {
+            self.is_complete = false;
+            return false;
+        }
+        self.pairs.insert(self.hasher.hash_one((cause, effect)))
+    }
+
+    fn push(&mut self, from: TimelinePlace, to: TimelinePlace, kind: FlowKind) {
+        match self.flows.len() < MOST_FLOWS {
+            true => self.flows.push(TimelineFlow { from, to, kind }),
+            false => self.is_complete = false,
+        }
+    }
+
+    fn message(&mut self, end: FlowEnd, key: u64, place: TimelinePlace) {
+        match end {
+            FlowEnd::Begin if self.messages.len() < MOST_OPERATIONS || self.messages.contains_key(&key) => {
+                self.messages.insert(key, place);
+            }
+            FlowEnd::Begin => self.is_complete = false,
+            FlowEnd::End => {
+                if let Some(from) = self.messages.get(&key).copied() {
+                    self.push(from, place, FlowKind::Message);
+                }
+            }
+        }
+    }
+
+    fn effect(&mut self, cause: u64, place: TimelinePlace, kind: CauseKind) {
+        if let Some(from) = self.operations.get(&cause).copied() {
+            self.push(from, place, FlowKind::Cause(kind));
+        } else if self.waiting_number < MOST_WAITING {
+            self.waiting_number += 1;
+            self.waiting.entry(cause).or_default().push((place, kind));
+        }
+    }
+
+    fn operation(&mut self, own: u64, place: TimelinePlace) {
+        if self.operations.contains_key(&own) {
+            return;
+        }
+        if self.operations.len() >= MOST_OPERATIONS {
+            self.is_complete = false;
+            return;
+        }
+        self.operations.insert(own, place);
+        let effects = self.waiting.remove(&own).unwrap_or_default();
+        self.waiting_number -= effects.len();
+        effects.into_iter().for_each(|(effect, kind)| self.push(place, effect, FlowKind::Cause(kind)));
+    }
+
+    /// Returns the links of an event of the trace with this number.
+    pub(super) fn links(
+        &self,
+        event: &Event<'_>,
+        class: &ViewerClass,
+        trace: u32,
+        place: TimelinePlace,
+    ) -> EventLinks {
+        let mut links = EventLinks::default();
+        let mut first = place;
+        if let Some(fields) = &class.tasks {
+            let mut content = EventContent::default();
+            fields.read(event, &[], &mut content);
+            let own = content.operation.map(|own| self.key(content.task, trace, content.chain, own));
+            first = own.and_then(|own| self.operations.get(&own)).copied().unwrap_or(place);
+            for (cause, chain, kind) in content.causes() {
+                let cause = self.key(content.task, trace, chain, cause);
+                if let Some(from) = self.operations.get(&cause).filter(|_| own != Some(cause)) {
+                    links.causes.push((FlowKind::Cause(kind), *from));
+                }
+            }
+        }
+        let is_event = |other: &TimelinePlace, event: &TimelinePlace| other.event() == event.event();
+        for flow in &self.flows {
+            if flow.kind == FlowKind::Message && is_event(&flow.to, &place) {
+                links.causes.push((flow.kind, flow.from));
+            }
+            let own = if flow.kind == FlowKind::Message { &place } else { &first };
+            if is_event(&flow.from, own) {
+                links.effects.push((flow.kind, flow.to));
+            }
+        }
+        links
+    }
+}
