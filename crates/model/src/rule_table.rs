@@ -3,8 +3,8 @@
 /// Declares an enum of rules that data can break.
 ///
 /// A row is a variant with its name in lists and filters, with `true` if breaking the rule makes data unreadable or
-/// unreliable, and with the remedy for the owner of the trace, as a phrase. An enum without data also gets a list
-/// `ALL`.
+/// unreliable, and with the remedy for the owner of the trace, as a phrase. An enum without data is also a
+/// [`named_enum`](crate::named_enum).
 ///
 /// ```
 /// ichnos_model::rules! {
@@ -23,7 +23,37 @@
 /// ```
 #[macro_export]
 macro_rules! rules {
-    (@enum
+    (@effects $Rule:ident $($variant:ident, $fatal:literal, $remedy:expr;)*) => {
+        impl $Rule {
+            /// Returns `true` if breaking the rule makes data unreadable or unreliable.
+            #[must_use]
+            pub const fn is_fatal(&self) -> bool {
+                match self { $(Self::$variant { .. } => $fatal,)* }
+            }
+
+            /// Returns the rule as broken, with the expected and the found data.
+            #[must_use]
+            pub fn broken(&self, statement: impl Into<String>) -> $crate::BrokenRule {
+                let remedy = match self { $(Self::$variant { .. } => $remedy,)* };
+                let (name, fatal) = (self.name(), self.is_fatal());
+                $crate::BrokenRule { name, statement: statement.into(), remedy, record: None, fatal }
+            }
+        }
+    };
+    (
+        $(#[$about:meta])*
+        $vis:vis enum $Rule:ident {
+            $($(#[$about_rule:meta])* $variant:ident: $name:literal, $fatal:literal, $remedy:expr;)*
+        }
+    ) => {
+        $crate::named_enum! {
+            $(#[$about])*
+            $vis enum $Rule { $($(#[$about_rule])* $variant = $name,)* }
+        }
+
+        $crate::rules! { @effects $Rule $($variant, $fatal, $remedy;)* }
+    };
+    (
         $(#[$about:meta])*
         $vis:vis enum $Rule:ident {
             $(
@@ -49,40 +79,8 @@ macro_rules! rules {
             pub const fn name(&self) -> &'static str {
                 match self { $(Self::$variant { .. } => $name,)* }
             }
-
-            /// Returns `true` if breaking the rule makes data unreadable or unreliable.
-            #[must_use]
-            pub const fn is_fatal(&self) -> bool {
-                match self { $(Self::$variant { .. } => $fatal,)* }
-            }
-
-            /// Returns the rule as broken, with the expected and the found data.
-            #[must_use]
-            pub fn broken(&self, statement: impl Into<String>) -> $crate::BrokenRule {
-                let remedy = match self { $(Self::$variant { .. } => $remedy,)* };
-                let (name, fatal) = (self.name(), self.is_fatal());
-                $crate::BrokenRule { name, statement: statement.into(), remedy, record: None, fatal }
-            }
-        }
-    };
-    (
-        $(#[$about:meta])*
-        $vis:vis enum $Rule:ident {
-            $($(#[$about_rule:meta])* $variant:ident: $name:literal, $fatal:literal, $remedy:expr;)*
-        }
-    ) => {
-        $crate::rules! {
-            @enum
-            $(#[$about])*
-            $vis enum $Rule { $($(#[$about_rule])* $variant: $name, $fatal, $remedy;)* }
         }
 
-        impl $Rule {
-            /// All rules.
-            pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
-        }
-    };
-    ($($rules:tt)*) => {
-        $crate::rules! { @enum $($rules)* }
+        $crate::rules! { @effects $Rule $($variant, $fatal, $remedy;)* }
     };
 }

@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn rules_have_different_names() {
-        let mut names: Vec<&str> = Rule::ALL.iter().map(Rule::name).collect();
+        let mut names = Rule::ALL.map(Rule::name);
         names.sort_unstable();
         assert!(names.windows(2).all(|pair| pair[0] != pair[1]));
     }

@@ -7,7 +7,7 @@ use ichnos_nettrace::{Fault, Rule};
 #[test]
 fn rules_are_documented() {
     let document = include_str!("../../../../docs/nettrace.md");
-    for &rule in Rule::ALL {
+    for rule in Rule::ALL {
         let fault = Fault { rule, offset: 0, statement: String::new(), skipped: 0 };
         let DamageKind::Rule(broken) = fault.damage("file").kind else { panic!("{rule:?} is no rule") };
         let effect = if broken.fatal { "error" } else { "warning" };
