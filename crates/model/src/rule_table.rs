@@ -4,7 +4,7 @@
 ///
 /// A row is a variant with its name in lists and filters, with `true` if breaking the rule makes data unreadable or
 /// unreliable, and with the remedy for the owner of the trace, as a phrase. An enum without data is also a
-/// [`named_enum`](crate::named_enum).
+/// [`named_enum!`](crate::named_enum!).
 ///
 /// ```
 /// ichnos_model::rules! {
