@@ -23,17 +23,17 @@
 /// ```
 #[macro_export]
 macro_rules! rules {
-    (@effects $Rule:ident $($variant:ident, $fatal:literal, $remedy:expr;)*) => {
+    (@effects $vis:vis $Rule:ident $($variant:ident, $fatal:literal, $remedy:expr;)*) => {
         impl $Rule {
             /// Returns `true` if breaking the rule makes data unreadable or unreliable.
             #[must_use]
-            pub const fn is_fatal(&self) -> bool {
+            $vis const fn is_fatal(&self) -> bool {
                 match self { $(Self::$variant { .. } => $fatal,)* }
             }
 
             /// Returns the rule as broken, with the expected and the found data.
             #[must_use]
-            pub fn broken(&self, statement: impl Into<String>) -> $crate::BrokenRule {
+            $vis fn broken(&self, statement: impl Into<String>) -> $crate::BrokenRule {
                 let remedy = match self { $(Self::$variant { .. } => $remedy,)* };
                 let (name, fatal) = (self.name(), self.is_fatal());
                 $crate::BrokenRule { name, statement: statement.into(), remedy, record: None, fatal }
@@ -51,7 +51,7 @@ macro_rules! rules {
             $vis enum $Rule { $($(#[$about_rule])* $variant = $name,)* }
         }
 
-        $crate::rules! { @effects $Rule $($variant, $fatal, $remedy;)* }
+        $crate::rules! { @effects $vis $Rule $($variant, $fatal, $remedy;)* }
     };
     (
         $(#[$about:meta])*
@@ -76,11 +76,11 @@ macro_rules! rules {
         impl $Rule {
             /// Returns the name of the rule, lowercase words joined by `-`.
             #[must_use]
-            pub const fn name(&self) -> &'static str {
+            $vis const fn name(&self) -> &'static str {
                 match self { $(Self::$variant { .. } => $name,)* }
             }
         }
 
-        $crate::rules! { @effects $Rule $($variant, $fatal, $remedy;)* }
+        $crate::rules! { @effects $vis $Rule $($variant, $fatal, $remedy;)* }
     };
 }
