@@ -56,7 +56,7 @@ pub(crate) fn packets(
     index: &[u8],
 ) -> Result<Option<Vec<ScannedPacket>>, IndexError> {
     let size = entry_size(index)?;
-    let entries = index.get(HEADER..).unwrap_or_default();
+    let entries = index.get(HEADER..).ok_or(IndexError::NoIndex)?;
     if entries.len() % size != 0 {
         return Err(IndexError::PartialEntry);
     }

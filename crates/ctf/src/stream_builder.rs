@@ -319,16 +319,15 @@ impl<'a> StreamBuilder<'a> {
             has_ends: !quirks.contains(&Quirk::LttngEventAfterPacket),
         };
         for ((_, id, _), mut found) in self.streams {
+            let Some(name) = found.files.first().map(|file| file.name.clone()) else { continue };
             let class = self.trace.class.data_streams.get(found.class);
             let begins_are_whole =
                 class.is_some_and(|class| RecordedTime::of(class, Role::Timestamp, true).bits == 64);
             if order.has_times && found.files.len() == 1 && dump::is_ring(&self.trace.class, &found.packets) {
                 found.packets.sort_by_key(PacketEntry::begin);
-                let name = found.files.first().map(|file| &*file.name).unwrap_or_default();
-                notes.extend(dump::ring_note(name, &found.packets));
+                notes.extend(dump::ring_note(&name, &found.packets));
             }
             let mut put = order.apply(&mut found.packets, &found.files, begins_are_whole);
-            let name = found.files.first().map(|file| file.name.clone()).unwrap_or_default();
             let Some(stream) = DataStream::new(Arc::clone(self.trace), found.class, id, name) else {
                 continue;
             };

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use ichnos_json::read::Reader;
 use ichnos_model::plan::{PlanError, scope_class};
 use ichnos_model::{
-    BrokenRule, ClockArithmetic, ClockClass, ClockOffsets, Damage, DataStream, DataStreamClass,
-    EventRecordClass, FieldClass, FieldKind, Member, Scope, StackTable, Symbols, Trace, TraceClass, Value,
+    ClockArithmetic, ClockClass, ClockOffsets, Damage, DataStream, DataStreamClass, EventRecordClass,
+    FieldClass, FieldKind, Member, Scope, StackTable, Symbols, Trace, TraceClass, Value,
 };
 
 use crate::class_ids::{self, ClassIds};
@@ -16,6 +16,7 @@ use crate::fault::value;
 use crate::field_class::{Classes, StreamScopes};
 use crate::index::{LineIndex, StreamLines};
 use crate::members::{Made, text};
+use crate::rule::LineRule;
 use crate::source::damage_of;
 use crate::stacks::{self, Renumbered};
 use crate::stream::{ClassEntry, File, StreamPart};
@@ -75,13 +76,7 @@ impl Faults<'_> {
         if self.damage.len() >= self.file.limits.diagnostics {
             return;
         }
-        let rule = BrokenRule {
-            name: "description",
-            statement: format!("invalid description in the line: {what}"),
-            remedy: "fix the program that wrote the line",
-            record: None,
-            fatal: true,
-        };
+        let rule = LineRule::Description.broken(format!("invalid description in the line: {what}"));
         let mut damage =
             Damage::new(&*self.file.name, at as u64 * 8, rule.into()).skipping(length as u64 * 8);
         damage.stream = stream.map(str::to_owned);

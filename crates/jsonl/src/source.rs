@@ -5,8 +5,8 @@ use std::sync::Arc;
 use ichnos_json::read::Reader;
 use ichnos_model::plan::EventRecordPlans;
 use ichnos_model::{
-    BrokenRule, ClockValue, Damage, DamageKind, DataPosition, DataStream, Event, EventValues, Head,
-    MessageKind, NextRecord, Packet, QueuedMessage, Record, Scope, Scopes, Source, StreamLoss, Value, Window,
+    ClockValue, Damage, DamageKind, DataPosition, DataStream, Event, EventValues, Head, MessageKind,
+    NextRecord, Packet, QueuedMessage, Record, Scope, Scopes, Source, StreamLoss, Value, Window,
 };
 
 use crate::description::{UnknownMember, unknown_members};
@@ -16,6 +16,7 @@ use crate::index::{RunCursor, byte_order_mark, line_at};
 use crate::line::{self, Kind, LONGEST};
 use crate::marks::MarkCursor;
 use crate::members::integer_of;
+use crate::rule::LineRule;
 use crate::stream::StreamPart;
 use crate::time;
 
@@ -193,9 +194,7 @@ impl LineSource {
         };
         let statement =
             format!("the line cannot be read: byte {}: expected {}, found {found}", fault.at, fault.expected);
-        let remedy =
-            "fix the program that wrote the line; if bytes in the file were changed, copy the file again";
-        let rule = BrokenRule { name: "line", statement, remedy, record: None, fatal: true };
+        let rule = LineRule::Line.broken(statement);
         let damage = Damage::new(&*self.part.file.name, at as u64 * 8, rule.into());
         damage.in_stream(&*self.part.stream.name).skipping(line.len() as u64 * 8)
     }
@@ -266,13 +265,7 @@ fn packet_scopes(
 /// Returns the damage that a line reports.
 pub(crate) fn damage_of(value: &Value) -> Damage {
     let text = |name: &str| value.get(name).and_then(Value::as_text).unwrap_or_default();
-    let rule = BrokenRule {
-        name: "reported-damage",
-        statement: text("message").to_owned(),
-        remedy: "the trace that was converted to these lines was damaged: check that trace",
-        record: None,
-        fatal: true,
-    };
+    let rule = LineRule::ReportedDamage.broken(text("message"));
     let mut damage = Damage::new(text("file"), u64_of(value, "bit").unwrap_or_default(), rule.into());
     damage.stream = value.get("stream_name").and_then(Value::as_text).map(str::to_owned);
     damage.skipping(u64_of(value, "skipped_bits").unwrap_or_default())

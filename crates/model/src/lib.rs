@@ -68,6 +68,7 @@ mod range;
 mod record;
 mod record_trace;
 mod role;
+mod rule_table;
 pub mod running_thread;
 mod selectors;
 mod small_cursor;

@@ -6,6 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use crate::IgnorePoison as _;
 
+use ichnos_json::write::ObjectWriter;
+
 /// A frame of a call stack: a position at which a function was interrupted or called the next one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -49,6 +51,14 @@ impl Frame {
     #[must_use]
     pub fn with_module(self, module: impl Into<Arc<str>>) -> Self {
         Self { module: Some(module.into()), ..self }
+    }
+
+    /// Writes the frame as members of a JSON object. Unknown parts have no member.
+    pub fn write_members(&self, object: &mut ObjectWriter<'_>) {
+        object.unsigned("address", self.address);
+        object.string("symbol", self.symbol.as_deref());
+        object.string("module", self.module.as_deref());
+        object.unsigned("address_space", Some(self.address_space.into()).filter(|space| *space != 0));
     }
 }
 

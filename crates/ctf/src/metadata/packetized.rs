@@ -117,6 +117,7 @@ pub fn pack(text: &[u8], layout: &PacketLayout) -> Vec<u8> {
     let bits = |bytes: usize| word(u32::try_from(bytes * 8).unwrap_or(u32::MAX));
     let mut packed = Vec::new();
     let mut contents = text.chunks(bytes - HEADER_BYTES);
+    // An empty text has one packet.
     let mut content = contents.next().unwrap_or_default();
     loop {
         packed.extend_from_slice(&word(MAGIC));

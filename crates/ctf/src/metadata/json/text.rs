@@ -45,7 +45,7 @@ pub(super) enum Json {
     Object(Vec<Property>),
 }
 
-/// Property of an object. An object keeps all of them, even those of the same name.
+/// Property of an object. An object keeps all its properties, also if two have the same name.
 #[derive(Clone, Debug)]
 pub(super) struct Property {
     /// Name of the property.
@@ -136,7 +136,7 @@ pub(super) struct Parser<'t> {
     reader: Reader<'t, [u8]>,
     lines: LineCounter,
     depth: usize,
-    /// Some names of properties found before: most names are repeated often.
+    /// Property names that occurred before. Most names are repeated often.
     names: Vec<Option<Rc<str>>>,
     /// Memory of the values that were read since [`Parser::release`].
     charged: u64,

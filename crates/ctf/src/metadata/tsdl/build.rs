@@ -12,6 +12,7 @@ use ichnos_model::{
 };
 
 use super::super::event_ids::EventIds;
+use super::super::json::root::has_role;
 use super::super::{Problems, choices, memory};
 use super::ast::{
     ArrayLength, ClockBlock, Compound, Document, EventBlock, IntegerType, ParsedType, PathLocation,
@@ -527,6 +528,7 @@ impl<'a> Builder<'a> {
             }
         }
         self.innermost = outer;
+        // The frame was pushed above.
         let members = self.frames.pop().map(|frame| frame.members).unwrap_or_default();
         result.map(|()| FieldKind::Structure { members, minimum_alignment: body.minimum_alignment })
     }
@@ -534,7 +536,7 @@ impl<'a> Builder<'a> {
     fn variant(&mut self, body: &Compound, tag: Option<&PathLocation>, at: TextPosition) -> Read<FieldKind> {
         let Some(tag) = tag else { return Err(self.error(at, "a variant is used without a tag")) };
         let Resolved { location: selector, classes } = self.locate(tag)?;
-        let tags: Vec<&Mappings> = classes.iter().filter_map(|class| mappings_of(class)).collect();
+        let tags: Vec<&Mappings> = classes.iter().filter_map(|class| class.mappings()).collect();
         if let (Some(class), true) = (classes.first(), tags.is_empty()) {
             let message = format!("the tag of a variant is not an enumeration, but a {}", class.describe());
             return Err(self.error(class.declared_at.0, message));
@@ -569,7 +571,7 @@ impl<'a> Builder<'a> {
         let unlabelled = body.fields.iter().find(|field| !tags.is_empty() && !has_label(&field.name));
         let unlabelled = unlabelled.map(|field| field.name.clone());
         let names: HashSet<&str> = names().collect();
-        let missing = classes.iter().filter_map(|class| mappings_of(class)).flat_map(Mappings::iter);
+        let missing = classes.iter().filter_map(|class| class.mappings()).flat_map(Mappings::iter);
         let missing = missing.map(|label| label.name).find(|label| !names.contains(label));
         let missing = missing.map(str::to_owned);
         if let Some(name) = unlabelled {
@@ -660,26 +662,6 @@ impl<'a> Builder<'a> {
                 format!("unknown field `{names}`: no earlier field has the name `{first}`"),
             )
         })
-    }
-}
-
-/// Returns `true` if a class or one within has a role.
-fn has_role(class: &FieldClass, role: Role) -> bool {
-    class.roles.has(role)
-        || match &class.kind {
-            FieldKind::Structure { members, .. } => {
-                members.iter().any(|member| has_role(&member.class, role))
-            }
-            FieldKind::Array { element, .. } => has_role(element, role),
-            FieldKind::Variant { options, .. } => options.iter().any(|option| has_role(&option.class, role)),
-            _ => false,
-        }
-}
-
-fn mappings_of(class: &FieldClass) -> Option<&Mappings> {
-    match &class.kind {
-        FieldKind::Integer { integer, .. } => integer.mappings.as_ref(),
-        _ => None,
     }
 }
 

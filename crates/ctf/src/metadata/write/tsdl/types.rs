@@ -345,6 +345,7 @@ impl<'c> TypeWriter<'c> {
         let mut path = String::new();
         let around = target.shared.or(target.around);
         if around.is_none() {
+            // Locations are in decoded scopes, which all have prefixes.
             path.push_str(location_prefix(target.scope).unwrap_or_default());
         }
         for member in target.members.iter().skip(around.unwrap_or(0)) {
