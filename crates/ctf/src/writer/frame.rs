@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ichnos_model::lower::{Capabilities, RolePlaces};
+use ichnos_model::lower::{Capabilities, Feature, RolePlaces};
 use ichnos_model::{
     ByteOrder, DataStreamClass, DisplayBase, FieldClass, FieldKind, Length, Member, Role, Roles, TraceClass,
     Uuid,
@@ -181,7 +181,7 @@ fn role_name(role: Role, scope: ichnos_model::Scope, capabilities: &Capabilities
 
 /// Returns the class of the UUID in packet headers.
 fn uuid_class(capabilities: &Capabilities) -> FieldClass {
-    let kind = if capabilities.uuid_blobs {
+    let kind = if capabilities.has(Feature::Blobs) {
         let media_type = "application/octet-stream".to_owned();
         FieldKind::Blob { length: Length::Static(16), media_type, alignment: 8 }
     } else {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ichnos_io::{CreateError, WriteOptions, WriteSource};
-use ichnos_model::lower::{ExtendedScopes, LossEntry, LossKind, LowerOptions, LoweredTrace};
+use ichnos_model::lower::{ExtendedScopes, Feature, LossEntry, LossKind, LowerOptions, LoweredTrace};
 use ichnos_model::{ByteOrder, DataStreamClass, FieldClass, Role, Roles, TraceClass, Window};
 
 use super::capabilities::capabilities;
@@ -26,7 +26,9 @@ pub(super) fn lower(
 ) -> Result<LoweredTrace, CreateError> {
     let mut capabilities = capabilities(dialect);
     // The same dialect keeps its clocks.
-    capabilities.several_clocks |= source.trace.class.dialect == dialect.title();
+    if source.trace.class.dialect == dialect.title() {
+        capabilities = capabilities.with(Feature::SeveralClocks);
+    }
     let separates_scopes = source.format != "ctf" && !source.format.is_empty();
     let annotates = separates_scopes || source.trace.is_mapped();
     let original = &source.trace.class;

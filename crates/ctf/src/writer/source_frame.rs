@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use ichnos_io::WriteOptions;
-use ichnos_model::lower::{Capabilities, unplaced_roles, without_roles};
+use ichnos_model::lower::{Capabilities, Feature, unplaced_roles, without_roles};
 use ichnos_model::{BitField, DataStreamClass, FieldClass, FieldKind, Role, Roles, Scope, TraceClass};
 
 use super::timestamps::Timestamps;
@@ -135,7 +135,7 @@ impl LostRoles {
         for (root, scope) in events.chain([(&class.common_context, Scope::CommonContext)]) {
             let Some(root) = root.as_ref().filter(|root| root.exists(is_update)) else { continue };
             let is_unplaced = || unplaced_roles(trace, root, scope, capabilities).has(Role::Timestamp);
-            if !capabilities.timestamps_anywhere || is_unplaced() {
+            if !capabilities.has(Feature::TimestampsAnywhere) || is_unplaced() {
                 lost.after_header.insert(Role::Timestamp);
             }
         }

@@ -11,7 +11,7 @@ use ichnos_io::{
     Worker, WorkerFlow, WriteOptions, WriteReport, WriteSource, WriteTarget,
 };
 use ichnos_model::decode::DecodeLimits;
-use ichnos_model::lower::{LossTable, LoweredTrace, take_annotations};
+use ichnos_model::lower::{Feature, LossTable, LoweredTrace, take_annotations};
 use ichnos_model::{ByteOrder, Cost, DataStream, Trace, TraceClass, TraceDigest, Value, Window};
 
 use super::OutputDialect;
@@ -343,7 +343,7 @@ impl CtfOutput {
         mut class: TraceClass,
     ) -> Result<Vec<(PathBuf, Vec<u8>)>, CreateError> {
         let trace = &self.traces[trace];
-        if !capabilities(self.target.dialect).attributes
+        if !capabilities(self.target.dialect).has(Feature::Attributes)
             && let Some(annotations) = take_annotations(&mut class)
         {
             class.environment.push((ANNOTATIONS.to_owned(), Value::Text(annotations.to_string())));

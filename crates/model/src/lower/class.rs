@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::annotations::{
     NAMESPACE, annotate_attributes, annotate_field, annotate_name, kept_attributes, source_name, strip,
 };
-use super::capabilities::RolePlaces;
+use super::capabilities::{Feature, RolePlaces};
 use super::class_lowerer::{ClassLowerer, member_of};
 use super::loss_table::LossKind;
 use super::moves::{Fit, MoveKind, NONE, NodeMove, ScopeMoves};
@@ -24,7 +24,7 @@ impl<'a> ClassLowerer<'a> {
     pub(super) fn lower(mut self) -> (Arc<FieldClass>, ScopeMoves) {
         let is_structure = matches!(self.plan.root().op, Op::Structure { .. });
         let is_extended = self.input.options.extended.has(self.scope);
-        let class = if is_structure || self.capabilities.any_roots && !is_extended {
+        let class = if is_structure || self.capabilities.has(Feature::AnyRoots) && !is_extended {
             self.class(0, None)
         } else {
             self.change(LossKind::Lowered, "root field -> its member `value`".to_owned());
@@ -87,7 +87,8 @@ impl<'a> ClassLowerer<'a> {
     fn member(&mut self, id: NodeId, out: &mut Vec<Member>, names: &mut UniqueNames) {
         let node = self.plan.node(id);
         let is_top = node.parent == Some(0);
-        let is_padding = matches!(node.class.kind, FieldKind::Padding(_)) && !self.capabilities.padding;
+        let is_padding =
+            matches!(node.class.kind, FieldKind::Padding(_)) && !self.capabilities.has(Feature::Padding);
         if is_padding || self.left_out.contains(&id) {
             self.note(Fit::Moved);
             if is_top {
@@ -133,7 +134,7 @@ impl<'a> ClassLowerer<'a> {
     }
 
     fn role_name(&self, class: &FieldClass) -> Option<&'static str> {
-        let is_of_lost_clock = !self.capabilities.several_clocks
+        let is_of_lost_clock = !self.capabilities.has(Feature::SeveralClocks)
             && class.roles.clock.is_some()
             && class.roles.clock != self.default_clock;
         let is_lost = |role: &Role| {
@@ -263,17 +264,17 @@ impl<'a> ClassLowerer<'a> {
                 self.path.push("[]".to_owned());
                 let class = self.element(element);
                 self.path.pop();
-                let loose = self.capabilities.loose_array_alignment;
+                let loose = self.capabilities.has(Feature::LooseArrays);
                 if !element_aligns && !loose {
                     self.note(Fit::Moved);
                 }
                 let is_uuid = source.roles.has(Role::MetadataStreamUuid);
-                if is_uuid && self.capabilities.uuid_blobs && self.capabilities.blobs {
+                if is_uuid && self.capabilities.has(Feature::Blobs) {
                     return self.uuid_blob(at, source, *minimum_alignment);
                 }
                 let most = class.alignment();
                 let mut minimum_alignment = *minimum_alignment;
-                if minimum_alignment > most && !self.capabilities.array_alignment {
+                if minimum_alignment > most && !self.capabilities.has(Feature::ArrayAlignments) {
                     self.lose_alignment(at, minimum_alignment, most);
                     minimum_alignment = most;
                 }
@@ -311,13 +312,13 @@ impl<'a> ClassLowerer<'a> {
                     });
                 }
                 let mut alignment = *alignment;
-                if alignment > 1 && !self.capabilities.variant_alignment {
+                if alignment > 1 && !self.capabilities.has(Feature::VariantAlignments) {
                     self.lose_alignment(at, alignment, 1);
                     alignment = 1;
                 }
                 FieldKind::Variant { options: lowered, selector, alignment }
             }
-            FieldKind::Union { alignment, .. } if self.capabilities.unions => {
+            FieldKind::Union { alignment, .. } if self.capabilities.has(Feature::Unions) => {
                 let Op::Union { members: ids } = &node.op else { return source.clone() };
                 let mut members = Vec::new();
                 let mut names = UniqueNames::default();
@@ -348,7 +349,7 @@ impl<'a> ClassLowerer<'a> {
     fn finish(&mut self, source: &FieldClass, kind: FieldKind) -> FieldClass {
         let mut roles = source.roles;
         let mut clock_updates = source.clock_updates.clone();
-        if !(self.capabilities.several_clocks && self.capabilities.several_updates)
+        if !(self.capabilities.has(Feature::SeveralClocks) && self.capabilities.has(Feature::SeveralUpdates))
             && clock_updates.take().is_some()
         {
             self.note(Fit::SameBits);
@@ -358,7 +359,7 @@ impl<'a> ClassLowerer<'a> {
             roles = roles.iter().collect();
             roles.clock = clock;
         }
-        if !self.capabilities.several_clocks {
+        if !self.capabilities.has(Feature::SeveralClocks) {
             if roles.clock.is_some() && roles.clock != self.default_clock {
                 self.note(Fit::SameBits);
                 self.lose(LossKind::Dropped, "updates of a clock that is not the default one".to_owned());
@@ -383,7 +384,7 @@ impl<'a> ClassLowerer<'a> {
             }
         }
         let is_elsewhere = !matches!(self.scope, Scope::PacketContext | Scope::EventRecordHeader);
-        if !self.capabilities.timestamps_anywhere && is_elsewhere && roles.has(Role::Timestamp) {
+        if !self.capabilities.has(Feature::TimestampsAnywhere) && is_elsewhere && roles.has(Role::Timestamp) {
             self.note(Fit::SameBits);
             self.lose(LossKind::Dropped, "update of the clock".to_owned());
             roles.remove(Role::Timestamp);
@@ -409,13 +410,13 @@ impl<'a> ClassLowerer<'a> {
             entry.0 != NAMESPACE && !(self.capabilities.repeats_field)(source, entry)
         };
         let annotates = self.input.options.annotates;
-        let kept = match !self.capabilities.attributes && self.can_annotate() {
+        let kept = match !self.capabilities.has(Feature::Attributes) && self.can_annotate() {
             true => kept_attributes(&attributes, annotates, is_other),
             false => Vec::new(),
         };
         let is_lost = |entry: &(String, Value)| is_other(entry) && !kept.contains(entry);
-        let has_others = !self.capabilities.attributes && attributes.iter().any(is_lost);
-        if !self.capabilities.attributes && strip(&mut attributes) {
+        let has_others = !self.capabilities.has(Feature::Attributes) && attributes.iter().any(is_lost);
+        if !self.capabilities.has(Feature::Attributes) && strip(&mut attributes) {
             self.note(Fit::SameBits);
         }
         // In packet headers, annotations of a dialect with attributes have no place in one without.

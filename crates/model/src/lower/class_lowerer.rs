@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use super::absolute::absolute_location;
-use super::capabilities::Capabilities;
+use super::capabilities::{Capabilities, Feature};
 use super::locations::{LoweredRoots, direct_path};
 use super::loss_table::{LossKind, LossTable};
 use super::moves::{Fit, NONE, NodeMove};
@@ -150,7 +150,11 @@ impl<'a> ClassLowerer<'a> {
     /// Converts a name to one that the format allows.
     pub(super) fn name<'n>(&self, name: &'n str) -> Cow<'n, str> {
         // Members named like a reserved word can be written with an underscore.
-        if self.capabilities.identifiers_only { identifier(name, |_| false) } else { Cow::Borrowed(name) }
+        if self.capabilities.has(Feature::AnyNames) {
+            Cow::Borrowed(name)
+        } else {
+            identifier(name, |_| false)
+        }
     }
 
     /// Converts the location of a field to names that the format allows.
@@ -159,7 +163,7 @@ impl<'a> ClassLowerer<'a> {
         let absolute = is_relative.then(|| absolute_location(self.plan, id, self.scope, location)).flatten();
         let mut location = absolute.unwrap_or_else(|| location.clone());
         self.rename(id, &mut location);
-        location.any_option &= self.capabilities.any_option_locations;
+        location.any_option &= self.capabilities.has(Feature::AnyOptionLocations);
         if location.origin.is_none() {
             let parents = self.added_parents(id, &location);
             location.path.splice(..0, std::iter::repeat_n(LocationStep::Parent, parents));
@@ -176,7 +180,7 @@ impl<'a> ClassLowerer<'a> {
         let scope = location.origin.unwrap_or(self.scope);
         let has_renamed =
             scope == self.scope && !self.renamed.is_empty() || self.input.roots.has_renamed(scope);
-        if !has_renamed && !self.capabilities.identifiers_only {
+        if !has_renamed && self.capabilities.has(Feature::AnyNames) {
             return;
         }
         let around: Vec<NodeId> = match scope == self.scope {
@@ -236,7 +240,7 @@ impl<'a> ClassLowerer<'a> {
     /// Returns `true` if fields can be annotated: without attributes, annotations are [stored
     /// elsewhere](super::take_annotations), except for packet headers.
     pub(super) fn can_annotate(&self) -> bool {
-        self.capabilities.attributes || self.is_elsewhere || self.scope != Scope::PacketHeader
+        self.capabilities.has(Feature::Attributes) || self.is_elsewhere || self.scope != Scope::PacketHeader
     }
 }
 

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::absolute::needed_slot;
+use super::capabilities::Feature;
 use super::class_lowerer::{ClassLowerer, LowerInput};
 use super::locations::LoweredRoots;
 use super::loss_table::LossKind;
@@ -45,7 +46,9 @@ impl TraceLowerer<'_> {
             return Header { class: None, moves: ScopeMoves::default(), moved: HashSet::new() };
         };
         let mut moved = HashSet::new();
-        if !self.capabilities.user_header_fields && self.source.class.dialect != self.capabilities.target {
+        if !self.capabilities.has(Feature::UserHeaderFields)
+            && self.source.class.dialect != self.capabilities.target
+        {
             let user_fields = self.user_fields(plan, scope, clock);
             user_fields.collect(&mut moved);
             let unneeded = self.unneeded.iter().filter(|(of, index, _)| (*of, *index) == (scope, stream));
@@ -97,7 +100,9 @@ impl TraceLowerer<'_> {
             _ => source.data_streams.get(stream).and_then(|plans| plans.event_record_header.as_ref()),
         };
         let (Some(class), Some(plan)) = (class, plan) else { return };
-        if self.capabilities.user_header_fields || self.source.class.dialect == self.capabilities.target {
+        if self.capabilities.has(Feature::UserHeaderFields)
+            || self.source.class.dialect == self.capabilities.target
+        {
             return;
         }
         let clock = self.source.class.data_streams.get(stream).and_then(|class| class.default_clock);
@@ -124,9 +129,9 @@ impl TraceLowerer<'_> {
 
     /// Finds out which fields of a header are those of users.
     fn user_fields<'p>(&self, plan: &'p Plan, scope: Scope, clock: Option<u16>) -> UserFields<'p> {
-        let only_clock = (!self.capabilities.several_clocks).then_some(clock);
+        let only_clock = (!self.capabilities.has(Feature::SeveralClocks)).then_some(clock);
         let lost = unplaced_roles(&self.source.class, &plan.root().class, scope, self.capabilities);
-        UserFields { plan, only_clock, lost, has_unions: self.capabilities.unions }
+        UserFields { plan, only_clock, lost, has_unions: self.capabilities.has(Feature::Unions) }
     }
 
     /// Lowers the context after a header, with the fields that move there.

@@ -1,6 +1,6 @@
 //! Locations in lowered classes that lead to no field that fits.
 
-use super::capabilities::{Capabilities, VariantSelection};
+use super::capabilities::{Capabilities, Feature, VariantSelection};
 use super::moves::ScopeMoves;
 use crate::plan::Plan;
 use crate::plan::steps::NodeId;
@@ -145,11 +145,11 @@ impl<'c> UnfitLocations<'c> {
             return false;
         }
         let is_tag = matches!(usage, LocationUse::Tag(_));
-        if is_tag && !self.capabilities.distant_selectors && self.is_distant(location) {
+        if is_tag && !self.capabilities.has(Feature::DistantSelectors) && self.is_distant(location) {
             return false;
         }
         let mut targets = Vec::new();
-        let is_any = location.any_option && self.capabilities.any_option_locations;
+        let is_any = location.any_option && self.capabilities.has(Feature::AnyOptionLocations);
         if !self.leads(location, is_any, &mut targets) {
             return self.visits == 0;
         }
@@ -233,9 +233,14 @@ impl<'c> UnfitLocations<'c> {
                 is_around && !names.is_empty() && self.follow(element, names, modes, targets)
             }
             FieldKind::Optional { field, .. } => {
-                (is_around || self.capabilities.outer_locations) && self.follow(field, names, modes, targets)
+                (is_around || self.capabilities.has(Feature::OuterLocations))
+                    && self.follow(field, names, modes, targets)
             }
-            FieldKind::Variant { .. } if !is_around && !self.capabilities.locations_through_variants => false,
+            FieldKind::Variant { .. }
+                if !is_around && !self.capabilities.has(Feature::LocationsThroughVariants) =>
+            {
+                false
+            }
             FieldKind::Variant { options, .. } => {
                 let mut leads =
                     options.iter().map(|option| self.follow(&option.class, names, modes, targets));

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::annotations::{NAMESPACE, kept_attributes, strip};
-use super::capabilities::{Capabilities, Environment};
+use super::capabilities::{Capabilities, Environment, Feature};
 use super::loss_table::{LossKind, LossTable};
 use super::names::{UniqueNames, identifier};
 use crate::{
@@ -21,14 +21,14 @@ pub(super) fn lower_objects(class: &mut TraceClass, capabilities: &Capabilities,
             losses.note(LossKind::Dropped, class, field, what);
         }
     };
-    if !capabilities.attributes {
+    if !capabilities.has(Feature::Attributes) {
         drop(strip(&mut class.attributes), "attributes of the trace");
     }
-    if !capabilities.call_sites {
+    if !capabilities.has(Feature::CallSites) {
         drop(!std::mem::take(&mut class.call_sites).is_empty(), "call sites");
     }
     for clock in &mut class.clocks {
-        if !capabilities.clock_identities {
+        if !capabilities.has(Feature::Identities) {
             drop(clock.namespace.take().is_some(), "namespace of a clock");
             drop(clock.accuracy.take().is_some(), "accuracy of a clock");
             let uid = clock.uid.take();
@@ -37,25 +37,25 @@ pub(super) fn lower_objects(class: &mut TraceClass, capabilities: &Capabilities,
             } else {
                 drop(uid.is_some(), "unique identifier of a clock");
             }
+            if matches!(clock.origin, ClockOrigin::Named { .. }) {
+                clock.origin = ClockOrigin::Unknown;
+                drop(true, "origin of a clock");
+            }
         }
-        if !capabilities.clock_uuids && clock.uid.is_some() {
+        if !capabilities.has(Feature::ClockUuids) && clock.uid.is_some() {
             drop(clock.uuid.take().is_some(), "UUID of a clock with another unique identifier");
         }
-        if !capabilities.clock_descriptions {
+        if !capabilities.has(Feature::ClockDescriptions) {
             drop(clock.description.take().is_some(), "description of a clock");
         }
-        if !capabilities.named_origins && matches!(clock.origin, ClockOrigin::Named { .. }) {
-            clock.origin = ClockOrigin::Unknown;
-            drop(true, "origin of a clock");
-        }
-        if !capabilities.attributes {
+        if !capabilities.has(Feature::Attributes) {
             drop(strip(&mut clock.attributes), "attributes of a clock");
         }
     }
-    if capabilities.identifiers_only {
-        rename_clocks(class, capabilities.is_reserved, losses);
+    if capabilities.has(Feature::AnyNames) {
+        distinguish_clocks(class, !capabilities.has(Feature::Identities), losses);
     } else {
-        distinguish_clocks(class, !capabilities.clock_identities, losses);
+        rename_clocks(class, capabilities.is_reserved, losses);
     }
     lower_environment(class, capabilities, losses);
     lower_unmodeled(class, capabilities, losses);
@@ -66,7 +66,7 @@ pub(super) fn lower_objects(class: &mut TraceClass, capabilities: &Capabilities,
 
 /// Lowers the name of a trace with its namespace and its unique identifier.
 fn lower_identity(class: &mut TraceClass, capabilities: &Capabilities, losses: &mut LossTable) {
-    if capabilities.trace_names {
+    if capabilities.has(Feature::Identities) {
         return;
     }
     let mut lose = |kind, what: &str| {
@@ -105,10 +105,10 @@ fn lower_unmodeled(class: &mut TraceClass, capabilities: &Capabilities, losses: 
     lose(LossKind::Renamed, "alias of a field class -> another name, or none", alias_names);
     lose(LossKind::Dropped, "attributes of an alias of a field class", alias_attributes);
     for (namespace, value) in aux_streams {
-        if capabilities.aux_streams {
+        if capabilities.has(Feature::AuxStreams) {
             class.attributes.separate(&namespace, &value);
             class.unmodeled.aux_streams.push((namespace, value));
-        } else if capabilities.attributes {
+        } else if capabilities.has(Feature::Attributes) {
             lose(LossKind::Moved, &format!("auxiliary stream `{namespace}` -> attributes of the trace"), 1);
         }
         // Without attributes, they were dropped with these.
@@ -134,22 +134,20 @@ fn lower_stream(class: &mut TraceClass, index: usize, capabilities: &Capabilitie
         }
     };
     let stream = &mut class.data_streams[index];
-    if !capabilities.stream_names {
+    if !capabilities.has(Feature::StreamNames) {
         drop(stream.name.take().is_some(), "name of a data stream class");
-    }
-    if !capabilities.namespaces {
         drop(stream.namespace.take().is_some(), "namespace of a data stream class");
     }
-    if !capabilities.uids {
+    if !capabilities.has(Feature::Identities) {
         drop(stream.uid.take().is_some(), "unique identifier of a data stream class");
     }
-    if !capabilities.attributes {
+    if !capabilities.has(Feature::Attributes) {
         drop(strip(&mut stream.attributes), "attributes of a data stream class");
     }
-    if !capabilities.several_clocks {
+    if !capabilities.has(Feature::SeveralClocks) {
         drop(!std::mem::take(&mut stream.other_clocks).is_empty(), "further clocks of a data stream class");
     }
-    if !capabilities.attributes {
+    if !capabilities.has(Feature::Attributes) {
         for root in [&mut stream.packet_context, &mut stream.event_record_header, &mut stream.common_context]
         {
             drop(root.as_mut().is_some_and(strip_members), "attributes of members");
@@ -173,13 +171,13 @@ pub(super) fn lower_event(
             losses.note(LossKind::Dropped, name.clone(), "", what);
         }
     };
-    if !capabilities.namespaces {
+    if !capabilities.has(Feature::StreamNames) {
         drop(class.namespace.take().is_some(), "namespace of the event record class");
     }
-    if !capabilities.uids {
+    if !capabilities.has(Feature::Identities) {
         drop(class.uid.take().is_some(), "unique identifier of the event record class");
     }
-    if !capabilities.attributes {
+    if !capabilities.has(Feature::Attributes) {
         let is_other = |entry: &(String, Value)| !(capabilities.repeats_event)(class, entry);
         kept = kept_attributes(&class.attributes, annotates, is_other);
         let has_others = class
@@ -192,7 +190,7 @@ pub(super) fn lower_event(
             drop(root.as_mut().is_some_and(strip_members), "attributes of members");
         }
     }
-    if !capabilities.unnamed_events && class.name.is_none() {
+    if !capabilities.has(Feature::UnnamedEvents) && class.name.is_none() {
         let name = format!("event_{}", class.id);
         let what = format!("no name -> `{name}`");
         losses.note(LossKind::Renamed, "", "", what);

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::capabilities::Feature;
 use super::class_lowerer::ClassLowerer;
 use super::loss_table::LossKind;
 use super::moves::{Fit, MoveKind, NONE};
@@ -26,8 +27,10 @@ impl ClassLowerer<'_> {
             {
                 self.wide_bytes(at, source, *bits)
             }
-            FieldKind::BitMap { bits, flags } if flags.is_empty() && !self.capabilities.empty_bit_maps => {
-                if self.capabilities.bit_arrays {
+            FieldKind::BitMap { bits, flags }
+                if flags.is_empty() && !self.capabilities.has(Feature::EmptyBitMaps) =>
+            {
+                if self.capabilities.has(Feature::BitArrays) {
                     self.lowered(Fit::SameBits, source, "bit array");
                     self.moves[at].kind = MoveKind::BitArray;
                     FieldKind::BitArray(self.bits(*bits))
@@ -35,13 +38,13 @@ impl ClassLowerer<'_> {
                     self.unsigned(at, source, *bits, DisplayBase::Hexadecimal)
                 }
             }
-            FieldKind::BitArray(bits) if !self.capabilities.bit_arrays => {
+            FieldKind::BitArray(bits) if !self.capabilities.has(Feature::BitArrays) => {
                 self.unsigned(at, source, *bits, DisplayBase::Hexadecimal)
             }
-            FieldKind::BitMap { bits, .. } if !self.capabilities.bit_maps => {
+            FieldKind::BitMap { bits, .. } if !self.capabilities.has(Feature::BitMaps) => {
                 self.unsigned(at, source, *bits, DisplayBase::Hexadecimal)
             }
-            FieldKind::Boolean(bits) if !self.capabilities.booleans => {
+            FieldKind::Boolean(bits) if !self.capabilities.has(Feature::Booleans) => {
                 self.boolean_as_integer(at, source, *bits)
             }
             FieldKind::Integer { bits, integer } => {
@@ -58,19 +61,19 @@ impl ClassLowerer<'_> {
             FieldKind::Blob { length, media_type, alignment } => {
                 let alignment = self.byte_alignment(at, *alignment);
                 let length = self.length(id, length, location);
-                if self.capabilities.blobs {
+                if self.capabilities.has(Feature::Blobs) {
                     FieldKind::Blob { length, media_type: media_type.clone(), alignment }
                 } else {
                     self.lowered(Fit::SameBits, source, "array of bytes");
                     self.bytes(at, length, alignment)
                 }
             }
-            FieldKind::Guid { alignment } if !self.capabilities.guids => {
+            FieldKind::Guid { alignment } if !self.capabilities.has(Feature::Guids) => {
                 self.lowered(Fit::SameBits, source, "16 bytes");
                 let alignment = self.byte_alignment(at, (*alignment).max(8));
                 self.bytes_or_blob(at, 16, alignment)
             }
-            FieldKind::Null { alignment } if !self.capabilities.nulls => {
+            FieldKind::Null { alignment } if !self.capabilities.has(Feature::Nulls) => {
                 self.lowered(Fit::SameBits, source, "structure without members");
                 self.moves[at].kind = MoveKind::NullAsStructure;
                 FieldKind::Structure { members: Vec::new(), minimum_alignment: *alignment }
@@ -126,7 +129,7 @@ impl ClassLowerer<'_> {
     }
 
     pub(super) fn bits(&mut self, bits: BitField) -> BitField {
-        if self.capabilities.bit_orders || !bits.is_reversed() {
+        if self.capabilities.has(Feature::BitOrders) || !bits.is_reversed() {
             return bits;
         }
         self.note(Fit::Moved);
@@ -138,12 +141,7 @@ impl ClassLowerer<'_> {
     pub(super) fn integer(&mut self, integer: &IntegerProperties, length: Option<u64>) -> IntegerProperties {
         let mut integer = integer.clone();
         self.mappings(&mut integer, length);
-        if !self.capabilities.display_bases && integer.preferred_base != DisplayBase::Decimal {
-            self.note(Fit::SameBits);
-            self.lose(LossKind::Dropped, format!("preferred base {}", integer.preferred_base.radix()));
-            integer.preferred_base = DisplayBase::Decimal;
-        }
-        if !self.capabilities.wall_clocks && integer.wall_clock.take().is_some() {
+        if !self.capabilities.has(Feature::WallClocks) && integer.wall_clock.take().is_some() {
             self.note(Fit::SameBits);
             self.lose(LossKind::Lowered, "date -> integer".to_owned());
         }
@@ -152,7 +150,7 @@ impl ClassLowerer<'_> {
 
     pub(super) fn mappings(&mut self, integer: &mut IntegerProperties, length: Option<u64>) {
         let Some(mappings) = &integer.mappings else { return };
-        if let (Some(length @ 1..), false) = (length, self.capabilities.mappings_beyond_bits) {
+        if let (Some(length @ 1..), false) = (length, self.capabilities.has(Feature::MappingsBeyondBits)) {
             let length = length.min(64);
             let (least, most) = match integer.signed {
                 true => (-(1i128 << (length - 1)), (1i128 << (length - 1)) - 1),
@@ -178,7 +176,9 @@ impl ClassLowerer<'_> {
             }
         }
         self.drop_unused_names(integer);
-        if !self.capabilities.empty_mappings && integer.mappings.as_ref().is_some_and(|all| all.is_empty()) {
+        if !self.capabilities.has(Feature::EmptyMappings)
+            && integer.mappings.as_ref().is_some_and(|all| all.is_empty())
+        {
             integer.mappings = None;
             self.note(Fit::SameBits);
             self.lose(LossKind::Dropped, "empty table of mappings".to_owned());
@@ -187,7 +187,9 @@ impl ClassLowerer<'_> {
 
     /// Drops names without values, if the format does not have them.
     fn drop_unused_names(&mut self, integer: &mut IntegerProperties) {
-        let Some(mappings) = integer.mappings.as_ref().filter(|_| !self.capabilities.unused_names) else {
+        let Some(mappings) =
+            integer.mappings.as_ref().filter(|_| !self.capabilities.has(Feature::UnusedNames))
+        else {
             return;
         };
         let mut wide = integer.wide_ranges().to_vec();
@@ -218,15 +220,15 @@ impl ClassLowerer<'_> {
     }
 
     pub(super) fn byte_alignment(&mut self, at: usize, alignment: u64) -> u64 {
-        if alignment < 8 && !self.capabilities.sub_byte_strings {
-            self.note(Fit::Moved);
-            return 8;
+        if self.capabilities.has(Feature::StringAlignments) {
+            return alignment;
         }
-        if alignment > 8 && !self.capabilities.wide_string_alignment {
-            self.lose_alignment(at, alignment, 8);
-            return 8;
+        match alignment {
+            0..8 => self.note(Fit::Moved),
+            8 => {}
+            _ => self.lose_alignment(at, alignment, 8),
         }
-        alignment
+        8
     }
 
     /// Notes that a field has a smaller alignment, unless a member before it has the larger one.
@@ -259,7 +261,7 @@ impl ClassLowerer<'_> {
 
     pub(super) fn bytes_or_blob(&mut self, at: usize, length: u64, alignment: u64) -> FieldKind {
         let (length, alignment) = (Length::Static(length), alignment.max(8));
-        if !self.capabilities.blobs {
+        if !self.capabilities.has(Feature::Blobs) {
             return self.bytes(at, length, alignment);
         }
         self.moves[at].kind = MoveKind::Bytes;
@@ -274,12 +276,14 @@ impl ClassLowerer<'_> {
         alignment: u64,
     ) -> FieldKind {
         let bits = |length: u64| BitField::new(length, ByteOrder::LittleEndian, alignment.max(8));
-        let has_integers = self.capabilities.variable_length_integers;
+        let has_integers = self.capabilities.has(Feature::VariableLengthIntegers);
         // Fields of fixed length can have any alignment.
         let stays = match value {
             VariableLengthValue::Integer(_) => has_integers,
-            VariableLengthValue::BitArray => has_integers || self.capabilities.variable_length_bit_arrays,
-            VariableLengthValue::Boolean => self.capabilities.variable_length_booleans,
+            VariableLengthValue::BitArray => {
+                has_integers || self.capabilities.has(Feature::VariableLengthBitArrays)
+            }
+            VariableLengthValue::Boolean => self.capabilities.has(Feature::VariableLengthBooleans),
         };
         let alignment = if stays { self.byte_alignment(at, alignment) } else { alignment };
         match value {
@@ -291,7 +295,7 @@ impl ClassLowerer<'_> {
                 self.lowered(Fit::Moved, source, "64-bit integer");
                 FieldKind::Integer { bits: bits(64), integer: self.integer(integer, Some(64)) }
             }
-            VariableLengthValue::BitArray if self.capabilities.variable_length_bit_arrays => {
+            VariableLengthValue::BitArray if self.capabilities.has(Feature::VariableLengthBitArrays) => {
                 FieldKind::VariableLength { value: VariableLengthValue::BitArray, alignment }
             }
             VariableLengthValue::BitArray => {
@@ -307,10 +311,10 @@ impl ClassLowerer<'_> {
                 self.lowered(Fit::Moved, source, "64-bit unsigned integer");
                 FieldKind::Integer { bits: bits(64), integer }
             }
-            VariableLengthValue::Boolean if self.capabilities.variable_length_booleans => {
+            VariableLengthValue::Boolean if self.capabilities.has(Feature::VariableLengthBooleans) => {
                 FieldKind::VariableLength { value: VariableLengthValue::Boolean, alignment }
             }
-            VariableLengthValue::Boolean if self.capabilities.booleans => {
+            VariableLengthValue::Boolean if self.capabilities.has(Feature::Booleans) => {
                 self.lowered(Fit::Moved, source, "8-bit boolean");
                 FieldKind::Boolean(bits(8))
             }
@@ -356,7 +360,9 @@ impl ClassLowerer<'_> {
             (StringLength::Dynamic(own), None) if !own.is_of_values() => {
                 StringLength::Dynamic(self.location(at as NodeId, own))
             }
-            (StringLength::Prefixed { length, gap }, None) if self.capabilities.prefixed_strings => {
+            (StringLength::Prefixed { length, gap }, None)
+                if self.capabilities.has(Feature::PrefixedStrings) =>
+            {
                 StringLength::Prefixed { length: *length, gap: *gap }
             }
             _ => terminated(self, MoveKind::Terminated),
