@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ichnos_io::{CreateError, WriteOptions, WriteSource};
-use ichnos_model::lower::{ExtendedScopes, Feature, LossEntry, LossKind, LowerOptions, LoweredTrace};
+use ichnos_model::lower::{ExtendedScopes, Feature, LossKind, LowerOptions, LoweredTrace};
 use ichnos_model::{ByteOrder, DataStreamClass, FieldClass, Role, Roles, TraceClass, Window};
 
 use super::capabilities::capabilities;
@@ -98,14 +98,12 @@ pub(super) fn lower(
         for (name, verb, count) in added.into_iter().filter(|(.., count)| *count > 0) {
             let what = format!("added: the value of the clock when the packet {verb}, with all bits");
             let field = format!("packet.context.timestamp_{name}");
-            lowered
-                .lose(LossEntry { kind: LossKind::Lowered, class: String::new(), field, what }, count as u64);
+            lowered.record_losses(LossKind::Lowered, "", &field, &what, count as u64);
         }
     }
     for (lost, stream) in &placed {
         for (field, what) in frame.added_fields(stream, lost).changes(stream) {
-            let (class, field) = (String::new(), field.to_owned());
-            lowered.lose(LossEntry { kind: LossKind::Lowered, class, field, what: what.to_owned() }, 1);
+            lowered.record_loss(LossKind::Lowered, "", field, what);
         }
     }
     note_origins(&lowered);
@@ -132,7 +130,7 @@ fn note_other_clocks(lowered: &LoweredTrace, has_fields: bool, leaves_out: bool)
             _ => continue,
         };
         let what = format!("times of other clocks than the default one: {what}");
-        lowered.lose(LossEntry { kind, class: String::new(), field: "clock".to_owned(), what }, 1);
+        lowered.record_loss(kind, "", "clock", &what);
     }
 }
 
@@ -143,9 +141,8 @@ fn note_origins(lowered: &LoweredTrace) {
     Quirk::of(&read).into_iter().for_each(|quirk| quirk.correct(&mut read));
     let clocks = written.clocks.iter().zip(&read.clocks);
     for (clock, _) in clocks.filter(|(written, read)| written.origin != read.origin) {
-        let (kind, class, field) = (LossKind::Rounded, String::new(), format!("clock.{}", clock.id));
-        let what = "origin that is not the Unix epoch: read as the Unix epoch, like that of LTTng".to_owned();
-        lowered.lose(LossEntry { kind, class, field, what }, 1);
+        let what = "origin that is not the Unix epoch: read as the Unix epoch, like that of LTTng";
+        lowered.record_loss(LossKind::Rounded, "", &format!("clock.{}", clock.id), what);
     }
 }
 

@@ -2,7 +2,7 @@
 //! with sequence numbers and counters for the losses of the part.
 
 use ichnos_io::EncodedPacket;
-use ichnos_model::lower::{LossEntry, LossKind};
+use ichnos_model::lower::LossKind;
 use ichnos_model::{DataStreamClass, Message, Packet, Role, TraceClass, Uuid, Window};
 
 use super::added_counter::{AddedCounters, width_of};
@@ -247,7 +247,7 @@ impl Template {
         if is_late {
             open.begin = packets.end;
         }
-        encoder.lose_begin(is_early, is_late);
+        encoder.record_moved_start(is_early, is_late);
         let packets = &mut encoder.lanes[0];
         open.now = open.begin;
         let own = (
@@ -291,10 +291,8 @@ impl Template {
             }
             // A counter with few bits may be too small for the loss.
             if said < losses.events {
-                let what = "discarded events: more than their counter can count".to_owned();
-                let loss =
-                    LossEntry { kind: LossKind::Dropped, class: String::new(), field: String::new(), what };
-                config.lowered.lose(loss, losses.events - said);
+                let what = "discarded events: more than their counter can count";
+                config.lowered.record_losses(LossKind::Dropped, "", "", what, losses.events - said);
             }
         }
         let packets = &mut encoder.lanes[0];

@@ -580,7 +580,7 @@ impl PartsOutput for CtfParts {
             let (Some(lane), Some(owner)) = (&mut self.lane, self.parts.get_mut(part)) else { continue };
             if lane.parts.get(&part).is_some_and(|stream| stream.losses.are_counted()) {
                 let what = "discarded events or packets: no packet follows that can count them";
-                lane.encoder.lose(LossKind::Dropped, "", "", what);
+                lane.encoder.record_loss(LossKind::Dropped, "", "", what);
             }
             let trace = lane.encoder.config.source;
             lane.encoder.end_output(owner.usages.entry(trace).or_default());

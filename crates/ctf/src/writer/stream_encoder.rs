@@ -7,7 +7,7 @@ use std::io;
 use std::sync::Arc;
 
 use ichnos_io::{EncodedPacket, OutputBlock, Worker, WorkerFlow};
-use ichnos_model::lower::{LossEntry, LossKind, PacketLosses};
+use ichnos_model::lower::{LossKind, PacketLosses};
 use ichnos_model::{ClockArithmetic, ClockValue, DamageKind, Event, Message, Packet, Window};
 
 use super::class_encoding::{ChangedTexts, ClassEncoding, WrittenTime};
@@ -93,10 +93,8 @@ impl StreamEncoder {
         }
     }
 
-    pub(super) fn lose(&self, kind: LossKind, class: &str, field: &str, what: &str) {
-        let loss =
-            LossEntry { kind, class: class.to_owned(), field: field.to_owned(), what: what.to_owned() };
-        self.config.lowered.lose(loss, 1);
+    pub(super) fn record_loss(&self, kind: LossKind, class: &str, field: &str, what: &str) {
+        self.config.lowered.record_loss(kind, class, field, what);
     }
 
     /// Returns the index of an event's class; creates its encoding for the first event.
@@ -117,7 +115,7 @@ impl StreamEncoder {
 
     pub(super) fn event(&mut self, event: &Event<'_>) -> io::Result<()> {
         let Some(class_index) = self.class(event)? else {
-            self.lose(LossKind::Dropped, event.name(), "", "event of an unknown class");
+            self.record_loss(LossKind::Dropped, event.name(), "", "event of an unknown class");
             return Ok(());
         };
         let (cycles, time_source) = self.time(event);
@@ -141,14 +139,14 @@ impl StreamEncoder {
         {
             // Damaged packets may not allow their begin, the only known time.
             cycles = Some(open.now);
-            self.lose(LossKind::Rounded, event.name(), "", "time: that of its packet");
+            self.record_loss(LossKind::Rounded, event.name(), "", "time: that of its packet");
         }
         let mut is_split = false;
         let mut timestamp_bit;
         loop {
             let packets = &mut self.lanes[lane];
             let Some(OpenPacket { most_bits, now, events, mut elements, .. }) = packets.open else {
-                self.lose_event(event, "its packet cannot be written");
+                self.record_lost_event(event, "its packet cannot be written");
                 return Ok(());
             };
             let Some(Some(class)) = self.classes.get_mut(class_index) else { return Ok(()) };
@@ -168,7 +166,7 @@ impl StreamEncoder {
                         if config.must_fit {
                             return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));
                         }
-                        self.lose_event(event, &problem);
+                        self.record_lost_event(event, &problem);
                         return Ok(());
                     }
                 }
@@ -181,7 +179,7 @@ impl StreamEncoder {
                 }
                 self.most_elements.of_packet = self.most_elements.of_packet.max(elements.excess);
                 self.written.insert(class_index);
-                self.lose_texts(event.name(), texts);
+                self.record_changed_texts(event.name(), texts);
                 break;
             }
             packets.out.go_back(begin);
@@ -198,7 +196,7 @@ impl StreamEncoder {
                 if config.must_fit {
                     return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));
                 }
-                self.lose_event(event, &problem);
+                self.record_lost_event(event, &problem);
                 return Ok(());
             }
             let end = first.unwrap_or(now).max(now);
@@ -317,7 +315,7 @@ impl StreamEncoder {
         let (value, is_exact) = self.nearest_value(time?);
         if !is_exact {
             let what = format!("{what}, which the clock does not have: the nearest time");
-            self.lose(LossKind::Rounded, "", "packet.context", &what);
+            self.record_loss(LossKind::Rounded, "", "packet.context", &what);
         }
         Some(value)
     }
@@ -353,22 +351,18 @@ impl StreamEncoder {
         }
     }
 
-    fn lose_texts(&self, name: &str, texts: ChangedTexts) {
-        let lose = |kind, what: &str, count| {
-            let (class, field, what) = (name.to_owned(), "payload".to_owned(), what.to_owned());
-            self.config.lowered.lose(LossEntry { kind, class, field, what }, count);
-        };
-        if texts.cut > 0 {
-            lose(LossKind::Dropped, "rest of a text after U+0000", texts.cut);
-        }
-        if texts.replaced > 0 {
-            lose(LossKind::Rounded, "bytes that are not UTF-8: question marks", texts.replaced);
+    fn record_changed_texts(&self, name: &str, texts: ChangedTexts) {
+        for (kind, what, count) in [
+            (LossKind::Dropped, "rest of a text after U+0000", texts.cut),
+            (LossKind::Rounded, "bytes that are not UTF-8: question marks", texts.replaced),
+        ] {
+            self.config.lowered.record_losses(kind, name, "payload", what, count);
         }
     }
 
-    fn lose_event(&self, event: &Event<'_>, problem: &str) {
+    fn record_lost_event(&self, event: &Event<'_>, problem: &str) {
         let what = format!("event that cannot be written: {problem}");
-        self.lose(LossKind::Dropped, event.name(), "", &what);
+        self.record_loss(LossKind::Dropped, event.name(), "", &what);
     }
 
     /// Returns the lane whose last event is no later than an event.
@@ -383,7 +377,7 @@ impl StreamEncoder {
             self.lanes.push(Packets::default());
             return self.lanes.len() - 1;
         }
-        self.lose(
+        self.record_loss(
             LossKind::Rounded,
             name,
             "",
@@ -486,7 +480,7 @@ impl StreamEncoder {
             if (is_full || wraps) && config.mirrors && (is_wrong || !config.can_split(now, begin)) {
                 if lacks_end {
                     cycles = Some(now);
-                    self.lose(
+                    self.record_loss(
                         LossKind::Rounded,
                         "",
                         "",
@@ -495,7 +489,7 @@ impl StreamEncoder {
                 } else if wraps {
                     cycles = cycles.map(|cycles| self.read_after(now, cycles, is_changed));
                     let what = "time: bits that the event record header has no room for";
-                    self.lose(LossKind::Rounded, "", "", what);
+                    self.record_loss(LossKind::Rounded, "", "", what);
                 }
             } else if is_full || wraps {
                 let end = if wraps && !is_full { now } else { begin.unwrap_or(now).max(now) };
@@ -513,7 +507,7 @@ impl StreamEncoder {
         }
         if is_changed {
             let what = "timestamps before the last one: the time of the event";
-            self.lose(LossKind::Rounded, "", self.config.timestamp.scope.short_name(), what);
+            self.record_loss(LossKind::Rounded, "", self.config.timestamp.scope.short_name(), what);
         }
         if self.lanes[lane].open.is_none() && !config.mirrors {
             let begin = cycles.unwrap_or(0).max(self.lanes[lane].end);
@@ -528,19 +522,17 @@ impl StreamEncoder {
 
     /// Moves complete packets into blocks.
     pub(super) fn collect(&mut self, is_end: bool) {
-        let lose = |count: u64, what: &str| {
-            let (kind, class, field) = (LossKind::Dropped, String::new(), String::new());
-            if count > 0 {
-                self.config.lowered.lose(LossEntry { kind, class, field, what: what.to_owned() }, count);
-            }
-        };
         for packets in &mut self.lanes {
-            let (events, cut) = (&mut packets.cut_events, &mut packets.cut_packets);
-            lose(
-                std::mem::take(events),
-                "events after the last whole byte of a packet without both size fields",
-            );
-            lose(std::mem::take(cut), "packets that end within a byte, without both size fields");
+            for (count, what) in [
+                (
+                    &mut packets.cut_events,
+                    "events after the last whole byte of a packet without both size fields",
+                ),
+                (&mut packets.cut_packets, "packets that end within a byte, without both size fields"),
+            ] {
+                let count = std::mem::take(count);
+                self.config.lowered.record_losses(LossKind::Dropped, "", "", what, count);
+            }
         }
         for (lane, packets) in self.lanes.iter_mut().enumerate() {
             let is_due = is_end || self.config.is_live || packets.out.len() >= BLOCK;
@@ -575,7 +567,7 @@ impl Worker for StreamEncoder {
             Message::PacketBegin(packet) => {
                 let is_first = !std::mem::replace(&mut self.has_unwritten_packets, true);
                 if !is_first || packet.begin.is_some() || packet.sequence_number.is_some() {
-                    self.lose(
+                    self.record_loss(
                         LossKind::Dropped,
                         "",
                         "packet",
@@ -594,7 +586,7 @@ impl Worker for StreamEncoder {
                 }
             }
             Message::DiscardedPackets(_) if !self.config.mirrors => {
-                self.lose(LossKind::Dropped, "", "", "loss of packets");
+                self.record_loss(LossKind::Dropped, "", "", "loss of packets");
             }
             Message::Damage(damage) => {
                 // A copied packet after the damage contains it, too.
@@ -605,16 +597,16 @@ impl Worker for StreamEncoder {
                 let kind = if damage.skipped > 0 { LossKind::Dropped } else { LossKind::Rounded };
                 if !self.config.repairs {
                     let what = format!("damaged data: {}", damage.kind);
-                    self.lose(LossKind::Dropped, "", "", &what);
+                    self.record_loss(LossKind::Dropped, "", "", &what);
                     if let (LossKind::Rounded, Some(digest)) = (kind, &mut self.digest) {
                         // Wrong times and numbers stay in the output.
                         digest.add_damage();
                     }
                 } else if kind == LossKind::Dropped {
                     self.repair.skipped(self.lanes[0].open.is_some());
-                    self.lose(kind, "", "", "data that cannot be read");
+                    self.record_loss(kind, "", "", "data that cannot be read");
                 } else if matches!(damage.kind, DamageKind::UnknownMember { .. }) {
-                    self.lose(LossKind::Dropped, "", "", &format!("damaged data: {}", damage.kind));
+                    self.record_loss(LossKind::Dropped, "", "", &format!("damaged data: {}", damage.kind));
                 }
             }
             _ => {}
@@ -731,10 +723,9 @@ impl Worker for StreamEncoder {
         for (index, class) in self.classes.iter().enumerate() {
             let Some(class) = class else { continue };
             self.config.lowered.add_losses(&class.lowered, index, &class.losses);
-            let name = class.lowered.class().name.clone().unwrap_or_default();
+            let name = class.lowered.class().name.as_deref().unwrap_or_default();
             for (what, count) in self.untimed.losses(index) {
-                let (kind, class, field) = (LossKind::Rounded, name.clone(), String::new());
-                self.config.lowered.lose(LossEntry { kind, class, field, what: what.to_owned() }, count);
+                self.config.lowered.record_losses(LossKind::Rounded, name, "", what, count);
             }
         }
         self.config.lowered.add_packet_losses(self.config.stream.class_index, &self.packet_losses);

@@ -111,7 +111,7 @@ impl<'a> ClassLowerer<'a> {
             self.note(Fit::SameBits);
             // The member had the other name in the input, too.
             if !(self.is_same_dialect() && source_name(&node.class) == Some(source)) {
-                self.lose(LossKind::Renamed, format!("`{source}` -> `{name}`"));
+                self.record_loss(LossKind::Renamed, format!("`{source}` -> `{name}`"));
             }
             self.renamed.insert(id, name.clone());
         }
@@ -275,7 +275,7 @@ impl<'a> ClassLowerer<'a> {
                 let most = class.alignment();
                 let mut minimum_alignment = *minimum_alignment;
                 if minimum_alignment > most && !self.capabilities.has(Feature::ArrayAlignments) {
-                    self.lose_alignment(at, minimum_alignment, most);
+                    self.record_lost_alignment(at, minimum_alignment, most);
                     minimum_alignment = most;
                 }
                 FieldKind::Array {
@@ -313,7 +313,7 @@ impl<'a> ClassLowerer<'a> {
                 }
                 let mut alignment = *alignment;
                 if alignment > 1 && !self.capabilities.has(Feature::VariantAlignments) {
-                    self.lose_alignment(at, alignment, 1);
+                    self.record_lost_alignment(at, alignment, 1);
                     alignment = 1;
                 }
                 FieldKind::Variant { options: lowered, selector, alignment }
@@ -334,7 +334,7 @@ impl<'a> ClassLowerer<'a> {
                 let aligned = self.byte_alignment(at, (*alignment).max(8));
                 let is_exact = bits.is_some_and(|bits| bits % 8 == 0) && *alignment == aligned;
                 if bits.is_none() {
-                    self.lose(LossKind::Dropped, "union without a fixed size".to_owned());
+                    self.record_loss(LossKind::Dropped, "union without a fixed size".to_owned());
                 }
                 let fit = if is_exact { Fit::SameBits } else { Fit::Moved };
                 self.lowered(fit, source, "its bytes");
@@ -353,7 +353,7 @@ impl<'a> ClassLowerer<'a> {
             && clock_updates.take().is_some()
         {
             self.note(Fit::SameBits);
-            self.lose(LossKind::Dropped, "updates of further clocks".to_owned());
+            self.record_loss(LossKind::Dropped, "updates of further clocks".to_owned());
             // Remove the mark of further clocks, too.
             let clock = roles.clock;
             roles = roles.iter().collect();
@@ -362,7 +362,10 @@ impl<'a> ClassLowerer<'a> {
         if !self.capabilities.has(Feature::SeveralClocks) {
             if roles.clock.is_some() && roles.clock != self.default_clock {
                 self.note(Fit::SameBits);
-                self.lose(LossKind::Dropped, "updates of a clock that is not the default one".to_owned());
+                self.record_loss(
+                    LossKind::Dropped,
+                    "updates of a clock that is not the default one".to_owned(),
+                );
                 roles.remove(Role::Timestamp);
                 roles.remove(Role::PacketEndTimestamp);
             }
@@ -372,21 +375,21 @@ impl<'a> ClassLowerer<'a> {
         }
         for role in self.lost_roles.iter().filter(|role| source.roles.has(*role)) {
             self.note(Fit::Moved);
-            self.lose(LossKind::Moved, format!("role {role} -> a field that is added"));
+            self.record_loss(LossKind::Moved, format!("role {role} -> a field that is added"));
             roles.remove(role);
         }
         if let RolePlaces::Names { name, .. } = self.capabilities.role_places {
             let scope = self.scope;
             for role in roles.iter().filter(|role| name(*role, scope).is_none()) {
                 self.note(Fit::SameBits);
-                self.lose(LossKind::Dropped, format!("role {role}"));
+                self.record_loss(LossKind::Dropped, format!("role {role}"));
                 roles.remove(role);
             }
         }
         let is_elsewhere = !matches!(self.scope, Scope::PacketContext | Scope::EventRecordHeader);
         if !self.capabilities.has(Feature::TimestampsAnywhere) && is_elsewhere && roles.has(Role::Timestamp) {
             self.note(Fit::SameBits);
-            self.lose(LossKind::Dropped, "update of the clock".to_owned());
+            self.record_loss(LossKind::Dropped, "update of the clock".to_owned());
             roles.remove(Role::Timestamp);
         }
         let (mut attributes, kept) = self.attributes(source);
@@ -423,7 +426,7 @@ impl<'a> ClassLowerer<'a> {
         let has_own = !self.can_annotate() && attributes.remove(NAMESPACE).is_some();
         if has_others || has_own {
             self.note(Fit::SameBits);
-            self.lose(LossKind::Dropped, "attributes".to_owned());
+            self.record_loss(LossKind::Dropped, "attributes".to_owned());
         }
         (attributes, kept)
     }
@@ -460,7 +463,7 @@ impl<'a> ClassLowerer<'a> {
             return FieldKind::Optional { field: Arc::new(self.element(field)), selector, ranges };
         }
         self.note(Fit::Moved);
-        self.lose(LossKind::Lowered, "optional -> variant".to_owned());
+        self.record_loss(LossKind::Lowered, "optional -> variant".to_owned());
         self.moves[at].kind = MoveKind::OptionalAsVariant;
         self.moves[at].inner = self.allocate();
         let option = |name: &str, class, index| VariantOption {

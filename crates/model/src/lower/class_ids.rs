@@ -70,8 +70,7 @@ fn rename(class: &mut EventRecordClass, id: u128, losses: &mut LossTable) {
         return;
     }
     let what = format!("id {} -> {id}", class.id);
-    let (name, field) = (class.name.clone().unwrap_or_default(), String::new());
-    losses.note(LossKind::Renamed, name, field, what);
+    losses.note(LossKind::Renamed, class.name.as_deref().unwrap_or_default(), "", what);
     class.id = id;
 }
 

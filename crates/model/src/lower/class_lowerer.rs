@@ -125,7 +125,7 @@ impl<'a> ClassLowerer<'a> {
         self.fit = self.fit.max(fit);
     }
 
-    pub(super) fn lose(&mut self, kind: LossKind, what: String) {
+    pub(super) fn record_loss(&mut self, kind: LossKind, what: String) {
         // A class that the format lacks is known from an annotation: it was lowered before, and nothing changes.
         if kind != LossKind::Lowered || !self.is_same_dialect() {
             self.change(kind, what);
@@ -144,7 +144,7 @@ impl<'a> ClassLowerer<'a> {
 
     pub(super) fn lowered(&mut self, fit: Fit, from: &FieldClass, to: &str) {
         self.note(fit);
-        self.lose(LossKind::Lowered, format!("{} -> {to}", from.describe()));
+        self.record_loss(LossKind::Lowered, format!("{} -> {to}", from.describe()));
     }
 
     /// Converts a name to one that the format allows.

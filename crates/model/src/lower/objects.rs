@@ -17,8 +17,7 @@ pub(super) fn lower_objects(class: &mut TraceClass, capabilities: &Capabilities,
     lower_identity(class, capabilities, losses);
     let mut drop = |was_there: bool, what: &str| {
         if was_there {
-            let (class, field, what) = (String::new(), String::new(), what.to_owned());
-            losses.note(LossKind::Dropped, class, field, what);
+            losses.note(LossKind::Dropped, "", "", what);
         }
     };
     if !capabilities.has(Feature::Attributes) {
@@ -69,47 +68,45 @@ fn lower_identity(class: &mut TraceClass, capabilities: &Capabilities, losses: &
     if capabilities.has(Feature::Identities) {
         return;
     }
-    let mut lose = |kind, what: &str| {
-        let (class, field, what) = (String::new(), String::new(), what.to_owned());
-        losses.note(kind, class, field, what);
-    };
+    let mut record_loss = |kind, what: &str| losses.note(kind, "", "", what);
     // A name that the format cannot store is worth a line of the environment.
     if let Some(name) = class.name.take().filter(|name| !name.is_empty()) {
         let name = Value::Text(name);
         match class.environment("trace_name").map(|known| *known == name) {
             Some(true) => {}
-            Some(false) => lose(LossKind::Dropped, "name of the trace"),
+            Some(false) => record_loss(LossKind::Dropped, "name of the trace"),
             None => {
                 class.environment.push(("trace_name".to_owned(), name));
-                lose(LossKind::Moved, "name of the trace -> environment entry `trace_name`");
+                record_loss(LossKind::Moved, "name of the trace -> environment entry `trace_name`");
             }
         }
     }
     if class.namespace.take().is_some() {
-        lose(LossKind::Dropped, "namespace of the trace");
+        record_loss(LossKind::Dropped, "namespace of the trace");
     }
     if class.uid.take().is_some() {
-        lose(LossKind::Dropped, "unique identifier of the trace");
+        record_loss(LossKind::Dropped, "unique identifier of the trace");
     }
 }
 
 /// Lists parts of the metadata that the trace class does not contain.
 fn lower_unmodeled(class: &mut TraceClass, capabilities: &Capabilities, losses: &mut LossTable) {
-    let mut lose = |kind, what: &str, count| {
+    let mut record_losses = |kind, what: &str, count| {
         if count > 0 {
             losses.note_times(kind, "", "", what, count);
         }
     };
     let UnmodeledMetadata { alias_names, alias_attributes, aux_streams } =
         std::mem::take(&mut class.unmodeled);
-    lose(LossKind::Renamed, "alias of a field class -> another name, or none", alias_names);
-    lose(LossKind::Dropped, "attributes of an alias of a field class", alias_attributes);
+    record_losses(LossKind::Renamed, "alias of a field class -> another name, or none", alias_names);
+    record_losses(LossKind::Dropped, "attributes of an alias of a field class", alias_attributes);
     for (namespace, value) in aux_streams {
         if capabilities.has(Feature::AuxStreams) {
             class.attributes.separate(&namespace, &value);
             class.unmodeled.aux_streams.push((namespace, value));
         } else if capabilities.has(Feature::Attributes) {
-            lose(LossKind::Moved, &format!("auxiliary stream `{namespace}` -> attributes of the trace"), 1);
+            let what = format!("auxiliary stream `{namespace}` -> attributes of the trace");
+            record_losses(LossKind::Moved, &what, 1);
         }
         // Without attributes, they were dropped with these.
     }
@@ -273,9 +270,6 @@ fn distinguish_clocks(class: &mut TraceClass, by_name: bool, losses: &mut LossTa
 
 fn lower_environment(class: &mut TraceClass, capabilities: &Capabilities, losses: &mut LossTable) {
     let environment = capabilities.environment;
-    let mut lose = |kind, what: String| {
-        losses.note(kind, "", "", what);
-    };
     let is_identifier = |name: &str| {
         let is_first = |c: char| c.is_ascii_alphabetic() || c == '_';
         !(capabilities.is_reserved)(name)
@@ -294,7 +288,8 @@ fn lower_environment(class: &mut TraceClass, capabilities: &Capabilities, losses
         let value = match fits {
             true => value,
             false => {
-                lose(LossKind::Lowered, format!("environment entry `{name}` -> its JSON as text"));
+                let what = format!("environment entry `{name}` -> its JSON as text");
+                losses.note(LossKind::Lowered, "", "", what);
                 Value::Text(value.to_string())
             }
         };
@@ -304,7 +299,7 @@ fn lower_environment(class: &mut TraceClass, capabilities: &Capabilities, losses
         }
         lowered = names.take(&lowered);
         if lowered != name {
-            lose(LossKind::Renamed, format!("environment entry `{name}` -> `{lowered}`"));
+            losses.note(LossKind::Renamed, "", "", format!("environment entry `{name}` -> `{lowered}`"));
         }
         class.environment.push((lowered, value));
     }

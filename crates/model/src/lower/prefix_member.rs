@@ -273,7 +273,7 @@ impl<'a> ClassLowerer<'a> {
 
     fn added(&mut self, prefix: PrefixMember, name: &str, mut class: FieldClass) -> Member {
         self.path.push(name.to_owned());
-        self.lose(LossKind::Lowered, format!("added: {}", prefix.what()));
+        self.record_loss(LossKind::Lowered, format!("added: {}", prefix.what()));
         self.path.pop();
         if self.can_annotate() {
             annotate_added(prefix.name(), &mut class.attributes);

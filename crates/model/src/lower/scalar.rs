@@ -133,7 +133,7 @@ impl ClassLowerer<'_> {
             return bits;
         }
         self.note(Fit::Moved);
-        self.lose(LossKind::Lowered, "bit order -> that of the byte order".to_owned());
+        self.record_loss(LossKind::Lowered, "bit order -> that of the byte order".to_owned());
         BitField::new(bits.length, bits.byte_order, bits.alignment)
     }
 
@@ -143,7 +143,7 @@ impl ClassLowerer<'_> {
         self.mappings(&mut integer, length);
         if !self.capabilities.has(Feature::WallClocks) && integer.wall_clock.take().is_some() {
             self.note(Fit::SameBits);
-            self.lose(LossKind::Lowered, "date -> integer".to_owned());
+            self.record_loss(LossKind::Lowered, "date -> integer".to_owned());
         }
         integer
     }
@@ -172,7 +172,7 @@ impl ClassLowerer<'_> {
                 }
                 (integer.mappings, integer.wide_ranges) = (Some(within.finish()), None);
                 self.note(Fit::SameBits);
-                self.lose(LossKind::Dropped, format!("names of values beyond {length} bits"));
+                self.record_loss(LossKind::Dropped, format!("names of values beyond {length} bits"));
             }
         }
         self.drop_unused_names(integer);
@@ -181,7 +181,7 @@ impl ClassLowerer<'_> {
         {
             integer.mappings = None;
             self.note(Fit::SameBits);
-            self.lose(LossKind::Dropped, "empty table of mappings".to_owned());
+            self.record_loss(LossKind::Dropped, "empty table of mappings".to_owned());
         }
     }
 
@@ -215,7 +215,7 @@ impl ClassLowerer<'_> {
         integer.wide_ranges = integer.wide_ranges.take().map(|_| Arc::new(wide));
         self.note(Fit::SameBits);
         for name in unused {
-            self.lose(LossKind::Dropped, format!("name `{name}`, which has no value"));
+            self.record_loss(LossKind::Dropped, format!("name `{name}`, which has no value"));
         }
     }
 
@@ -226,17 +226,17 @@ impl ClassLowerer<'_> {
         match alignment {
             0..8 => self.note(Fit::Moved),
             8 => {}
-            _ => self.lose_alignment(at, alignment, 8),
+            _ => self.record_lost_alignment(at, alignment, 8),
         }
         8
     }
 
     /// Notes that a field has a smaller alignment, unless a member before it has the larger one.
-    pub(super) fn lose_alignment(&mut self, at: usize, from: u64, to: u64) {
+    pub(super) fn record_lost_alignment(&mut self, at: usize, from: u64, to: u64) {
         self.note(Fit::Moved);
         self.moves[at].is_padded = self.moves[at].pad != NONE;
         if !self.moves[at].is_padded {
-            self.lose(LossKind::Lowered, format!("alignment {from} -> {to}"));
+            self.record_loss(LossKind::Lowered, format!("alignment {from} -> {to}"));
         }
     }
 

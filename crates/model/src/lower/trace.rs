@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::capabilities::Capabilities;
 use super::class_ids::ClassIds;
 use super::layout_match::LayoutMatch;
-use super::loss_table::{LossEntry, LossKind, LossTable};
+use super::loss_table::{LossKind, LossTable};
 use super::lowered_classes::StreamParts;
 use super::mover::{Ends, Mover, ValueLosses};
 use super::moves::{Fit, ScopeMoves, StreamMoves};
@@ -456,9 +456,16 @@ impl LoweredTrace {
         add_value_losses(&mut table, &losses.context, context, Scope::PacketContext, "");
     }
 
-    /// Adds a loss that a writer found.
-    pub fn lose(&self, loss: LossEntry, count: u64) {
-        self.lock().add(loss, count);
+    /// Adds a loss that a writer found; see [`LossEntry`](super::LossEntry) for its parts.
+    pub fn record_loss(&self, kind: LossKind, class: &str, field: &str, what: &str) {
+        self.record_losses(kind, class, field, what, 1);
+    }
+
+    /// Adds to the count of a loss that a writer found.
+    pub fn record_losses(&self, kind: LossKind, class: &str, field: &str, what: &str, count: u64) {
+        if count > 0 {
+            self.lock().note_times(kind, class, field, what, count);
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use crate::writer::frame;
 use crate::writer::packets::{OpenPacket, Packets};
 use crate::writer::placed::{OverwriteLayout, Placed, ends_in_byte, most_bits};
 use crate::writer::role_values::RoleValues;
-use ichnos_model::lower::{LossEntry, LossKind, PacketLosses};
+use ichnos_model::lower::{LossKind, PacketLosses};
 use ichnos_model::{
     BitField, ByteOrder, ClockValue, DataStream, DataStreamClass, Discarded, Event, FieldClass, FieldKind,
     Packet, Role, Scope, Window,
@@ -85,7 +85,7 @@ impl StreamEncoder {
         packets.out.begin_packet();
         let before = packets.end;
         if !config.repairs && packet.begin.is_some_and(|begin| config.clock.goes_back(begin.cycles, before)) {
-            self.lose_packet(
+            self.drop_packet(
                 "it begins before the end of the packet before, which its clock cannot express in this dialect",
             );
             return;
@@ -106,7 +106,7 @@ impl StreamEncoder {
         // An event after the end of the packet before may be after the beginning of this one.
         let raises = packet.has_late_events && config.timestamp.are_whole();
         let earliest = if raises { packets.last_event } else { 0 };
-        self.lose_begin(begin.is_some_and(|begin| begin < earliest), false);
+        self.record_moved_start(begin.is_some_and(|begin| begin < earliest), false);
         let begin = begin.map(|begin| begin.max(earliest));
         let packets = &mut self.lanes[0];
         let end = cycles(packet.end);
@@ -145,7 +145,7 @@ impl StreamEncoder {
             let problem = encoder.error.take().map(|error| error.to_string());
             let problem = problem.or_else(|| visited.err().map(|error| error.to_string()));
             if let Some(problem) = problem {
-                self.lose_packet(&problem);
+                self.drop_packet(&problem);
                 return;
             }
             let added = [
@@ -158,11 +158,11 @@ impl StreamEncoder {
             }
         }
         if corrected_times > 0 && !config.repairs {
-            self.lose(LossKind::Rounded, "", Scope::PacketContext.short_name(), CORRECTED_BEGIN);
+            self.record_loss(LossKind::Rounded, "", Scope::PacketContext.short_name(), CORRECTED_BEGIN);
         }
         if changed_times > 0 && !config.repairs {
             // The reader knows times that fit between the packets around it.
-            self.lose(LossKind::Rounded, "", Scope::PacketContext.short_name(), DAMAGED_TIME);
+            self.record_loss(LossKind::Rounded, "", Scope::PacketContext.short_name(), DAMAGED_TIME);
         }
         let packets = &mut self.lanes[0];
         let mut begin = cycles(packet.begin).unwrap_or(0).max(earliest);
@@ -216,11 +216,11 @@ impl StreamEncoder {
         let head_bits = packets.out.at();
         let most_bits = most_bits(&placed);
         if head_bits > most_bits {
-            self.lose_packet("its header and context are too large for its size fields");
+            self.drop_packet("its header and context are too large for its size fields");
             return;
         }
         if elements.excess > config.limits.zero_size_elements {
-            self.lose_packet("more array elements of zero size than readers accept");
+            self.drop_packet("more array elements of zero size than readers accept");
             return;
         }
         self.most_elements.of_head = self.most_elements.of_head.max(elements.excess);
@@ -247,7 +247,7 @@ impl StreamEncoder {
             for placed in placed.iter().filter(|placed| placed.role == Role::Timestamp) {
                 placed.patch(&mut packets.out, begin);
             }
-            self.lose_begin(false, true);
+            self.record_moved_start(false, true);
         }
         let packets = &mut self.lanes[0];
         packets.has_packets = true;
@@ -289,10 +289,7 @@ impl StreamEncoder {
             }
             let wrong_head = packet.has_corrected_head.then_some(WRONG_HEAD);
             for what in changes.into_iter().chain(wrong_head) {
-                let field = "packet.context".to_owned();
-                let loss =
-                    LossEntry { kind: LossKind::Rounded, class: String::new(), field, what: what.to_owned() };
-                config.lowered.lose(loss, 1);
+                config.lowered.record_loss(LossKind::Rounded, "", "packet.context", what);
             }
         }
         if packets.inserted > 0 {
@@ -305,23 +302,23 @@ impl StreamEncoder {
         packets.open = Some(open);
     }
 
-    /// Notes that a packet begins later than that of the source: its begin was before the last event, or the
-    /// end, of the packet before.
-    pub(in crate::writer) fn lose_begin(&self, is_before_event: bool, is_before_end: bool) {
+    /// Records that a packet starts later than in the source, because it started before the last event or the end of
+    /// the previous packet.
+    pub(in crate::writer) fn record_moved_start(&self, is_before_event: bool, is_before_end: bool) {
         let losses = [
             (is_before_event, "begin time before the last event of the packet before: the time of that"),
             (is_before_end, "begin of a packet before the end of the one before: that end"),
         ];
         for (_, what) in losses.into_iter().filter(|(is_lost, _)| *is_lost) {
-            self.lose(LossKind::Rounded, "", "packet.context", what);
+            self.record_loss(LossKind::Rounded, "", "packet.context", what);
         }
     }
 
-    /// Drops the packet that was begun.
-    pub(super) fn lose_packet(&mut self, problem: &str) {
+    /// Drops the open packet.
+    pub(super) fn drop_packet(&mut self, problem: &str) {
         self.lanes[0].out.go_back(0);
         let what = format!("packet that cannot be written: {problem}");
-        self.lose(LossKind::Dropped, "", "packet.context", &what);
+        self.record_loss(LossKind::Dropped, "", "packet.context", &what);
     }
 
     /// Ends a packet that is made of one of the source, with the source's begin and end.
@@ -363,7 +360,7 @@ impl StreamEncoder {
         for (_, what) in
             [(is_changed, DAMAGED_TIME), (is_corrected, CORRECTED_END)].iter().filter(|(is, _)| *is)
         {
-            self.lose(LossKind::Rounded, "", Scope::PacketContext.short_name(), what);
+            self.record_loss(LossKind::Rounded, "", Scope::PacketContext.short_name(), what);
         }
     }
 
@@ -375,7 +372,7 @@ impl StreamEncoder {
         if cycles == now || (now..=latest.min(open.latest)).contains(&cycles) {
             return cycles;
         }
-        self.lose(LossKind::Rounded, event.name(), "", "impossible time: that of the event before");
+        self.record_loss(LossKind::Rounded, event.name(), "", "impossible time: that of the event before");
         now
     }
 
@@ -394,7 +391,7 @@ impl StreamEncoder {
             return cycles;
         }
         let now = open.now;
-        self.lose(
+        self.record_loss(
             LossKind::Rounded,
             name,
             "",
@@ -421,15 +418,15 @@ impl StreamEncoder {
             // The counters of its packets show the loss.
             if !self.config.is_ctf && !has_counter(self.config.stream.class()) {
                 let what = "discarded events: packets do not count them";
-                self.lose(LossKind::Dropped, "", "", what);
+                self.record_loss(LossKind::Dropped, "", "", what);
             }
             return;
         }
         let Some(count) = discarded.count else {
-            return self.lose(LossKind::Dropped, "", "", "loss of an unknown number of events");
+            return self.record_loss(LossKind::Dropped, "", "", "loss of an unknown number of events");
         };
         if discarded.thread.is_some() {
-            self.lose(LossKind::Dropped, "", "", "thread of discarded events");
+            self.record_loss(LossKind::Dropped, "", "", "thread of discarded events");
         }
         discarded.begin.iter().for_each(|begin| self.set_leading(self.nearest(*begin).0));
         self.give_up_leading();

@@ -7,7 +7,7 @@ use crate::writer::untimed::Untimed;
 use crate::writer::usage::{ExcessElements, Usage};
 use crate::writer::written_digest::WrittenDigest;
 use ichnos_model::TraceDigest;
-use ichnos_model::lower::{LossEntry, LossKind};
+use ichnos_model::lower::LossKind;
 use std::sync::{Arc, Mutex};
 
 /// State of one output of an encoder that alternates between several parts.
@@ -61,12 +61,9 @@ impl StreamEncoder {
             digest.finish(&self.classes);
         }
         if self.moved_events > 0 {
-            let class = String::new();
-            let field = self.config.stream.name.to_string();
+            let (count, field) = (self.moved_events, self.config.stream.name.to_string());
             let what = format!("events before earlier ones -> {} data streams", self.lanes.len());
-            self.config
-                .lowered
-                .lose(LossEntry { kind: LossKind::Moved, class, field, what }, self.moved_events);
+            self.config.lowered.record_losses(LossKind::Moved, "", &field, &what, count);
         }
         let written = self.written.iter().filter_map(|index| self.classes.get(index)?.as_ref());
         let written = written.map(|class| class.lowered.class().id);
