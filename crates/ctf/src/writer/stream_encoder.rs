@@ -352,11 +352,12 @@ impl StreamEncoder {
     }
 
     fn record_changed_texts(&self, name: &str, texts: ChangedTexts) {
-        for (kind, what, count) in [
-            (LossKind::Dropped, "rest of a text after U+0000", texts.cut),
-            (LossKind::Rounded, "bytes that are not UTF-8: question marks", texts.replaced),
-        ] {
-            self.config.lowered.record_losses(kind, name, "payload", what, count);
+        let record = |kind, what, count| self.config.lowered.record_losses(kind, name, "payload", what, count);
+        if texts.cut > 0 {
+            record(LossKind::Dropped, "rest of a text after U+0000", texts.cut);
+        }
+        if texts.replaced > 0 {
+            record(LossKind::Rounded, "bytes that are not UTF-8: question marks", texts.replaced);
         }
     }
 
