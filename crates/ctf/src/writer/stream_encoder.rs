@@ -352,7 +352,8 @@ impl StreamEncoder {
     }
 
     fn record_changed_texts(&self, name: &str, texts: ChangedTexts) {
-        let record = |kind, what, count| self.config.lowered.record_losses(kind, name, "payload", what, count);
+        let record =
+            |kind, what, count| self.config.lowered.record_losses(kind, name, "payload", what, count);
         if texts.cut > 0 {
             record(LossKind::Dropped, "rest of a text after U+0000", texts.cut);
         }

@@ -206,7 +206,7 @@ impl LoweredTrace {
             lowerer.event(event.plans, clock, (&self.packet_header, &stream.moves), &self.trace.class, index)
         };
         if self.options.numbers_classes {
-            stream.ids.give(&mut parts.class, &mut losses);
+            stream.ids.assign(&mut parts.class, &mut losses);
         }
         let Some(classes) = self.trace.dynamic_classes(index) else { return Ok(None) };
         let key = (class_index as u64).to_le_bytes();

@@ -3,12 +3,12 @@
 use super::layout::Layout;
 use super::steps::{BitsKind, BlockField, FixedBlock, Load, NodeId, NodeRef, Op, Plan, StaticArray, Step};
 
-/// A plan, and the layouts of its nodes.
-type LaidOut<'a> = (&'a Plan, &'a [Option<Layout>]);
+/// A plan and the layouts of its nodes.
+type JoinedLayout<'a> = (&'a Plan, &'a [Option<Layout>]);
 
 /// Joins the steps of plans that are run in sequence into one list, with the layouts of their nodes. `None`
 /// if they are not all structures whose steps take whole bytes.
-pub(super) fn join(plans: [Option<LaidOut<'_>>; 3]) -> Option<Box<[Step]>> {
+pub(super) fn join(plans: [Option<JoinedLayout<'_>>; 3]) -> Option<Box<[Step]>> {
     let mut builder = StepBuilder::new(8);
     for (i, (plan, layouts)) in (0..).zip(plans).filter_map(|(i, plan)| Some((i, plan?))) {
         let Op::Structure { members, .. } = &plan.root().op else { return None };

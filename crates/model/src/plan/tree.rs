@@ -17,7 +17,7 @@ impl Plan {
     /// Builds the tree of nodes; slots and blocks are added later.
     pub(super) fn tree(
         root: &Arc<FieldClass>,
-        budget: &mut Left,
+        budget: &mut PlanBudget,
         limits: &Limits,
     ) -> Result<Self, PlanError> {
         let mut plan = Self { nodes: Vec::new(), fixed: None, skip_steps: None };
@@ -31,7 +31,7 @@ impl Plan {
         name: Option<&str>,
         class: &Arc<FieldClass>,
         parent: Option<NodeId>,
-        budget: &mut Left,
+        budget: &mut PlanBudget,
         depth: u32,
         limits: &Limits,
     ) -> Result<NodeId, PlanError> {
@@ -144,13 +144,13 @@ impl Plan {
 }
 
 /// Remaining budget of plans.
-pub(super) struct Left {
+pub(super) struct PlanBudget {
     /// Number of remaining field classes.
     classes: u64,
     memory: Budget,
 }
 
-impl Left {
+impl PlanBudget {
     pub(super) fn new(limits: &Limits) -> Self {
         Self { classes: limits.field_classes, memory: Budget::new(limits.description_bytes) }
     }
