@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use ichnos_model::lower::{EventLosses, Fit, LoweredEvent};
+use ichnos_model::lower::{EventLosses, LoweredEvent, ScopeConversion};
 use ichnos_model::{ByteOrder, Cost, Event, Field, Scope, Scopes, StringEncoding, Text, Visitor};
 
 use super::bit_writer::BitWriter;
@@ -46,7 +46,10 @@ impl ScopeEncoding {
         // Classes of other formats can have fields that CTF does not have, and less exact ends of scopes.
         let keeps_bits = config.is_ctf
             && config.mirrors
-            && config.lowered.fit(lowered, scope).is_some_and(|fit| fit <= Fit::SameBits);
+            && config
+                .lowered
+                .conversion(lowered, scope)
+                .is_some_and(|conversion| conversion <= ScopeConversion::SameBits);
         let copy = shape.filter(|_| keeps_bits).map(|shape| shape.most_alignment);
         let checks_texts = config.repairs && shape.is_some_and(|shape| shape.has_texts);
         Self { scope, copy, checks_texts, keeps_bits }
@@ -110,7 +113,7 @@ impl ClassEncoding {
             roots.into_iter().any(Cost::has_empty_elements)
         };
         let copies_events = config.copies_events && !has_empty_elements;
-        let copy = (copies_events && lowered.fit() <= Fit::SameBits).then(|| {
+        let copy = (copies_events && lowered.conversion() <= ScopeConversion::SameBits).then(|| {
             let all = shapes.iter().filter_map(|(_, shape)| *shape);
             all.map(|shape| shape.most_alignment).fold(8, u64::max)
         });

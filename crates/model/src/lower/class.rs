@@ -10,7 +10,7 @@ use super::annotations::{
 use super::capabilities::{Feature, RolePlaces};
 use super::class_lowerer::{ClassLowerer, member_of};
 use super::loss_table::LossKind;
-use super::moves::{Fit, MoveKind, NONE, NodeMove, ScopeMoves};
+use super::moves::{MoveKind, NONE, NodeMove, ScopeConversion, ScopeMoves};
 use super::names::UniqueNames;
 use super::prefix_member::{PrefixMember, option_names};
 use crate::plan::steps::{NodeId, Op, Plan, align};
@@ -30,7 +30,11 @@ impl<'a> ClassLowerer<'a> {
             self.change(LossKind::Lowered, "root field -> its member `value`".to_owned());
             self.wrapped(0)
         };
-        let class = if self.fit == Fit::Same { Arc::clone(&self.plan.root().class) } else { Arc::new(class) };
+        let class = if self.conversion == ScopeConversion::Same {
+            Arc::clone(&self.plan.root().class)
+        } else {
+            Arc::new(class)
+        };
         (class, self.finish_moves())
     }
 
@@ -38,7 +42,7 @@ impl<'a> ClassLowerer<'a> {
     /// whose nodes end before `next`, which is advanced.
     pub(super) fn lower_members_into(mut self, next: &mut NodeId, out: &mut Vec<Member>) -> ScopeMoves {
         self.next = *next;
-        self.fit = Fit::Moved;
+        self.conversion = ScopeConversion::Moved;
         let mut names = self.taken(out);
         match &self.plan.root().op {
             Op::Structure { members, .. } => {
@@ -59,7 +63,7 @@ impl<'a> ClassLowerer<'a> {
         out: &mut Vec<Member>,
     ) -> ScopeMoves {
         self.next = *next;
-        self.fit = Fit::Moved;
+        self.conversion = ScopeConversion::Moved;
         self.is_elsewhere = true;
         let mut names = self.taken(out);
         let mut fields: Vec<NodeId> = fields.iter().copied().collect();
@@ -73,7 +77,7 @@ impl<'a> ClassLowerer<'a> {
 
     fn finish_moves(self) -> ScopeMoves {
         let (moves, renamed) = (self.moves.into(), self.renamed);
-        ScopeMoves { moves, fit: self.fit, members: self.members, renamed }
+        ScopeMoves { moves, conversion: self.conversion, members: self.members, renamed }
     }
 
     /// Names that members after these cannot have.
@@ -90,7 +94,7 @@ impl<'a> ClassLowerer<'a> {
         let is_padding =
             matches!(node.class.kind, FieldKind::Padding(_)) && !self.capabilities.has(Feature::Padding);
         if is_padding || self.left_out.contains(&id) {
-            self.note(Fit::Moved);
+            self.record_conversion(ScopeConversion::Moved);
             if is_top {
                 self.members.push(None);
             }
@@ -108,7 +112,7 @@ impl<'a> ClassLowerer<'a> {
         };
         let name = names.take(&wanted);
         if name != source {
-            self.note(Fit::SameBits);
+            self.record_conversion(ScopeConversion::SameBits);
             // The member had the other name in the input, too.
             if !(self.is_same_dialect() && source_name(&node.class) == Some(source)) {
                 self.record_loss(LossKind::Renamed, format!("`{source}` -> `{name}`"));
@@ -178,7 +182,7 @@ impl<'a> ClassLowerer<'a> {
 
     /// Lowers a field to a structure of it and the data added before it.
     fn wrapped(&mut self, id: NodeId) -> FieldClass {
-        self.note(Fit::Moved);
+        self.record_conversion(ScopeConversion::Moved);
         let wrap = self.allocate();
         self.moves[id as usize].wrap = wrap;
         // As with members of structures, converting the structure again does not change it.
@@ -266,7 +270,7 @@ impl<'a> ClassLowerer<'a> {
                 self.path.pop();
                 let loose = self.capabilities.has(Feature::LooseArrays);
                 if !element_aligns && !loose {
-                    self.note(Fit::Moved);
+                    self.record_conversion(ScopeConversion::Moved);
                 }
                 let is_uuid = source.roles.has(Role::MetadataStreamUuid);
                 if is_uuid && self.capabilities.has(Feature::Blobs) {
@@ -336,8 +340,8 @@ impl<'a> ClassLowerer<'a> {
                 if bits.is_none() {
                     self.record_loss(LossKind::Dropped, "union without a fixed size".to_owned());
                 }
-                let fit = if is_exact { Fit::SameBits } else { Fit::Moved };
-                self.lowered(fit, source, "its bytes");
+                let conversion = if is_exact { ScopeConversion::SameBits } else { ScopeConversion::Moved };
+                self.lowered(conversion, source, "its bytes");
                 self.bytes_or_blob(at, bytes, aligned)
             }
             _ => self.single(id, source, location),
@@ -352,7 +356,7 @@ impl<'a> ClassLowerer<'a> {
         if !(self.capabilities.has(Feature::SeveralClocks) && self.capabilities.has(Feature::SeveralUpdates))
             && clock_updates.take().is_some()
         {
-            self.note(Fit::SameBits);
+            self.record_conversion(ScopeConversion::SameBits);
             self.record_loss(LossKind::Dropped, "updates of further clocks".to_owned());
             // Remove the mark of further clocks, too.
             let clock = roles.clock;
@@ -361,7 +365,7 @@ impl<'a> ClassLowerer<'a> {
         }
         if !self.capabilities.has(Feature::SeveralClocks) {
             if roles.clock.is_some() && roles.clock != self.default_clock {
-                self.note(Fit::SameBits);
+                self.record_conversion(ScopeConversion::SameBits);
                 self.record_loss(
                     LossKind::Dropped,
                     "updates of a clock that is not the default one".to_owned(),
@@ -370,25 +374,25 @@ impl<'a> ClassLowerer<'a> {
                 roles.remove(Role::PacketEndTimestamp);
             }
             if roles.clock.take().is_some() {
-                self.note(Fit::SameBits);
+                self.record_conversion(ScopeConversion::SameBits);
             }
         }
         for role in self.lost_roles.iter().filter(|role| source.roles.has(*role)) {
-            self.note(Fit::Moved);
+            self.record_conversion(ScopeConversion::Moved);
             self.record_loss(LossKind::Moved, format!("role {role} -> a field that is added"));
             roles.remove(role);
         }
         if let RolePlaces::Names { name, .. } = self.capabilities.role_places {
             let scope = self.scope;
             for role in roles.iter().filter(|role| name(*role, scope).is_none()) {
-                self.note(Fit::SameBits);
+                self.record_conversion(ScopeConversion::SameBits);
                 self.record_loss(LossKind::Dropped, format!("role {role}"));
                 roles.remove(role);
             }
         }
         let is_elsewhere = !matches!(self.scope, Scope::PacketContext | Scope::EventRecordHeader);
         if !self.capabilities.has(Feature::TimestampsAnywhere) && is_elsewhere && roles.has(Role::Timestamp) {
-            self.note(Fit::SameBits);
+            self.record_conversion(ScopeConversion::SameBits);
             self.record_loss(LossKind::Dropped, "update of the clock".to_owned());
             roles.remove(Role::Timestamp);
         }
@@ -397,7 +401,7 @@ impl<'a> ClassLowerer<'a> {
         let is_date = source.integer().is_some_and(|integer| integer.wall_clock.is_some());
         let is_more = self.input.options.annotates && (is_date || source.is_shown_if_present());
         if (is_other || is_more) && self.can_annotate() && annotate_field(source, is_other, &mut attributes) {
-            self.note(Fit::SameBits);
+            self.record_conversion(ScopeConversion::SameBits);
         }
         annotate_attributes(kept, &mut attributes);
         let (hides_absence, declared_at) = (source.hides_absence, source.declared_at);
@@ -420,12 +424,12 @@ impl<'a> ClassLowerer<'a> {
         let is_lost = |entry: &(String, Value)| is_other(entry) && !kept.contains(entry);
         let has_others = !self.capabilities.has(Feature::Attributes) && attributes.iter().any(is_lost);
         if !self.capabilities.has(Feature::Attributes) && strip(&mut attributes) {
-            self.note(Fit::SameBits);
+            self.record_conversion(ScopeConversion::SameBits);
         }
         // In packet headers, annotations of a dialect with attributes have no place in one without.
         let has_own = !self.can_annotate() && attributes.remove(NAMESPACE).is_some();
         if has_others || has_own {
-            self.note(Fit::SameBits);
+            self.record_conversion(ScopeConversion::SameBits);
             self.record_loss(LossKind::Dropped, "attributes".to_owned());
         }
         (attributes, kept)
@@ -433,7 +437,7 @@ impl<'a> ClassLowerer<'a> {
 
     /// Lowers the byte array of a UUID to a BLOB.
     fn uuid_blob(&mut self, at: usize, source: &FieldClass, alignment: u64) -> FieldClass {
-        self.note(Fit::SameBits);
+        self.record_conversion(ScopeConversion::SameBits);
         // The elements have no node any more: their values come from the array as a whole.
         let Some(element) = self.next.checked_sub(1) else { return source.clone() };
         self.next = element;
@@ -462,7 +466,7 @@ impl<'a> ClassLowerer<'a> {
             let ranges = if is_own { Some(only(1)) } else { ranges.cloned() };
             return FieldKind::Optional { field: Arc::new(self.element(field)), selector, ranges };
         }
-        self.note(Fit::Moved);
+        self.record_conversion(ScopeConversion::Moved);
         self.record_loss(LossKind::Lowered, "optional -> variant".to_owned());
         self.moves[at].kind = MoveKind::OptionalAsVariant;
         self.moves[at].inner = self.allocate();

@@ -7,7 +7,7 @@ use super::absolute::absolute_location;
 use super::capabilities::{Capabilities, Feature};
 use super::locations::{LoweredRoots, direct_path};
 use super::loss_table::{LossKind, LossTable};
-use super::moves::{Fit, NONE, NodeMove};
+use super::moves::{NONE, NodeMove, ScopeConversion};
 use super::names::{UniqueNames, identifier};
 use super::options::LowerOptions;
 use super::roles::unplaced_roles;
@@ -28,7 +28,7 @@ pub(super) struct ClassLowerer<'a> {
     pub(super) moves: Vec<NodeMove>,
     pub(super) members: Vec<Option<usize>>,
     pub(super) next: NodeId,
-    pub(super) fit: Fit,
+    pub(super) conversion: ScopeConversion,
     pub(super) path: Vec<String>,
     /// Names reserved for later members.
     pub(super) reserved: UniqueNames,
@@ -81,7 +81,7 @@ impl<'a> ClassLowerer<'a> {
             moves: vec![NodeMove::DROPPED; plan.nodes.len()],
             members: Vec::new(),
             next: 0,
-            fit: Fit::Same,
+            conversion: ScopeConversion::Same,
             path: Vec::new(),
             reserved: UniqueNames::default(),
             left_out: HashSet::new(),
@@ -121,8 +121,8 @@ impl<'a> ClassLowerer<'a> {
         self.next -= 1;
     }
 
-    pub(super) fn note(&mut self, fit: Fit) {
-        self.fit = self.fit.max(fit);
+    pub(super) fn record_conversion(&mut self, conversion: ScopeConversion) {
+        self.conversion = self.conversion.max(conversion);
     }
 
     pub(super) fn record_loss(&mut self, kind: LossKind, what: String) {
@@ -142,8 +142,8 @@ impl<'a> ClassLowerer<'a> {
         self.losses.note(kind, self.class_name, field, what);
     }
 
-    pub(super) fn lowered(&mut self, fit: Fit, from: &FieldClass, to: &str) {
-        self.note(fit);
+    pub(super) fn lowered(&mut self, conversion: ScopeConversion, from: &FieldClass, to: &str) {
+        self.record_conversion(conversion);
         self.record_loss(LossKind::Lowered, format!("{} -> {to}", from.describe()));
     }
 

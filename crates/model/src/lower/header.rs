@@ -9,7 +9,7 @@ use super::capabilities::Feature;
 use super::class_lowerer::{ClassLowerer, LowerInput};
 use super::locations::LoweredRoots;
 use super::loss_table::LossKind;
-use super::moves::{Fit, ScopeMoves};
+use super::moves::{ScopeConversion, ScopeMoves};
 use super::names::UniqueNames;
 use super::roles::unplaced_roles;
 use super::trace_lowerer::{LoweredScope, TraceLowerer};
@@ -56,7 +56,7 @@ impl TraceLowerer<'_> {
         }
         // A root field for users moves as a whole.
         if moved.contains(&0) {
-            let moves = ScopeMoves { fit: Fit::Moved, ..ScopeMoves::default() };
+            let moves = ScopeMoves { conversion: ScopeConversion::Moved, ..ScopeMoves::default() };
             return Header { class: None, moves, moved };
         }
         let attempt = |this: &mut Self| {
@@ -184,7 +184,7 @@ impl TraceLowerer<'_> {
         let moves = match plan {
             Some(plan) => ClassLowerer::new(of_context, plan, scope, clock, "", self.losses, &self.forced)
                 .lower_members_into(&mut next, &mut members),
-            None => ScopeMoves { fit: Fit::Moved, ..ScopeMoves::default() },
+            None => ScopeMoves { conversion: ScopeConversion::Moved, ..ScopeMoves::default() },
         };
         let what = format!("fields without a role -> {}", scope.name());
         let field = header_scope.short_name().to_owned();

@@ -9,7 +9,7 @@ use super::context::joins_payload;
 use super::header::{Header, needed_names};
 use super::locations::LoweredRoots;
 use super::loss_table::{LossKind, LossTable};
-use super::moves::{Fit, ScopeMoves, StreamMoves};
+use super::moves::{ScopeConversion, ScopeMoves, StreamMoves};
 use super::objects::{lower_event, lower_objects, number_streams};
 use super::trace_lowerer::{LoweredScope, MOST_ATTEMPTS, TraceLowerer};
 use crate::plan::steps::NodeId;
@@ -180,7 +180,7 @@ impl TraceLowerer<'_> {
                 let resource = lower(resource, Scope::Resource, self.losses);
                 let common = match &plans.common_context {
                     Some(plan) => lower(plan, Scope::CommonContext, self.losses),
-                    None => ScopeMoves { fit: Fit::Moved, ..ScopeMoves::default() },
+                    None => ScopeMoves { conversion: ScopeConversion::Moved, ..ScopeMoves::default() },
                 };
                 let what = "resource -> common context";
                 let field = Scope::Resource.short_name().to_owned();
@@ -250,8 +250,12 @@ impl TraceLowerer<'_> {
         let annotates = self.options.annotates;
         let kept = lower_event(&mut class, self.capabilities, annotates, self.losses);
         // Existing annotations name members by their source names.
-        let has_moved =
-            of_stream.common_context.fit.max(specific_context.fit).max(payload_moves.fit) > Fit::Same;
+        let has_moved = of_stream
+            .common_context
+            .conversion
+            .max(specific_context.conversion)
+            .max(payload_moves.conversion)
+            > ScopeConversion::Same;
         let is_annotated = has_moved && class.attributes.get(NAMESPACE).is_some();
         if (annotates || is_annotated)
             && let Some(stream) = trace.data_streams.get(stream)

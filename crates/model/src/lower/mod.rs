@@ -36,7 +36,7 @@ pub use self::annotations::{NAMESPACE, annotate, apply_annotations, put_annotati
 pub use self::capabilities::{Capabilities, Environment, Feature, Features, RolePlaces, VariantSelection};
 pub use self::loss_table::{LossEntry, LossKind, LossTable};
 pub use self::metadata_losses::{KeptMetadata, has_attributes};
-pub use self::moves::{Fit, ScopeMoves};
+pub use self::moves::{ScopeConversion, ScopeMoves};
 pub use self::options::{ExtendedScopes, LowerOptions};
 pub use self::roles::{unplaced_roles, without_roles};
 pub use self::trace::{EventLosses, LoweredEvent, LoweredStream, LoweredTrace, PacketLosses};

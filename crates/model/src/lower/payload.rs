@@ -6,7 +6,7 @@ use super::class_lowerer::{ClassLowerer, LowerInput};
 use super::header::member_names;
 use super::locations::LoweredRoots;
 use super::loss_table::{LossKind, LossTable};
-use super::moves::{Fit, ScopeMoves};
+use super::moves::{ScopeConversion, ScopeMoves};
 use super::trace_lowerer::TraceLowerer;
 use crate::plan::Plan;
 use crate::plan::steps::NodeId;
@@ -81,7 +81,7 @@ impl TraceLowerer<'_> {
         if let Some(log) = &class.log {
             class.log = Some(Arc::new(crate::LogRole { text: None, ..(**log).clone() }));
         }
-        moves.fit = Fit::Moved;
+        moves.conversion = ScopeConversion::Moved;
         let what = "message that is more than a field -> a member";
         self.losses.note(LossKind::Lowered, class.name.clone().unwrap_or_default(), "payload", what);
         node

@@ -8,7 +8,7 @@ use super::annotations::{NAMESPACE, annotate_added};
 use super::capabilities::{Feature, VariantSelection};
 use super::class_lowerer::ClassLowerer;
 use super::loss_table::LossKind;
-use super::moves::Fit;
+use super::moves::ScopeConversion;
 use super::names::{UniqueNames, identifier, is_identifier};
 use crate::plan::steps::{NodeId, Op, Slot};
 use crate::{
@@ -206,7 +206,7 @@ impl<'a> ClassLowerer<'a> {
     /// Makes the member before a field and records the move.
     pub(super) fn extra(&mut self, id: NodeId, prefix: PrefixMember, name: &str) -> Member {
         let node = self.plan.node(id);
-        self.note(Fit::Moved);
+        self.record_conversion(ScopeConversion::Moved);
         self.moves[id as usize].extra = self.allocate();
         let class = match (prefix, &node.class.kind) {
             (PrefixMember::Presence, _) if self.capabilities.has(Feature::Optionals) => {
@@ -265,7 +265,7 @@ impl<'a> ClassLowerer<'a> {
 
     /// Makes the member with the alignment of the field after it.
     pub(super) fn pad(&mut self, alignment: u64, name: &str) -> Member {
-        self.note(Fit::Moved);
+        self.record_conversion(ScopeConversion::Moved);
         let class =
             FieldClass::new(FieldKind::Structure { members: Vec::new(), minimum_alignment: alignment });
         self.added(PrefixMember::Alignment, name, class)

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::capabilities::Feature;
 use super::class_lowerer::ClassLowerer;
 use super::loss_table::LossKind;
-use super::moves::{Fit, MoveKind, NONE};
+use super::moves::{MoveKind, NONE, ScopeConversion};
 use crate::plan::steps::NodeId;
 use crate::{
     BitField, ByteOrder, DisplayBase, FieldClass, FieldKind, FieldLocation, IntegerProperties, IntegerRange,
@@ -31,7 +31,7 @@ impl ClassLowerer<'_> {
                 if flags.is_empty() && !self.capabilities.has(Feature::EmptyBitMaps) =>
             {
                 if self.capabilities.has(Feature::BitArrays) {
-                    self.lowered(Fit::SameBits, source, "bit array");
+                    self.lowered(ScopeConversion::SameBits, source, "bit array");
                     self.moves[at].kind = MoveKind::BitArray;
                     FieldKind::BitArray(self.bits(*bits))
                 } else {
@@ -64,17 +64,17 @@ impl ClassLowerer<'_> {
                 if self.capabilities.has(Feature::Blobs) {
                     FieldKind::Blob { length, media_type: media_type.clone(), alignment }
                 } else {
-                    self.lowered(Fit::SameBits, source, "array of bytes");
+                    self.lowered(ScopeConversion::SameBits, source, "array of bytes");
                     self.bytes(at, length, alignment)
                 }
             }
             FieldKind::Guid { alignment } if !self.capabilities.has(Feature::Guids) => {
-                self.lowered(Fit::SameBits, source, "16 bytes");
+                self.lowered(ScopeConversion::SameBits, source, "16 bytes");
                 let alignment = self.byte_alignment(at, (*alignment).max(8));
                 self.bytes_or_blob(at, 16, alignment)
             }
             FieldKind::Null { alignment } if !self.capabilities.has(Feature::Nulls) => {
-                self.lowered(Fit::SameBits, source, "structure without members");
+                self.lowered(ScopeConversion::SameBits, source, "structure without members");
                 self.moves[at].kind = MoveKind::NullAsStructure;
                 FieldKind::Structure { members: Vec::new(), minimum_alignment: *alignment }
             }
@@ -91,14 +91,14 @@ impl ClassLowerer<'_> {
         if !is_own || !has_role || bits.length >= 64 {
             return bits;
         }
-        self.note(Fit::Moved);
+        self.record_conversion(ScopeConversion::Moved);
         self.change(LossKind::Lowered, format!("time of {} bits -> all of the time, 64 bits", bits.length));
         BitField { length: 64, ..bits }
     }
 
     /// Makes the bytes of an integer of more bits than the format has.
     fn wide_bytes(&mut self, at: usize, source: &FieldClass, bits: BitField) -> FieldKind {
-        self.lowered(Fit::Moved, source, "its bytes, the least significant first");
+        self.lowered(ScopeConversion::Moved, source, "its bytes, the least significant first");
         let alignment = self.byte_alignment(at, bits.alignment.max(8));
         let kind = self.bytes(at, Length::Static(bits.length.div_ceil(8)), alignment);
         self.moves[at].kind = MoveKind::WideBytes;
@@ -108,7 +108,7 @@ impl ClassLowerer<'_> {
     fn boolean_as_integer(&mut self, at: usize, source: &FieldClass, mut bits: BitField) -> FieldKind {
         if bits.length > 64 {
             // Only whether any bit is set is kept.
-            self.note(Fit::Moved);
+            self.record_conversion(ScopeConversion::Moved);
             bits.length = 8;
         }
         self.unsigned(at, source, bits, DisplayBase::Decimal)
@@ -122,7 +122,7 @@ impl ClassLowerer<'_> {
         bits: BitField,
         preferred_base: DisplayBase,
     ) -> FieldKind {
-        self.lowered(Fit::SameBits, source, "unsigned integer");
+        self.lowered(ScopeConversion::SameBits, source, "unsigned integer");
         self.moves[at].kind = MoveKind::Unsigned;
         let integer = IntegerProperties { preferred_base, ..IntegerProperties::default() };
         FieldKind::Integer { bits: self.bits(bits), integer }
@@ -132,7 +132,7 @@ impl ClassLowerer<'_> {
         if self.capabilities.has(Feature::BitOrders) || !bits.is_reversed() {
             return bits;
         }
-        self.note(Fit::Moved);
+        self.record_conversion(ScopeConversion::Moved);
         self.record_loss(LossKind::Lowered, "bit order -> that of the byte order".to_owned());
         BitField::new(bits.length, bits.byte_order, bits.alignment)
     }
@@ -142,7 +142,7 @@ impl ClassLowerer<'_> {
         let mut integer = integer.clone();
         self.mappings(&mut integer, length);
         if !self.capabilities.has(Feature::WallClocks) && integer.wall_clock.take().is_some() {
-            self.note(Fit::SameBits);
+            self.record_conversion(ScopeConversion::SameBits);
             self.record_loss(LossKind::Lowered, "date -> integer".to_owned());
         }
         integer
@@ -171,7 +171,7 @@ impl ClassLowerer<'_> {
                     }
                 }
                 (integer.mappings, integer.wide_ranges) = (Some(within.finish()), None);
-                self.note(Fit::SameBits);
+                self.record_conversion(ScopeConversion::SameBits);
                 self.record_loss(LossKind::Dropped, format!("names of values beyond {length} bits"));
             }
         }
@@ -180,7 +180,7 @@ impl ClassLowerer<'_> {
             && integer.mappings.as_ref().is_some_and(|all| all.is_empty())
         {
             integer.mappings = None;
-            self.note(Fit::SameBits);
+            self.record_conversion(ScopeConversion::SameBits);
             self.record_loss(LossKind::Dropped, "empty table of mappings".to_owned());
         }
     }
@@ -213,7 +213,7 @@ impl ClassLowerer<'_> {
         }
         integer.mappings = Some(used.finish());
         integer.wide_ranges = integer.wide_ranges.take().map(|_| Arc::new(wide));
-        self.note(Fit::SameBits);
+        self.record_conversion(ScopeConversion::SameBits);
         for name in unused {
             self.record_loss(LossKind::Dropped, format!("name `{name}`, which has no value"));
         }
@@ -224,7 +224,7 @@ impl ClassLowerer<'_> {
             return alignment;
         }
         match alignment {
-            0..8 => self.note(Fit::Moved),
+            0..8 => self.record_conversion(ScopeConversion::Moved),
             8 => {}
             _ => self.record_lost_alignment(at, alignment, 8),
         }
@@ -233,7 +233,7 @@ impl ClassLowerer<'_> {
 
     /// Notes that a field has a smaller alignment, unless a member before it has the larger one.
     pub(super) fn record_lost_alignment(&mut self, at: usize, from: u64, to: u64) {
-        self.note(Fit::Moved);
+        self.record_conversion(ScopeConversion::Moved);
         self.moves[at].is_padded = self.moves[at].pad != NONE;
         if !self.moves[at].is_padded {
             self.record_loss(LossKind::Lowered, format!("alignment {from} -> {to}"));
@@ -292,7 +292,7 @@ impl ClassLowerer<'_> {
                 FieldKind::VariableLength { value, alignment }
             }
             VariableLengthValue::Integer(integer) => {
-                self.lowered(Fit::Moved, source, "64-bit integer");
+                self.lowered(ScopeConversion::Moved, source, "64-bit integer");
                 FieldKind::Integer { bits: bits(64), integer: self.integer(integer, Some(64)) }
             }
             VariableLengthValue::BitArray if self.capabilities.has(Feature::VariableLengthBitArrays) => {
@@ -302,24 +302,24 @@ impl ClassLowerer<'_> {
                 self.moves[at].kind = MoveKind::Unsigned;
                 let integer = IntegerProperties::default();
                 if has_integers {
-                    self.lowered(Fit::SameBits, source, "variable-length unsigned integer");
+                    self.lowered(ScopeConversion::SameBits, source, "variable-length unsigned integer");
                     return FieldKind::VariableLength {
                         value: VariableLengthValue::Integer(integer),
                         alignment,
                     };
                 }
-                self.lowered(Fit::Moved, source, "64-bit unsigned integer");
+                self.lowered(ScopeConversion::Moved, source, "64-bit unsigned integer");
                 FieldKind::Integer { bits: bits(64), integer }
             }
             VariableLengthValue::Boolean if self.capabilities.has(Feature::VariableLengthBooleans) => {
                 FieldKind::VariableLength { value: VariableLengthValue::Boolean, alignment }
             }
             VariableLengthValue::Boolean if self.capabilities.has(Feature::Booleans) => {
-                self.lowered(Fit::Moved, source, "8-bit boolean");
+                self.lowered(ScopeConversion::Moved, source, "8-bit boolean");
                 FieldKind::Boolean(bits(8))
             }
             VariableLengthValue::Boolean => {
-                self.lowered(Fit::Moved, source, "8-bit unsigned integer");
+                self.lowered(ScopeConversion::Moved, source, "8-bit unsigned integer");
                 self.moves[at].kind = MoveKind::Unsigned;
                 FieldKind::Integer { bits: bits(8), integer: IntegerProperties::default() }
             }
@@ -338,12 +338,12 @@ impl ClassLowerer<'_> {
         let alignment = self.byte_alignment(at, alignment);
         let has_encoding = self.capabilities.encodings.contains(&encoding);
         let terminated = |this: &mut Self, kind| {
-            this.note(Fit::Moved);
+            this.record_conversion(ScopeConversion::Moved);
             this.moves[at].kind = kind;
             StringLength::NullTerminated
         };
         if !has_encoding {
-            self.lowered(Fit::Moved, source, "UTF-8");
+            self.lowered(ScopeConversion::Moved, source, "UTF-8");
             let length = match location {
                 Some(location) => {
                     self.moves[at].kind = MoveKind::Transcoded;

@@ -511,8 +511,8 @@ fn layouts_decide_about_copies() {
         let options = LowerOptions::default();
         let change = |class: &mut TraceClass| change(&mut class.data_streams[0]);
         let lowered = LoweredTrace::new(&trace, &ALL, options, &[], change).unwrap();
-        let event = lowered.stream(0).unwrap().declared_fit(0);
-        (lowered.keeps_packets(0), lowered.keeps_events(0), event <= Fit::SameBits)
+        let event = lowered.stream(0).unwrap().declared_conversion(0);
+        (lowered.keeps_packets(0), lowered.keeps_events(0), event <= ScopeConversion::SameBits)
     };
     assert_eq!(copies(&|_| {}), (true, true, true));
     let added = |class: &mut Option<Arc<FieldClass>>| {

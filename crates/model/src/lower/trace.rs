@@ -10,7 +10,7 @@ use super::layout_match::LayoutMatch;
 use super::loss_table::{LossKind, LossTable};
 use super::lowered_classes::StreamParts;
 use super::mover::{Ends, Mover, ValueLosses};
-use super::moves::{Fit, ScopeMoves, StreamMoves};
+use super::moves::{ScopeConversion, ScopeMoves, StreamMoves};
 use super::options::LowerOptions;
 use super::trace_lowerer::{ForcedFields, TraceLowerer, UnneededFields};
 use crate::decode::DecodeError;
@@ -61,7 +61,7 @@ pub struct LoweredEvent {
     text: Option<(NodeId, LogText)>,
     plans: Plans,
     /// Difference of all scopes from their sources.
-    fit: Fit,
+    conversion: ScopeConversion,
 }
 
 /// Plans of a lowered class.
@@ -159,18 +159,19 @@ impl LoweredTrace {
     pub fn keeps_packets(&self, data_stream_class: usize) -> bool {
         let Some(stream) = self.streams.get(data_stream_class) else { return false };
         let own = [&self.packet_header, &stream.moves.packet_context];
-        own.into_iter().all(|moves| moves.fit <= Fit::SameBits)
+        own.into_iter().all(|moves| moves.conversion <= ScopeConversion::SameBits)
             && stream.keeps_packet_layout
             && self.keeps_events(data_stream_class)
-            && stream.declared.iter().all(|event| event.fit <= Fit::SameBits)
+            && stream.declared.iter().all(|event| event.conversion <= ScopeConversion::SameBits)
     }
 
     /// Returns `true` if event records of a data stream class can be copied whose class
-    /// [keeps its bits](LoweredEvent::fit), because their headers do.
+    /// [keeps its bits](LoweredEvent::conversion), because their headers do.
     #[must_use]
     pub fn keeps_events(&self, data_stream_class: usize) -> bool {
         self.streams.get(data_stream_class).is_some_and(|stream| {
-            stream.moves.event_record_header.fit <= Fit::SameBits && stream.keeps_event_layout
+            stream.moves.event_record_header.conversion <= ScopeConversion::SameBits
+                && stream.keeps_event_layout
         })
     }
 
@@ -213,7 +214,11 @@ impl LoweredTrace {
         let Some(compiled) = classes.last(&key, || parts.class)? else { return Ok(None) };
         let lowered = LoweredEvent {
             data_stream_class: index,
-            fit: stream.fit(&parts.specific_context, &parts.payload, (event.plans, &compiled.plans)),
+            conversion: stream.conversion(
+                &parts.specific_context,
+                &parts.payload,
+                (event.plans, &compiled.plans),
+            ),
             specific_context: parts.specific_context,
             payload: parts.payload,
             joins_payload: parts.joins_payload,
@@ -251,7 +256,7 @@ impl LoweredTrace {
             }
             _ => return Ok(()),
         };
-        if moves.fit == Fit::Same {
+        if moves.conversion == ScopeConversion::Same {
             return packet.visit(scope, visitor);
         }
         let Some(target) = target else { return Ok(()) };
@@ -275,20 +280,20 @@ impl LoweredTrace {
     /// source; `None` if its events have no such scope.
     #[inline]
     #[must_use]
-    pub fn fit(&self, lowered: &LoweredEvent, scope: Scope) -> Option<Fit> {
+    pub fn conversion(&self, lowered: &LoweredEvent, scope: Scope) -> Option<ScopeConversion> {
         let stream = self.streams.get(lowered.data_stream_class)?;
         match scope {
-            Scope::EventRecordHeader => Some(stream.moves.event_record_header.fit),
+            Scope::EventRecordHeader => Some(stream.moves.event_record_header.conversion),
             Scope::CommonContext
                 if stream.moves.resource.is_some() || stream.moves.of_event_header.is_some() =>
             {
-                Some(Fit::Moved)
+                Some(ScopeConversion::Moved)
             }
-            Scope::CommonContext => Some(stream.moves.common_context.fit),
+            Scope::CommonContext => Some(stream.moves.common_context.conversion),
             Scope::SpecificContext if lowered.joins_payload => None,
-            Scope::SpecificContext => Some(lowered.specific_context.fit),
-            Scope::Payload if lowered.joins_payload || lowered.text.is_some() => Some(Fit::Moved),
-            Scope::Payload => Some(lowered.payload.fit),
+            Scope::SpecificContext => Some(lowered.specific_context.conversion),
+            Scope::Payload if lowered.joins_payload || lowered.text.is_some() => Some(ScopeConversion::Moved),
+            Scope::Payload => Some(lowered.payload.conversion),
             _ => None,
         }
     }
@@ -308,9 +313,9 @@ impl LoweredTrace {
         losses: &mut EventLosses,
     ) -> Result<(), DecodeError> {
         let Some(stream) = self.streams.get(lowered.data_stream_class) else { return Ok(()) };
-        match self.fit(lowered, scope) {
+        match self.conversion(lowered, scope) {
             None => return Ok(()),
-            Some(Fit::Same) => return event.visit(scope, visitor),
+            Some(ScopeConversion::Same) => return event.visit(scope, visitor),
             Some(_) => {}
         }
         self.visit_moved(stream, lowered, event, scope, visitor, losses)
@@ -540,30 +545,31 @@ impl LoweredEvent {
     /// Returns the difference of all its scopes after the event record header from their sources, including
     /// the common context.
     #[must_use]
-    pub fn fit(&self) -> Fit {
-        self.fit
+    pub fn conversion(&self) -> ScopeConversion {
+        self.conversion
     }
 }
 
 impl LoweredStream {
     #[cfg(test)]
-    pub(super) fn declared_fit(&self, class_index: usize) -> Fit {
-        self.declared[class_index].fit
+    pub(super) fn declared_conversion(&self, class_index: usize) -> ScopeConversion {
+        self.declared[class_index].conversion
     }
 
     /// Returns the difference of the scopes of an event record class after the event record header from their sources.
     /// `plans` are those of the class and of its lowered class.
-    fn fit(
+    fn conversion(
         &self,
         specific_context: &ScopeMoves,
         payload: &ScopeMoves,
         (source, lowered): (&EventRecordPlans, &EventRecordPlans),
-    ) -> Fit {
-        let fit = self.moves.common_context.fit.max(specific_context.fit).max(payload.fit);
+    ) -> ScopeConversion {
+        let conversion =
+            self.moves.common_context.conversion.max(specific_context.conversion).max(payload.conversion);
         // Lowering notes what it changes; the layouts are the proof.
         match LayoutMatch::after(&self.layouts).event(source, lowered) {
-            true => fit,
-            false => Fit::Moved,
+            true => conversion,
+            false => ScopeConversion::Moved,
         }
     }
 }
@@ -595,7 +601,8 @@ impl StreamParts {
             && layouts.scope(before.common_context.as_ref(), after.common_context.as_ref());
         for (index, parts) in self.events.into_iter().enumerate() {
             let plans = before.event_records.get(index).zip(after.event_records.get(index));
-            let fit = plans.map(|plans| lowered.fit(&parts.specific_context, &parts.payload, plans));
+            let conversion =
+                plans.map(|plans| lowered.conversion(&parts.specific_context, &parts.payload, plans));
             lowered.declared.push(Arc::new(LoweredEvent {
                 data_stream_class: stream,
                 specific_context: parts.specific_context,
@@ -603,7 +610,7 @@ impl StreamParts {
                 joins_payload: parts.joins_payload,
                 text: parts.text,
                 plans: Plans::Declared { trace: Arc::clone(trace), stream, index },
-                fit: fit.unwrap_or(Fit::Moved),
+                conversion: conversion.unwrap_or(ScopeConversion::Moved),
             }));
         }
         lowered
