@@ -240,113 +240,127 @@ impl<'a> ClassLowerer<'a> {
         class
     }
 
-    /// Lowers a field. `location` is that of the field before it, if there is one.
+    /// Lowers a field. `location` leads to the member added before it, if there is one.
     fn class(&mut self, id: NodeId, location: Option<FieldLocation>) -> FieldClass {
+        let source = &*self.plan.node(id).class;
+        let target = self.allocate();
+        self.moves[id as usize].target = target;
+        self.moves[id as usize].kind = MoveKind::Same;
+        match self.kind(id, location) {
+            Some(kind) => self.finish(source, kind),
+            None => source.clone(),
+        }
+    }
+
+    /// Lowers the kind of a field. Returns `None` if its plan does not match its class, which cannot happen.
+    fn kind(&mut self, id: NodeId, location: Option<FieldLocation>) -> Option<FieldKind> {
         let node = self.plan.node(id);
         let source = &*node.class;
-        let target = self.allocate();
-        let at = id as usize;
-        self.moves[at].target = target;
-        self.moves[at].kind = MoveKind::Same;
-        let kind = match &source.kind {
-            FieldKind::Structure { minimum_alignment, .. } => {
-                let mut members = Vec::new();
-                let mut names = UniqueNames::default();
-                if let Op::Structure { members: ids, .. } = &node.op {
-                    for id in ids {
-                        self.member(*id, &mut members, &mut names);
-                    }
-                }
+        Some(match (&source.kind, &node.op) {
+            (FieldKind::Structure { minimum_alignment, .. }, Op::Structure { members, .. }) => {
+                let members = self.inner_members(members);
                 FieldKind::Structure { members, minimum_alignment: *minimum_alignment }
             }
-            FieldKind::Array { length, minimum_alignment, element_aligns, .. } => {
-                let length = self.length(id, length, location);
-                let element = match &node.op {
-                    Op::StaticArray { element, .. } | Op::DynamicArray { element, .. } => *element,
-                    _ => return source.clone(),
-                };
-                self.path.push("[]".to_owned());
-                let class = self.element(element);
-                self.path.pop();
-                let loose = self.capabilities.has(Feature::LooseArrays);
-                if !element_aligns && !loose {
-                    self.record_conversion(ScopeConversion::Moved);
-                }
-                let is_uuid = source.roles.has(Role::MetadataStreamUuid);
-                if is_uuid && self.capabilities.has(Feature::Blobs) {
-                    return self.uuid_blob(at, source, *minimum_alignment);
-                }
-                let most = class.alignment();
-                let mut minimum_alignment = *minimum_alignment;
-                if minimum_alignment > most && !self.capabilities.has(Feature::ArrayAlignments) {
-                    self.record_lost_alignment(at, minimum_alignment, most);
-                    minimum_alignment = most;
-                }
-                FieldKind::Array {
-                    element: Arc::new(class),
-                    length,
-                    minimum_alignment,
-                    element_aligns: *element_aligns || !loose,
-                }
+            (FieldKind::Array { .. }, Op::StaticArray { element, .. } | Op::DynamicArray { element, .. }) => {
+                self.array(id, *element, location)?
             }
-            FieldKind::Optional { selector, ranges, .. } => {
-                let Op::Optional { field, .. } = &node.op else { return source.clone() };
-                self.optional(at, *field, selector, ranges.as_ref(), location)
+            (FieldKind::Optional { selector, ranges, .. }, Op::Optional { field, .. }) => {
+                self.optional(id as usize, *field, selector, ranges.as_ref(), location)
             }
-            FieldKind::Variant { options, selector, alignment } => {
-                let Op::Variant(variant) = &node.op else { return source.clone() };
-                let is_tagged = location.is_some();
-                let selector = location.map_or_else(|| self.location(id, selector), Box::new);
-                let names: Vec<_> = option_names(options, self.capabilities.is_reserved).collect();
-                let mut lowered = Vec::with_capacity(options.len());
-                for (index, (option, id)) in options.iter().zip(&variant.options).enumerate() {
-                    self.path.push(option.name.clone().unwrap_or_else(|| names[index].to_string()));
-                    let class = Arc::new(self.element(*id));
-                    self.path.pop();
-                    let (name, ranges) = if is_tagged {
-                        (Some(names[index].to_string()), only(index))
-                    } else {
-                        (option.name.clone(), option.ranges.clone())
-                    };
-                    lowered.push(VariantOption {
-                        name,
-                        class,
-                        ranges,
-                        attributes: option.attributes.clone(),
-                    });
-                }
-                let mut alignment = *alignment;
-                if alignment > 1 && !self.capabilities.has(Feature::VariantAlignments) {
-                    self.record_lost_alignment(at, alignment, 1);
-                    alignment = 1;
-                }
-                FieldKind::Variant { options: lowered, selector, alignment }
+            (FieldKind::Variant { .. }, Op::Variant(variant)) => {
+                self.variant(id, &variant.options, location)?
             }
-            FieldKind::Union { alignment, .. } if self.capabilities.has(Feature::Unions) => {
-                let Op::Union { members: ids } = &node.op else { return source.clone() };
-                let mut members = Vec::new();
-                let mut names = UniqueNames::default();
-                for id in ids {
-                    self.member(*id, &mut members, &mut names);
-                }
-                FieldKind::Union { members, alignment: *alignment }
+            (FieldKind::Union { alignment, .. }, Op::Union { members })
+                if self.capabilities.has(Feature::Unions) =>
+            {
+                FieldKind::Union { members: self.inner_members(members), alignment: *alignment }
             }
-            FieldKind::Union { alignment, .. } => {
-                // Without a fixed size, only the existence of the union is kept.
-                let bits = fixed_bits(self.plan, id);
-                let bytes = bits.map_or(0, |bits| bits.div_ceil(8));
-                let aligned = self.byte_alignment(at, (*alignment).max(8));
-                let is_exact = bits.is_some_and(|bits| bits % 8 == 0) && *alignment == aligned;
-                if bits.is_none() {
-                    self.record_loss(LossKind::Dropped, "union without a fixed size".to_owned());
-                }
-                let conversion = if is_exact { ScopeConversion::SameBits } else { ScopeConversion::Moved };
-                self.lowered(conversion, source, "its bytes");
-                self.bytes_or_blob(at, bytes, aligned)
+            (FieldKind::Union { alignment, .. }, Op::Union { .. }) => {
+                self.union_bytes(id, source, *alignment)
             }
             _ => self.single(id, source, location),
+        })
+    }
+
+    /// Lowers the members of a structure or union.
+    fn inner_members(&mut self, ids: &[NodeId]) -> Vec<Member> {
+        let mut members = Vec::new();
+        let mut names = UniqueNames::default();
+        ids.iter().for_each(|id| self.member(*id, &mut members, &mut names));
+        members
+    }
+
+    fn array(&mut self, id: NodeId, element: NodeId, location: Option<FieldLocation>) -> Option<FieldKind> {
+        let source = &*self.plan.node(id).class;
+        let FieldKind::Array { length, minimum_alignment, element_aligns, .. } = &source.kind else {
+            return None;
         };
-        self.finish(source, kind)
+        let at = id as usize;
+        let length = self.length(id, length, location);
+        self.path.push("[]".to_owned());
+        let class = self.element(element);
+        self.path.pop();
+        let loose = self.capabilities.has(Feature::LooseArrays);
+        if !element_aligns && !loose {
+            self.record_conversion(ScopeConversion::Moved);
+        }
+        if source.roles.has(Role::MetadataStreamUuid) && self.capabilities.has(Feature::Blobs) {
+            return self.uuid_blob(at, *minimum_alignment);
+        }
+        let most = class.alignment();
+        let mut minimum_alignment = *minimum_alignment;
+        if minimum_alignment > most && !self.capabilities.has(Feature::ArrayAlignments) {
+            self.record_lost_alignment(at, minimum_alignment, most);
+            minimum_alignment = most;
+        }
+        let element_aligns = *element_aligns || !loose;
+        Some(FieldKind::Array { element: Arc::new(class), length, minimum_alignment, element_aligns })
+    }
+
+    fn variant(
+        &mut self,
+        id: NodeId,
+        nodes: &[NodeId],
+        location: Option<FieldLocation>,
+    ) -> Option<FieldKind> {
+        let FieldKind::Variant { options, selector, alignment } = &self.plan.node(id).class.kind else {
+            return None;
+        };
+        let is_tagged = location.is_some();
+        let selector = location.map_or_else(|| self.location(id, selector), Box::new);
+        let names: Vec<_> = option_names(options, self.capabilities.is_reserved).collect();
+        let mut lowered = Vec::with_capacity(options.len());
+        for (index, (option, id)) in options.iter().zip(nodes).enumerate() {
+            self.path.push(option.name.clone().unwrap_or_else(|| names[index].to_string()));
+            let class = Arc::new(self.element(*id));
+            self.path.pop();
+            let (name, ranges) = if is_tagged {
+                (Some(names[index].to_string()), only(index))
+            } else {
+                (option.name.clone(), option.ranges.clone())
+            };
+            lowered.push(VariantOption { name, class, ranges, attributes: option.attributes.clone() });
+        }
+        let mut alignment = *alignment;
+        if alignment > 1 && !self.capabilities.has(Feature::VariantAlignments) {
+            self.record_lost_alignment(id as usize, alignment, 1);
+            alignment = 1;
+        }
+        Some(FieldKind::Variant { options: lowered, selector, alignment })
+    }
+
+    /// Lowers a union to its bytes. Without a fixed size, only its existence is kept.
+    fn union_bytes(&mut self, id: NodeId, source: &FieldClass, alignment: u64) -> FieldKind {
+        let bits = fixed_bits(self.plan, id);
+        let bytes = bits.map_or(0, |bits| bits.div_ceil(8));
+        let aligned = self.byte_alignment(id as usize, alignment.max(8));
+        let is_exact = bits.is_some_and(|bits| bits % 8 == 0) && alignment == aligned;
+        if bits.is_none() {
+            self.record_loss(LossKind::Dropped, "union without a fixed size".to_owned());
+        }
+        let conversion = if is_exact { ScopeConversion::SameBits } else { ScopeConversion::Moved };
+        self.lowered(conversion, source, "its bytes");
+        self.bytes_or_blob(id as usize, bytes, aligned)
     }
 
     /// Makes a class of this kind with the other properties of the source.
@@ -436,11 +450,10 @@ impl<'a> ClassLowerer<'a> {
     }
 
     /// Lowers the byte array of a UUID to a BLOB.
-    fn uuid_blob(&mut self, at: usize, source: &FieldClass, alignment: u64) -> FieldClass {
+    fn uuid_blob(&mut self, at: usize, alignment: u64) -> Option<FieldKind> {
         self.record_conversion(ScopeConversion::SameBits);
-        // The elements have no node any more: their values come from the array as a whole.
-        let Some(element) = self.next.checked_sub(1) else { return source.clone() };
-        self.next = element;
+        // Elements no longer have a node: their values come from the array as a whole.
+        self.next = self.next.checked_sub(1)?;
         self.moves[at].inner = NONE;
         if let Op::StaticArray { element, .. } = &self.plan.nodes[at].op {
             self.moves[*element as usize] = NodeMove::DROPPED;
@@ -448,8 +461,7 @@ impl<'a> ClassLowerer<'a> {
         self.moves[at].kind = MoveKind::Bytes;
         let alignment = self.byte_alignment(at, alignment.max(8));
         let media_type = "application/octet-stream".to_owned();
-        let kind = FieldKind::Blob { length: Length::Static(16), media_type, alignment };
-        self.finish(source, kind)
+        Some(FieldKind::Blob { length: Length::Static(16), media_type, alignment })
     }
 
     fn optional(
