@@ -9,7 +9,7 @@ use super::class_ids::ClassIds;
 use super::layout_match::LayoutMatch;
 use super::loss_table::{LossKind, LossTable};
 use super::lowered_classes::StreamParts;
-use super::mover::{Ends, Mover, ValueLosses};
+use super::mover::{Mover, ValueLosses};
 use super::moves::{ScopeConversion, ScopeMoves, StreamMoves};
 use super::options::LowerOptions;
 use super::trace_lowerer::{ForcedFields, TraceLowerer, UnneededFields};
@@ -264,16 +264,13 @@ impl LoweredTrace {
         if let (Scope::PacketContext, Some(of_header)) = (scope, &stream.moves.of_packet_header) {
             let root = Field::new(target, 0, 0, 0);
             visitor.begin_structure(root);
-            let none = Ends { begin: false, end: false };
-            let header = &mut Mover::new(visitor, &of_header.moves, target, bytes, losses.1, none);
+            let header = &mut Mover::new(visitor, &of_header.moves, target, bytes, losses.1, false);
             packet.visit(Scope::PacketHeader, header)?;
-            packet.visit(scope, &mut Mover::new(visitor, &moves.moves, target, bytes, losses.0, none))?;
+            packet.visit(scope, &mut Mover::new(visitor, &moves.moves, target, bytes, losses.0, false))?;
             visitor.end_structure(root);
             return Ok(());
         }
-        let ends = Ends { begin: true, end: true };
-        let losses = losses.0;
-        packet.visit(scope, &mut Mover::new(visitor, &moves.moves, target, bytes, losses, ends))
+        packet.visit(scope, &mut Mover::new(visitor, &moves.moves, target, bytes, losses.0, true))
     }
 
     /// Returns the difference of the event record header, a context or the payload of a class from its
@@ -330,92 +327,31 @@ impl LoweredTrace {
         visitor: &mut V,
         losses: &mut EventLosses,
     ) -> Result<(), DecodeError> {
-        let bytes = event.scopes.bits.bytes();
-        let both = Ends { begin: true, end: true };
         let of_stream = self.trace.plans.data_streams.get(lowered.data_stream_class);
-        match scope {
-            Scope::EventRecordHeader => {
-                let target = of_stream.and_then(|plans| plans.event_record_header.as_ref());
-                let Some(target) = target else { return Ok(()) };
-                let moves = &stream.moves.event_record_header.moves;
-                let losses = &mut losses.event_record_header;
-                event.visit(scope, &mut Mover::new(visitor, moves, target, bytes, losses, both))
-            }
+        let (target, moves, losses) = match scope {
+            Scope::EventRecordHeader => (
+                of_stream.and_then(|plans| plans.event_record_header.as_ref()),
+                &stream.moves.event_record_header,
+                &mut losses.event_record_header,
+            ),
             Scope::CommonContext => {
                 let target = of_stream.and_then(|plans| plans.common_context.as_ref());
-                let Some(target) = target else { return Ok(()) };
-                if let Some(of_header) = &stream.moves.of_event_header {
-                    let root = Field::new(target, 0, 0, 0);
-                    visitor.begin_structure(root);
-                    let none = Ends { begin: false, end: false };
-                    let (own, header) = (&mut losses.common_context, &mut losses.event_record_header);
-                    let mut mover = Mover::new(visitor, &of_header.moves, target, bytes, header, none);
-                    event.visit(Scope::EventRecordHeader, &mut mover)?;
-                    let moves = &stream.moves.common_context.moves;
-                    event.visit(scope, &mut Mover::new(visitor, moves, target, bytes, own, none))?;
-                    visitor.end_structure(root);
-                    return Ok(());
-                }
-                let Some(resource) = &stream.moves.resource else {
-                    let moves = &stream.moves.common_context.moves;
-                    let losses = &mut losses.common_context;
-                    return event.visit(scope, &mut Mover::new(visitor, moves, target, bytes, losses, both));
-                };
-                let root = Field::new(target, 0, 0, 0);
-                visitor.begin_structure(root);
-                let none = Ends { begin: false, end: false };
-                let of_resource = &mut losses.resource;
-                if event.has_resource() {
-                    let mut mover = Mover::new(visitor, &resource.moves, target, bytes, of_resource, none);
-                    event.visit(Scope::Resource, &mut mover)?;
-                } else if let Some(plan) = event.plan(Scope::Resource) {
-                    let mut mover = Mover::new(visitor, &resource.moves, target, bytes, of_resource, none);
-                    absent(plan, &mut mover);
-                }
-                let moves = &stream.moves.common_context.moves;
-                let own = &mut losses.common_context;
-                event.visit(scope, &mut Mover::new(visitor, moves, target, bytes, own, none))?;
-                visitor.end_structure(root);
-                Ok(())
+                return target
+                    .map_or(Ok(()), |target| visit_context(&stream.moves, target, event, visitor, losses));
             }
-            Scope::SpecificContext => {
-                let Some(target) = &lowered.plans().specific_context else { return Ok(()) };
-                let moves = &lowered.specific_context.moves;
-                let losses = &mut losses.specific_context;
-                event.visit(scope, &mut Mover::new(visitor, moves, target, bytes, losses, both))
+            Scope::SpecificContext => (
+                lowered.plans().specific_context.as_ref(),
+                &lowered.specific_context,
+                &mut losses.specific_context,
+            ),
+            _ if lowered.text.is_some() || lowered.joins_payload => {
+                return lowered.visit_extended_payload(event, visitor, losses);
             }
-            _ => {
-                let Some(target) = &lowered.plans().payload else { return Ok(()) };
-                let moves = &lowered.payload.moves;
-                if lowered.text.is_none() && !lowered.joins_payload {
-                    let losses = &mut losses.payload;
-                    return event.visit(scope, &mut Mover::new(visitor, moves, target, bytes, losses, both));
-                }
-                let root = Field::new(target, 0, 0, 0);
-                visitor.begin_structure(root);
-                let none = Ends { begin: false, end: false };
-                if lowered.joins_payload {
-                    let moves = &lowered.specific_context.moves;
-                    let losses = &mut losses.specific_context;
-                    let mut mover = Mover::new(visitor, moves, target, bytes, losses, none);
-                    event.visit(Scope::SpecificContext, &mut mover)?;
-                }
-                let own = &mut losses.payload;
-                event.visit(scope, &mut Mover::new(visitor, moves, target, bytes, own, none))?;
-                if let Some((node, text)) = &lowered.text {
-                    losses.text.clear();
-                    // Writing to memory cannot fail; the text is for display.
-                    let _ = (text.write)(event, &mut losses.text);
-                    let message = losses.text.as_bytes();
-                    let message = message.split(|byte| *byte == 0).next().unwrap_or_default();
-                    let encoding = StringEncoding::Utf8;
-                    let message = Text { bytes: message, raw: message, encoding };
-                    visitor.text(Field::new(target, *node, 0, 0), message);
-                }
-                visitor.end_structure(root);
-                Ok(())
-            }
-        }
+            _ => (lowered.plans().payload.as_ref(), &lowered.payload, &mut losses.payload),
+        };
+        let Some(target) = target else { return Ok(()) };
+        let bytes = event.scopes.bits.bytes();
+        event.visit(scope, &mut Mover::new(visitor, &moves.moves, target, bytes, losses, true))
     }
 
     /// Adds losses counted while moving events of a class.
@@ -512,6 +448,43 @@ fn path_of(plan: &Plan, node: NodeId, scope: Scope) -> String {
     path
 }
 
+/// Passes the fields of a common context, after those that move into it from the event record header or the resource.
+fn visit_context<V: Visitor>(
+    moves: &StreamMoves,
+    target: &Plan,
+    event: &Event<'_>,
+    visitor: &mut V,
+    losses: &mut EventLosses,
+) -> Result<(), DecodeError> {
+    let EventLosses { event_record_header, common_context, resource, .. } = losses;
+    let bytes = event.scopes.bits.bytes();
+    let is_joined = moves.of_event_header.is_some() || moves.resource.is_some();
+    let root = Field::new(target, 0, 0, 0);
+    if is_joined {
+        visitor.begin_structure(root);
+    }
+    if let Some(moves) = &moves.of_event_header {
+        let mut mover = Mover::new(visitor, &moves.moves, target, bytes, event_record_header, false);
+        event.visit(Scope::EventRecordHeader, &mut mover)?;
+    } else if let Some(moves) = &moves.resource {
+        let mut mover = Mover::new(visitor, &moves.moves, target, bytes, resource, false);
+        if event.has_resource() {
+            event.visit(Scope::Resource, &mut mover)?;
+        } else if let Some(plan) = event.plan(Scope::Resource) {
+            absent(plan, &mut mover);
+        }
+    }
+    let moves = &moves.common_context.moves;
+    event.visit(
+        Scope::CommonContext,
+        &mut Mover::new(visitor, moves, target, bytes, common_context, !is_joined),
+    )?;
+    if is_joined {
+        visitor.end_structure(root);
+    }
+    Ok(())
+}
+
 /// Passes on the optional members of an absent resource as absent.
 fn absent<V: Visitor>(resource: &Plan, visitor: &mut V) {
     for node in (0..).map_while(|member| resource.member(member)) {
@@ -524,6 +497,39 @@ fn absent<V: Visitor>(resource: &Plan, visitor: &mut V) {
 }
 
 impl LoweredEvent {
+    /// Passes the fields of a payload, after those of the specific context if it joins the payload, and before the
+    /// event's message if it becomes a field.
+    fn visit_extended_payload<V: Visitor>(
+        &self,
+        event: &Event<'_>,
+        visitor: &mut V,
+        losses: &mut EventLosses,
+    ) -> Result<(), DecodeError> {
+        let Some(target) = &self.plans().payload else { return Ok(()) };
+        let EventLosses { specific_context, payload, text, .. } = losses;
+        let bytes = event.scopes.bits.bytes();
+        let root = Field::new(target, 0, 0, 0);
+        visitor.begin_structure(root);
+        if self.joins_payload {
+            let moves = &self.specific_context.moves;
+            let mut mover = Mover::new(visitor, moves, target, bytes, specific_context, false);
+            event.visit(Scope::SpecificContext, &mut mover)?;
+        }
+        let mut mover = Mover::new(visitor, &self.payload.moves, target, bytes, payload, false);
+        event.visit(Scope::Payload, &mut mover)?;
+        if let Some((node, log)) = &self.text {
+            text.clear();
+            // Writing to memory cannot fail, and the text is for display.
+            let _ = (log.write)(event, text);
+            // Readers end a text at its first U+0000. Splitting always returns a first part.
+            let message = text.as_bytes().split(|byte| *byte == 0).next().unwrap_or_default();
+            let message = Text { bytes: message, raw: message, encoding: StringEncoding::Utf8 };
+            visitor.text(Field::new(target, *node, 0, 0), message);
+        }
+        visitor.end_structure(root);
+        Ok(())
+    }
+
     /// Returns the plans of the lowered class.
     #[must_use]
     pub fn plans(&self) -> &EventRecordPlans {
