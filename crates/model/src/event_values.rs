@@ -644,16 +644,24 @@ impl<'a, V: Visitor> ValueVisit<'a, V> {
                 self.visitor.end_union(field);
                 Ok(())
             }
+            (Op::Null, Cell::Null) => {
+                self.visitor.null(field);
+                Ok(())
+            }
+            (op, cell) => self.nested(field, op, cell),
+        }
+    }
+
+    /// Visits an array, an optional or a variant.
+    fn nested(&mut self, field: Field<'_>, op: &Op, cell: Cell) -> Result<(), Mismatch> {
+        match (op, cell) {
+            (Op::StaticArray { length, .. }, Cell::Array { elements }) if *length != elements as u64 => {
+                self.mismatch("the number of elements in the class", "another number of elements")
+            }
             (
                 Op::StaticArray { element, .. } | Op::DynamicArray { element, .. },
                 Cell::Array { elements },
             ) => {
-                if let Op::StaticArray { length, .. } = op
-                    && *length != elements as u64
-                {
-                    return self
-                        .mismatch("the number of elements in the class", "another number of elements");
-                }
                 self.visitor.begin_array(field, elements as u64);
                 for _ in 0..elements {
                     self.node(*element)?;
@@ -676,10 +684,6 @@ impl<'a, V: Visitor> ValueVisit<'a, V> {
                 self.visitor.begin_variant(field, option, selector_of(field, option));
                 self.node(*inner)?;
                 self.visitor.end_variant(field);
-                Ok(())
-            }
-            (Op::Null, Cell::Null) => {
-                self.visitor.null(field);
                 Ok(())
             }
             (op, cell) => self.mismatch(op.value_kind(), cell.kind()),

@@ -163,30 +163,9 @@ impl TraceLowerer<'_> {
                 class.common_context = common.class;
                 (common.moves, common.of_header, None)
             }
-            // The origin of an event is shown before its context, so it comes first.
             Some(resource) => {
-                let minimum_alignment = match class.common_context.as_deref().map(|root| &root.kind) {
-                    Some(FieldKind::Structure { minimum_alignment, .. }) => *minimum_alignment,
-                    _ => 8,
-                };
-                let (mut members, mut next) = (Vec::new(), 1);
-                let (capabilities, options) = (self.capabilities, self.options);
-                let (trace, widened_roles) = (&self.source.class, Roles::NONE);
-                let input = LowerInput { trace, capabilities, options, widened_roles, roots };
-                let mut lower = |plan, scope, losses: &mut LossTable| {
-                    let lowerer = ClassLowerer::new(input, plan, scope, clock, "", losses, &self.forced);
-                    lowerer.lower_members_into(&mut next, &mut members)
-                };
-                let resource = lower(resource, Scope::Resource, self.losses);
-                let common = match &plans.common_context {
-                    Some(plan) => lower(plan, Scope::CommonContext, self.losses),
-                    None => ScopeMoves { conversion: ScopeConversion::Moved, ..ScopeMoves::default() },
-                };
-                let what = "resource -> common context";
-                let field = Scope::Resource.short_name().to_owned();
-                self.losses.note(LossKind::Moved, "", field, what);
-                let root = FieldClass::new(FieldKind::Structure { members, minimum_alignment });
-                class.common_context = Some(Arc::new(root));
+                let common = plans.common_context.as_ref();
+                let (common, resource) = self.context_with_resource(class, (resource, common), roots);
                 (common, None, Some(resource))
             }
         };
@@ -199,6 +178,38 @@ impl TraceLowerer<'_> {
             resource,
         };
         StreamParts { moves, ids: ClassIds::new(self.capabilities.class_id_bits), events: Vec::new() }
+    }
+
+    /// Lowers the common context with the members of the resource before its own: the origin of an event is shown before
+    /// its context. Returns the moves of both.
+    fn context_with_resource(
+        &mut self,
+        class: &mut DataStreamClass,
+        (resource, common): (&Plan, Option<&Plan>),
+        roots: LoweredRoots<'_>,
+    ) -> (ScopeMoves, ScopeMoves) {
+        let minimum_alignment = match class.common_context.as_deref().map(|root| &root.kind) {
+            Some(FieldKind::Structure { minimum_alignment, .. }) => *minimum_alignment,
+            _ => 8,
+        };
+        let (mut members, mut next, clock) = (Vec::new(), 1, class.default_clock);
+        let (capabilities, options) = (self.capabilities, self.options);
+        let (trace, widened_roles) = (&self.source.class, Roles::NONE);
+        let input = LowerInput { trace, capabilities, options, widened_roles, roots };
+        let mut lower = |plan, scope, losses: &mut LossTable| {
+            let lowerer = ClassLowerer::new(input, plan, scope, clock, "", losses, &self.forced);
+            lowerer.lower_members_into(&mut next, &mut members)
+        };
+        let resource = lower(resource, Scope::Resource, self.losses);
+        let common = match common {
+            Some(plan) => lower(plan, Scope::CommonContext, self.losses),
+            None => ScopeMoves { conversion: ScopeConversion::Moved, ..ScopeMoves::default() },
+        };
+        let field = Scope::Resource.short_name();
+        self.losses.note(LossKind::Moved, "", field, "resource -> common context");
+        let root = FieldClass::new(FieldKind::Structure { members, minimum_alignment });
+        class.common_context = Some(Arc::new(root));
+        (common, resource)
     }
 
     /// Lowers an event record class of a data stream whose class is lowered.
