@@ -1,15 +1,15 @@
 //! Packets of an output data stream file.
 
 use ichnos_io::EncodedPacket;
+use ichnos_model::Role;
 use ichnos_model::plan::align;
-use ichnos_model::{BitField, ByteOrder, Role};
 
 use super::added_counter::AddedCounters;
 use super::bit_writer::BitWriter;
 use super::empty_elements::EmptyElements;
 use super::encoder_config::{EncoderConfig, HeaderConfig};
 use super::frame;
-use super::placed::{OverwriteLayout, Placed};
+use super::placed::{Placed, patch_role, put_placed};
 use super::written_digest::WrittenEvent;
 
 /// Packets of one file.
@@ -95,9 +95,7 @@ impl OpenPacket {
     /// Moves its begin to a value of the default clock, before its first event.
     pub(super) fn begin_at(&mut self, out: &mut BitWriter, cycles: u64) {
         (self.begin, self.now) = (cycles, cycles);
-        for placed in self.placed.iter().filter(|placed| placed.role == Role::Timestamp) {
-            placed.patch(out, cycles);
-        }
+        patch_role(&self.placed, Role::Timestamp, out, cycles);
     }
 
     /// Adds skipped events to its counters.
@@ -105,6 +103,12 @@ impl OpenPacket {
         for placed in self.placed.iter_mut().filter(|placed| placed.role == Role::DiscardedEventCounter) {
             placed.value = placed.value.wrapping_add(left_out);
         }
+    }
+
+    /// Overwrites its counters with their current values.
+    pub(super) fn patch_counters(&self, out: &mut BitWriter) {
+        let counters = self.placed.iter().filter(|placed| placed.role == Role::DiscardedEventCounter);
+        counters.for_each(|placed| placed.patch(out, placed.value));
     }
 }
 
@@ -120,21 +124,16 @@ impl Packets {
         let out = &mut self.out;
         let mut placed = Vec::new();
         out.begin_packet();
-        let order = ByteOrder::LittleEndian;
-        let bits = BitField::new(64, order, 8);
         frame::put_packet_header(out, header.uuid, header.class_id, header.stream_id | lane as u64);
-        let mut put = |out: &mut BitWriter, role, value| {
-            placed.push(Placed { role, at: out.at(), layout: OverwriteLayout::Bits(bits), value });
-            out.put(value, 64, order);
-        };
-        put(out, Role::PacketTotalLength, 0);
-        put(out, Role::PacketContentLength, 0);
+        let mut put = |role, value| put_placed(out, &mut placed, role, value);
+        put(Role::PacketTotalLength, 0);
+        put(Role::PacketContentLength, 0);
         if has_clock {
-            put(out, Role::Timestamp, begin);
-            put(out, Role::PacketEndTimestamp, begin);
+            put(Role::Timestamp, begin);
+            put(Role::PacketEndTimestamp, begin);
         }
-        put(out, Role::DiscardedEventCounter, self.discarded);
-        put(out, Role::PacketSequenceNumber, self.sequence);
+        put(Role::DiscardedEventCounter, self.discarded);
+        put(Role::PacketSequenceNumber, self.sequence);
         self.has_packets = true;
         let most_bits = u64::MAX;
         let ends_in_byte = true;
@@ -169,9 +168,7 @@ impl Packets {
         };
         open.total = 0;
         open.count_left_out(left_out);
-        for placed in open.placed.iter().filter(|placed| placed.role == Role::DiscardedEventCounter) {
-            placed.patch(&mut self.out, placed.value);
-        }
+        open.patch_counters(&mut self.out);
         self.close(open, Some(end));
         self.inserted += 1;
         let out = &mut self.out;

@@ -44,6 +44,19 @@ impl Placed {
     }
 }
 
+/// Writes an aligned 64-bit field with a role, and stores its location.
+pub(super) fn put_placed(out: &mut BitWriter, placed: &mut Vec<Placed>, role: Role, value: u64) {
+    let bits = BitField::new(64, ByteOrder::LittleEndian, 8);
+    out.align(8);
+    placed.push(Placed { role, at: out.at(), layout: OverwriteLayout::Bits(bits), value });
+    out.put_field(value, bits);
+}
+
+/// Overwrites all fields with a role.
+pub(super) fn patch_role(placed: &[Placed], role: Role, out: &mut BitWriter, value: u64) {
+    placed.iter().filter(|placed| placed.role == role).for_each(|placed| placed.patch(out, value));
+}
+
 /// Layout of a field that can be overwritten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum OverwriteLayout {

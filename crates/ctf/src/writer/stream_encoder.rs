@@ -10,7 +10,7 @@ use ichnos_io::{EncodedPacket, OutputBlock, Worker, WorkerFlow};
 use ichnos_model::lower::{LossKind, PacketLosses};
 use ichnos_model::{ClockArithmetic, ClockValue, DamageKind, Event, Message, Packet, Window};
 
-use super::class_encoding::{ChangedTexts, ClassEncoding, WrittenTime};
+use super::class_encoding::{ChangedTexts, ClassEncoding, EncodedEvent, WrittenTime};
 use super::class_set::ClassSet;
 use super::context_cache::ContextCache;
 use super::encoder_config::{EncoderConfig, HeaderConfig};
@@ -32,6 +32,9 @@ const BLOCK: usize = 1 << 20;
 
 /// Size in bytes of packets that do not correspond to one of the source.
 const PACKET: u64 = 256 << 10;
+
+/// Loss of the time of an event that is out of order.
+const LATE_EVENT: &str = "time before that of earlier events: the time of the last one";
 
 /// Maximum number of lanes of a data stream whose events are not in time order.
 const MOST_LANES: usize = 16;
@@ -65,6 +68,32 @@ pub(super) struct StreamEncoder {
     /// `true` if the source had a packet that has no counterpart in the output.
     has_unwritten_packets: bool,
     times: EventTimes,
+}
+
+/// Place of an event in the output.
+#[derive(Clone, Copy)]
+struct EventPlace {
+    lane: usize,
+    /// Index of the event record class.
+    class: usize,
+    /// Written time.
+    cycles: Option<u64>,
+    /// Clock value after the first timestamp.
+    first: Option<u64>,
+    /// `true` if all timestamps have the written time.
+    is_changed: bool,
+}
+
+/// Limits of a packet that an event exceeds.
+struct ExceededLimits {
+    /// `true` if the packet has its maximum size.
+    is_full: bool,
+    /// `true` if timestamps have too few bits for the time.
+    wraps: bool,
+    /// `true` if the end timestamp of the packet has too few bits.
+    lacks_end: bool,
+    /// `true` if the time is wrong: after a packet that starts at a wrong time, later packets would get wrong times, too.
+    is_wrong: bool,
 }
 
 impl StreamEncoder {
@@ -114,24 +143,17 @@ impl StreamEncoder {
     }
 
     pub(super) fn event(&mut self, event: &Event<'_>) -> io::Result<()> {
-        let Some(class_index) = self.class(event)? else {
+        let Some(class) = self.class(event)? else {
             self.record_loss(LossKind::Dropped, event.name(), "", "event of an unknown class");
             return Ok(());
         };
-        let (cycles, time_source) = self.time(event);
-        let lane = if self.config.mirrors { 0 } else { self.lane(cycles, event.name()) };
-        let cycles = match (self.config.mirrors, cycles) {
-            (false, Some(cycles)) => Some(cycles.max(self.lanes[lane].end)),
-            (true, Some(cycles)) if self.config.repairs => Some(self.possible_time(event, cycles)),
-            (true, Some(cycles)) if !self.config.is_ctf => Some(self.time_in_order(cycles, event.name())),
-            _ => cycles,
-        };
+        let (lane, cycles, source) = self.lane_and_time(event);
         let first = self.first_time(event, cycles);
         if let (Some(open), Some(cycles)) = (&mut self.lanes[lane].open, cycles) {
             open.has_right_times &= (open.now..=open.latest).contains(&cycles) || !self.config.mirrors;
         }
         let (is_changed, mut cycles) = self.make_room(lane, cycles, first);
-        let config = Arc::clone(&self.config);
+        let config = &self.config;
         if !config.timestamp.are_there
             && config.clock.adds_begin
             && let Some(open) = &self.lanes[lane].open
@@ -141,33 +163,75 @@ impl StreamEncoder {
             cycles = Some(open.now);
             self.record_loss(LossKind::Rounded, event.name(), "", "time: that of its packet");
         }
+        let place = EventPlace { lane, class, cycles, first, is_changed };
+        let Some(encoded) = self.put_event(event, place)? else { return Ok(()) };
+        self.written.insert(class);
+        self.record_changed_texts(event.name(), encoded.texts);
+        let packets = &mut self.lanes[lane];
+        let Some(open) = &mut packets.open else { return Ok(()) };
+        open.events += 1;
+        packets.events += 1;
+        if packets.out.at() % 8 == 0 {
+            open.whole = Some((packets.out.at(), open.events));
+        }
+        if let Some(cycles) = cycles {
+            open.now = cycles;
+            if open.has_right_times || !self.config.mirrors {
+                packets.end = packets.end.max(cycles);
+            }
+            packets.last_event = packets.last_event.max(cycles);
+            if let Some(source) = source {
+                self.untimed.note(source, class, encoded.timestamp_bit);
+            }
+            if matches!(source, None | Some(TimeSource::Nearest)) {
+                self.untimed.note_timed(cycles);
+            }
+        }
+        let waits = source == Some(TimeSource::Next) && encoded.timestamp_bit.is_some();
+        self.note_written((lane, class), event, cycles, waits);
+        Ok(())
+    }
+
+    /// Returns the lane of an event, its written time, and the source of the time if the event has none.
+    #[inline]
+    fn lane_and_time(&mut self, event: &Event<'_>) -> (usize, Option<u64>, Option<TimeSource>) {
+        let (cycles, source) = self.time(event);
+        if !self.config.mirrors {
+            let lane = self.lane(cycles, event.name());
+            return (lane, cycles.map(|cycles| cycles.max(self.lanes[lane].end)), source);
+        }
+        let cycles = cycles.map(|cycles| match (self.config.repairs, self.config.is_ctf) {
+            (true, _) => self.possible_time(event, cycles),
+            (false, false) => self.time_in_order(cycles, event.name()),
+            (false, true) => cycles,
+        });
+        (0, cycles, source)
+    }
+
+    /// Writes an event into the open packet of a lane, or into a further packet with the same context. Returns `None` if
+    /// the event is dropped.
+    #[inline]
+    fn put_event(&mut self, event: &Event<'_>, place: EventPlace) -> io::Result<Option<EncodedEvent>> {
+        let config = Arc::clone(&self.config);
+        let EventPlace { lane, class, cycles, first, is_changed } = place;
         let mut is_split = false;
-        let mut timestamp_bit;
         loop {
             let packets = &mut self.lanes[lane];
             let Some(OpenPacket { most_bits, now, events, mut elements, .. }) = packets.open else {
                 self.record_lost_event(event, "its packet cannot be written");
-                return Ok(());
+                return Ok(None);
             };
-            let Some(Some(class)) = self.classes.get_mut(class_index) else { return Ok(()) };
+            let Some(Some(class)) = self.classes.get_mut(class) else { return Ok(None) };
             let begin = packets.out.at();
-            timestamp_bit = None;
-            let mut texts = ChangedTexts::default();
+            let mut encoded = EncodedEvent::default();
             if is_changed || !(config.mirrors && class.copy_event(&mut packets.out, event)) {
                 let time = WrittenTime { cycles, fields: &self.times.clocks, is_changed };
                 let (out, before) = (&mut packets.out, (&mut self.lengths, &mut self.contexts));
                 match class.encode_event(out, before, &config, event, time, &mut elements) {
-                    Ok(encoded) => (texts, timestamp_bit) = (encoded.texts, encoded.timestamp_bit),
+                    Ok(done) => encoded = done,
                     Err(problem) => {
                         packets.out.go_back(begin);
-                        if !config.mirrors {
-                            packets.drop_empty_own();
-                        }
-                        if config.must_fit {
-                            return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));
-                        }
-                        self.record_lost_event(event, &problem);
-                        return Ok(());
+                        return self.reject(lane, event, problem);
                     }
                 }
             }
@@ -178,9 +242,7 @@ impl StreamEncoder {
                     open.elements = elements;
                 }
                 self.most_elements.of_packet = self.most_elements.of_packet.max(elements.excess);
-                self.written.insert(class_index);
-                self.record_changed_texts(event.name(), texts);
-                break;
+                return Ok(Some(encoded));
             }
             packets.out.go_back(begin);
             if is_split || events == 0 || config.mirrors && !config.can_split(now, first) {
@@ -190,14 +252,7 @@ impl StreamEncoder {
                     }
                     false => "a packet with it would be too large for its size fields".to_owned(),
                 };
-                if !config.mirrors {
-                    packets.drop_empty_own();
-                }
-                if config.must_fit {
-                    return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));
-                }
-                self.record_lost_event(event, &problem);
-                return Ok(());
+                return self.reject(lane, event, problem);
             }
             let end = first.unwrap_or(now).max(now);
             if config.mirrors {
@@ -208,32 +263,24 @@ impl StreamEncoder {
             }
             is_split = true;
         }
-        let packets = &mut self.lanes[lane];
-        let Some(open) = &mut packets.open else { return Ok(()) };
-        open.events += 1;
-        packets.events += 1;
-        if packets.out.at() % 8 == 0 {
-            open.whole = Some((packets.out.at(), open.events));
+    }
+
+    /// Drops an event that cannot be written.
+    #[cold]
+    fn reject(
+        &mut self,
+        lane: usize,
+        event: &Event<'_>,
+        problem: String,
+    ) -> io::Result<Option<EncodedEvent>> {
+        if !self.config.mirrors {
+            self.lanes[lane].drop_empty_own();
         }
-        if let Some(cycles) = cycles {
-            open.now = cycles;
-            if open.has_right_times || !config.mirrors {
-                packets.end = packets.end.max(cycles);
-            }
-            packets.last_event = packets.last_event.max(cycles);
-            match time_source {
-                None => self.untimed.note_timed(cycles),
-                Some(source) => {
-                    self.untimed.note(source, class_index, timestamp_bit);
-                    if source == TimeSource::Nearest {
-                        self.untimed.note_timed(cycles);
-                    }
-                }
-            }
+        if self.config.must_fit {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));
         }
-        let waits = time_source == Some(TimeSource::Next) && timestamp_bit.is_some();
-        self.note_written((lane, class_index), event, cycles, waits);
-        Ok(())
+        self.record_lost_event(event, &problem);
+        Ok(None)
     }
 
     /// Counts an encoded event, if the digest is compared with the output. `waits`: its time is not known yet.
@@ -379,12 +426,7 @@ impl StreamEncoder {
             self.lanes.push(Packets::default());
             return self.lanes.len() - 1;
         }
-        self.record_loss(
-            LossKind::Rounded,
-            name,
-            "",
-            "time before that of earlier events: the time of the last one",
-        );
+        self.record_loss(LossKind::Rounded, name, "", LATE_EVENT);
         0
     }
 
@@ -428,66 +470,17 @@ impl StreamEncoder {
     /// `true` if all of its timestamps must have the time of the event, and the time that a reader decodes.
     fn make_room(&mut self, lane: usize, mut cycles: Option<u64>, first: Option<u64>) -> (bool, Option<u64>) {
         let config = Arc::clone(&self.config);
-        let packets = &mut self.lanes[lane];
-        let most = config.packet_size.or((!config.mirrors).then_some(PACKET));
-        if let (true, Some(open), Some(first)) = (config.clock.adds_begin, &mut packets.open, first)
-            && open.events == 0
-            && !open.has_begin
-            && (open.has_right_times || config.repairs)
-        {
-            // A packet cannot begin before the end of the previous one for an event with several timestamps.
-            let begin = if first == cycles.unwrap_or(first) { first } else { first.max(packets.end) };
-            open.begin_at(&mut packets.out, begin);
-        }
-        let mut is_changed = false;
-        if let (true, Some(open), Some(cycles), Some(first)) =
-            (config.mirrors, &self.lanes[lane].open, cycles, first)
-            && config.has_gaps
-            && self.times.first().is_some()
-            && first < open.now
-            && self.wraps(open.now, cycles)
-        {
-            // The packet begins between two timestamps of the event.
-            let packets = &mut self.lanes[lane];
-            let can_begin = !config.repairs
-                && packets.end <= first
-                && config.clock.can_begin(first, packets.end, config.timestamp);
-            match &mut packets.open {
-                Some(open) if open.events == 0 && can_begin => open.begin_at(&mut packets.out, first),
-                _ => is_changed = true,
-            }
-        }
+        self.begin_at_event(lane, cycles, first);
+        let mut is_changed = self.begins_within_event(lane, cycles, first);
         if let Some(open) = &self.lanes[lane].open {
-            let at = self.lanes[lane].out.at();
-            let can_end = at % 8 == 0 || open.ends_in_byte;
-            // Wrong times would become those of packets.
-            let can_end = can_end && (open.has_right_times || !config.mirrors);
-            let is_full = most.is_some_and(|most| at / 8 >= most) && open.events > 0 && can_end;
-            let wraps = config.mirrors
-                && config.has_gaps
-                && cycles.is_some_and(|cycles| match is_changed {
-                    true => self.has_no_room(open.now, cycles),
-                    false => self.wraps(open.now, cycles),
-                });
-            let begin = if is_changed { cycles } else { first };
-            let now = open.now;
-            let lacks_end = config.repairs
-                && config.mirrors
-                && cycles.is_some_and(|cycles| config.clock.lacks_room_for_end(open.begin, cycles));
-            let wraps = wraps || lacks_end;
-            // After a packet that begins at a wrong time, later packets would get wrong times, too.
-            let is_wrong = wraps
-                && !config.repairs
-                && !cycles.is_some_and(|cycles| (now..=open.latest).contains(&cycles));
+            let (now, begin) = (open.now, if is_changed { cycles } else { first });
+            let exceeded = self.exceeded_limits(lane, open, cycles, is_changed);
+            let ExceededLimits { is_full, wraps, lacks_end, is_wrong } = exceeded;
             if (is_full || wraps) && config.mirrors && (is_wrong || !config.can_split(now, begin)) {
                 if lacks_end {
                     cycles = Some(now);
-                    self.record_loss(
-                        LossKind::Rounded,
-                        "",
-                        "",
-                        "time after the last possible end of its packet: the time before",
-                    );
+                    let what = "time after the last possible end of its packet: the time before";
+                    self.record_loss(LossKind::Rounded, "", "", what);
                 } else if wraps {
                     cycles = cycles.map(|cycles| self.read_after(now, cycles, is_changed));
                     let what = "time: bits that the event record header has no room for";
@@ -516,6 +509,83 @@ impl StreamEncoder {
             self.lanes[lane].open_own(&config, self.header, lane, begin);
         }
         (is_changed, cycles)
+    }
+
+    /// Moves the start of a packet without events to the first timestamp of its first event, if the source's packet has no
+    /// start time.
+    #[inline]
+    fn begin_at_event(&mut self, lane: usize, cycles: Option<u64>, first: Option<u64>) {
+        let config = &*self.config;
+        let packets = &mut self.lanes[lane];
+        if let (true, Some(open), Some(first)) = (config.clock.adds_begin, &mut packets.open, first)
+            && open.events == 0
+            && !open.has_begin
+            && (open.has_right_times || config.repairs)
+        {
+            // A packet cannot begin before the end of the previous one for an event with several timestamps.
+            let begin = if first == cycles.unwrap_or(first) { first } else { first.max(packets.end) };
+            open.begin_at(&mut packets.out, begin);
+        }
+    }
+
+    /// Returns `true` if a packet starts between two timestamps of an event, and cannot start at the first of them.
+    #[inline]
+    fn begins_within_event(&mut self, lane: usize, cycles: Option<u64>, first: Option<u64>) -> bool {
+        let config = &*self.config;
+        let (true, Some(open), Some(cycles), Some(first)) =
+            (config.mirrors, &self.lanes[lane].open, cycles, first)
+        else {
+            return false;
+        };
+        let is_within = config.has_gaps
+            && self.times.first().is_some()
+            && first < open.now
+            && self.wraps(open.now, cycles);
+        if !is_within {
+            return false;
+        }
+        let packets = &mut self.lanes[lane];
+        let can_begin = !config.repairs
+            && packets.end <= first
+            && config.clock.can_begin(first, packets.end, config.timestamp);
+        match &mut packets.open {
+            Some(open) if open.events == 0 && can_begin => {
+                open.begin_at(&mut packets.out, first);
+                false
+            }
+            _ => true,
+        }
+    }
+
+    /// Returns the limits of the open packet of a lane that an event exceeds.
+    #[inline]
+    fn exceeded_limits(
+        &self,
+        lane: usize,
+        open: &OpenPacket,
+        cycles: Option<u64>,
+        is_changed: bool,
+    ) -> ExceededLimits {
+        let config = &*self.config;
+        let most = config.packet_size.or((!config.mirrors).then_some(PACKET));
+        let at = self.lanes[lane].out.at();
+        // Wrong times would become those of packets.
+        let can_end = (at % 8 == 0 || open.ends_in_byte) && (open.has_right_times || !config.mirrors);
+        let is_full = most.is_some_and(|most| at / 8 >= most) && open.events > 0 && can_end;
+        let lacks_bits = config.mirrors
+            && config.has_gaps
+            && cycles.is_some_and(|cycles| match is_changed {
+                true => self.has_no_room(open.now, cycles),
+                false => self.wraps(open.now, cycles),
+            });
+        let lacks_end = config.repairs
+            && config.mirrors
+            && cycles.is_some_and(|cycles| config.clock.lacks_room_for_end(open.begin, cycles));
+        let wraps = lacks_bits || lacks_end;
+        let is_wrong = wraps
+            && !config.repairs
+            && !cycles.is_some_and(|cycles| (open.now..=open.latest).contains(&cycles));
+        ExceededLimits { is_full, wraps, lacks_end, is_wrong }
     }
 
     fn flow(&self) -> WorkerFlow {

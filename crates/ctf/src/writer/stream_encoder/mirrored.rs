@@ -1,6 +1,6 @@
 //! Packets that are made of those of the source, one for one.
 
-use super::StreamEncoder;
+use super::{LATE_EVENT, StreamEncoder};
 use crate::writer::added_counter::width_of;
 use crate::writer::bit_writer::BitWriter;
 use crate::writer::empty_elements::{CountingEncoder, EmptyElements};
@@ -8,12 +8,12 @@ use crate::writer::encoder_config::EncoderConfig;
 use crate::writer::field_encoder::FieldEncoder;
 use crate::writer::frame;
 use crate::writer::packets::{OpenPacket, Packets};
-use crate::writer::placed::{OverwriteLayout, Placed, ends_in_byte, most_bits};
+use crate::writer::placed::{Placed, ends_in_byte, most_bits, patch_role, put_placed};
 use crate::writer::role_values::RoleValues;
 use ichnos_model::lower::{LossKind, PacketLosses};
 use ichnos_model::{
-    BitField, ByteOrder, ClockValue, DataStream, DataStreamClass, Discarded, Event, FieldClass, FieldKind,
-    Packet, Role, Scope, Window,
+    ByteOrder, ClockValue, DataStream, DataStreamClass, Discarded, Event, FieldClass, FieldKind, Packet,
+    Role, Scope, Window,
 };
 use std::sync::Arc;
 
@@ -38,12 +38,11 @@ impl StreamEncoder {
         };
         // LTTng writes such times for packets that were open when it crashed: their end is not known yet.
         let has_no_end = packet.begin.zip(packet.end).is_some_and(|(begin, end)| end.cycles < begin.cycles);
-        let is_whole = packet.scopes.bits.data.len() as u64 * 8 == packet.total_length;
         config.copies_packets
             && !self.header.is_common
             && self.lanes[0].inserted == 0
             && self.lanes[0].open.is_none()
-            && is_whole
+            && is_whole(packet)
             && !config.clock.depends_on_ends()
             && is_within(packet.begin)
             && is_within(packet.end)
@@ -69,92 +68,142 @@ impl StreamEncoder {
         Some((encode(RoleValues::default())?, encode(replaced)?))
     }
 
-    /// Opens a packet that is made of one of the source.
+    /// Opens a packet that is made from a source packet.
     pub(in crate::writer) fn open_mirrored(&mut self, packet: &Packet<'_>) {
         let config = Arc::clone(&self.config);
-        let packets = &mut self.lanes[0];
-        if let Some(open) = packets.open.take() {
-            // Its end was lost in damage.
-            if config.repairs {
-                self.close_repaired(open);
-            } else {
-                close_unended(packets, open, &config);
-            }
-        }
+        self.close_without_end(&config);
         let packets = &mut self.lanes[0];
         packets.out.begin_packet();
         let before = packets.end;
         if !config.repairs && packet.begin.is_some_and(|begin| config.clock.goes_back(begin.cycles, before)) {
-            self.drop_packet(
+            return self.drop_packet(
                 "it begins before the end of the packet before, which its clock cannot express in this dialect",
             );
-            return;
         }
-        let mut placed = Vec::new();
-        let mut elements = EmptyElements::default();
-        let begins_with = |scope| match scope {
-            Scope::PacketContext if config.adds_to_context() => {
-                config.lowered_context().map_or(8, FieldClass::alignment)
-            }
-            _ => 1,
+        let mut head = match self.put_head(packet, &config) {
+            Ok(head) => head,
+            Err(problem) => return self.drop_packet(&problem),
         };
-        let (mut changed_times, mut corrected_times) = (0, 0);
-        let header = self.header;
-        let cycles = |value: Option<ichnos_model::ClockValue>| value.map(|value| value.cycles);
-        // Timestamp fields can have other sizes than before. A time that cannot be read does not move the clock.
-        let begin = cycles(packet.begin).or(config.default_clock.map(|_| 0));
-        // An event after the end of the packet before may be after the beginning of this one.
-        let raises = packet.has_late_events && config.timestamp.are_whole();
-        let earliest = if raises { packets.last_event } else { 0 };
-        self.record_moved_start(begin.is_some_and(|begin| begin < earliest), false);
-        let begin = begin.map(|begin| begin.max(earliest));
+        let (bytes, head_bits) = (self.lanes[0].out.packet().to_vec(), self.lanes[0].out.at());
+        let (has_right_times, latest) = self.source_times(packet, &config);
+        self.move_start(packet, &mut head, has_right_times, &config);
+        let PacketHead { placed, elements, begin } = head;
         let packets = &mut self.lanes[0];
-        let end = cycles(packet.end);
-        // Packets of some tracers may all begin later than recorded; other corrections are known.
-        let begins_by_bug =
-            packet.has_corrected_times && (!packet.has_late_events || begin != cycles(packet.begin));
-        let times = RoleValues {
-            whole_timestamp: begin,
-            whole_end_timestamp: end,
-            timestamp: begin.filter(|_| begins_by_bug),
-            ..RoleValues::default()
+        packets.has_packets = true;
+        if let Some(digest) = &mut self.digest {
+            packets.uncertain.drain(..).for_each(|event| digest.add(event));
+            digest.begin_packet(&config, packet);
+        }
+        // Without the end of the content, padding would be read as events.
+        let keeps_size = is_whole(packet) && config.keeps_packets && ends_in_byte(&placed, true);
+        let mut open = OpenPacket {
+            head: bytes,
+            head_bits,
+            begin,
+            now: begin,
+            source_end: cycles(packet.end),
+            most_bits: most_bits(&placed),
+            total: if keeps_size { packet.total_length } else { 0 },
+            has_begin: config.keeps_packets && packet.begin.is_some(),
+            is_corrected: packet.has_corrected_times,
+            ends_in_byte: ends_in_byte(&placed, config.is_delimited),
+            elements,
+            head_elements: elements,
+            latest,
+            has_right_times,
+            placed,
+            ..OpenPacket::default()
         };
+        if config.repairs {
+            self.repair_head(packet, &mut open, &config);
+        }
+        let packets = &mut self.lanes[0];
+        if packets.inserted > 0 {
+            let numbers = open.placed.iter_mut().filter(|placed| placed.role == Role::PacketSequenceNumber);
+            for placed in numbers {
+                placed.value = placed.value.wrapping_add(packets.inserted);
+                placed.patch(&mut packets.out, placed.value);
+            }
+        }
+        packets.open = Some(open);
+    }
+
+    /// Closes an open packet whose end was lost in damage.
+    fn close_without_end(&mut self, config: &EncoderConfig) {
+        match self.lanes[0].open.take() {
+            Some(open) if config.repairs => self.close_repaired(open),
+            Some(open) => close_unended(&mut self.lanes[0], open, config),
+            None => {}
+        }
+    }
+
+    /// Writes the header and the context of a packet. Returns the problem if they cannot be written.
+    fn put_head(&mut self, packet: &Packet<'_>, config: &EncoderConfig) -> Result<PacketHead, String> {
+        // An event after the end of the previous packet may be after the start of this packet.
+        let raises = packet.has_late_events && config.timestamp.are_whole();
+        let earliest = if raises { self.lanes[0].last_event } else { 0 };
+        // Timestamp fields can have other sizes than before. A time that cannot be read does not move the clock.
+        let time = cycles(packet.begin).or(config.default_clock.map(|_| 0));
+        self.record_moved_start(time.is_some_and(|time| time < earliest), false);
+        let begin = cycles(packet.begin).unwrap_or(0).max(earliest);
+        let mut head = PacketHead { placed: Vec::new(), elements: EmptyElements::default(), begin };
+        self.put_source_fields(packet, time.map(|time| time.max(earliest)), &mut head, config)?;
+        self.put_added_fields(packet, &mut head, config);
+        if self.lanes[0].out.at() > most_bits(&head.placed) {
+            return Err("its header and context are too large for its size fields".to_owned());
+        }
+        if head.elements.excess > config.limits.zero_size_elements {
+            return Err("more array elements of zero size than readers accept".to_owned());
+        }
+        self.most_elements.of_head = self.most_elements.of_head.max(head.elements.excess);
+        Ok(head)
+    }
+
+    /// Writes the fields of a source packet's header and context, and the ids that its header lacks.
+    fn put_source_fields(
+        &mut self,
+        packet: &Packet<'_>,
+        begin: Option<u64>,
+        head: &mut PacketHead,
+        config: &EncoderConfig,
+    ) -> Result<(), String> {
+        let header = self.header;
         if header.is_common {
-            frame::put_packet_header(&mut packets.out, header.uuid, header.class_id, header.stream_id);
+            let out = &mut self.lanes[0].out;
+            frame::put_packet_header(out, header.uuid, header.class_id, header.stream_id);
         }
         let stream_id = config.stream.id.and_then(|id| u64::try_from(id).ok());
-        let mut ids = header.replaced;
-        if packet.has_corrected_head {
-            let class_id = u64::try_from(config.stream.class().id).ok();
-            ids.data_stream_class_id = ids.data_stream_class_id.or(class_id);
-            ids.data_stream_id = ids.data_stream_id.or(stream_id);
-        }
+        let (mut changed_times, mut corrected_times) = (0, 0);
         for scope in [Scope::PacketHeader, Scope::PacketContext] {
             let is_header = scope == Scope::PacketHeader;
             if is_header && header.is_common {
                 continue;
             }
-            packets.out.align(begins_with(scope));
-            let roles = if is_header { ids } else { times };
+            let out = &mut self.lanes[0].out;
+            if !is_header && config.adds_to_context() {
+                out.align(config.lowered_context().map_or(8, FieldClass::alignment));
+            }
+            let roles = match is_header {
+                true => header_values(header.replaced, stream_id, packet, config),
+                false => context_values(begin, packet),
+            };
             let mut encoder =
-                FieldEncoder::new(&mut packets.out, &config, roles, Some(&mut placed), &mut self.lengths);
-            let mut counting = CountingEncoder::new(&mut encoder, &mut elements);
+                FieldEncoder::new(out, config, roles, Some(&mut head.placed), &mut self.lengths);
+            let mut counting = CountingEncoder::new(&mut encoder, &mut head.elements);
             let visited = config.lowered.visit_packet(packet, scope, &mut counting, &mut self.packet_losses);
             changed_times += encoder.changed_times;
             corrected_times += encoder.corrected_times;
-            let problem = encoder.error.take().map(|error| error.to_string());
-            let problem = problem.or_else(|| visited.err().map(|error| error.to_string()));
-            if let Some(problem) = problem {
-                self.drop_packet(&problem);
-                return;
+            if let Some(error) = encoder.error.take() {
+                return Err(error.to_string());
             }
+            visited.map_err(|error| error.to_string())?;
             let added = [
                 (config.added.stream_class_id, header.class_id),
                 (config.added.stream_id, stream_id.unwrap_or(header.stream_id)),
             ];
             for (_, id) in added.into_iter().filter(|(is_added, _)| is_header && *is_added) {
-                packets.out.align(8);
-                packets.out.put(id, 64, ByteOrder::LittleEndian);
+                out.align(8);
+                out.put(id, 64, ByteOrder::LittleEndian);
             }
         }
         if corrected_times > 0 && !config.repairs {
@@ -164,8 +213,12 @@ impl StreamEncoder {
             // The reader knows times that fit between the packets around it.
             self.record_loss(LossKind::Rounded, "", Scope::PacketContext.short_name(), DAMAGED_TIME);
         }
+        Ok(())
+    }
+
+    /// Writes the sizes, counters and times that a source packet's context lacks.
+    fn put_added_fields(&mut self, packet: &Packet<'_>, head: &mut PacketHead, config: &EncoderConfig) {
         let packets = &mut self.lanes[0];
-        let mut begin = cycles(packet.begin).unwrap_or(0).max(earliest);
         let width = |role| width_of(&config.stream.trace.class, config.stream.class(), role).unwrap_or(1);
         let (mut discarded, mut number) = (0, 0);
         if config.added.discarded {
@@ -176,130 +229,74 @@ impl StreamEncoder {
             let width = width(Role::PacketSequenceNumber);
             number = packets.added.sequence.sequence(packet.sequence_number, width);
         }
+        let end = cycles(packet.end);
+        if config.clock.adds_begin {
+            // The packet starts at the time of its first event, if it has events.
+            let latest = end.filter(|end| *end >= head.begin).unwrap_or(u64::MAX);
+            head.begin = head.begin.max(packets.end).min(latest);
+        }
+        let adds_end = config.clock.adds_begin && config.clock.adds_end;
         let fields = [
             (config.added.total_size, Role::PacketTotalLength, 0),
             (config.added.content_size, Role::PacketContentLength, 0),
             (config.added.discarded, Role::DiscardedEventCounter, discarded),
             (config.added.number, Role::PacketSequenceNumber, number),
+            (config.clock.adds_begin, Role::Timestamp, head.begin),
+            (adds_end, Role::PacketEndTimestamp, end.unwrap_or(head.begin)),
         ];
         for (_, role, value) in fields.into_iter().filter(|(is_added, ..)| *is_added) {
-            packets.out.align(8);
-            let bits = BitField::new(64, ByteOrder::LittleEndian, 8);
-            placed.push(Placed { role, at: packets.out.at(), layout: OverwriteLayout::Bits(bits), value });
-            packets.out.put_field(value, bits);
+            put_placed(&mut packets.out, &mut head.placed, role, value);
         }
-        if config.clock.adds_begin {
-            // Its begin is the time of the first event, if there is one.
-            let latest = end.filter(|end| *end >= begin).unwrap_or(u64::MAX);
-            begin = begin.max(packets.end).min(latest);
-            packets.out.align(8);
-            let bits = BitField::new(64, ByteOrder::LittleEndian, 8);
-            let at = packets.out.at();
-            packets.out.put_field(begin, bits);
-            placed.push(Placed {
-                role: Role::Timestamp,
-                at,
-                layout: OverwriteLayout::Bits(bits),
-                value: begin,
-            });
-            if config.clock.adds_end {
-                let (at, value) = (packets.out.at(), end.unwrap_or(begin));
-                packets.out.put_field(value, bits);
-                placed.push(Placed {
-                    role: Role::PacketEndTimestamp,
-                    at,
-                    layout: OverwriteLayout::Bits(bits),
-                    value,
-                });
-            }
+    }
+
+    /// Returns `true` if the source's times of a packet can be right, and the latest possible time of its events.
+    fn source_times(&self, packet: &Packet<'_>, config: &EncoderConfig) -> (bool, u64) {
+        let begin = cycles(packet.begin).unwrap_or(0);
+        // For other formats and repaired traces, the events determine the end.
+        if config.repairs || !config.is_ctf {
+            return (true, u64::MAX);
         }
-        let head_bits = packets.out.at();
-        let most_bits = most_bits(&placed);
-        if head_bits > most_bits {
-            self.drop_packet("its header and context are too large for its size fields");
-            return;
-        }
-        if elements.excess > config.limits.zero_size_elements {
-            self.drop_packet("more array elements of zero size than readers accept");
-            return;
-        }
-        self.most_elements.of_head = self.most_elements.of_head.max(elements.excess);
-        let packets = &mut self.lanes[0];
-        let head = packets.out.packet().to_vec();
+        // For tracers with known bugs, the reader determines it when the packet ends.
+        let known_end = cycles(packet.end).filter(|end| !packet.has_corrected_times || begin <= *end);
         let is_before_next = |end: u64| self.repair.next_begin().is_none_or(|next| end <= next);
-        let source_begin = cycles(packet.begin).unwrap_or(0);
-        // For tracers with known bugs, the reader determines the end when the packet ends; for other formats
-        // and repaired traces, the events do.
-        let known_end = end.filter(|end| !packet.has_corrected_times || source_begin <= *end);
-        let makes_right = config.repairs || !config.is_ctf;
-        let has_right_times =
-            makes_right || known_end.is_none_or(|end| source_begin <= end && is_before_next(end));
+        let has_right_times = known_end.is_none_or(|end| begin <= end && is_before_next(end));
+        // Events can be after its end if the tracer is known for that.
+        (has_right_times, known_end.filter(|_| !packet.has_late_events).unwrap_or(u64::MAX))
+    }
+
+    /// Moves the start of a packet into the window and behind the previous packet.
+    fn move_start(
+        &mut self,
+        packet: &Packet<'_>,
+        head: &mut PacketHead,
+        has_right_times: bool,
+        config: &EncoderConfig,
+    ) {
+        let packets = &mut self.lanes[0];
         if has_right_times
-            && let Some(wanted) = begin_in_window(&config, self.window, packet.begin, packet.end, begin)
+            && let Some(wanted) = begin_in_window(config, self.window, packet.begin, packet.end, head.begin)
         {
-            begin = wanted;
-            for placed in placed.iter().filter(|placed| placed.role == Role::Timestamp) {
-                placed.patch(&mut packets.out, begin);
-            }
+            head.begin = wanted;
+            patch_role(&head.placed, Role::Timestamp, &mut packets.out, wanted);
         }
-        if !config.is_ctf && begin < packets.end {
-            begin = packets.end;
-            for placed in placed.iter().filter(|placed| placed.role == Role::Timestamp) {
-                placed.patch(&mut packets.out, begin);
-            }
+        if !config.is_ctf && head.begin < packets.end {
+            head.begin = packets.end;
+            patch_role(&head.placed, Role::Timestamp, &mut packets.out, packets.end);
             self.record_moved_start(false, true);
         }
+    }
+
+    /// Makes the values of a packet's header and context consistent.
+    fn repair_head(&mut self, packet: &Packet<'_>, open: &mut OpenPacket, config: &EncoderConfig) {
         let packets = &mut self.lanes[0];
-        packets.has_packets = true;
-        if let Some(digest) = &mut self.digest {
-            packets.uncertain.drain(..).for_each(|event| digest.add(event));
-            digest.begin_packet(&config, packet);
+        let changes = self.repair.begin(packets.end, open, &config.clock, packet.has_late_events);
+        for placed in &open.placed {
+            placed.patch(&mut packets.out, placed.value);
         }
-        let source_end = cycles(packet.end);
-        // The size of a truncated packet is not credible.
-        let is_whole = packet.scopes.bits.data.len() as u64 * 8 == packet.total_length;
-        let mut open = OpenPacket {
-            head,
-            head_bits,
-            begin,
-            now: begin,
-            source_end,
-            most_bits,
-            // Without the end of the content, padding would be read as events.
-            total: if is_whole && config.keeps_packets && ends_in_byte(&placed, true) {
-                packet.total_length
-            } else {
-                0
-            },
-            has_begin: config.keeps_packets && packet.begin.is_some(),
-            is_corrected: packet.has_corrected_times,
-            ends_in_byte: ends_in_byte(&placed, config.is_delimited),
-            elements,
-            head_elements: elements,
-            // Events can be after its end if the tracer is known for that.
-            latest: known_end.filter(|_| !packet.has_late_events && !makes_right).unwrap_or(u64::MAX),
-            has_right_times,
-            placed,
-            ..OpenPacket::default()
-        };
-        if config.repairs {
-            let changes = self.repair.begin(packets.end, &mut open, &config.clock, packet.has_late_events);
-            for placed in &open.placed {
-                placed.patch(&mut packets.out, placed.value);
-            }
-            let wrong_head = packet.has_corrected_head.then_some(WRONG_HEAD);
-            for what in changes.into_iter().chain(wrong_head) {
-                config.lowered.record_loss(LossKind::Rounded, "", "packet.context", what);
-            }
+        let wrong_head = packet.has_corrected_head.then_some(WRONG_HEAD);
+        for what in changes.into_iter().chain(wrong_head) {
+            config.lowered.record_loss(LossKind::Rounded, "", "packet.context", what);
         }
-        if packets.inserted > 0 {
-            let numbers = open.placed.iter_mut().filter(|placed| placed.role == Role::PacketSequenceNumber);
-            for placed in numbers {
-                placed.value = placed.value.wrapping_add(packets.inserted);
-                placed.patch(&mut packets.out, placed.value);
-            }
-        }
-        packets.open = Some(open);
     }
 
     /// Records that a packet starts later than in the source, because it started before the last event or the end of
@@ -384,19 +381,11 @@ impl StreamEncoder {
             return cycles;
         }
         if open.events == 0 && cycles >= packets.end {
-            (open.begin, open.now) = (cycles, cycles);
-            for placed in open.placed.iter().filter(|placed| placed.role == Role::Timestamp) {
-                placed.patch(&mut packets.out, cycles);
-            }
+            open.begin_at(&mut packets.out, cycles);
             return cycles;
         }
         let now = open.now;
-        self.record_loss(
-            LossKind::Rounded,
-            name,
-            "",
-            "time before that of earlier events: the time of the last one",
-        );
+        self.record_loss(LossKind::Rounded, name, "", LATE_EVENT);
         now
     }
 
@@ -405,9 +394,7 @@ impl StreamEncoder {
         let packets = &mut self.lanes[0];
         let end = open.source_end.filter(|_| open.has_end).unwrap_or(open.now).max(open.now);
         open.count_left_out(self.repair.left_out);
-        for placed in open.placed.iter().filter(|placed| placed.role == Role::DiscardedEventCounter) {
-            placed.patch(&mut packets.out, placed.value);
-        }
+        open.patch_counters(&mut packets.out);
         packets.end = end;
         packets.close(open, Some(end));
     }
@@ -442,6 +429,51 @@ impl StreamEncoder {
         self.lanes[0].open_own(&self.config, self.header, 0, begin);
         self.lanes[0].close_own(end);
     }
+}
+
+/// Header and context of a packet that is being written.
+struct PacketHead {
+    placed: Vec<Placed>,
+    elements: EmptyElements,
+    /// Value of the default clock at the start of the packet.
+    begin: u64,
+}
+
+/// Returns the values that replace those in a source packet's header.
+fn header_values(
+    mut values: RoleValues,
+    stream_id: Option<u64>,
+    packet: &Packet<'_>,
+    config: &EncoderConfig,
+) -> RoleValues {
+    if packet.has_corrected_head {
+        let class_id = u64::try_from(config.stream.class().id).ok();
+        values.data_stream_class_id = values.data_stream_class_id.or(class_id);
+        values.data_stream_id = values.data_stream_id.or(stream_id);
+    }
+    values
+}
+
+/// Returns the values that replace those in a source packet's context; the packet starts at a clock value.
+fn context_values(begin: Option<u64>, packet: &Packet<'_>) -> RoleValues {
+    // Packets of some tracers may all begin later than recorded. Other corrections are known.
+    let begins_by_bug =
+        packet.has_corrected_times && (!packet.has_late_events || begin != cycles(packet.begin));
+    RoleValues {
+        whole_timestamp: begin,
+        whole_end_timestamp: cycles(packet.end),
+        timestamp: begin.filter(|_| begins_by_bug),
+        ..RoleValues::default()
+    }
+}
+
+fn cycles(time: Option<ClockValue>) -> Option<u64> {
+    time.map(|time| time.cycles)
+}
+
+/// Returns `true` if all data of a packet exist: the size of a truncated packet is not credible.
+fn is_whole(packet: &Packet<'_>) -> bool {
+    packet.scopes.bits.data.len() as u64 * 8 == packet.total_length
 }
 
 /// Ends a packet that the source does not end.
