@@ -639,12 +639,8 @@ impl Worker for StreamEncoder {
             Message::PacketBegin(packet) => {
                 let is_first = !std::mem::replace(&mut self.has_unwritten_packets, true);
                 if !is_first || packet.begin.is_some() || packet.sequence_number.is_some() {
-                    self.record_loss(
-                        LossKind::Dropped,
-                        "",
-                        "packet",
-                        "packet without a context: its begin and its end",
-                    );
+                    let what = "packet without a context: its begin and its end";
+                    self.record_loss(LossKind::Dropped, "", "packet", what);
                 }
             }
             Message::PacketEnd(packet) if self.config.mirrors => {
@@ -749,10 +745,10 @@ impl Worker for StreamEncoder {
     fn flush(&mut self) -> io::Result<()> {
         if !self.config.mirrors {
             self.give_up_leading();
-            for lane in 0..self.lanes.len() {
-                if let Some(open) = self.lanes[lane].open.as_ref().filter(|open| open.events > 0) {
+            for packets in &mut self.lanes {
+                if let Some(open) = packets.open.as_ref().filter(|open| open.events > 0) {
                     let end = open.now;
-                    self.lanes[lane].close_own(end);
+                    packets.close_own(end);
                 }
             }
         }
@@ -777,17 +773,13 @@ impl Worker for StreamEncoder {
     }
 
     fn finish(&mut self) -> io::Result<()> {
-        for lane in 0..self.lanes.len() {
-            if self.config.mirrors {
-                match self.lanes[lane].open.take() {
-                    Some(open) if self.config.repairs => self.close_repaired(open),
-                    Some(open) => close_unended(&mut self.lanes[lane], open, &self.config),
-                    None => {}
-                }
-            } else if let Some(open) = &self.lanes[lane].open {
-                let end = open.now;
-                self.lanes[lane].close_own(end);
-            }
+        let config = Arc::clone(&self.config);
+        if config.mirrors {
+            self.close_without_end(&config);
+        }
+        for packets in &mut self.lanes {
+            let end = packets.open.as_ref().map_or(0, |open| open.now);
+            packets.close_own(end);
         }
         self.collect(true);
         let usage = Arc::clone(&self.config.usage);

@@ -129,7 +129,7 @@ impl StreamEncoder {
     }
 
     /// Closes an open packet whose end was lost in damage.
-    fn close_without_end(&mut self, config: &EncoderConfig) {
+    pub(super) fn close_without_end(&mut self, config: &EncoderConfig) {
         match self.lanes[0].open.take() {
             Some(open) if config.repairs => self.close_repaired(open),
             Some(open) => close_unended(&mut self.lanes[0], open, config),
