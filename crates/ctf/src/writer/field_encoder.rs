@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use ichnos_model::{
     BitField, ByteOrder, Field, FieldKind, Real, Role, Roles, StringEncoding, StringLength, Text, Uuid,
-    Visitor, Wide,
+    VariableLengthValue, Visitor, Wide,
 };
 
 use super::bit_writer::BitWriter;
@@ -289,82 +289,95 @@ impl<'e> FieldEncoder<'e> {
             (value, is_uuid) = (u64::from(byte), true);
         }
         if node.is_needed() {
-            let length = if fill == 0 { i128::from(value) } else { i128::from(value as i64) };
-            for slot in node.saved_in() {
-                let slot = usize::from(*slot);
-                if self.lengths.len() <= slot {
-                    self.lengths.resize(slot + 1, None);
-                }
-                self.lengths[slot] = Some(length);
-            }
+            self.save_length(field, if fill == 0 { i128::from(value) } else { i128::from(value as i64) });
         }
         match &field.class().kind {
             FieldKind::Integer { bits, .. }
             | FieldKind::BitArray(bits)
             | FieldKind::BitMap { bits, .. }
-            | FieldKind::Boolean(bits) => {
-                let bits = match &self.placed {
-                    Some(_) => &self.added.layout(*bits, node.roles),
-                    None => bits,
-                };
-                self.begin_bits(field, *bits);
-                if is_uuid && let Some(placed) = &mut self.placed {
-                    let (role, at, layout) =
-                        (Role::MetadataStreamUuid, self.out.at(), OverwriteLayout::Bits(*bits));
-                    placed.push(Placed { role, at, layout, value });
-                }
-                if bits.length > 64 {
-                    // Lower 64 bits of the field.
-                    let low = BitField::new(64, bits.byte_order, 1);
-                    let high = if bits.byte_order == ByteOrder::BigEndian { bits.length - 64 } else { 0 };
-                    let at = self.out.at() + high;
-                    if !bits.is_reversed() {
-                        self.place(field, at, OverwriteLayout::Bits(low), value);
-                    }
-                    let words = [value, fill];
-                    let wide = Wide { words: &words, length: bits.length, signed: fill != 0 };
-                    return self.out.put_wide(wide, *bits);
-                }
-                let fits = match (bits.length, fill) {
-                    (64, _) => true,
-                    (length, 0) => value >> length == 0,
-                    (length, _) => (value as i64) >> (length - 1) == -1,
-                };
-                if !fits {
-                    let length = bits.length;
-                    let found = if fill == 0 { value.to_string() } else { (value as i64).to_string() };
-                    return self.fail(field, |member| EncodeError::TooLarge { member, length, found });
-                }
-                if self.placed.is_some() && !node.roles.is_empty() {
-                    let at = self.out.at();
-                    self.place(field, at, OverwriteLayout::Bits(*bits), value);
-                }
-                self.out.put_field(value, *bits);
-            }
+            | FieldKind::Boolean(bits) => self.fixed_bits(field, bits, (value, fill), is_uuid),
             FieldKind::VariableLength { alignment, value: kind } => {
                 self.out.align((*alignment).max(8));
-                let is_signed = matches!(
-                    kind,
-                    ichnos_model::VariableLengthValue::Integer(integer) if integer.signed
-                );
-                let significant = match fill {
-                    0 => 64 - u64::from(value.leading_zeros()) + u64::from(is_signed),
-                    _ => 65 - u64::from(value.leading_ones()),
-                };
-                let mut groups = significant.div_ceil(7).max(field.length / 7).max(1);
-                if self.placed.is_some() && !node.roles.is_empty() {
-                    groups = groups.max(MOST_GROUPS);
-                    let at = self.out.at();
-                    self.place(field, at, OverwriteLayout::Groups(groups), value);
-                }
-                let wide = u128::from(value) | u128::from(fill) << 64;
-                self.out.put_groups(groups, |index| match 7 * index {
-                    shift @ 0..128 => (wide >> shift) as u8,
-                    _ => fill as u8,
-                });
+                self.groups(field, kind, value, fill);
             }
             _ => self.fail(field, |member| EncodeError::Class { member }),
         }
+    }
+
+    /// Saves the value of a field that others need.
+    fn save_length(&mut self, field: Field<'_>, length: i128) {
+        for slot in field.node().saved_in() {
+            let slot = usize::from(*slot);
+            if self.lengths.len() <= slot {
+                self.lengths.resize(slot + 1, None);
+            }
+            self.lengths[slot] = Some(length);
+        }
+    }
+
+    #[inline]
+    fn fixed_bits(&mut self, field: Field<'_>, bits: &BitField, (value, fill): (u64, u64), is_uuid: bool) {
+        let roles = field.node().roles;
+        let bits = match &self.placed {
+            Some(_) => &self.added.layout(*bits, roles),
+            None => bits,
+        };
+        self.begin_bits(field, *bits);
+        if is_uuid && let Some(placed) = &mut self.placed {
+            let (role, at, layout) = (Role::MetadataStreamUuid, self.out.at(), OverwriteLayout::Bits(*bits));
+            placed.push(Placed { role, at, layout, value });
+        }
+        if bits.length > 64 {
+            return self.wide_bits(field, *bits, value, fill);
+        }
+        let fits = match (bits.length, fill) {
+            (64, _) => true,
+            (length, 0) => value >> length == 0,
+            (length, _) => (value as i64) >> (length - 1) == -1,
+        };
+        if !fits {
+            let length = bits.length;
+            let found = if fill == 0 { value.to_string() } else { (value as i64).to_string() };
+            return self.fail(field, |member| EncodeError::TooLarge { member, length, found });
+        }
+        if self.placed.is_some() && !roles.is_empty() {
+            let at = self.out.at();
+            self.place(field, at, OverwriteLayout::Bits(*bits), value);
+        }
+        self.out.put_field(value, *bits);
+    }
+
+    /// Writes a value of at most 64 bits into a larger field.
+    #[cold]
+    fn wide_bits(&mut self, field: Field<'_>, bits: BitField, value: u64, fill: u64) {
+        let high = if bits.byte_order == ByteOrder::BigEndian { bits.length - 64 } else { 0 };
+        let at = self.out.at() + high;
+        if !bits.is_reversed() {
+            let low = BitField::new(64, bits.byte_order, 1);
+            self.place(field, at, OverwriteLayout::Bits(low), value);
+        }
+        let words = [value, fill];
+        self.out.put_wide(Wide { words: &words, length: bits.length, signed: fill != 0 }, bits);
+    }
+
+    /// Writes a variable-length value in groups of 7 bits.
+    fn groups(&mut self, field: Field<'_>, kind: &VariableLengthValue, value: u64, fill: u64) {
+        let is_signed = matches!(kind, VariableLengthValue::Integer(integer) if integer.signed);
+        let significant = match fill {
+            0 => 64 - u64::from(value.leading_zeros()) + u64::from(is_signed),
+            _ => 65 - u64::from(value.leading_ones()),
+        };
+        let mut groups = significant.div_ceil(7).max(field.length / 7).max(1);
+        if self.placed.is_some() && !field.node().roles.is_empty() {
+            groups = groups.max(MOST_GROUPS);
+            let at = self.out.at();
+            self.place(field, at, OverwriteLayout::Groups(groups), value);
+        }
+        let wide = u128::from(value) | u128::from(fill) << 64;
+        self.out.put_groups(groups, |index| match 7 * index {
+            shift @ 0..128 => (wide >> shift) as u8,
+            _ => fill as u8,
+        });
     }
 
     /// Returns the position of the first U+0000 of a text, in code units; counts a text that has one.
