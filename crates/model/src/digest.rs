@@ -1,12 +1,14 @@
-//! Counts and checksums of events, to compare written traces with what is read back.
+//! Digests: counts and checksums of events, to compare written traces with the data read back.
+
+mod value_hash;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use crate::decode::DecodeError;
-use crate::{
-    Event, Field, Message, Packet, Real, Scope, StringEncoding, Text, Uuid, ValueHash, Visitor, Wide,
-};
+use crate::{Event, Field, Message, Packet, Real, Scope, StringEncoding, Text, Uuid, Visitor, Wide};
+
+pub use self::value_hash::ValueHash;
 
 /// Returns the time of an event, as it is in the file, and the hash of its values.
 pub type EventHashFn = fn(&Event<'_>) -> (Option<u64>, u64);

@@ -1,8 +1,12 @@
-//! Call stacks, each stored once for all events that have it.
+//! Call stacks, each stored once for all events that have it, and symbols of their addresses.
+
+mod symbols;
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+pub use self::symbols::{CodeKind, Resolved, Symbol, Symbols, Validity};
 
 /// A frame of a call stack: a position at which a function was interrupted or called the next one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]

@@ -9,8 +9,8 @@ use super::position::Position;
 use super::slots::{Slots, is_known, save};
 use crate::ByteOrder;
 use crate::bits::read_bits;
+use crate::field::{Field, Visitor};
 use crate::plan::steps::{NodeId, Plan, Slot, align};
-use crate::visitor::{Field, Visitor};
 
 /// Runs the steps of a plan on the bits of a packet, field by field.
 pub(super) struct Decoder<'a, V> {

@@ -1,8 +1,8 @@
 //! Values of up to 64 bits.
 
 use super::slots::{Slots, save};
+use crate::field::{Field, Visitor};
 use crate::plan::steps::{Bits, BitsKind};
-use crate::visitor::{Field, Visitor};
 use crate::{Real, Uuid};
 
 /// Passes a value of up to 64 bits to the visitor.

@@ -5,8 +5,8 @@ use super::error::{DecodeError, DecodeErrorKind};
 use super::scalar::{guid_of, visit_bits};
 use super::slots::LEAST;
 use crate::bits::{read_bits, reverse, sign_extend, terminator};
+use crate::field::{Field, Visitor};
 use crate::plan::steps::{Bits, BitsKind, TextPrefix, VariableOp};
-use crate::visitor::{Field, Visitor};
 use crate::{ByteOrder, Real, StringEncoding, Text, Wide};
 
 impl<'a, V: Visitor> Decoder<'a, V> {

@@ -10,8 +10,8 @@ use super::error::{DecodeError, DecodeErrorKind};
 use super::packet_bits::{DecodeLimits, PacketBits};
 use super::position::Position;
 use super::slots::{Slots, UNKNOWN};
+use crate::field::{Field, Visitor};
 use crate::plan::steps::{Elements, FixedBlock, Load, NodeId, Op, Plan, Slot, Step, VariantOp, align};
-use crate::visitor::{Field, Visitor};
 use crate::{ByteOrder, RangeSet, Selectors};
 
 impl Plan {

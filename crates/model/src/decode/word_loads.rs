@@ -3,8 +3,8 @@
 use super::bytewise::{Bytewise, Plans, static_text};
 use super::slots::Slots;
 use crate::bits::Word;
+use crate::field::{Skip, Visitor};
 use crate::plan::steps::{BlockField, FixedBlock, Load, Step};
-use crate::visitor::{Skip, Visitor};
 use crate::{Event, Scope, Text};
 
 /// Scopes of the plans of joined steps, by their numbers.

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use crate::decode::DecodeError;
+use crate::field::{Field, Visitor};
 use crate::plan::steps::{NodeId, Op, Plan};
 use crate::plan::{EventRecordPlans, scope_plan};
-use crate::visitor::{Field, Visitor};
 use crate::{
     ClockValue, DataStream, DynamicClass, Event, EventValues, FieldClass, FieldKind, FieldValue, Length,
     MemberIndex, Real, Scope, Scopes, StringLength, Text, VariableLengthValue, Wide,

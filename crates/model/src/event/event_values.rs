@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use crate::decode::{DecodeError, DecodeErrorKind};
+use crate::field::{Field, Visitor};
 use crate::plan::steps::{BitsKind, NodeId, Op, Plan, VariableOp};
-use crate::visitor::{Field, Visitor};
 use crate::{FieldValue, Real, Scope, StringEncoding, Text, Uuid, ValueHash, Wide};
 
 /// The values of an event's scopes, in memory that is reused from one event to the next.

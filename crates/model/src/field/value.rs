@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::utf16;
+use super::utf16;
 
 /// Encoding of a string.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
