@@ -9,8 +9,8 @@
 //!   with [`Event::field`].
 //! - A [`Sink`] takes messages.
 //!
-//! Each module below is about one of these. All names but those of [`decode`], [`lower`], [`memory`] and [`plan`] are
-//! also names of the crate itself.
+//! Each module below is about one of these. All names except those of [`decode`], [`lower`], [`memory`],
+//! [`running_thread`] and [`plan`] are also names of the crate itself.
 #![forbid(unsafe_code)]
 
 mod bits;

@@ -44,8 +44,8 @@ struct ScopeEncoding {
 impl ScopeEncoding {
     fn new(lowered: &LoweredEvent, scope: Scope, shape: Option<ScopeShape>, config: &EncoderConfig) -> Self {
         // Classes of other formats can have fields that CTF does not have, and less exact ends of scopes.
-        let keeps_bits = config.is_ctf
-            && config.mirrors
+        let keeps_bits = config.frame.is_ctf
+            && config.frame.mirrors
             && config
                 .lowered
                 .conversion(lowered, scope)
@@ -102,17 +102,17 @@ impl ClassEncoding {
     pub(super) fn new(lowered: Arc<LoweredEvent>, event: &Event<'_>, config: &EncoderConfig) -> Self {
         let id = lowered.class().id;
         let shapes = [
-            (Scope::EventRecordHeader, config.header_shape),
-            (Scope::CommonContext, config.common_shape),
+            (Scope::EventRecordHeader, config.records.header_shape),
+            (Scope::CommonContext, config.records.common_shape),
             (Scope::SpecificContext, event.plans.specific_context.as_ref().map(ScopeShape::of)),
             (Scope::Payload, event.plans.payload.as_ref().map(ScopeShape::of)),
         ];
-        let has_empty_elements = config.has_empty_elements || {
+        let has_empty_elements = config.records.has_empty_elements || {
             let class = lowered.class();
             let roots = class.specific_context.iter().chain(&class.payload);
             roots.into_iter().any(Cost::has_empty_elements)
         };
-        let copies_events = config.copies_events && !has_empty_elements;
+        let copies_events = config.records.copies && !has_empty_elements;
         let copy = (copies_events && lowered.conversion() <= ScopeConversion::SameBits).then(|| {
             let all = shapes.iter().filter_map(|(_, shape)| *shape);
             all.map(|shape| shape.most_alignment).fold(8, u64::max)
@@ -170,7 +170,7 @@ impl ClassEncoding {
                 continue;
             }
             let is_plain = is_same && scope != config.timestamp.scope && !*has_empty_elements;
-            let is_context = scope == Scope::CommonContext && !config.mirrors && is_plain;
+            let is_context = scope == Scope::CommonContext && !config.frame.mirrors && is_plain;
             if is_context && contexts.put(out, event, &config.lowered) {
                 continue;
             }
@@ -216,14 +216,14 @@ fn end_header(
     said: Option<u64>,
     cycles: Option<u64>,
 ) -> Result<Option<u64>, String> {
-    if let Some(said) = said.filter(|said| u128::from(*said) != id && !config.is_ctf) {
+    if let Some(said) = said.filter(|said| u128::from(*said) != id && !config.frame.is_ctf) {
         return Err(format!("its header has the class id {said}, but its class is {id}"));
     }
     if config.added.are_in_events() {
         out.align(8);
     }
     if config.added.class_id {
-        let bits = config.class_id_bits;
+        let bits = config.records.class_id_bits;
         let fits = |id: &u64| id.checked_shr(bits as u32).unwrap_or(0) == 0;
         let Some(short) = u64::try_from(id).ok().filter(fits) else {
             return Err(format!("the id {id} of its class has more than {bits} bits"));

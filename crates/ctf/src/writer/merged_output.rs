@@ -49,7 +49,7 @@ impl HeaderConfig {
 
     /// Returns the id of the data stream in packets of a part; all bits are set if they have none.
     pub(super) fn written_stream_id(&self, config: &EncoderConfig, part: usize) -> u64 {
-        let is_own = config.mirrors && !self.is_common && self.replaced.data_stream_id.is_none();
+        let is_own = config.frame.mirrors && !self.is_common && self.replaced.data_stream_id.is_none();
         match config.stream.id {
             id if is_own => id.map_or(u64::MAX, |id| id as u64),
             _ => self.stream_id | part as u64,

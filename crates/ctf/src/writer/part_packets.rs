@@ -291,7 +291,7 @@ impl Template {
             begin = begin.max(packets.end).min(latest.unwrap_or(u64::MAX));
         }
         begin = begin_in_window(config, encoder.window, source_begin, source_end, begin).unwrap_or(begin);
-        let is_late = !config.is_ctf && begin < packets.end;
+        let is_late = !config.frame.is_ctf && begin < packets.end;
         encoder.record_moved_start(is_early, is_late);
         if is_late { packets.end } else { begin }
     }

@@ -167,7 +167,7 @@ impl CtfParts {
     fn open(&mut self, part: usize) {
         let counts_anew = self.parts.get(part).is_some_and(|part| part.target.selected_by.is_some());
         let Some(lane) = self.select(part) else { return };
-        if !lane.encoder.config.mirrors || lane.encoder.lanes[0].open.is_some() {
+        if !lane.encoder.config.frame.mirrors || lane.encoder.lanes[0].open.is_some() {
             return;
         }
         let PartsLane { encoder, parts, template, around, wrong_values, .. } = lane;
@@ -257,7 +257,7 @@ impl CtfParts {
         let file = &mut stream.files[block.part];
         if let Some(directory) = &target.path {
             let name = name_of(&mut self.names, &self.base, &config, block.part);
-            let path = directory.join(self.base.directory_of(config.source)).join(name);
+            let path = directory.join(self.base.directory_of(config.output.trace)).join(name);
             let place =
                 |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
             let mut open = match file.file.take() {
@@ -276,7 +276,7 @@ impl CtfParts {
         let class_id = config.header.class_id;
         let stream_id = config.header.written_stream_id(&config, block.part);
         for packet in &block.packets {
-            if config.has_index {
+            if config.output.has_index {
                 if file.index.is_empty() {
                     file.index = index_file::header();
                 }
@@ -286,7 +286,7 @@ impl CtfParts {
         }
         lane.used(part, block.part);
         let (bytes, packets) = (block.bytes.len() as u64, block.packets.len() as u64);
-        self.base.add_packets(owner.usages.entry(config.source).or_default(), bytes, packets)?;
+        self.base.add_packets(owner.usages.entry(config.output.trace).or_default(), bytes, packets)?;
         owner.events += block.events;
         owner.copied_packets += block.copied_packets;
         self.report.bytes += block.bytes.len() as u64;
@@ -387,10 +387,10 @@ fn name_of(
     file: usize,
 ) -> String {
     if file == 0 {
-        return config.file.clone();
+        return config.output.file.clone();
     }
-    let name = || base.with_names(config.source, |names| part_name(&config.file, file, names));
-    names.entry((config.number, file)).or_insert_with(name).clone()
+    let name = || base.with_names(config.output.trace, |names| part_name(&config.output.file, file, names));
+    names.entry((config.output.number, file)).or_insert_with(name).clone()
 }
 
 impl PartsLane {
@@ -492,7 +492,7 @@ impl PartsOutput for CtfParts {
         self.close_lost()?;
         let Some(lane) = &mut self.lane else { return Ok(()) };
         lane.release();
-        lane.template = match lane.encoder.config.mirrors {
+        lane.template = match lane.encoder.config.frame.mirrors {
             true => {
                 let packet = lane.encoder.with_possible_times(packet);
                 Template::of(&mut lane.encoder, &packet, lane.around, &mut lane.added)
@@ -523,7 +523,7 @@ impl PartsOutput for CtfParts {
     }
 
     fn message(&mut self, part: usize, message: &Message<'_>) -> io::Result<()> {
-        let mirrors = self.lane.as_ref().is_some_and(|lane| lane.encoder.config.mirrors);
+        let mirrors = self.lane.as_ref().is_some_and(|lane| lane.encoder.config.frame.mirrors);
         match message {
             Message::Event(event) => {
                 if mirrors {
@@ -582,7 +582,7 @@ impl PartsOutput for CtfParts {
                 let what = "discarded events or packets: no packet follows that can count them";
                 lane.encoder.record_loss(LossKind::Dropped, "", "", what);
             }
-            let trace = lane.encoder.config.source;
+            let trace = lane.encoder.config.output.trace;
             lane.encoder.end_output(owner.usages.entry(trace).or_default());
         }
         let Some(mut lane) = self.lane.take() else { return Ok(()) };
@@ -591,7 +591,7 @@ impl PartsOutput for CtfParts {
         lane.encoder.finish()?;
         let config = &lane.encoder.config;
         // Packets without a size are alone in their file.
-        if !config.has_index || !config.is_delimited && config.mirrors {
+        if !config.output.has_index || !config.packets.are_delimited && config.frame.mirrors {
             return Ok(());
         }
         for (part, stream) in &lane.parts {
@@ -599,7 +599,7 @@ impl PartsOutput for CtfParts {
             let Some(Some(directory)) = self.parts.get(*part).map(|part| &part.target.path) else { continue };
             for (number, file) in stream.files.iter().enumerate().filter(|(_, file)| !file.index.is_empty()) {
                 let name = name_of(&mut self.names, &self.base, config, number);
-                let trace = directory.join(self.base.directory_of(config.source));
+                let trace = directory.join(self.base.directory_of(config.output.trace));
                 let path = trace.join("index").join(format!("{name}.idx"));
                 let result = create_parent(&path).and_then(|()| fs::write(&path, &file.index));
                 result

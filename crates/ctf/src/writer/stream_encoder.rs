@@ -103,7 +103,7 @@ impl StreamEncoder {
         Self {
             digest,
             header: config.header,
-            window: config.window,
+            window: config.packets.window,
             config,
             classes: Vec::new(),
             lanes: vec![Packets::default()],
@@ -150,7 +150,7 @@ impl StreamEncoder {
         let (lane, cycles, source) = self.lane_and_time(event);
         let first = self.first_time(event, cycles);
         if let (Some(open), Some(cycles)) = (&mut self.lanes[lane].open, cycles) {
-            open.has_right_times &= (open.now..=open.latest).contains(&cycles) || !self.config.mirrors;
+            open.has_right_times &= (open.now..=open.latest).contains(&cycles) || !self.config.frame.mirrors;
         }
         let (is_changed, mut cycles) = self.make_room(lane, cycles, first);
         let config = &self.config;
@@ -176,7 +176,7 @@ impl StreamEncoder {
         }
         if let Some(cycles) = cycles {
             open.now = cycles;
-            if open.has_right_times || !self.config.mirrors {
+            if open.has_right_times || !self.config.frame.mirrors {
                 packets.end = packets.end.max(cycles);
             }
             packets.last_event = packets.last_event.max(cycles);
@@ -196,11 +196,11 @@ impl StreamEncoder {
     #[inline]
     fn lane_and_time(&mut self, event: &Event<'_>) -> (usize, Option<u64>, Option<TimeSource>) {
         let (cycles, source) = self.time(event);
-        if !self.config.mirrors {
+        if !self.config.frame.mirrors {
             let lane = self.lane(cycles, event.name());
             return (lane, cycles.map(|cycles| cycles.max(self.lanes[lane].end)), source);
         }
-        let cycles = cycles.map(|cycles| match (self.config.repairs, self.config.is_ctf) {
+        let cycles = cycles.map(|cycles| match (self.config.repairs, self.config.frame.is_ctf) {
             (true, _) => self.possible_time(event, cycles),
             (false, false) => self.time_in_order(cycles, event.name()),
             (false, true) => cycles,
@@ -224,7 +224,7 @@ impl StreamEncoder {
             let Some(Some(class)) = self.classes.get_mut(class) else { return Ok(None) };
             let begin = packets.out.at();
             let mut encoded = EncodedEvent::default();
-            if is_changed || !(config.mirrors && class.copy_event(&mut packets.out, event)) {
+            if is_changed || !(config.frame.mirrors && class.copy_event(&mut packets.out, event)) {
                 let time = WrittenTime { cycles, fields: &self.times.clocks, is_changed };
                 let (out, before) = (&mut packets.out, (&mut self.lengths, &mut self.contexts));
                 match class.encode_event(out, before, &config, event, time, &mut elements) {
@@ -245,7 +245,7 @@ impl StreamEncoder {
                 return Ok(Some(encoded));
             }
             packets.out.go_back(begin);
-            if is_split || events == 0 || config.mirrors && !config.can_split(now, first) {
+            if is_split || events == 0 || config.frame.mirrors && !config.can_split(now, first) {
                 let problem = match has_too_many {
                     true => {
                         format!("more than {most_elements} array elements of zero size, the limit of readers")
@@ -255,7 +255,7 @@ impl StreamEncoder {
                 return self.reject(lane, event, problem);
             }
             let end = first.unwrap_or(now).max(now);
-            if config.mirrors {
+            if config.frame.mirrors {
                 self.lanes[lane].split(end, first, self.repair.left_out);
             } else {
                 self.lanes[lane].close_own(now);
@@ -273,7 +273,7 @@ impl StreamEncoder {
         event: &Event<'_>,
         problem: String,
     ) -> io::Result<Option<EncodedEvent>> {
-        if !self.config.mirrors {
+        if !self.config.frame.mirrors {
             self.lanes[lane].drop_empty_own();
         }
         if self.config.must_fit {
@@ -315,11 +315,11 @@ impl StreamEncoder {
             return (None, None);
         }
         let Some(clock) = event.clock else {
-            let now = self.lanes[0].open.as_ref().filter(|_| self.config.mirrors).map(|open| open.now);
+            let now = self.lanes[0].open.as_ref().filter(|_| self.config.frame.mirrors).map(|open| open.now);
             let (time, source) = self.untimed.time(now, self.lanes[0].end);
             return (Some(time), Some(source));
         };
-        if self.config.mirrors && self.config.is_ctf {
+        if self.config.frame.mirrors && self.config.frame.is_ctf {
             return (Some(clock.cycles), None);
         }
         let (cycles, is_exact) = self.nearest(*clock);
@@ -368,7 +368,7 @@ impl StreamEncoder {
     }
 
     fn nearest_value(&self, time: ClockValue) -> (ClockValue, bool) {
-        if self.config.is_ctf {
+        if self.config.frame.is_ctf {
             return (time, true);
         }
         let (cycles, is_exact) = self.nearest(time);
@@ -434,7 +434,7 @@ impl StreamEncoder {
     #[inline]
     fn first_time(&mut self, event: &Event<'_>, cycles: Option<u64>) -> Option<u64> {
         let config = &*self.config;
-        if !config.timestamp.are_several || !config.mirrors {
+        if !config.timestamp.are_several || !config.frame.mirrors {
             return cycles;
         }
         // If the written time of the event is another one, all of its timestamps get that.
@@ -476,7 +476,7 @@ impl StreamEncoder {
             let (now, begin) = (open.now, if is_changed { cycles } else { first });
             let exceeded = self.exceeded_limits(lane, open, cycles, is_changed);
             let ExceededLimits { is_full, wraps, lacks_end, is_wrong } = exceeded;
-            if (is_full || wraps) && config.mirrors && (is_wrong || !config.can_split(now, begin)) {
+            if (is_full || wraps) && config.frame.mirrors && (is_wrong || !config.can_split(now, begin)) {
                 if lacks_end {
                     cycles = Some(now);
                     let what = "time after the last possible end of its packet: the time before";
@@ -488,7 +488,7 @@ impl StreamEncoder {
                 }
             } else if is_full || wraps {
                 let end = if wraps && !is_full { now } else { begin.unwrap_or(now).max(now) };
-                if config.mirrors {
+                if config.frame.mirrors {
                     self.lanes[lane].split(end, begin, self.repair.left_out);
                     is_changed |= !is_changed
                         && config.has_gaps
@@ -504,7 +504,7 @@ impl StreamEncoder {
             let what = "timestamps before the last one: the time of the event";
             self.record_loss(LossKind::Rounded, "", self.config.timestamp.scope.short_name(), what);
         }
-        if self.lanes[lane].open.is_none() && !config.mirrors {
+        if self.lanes[lane].open.is_none() && !config.frame.mirrors {
             let begin = cycles.unwrap_or(0).max(self.lanes[lane].end);
             self.lanes[lane].open_own(&config, self.header, lane, begin);
         }
@@ -533,7 +533,7 @@ impl StreamEncoder {
     fn begins_within_event(&mut self, lane: usize, cycles: Option<u64>, first: Option<u64>) -> bool {
         let config = &*self.config;
         let (true, Some(open), Some(cycles), Some(first)) =
-            (config.mirrors, &self.lanes[lane].open, cycles, first)
+            (config.frame.mirrors, &self.lanes[lane].open, cycles, first)
         else {
             return false;
         };
@@ -567,19 +567,19 @@ impl StreamEncoder {
         is_changed: bool,
     ) -> ExceededLimits {
         let config = &*self.config;
-        let most = config.packet_size.or((!config.mirrors).then_some(PACKET));
+        let most = config.packets.size.or((!config.frame.mirrors).then_some(PACKET));
         let at = self.lanes[lane].out.at();
         // Wrong times would become those of packets.
-        let can_end = (at % 8 == 0 || open.ends_in_byte) && (open.has_right_times || !config.mirrors);
+        let can_end = (at % 8 == 0 || open.ends_in_byte) && (open.has_right_times || !config.frame.mirrors);
         let is_full = most.is_some_and(|most| at / 8 >= most) && open.events > 0 && can_end;
-        let lacks_bits = config.mirrors
+        let lacks_bits = config.frame.mirrors
             && config.has_gaps
             && cycles.is_some_and(|cycles| match is_changed {
                 true => self.has_no_room(open.now, cycles),
                 false => self.wraps(open.now, cycles),
             });
         let lacks_end = config.repairs
-            && config.mirrors
+            && config.frame.mirrors
             && cycles.is_some_and(|cycles| config.clock.lacks_room_for_end(open.begin, cycles));
         let wraps = lacks_bits || lacks_end;
         let is_wrong = wraps
@@ -607,12 +607,12 @@ impl StreamEncoder {
             }
         }
         for (lane, packets) in self.lanes.iter_mut().enumerate() {
-            let is_due = is_end || self.config.is_live || packets.out.len() >= BLOCK;
+            let is_due = is_end || self.config.output.is_live || packets.out.len() >= BLOCK;
             if packets.open.is_some() || packets.encoded.is_empty() || !is_due {
                 continue;
             }
             self.blocks.push(OutputBlock {
-                stream: self.config.number,
+                stream: self.config.output.number,
                 part: lane,
                 bytes: packets.out.take(),
                 packets: std::mem::take(&mut packets.encoded),
@@ -631,7 +631,7 @@ impl Worker for StreamEncoder {
                 self.event(event)?;
                 return Ok(self.flow());
             }
-            Message::PacketBegin(packet) if self.config.mirrors => {
+            Message::PacketBegin(packet) if self.config.frame.mirrors => {
                 let packet = self.with_possible_times(packet);
                 self.open_mirrored(&packet);
             }
@@ -643,7 +643,7 @@ impl Worker for StreamEncoder {
                     self.record_loss(LossKind::Dropped, "", "packet", what);
                 }
             }
-            Message::PacketEnd(packet) if self.config.mirrors => {
+            Message::PacketEnd(packet) if self.config.frame.mirrors => {
                 let range = self.possible_range(packet);
                 self.close_mirrored(range);
             }
@@ -653,7 +653,7 @@ impl Worker for StreamEncoder {
                     digest.add_discarded(discarded.count.unwrap_or(0));
                 }
             }
-            Message::DiscardedPackets(_) if !self.config.mirrors => {
+            Message::DiscardedPackets(_) if !self.config.frame.mirrors => {
                 self.record_loss(LossKind::Dropped, "", "", "loss of packets");
             }
             Message::Damage(damage) => {
@@ -687,7 +687,7 @@ impl Worker for StreamEncoder {
         if !self.can_copy(packet) {
             return Ok(false);
         }
-        let (has_index, default_clock) = (self.config.has_index, self.config.default_clock);
+        let (has_index, default_clock) = (self.config.output.has_index, self.config.default_clock);
         let bytes = packet.scopes.bits.data;
         let changed = match self.header.replaced == RoleValues::default() {
             true => None,
@@ -743,7 +743,7 @@ impl Worker for StreamEncoder {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        if !self.config.mirrors {
+        if !self.config.frame.mirrors {
             self.give_up_leading();
             for packets in &mut self.lanes {
                 if let Some(open) = packets.open.as_ref().filter(|open| open.events > 0) {
@@ -757,7 +757,7 @@ impl Worker for StreamEncoder {
     }
 
     fn wants_survey(&self) -> bool {
-        self.config.repairs && self.config.mirrors && self.config.default_clock.is_some()
+        self.config.repairs && self.config.frame.mirrors && self.config.default_clock.is_some()
     }
 
     fn survey(&mut self, message: &Message<'_>) {
@@ -774,7 +774,7 @@ impl Worker for StreamEncoder {
 
     fn finish(&mut self) -> io::Result<()> {
         let config = Arc::clone(&self.config);
-        if config.mirrors {
+        if config.frame.mirrors {
             self.close_without_end(&config);
         }
         for packets in &mut self.lanes {

@@ -12,17 +12,18 @@ use ichnos_io::{
 };
 use ichnos_model::decode::DecodeLimits;
 use ichnos_model::lower::{Feature, LossTable, LoweredTrace, take_annotations};
-use ichnos_model::{ByteOrder, Cost, DataStream, Trace, TraceClass, TraceDigest, Value, Window};
+use ichnos_model::{
+    ByteOrder, Cost, DataStream, DataStreamClass, Trace, TraceClass, TraceDigest, Value, Window,
+};
 
 use super::OutputDialect;
 use super::capabilities::capabilities;
-use super::encoder_config::{EncoderConfig, HeaderConfig};
+use super::encoder_config::{EncoderConfig, HeaderConfig, OutputPlace, PacketRules, RecordRules};
 use super::index_file;
-use super::lowered_source::{keeps_packets, lower};
+use super::lowered_source::lower;
 use super::merged_output::{MergeInput, MergeRules, merged, plan};
 use super::names::{directory_name, file_name, part_name};
 use super::packet_clock::{GoesOn, PacketClock};
-use super::packet_sizes::PacketSizes;
 use super::scope_shape::ScopeShape;
 use super::source_frame::{LostRoles, SourceFrame};
 use super::stream_encoder::StreamEncoder;
@@ -556,7 +557,7 @@ impl Output for CtfOutput {
             return Ok(Joined::Done);
         }
         let mut files = self.lock();
-        let trace = self.written_in(config.source);
+        let trace = self.written_in(config.output.trace);
         if self.is_live {
             // A packet is never present before its metadata.
             let classes = self.class_count(trace);
@@ -568,8 +569,8 @@ impl Output for CtfOutput {
         let key = (block.stream, block.part);
         let stream = files.streams.entry(key).or_insert_with(|| {
             let name = match block.part {
-                0 => config.file.clone(),
-                part => part_name(&config.file, part, &mut lock(&self.traces[trace].names)),
+                0 => config.output.file.clone(),
+                part => part_name(&config.output.file, part, &mut lock(&self.traces[trace].names)),
             };
             let (path, index) = (self.traces[trace].directory.join(&name), index_file::header());
             Arc::new(Mutex::new(StreamFile { path, name, size: 0, index, file: None }))
@@ -628,12 +629,13 @@ impl Output for CtfOutput {
             for ((number, _), stream) in &streams {
                 check_stop(&self.options)?;
                 // Packets without a size are alone in their file.
-                let Some(config) =
-                    self.config(*number).filter(|config| config.is_delimited || !config.mirrors)
+                let Some(config) = self
+                    .config(*number)
+                    .filter(|config| config.packets.are_delimited || !config.frame.mirrors)
                 else {
                     continue;
                 };
-                let (trace, stream) = (&self.traces[config.source], lock(stream));
+                let (trace, stream) = (&self.traces[config.output.trace], lock(stream));
                 let path = trace.directory.join("index").join(format!("{}.idx", stream.name));
                 directory.write_file(&path, &stream.index).map_err(|error| with_path(&path, error))?;
             }
@@ -733,58 +735,46 @@ fn config(
         false => PacketClock::default(),
     };
     let timestamp = if added.timestamp { Timestamps::WHOLE } else { Timestamps::of(&placed) };
-    let keeps_events = is_ctf && mirrors && !options.repair && lowered.keeps_events(stream.class_index);
-    let copies_packets = is_ctf && mirrors && copies_packets(options, stream, lowered);
-    let roots =
-        written.into_iter().flat_map(|class| class.event_record_header.iter().chain(&class.common_context));
-    let has_empty_elements = roots.into_iter().any(Cost::has_empty_elements);
     let has_gaps = !is_ctf
         || options.leaves_out
         || options.repair
         || clock.adds_begin
         || options.window != Window::default();
+    let keeps_events = is_ctf && mirrors && !options.repair && lowered.keeps_events(stream.class_index);
+    let roots =
+        written.into_iter().flat_map(|class| class.event_record_header.iter().chain(&class.common_context));
+    let records = RecordRules {
+        copies: keeps_events && !(has_gaps && timestamp.are_variable),
+        class_id_bits: written.and_then(DataStreamClass::class_id_length).unwrap_or(64),
+        has_empty_elements: roots.into_iter().any(Cost::has_empty_elements),
+        header_shape: stream.plans().event_record_header.as_ref().map(ScopeShape::of),
+        common_shape: stream.plans().common_context.as_ref().map(ScopeShape::of),
+    };
     EncoderConfig {
         lowered: Arc::clone(lowered),
         stream: Arc::clone(stream),
-        number,
-        file,
-        source,
-        is_ctf,
-        mirrors,
+        output: OutputPlace {
+            number,
+            file,
+            trace: source,
+            is_live: output.is_live,
+            has_index: options.index,
+        },
+        frame,
         added,
+        packets: PacketRules::new(frame, options, dialect, stream, lowered),
+        records,
         clock,
-        copies_packets,
-        copies_events: keeps_events && !(has_gaps && timestamp.are_variable),
-        grows: !is_ctf || !lowered.keeps_packets(stream.class_index),
-        has_gaps,
-        keeps_packets: keeps_packets(options),
-        packet_size: options.packet_size,
-        is_delimited: written.is_some_and(|class| PacketSizes::of(class).delimit(dialect.title())),
-        has_index: options.index,
-        repairs: options.repair,
-        header,
-        window: options.window,
         default_clock: written.and_then(|class| class.default_clock),
         timestamp,
-        class_id_bits: written.and_then(ichnos_model::DataStreamClass::class_id_length).unwrap_or(64),
-        is_live: output.is_live,
-        digest: output.digest.clone(),
+        has_gaps,
+        repairs: options.repair,
         must_fit: options.must_fit,
+        header,
         limits: DecodeLimits::from(&options.limits),
         usage: Arc::clone(&output.traces[output.written_in(source)].usage),
-        has_empty_elements,
-        header_shape: stream.plans().event_record_header.as_ref().map(ScopeShape::of),
-        common_shape: stream.plans().common_context.as_ref().map(ScopeShape::of),
+        digest: output.digest.clone(),
     }
-}
-
-/// Returns `true` if packets of a CTF stream can be copied, as nothing is dropped or changed.
-fn copies_packets(options: &WriteOptions, stream: &DataStream, lowered: &LoweredTrace) -> bool {
-    !options.leaves_out
-        && options.packet_size.is_none()
-        && !options.repair
-        && PacketSizes::of(stream.class()).delimit(&stream.trace.class.dialect)
-        && lowered.keeps_packets(stream.class_index)
 }
 
 /// Returns metadata in packets (CTF 1.8, section 7.1).

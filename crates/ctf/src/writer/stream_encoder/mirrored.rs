@@ -38,7 +38,7 @@ impl StreamEncoder {
         };
         // LTTng writes such times for packets that were open when it crashed: their end is not known yet.
         let has_no_end = packet.begin.zip(packet.end).is_some_and(|(begin, end)| end.cycles < begin.cycles);
-        config.copies_packets
+        config.packets.copies
             && !self.header.is_common
             && self.lanes[0].inserted == 0
             && self.lanes[0].open.is_none()
@@ -95,7 +95,7 @@ impl StreamEncoder {
             digest.begin_packet(&config, packet);
         }
         // Without the end of the content, padding would be read as events.
-        let keeps_size = is_whole(packet) && config.keeps_packets && ends_in_byte(&placed, true);
+        let keeps_size = is_whole(packet) && config.packets.keeps && ends_in_byte(&placed, true);
         let mut open = OpenPacket {
             head: bytes,
             head_bits,
@@ -104,9 +104,9 @@ impl StreamEncoder {
             source_end: cycles(packet.end),
             most_bits: most_bits(&placed),
             total: if keeps_size { packet.total_length } else { 0 },
-            has_begin: config.keeps_packets && packet.begin.is_some(),
+            has_begin: config.packets.keeps && packet.begin.is_some(),
             is_corrected: packet.has_corrected_times,
-            ends_in_byte: ends_in_byte(&placed, config.is_delimited),
+            ends_in_byte: ends_in_byte(&placed, config.packets.are_delimited),
             elements,
             head_elements: elements,
             latest,
@@ -253,7 +253,7 @@ impl StreamEncoder {
     fn source_times(&self, packet: &Packet<'_>, config: &EncoderConfig) -> (bool, u64) {
         let begin = cycles(packet.begin).unwrap_or(0);
         // For other formats and repaired traces, the events determine the end.
-        if config.repairs || !config.is_ctf {
+        if config.repairs || !config.frame.is_ctf {
             return (true, u64::MAX);
         }
         // For tracers with known bugs, the reader determines it when the packet ends.
@@ -279,7 +279,7 @@ impl StreamEncoder {
             head.begin = wanted;
             patch_role(&head.placed, Role::Timestamp, &mut packets.out, wanted);
         }
-        if !config.is_ctf && head.begin < packets.end {
+        if !config.frame.is_ctf && head.begin < packets.end {
             head.begin = packets.end;
             patch_role(&head.placed, Role::Timestamp, &mut packets.out, packets.end);
             self.record_moved_start(false, true);
@@ -342,8 +342,8 @@ impl StreamEncoder {
             end = Some(last.max(open.now));
         } else if packets.inserted > 0 || open.is_corrected {
             end = packet.end.map(|end| open.end_behind_events(end.cycles));
-            is_corrected = config.keeps_packets && open.is_corrected && open.says_other_end(end);
-        } else if !config.is_ctf && config.default_clock.is_some() {
+            is_corrected = config.packets.keeps && open.is_corrected && open.says_other_end(end);
+        } else if !config.frame.is_ctf && config.default_clock.is_some() {
             end = Some(packet.end.map_or(open.now, |end| end.cycles.max(open.now)));
         } else if config.clock.depends_on_ends() {
             // The recorded end of a damaged packet may be after the begin of the next one.
@@ -401,9 +401,9 @@ impl StreamEncoder {
 
     /// Writes a loss of events of a source without packets: between two packets of the output.
     pub(in crate::writer) fn discarded_events(&mut self, discarded: &Discarded<'_>) {
-        if self.config.mirrors {
+        if self.config.frame.mirrors {
             // The counters of its packets show the loss.
-            if !self.config.is_ctf && !has_counter(self.config.stream.class()) {
+            if !self.config.frame.is_ctf && !has_counter(self.config.stream.class()) {
                 let what = "discarded events: packets do not count them";
                 self.record_loss(LossKind::Dropped, "", "", what);
             }
@@ -481,7 +481,7 @@ pub(in crate::writer) fn close_unended(packets: &mut Packets, open: OpenPacket, 
     let now = open.now;
     packets.end = packets.end.max(now);
     // The end in a packet of CTF is right, except for known bugs of its tracer.
-    let end = match !config.is_ctf && config.default_clock.is_some() {
+    let end = match !config.frame.is_ctf && config.default_clock.is_some() {
         true => Some(now),
         false => open.end_without_message(),
     };
