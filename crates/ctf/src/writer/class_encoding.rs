@@ -207,17 +207,17 @@ impl ClassEncoding {
     }
 }
 
-/// Adds the fields that the header of an event record lacks. `said`: the class id in the header. Returns the bit of the
+/// Adds the fields that the header of an event record lacks. `recorded`: the class id in the header. Returns the bit of the
 /// timestamp, if one was added.
 fn end_header(
     out: &mut BitWriter,
     config: &EncoderConfig,
     id: u128,
-    said: Option<u64>,
+    recorded: Option<u64>,
     cycles: Option<u64>,
 ) -> Result<Option<u64>, String> {
-    if let Some(said) = said.filter(|said| u128::from(*said) != id && !config.frame.is_ctf) {
-        return Err(format!("its header has the class id {said}, but its class is {id}"));
+    if let Some(recorded) = recorded.filter(|recorded| u128::from(*recorded) != id && !config.frame.is_ctf) {
+        return Err(format!("its header has the class id {recorded}, but its class is {id}"));
     }
     if config.added.are_in_events() {
         out.align(8);

@@ -20,10 +20,10 @@ use crate::packet::PACKET_MAGIC;
 pub(super) enum EncodeError {
     #[error("member `{member}`: expected a value of {length} bits, found {found}")]
     TooLarge { member: String, length: u64, found: String },
-    #[error("member `{member}`: its length field has the value {said}, but its length is {found}")]
-    Length { member: String, said: i128, found: u64 },
-    #[error("member `{member}`: its selector has the value {said}, which selects something else")]
-    Selector { member: String, said: i128 },
+    #[error("member `{member}`: its length field has the value {recorded}, but its length is {found}")]
+    Length { member: String, recorded: i128, found: u64 },
+    #[error("member `{member}`: its selector has the value {recorded}, which selects something else")]
+    Selector { member: String, recorded: i128 },
     #[error("member `{member}`: expected at most {most} bytes, found {found}")]
     TooLong { member: String, most: u64, found: u64 },
     #[error("member `{member}`: expected an integer of at most {most} bits, found one of {found}")]
@@ -418,12 +418,12 @@ impl<'e> FieldEncoder<'e> {
                 }
             }
             StringLength::Dynamic(_) => {
-                let said = self.said(field);
-                let is_raw = said.is_none_or(|said| said == value.raw.len() as i128);
+                let recorded = self.recorded_length(field);
+                let is_raw = recorded.is_none_or(|recorded| recorded == value.raw.len() as i128);
                 let bytes = if is_raw { value.raw } else { value.bytes };
                 let found = bytes.len() as u64;
                 // A source of values can have the text without the zeros after it.
-                let zeros = said.and_then(|said| u64::try_from(said).ok()?.checked_sub(found));
+                let zeros = recorded.and_then(|recorded| u64::try_from(recorded).ok()?.checked_sub(found));
                 let zeros = zeros.filter(|zeros| *zeros <= MOST_ZEROS).unwrap_or(0);
                 self.check_length(field, found + zeros);
                 self.out.bytes_at_bit(bytes, self.out.order());
@@ -441,7 +441,7 @@ impl<'e> FieldEncoder<'e> {
     }
 
     /// Returns the length of a field from its length field.
-    fn said(&self, field: Field<'_>) -> Option<i128> {
+    fn recorded_length(&self, field: Field<'_>) -> Option<i128> {
         self.lengths.get(usize::from(field.node().length_slot()?)).copied().flatten()
     }
 
@@ -451,10 +451,10 @@ impl<'e> FieldEncoder<'e> {
     }
 
     fn check_length(&mut self, field: Field<'_>, found: u64) {
-        if let Some(said) = self.said(field)
-            && said != i128::from(found)
+        if let Some(recorded) = self.recorded_length(field)
+            && recorded != i128::from(found)
         {
-            self.fail(field, |member| EncodeError::Length { member, said, found });
+            self.fail(field, |member| EncodeError::Length { member, recorded, found });
         }
     }
 }
@@ -638,11 +638,11 @@ impl Visitor for FieldEncoder<'_> {
     }
 
     fn begin_optional(&mut self, field: Field<'_>, is_present: bool, _: i128) {
-        if let (Some(said), FieldKind::Optional { ranges, .. }) =
+        if let (Some(recorded), FieldKind::Optional { ranges, .. }) =
             (self.selected_by(field), &field.class().kind)
-            && ranges.as_ref().map_or(said != 0, |ranges| ranges.contains(said)) != is_present
+            && ranges.as_ref().map_or(recorded != 0, |ranges| ranges.contains(recorded)) != is_present
         {
-            self.fail(field, |member| EncodeError::Selector { member, said });
+            self.fail(field, |member| EncodeError::Selector { member, recorded });
         }
         self.begin(field);
     }
@@ -652,11 +652,11 @@ impl Visitor for FieldEncoder<'_> {
     }
 
     fn begin_variant(&mut self, field: Field<'_>, option: usize, _: i128) {
-        if let (Some(said), FieldKind::Variant { options, .. }) =
+        if let (Some(recorded), FieldKind::Variant { options, .. }) =
             (self.selected_by(field), &field.class().kind)
-            && options.iter().position(|option| option.ranges.contains(said)) != Some(option)
+            && options.iter().position(|option| option.ranges.contains(recorded)) != Some(option)
         {
-            self.fail(field, |member| EncodeError::Selector { member, said });
+            self.fail(field, |member| EncodeError::Selector { member, recorded });
         }
         self.begin(field);
     }

@@ -23,13 +23,13 @@ pub(super) fn push_entry(out: &mut Vec<u8>, offset: u64, packet: &EncodedPacket,
 
 /// Times in the fields of a packet: the reader may correct those of the packet for known faults of tracers.
 #[derive(Debug, Default)]
-pub(super) struct SaidTimes {
+pub(super) struct RecordedTimes {
     default_clock: Option<u16>,
     pub(super) begin: u64,
     pub(super) end: u64,
 }
 
-impl SaidTimes {
+impl RecordedTimes {
     pub(super) fn of(packet: &Packet<'_>, default_clock: Option<u16>) -> Self {
         let mut times = Self { default_clock, ..Self::default() };
         // Unreadable fields are treated as missing.
@@ -38,7 +38,7 @@ impl SaidTimes {
     }
 }
 
-impl Visitor for SaidTimes {
+impl Visitor for RecordedTimes {
     fn unsigned(&mut self, field: Field<'_>, value: u64) {
         let roles = field.node().roles;
         if is_of_other_clock(roles, self.default_clock) {

@@ -68,8 +68,8 @@ impl PacketClock {
     ) -> Self {
         // Clocks that go on are those of PROP-1.0, which keeps all updates.
         let loses_shared = !(goes_on.source && goes_on.output);
-        let said = |role| SaidTime::of(stream, role, loses_shared);
-        let (begin, end) = (said(Role::Timestamp), said(Role::PacketEndTimestamp));
+        let recorded = |role| SaidTime::of(stream, role, loses_shared);
+        let (begin, end) = (recorded(Role::Timestamp), recorded(Role::PacketEndTimestamp));
         let mut clock = Self {
             has_clock: stream.default_clock.is_some(),
             bits: begin.bits,
@@ -85,7 +85,7 @@ impl PacketClock {
             false => clock.has_clock && clock.bits != 64 && !clock.is_variable,
         };
         clock.adds_begin |= clock.has_clock && lost.times_of_packets();
-        let widens = |said: SaidTime| !said.is_variable && (1..64).contains(&said.bits);
+        let widens = |recorded: SaidTime| !recorded.is_variable && (1..64).contains(&recorded.bits);
         // Events of a damaged packet can be at times that its end has no room for.
         let is_absolute = options.repair && is_ctf && clock.has_clock && !goes_on.output;
         if clock.adds_begin {

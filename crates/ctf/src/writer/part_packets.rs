@@ -256,15 +256,15 @@ impl Template {
         }
         let (discarded, sequence) = counters.next(own, losses, around);
         if let Some(now) = discarded {
-            let said = counters.discarded.and_then(|before| grown(before, now, around.widths.discarded));
-            let said = said.unwrap_or(now).min(losses.events);
+            let recorded = counters.discarded.and_then(|before| grown(before, now, around.widths.discarded));
+            let recorded = recorded.unwrap_or(now).min(losses.events);
             if let Some(digest) = &mut encoder.digest {
-                digest.add_discarded(said);
+                digest.add_discarded(recorded);
             }
             // A counter with few bits may be too small for the loss.
-            if said < losses.events {
+            if recorded < losses.events {
                 let what = "discarded events: more than their counter can count";
-                config.lowered.record_losses(LossKind::Dropped, "", "", what, losses.events - said);
+                config.lowered.record_losses(LossKind::Dropped, "", "", what, losses.events - recorded);
             }
         }
         let packets = &mut encoder.lanes[0];

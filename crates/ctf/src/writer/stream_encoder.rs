@@ -15,7 +15,7 @@ use super::class_set::ClassSet;
 use super::context_cache::ContextCache;
 use super::encoder_config::{EncoderConfig, HeaderConfig};
 use super::event_times::EventTimes;
-use super::index_file::SaidTimes;
+use super::index_file::RecordedTimes;
 use super::packets::{OpenPacket, Packets};
 use super::repair::Repair;
 use super::role_values::RoleValues;
@@ -705,7 +705,8 @@ impl Worker for StreamEncoder {
             packets.out.go_back(0);
             return Ok(false);
         }
-        let times = if has_index { SaidTimes::of(packet, default_clock) } else { SaidTimes::default() };
+        let times =
+            if has_index { RecordedTimes::of(packet, default_clock) } else { RecordedTimes::default() };
         packets.encoded.push(EncodedPacket {
             total: packet.total_length,
             content: packet.content_length,

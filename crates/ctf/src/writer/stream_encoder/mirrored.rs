@@ -351,8 +351,8 @@ impl StreamEncoder {
             is_changed = open.says_other_end(end);
         }
         // The next one cannot begin before.
-        let said = end.or(packet.end.map(|end| end.cycles)).unwrap_or(0);
-        packets.end = packets.end.max(said);
+        let recorded = end.or(packet.end.map(|end| end.cycles)).unwrap_or(0);
+        packets.end = packets.end.max(recorded);
         packets.close(open, end);
         for (_, what) in
             [(is_changed, DAMAGED_TIME), (is_corrected, CORRECTED_END)].iter().filter(|(is, _)| *is)
