@@ -113,6 +113,7 @@ impl TraceDigest {
     #[must_use]
     pub fn difference(&self, read: &Self) -> Option<String> {
         if read.damages > self.damages {
+            // Whoever counts damage of read data stores the first place.
             let place = read.first_damage.as_deref().unwrap_or_default();
             return Some(format!("it cannot be read: {place}"));
         }

@@ -88,7 +88,9 @@ impl<'a, V: Visitor> Decoder<'a, V> {
             }
             return self.beyond(size);
         }
-        let bytes = self.data.get(begin as usize..(begin + count) as usize).unwrap_or_default();
+        let Some(bytes) = self.data.get(begin as usize..(begin + count) as usize) else {
+            return self.beyond(size);
+        };
         self.at = self.at.at_byte(self.at.bit + size);
         Ok(bytes)
     }

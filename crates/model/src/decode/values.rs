@@ -175,6 +175,7 @@ impl<'a, V: Visitor> Decoder<'a, V> {
         encoding: StringEncoding,
     ) -> Result<(), DecodeError> {
         let begin = (self.at.bit / 8) as usize;
+        // Beyond the data, no terminator is found, which is an error below.
         let data = self.data.get(begin..).unwrap_or_default();
         let unit = encoding.unit();
         let content = terminator(data, unit).unwrap_or(usize::MAX);

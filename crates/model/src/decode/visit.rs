@@ -248,6 +248,7 @@ impl<'a, V: Visitor> Decoder<'a, V> {
         }
         let bytewise = self.bytewise();
         let fields = if V::WANTS_VALUES { &block.fields } else { &block.saving };
+        // The end of the block was checked above.
         let bytes = self.data.get((begin / 8) as usize..).unwrap_or_default();
         let mut left = bytewise.plain_fields(self.visitor, fields, begin, bytes);
         while let Some((field, rest)) = left.split_first() {

@@ -152,6 +152,7 @@ impl StepLoads {
         }
         for load in &self.texts {
             let raw = bytes.get(load.byte as usize..).and_then(|bytes| bytes.get(..load.size as usize));
+            // Blocks are only read if all of their bytes exist.
             visitor.fixed_text(load.tag, static_text(raw.unwrap_or_default()));
         }
         let begin = begin as u64 * 8;

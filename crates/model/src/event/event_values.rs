@@ -196,6 +196,7 @@ impl EventValues {
     #[inline]
     #[must_use]
     pub fn digest(&self, scope: Scope) -> u64 {
+        // A missing scope has the digest of no values.
         let range = self.scopes[scope as usize].clone().unwrap_or_default();
         let mut hash = ValueHash::new(0);
         for cell in self.cells.get(range).unwrap_or_default() {
@@ -390,6 +391,7 @@ impl EventValues {
     }
 
     fn bytes_at(&self, begin: usize, length: usize) -> &[u8] {
+        // Cells only refer to bytes of their own values.
         self.bytes.get(begin..begin + length).unwrap_or_default()
     }
 
@@ -459,6 +461,7 @@ impl EventValues {
                 Cell::Wide { begin, length, signed, is_real } => {
                     let words = begin..begin + (length as usize).div_ceil(64);
                     let begin = self.words.len();
+                    // Cells only refer to words of their own values.
                     self.words.extend_from_slice(other.words.get(words).unwrap_or_default());
                     Cell::Wide { begin, length, signed, is_real }
                 }

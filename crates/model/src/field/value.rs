@@ -69,6 +69,7 @@ impl<'a> Text<'a> {
             _ => {
                 let mut text = Vec::new();
                 self.write_utf8(&mut text);
+                // `write_utf8` only writes valid text.
                 Cow::Owned(String::from_utf8(text).unwrap_or_default())
             }
         }

@@ -424,6 +424,7 @@ fn annotated_kind(known: &FieldClass, own: &Value) -> Option<FieldKind> {
             wide_kind(own, BitField::new(bytes.checked_mul(8)?, ByteOrder::LittleEndian, alignment))
         }
         ("blob", FieldKind::Array { element, length, .. }) if is_byte(element) && alignment >= 8 => {
+            // BLOBs without an annotated media type have the empty one.
             let media_type = own.get("media-type").and_then(Value::as_text).unwrap_or_default().to_owned();
             Some(FieldKind::Blob { length: length.clone(), media_type, alignment })
         }
