@@ -27,7 +27,7 @@ impl<'a> ClassLowerer<'a> {
         let class = if is_structure || self.capabilities.has(Feature::AnyRoots) && !is_extended {
             self.class(0, None)
         } else {
-            self.change(LossKind::Lowered, "root field -> its member `value`".to_owned());
+            self.change(LossKind::Lowered, "root field -> its member `value`");
             self.wrapped(0)
         };
         let class = if self.conversion == ScopeConversion::Same {
@@ -356,7 +356,7 @@ impl<'a> ClassLowerer<'a> {
         let aligned = self.byte_alignment(id as usize, alignment.max(8));
         let is_exact = bits.is_some_and(|bits| bits % 8 == 0) && alignment == aligned;
         if bits.is_none() {
-            self.record_loss(LossKind::Dropped, "union without a fixed size".to_owned());
+            self.record_loss(LossKind::Dropped, "union without a fixed size");
         }
         let conversion = if is_exact { ScopeConversion::SameBits } else { ScopeConversion::Moved };
         self.lowered(conversion, source, "its bytes");
@@ -370,8 +370,7 @@ impl<'a> ClassLowerer<'a> {
         if !(self.capabilities.has(Feature::SeveralClocks) && self.capabilities.has(Feature::SeveralUpdates))
             && clock_updates.take().is_some()
         {
-            self.record_conversion(ScopeConversion::SameBits);
-            self.record_loss(LossKind::Dropped, "updates of further clocks".to_owned());
+            self.record_change(ScopeConversion::SameBits, LossKind::Dropped, "updates of further clocks");
             // Remove the mark of further clocks, too.
             let clock = roles.clock;
             roles = roles.iter().collect();
@@ -379,10 +378,10 @@ impl<'a> ClassLowerer<'a> {
         }
         if !self.capabilities.has(Feature::SeveralClocks) {
             if roles.clock.is_some() && roles.clock != self.default_clock {
-                self.record_conversion(ScopeConversion::SameBits);
-                self.record_loss(
+                self.record_change(
+                    ScopeConversion::SameBits,
                     LossKind::Dropped,
-                    "updates of a clock that is not the default one".to_owned(),
+                    "updates of a clock that is not the default one",
                 );
                 roles.remove(Role::Timestamp);
                 roles.remove(Role::PacketEndTimestamp);
@@ -392,22 +391,23 @@ impl<'a> ClassLowerer<'a> {
             }
         }
         for role in self.lost_roles.iter().filter(|role| source.roles.has(*role)) {
-            self.record_conversion(ScopeConversion::Moved);
-            self.record_loss(LossKind::Moved, format!("role {role} -> a field that is added"));
+            self.record_change(
+                ScopeConversion::Moved,
+                LossKind::Moved,
+                format!("role {role} -> a field that is added"),
+            );
             roles.remove(role);
         }
         if let RolePlaces::Names { name, .. } = self.capabilities.role_places {
             let scope = self.scope;
             for role in roles.iter().filter(|role| name(*role, scope).is_none()) {
-                self.record_conversion(ScopeConversion::SameBits);
-                self.record_loss(LossKind::Dropped, format!("role {role}"));
+                self.record_change(ScopeConversion::SameBits, LossKind::Dropped, format!("role {role}"));
                 roles.remove(role);
             }
         }
         let is_elsewhere = !matches!(self.scope, Scope::PacketContext | Scope::EventRecordHeader);
         if !self.capabilities.has(Feature::TimestampsAnywhere) && is_elsewhere && roles.has(Role::Timestamp) {
-            self.record_conversion(ScopeConversion::SameBits);
-            self.record_loss(LossKind::Dropped, "update of the clock".to_owned());
+            self.record_change(ScopeConversion::SameBits, LossKind::Dropped, "update of the clock");
             roles.remove(Role::Timestamp);
         }
         let (mut attributes, kept) = self.attributes(source);
@@ -443,8 +443,7 @@ impl<'a> ClassLowerer<'a> {
         // In packet headers, annotations of a dialect with attributes have no place in one without.
         let has_own = !self.can_annotate() && attributes.remove(NAMESPACE).is_some();
         if has_others || has_own {
-            self.record_conversion(ScopeConversion::SameBits);
-            self.record_loss(LossKind::Dropped, "attributes".to_owned());
+            self.record_change(ScopeConversion::SameBits, LossKind::Dropped, "attributes");
         }
         (attributes, kept)
     }
@@ -478,8 +477,7 @@ impl<'a> ClassLowerer<'a> {
             let ranges = if is_own { Some(only(1)) } else { ranges.cloned() };
             return FieldKind::Optional { field: Arc::new(self.element(field)), selector, ranges };
         }
-        self.record_conversion(ScopeConversion::Moved);
-        self.record_loss(LossKind::Lowered, "optional -> variant".to_owned());
+        self.record_change(ScopeConversion::Moved, LossKind::Lowered, "optional -> variant");
         self.moves[at].kind = MoveKind::OptionalAsVariant;
         self.moves[at].inner = self.allocate();
         let option = |name: &str, class, index| VariantOption {

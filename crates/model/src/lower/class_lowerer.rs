@@ -11,7 +11,7 @@ use super::moves::{NONE, NodeMove, ScopeConversion};
 use super::names::{UniqueNames, identifier};
 use super::options::LowerOptions;
 use super::roles::unplaced_roles;
-use super::trace_lowerer::ForcedFields;
+use super::trace_lowerer::{ForcedFields, TraceLowerer};
 use crate::plan::steps::{Node, NodeId, Op, Plan};
 use crate::{FieldClass, FieldKind, FieldLocation, LocationStep, Member, Roles, Scope, TraceClass};
 
@@ -52,7 +52,6 @@ pub(super) struct ClassLowerer<'a> {
 #[derive(Clone, Copy)]
 pub(super) struct LowerInput<'a> {
     pub(super) trace: &'a TraceClass,
-    pub(super) capabilities: &'a Capabilities,
     pub(super) options: LowerOptions,
     /// Roles that give an integer of this scope 64 bits.
     pub(super) widened_roles: Roles,
@@ -60,24 +59,25 @@ pub(super) struct LowerInput<'a> {
     pub(super) roots: LoweredRoots<'a>,
 }
 
-impl<'a> ClassLowerer<'a> {
-    pub(super) fn new(
-        input: LowerInput<'a>,
-        plan: &'a Plan,
-        scope: Scope,
-        default_clock: Option<u16>,
-        class_name: &'a str,
-        losses: &'a mut LossTable,
-        forced: &'a ForcedFields,
-    ) -> Self {
-        let capabilities = input.capabilities;
-        Self {
+impl TraceLowerer<'_> {
+    /// Starts to lower the root class of a scope, in a data stream with this default clock. The loss table has the name of
+    /// the event record class.
+    pub(super) fn lowerer<'l>(
+        &'l mut self,
+        plan: &'l Plan,
+        (scope, default_clock): (Scope, Option<u16>),
+        class_name: &'l str,
+        roots: LoweredRoots<'l>,
+    ) -> ClassLowerer<'l> {
+        let (trace, capabilities) = (&self.source.class, self.capabilities);
+        let widened_roles = self.roles_widened_in(scope);
+        ClassLowerer {
             capabilities,
             plan,
             scope,
             default_clock,
             class_name,
-            losses,
+            losses: &mut *self.losses,
             moves: vec![NodeMove::DROPPED; plan.nodes.len()],
             members: Vec::new(),
             next: 0,
@@ -88,13 +88,15 @@ impl<'a> ClassLowerer<'a> {
             is_elsewhere: false,
             joins_payload: false,
             hoists: Vec::new(),
-            forced,
-            lost_roles: unplaced_roles(input.trace, &plan.root().class, scope, capabilities),
-            input,
+            forced: &self.forced,
+            lost_roles: unplaced_roles(trace, &plan.root().class, scope, capabilities),
+            input: LowerInput { trace, options: self.options, widened_roles, roots },
             renamed: HashMap::new(),
         }
     }
+}
 
+impl ClassLowerer<'_> {
     /// Returns `true` if the source has the dialect of the output.
     pub(super) fn is_same_dialect(&self) -> bool {
         self.input.trace.dialect == self.capabilities.target
@@ -125,7 +127,18 @@ impl<'a> ClassLowerer<'a> {
         self.conversion = self.conversion.max(conversion);
     }
 
-    pub(super) fn record_loss(&mut self, kind: LossKind, what: String) {
+    /// Records a loss, and how the lowered class differs from its source.
+    pub(super) fn record_change(
+        &mut self,
+        conversion: ScopeConversion,
+        kind: LossKind,
+        what: impl Into<String>,
+    ) {
+        self.record_conversion(conversion);
+        self.record_loss(kind, what);
+    }
+
+    pub(super) fn record_loss(&mut self, kind: LossKind, what: impl Into<String>) {
         // A class that the format lacks is known from an annotation: it was lowered before, and nothing changes.
         if kind != LossKind::Lowered || !self.is_same_dialect() {
             self.change(kind, what);
@@ -133,7 +146,7 @@ impl<'a> ClassLowerer<'a> {
     }
 
     /// Notes a change that does not depend on the dialect of the source.
-    pub(super) fn change(&mut self, kind: LossKind, what: String) {
+    pub(super) fn change(&mut self, kind: LossKind, what: impl Into<String>) {
         let mut field = self.scope.short_name().to_owned();
         for name in &self.path {
             field.push('.');
@@ -143,8 +156,7 @@ impl<'a> ClassLowerer<'a> {
     }
 
     pub(super) fn lowered(&mut self, conversion: ScopeConversion, from: &FieldClass, to: &str) {
-        self.record_conversion(conversion);
-        self.record_loss(LossKind::Lowered, format!("{} -> {to}", from.describe()));
+        self.record_change(conversion, LossKind::Lowered, format!("{} -> {to}", from.describe()));
     }
 
     /// Converts a name to one that the format allows.

@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use super::absolute::needed_slot;
 use super::capabilities::Feature;
-use super::class_lowerer::{ClassLowerer, LowerInput};
 use super::locations::LoweredRoots;
 use super::loss_table::LossKind;
 use super::moves::{ScopeConversion, ScopeMoves};
@@ -60,22 +59,7 @@ impl TraceLowerer<'_> {
             return Header { class: None, moves, moved };
         }
         let attempt = |this: &mut Self| {
-            let (source, capabilities, losses) = (this.source, this.capabilities, &mut *this.losses);
-            let mut lowerer = ClassLowerer::new(
-                LowerInput {
-                    trace: &source.class,
-                    capabilities,
-                    options: this.options,
-                    widened_roles: Roles::NONE,
-                    roots,
-                },
-                plan,
-                scope,
-                clock,
-                "",
-                losses,
-                &this.forced,
-            );
+            let mut lowerer = this.lowerer(plan, (scope, clock), "", roots);
             lowerer.left_out.clone_from(&moved);
             lowerer.lower()
         };
@@ -167,27 +151,18 @@ impl TraceLowerer<'_> {
             _ => 1,
         };
         let (mut members, mut next) = (Vec::new(), 1);
-        let (source, capabilities) = (self.source, self.capabilities);
-        let input = LowerInput {
-            trace: &source.class,
-            capabilities,
-            options: self.options,
-            widened_roles: Roles::NONE,
-            roots,
-        };
-        let of_context = LowerInput { widened_roles: self.roles_widened_in(scope), ..input };
-        let mut lowerer =
-            ClassLowerer::new(input, header_plan, header_scope, clock, "", self.losses, &self.forced);
+        let mut lowerer = self.lowerer(header_plan, (header_scope, clock), "", roots);
         // Locations may need members of the context by their names.
         lowerer.reserved = plan.map(member_names).unwrap_or_default();
         let of_header = Some(lowerer.lower_some_into(&header.moved, &mut next, &mut members));
         let moves = match plan {
-            Some(plan) => ClassLowerer::new(of_context, plan, scope, clock, "", self.losses, &self.forced)
-                .lower_members_into(&mut next, &mut members),
+            Some(plan) => {
+                self.lowerer(plan, (scope, clock), "", roots).lower_members_into(&mut next, &mut members)
+            }
             None => ScopeMoves { conversion: ScopeConversion::Moved, ..ScopeMoves::default() },
         };
         let what = format!("fields without a role -> {}", scope.name());
-        let field = header_scope.short_name().to_owned();
+        let field = header_scope.short_name();
         self.losses.note_times(LossKind::Moved, "", field, what, header.moved.len() as u64);
         let class = FieldClass::new(FieldKind::Structure { members, minimum_alignment });
         LoweredContext { class: Some(Arc::new(class)), moves, of_header }

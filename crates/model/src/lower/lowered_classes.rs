@@ -4,19 +4,18 @@ use std::sync::Arc;
 
 use super::annotations::{NAMESPACE, annotate, annotate_attributes, annotate_unnamed};
 use super::class_ids::ClassIds;
-use super::class_lowerer::{ClassLowerer, LowerInput};
 use super::context::joins_payload;
 use super::header::{Header, needed_names};
 use super::locations::LoweredRoots;
-use super::loss_table::{LossKind, LossTable};
+use super::loss_table::LossKind;
 use super::moves::{ScopeConversion, ScopeMoves, StreamMoves};
 use super::objects::{lower_event, lower_objects, number_streams};
 use super::trace_lowerer::{LoweredScope, MOST_ATTEMPTS, TraceLowerer};
 use crate::plan::steps::NodeId;
 use crate::plan::{EventRecordPlans, Plan, scope_class};
 use crate::{
-    DataStreamClass, EventRecordClass, FieldClass, FieldKind, LogText, Meanings, MemberIndex, Roles, Scope,
-    Trace, TraceClass, running_thread,
+    DataStreamClass, EventRecordClass, FieldClass, FieldKind, LogText, Meanings, MemberIndex, Scope, Trace,
+    TraceClass, running_thread,
 };
 
 /// Parts of a lowered event record class before it is compiled.
@@ -102,21 +101,7 @@ impl TraceLowerer<'_> {
         clock: Option<u16>,
         (name, roots): (&str, LoweredRoots<'_>),
     ) -> Option<(Arc<FieldClass>, ScopeMoves)> {
-        let plan = plan?;
-        let (trace, capabilities, options) = (&self.source.class, self.capabilities, self.options);
-        let widened_roles = self.roles_widened_in(scope);
-        Some(
-            ClassLowerer::new(
-                LowerInput { trace, capabilities, options, widened_roles, roots },
-                plan,
-                scope,
-                clock,
-                name,
-                self.losses,
-                &self.forced,
-            )
-            .lower(),
-        )
+        plan.map(|plan| self.lowerer(plan, (scope, clock), name, roots).lower())
     }
 
     fn stream(
@@ -193,16 +178,12 @@ impl TraceLowerer<'_> {
             _ => 8,
         };
         let (mut members, mut next, clock) = (Vec::new(), 1, class.default_clock);
-        let (capabilities, options) = (self.capabilities, self.options);
-        let (trace, widened_roles) = (&self.source.class, Roles::NONE);
-        let input = LowerInput { trace, capabilities, options, widened_roles, roots };
-        let mut lower = |plan, scope, losses: &mut LossTable| {
-            let lowerer = ClassLowerer::new(input, plan, scope, clock, "", losses, &self.forced);
-            lowerer.lower_members_into(&mut next, &mut members)
+        let mut lower = |plan: &Plan, scope| {
+            self.lowerer(plan, (scope, clock), "", roots).lower_members_into(&mut next, &mut members)
         };
-        let resource = lower(resource, Scope::Resource, self.losses);
+        let resource = lower(resource, Scope::Resource);
         let common = match common {
-            Some(plan) => lower(plan, Scope::CommonContext, self.losses),
+            Some(plan) => lower(plan, Scope::CommonContext),
             None => ScopeMoves { conversion: ScopeConversion::Moved, ..ScopeMoves::default() },
         };
         let field = Scope::Resource.short_name();

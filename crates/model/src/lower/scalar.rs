@@ -132,8 +132,7 @@ impl ClassLowerer<'_> {
         if self.capabilities.has(Feature::BitOrders) || !bits.is_reversed() {
             return bits;
         }
-        self.record_conversion(ScopeConversion::Moved);
-        self.record_loss(LossKind::Lowered, "bit order -> that of the byte order".to_owned());
+        self.record_change(ScopeConversion::Moved, LossKind::Lowered, "bit order -> that of the byte order");
         BitField::new(bits.length, bits.byte_order, bits.alignment)
     }
 
@@ -142,8 +141,7 @@ impl ClassLowerer<'_> {
         let mut integer = integer.clone();
         self.mappings(&mut integer, length);
         if !self.capabilities.has(Feature::WallClocks) && integer.wall_clock.take().is_some() {
-            self.record_conversion(ScopeConversion::SameBits);
-            self.record_loss(LossKind::Lowered, "date -> integer".to_owned());
+            self.record_change(ScopeConversion::SameBits, LossKind::Lowered, "date -> integer");
         }
         integer
     }
@@ -171,8 +169,11 @@ impl ClassLowerer<'_> {
                     }
                 }
                 (integer.mappings, integer.wide_ranges) = (Some(within.finish()), None);
-                self.record_conversion(ScopeConversion::SameBits);
-                self.record_loss(LossKind::Dropped, format!("names of values beyond {length} bits"));
+                self.record_change(
+                    ScopeConversion::SameBits,
+                    LossKind::Dropped,
+                    format!("names of values beyond {length} bits"),
+                );
             }
         }
         self.drop_unused_names(integer);
@@ -180,8 +181,7 @@ impl ClassLowerer<'_> {
             && integer.mappings.as_ref().is_some_and(|all| all.is_empty())
         {
             integer.mappings = None;
-            self.record_conversion(ScopeConversion::SameBits);
-            self.record_loss(LossKind::Dropped, "empty table of mappings".to_owned());
+            self.record_change(ScopeConversion::SameBits, LossKind::Dropped, "empty table of mappings");
         }
     }
 
