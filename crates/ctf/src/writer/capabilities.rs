@@ -39,60 +39,48 @@ pub(super) const fn capabilities(dialect: Dialect) -> Capabilities {
     }
 }
 
-const SPEC2: Features = Features::listed(&[
+/// Features of all CTF 2 dialects.
+const CTF2: Features = Features::NONE.with(&[
     BitArrays,
-    BitMaps,
-    BitOrders,
     Booleans,
     VariableLengthIntegers,
     MappingsBeyondBits,
+    LocationsThroughVariants,
+    DistantSelectors,
+    ContextDependencies,
+    Attributes,
+    AnyNames,
+    StreamNames,
+    UnnamedEvents,
+    SeveralUpdates,
+]);
+
+const SPEC2: Features = CTF2.with(&[
+    BitMaps,
+    BitOrders,
     EmptyMappings,
     Blobs,
     Optionals,
     ArrayAlignments,
     OuterLocations,
-    LocationsThroughVariants,
-    DistantSelectors,
-    ContextDependencies,
-    Attributes,
-    AnyNames,
     Identities,
-    StreamNames,
-    UnnamedEvents,
     SeveralStartTimes,
-    SeveralUpdates,
     ClockDescriptions,
 ]);
 
-const PROP2: Features = Features::listed(&[
-    BitArrays,
-    Booleans,
-    VariableLengthIntegers,
+const PROP2: Features = CTF2.with(&[
     VariableLengthBitArrays,
-    MappingsBeyondBits,
     Blobs,
     Optionals,
-    LocationsThroughVariants,
-    DistantSelectors,
-    ContextDependencies,
-    Attributes,
     AuxStreams,
-    AnyNames,
-    StreamNames,
-    UnnamedEvents,
     SeveralStartTimes,
-    SeveralUpdates,
     ClockUuids,
     ClockDescriptions,
 ]);
 
-const PROP1: Features = Features::listed(&[
-    BitArrays,
-    Booleans,
-    VariableLengthIntegers,
+const PROP1: Features = CTF2.with(&[
     VariableLengthBitArrays,
     VariableLengthBooleans,
-    MappingsBeyondBits,
     EmptyMappings,
     UnusedNames,
     StringAlignments,
@@ -103,26 +91,18 @@ const PROP1: Features = Features::listed(&[
     LooseArrays,
     AnyRoots,
     OuterLocations,
-    LocationsThroughVariants,
-    DistantSelectors,
     AnyOptionLocations,
-    ContextDependencies,
-    Attributes,
-    AnyNames,
-    StreamNames,
-    UnnamedEvents,
     UserHeaderFields,
     HeaderCounters,
     TimestampsAnywhere,
     SeveralClocks,
-    SeveralUpdates,
     ClockUuids,
 ]);
 
-/// Beyond the specification, readers limit it: Babeltrace 2 ignores header fields without a role, refuses distant
-/// selectors, locations through variants and events without a name, and aborts if a field depends on one in the
-/// specific context. A data stream has the clock of its first field with a clock.
-const CTF18: Features = Features::listed(&[
+/// Features that readers support: Babeltrace 2 ignores header fields without a role, refuses distant selectors, locations
+/// through variants and events without a name, and aborts if a field depends on a field of the specific context. A data
+/// stream has the clock of its first field with a clock.
+const CTF18: Features = Features::NONE.with(&[
     OuterLocations,
     CallSites,
     SeveralStartTimes,

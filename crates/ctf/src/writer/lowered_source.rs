@@ -27,7 +27,7 @@ pub(super) fn lower(
     let mut capabilities = capabilities(dialect);
     // The same dialect keeps its clocks.
     if source.trace.class.dialect == dialect.title() {
-        capabilities = capabilities.with(Feature::SeveralClocks);
+        capabilities.features = capabilities.features.with(&[Feature::SeveralClocks]);
     }
     let separates_scopes = source.format != "ctf" && !source.format.is_empty();
     let adaptation = Adaptation::new(source, options, dialect, capabilities);

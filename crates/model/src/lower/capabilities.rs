@@ -111,16 +111,25 @@ impl Features {
     /// All features of the model.
     pub const ALL: Self = Self(u64::MAX);
 
-    /// Creates a set of the listed features.
+    /// No features.
+    pub const NONE: Self = Self(0);
+
+    /// Adds features.
     #[must_use]
-    pub const fn listed(features: &[Feature]) -> Self {
-        let (mut bits, mut index) = (0, 0);
+    pub const fn with(mut self, features: &[Feature]) -> Self {
+        let mut index = 0;
         // Constants cannot use iterators.
         while index < features.len() {
-            bits |= features[index].bit();
+            self.0 |= features[index].bit();
             index += 1;
         }
-        Self(bits)
+        self
+    }
+
+    /// Removes features.
+    #[must_use]
+    pub const fn without(self, features: &[Feature]) -> Self {
+        Self(self.0 & !Self::NONE.with(features).0)
     }
 
     /// Returns `true` if `feature` is in the set.
@@ -230,14 +239,7 @@ impl Capabilities {
     /// Returns these capabilities without some features.
     #[must_use]
     pub const fn without(self, features: &[Feature]) -> Self {
-        let lacking = Features::listed(features);
-        Self { features: Features(self.features.0 & !lacking.0), ..self }
-    }
-
-    /// Returns these capabilities with one more feature.
-    #[must_use]
-    pub const fn with(self, feature: Feature) -> Self {
-        Self { features: Features(self.features.0 | feature.bit()), ..self }
+        Self { features: self.features.without(features), ..self }
     }
 
     /// Returns `true` if the format has a feature.
