@@ -252,11 +252,11 @@ pub(super) struct WrittenTime<'t> {
     pub(super) cycles: Option<u64>,
     /// Value after each timestamp, if there are several.
     pub(super) fields: &'t [u64],
-    /// `true` if all timestamps get the time of the event, as their own would be decoded as another one.
+    /// `true` if all timestamps get the event's time, because readers would decode their own as another time.
     pub(super) is_changed: bool,
 }
 
-/// Numbers of changed texts of an event record.
+/// Numbers of changed texts in an event record.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ChangedTexts {
     pub(super) cut: u64,

@@ -29,11 +29,11 @@ pub(super) struct EncoderConfig {
     pub(super) added: AddedFields,
     pub(super) packets: PacketRules,
     pub(super) records: RecordRules,
-    /// Start and end timestamps of packets.
+    /// Packet start and end timestamps.
     pub(super) clock: PacketClock,
     /// Index of the default clock in the output.
     pub(super) default_clock: Option<u16>,
-    /// Timestamps of event records.
+    /// Event record timestamps.
     pub(super) timestamp: Timestamps,
     /// `true` if the time between events can exceed the time between them in the source, and the bits of timestamps.
     pub(super) has_gaps: bool,
@@ -41,9 +41,9 @@ pub(super) struct EncoderConfig {
     pub(super) repairs: bool,
     /// `true` if an event that cannot be written is an error.
     pub(super) must_fit: bool,
-    /// Values of packet headers.
+    /// Packet header values.
     pub(super) header: HeaderConfig,
-    /// Limits of readers, and their use by the data of the trace.
+    /// Reader limits, and their use by the trace.
     pub(super) limits: DecodeLimits,
     pub(super) usage: Arc<Usage>,
     /// Digest of all written data, if it is compared with the output.
@@ -115,11 +115,11 @@ impl PacketRules {
 pub(super) struct RecordRules {
     /// `true` if event records can be copied, if their class allows it.
     pub(super) copies: bool,
-    /// Bits of class ids in event record headers, if the source has none.
+    /// Bits of class ids in event record headers, if the source lacks them.
     pub(super) class_id_bits: u64,
     /// `true` if event record headers or common contexts can have array elements without bits.
     pub(super) has_empty_elements: bool,
-    /// Shapes of event record headers and of common contexts.
+    /// Event record header and common context shapes.
     pub(super) header_shape: Option<ScopeShape>,
     pub(super) common_shape: Option<ScopeShape>,
 }
@@ -134,19 +134,19 @@ impl EncoderConfig {
         !self.repairs && self.frame.mirrors && !self.clock.adds_begin && !inserts && !counts
     }
 
-    /// Returns `true` if the open packet can end, and another one with the same context can begin at a clock value.
+    /// Returns `true` if the open packet can end, and a packet with the same context can start at a clock value.
     pub(super) fn can_split(&self, before: u64, begin: Option<u64>) -> bool {
         self.packets.are_delimited
             && begin.is_none_or(|begin| self.clock.can_begin(begin, before, self.timestamp))
     }
 
-    /// Returns `true` if packet contexts have fields after those of the source.
+    /// Returns `true` if packet contexts have fields after the source's fields.
     pub(super) fn adds_to_context(&self) -> bool {
         let AddedFields { total_size, content_size, discarded, number, .. } = self.added;
         self.clock.adds_begin || total_size || content_size || discarded || number
     }
 
-    /// Returns the lowered class of packet contexts.
+    /// Returns the lowered packet context class.
     pub(super) fn lowered_context(&self) -> Option<&FieldClass> {
         let classes = &self.lowered.trace().class.data_streams;
         classes.get(self.stream.class_index)?.packet_context.as_deref()
@@ -156,7 +156,7 @@ impl EncoderConfig {
 /// Values in the packet headers of a data stream.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct HeaderConfig {
-    /// `true` if they are those of [`frame::packet_header`]; otherwise they have the class of the source.
+    /// `true` for the header of [`frame::packet_header`]. Otherwise headers have the source's class.
     pub(super) is_common: bool,
     /// Values that replace those in headers of the source.
     pub(super) replaced: RoleValues,

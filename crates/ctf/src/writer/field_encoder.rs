@@ -62,7 +62,7 @@ pub(super) struct FieldEncoder<'e> {
     pub(super) times: &'e [u64],
     /// Receives the fields with roles.
     placed: Option<&'e mut Vec<Placed>>,
-    /// Values of length fields, by slot.
+    /// Length field values, by slot.
     lengths: &'e mut Vec<Option<i128>>,
     /// Number of timestamps whose replacement has other lower bits.
     pub(super) changed_times: u64,
@@ -71,10 +71,10 @@ pub(super) struct FieldEncoder<'e> {
     /// Number of texts that were cut at a U+0000.
     pub(super) cut: u64,
     pub(super) error: Option<EncodeError>,
-    /// `true` to replace invalid bytes of texts; followed by the number of such texts.
+    /// `true` to replace invalid bytes in texts. The number of such texts follows.
     pub(super) replaces_invalid: bool,
     pub(super) replaced: u64,
-    /// Index of the default clock of the data stream: times of other clocks are unchanged.
+    /// Index of the data stream's default clock. Times of other clocks are unchanged.
     default_clock: Option<u16>,
     added: AddedFields,
     clock: PacketClock,
@@ -271,7 +271,7 @@ impl<'e> FieldEncoder<'e> {
         }
     }
 
-    /// Writes bits of a fixed or variable length; `fill` is the value of the bits above them.
+    /// Writes bits of a fixed or variable length. `fill` is the value of the bits above them.
     #[inline]
     fn bits(&mut self, field: Field<'_>, value: u64, fill: u64) {
         if self.is_left_out() {
@@ -380,7 +380,7 @@ impl<'e> FieldEncoder<'e> {
         });
     }
 
-    /// Returns the position of the first U+0000 of a text, in code units; counts a text that has one.
+    /// Returns the position of the first U+0000 of a text, in code units, and counts such texts.
     fn note_cut(&mut self, bytes: &[u8], unit: usize) -> Option<usize> {
         let end = bytes.chunks(unit).position(|unit| unit.iter().all(|byte| *byte == 0));
         self.cut += u64::from(end.is_some());

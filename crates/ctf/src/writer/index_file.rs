@@ -5,7 +5,7 @@ use ichnos_model::{Field, Packet, Role, Scope, Visitor};
 
 use super::role_values::is_of_other_clock;
 
-/// Size of an entry in bytes: that of version 1.1.
+/// Size of a version 1.1 entry in bytes.
 const ENTRY: u32 = 72;
 
 /// Returns the header of an index.
@@ -21,7 +21,7 @@ pub(super) fn push_entry(out: &mut Vec<u8>, offset: u64, packet: &EncodedPacket,
     }
 }
 
-/// Times in the fields of a packet: the reader may correct those of the packet for known faults of tracers.
+/// Times in packet fields: the reader may correct a packet's own times for known tracer faults.
 #[derive(Debug, Default)]
 pub(super) struct RecordedTimes {
     default_clock: Option<u16>,

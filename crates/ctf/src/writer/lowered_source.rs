@@ -195,7 +195,7 @@ pub(super) fn identify_part(class: &mut TraceClass, selected_by: &[String]) {
     }
 }
 
-/// Returns `true` if nothing is dropped, and packets are those of the source.
+/// Returns `true` if nothing is dropped, and packets stay as in the source.
 pub(super) fn keeps_packets(options: &WriteOptions) -> bool {
     let leaves_out = options.leaves_out || options.leaves_out_packets || options.repair;
     !leaves_out && options.packet_size.is_none() && options.window == Window::default()

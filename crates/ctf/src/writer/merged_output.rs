@@ -1,4 +1,4 @@
-//! Merging of the packets of several traces into one.
+//! Merging of packets from several traces.
 
 use std::collections::HashSet;
 
@@ -20,7 +20,7 @@ pub(super) struct MergeInput {
     pub(super) path: String,
     /// Lowered class, with all dynamic classes found so far.
     pub(super) class: TraceClass,
-    /// `true` if its packets are made of those of the source.
+    /// `true` if its packets are made from source packets.
     pub(super) mirrors: bool,
     /// `true` if fields depend on fields of the packet header.
     pub(super) needs_header: bool,
@@ -47,7 +47,7 @@ impl HeaderConfig {
         }
     }
 
-    /// Returns the id of the data stream in packets of a part; all bits are set if they have none.
+    /// Returns the data stream id in the packets of a part. All bits are set if they lack an id.
     pub(super) fn written_stream_id(&self, config: &EncoderConfig, part: usize) -> u64 {
         let is_own = config.frame.mirrors && !self.is_common && self.replaced.data_stream_id.is_none();
         match config.stream.id {
@@ -89,7 +89,7 @@ pub(super) fn merged(
     Ok(merged)
 }
 
-/// Plans how to merge all into one trace, with the changes; determines the values of packet headers.
+/// Plans how to merge all sources into one trace. Sets the packet header values, and returns the changes.
 pub(super) fn plan(
     inputs: &[MergeInput],
     sources: &[WriteSource],
@@ -109,7 +109,7 @@ pub(super) fn plan(
     Ok((rules, all.changes))
 }
 
-/// Determines the values of packet headers. Returns `false` if ids do not fit into the existing fields.
+/// Sets the packet header values. Returns `false` if ids do not fit into the existing fields.
 fn number(
     merged: &mut Merged,
     inputs: &[MergeInput],

@@ -73,7 +73,7 @@ const DIALECTS: &[OptionValue] = &[
     OptionValue::new(PACKETIZED, "CTF 1.8: metadata in TSDL, in packets"),
 ];
 
-/// Dialect of the output; `is_packetized` puts its metadata into packets.
+/// Output dialect. `is_packetized` puts its metadata into packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct OutputDialect {
     dialect: Dialect,

@@ -1,4 +1,4 @@
-//! Begin and end timestamps of packets that are made of those of the source.
+//! Start and end timestamps of packets that are made from source packets.
 
 use ichnos_io::WriteOptions;
 use ichnos_model::{DataStreamClass, Role, Roles, TraceClass, Window};
@@ -39,7 +39,7 @@ impl GoesOn {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct PacketClock {
     has_clock: bool,
-    /// Bits of the source's longest begin timestamp of a fixed length; 0: there is none.
+    /// Bits of the source's longest fixed-length start timestamp. 0 if all have a variable length.
     bits: u64,
     /// `true` if there is one of a variable length: that takes all bits when it is encoded.
     is_variable: bool,
@@ -102,7 +102,7 @@ impl PacketClock {
         clock
     }
 
-    /// Returns `true` if the begin timestamps of packets are not enough for the output.
+    /// Returns `true` if packet start timestamps are not enough for the output.
     fn lacks_begin(&self, options: &WriteOptions, header: Timestamps) -> bool {
         let GoesOn { source, output } = self.goes_on;
         let stops = source && !output;
@@ -129,7 +129,7 @@ impl PacketClock {
         output && !source && !self.adds_begin && (1..64).contains(&self.bits)
     }
 
-    /// Returns `true` if a begin timestamp would be decoded as a later time, because the packet before ends later.
+    /// Returns `true` if readers would decode a later start time, because the previous packet ends later.
     pub(super) fn goes_back(&self, begin: u64, before: u64) -> bool {
         self.depends_on_ends() && begin < before
     }

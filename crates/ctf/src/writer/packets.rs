@@ -20,10 +20,10 @@ pub(super) struct Packets {
     pub(super) encoded: Vec<EncodedPacket>,
     pub(super) events: u64,
     pub(super) copied_packets: u64,
-    /// Number of events dropped at the ends of packets, and of dropped packets.
+    /// Number of events dropped at packet ends, and of dropped packets.
     pub(super) cut_events: u64,
     pub(super) cut_packets: u64,
-    /// Sequence number of the packet, if the source has no packets.
+    /// Sequence number of the packet, if the source lacks packets.
     pub(super) sequence: u64,
     pub(super) discarded: u64,
     /// Counters in fields that the source's packets lack.
@@ -33,7 +33,7 @@ pub(super) struct Packets {
     /// Value of the default clock at the latest event.
     pub(super) last_event: u64,
     pub(super) has_packets: bool,
-    /// Number of packets in excess of those of the source.
+    /// Number of packets in excess of the source's packets.
     pub(super) inserted: u64,
     /// Events of the open packet that may be dropped when it ends, if they are counted.
     pub(super) uncertain: Vec<WrittenEvent>,
@@ -56,17 +56,17 @@ pub(super) struct OpenPacket {
     pub(super) head_elements: EmptyElements,
     /// Maximum size of its content in bits that fits into its size fields.
     pub(super) most_bits: u64,
-    /// Latest time of an event; see [`Repair`](super::repair::Repair).
+    /// Latest possible event time, see [`Repair`](super::repair::Repair).
     pub(super) latest: u64,
     /// `true` if the end of the source can be right.
     pub(super) has_end: bool,
-    /// Size in the source including the padding at its end, if the padding is to be kept.
+    /// Size in the source including the padding at its end, if the padding is kept.
     pub(super) total: u64,
-    /// `true` if the begin is that of the source, regardless of its first event.
+    /// `true` to keep the source's start time, regardless of the first event.
     pub(super) has_begin: bool,
     /// `true` if the reader corrected the times in the source's packet.
     pub(super) is_corrected: bool,
-    /// `true` if its events up to now are between its begin and its end, in order.
+    /// `true` if its events up to now are in order, between its start and its end.
     pub(super) has_right_times: bool,
     /// `true` if its content can end within a byte.
     pub(super) ends_in_byte: bool,
@@ -92,7 +92,7 @@ impl OpenPacket {
         ends.any(|placed| end.is_some_and(|end| !placed.has_lower_bits_of(end)))
     }
 
-    /// Moves its begin to a value of the default clock, before its first event.
+    /// Moves its start to a value of the default clock, before its first event.
     pub(super) fn begin_at(&mut self, out: &mut BitWriter, cycles: u64) {
         (self.begin, self.now) = (cycles, cycles);
         patch_role(&self.placed, Role::Timestamp, out, cycles);
@@ -141,7 +141,7 @@ impl Packets {
             Some(OpenPacket { placed, begin, now: begin, most_bits, ends_in_byte, ..OpenPacket::default() });
     }
 
-    /// Ends the open packet, which is made of one of the source, and begins another one with the same context.
+    /// Ends the open packet, which is made from a source packet, and starts a packet with the same context.
     /// `left_out`: number of events missing before its end in addition to those that the source counts.
     pub(super) fn split(&mut self, end: u64, begin: Option<u64>, left_out: u64) {
         let Some(mut open) = self.open.take() else { return };
@@ -224,7 +224,7 @@ impl Packets {
         whole.is_some()
     }
 
-    /// Ends a packet; `end` replaces the time that is written already.
+    /// Ends a packet. `end` replaces the time that is already written.
     pub(super) fn close(&mut self, open: OpenPacket, end: Option<u64>) {
         if !open.ends_in_byte && !self.end_at_byte(&open) {
             self.out.go_back(0);

@@ -13,7 +13,7 @@ use super::source_frame::AddedFields;
 use super::stream_encoder::{PacketRange, StreamEncoder, begin_in_window};
 use crate::packet::Counter;
 
-/// Packet of the source from which those of parts are made.
+/// Source packet from which the packets of parts are made.
 #[derive(Debug)]
 pub(super) struct Template {
     open: OpenPacket,
@@ -42,7 +42,7 @@ pub(super) struct Losses {
     is_unknown: bool,
 }
 
-/// Widths of the counter fields of packets in bits.
+/// Widths of packet counter fields in bits.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Widths {
     discarded: u64,
@@ -93,7 +93,7 @@ impl PacketContext {
 }
 
 impl Widths {
-    /// Returns the widths of a data stream class of a trace; fields that are added have 64 bits.
+    /// Returns the widths for a data stream class. Added fields have 64 bits.
     pub(super) fn of(trace: &TraceClass, class: &DataStreamClass, added: AddedFields) -> Self {
         let width = |role| width_of(trace, class, role).unwrap_or(64);
         let width_if = |is_added, role| if is_added { 64 } else { width(role) };
@@ -132,7 +132,7 @@ impl Counters {
         !self.has_packets
     }
 
-    /// Notes the counters of a packet.
+    /// Stores the counters of a packet.
     pub(super) fn note(&mut self, packet: &EncodedPacket) {
         self.has_packets = true;
         if self.discarded.is_some() {
@@ -166,7 +166,7 @@ impl Counters {
             })
     }
 
-    /// Returns the counter values of the next packet: those of the source, if they fit the losses.
+    /// Returns the counter values of the next packet: the source's values, if they fit the losses.
     fn next(
         &self,
         own: (Option<u64>, Option<u64>),

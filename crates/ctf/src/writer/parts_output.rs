@@ -1,4 +1,4 @@
-//! Writer for parts of traces, all in one pass.
+//! Writer for all parts of a trace, in one pass.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fs::{self, File};
@@ -32,11 +32,11 @@ const MOST_OPEN: usize = 128;
 /// Parts of CTF traces that are being written, data stream after data stream.
 #[derive(Debug)]
 pub(super) struct CtfParts {
-    /// Common classes and data streams of all parts; writes nothing itself.
+    /// Common classes and data streams of all parts. Writes nothing itself.
     base: CtfOutput,
     parts: Vec<TracePart>,
     lane: Option<PartsLane>,
-    /// Names of further files of data streams, by number of the data stream and file.
+    /// Names of further data stream files, by data stream number and file number.
     names: HashMap<(usize, usize), String>,
     /// Classes and metadata of traces whose parts are all the same, once they are known.
     metadata: HashMap<usize, DescribedTrace>,
@@ -53,7 +53,7 @@ struct TracePart {
     classes: BTreeMap<(usize, usize, u128), Arc<EventRecordClass>>,
     /// Digest of the written events, if it is compared with the output.
     digest: Option<Arc<Mutex<TraceDigest>>>,
-    /// Use of the limits of readers by its traces, by number.
+    /// Use of reader limits by its traces, by number.
     usages: HashMap<usize, Usage>,
     events: u64,
     copied_packets: u64,
@@ -73,7 +73,7 @@ struct PartsLane {
     parts: HashMap<usize, PartStream>,
     /// Part whose packets the encoder has.
     current: Option<usize>,
-    /// Current packet of the source; `None`: it cannot be written.
+    /// Current source packet, `None` if it cannot be written.
     template: Option<Template>,
     /// Parts that may have the packet open.
     open: Vec<usize>,
@@ -100,7 +100,7 @@ struct PartStream {
 struct PartFile {
     size: u64,
     index: Vec<u8>,
-    /// Open file; `None`: it is closed, or does not exist yet.
+    /// Open file, `None` if it is closed or does not exist yet.
     file: Option<File>,
 }
 
@@ -109,7 +109,7 @@ struct PartFile {
 enum PacketEnd {
     /// End in the source.
     Known(PacketRange),
-    /// End before that of the source.
+    /// End before the source's end.
     OfPart,
     /// Its end was lost in damage.
     Lost,
@@ -228,7 +228,7 @@ impl CtfParts {
         self.write(part)
     }
 
-    /// Ends the open packets of all parts: that of the source does not end.
+    /// Ends the open packets of all parts, because the source's packet does not end.
     fn close_lost(&mut self) -> io::Result<()> {
         let open = self.lane.as_mut().map(|lane| std::mem::take(&mut lane.open)).unwrap_or_default();
         open.into_iter().try_for_each(|part| self.close(part, PacketEnd::Lost))
@@ -401,7 +401,7 @@ impl PartsLane {
         }
     }
 
-    /// Notes that a file was used, and closes another one if too many are open.
+    /// Stores that a file was used, and closes the least recently used file if too many are open.
     fn used(&mut self, part: usize, file: usize) {
         if self.open_files.back() == Some(&(part, file)) {
             return;
@@ -679,7 +679,7 @@ impl CtfOutput {
     }
 }
 
-/// Creates the output for parts of some sources.
+/// Creates the output for the parts of some sources.
 pub(super) fn create(
     sources: Vec<WriteSource>,
     options: &ichnos_io::WriteOptions,

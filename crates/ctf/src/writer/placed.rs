@@ -23,7 +23,7 @@ impl Placed {
         }
     }
 
-    /// Returns `true` if its value equals another one in the bits of the field.
+    /// Returns `true` if its value equals `value` in the bits of the field.
     pub(super) fn has_lower_bits_of(&self, value: u64) -> bool {
         (self.value ^ value) & 1_u64.checked_shl(self.bits() as u32).map_or(u64::MAX, |end| end - 1) == 0
     }

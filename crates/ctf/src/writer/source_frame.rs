@@ -17,7 +17,7 @@ use crate::metadata::Dialect;
 pub(super) struct SourceFrame {
     /// `true` if the source is read from CTF, so that its packets and headers have all that CTF needs.
     pub(super) is_ctf: bool,
-    /// `true` if packets are made of those of the source; otherwise it has none.
+    /// `true` if packets are made from source packets. Otherwise the source lacks packets.
     pub(super) mirrors: bool,
     /// `true` if its packet headers lack the id of the data stream class, and need it.
     pub(super) lacks_header: bool,
@@ -93,9 +93,9 @@ pub(super) struct LostRoles {
     packet_header: Roles,
     pub(super) packet_context: Roles,
     event_record_header: Roles,
-    /// Roles of fields after the event record header.
+    /// Roles after the event record header.
     after_header: Roles,
-    /// `true` if packets of a proposal become those of another dialect.
+    /// `true` if packets of a proposal become packets of another dialect.
     converts: bool,
 }
 
@@ -158,7 +158,7 @@ impl LostRoles {
     }
 }
 
-/// Fields that packets and event record headers have after those of the source.
+/// Fields that packets and event record headers have after the source's fields.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct AddedFields {
     /// `true` to add the id of the class to event record headers.
@@ -176,7 +176,7 @@ pub(super) struct AddedFields {
     pub(super) stream_class_id: bool,
     /// `true` to add the id of the data stream to packet headers.
     pub(super) stream_id: bool,
-    /// `true` to widen short fields of packet sizes: added fields need room.
+    /// `true` to widen short packet size fields: added fields need room.
     pub(super) widens_sizes: bool,
 }
 

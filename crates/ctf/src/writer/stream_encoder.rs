@@ -30,7 +30,7 @@ pub(super) use output_state::OutputState;
 /// Size of an output block in bytes, if there is that much data.
 const BLOCK: usize = 1 << 20;
 
-/// Size in bytes of packets that do not correspond to one of the source.
+/// Size in bytes of packets that do not correspond to a source packet.
 const PACKET: u64 = 256 << 10;
 
 /// Loss of the time of an event that is out of order.
@@ -43,7 +43,7 @@ const MOST_LANES: usize = 16;
 #[derive(Debug)]
 pub(super) struct StreamEncoder {
     pub(super) config: Arc<EncoderConfig>,
-    /// Values of packet headers.
+    /// Packet header values.
     pub(super) header: HeaderConfig,
     /// Time range of the packets.
     pub(super) window: Window,
@@ -65,7 +65,7 @@ pub(super) struct StreamEncoder {
     moved_events: u64,
     /// `true` if packets were copied.
     has_copies: bool,
-    /// `true` if the source had a packet that has no counterpart in the output.
+    /// `true` if a source packet lacks a counterpart in the output.
     has_unwritten_packets: bool,
     times: EventTimes,
 }
@@ -126,7 +126,7 @@ impl StreamEncoder {
         self.config.lowered.record_loss(kind, class, field, what);
     }
 
-    /// Returns the index of an event's class; creates its encoding for the first event.
+    /// Returns the index of an event's class. Creates the encoding at its first event.
     fn class(&mut self, event: &Event<'_>) -> io::Result<Option<usize>> {
         let Some(index) = event.class_index() else { return Ok(None) };
         if let Some(Some(_)) = self.classes.get(index) {
@@ -192,7 +192,7 @@ impl StreamEncoder {
         Ok(())
     }
 
-    /// Returns the lane of an event, its written time, and the source of the time if the event has none.
+    /// Returns the lane of an event, its written time, and the source of the time if the event lacks one.
     #[inline]
     fn lane_and_time(&mut self, event: &Event<'_>) -> (usize, Option<u64>, Option<TimeSource>) {
         let (cycles, source) = self.time(event);
@@ -308,7 +308,7 @@ impl StreamEncoder {
         }
     }
 
-    /// Returns the written time of an event, and the source of the time if the event has none.
+    /// Returns the written time of an event, and the source of the time if the event lacks one.
     #[inline]
     fn time(&mut self, event: &Event<'_>) -> (Option<u64>, Option<TimeSource>) {
         if self.config.default_clock.is_none() {
@@ -349,7 +349,7 @@ impl StreamEncoder {
         packet
     }
 
-    /// Returns the begin and the end of a packet that ends.
+    /// Returns the start and end of a packet that ends.
     pub(super) fn possible_range(&self, packet: &Packet<'_>) -> PacketRange {
         PacketRange {
             begin: packet.begin.map(|begin| self.nearest_value(begin).0),
@@ -357,7 +357,7 @@ impl StreamEncoder {
         }
     }
 
-    /// Returns the nearest value that the clock can have; an inexact one is noted as a loss.
+    /// Returns the nearest value that the clock can have. Records a loss if it is inexact.
     fn possible(&self, time: Option<ClockValue>, what: &str) -> Option<ClockValue> {
         let (value, is_exact) = self.nearest_value(time?);
         if !is_exact {
@@ -414,7 +414,7 @@ impl StreamEncoder {
         self.record_loss(LossKind::Dropped, event.name(), "", &what);
     }
 
-    /// Returns the lane whose last event is no later than an event.
+    /// Returns the lane whose last event is not later than an event.
     fn lane(&mut self, cycles: Option<u64>, name: &str) -> usize {
         let Some(cycles) = cycles else { return 0 };
         if let Some(lane) = self.lanes.iter().position(|packets| packets.end <= cycles) {

@@ -1,4 +1,4 @@
-//! Output files of CTF traces.
+//! CTF trace output files.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -45,7 +45,7 @@ pub(super) struct CtfOutput {
     pub(super) traces: Vec<OutputTrace>,
     /// Rules of all data streams, by their numbers.
     streams: RwLock<Vec<Arc<EncoderConfig>>>,
-    /// Output directory; `None`: nothing is written.
+    /// Output directory, `None` if nothing is written.
     directory: Option<OutputDirectory>,
     files: Mutex<Files>,
     target: OutputDialect,
@@ -105,7 +105,7 @@ struct StreamFile {
     name: String,
     size: u64,
     index: Vec<u8>,
-    /// Open file; `None`: it is closed, or does not exist yet.
+    /// Open file, `None` if it is closed or does not exist yet.
     file: Option<File>,
 }
 
@@ -485,7 +485,7 @@ impl CtfOutput {
 }
 
 impl Files {
-    /// Notes that a file is used. Returns a file to close instead, if too many are open.
+    /// Stores that a file is used. Returns a file to close instead, if too many are open.
     fn open(&mut self, key: (usize, usize)) -> Option<Arc<Mutex<StreamFile>>> {
         self.open.retain(|open| *open != key);
         self.open.push(key);

@@ -1,4 +1,4 @@
-//! Use of the limits of readers by the data of a trace.
+//! Use of reader limits by a trace.
 
 use std::collections::HashSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,7 +8,7 @@ use ichnos_model::{Cost, Limits, TraceClass};
 
 use crate::allowed::Allowed;
 
-/// Use of the limits of readers by the data of a trace.
+/// Use of reader limits by a trace.
 #[derive(Debug, Default)]
 pub(super) struct Usage(Mutex<Used>);
 
@@ -45,7 +45,7 @@ impl Usage {
         used.packets
     }
 
-    /// Adds the output of an encoder of a data stream class: events of some classes, and copied packets.
+    /// Adds the output of a data stream class's encoder: events of some classes, and copied packets.
     pub(super) fn add_events(
         &self,
         stream_class: u64,

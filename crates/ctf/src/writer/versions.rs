@@ -31,7 +31,7 @@ impl Versions {
         self.0.iter().find(|lowered| Arc::ptr_eq(lowered.source(), source))
     }
 
-    /// Returns that of the source.
+    /// Returns the trace of the source.
     pub(super) fn first(&self) -> Option<&Arc<LoweredTrace>> {
         self.0.first()
     }

@@ -1,4 +1,4 @@
-//! Packets that are made of those of the source, one for one.
+//! Packets that are made from source packets, one for one.
 
 use super::{LATE_EVENT, StreamEncoder};
 use crate::writer::added_counter::width_of;
@@ -318,7 +318,7 @@ impl StreamEncoder {
         self.record_loss(LossKind::Dropped, "", "packet.context", &what);
     }
 
-    /// Ends a packet that is made of one of the source, with the source's begin and end.
+    /// Ends a packet that is made from a source packet, with the source's start and end.
     pub(in crate::writer) fn close_mirrored(&mut self, packet: PacketRange) {
         let config = Arc::clone(&self.config);
         let packets = &mut self.lanes[0];
@@ -361,7 +361,7 @@ impl StreamEncoder {
         }
     }
 
-    /// Returns the time of an event, or that of the event before if most other events contradict it.
+    /// Returns the time of an event, or the previous event's time if most other events contradict it.
     pub(super) fn possible_time(&mut self, event: &Event<'_>, cycles: u64) -> u64 {
         let latest = self.repair.times.latest(event);
         let Some(open) = &self.lanes[0].open else { return cycles };
@@ -373,7 +373,7 @@ impl StreamEncoder {
         now
     }
 
-    /// Returns the time of an event, or that of the event before if the source's packets are out of order.
+    /// Returns the time of an event, or the previous event's time if the source's packets are out of order.
     pub(super) fn time_in_order(&mut self, cycles: u64, name: &str) -> u64 {
         let packets = &mut self.lanes[0];
         let Some(open) = &mut packets.open else { return cycles };
@@ -399,7 +399,7 @@ impl StreamEncoder {
         packets.close(open, Some(end));
     }
 
-    /// Writes a loss of events of a source without packets: between two packets of the output.
+    /// Writes lost events of a source without packets: readers see the loss between two packets.
     pub(in crate::writer) fn discarded_events(&mut self, discarded: &Discarded<'_>) {
         if self.config.frame.mirrors {
             // The counters of its packets show the loss.
@@ -439,7 +439,7 @@ struct PacketHead {
     begin: u64,
 }
 
-/// Returns the values that replace those in a source packet's header.
+/// Returns the values that replace a source packet's header values.
 fn header_values(
     mut values: RoleValues,
     stream_id: Option<u64>,
@@ -454,7 +454,7 @@ fn header_values(
     values
 }
 
-/// Returns the values that replace those in a source packet's context; the packet starts at a clock value.
+/// Returns the values that replace a source packet's context values. The packet starts at a clock value.
 fn context_values(begin: Option<u64>, packet: &Packet<'_>) -> RoleValues {
     // Packets of some tracers may all begin later than recorded. Other corrections are known.
     let begins_by_bug =

@@ -23,7 +23,7 @@ pub(in crate::writer) struct OutputState {
 }
 
 impl OutputState {
-    /// Creates an empty state; `digest` receives the digest of the output, if it is compared.
+    /// Creates an empty state. `digest` receives the digest of the output, if it is compared.
     pub(in crate::writer) fn new(digest: Option<&Arc<Mutex<TraceDigest>>>) -> Self {
         Self {
             lanes: vec![Packets::default()],
