@@ -23,7 +23,7 @@ const ATTRIBUTES: &str = "attributes";
 /// Marks event record classes whose name is not from the source.
 const UNNAMED: &str = "unnamed";
 
-/// Process of GUIDs that can encode paths of activities.
+/// Process of GUIDs that can encode activity paths.
 const ACTIVITY_PROCESS: &str = "activity-process";
 
 /// Maximum number of bits of an integer that is made of bytes: an annotation must not make a number of any length.
@@ -72,7 +72,7 @@ pub(super) fn annotate_unnamed(attributes: &mut Attributes) {
     add_annotation(UNNAMED, Value::Boolean(true), attributes);
 }
 
-/// Notes the name in the source of a member that lowering renamed.
+/// Annotates the source name of a member that lowering renamed.
 pub(super) fn annotate_name(name: &str, attributes: &mut Attributes) {
     add_annotation(NAME, Value::Text(name.to_owned()), attributes);
 }
@@ -98,14 +98,14 @@ pub(super) fn kept_attributes(
     attributes.iter().filter(is_kept).cloned().collect()
 }
 
-/// Notes attributes of other namespaces, for a format without attributes.
+/// Annotates attributes of other namespaces, for a format without attributes.
 pub(super) fn annotate_attributes(kept: Vec<(String, Value)>, attributes: &mut Attributes) {
     if !kept.is_empty() {
         add_annotation(ATTRIBUTES, Value::Map(kept), attributes);
     }
 }
 
-/// Restores attributes that lowering noted, unless there are others of the namespace.
+/// Restores annotated attributes, unless the namespace has other attributes.
 fn restore_attributes(attributes: &mut Attributes) {
     let noted = attributes.get(NAMESPACE).and_then(|own| own.get(ATTRIBUTES));
     let Some(Value::Map(noted)) = noted.cloned() else { return };
@@ -239,7 +239,7 @@ pub fn apply_annotations(class: &mut TraceClass) {
     restore_names(class);
 }
 
-/// Gives the members of contexts and payloads that lowering renamed their names back, unless locations refer to them.
+/// Restores the names of context and payload members that lowering renamed, unless locations refer to them.
 fn restore_names(class: &mut TraceClass) {
     let mut needed = HashSet::new();
     for stream in &class.data_streams {
@@ -325,7 +325,7 @@ fn apply_to_fields(class: &mut Arc<FieldClass>, classes: &mut AlignedClasses) {
 struct AlignedClasses(HashMap<(usize, u64), [Arc<FieldClass>; 2]>);
 
 impl AlignedClasses {
-    /// Returns the class with at least this alignment; `None` for a kind before which no alignment is ever added.
+    /// Returns the class with at least this alignment, `None` for a kind before which no alignment is ever added.
     fn get(&mut self, class: &Arc<FieldClass>, alignment: u64) -> Option<Arc<FieldClass>> {
         let can_align = matches!(
             class.kind,

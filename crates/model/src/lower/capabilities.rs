@@ -1,4 +1,4 @@
-//! Capabilities of output formats.
+//! Output format capabilities.
 
 use crate::{EventRecordClass, FieldClass, Role, Scope, StringEncoding, Value};
 
@@ -33,7 +33,7 @@ pub enum Feature {
     StringAlignments,
     /// Strings that start with their own length.
     PrefixedStrings,
-    /// BLOBs, also for UUIDs. Otherwise they are arrays of bytes.
+    /// BLOBs, also for UUIDs. Otherwise they are byte arrays.
     Blobs,
     /// GUIDs.
     Guids,
@@ -45,7 +45,7 @@ pub enum Feature {
     Unions,
     /// Optional fields.
     Optionals,
-    /// Alignments of variants.
+    /// Variant alignments.
     VariantAlignments,
     /// Arrays with a larger alignment than their elements.
     ArrayAlignments,
@@ -57,7 +57,7 @@ pub enum Feature {
     OuterLocations,
     /// Fields in the options of a variant that a field outside of it needs, if all options have one.
     LocationsThroughVariants,
-    /// Selectors of variants that are not members of a structure around the variant.
+    /// Variant selectors that are not members of a structure around the variant.
     DistantSelectors,
     /// Signed lengths, and locations that need not fit all options of variants, as in PROP-1.0.
     AnyOptionLocations,
@@ -91,9 +91,9 @@ pub enum Feature {
     SeveralClocks,
     /// Fields that update several clocks.
     SeveralUpdates,
-    /// UUIDs of clocks that also have another unique identifier.
+    /// Clock UUIDs beside another unique identifier.
     ClockUuids,
-    /// Descriptions of clocks.
+    /// Clock descriptions.
     ClockDescriptions,
 }
 

@@ -20,7 +20,7 @@ use crate::{
 };
 
 impl<'a> ClassLowerer<'a> {
-    /// Lowers the class; nodes are numbered from `first` on in the lowered plan.
+    /// Lowers the class.
     pub(super) fn lower(mut self) -> (Arc<FieldClass>, ScopeMoves) {
         let is_structure = matches!(self.plan.root().op, Op::Structure { .. });
         let is_extended = self.input.options.extended.has(self.scope);
@@ -167,7 +167,7 @@ impl<'a> ClassLowerer<'a> {
             .any(|role| self.capabilities.role_name(role, scope) == Some(name))
     }
 
-    /// Lowers a field that is no member: with data added before it, to a structure of both.
+    /// Lowers a field that is not a member: with data added before it, to a structure of both.
     fn element(&mut self, id: NodeId) -> FieldClass {
         if let Some(at) = self.hoists.iter().position(|(field, _)| *field == id) {
             let (_, name) = self.hoists.swap_remove(at);

@@ -1,4 +1,4 @@
-//! Ids of event record classes, for readers that do not distinguish all of them.
+//! Event record class ids, for readers that do not distinguish all of them.
 
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
@@ -22,7 +22,7 @@ struct AssignedIds {
 }
 
 impl ClassIds {
-    /// Starts without assigned ids; readers use this many bits.
+    /// Starts without assigned ids. Readers use this many bits.
     pub(super) fn new(bits: u32) -> Self {
         Self { most: ones(bits), assigned: Mutex::default() }
     }
@@ -32,7 +32,7 @@ impl ClassIds {
         self.most = self.most.min(ones(u32::try_from(bits).unwrap_or(u32::MAX)));
     }
 
-    /// Assigns ids to known classes: their own ones, or their indexes if an id is too large.
+    /// Assigns ids to known classes: their own ids, or their indexes if an id is too large.
     pub(super) fn number(&mut self, classes: &mut [&mut EventRecordClass], losses: &mut LossTable) {
         let renumbers = classes.iter().any(|class| class.id > self.most);
         let assigned = self.assigned.get_mut().unwrap_or_else(PoisonError::into_inner);
@@ -43,7 +43,7 @@ impl ClassIds {
         }
     }
 
-    /// Assigns an id to a class found later: its own one, or the first free one if that is too large or taken.
+    /// Assigns an id to a class found later: its own id, or the first free id if that is too large or taken.
     pub(super) fn assign(&self, class: &mut EventRecordClass, losses: &mut LossTable) {
         let mut assigned = self.assigned.lock().unwrap_or_else(PoisonError::into_inner);
         if class.id <= self.most && assigned.ids.insert(class.id) {

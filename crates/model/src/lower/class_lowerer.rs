@@ -44,18 +44,18 @@ pub(super) struct ClassLowerer<'a> {
     /// Roles that no field of this scope keeps.
     pub(super) lost_roles: Roles,
     pub(super) input: LowerInput<'a>,
-    /// Names of members that are not those of the source.
+    /// New names of renamed members.
     pub(super) renamed: HashMap<NodeId, String>,
 }
 
-/// Trace to which a class belongs, and the rules of lowering it.
+/// Trace to which a class belongs, and the rules for lowering it.
 #[derive(Clone, Copy)]
 pub(super) struct LowerInput<'a> {
     pub(super) trace: &'a TraceClass,
     pub(super) options: LowerOptions,
     /// Roles that give an integer of this scope 64 bits.
     pub(super) widened_roles: Roles,
-    /// Root fields of other scopes, and of fields of this scope that were lowered before.
+    /// Root fields of other scopes, and fields of this scope that were lowered before.
     pub(super) roots: LoweredRoots<'a>,
 }
 
@@ -145,7 +145,7 @@ impl ClassLowerer<'_> {
         }
     }
 
-    /// Notes a change that does not depend on the dialect of the source.
+    /// Records a change that does not depend on the source's dialect.
     pub(super) fn change(&mut self, kind: LossKind, what: impl Into<String>) {
         let mut field = self.scope.short_name().to_owned();
         for name in &self.path {

@@ -55,7 +55,7 @@ pub(super) fn joins_payload(
         })
 }
 
-/// Returns `true` if a field of this kind needs another one, or gets one that is written before it.
+/// Returns `true` if a field of this kind needs another field, or gets a field before it.
 fn needs_field(class: &FieldClass) -> bool {
     class.needed_location().is_some()
         || matches!(class.kind, FieldKind::String { length: StringLength::Prefixed { .. }, .. })

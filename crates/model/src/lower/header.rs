@@ -1,4 +1,4 @@
-//! User fields of packet headers and event record headers, which move to the context after the header.
+//! User fields in packet headers and event record headers, which move to the context after the header.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -28,7 +28,7 @@ pub(super) struct Header {
 pub(super) struct LoweredContext {
     pub(super) class: Option<Arc<FieldClass>>,
     pub(super) moves: ScopeMoves,
-    /// Moves of header fields, which precede those of the context.
+    /// Moves of header fields, which precede the context's fields.
     pub(super) of_header: Option<ScopeMoves>,
 }
 
@@ -111,7 +111,7 @@ impl TraceLowerer<'_> {
         self.unneeded.extend(unneeded);
     }
 
-    /// Finds out which fields of a header are those of users.
+    /// Finds the user fields of a header.
     fn user_fields<'p>(&self, plan: &'p Plan, scope: Scope, clock: Option<u16>) -> UserFields<'p> {
         let only_clock = (!self.capabilities.has(Feature::SeveralClocks)).then_some(clock);
         let lost = unplaced_roles(&self.source.class, &plan.root().class, scope, self.capabilities);
@@ -228,7 +228,7 @@ struct UserFields<'p> {
 }
 
 impl UserFields<'_> {
-    /// Collects the outermost ones in the root field that occur once in each header.
+    /// Collects the outermost user fields in the root field that occur once in each header.
     fn collect(&self, found: &mut HashSet<NodeId>) {
         let mut fields = Vec::new();
         self.outermost(0, &mut fields);
@@ -245,7 +245,7 @@ impl UserFields<'_> {
         }
     }
 
-    /// Appends the fields that are no structures, and in no other field than structures.
+    /// Appends the fields that are not structures, and that only structures contain.
     fn outermost(&self, id: NodeId, fields: &mut Vec<NodeId>) {
         match &self.plan.node(id).op {
             Op::Structure { members, .. } => members.iter().for_each(|id| self.outermost(*id, fields)),
@@ -253,7 +253,7 @@ impl UserFields<'_> {
         }
     }
 
-    /// Returns a field and those in it; a union that becomes its bytes has none.
+    /// Returns a field and the fields in it. A union that becomes its bytes contains no fields.
     fn within(&self, id: NodeId) -> Vec<NodeId> {
         let mut all = vec![id];
         let mut at = 0;

@@ -9,7 +9,7 @@ use crate::{
     VariantOption,
 };
 
-/// Root fields of a data stream, by scope: those of the source, and their lowered classes.
+/// Root fields of a data stream, by scope: source fields and their lowered classes.
 #[derive(Clone, Copy, Default)]
 pub(super) struct LoweredRoots<'c> {
     classes: [Option<&'c FieldClass>; 6],
@@ -59,7 +59,7 @@ impl<'c> LoweredRoots<'c> {
         moves.any(|moves| !moves.renamed.is_empty())
     }
 
-    /// Returns the name of a member of a structure or union, if it is not that of the source.
+    /// Returns the new name of a structure or union member, if it was renamed.
     pub(super) fn renamed(&self, scope: Scope, member: NodeId) -> Option<&'c str> {
         let source = self.sources.get(scope as usize)?.as_ref()?;
         let names = source.moves.into_iter().flatten();
@@ -90,7 +90,7 @@ pub(super) fn unfit_locations(
     finder.found
 }
 
-/// Use of a field by another one.
+/// Use of a field by another field.
 enum LocationUse<'c> {
     Length,
     /// `true` if the values that select are listed.
@@ -172,7 +172,7 @@ impl<'c> UnfitLocations<'c> {
         }
     }
 
-    /// Follows a location; the fields to which it leads are added to `targets`.
+    /// Follows a location. Adds the fields to which it leads to `targets`.
     fn leads(&mut self, location: &FieldLocation, is_any: bool, targets: &mut Vec<&'c FieldClass>) -> bool {
         let is_container = |class: &&&FieldClass| {
             matches!(class.kind, FieldKind::Structure { .. } | FieldKind::Union { .. })
@@ -187,7 +187,7 @@ impl<'c> UnfitLocations<'c> {
         begin.is_some_and(|begin| self.follow(begin, &names, (is_any, is_other), targets))
     }
 
-    /// Returns `true` if the field of a location is no member of a structure around the current class.
+    /// Returns `true` if a location leads to a field that is not a member of a structure around the current class.
     fn is_distant(&self, location: &FieldLocation) -> bool {
         let (_, names) = direct_path(location);
         let mut names = names.as_slice();

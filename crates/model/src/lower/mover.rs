@@ -72,7 +72,7 @@ impl<'m, V: Visitor> Mover<'m, V> {
         Some(Field::new(self.target, id, field.offset, length))
     }
 
-    /// Returns the move of a field, after passing on the data before it; `None` if it is dropped.
+    /// Returns the move of a field, after passing on the data before it. `None` if it is dropped.
     fn enter(&mut self, field: Field<'_>, extra: u64) -> Option<(NodeMove, Field<'m>)> {
         if self.muted > 0 {
             return None;
@@ -470,7 +470,7 @@ impl<V: Visitor> Mover<'_, V> {
     }
 }
 
-/// Size in bytes of a BLOB or an array of bytes of static length.
+/// Size in bytes of a BLOB or byte array with a static length.
 fn static_bytes(plan: &Plan, id: NodeId) -> Option<usize> {
     match plan.nodes.get(id as usize)?.op {
         Op::StaticBlob(length) | Op::StaticArray { length, .. } => usize::try_from(length).ok(),

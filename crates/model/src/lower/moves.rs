@@ -54,7 +54,7 @@ pub(super) enum MoveKind {
     Same,
     /// Dropped, with all nested fields.
     Dropped,
-    /// Bits of any kind to an unsigned integer.
+    /// Any bits to an unsigned integer.
     Unsigned,
     /// Bit map to bit array.
     BitArray,
@@ -91,9 +91,9 @@ pub struct ScopeMoves {
     pub(super) moves: Box<[NodeMove]>,
     /// Difference of the lowered scope from its source.
     pub(super) conversion: ScopeConversion,
-    /// Index of each member in the lowered scope; `None` if dropped.
+    /// Index of each member in the lowered scope, `None` if dropped.
     pub(super) members: Vec<Option<usize>>,
-    /// Names of members that are not those of the source, by node.
+    /// New names of renamed members, by node.
     pub(super) renamed: HashMap<NodeId, String>,
 }
 

@@ -1,4 +1,4 @@
-//! Lowering of the trace, its clocks and its data stream classes, beside field classes.
+//! Lowering of a trace, its clocks and its data stream classes, except for field classes.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -112,7 +112,7 @@ fn lower_unmodeled(class: &mut TraceClass, capabilities: &Capabilities, losses: 
     }
 }
 
-/// Gives data stream classes with an id of more than 64 bits another one that is free.
+/// Gives data stream classes with an id of more than 64 bits a free id.
 pub(super) fn number_streams(streams: &mut [DataStreamClass], losses: &mut LossTable) {
     let taken: HashSet<u128> = streams.iter().map(|stream| stream.id).collect();
     let mut free = (0..).filter(|id| !taken.contains(id));
@@ -154,7 +154,7 @@ fn lower_stream(class: &mut TraceClass, index: usize, capabilities: &Capabilitie
 
 /// Lowers properties of an event record class beside its field classes.
 ///
-/// Returns the attributes that an annotation has to keep; lowering `annotates`, if it notes all of them.
+/// Returns the attributes that an annotation must keep. `annotates`: annotations keep all of them.
 pub(super) fn lower_event(
     class: &mut EventRecordClass,
     capabilities: &Capabilities,

@@ -1,4 +1,4 @@
-//! Payloads with more members than in the source: those of the context, and the message.
+//! Payloads with more members than in the source: context members and the message.
 
 use std::sync::Arc;
 

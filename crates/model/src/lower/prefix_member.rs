@@ -99,7 +99,7 @@ impl<'a> ClassLowerer<'a> {
         })
     }
 
-    /// Data to add before a field because nothing contains it yet; `is_member` if a member can precede the field.
+    /// Data to add before a field because nothing contains it yet. `is_member` if a member can precede the field.
     pub(super) fn prefix(&self, id: NodeId, is_member: bool) -> Option<PrefixMember> {
         let node = self.plan.node(id);
         let is = |condition: bool, prefix| condition.then_some(prefix);

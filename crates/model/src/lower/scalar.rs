@@ -13,7 +13,7 @@ use crate::{
 };
 
 impl ClassLowerer<'_> {
-    /// Lowers a field without nested fields. `location` is that of the field before it, if there is one.
+    /// Lowers a field without nested fields. `location` leads to the member added before it, if there is one.
     pub(super) fn single(
         &mut self,
         id: NodeId,

@@ -21,7 +21,7 @@ use crate::{
     StringEncoding, Text, Trace, TraceClass, Visitor,
 };
 
-/// A trace adapted to the capabilities of a format, and the moves of values to it.
+/// A trace adapted to a format's capabilities, and the moves of values to it.
 #[derive(Debug)]
 pub struct LoweredTrace {
     source: Arc<Trace>,
@@ -55,7 +55,7 @@ pub struct LoweredEvent {
     pub data_stream_class: usize,
     specific_context: ScopeMoves,
     payload: ScopeMoves,
-    /// `true` if the members of the specific context are the first ones of the payload.
+    /// `true` if the payload starts with the members of the specific context.
     joins_payload: bool,
     /// Writer of the message, and the node that receives it.
     text: Option<(NodeId, LogText)>,
@@ -397,7 +397,7 @@ impl LoweredTrace {
         add_value_losses(&mut table, &losses.context, context, Scope::PacketContext, "");
     }
 
-    /// Adds a loss that a writer found; see [`LossEntry`](super::LossEntry) for its parts.
+    /// Adds a loss that a writer found. [`LossEntry`](super::LossEntry) describes its parts.
     pub fn record_loss(&self, kind: LossKind, class: &str, field: &str, what: &str) {
         self.record_losses(kind, class, field, what, 1);
     }
@@ -563,7 +563,7 @@ impl LoweredStream {
     }
 
     /// Returns the difference of the scopes of an event record class after the event record header from their sources.
-    /// `plans` are those of the class and of its lowered class.
+    /// `plans` belong to the class and its lowered class.
     fn conversion(
         &self,
         specific_context: &ScopeMoves,

@@ -11,7 +11,7 @@ use super::options::LowerOptions;
 use crate::plan::steps::NodeId;
 use crate::{FieldClass, Roles, Scope, Trace};
 
-/// Number of times that a class is lowered: fields added for one location can be in the way of another one.
+/// Number of times that a class is lowered: fields added for one location can be in the way of another location.
 pub(super) const MOST_ATTEMPTS: usize = 8;
 
 /// Fields that get what they need in a member before them, because their location would lead nowhere.

@@ -103,10 +103,10 @@ fn tree_of_format(class: &Option<Arc<FieldClass>>) -> Result<Option<Plan>, PlanE
 }
 
 impl Plan {
-    /// Compiles the steps of structures after the slots are assigned. Returns the layouts of the nodes.
+    /// Compiles structures into steps after the slots are assigned. Returns the layouts of the nodes.
     ///
     /// # Errors
-    /// If too many fields may have no bits.
+    /// If too many fields can have zero bits.
     fn finish(&mut self, limits: &Limits) -> Result<Vec<Option<Layout>>, PlanError> {
         let count = self.nodes.len();
         for node in &mut self.nodes {
@@ -152,7 +152,7 @@ impl Plan {
         Ok(layouts)
     }
 
-    /// Returns `true` if an instance of the node may have no bits.
+    /// Returns `true` if an instance of the node can have zero bits.
     fn may_be_empty(&self, id: NodeId, known: &[bool]) -> bool {
         let is_empty = |id: &NodeId| known[*id as usize];
         match &self.node(id).op {

@@ -1,4 +1,4 @@
-//! Joins members of fixed layout into blocks, and the steps of several plans into one list.
+//! Joins fixed-layout members into blocks, and the steps of several plans into one list.
 
 use super::layout::Layout;
 use super::steps::{BitsKind, BlockField, FixedBlock, Load, NodeId, NodeRef, Op, Plan, StaticArray, Step};
@@ -38,7 +38,7 @@ impl StepBuilder {
         Self { known: alignment, ..Self::default() }
     }
 
-    /// Continues with the members of another plan's root structure, which has this alignment.
+    /// Continues with another plan's root structure, which has this alignment.
     pub(super) fn begin_plan(&mut self, plan: u8, alignment: u64) {
         self.plan = plan;
         if let Some(open) = &mut self.block

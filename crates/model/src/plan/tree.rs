@@ -10,11 +10,11 @@ use crate::{
     BitField, ByteOrder, FieldClass, FieldKind, Length, Limits, Selectors, StringLength, VariableLengthValue,
 };
 
-/// Placeholder of an unassigned slot; no compiled plan has one.
+/// Placeholder for an unassigned slot. Compiled plans do not contain it.
 const NO_SLOT: Slot = Slot::MAX;
 
 impl Plan {
-    /// Builds the tree of nodes; slots and blocks are added later.
+    /// Builds the tree of nodes. Slots and blocks are added later.
     pub(super) fn tree(
         root: &Arc<FieldClass>,
         budget: &mut PlanBudget,
