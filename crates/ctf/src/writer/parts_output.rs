@@ -273,17 +273,7 @@ impl CtfParts {
             open.write_all(&block.bytes).map_err(place)?;
             file.file = Some(open);
         }
-        let class_id = config.header.class_id;
-        let stream_id = config.header.written_stream_id(&config, block.part);
-        for packet in &block.packets {
-            if config.output.has_index {
-                if file.index.is_empty() {
-                    file.index = index_file::header();
-                }
-                index_file::push_entry(&mut file.index, file.size, packet, class_id, stream_id);
-            }
-            file.size += packet.total / 8;
-        }
+        index_file::add_block(&mut file.index, &mut file.size, &block, &config);
         lane.used(part, block.part);
         let (bytes, packets) = (block.bytes.len() as u64, block.packets.len() as u64);
         self.base.add_packets(owner.usages.entry(config.output.trace).or_default(), bytes, packets)?;

@@ -585,15 +585,8 @@ impl Output for CtfOutput {
         if let Some(directory) = &self.directory {
             stream.append(directory, &block.bytes)?;
         }
-        let class_id = config.header.class_id;
-        let stream_id = config.header.written_stream_id(&config, block.part);
-        for packet in &block.packets {
-            let offset = stream.size;
-            if self.options.index {
-                index_file::push_entry(&mut stream.index, offset, packet, class_id, stream_id);
-            }
-            stream.size += packet.total / 8;
-        }
+        let StreamFile { index, size, .. } = &mut *stream;
+        index_file::add_block(index, size, &block, &config);
         drop(stream);
         let (bytes, packets) = (block.bytes.len() as u64, block.packets.len() as u64);
         self.add_packets(&self.traces[trace].usage, bytes, packets)?;
