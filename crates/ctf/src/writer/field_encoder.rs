@@ -10,7 +10,7 @@ use ichnos_model::{
 use super::bit_writer::BitWriter;
 use super::encoder_config::EncoderConfig;
 use super::packet_clock::PacketClock;
-use super::placed::{OverwriteLayout, Placed};
+use super::placed::{OverwriteLayout, PlacedField};
 use super::role_values::{RoleValues, is_of_other_clock};
 use super::source_frame::AddedFields;
 use crate::packet::PACKET_MAGIC;
@@ -61,7 +61,7 @@ pub(super) struct FieldEncoder<'e> {
     /// Values for the timestamps of an event that has several, in order, instead of that in `roles`.
     pub(super) times: &'e [u64],
     /// Receives the fields with roles.
-    placed: Option<&'e mut Vec<Placed>>,
+    placed: Option<&'e mut Vec<PlacedField>>,
     /// Length field values, by slot.
     lengths: &'e mut Vec<Option<i128>>,
     /// Number of timestamps whose replacement has other lower bits.
@@ -94,7 +94,7 @@ impl<'e> FieldEncoder<'e> {
         out: &'e mut BitWriter,
         config: &EncoderConfig,
         roles: RoleValues,
-        placed: Option<&'e mut Vec<Placed>>,
+        placed: Option<&'e mut Vec<PlacedField>>,
         lengths: &'e mut Vec<Option<i128>>,
     ) -> Self {
         lengths.clear();
@@ -241,7 +241,7 @@ impl<'e> FieldEncoder<'e> {
         let Some(placed) = &mut self.placed else { return };
         let is_time = |role| matches!(role, Role::Timestamp | Role::PacketEndTimestamp);
         let roles = roles.iter().filter(|role| !(stays && is_time(*role)));
-        placed.extend(roles.map(|role| Placed { role, at, layout, value }));
+        placed.extend(roles.map(|role| PlacedField { role, at, layout, value }));
     }
 
     /// Notes a field with a role whose bits were written as another member of a union.
@@ -325,7 +325,7 @@ impl<'e> FieldEncoder<'e> {
         self.begin_bits(field, *bits);
         if is_uuid && let Some(placed) = &mut self.placed {
             let (role, at, layout) = (Role::MetadataStreamUuid, self.out.at(), OverwriteLayout::Bits(*bits));
-            placed.push(Placed { role, at, layout, value });
+            placed.push(PlacedField { role, at, layout, value });
         }
         if bits.length > 64 {
             return self.wide_bits(field, *bits, value, fill);
@@ -588,7 +588,7 @@ impl Visitor for FieldEncoder<'_> {
                     let (role, begin) = (Role::MetadataStreamUuid, self.out.at());
                     let layout = OverwriteLayout::Bits(BitField::new(8, ByteOrder::LittleEndian, 8));
                     let bytes = (0..).zip(uuid.as_bytes());
-                    placed.extend(bytes.map(|(number, byte)| Placed {
+                    placed.extend(bytes.map(|(number, byte)| PlacedField {
                         role,
                         at: begin + 8 * number,
                         layout,

@@ -29,7 +29,7 @@ pub(super) struct MergePart<'a> {
 
 /// Class of a trace that is made from several traces.
 #[derive(Debug)]
-pub(super) struct Merged {
+pub(super) struct MergedClass {
     pub(super) class: TraceClass,
     /// `true` if packets have the header of [`frame::packet_header`] instead of their own.
     pub(super) has_common_header: bool,
@@ -54,7 +54,7 @@ pub(super) fn merge(
     capabilities: &Capabilities,
     correlated: bool,
     replaces_header: bool,
-) -> Result<Merged, MergeProblem> {
+) -> Result<MergedClass, MergeProblem> {
     let mut merger = Merger { correlated, class: TraceClass::default(), changes: LossTable::default() };
     merger.describe(parts);
     let data_streams = merger.add_data_streams(parts)?;
@@ -66,7 +66,7 @@ pub(super) fn merge(
         merger.replace_header(parts, capabilities)?;
     }
     let Merger { class, changes, .. } = merger;
-    Ok(Merged { class, has_common_header, data_streams, changes })
+    Ok(MergedClass { class, has_common_header, data_streams, changes })
 }
 
 struct Merger {
@@ -397,7 +397,7 @@ mod tests {
         TraceClass::new("CTF 1.8", [clock], [DataStreamClass::new(Some(0), [event])])
     }
 
-    fn merged(parts: &[&TraceClass], correlated: bool) -> Merged {
+    fn merged(parts: &[&TraceClass], correlated: bool) -> MergedClass {
         let parts: Vec<_> = parts.iter().map(|class| part(class)).collect();
         merge(&parts, &super::super::capabilities::capabilities(Dialect::Ctf18), correlated, false).unwrap()
     }

@@ -8,7 +8,7 @@ use ichnos_model::{DataStream, Role, TraceClass};
 
 use super::capabilities::capabilities;
 use super::encoder_config::{EncoderConfig, HeaderConfig};
-use super::merged::{MergePart, MergeProblem, Merged, bits_of_role, merge};
+use super::merged::{MergePart, MergeProblem, MergedClass, bits_of_role, merge};
 use super::role_values::RoleValues;
 use crate::metadata::Dialect;
 use crate::packet::Clocks;
@@ -62,7 +62,7 @@ pub(super) fn merged(
     inputs: &[MergeInput],
     rules: MergeRules,
     dialect: Dialect,
-) -> Result<Merged, CreateError> {
+) -> Result<MergedClass, CreateError> {
     let unmergeable = |part: usize, problem: String| {
         let trace = inputs.get(part).map_or_else(String::new, |input| input.path.clone());
         CreateError::Unmergeable { trace, problem }
@@ -111,7 +111,7 @@ pub(super) fn plan(
 
 /// Sets the packet header values. Returns `false` if ids do not fit into the existing fields.
 fn number(
-    merged: &mut Merged,
+    merged: &mut MergedClass,
     inputs: &[MergeInput],
     sources: &[WriteSource],
     headers: &mut [HeaderConfig],

@@ -9,7 +9,7 @@ use super::bit_writer::BitWriter;
 use super::empty_elements::EmptyElements;
 use super::encoder_config::{EncoderConfig, HeaderConfig};
 use super::frame;
-use super::placed::{Placed, patch_role, put_placed};
+use super::placed::{PlacedField, patch_role, put_placed};
 use super::written_digest::WrittenEvent;
 
 /// Packets of one file.
@@ -42,7 +42,7 @@ pub(super) struct Packets {
 /// A packet that is being encoded.
 #[derive(Clone, Debug, Default)]
 pub(super) struct OpenPacket {
-    pub(super) placed: Vec<Placed>,
+    pub(super) placed: Vec<PlacedField>,
     /// Header and context, to begin further packets with.
     pub(super) head: Vec<u8>,
     pub(super) head_bits: u64,

@@ -8,7 +8,7 @@ use ichnos_model::{DataStreamClass, Message, Packet, Role, TraceClass, Uuid, Win
 use super::added_counter::{AddedCounters, width_of};
 use super::encoder_config::EncoderConfig;
 use super::packets::{OpenPacket, Packets};
-use super::placed::Placed;
+use super::placed::PlacedField;
 use super::source_frame::AddedFields;
 use super::stream_encoder::{PacketRange, StreamEncoder, begin_in_window};
 use crate::packet::Counter;
@@ -191,7 +191,7 @@ impl Counters {
 }
 
 /// Returns the value of the first field with a role.
-fn value_of(placed: &[Placed], role: Role) -> Option<u64> {
+fn value_of(placed: &[PlacedField], role: Role) -> Option<u64> {
     placed.iter().find(|placed| placed.role == role).map(|placed| placed.value)
 }
 

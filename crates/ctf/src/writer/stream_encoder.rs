@@ -19,7 +19,7 @@ use super::index_file::RecordedTimes;
 use super::packets::{OpenPacket, Packets};
 use super::repair::Repair;
 use super::role_values::RoleValues;
-use super::untimed::{TimeSource, Untimed};
+use super::untimed::{TimeSource, UntimedEvents};
 use super::usage::ExcessElements;
 use super::written_digest::WrittenDigest;
 use crate::packet::update_clock;
@@ -55,7 +55,7 @@ pub(super) struct StreamEncoder {
     contexts: ContextCache,
     packet_losses: PacketLosses,
     repair: Repair,
-    untimed: Untimed,
+    untimed: UntimedEvents,
     /// Digest of the written events, if it is compared with the output.
     pub(super) digest: Option<Box<WrittenDigest>>,
     pub(super) most_elements: ExcessElements,
@@ -112,7 +112,7 @@ impl StreamEncoder {
             contexts: ContextCache::default(),
             packet_losses: PacketLosses::default(),
             repair,
-            untimed: Untimed::default(),
+            untimed: UntimedEvents::default(),
             most_elements: ExcessElements::default(),
             written: ClassSet::default(),
             moved_events: 0,

@@ -533,7 +533,7 @@ impl Output for CtfOutput {
     fn worker(&self, lane: Lane) -> Box<dyn Worker + Send> {
         match self.config_of(lane) {
             Some(config) => Box::new(StreamEncoder::new(config)),
-            None => Box::new(Nothing),
+            None => Box::new(IdleWorker),
         }
     }
 
@@ -667,9 +667,9 @@ fn with_ids(stacks: SourceStacks, ids: &[Option<u128>]) -> (Arc<Trace>, usize, V
 }
 
 /// Ignores all messages.
-struct Nothing;
+struct IdleWorker;
 
-impl Worker for Nothing {
+impl Worker for IdleWorker {
     fn message(&mut self, _: &ichnos_model::Message<'_>) -> io::Result<WorkerFlow> {
         Ok(WorkerFlow::Continue)
     }

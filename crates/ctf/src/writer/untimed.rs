@@ -13,7 +13,7 @@ const TIMESTAMP: BitField = BitField::new(64, ByteOrder::LittleEndian, 8);
 /// Each gets the time of the event before it. Events before the first time get that time, as long as their
 /// packet is open.
 #[derive(Debug, Default)]
-pub(super) struct Untimed {
+pub(super) struct UntimedEvents {
     /// Time of the last event, if an event had a time.
     last: Option<u64>,
     /// Events before the first time: the bit of their timestamp in the open packet, and the index of their class.
@@ -48,7 +48,7 @@ impl TimeSource {
     }
 }
 
-impl Untimed {
+impl UntimedEvents {
     /// Returns the time of an event without one. `now` is the value of the default clock, if packets have it;
     /// `begin` is the least value that the packet can have.
     pub(super) fn time(&self, now: Option<u64>, begin: u64) -> (u64, TimeSource) {

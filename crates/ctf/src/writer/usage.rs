@@ -10,10 +10,10 @@ use crate::allowed::Allowed;
 
 /// Use of reader limits by a trace.
 #[derive(Debug, Default)]
-pub(super) struct Usage(Mutex<Used>);
+pub(super) struct Usage(Mutex<UsageCounts>);
 
 #[derive(Debug, Default)]
-struct Used {
+struct UsageCounts {
     bytes: u64,
     packets: u64,
     /// Event record classes that have events: the id of the data stream class, and their own.
@@ -33,7 +33,7 @@ pub(super) struct ExcessElements {
 }
 
 impl Usage {
-    fn lock(&self) -> MutexGuard<'_, Used> {
+    fn lock(&self) -> MutexGuard<'_, UsageCounts> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -8,7 +8,7 @@ use crate::writer::encoder_config::EncoderConfig;
 use crate::writer::field_encoder::FieldEncoder;
 use crate::writer::frame;
 use crate::writer::packets::{OpenPacket, Packets};
-use crate::writer::placed::{Placed, ends_in_byte, most_bits, patch_role, put_placed};
+use crate::writer::placed::{PlacedField, ends_in_byte, most_bits, patch_role, put_placed};
 use crate::writer::role_values::RoleValues;
 use ichnos_model::lower::{LossKind, PacketLosses};
 use ichnos_model::{
@@ -433,7 +433,7 @@ impl StreamEncoder {
 
 /// Header and context of a packet that is being written.
 struct PacketHead {
-    placed: Vec<Placed>,
+    placed: Vec<PlacedField>,
     elements: EmptyElements,
     /// Value of the default clock at the start of the packet.
     begin: u64,

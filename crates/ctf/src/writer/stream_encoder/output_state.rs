@@ -3,7 +3,7 @@
 use super::StreamEncoder;
 use crate::writer::class_set::ClassSet;
 use crate::writer::packets::Packets;
-use crate::writer::untimed::Untimed;
+use crate::writer::untimed::UntimedEvents;
 use crate::writer::usage::{ExcessElements, Usage};
 use crate::writer::written_digest::WrittenDigest;
 use ichnos_model::TraceDigest;
@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex};
 #[derive(Debug)]
 pub(in crate::writer) struct OutputState {
     pub(in crate::writer) lanes: Vec<Packets>,
-    untimed: Untimed,
+    untimed: UntimedEvents,
     digest: Option<Box<WrittenDigest>>,
     most_elements: ExcessElements,
     written: ClassSet,
@@ -27,7 +27,7 @@ impl OutputState {
     pub(in crate::writer) fn new(digest: Option<&Arc<Mutex<TraceDigest>>>) -> Self {
         Self {
             lanes: vec![Packets::default()],
-            untimed: Untimed::default(),
+            untimed: UntimedEvents::default(),
             digest: digest.map(|all| Box::new(WrittenDigest::new(all))),
             most_elements: ExcessElements::default(),
             written: ClassSet::default(),
