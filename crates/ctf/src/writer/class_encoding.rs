@@ -104,8 +104,8 @@ impl ClassEncoding {
         let shapes = [
             (Scope::EventRecordHeader, config.records.header_shape),
             (Scope::CommonContext, config.records.common_shape),
-            (Scope::SpecificContext, event.plans.specific_context.as_ref().map(ScopeShape::of)),
-            (Scope::Payload, event.plans.payload.as_ref().map(ScopeShape::of)),
+            (Scope::SpecificContext, event.plans.specific_context.as_ref().map(ScopeShape::for_plan)),
+            (Scope::Payload, event.plans.payload.as_ref().map(ScopeShape::for_plan)),
         ];
         let has_empty_elements = config.records.has_empty_elements || {
             let class = lowered.class();

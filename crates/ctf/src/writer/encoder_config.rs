@@ -93,7 +93,7 @@ impl PacketRules {
     ) -> Self {
         let keeps_layout = lowered.keeps_packets(stream.class_index);
         let is_unchanged = !options.leaves_out && options.packet_size.is_none() && !options.repair;
-        let are_delimited = |class, dialect: &str| PacketSizes::of(class).delimit(dialect);
+        let are_delimited = |class, dialect: &str| PacketSizes::for_class(class).delimit(dialect);
         let written = lowered.trace().class.data_streams.get(stream.class_index);
         Self {
             copies: frame.is_ctf

@@ -381,7 +381,7 @@ impl<'e> FieldEncoder<'e> {
     }
 
     /// Returns the position of the first U+0000 of a text, in code units, and counts such texts.
-    fn note_cut(&mut self, bytes: &[u8], unit: usize) -> Option<usize> {
+    fn record_cut(&mut self, bytes: &[u8], unit: usize) -> Option<usize> {
         let end = bytes.chunks(unit).position(|unit| unit.iter().all(|byte| *byte == 0));
         self.cut += u64::from(end.is_some());
         end
@@ -398,14 +398,14 @@ impl<'e> FieldEncoder<'e> {
         let unit = encoding.unit();
         match length {
             StringLength::NullTerminated => {
-                let end = self.note_cut(value.bytes, unit);
+                let end = self.record_cut(value.bytes, unit);
                 let end = end.map_or(value.bytes.len(), |end| end * unit);
                 self.out.bytes_at_bit(&value.bytes[..end], self.out.order());
                 self.out.bytes_at_bit(&[0; 4][..unit], self.out.order());
             }
             StringLength::Static(most) => {
                 // The bytes are written, but a reader ends the text at the first U+0000.
-                self.note_cut(value.bytes, unit);
+                self.record_cut(value.bytes, unit);
                 let most = *most;
                 let bytes = if value.raw.len() as u64 == most { value.raw } else { value.bytes };
                 let found = bytes.len() as u64;

@@ -41,7 +41,7 @@ pub(super) struct RecordedTimes {
 }
 
 impl RecordedTimes {
-    pub(super) fn of(packet: &Packet<'_>, default_clock: Option<u16>) -> Self {
+    pub(super) fn from_packet(packet: &Packet<'_>, default_clock: Option<u16>) -> Self {
         let mut times = Self { default_clock, ..Self::default() };
         // Unreadable fields are treated as missing.
         let _ = packet.visit(Scope::PacketContext, &mut times);

@@ -85,13 +85,13 @@ impl Adaptation {
         capabilities: Capabilities,
     ) -> Self {
         let class = &source.trace.class;
-        let frame = SourceFrame::of(source.format, class, options);
-        let goes_on = GoesOn::of(class, dialect);
+        let frame = SourceFrame::for_trace(source.format, class, options);
+        let goes_on = GoesOn::for_trace(class, dialect);
         let (mut streams, mut clocks) = (Vec::new(), Vec::new());
         for stream in &class.data_streams {
-            let (lost, stream) = LostRoles::of(class, stream, &capabilities);
+            let (lost, stream) = LostRoles::for_stream(class, stream, &capabilities);
             if frame.mirrors {
-                clocks.push(PacketClock::of(&stream, options, goes_on, frame.is_ctf, &lost));
+                clocks.push(PacketClock::for_stream(&stream, options, goes_on, frame.is_ctf, &lost));
             }
             let added = frame.added_fields(&stream, &lost);
             streams.push((stream, added));

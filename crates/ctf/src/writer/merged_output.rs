@@ -37,7 +37,7 @@ pub(super) struct MergeRules {
 
 impl HeaderConfig {
     /// Returns the packet header values of a data stream of a trace that is not merged.
-    pub(super) fn of(class: &TraceClass, stream: &DataStream, number: usize) -> Self {
+    pub(super) fn for_stream(class: &TraceClass, stream: &DataStream, number: usize) -> Self {
         Self {
             is_common: false,
             replaced: RoleValues::default(),

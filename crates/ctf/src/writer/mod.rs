@@ -81,7 +81,7 @@ struct OutputDialect {
 }
 
 impl OutputDialect {
-    fn of(name: Option<&str>) -> Result<Self, CreateError> {
+    fn from_name(name: Option<&str>) -> Result<Self, CreateError> {
         let Some(name) = name else { return Ok(Self { dialect: Dialect::Spec2, is_packetized: false }) };
         let known = DIALECTS.iter().find(|known| known.name == name || known.aliases.contains(&name));
         match known.map(|known| known.name) {
@@ -137,7 +137,7 @@ impl TraceWriter for CtfWriter {
         sources: Vec<WriteSource>,
         options: &WriteOptions,
     ) -> Result<Box<dyn Output>, CreateError> {
-        let dialect = OutputDialect::of(options.dialect.as_deref())?;
+        let dialect = OutputDialect::from_name(options.dialect.as_deref())?;
         Ok(Box::new(trace_output::CtfOutput::new(target, sources, options, dialect)?))
     }
 
@@ -146,7 +146,7 @@ impl TraceWriter for CtfWriter {
         sources: Vec<WriteSource>,
         options: &WriteOptions,
     ) -> Result<Box<dyn PartsOutput>, CreateError> {
-        let dialect = OutputDialect::of(options.dialect.as_deref())?;
+        let dialect = OutputDialect::from_name(options.dialect.as_deref())?;
         Ok(Box::new(parts_output::create(sources, options, dialect)?))
     }
 }

@@ -19,12 +19,12 @@ pub(super) struct GoesOn {
 
 impl GoesOn {
     /// Returns the values for a trace that is written in a dialect.
-    pub(super) fn of(trace: &TraceClass, dialect: Dialect) -> Self {
+    pub(super) fn for_trace(trace: &TraceClass, dialect: Dialect) -> Self {
         let goes_on = |dialect| Clocks::go_on_in(dialect, trace);
         let capabilities = capabilities(dialect);
         // In CTF 1.8, the begin of packets of one data stream class stops the clocks of all.
         let gets_begin = |class: &DataStreamClass| {
-            let (lost, _) = LostRoles::of(trace, class, &capabilities);
+            let (lost, _) = LostRoles::for_stream(trace, class, &capabilities);
             class.default_clock.is_some() && lost.times_of_packets()
         };
         let stops = dialect == Dialect::Ctf18 && trace.data_streams.iter().any(gets_begin);
@@ -59,7 +59,7 @@ pub(super) struct PacketClock {
 impl PacketClock {
     /// Returns the clock of a data stream class whose packet context lost roles of its fields. If it `is_ctf`, packets of the source are those of CTF: each
     /// has enough of its begin.
-    pub(super) fn of(
+    pub(super) fn for_stream(
         stream: &DataStreamClass,
         options: &WriteOptions,
         goes_on: GoesOn,
@@ -79,7 +79,7 @@ impl PacketClock {
             goes_on,
             ..Self::default()
         };
-        let header = Timestamps::of(stream);
+        let header = Timestamps::for_class(stream);
         clock.adds_begin = match is_ctf {
             true => clock.lacks_begin(options, header),
             false => clock.has_clock && clock.bits != 64 && !clock.is_variable,

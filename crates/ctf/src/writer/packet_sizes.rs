@@ -17,7 +17,7 @@ pub(super) struct PacketSizes {
 
 impl PacketSizes {
     /// Returns the size fields of a data stream class.
-    pub(super) fn of(class: &DataStreamClass) -> Self {
+    pub(super) fn for_class(class: &DataStreamClass) -> Self {
         let Some(context) = &class.packet_context else { return Self::default() };
         let (total, content) = (Role::PacketTotalLength, Role::PacketContentLength);
         Self { total: says(context, total), content: says(context, content) }

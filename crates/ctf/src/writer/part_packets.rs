@@ -94,7 +94,7 @@ impl PacketContext {
 
 impl Widths {
     /// Returns the widths for a data stream class. Added fields have 64 bits.
-    pub(super) fn of(trace: &TraceClass, class: &DataStreamClass, added: AddedFields) -> Self {
+    pub(super) fn for_class(trace: &TraceClass, class: &DataStreamClass, added: AddedFields) -> Self {
         let width = |role| width_of(trace, class, role).unwrap_or(64);
         let width_if = |is_added, role| if is_added { 64 } else { width(role) };
         Self {
@@ -133,7 +133,7 @@ impl Counters {
     }
 
     /// Stores the counters of a packet.
-    pub(super) fn note(&mut self, packet: &EncodedPacket) {
+    pub(super) fn record(&mut self, packet: &EncodedPacket) {
         self.has_packets = true;
         if self.discarded.is_some() {
             self.discarded = Some(packet.discarded);
@@ -198,7 +198,7 @@ fn value_of(placed: &[PlacedField], role: Role) -> Option<u64> {
 impl Template {
     /// Encodes the header and the context of a packet. Returns `None`, and notes a loss, if they cannot be written.
     /// `added` are the counters in fields that packets of the source lack.
-    pub(super) fn of(
+    pub(super) fn encode(
         encoder: &mut StreamEncoder,
         packet: &Packet<'_>,
         around: PacketContext,

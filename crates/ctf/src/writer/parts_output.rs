@@ -221,7 +221,7 @@ impl CtfParts {
         if let (Some(stream), Some(last)) = (parts.get_mut(&part), encoder.lanes[0].encoded.get(count..)) {
             // The packet can have been split.
             if let Some(last) = last.last() {
-                stream.counters.note(last);
+                stream.counters.record(last);
             }
         }
         lane.encoder.collect(false);
@@ -309,7 +309,7 @@ impl CtfParts {
     }
 
     /// Notes the class of an event, if the metadata of the part would lack it otherwise.
-    fn note_class(&mut self, part: usize, event: &Event<'_>) {
+    fn record_class(&mut self, part: usize, event: &Event<'_>) {
         let Some(lane) = &self.lane else { return };
         if event.class_index().is_none_or(|index| index < lane.declared) {
             return;
@@ -428,7 +428,7 @@ impl PartsOutput for CtfParts {
         self.lane = self.base.config_of(lane).map(|config| PartsLane {
             source,
             around: PacketContext {
-                widths: Widths::of(&config.stream.trace.class, config.stream.class(), config.added),
+                widths: Widths::for_class(&config.stream.trace.class, config.stream.class(), config.added),
                 end_before: None,
                 sequence_before: None,
             },
@@ -485,7 +485,7 @@ impl PartsOutput for CtfParts {
         lane.template = match lane.encoder.config.frame.mirrors {
             true => {
                 let packet = lane.encoder.with_possible_times(packet);
-                Template::of(&mut lane.encoder, &packet, lane.around, &mut lane.added)
+                Template::encode(&mut lane.encoder, &packet, lane.around, &mut lane.added)
             }
             false => None,
         };
@@ -519,7 +519,7 @@ impl PartsOutput for CtfParts {
                 if mirrors {
                     self.open(part);
                 }
-                self.note_class(part, event);
+                self.record_class(part, event);
                 let Some(lane) = self.select(part) else { return Ok(()) };
                 let size = |lane: &PartsLane| -> usize {
                     lane.encoder.lanes.iter().map(|packets| packets.out.len()).sum()

@@ -25,7 +25,7 @@ pub(super) struct SourceFrame {
 
 impl SourceFrame {
     /// Returns the frame of a trace that is read from `format`, which is empty if it is not read.
-    pub(super) fn of(format: &str, class: &TraceClass, options: &WriteOptions) -> Self {
+    pub(super) fn for_trace(format: &str, class: &TraceClass, options: &WriteOptions) -> Self {
         let has_header = |class: &DataStreamClass| class.event_record_header.is_some();
         let has_context = |class: &DataStreamClass| class.packet_context.is_some();
         let has_packets = class.packet_header.is_some() || class.data_streams.iter().any(has_context);
@@ -73,7 +73,7 @@ impl SourceFrame {
         let context = class.packet_context.as_deref();
         let lacks =
             |class: Option<&FieldClass>, role| !class.is_some_and(|class| has_member_of_role(class, role));
-        let says_time = !lacks(header, Role::Timestamp) && Timestamps::of(class).are_whole();
+        let says_time = !lacks(header, Role::Timestamp) && Timestamps::for_class(class).are_whole();
         let total_size = self.mirrors && lacks(context, Role::PacketTotalLength);
         let lacks_content = self.mirrors && lacks(context, Role::PacketContentLength);
         AddedFields {
@@ -102,7 +102,7 @@ pub(super) struct LostRoles {
 impl LostRoles {
     /// Returns the roles that fields of packets and event record headers of a data stream class lose, and the class
     /// without them.
-    pub(super) fn of(
+    pub(super) fn for_stream(
         trace: &TraceClass,
         class: &DataStreamClass,
         capabilities: &Capabilities,

@@ -181,14 +181,14 @@ impl StreamEncoder {
             }
             packets.last_event = packets.last_event.max(cycles);
             if let Some(source) = source {
-                self.untimed.note(source, class, encoded.timestamp_bit);
+                self.untimed.record(source, class, encoded.timestamp_bit);
             }
             if matches!(source, None | Some(TimeSource::Nearest)) {
-                self.untimed.note_timed(cycles);
+                self.untimed.record_timed(cycles);
             }
         }
         let waits = source == Some(TimeSource::Next) && encoded.timestamp_bit.is_some();
-        self.note_written((lane, class), event, cycles, waits);
+        self.record_written((lane, class), event, cycles, waits);
         Ok(())
     }
 
@@ -284,7 +284,7 @@ impl StreamEncoder {
     }
 
     /// Counts an encoded event, if the digest is compared with the output. `waits`: its time is not known yet.
-    fn note_written(
+    fn record_written(
         &mut self,
         (lane, class): (usize, usize),
         event: &Event<'_>,
@@ -705,8 +705,7 @@ impl Worker for StreamEncoder {
             packets.out.go_back(0);
             return Ok(false);
         }
-        let times =
-            if has_index { RecordedTimes::of(packet, default_clock) } else { RecordedTimes::default() };
+        let times = has_index.then(|| RecordedTimes::from_packet(packet, default_clock)).unwrap_or_default();
         packets.encoded.push(EncodedPacket {
             total: packet.total_length,
             content: packet.content_length,

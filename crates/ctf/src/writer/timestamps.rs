@@ -35,7 +35,7 @@ impl Timestamps {
     }
 
     /// Returns the timestamps of a data stream class: of the first scope that has the time.
-    pub(super) fn of(class: &DataStreamClass) -> Self {
+    pub(super) fn for_class(class: &DataStreamClass) -> Self {
         let scopes = [
             (Scope::EventRecordHeader, &class.event_record_header),
             (Scope::CommonContext, &class.common_context),

@@ -80,7 +80,7 @@ impl OutputTrace {
         let mut known = lock(&self.goes_on);
         match &*known {
             Some((last, goes_on)) if Arc::ptr_eq(last, trace) => *goes_on,
-            _ => known.insert((Arc::clone(trace), GoesOn::of(&trace.class, dialect))).1,
+            _ => known.insert((Arc::clone(trace), GoesOn::for_trace(&trace.class, dialect))).1,
         }
     }
 }
@@ -177,7 +177,7 @@ impl CtfOutput {
     ) -> Result<(), CreateError> {
         let mut headers = headers.into_iter();
         for (number, source) in sources.iter().enumerate() {
-            let is_ctf = SourceFrame::of(source.format, &source.trace.class, &self.options).is_ctf;
+            let is_ctf = SourceFrame::for_trace(source.format, &source.trace.class, &self.options).is_ctf;
             for (stream, header) in source.streams.iter().zip(&mut headers) {
                 check_stop(&self.options)?;
                 if let Some(clock) = stream.clock().filter(|clock| !is_ctf && is_out_of_range(clock)) {
@@ -220,7 +220,7 @@ impl CtfOutput {
     /// Returns the lowered trace for output trace `number`.
     fn lower(&self, number: usize, trace: &Arc<Trace>) -> Result<Arc<LoweredTrace>, CreateError> {
         let mut versions = self.traces[number].versions.write().unwrap_or_else(PoisonError::into_inner);
-        if let Some(lowered) = versions.of(trace) {
+        if let Some(lowered) = versions.for_source(trace) {
             return Ok(Arc::clone(lowered));
         }
         let OutputTrace { format, has_dynamic_classes, .. } = self.traces[number];
@@ -253,7 +253,7 @@ impl CtfOutput {
                 path: trace.path.clone(),
                 class: versions.class().into_owned(),
                 mirrors: versions.first().is_some_and(|first| {
-                    SourceFrame::of(trace.format, &first.source().class, &self.options).mirrors
+                    SourceFrame::for_trace(trace.format, &first.source().class, &self.options).mirrors
                 }),
                 needs_header: versions.first().is_some_and(header),
                 has_stacks: versions.has_stacks(),
@@ -283,9 +283,9 @@ impl CtfOutput {
         stream: &DataStream,
         number: usize,
     ) -> HeaderConfig {
-        let mut header = HeaderConfig::of(&lowered.trace().class, stream, number);
+        let mut header = HeaderConfig::for_stream(&lowered.trace().class, stream, number);
         let format = self.traces.get(source).map_or("", |trace| trace.format);
-        let frame = SourceFrame::of(format, &stream.trace.class, &self.options);
+        let frame = SourceFrame::for_trace(format, &stream.trace.class, &self.options);
         if frame.mirrors && !frame.is_ctf {
             header.is_common = frame.lacks_header;
             // Differing values in the lines of a program are wrong.
@@ -716,18 +716,18 @@ fn config(
     let (options, dialect) = (&output.options, output.target.dialect);
     let class = stream.class();
     let written = lowered.trace().class.data_streams.get(stream.class_index);
-    let frame = SourceFrame::of(output.traces[source].format, &stream.trace.class, options);
+    let frame = SourceFrame::for_trace(output.traces[source].format, &stream.trace.class, options);
     let SourceFrame { is_ctf, mirrors, .. } = frame;
-    let (lost, placed) = LostRoles::of(&stream.trace.class, class, &capabilities(dialect));
+    let (lost, placed) = LostRoles::for_stream(&stream.trace.class, class, &capabilities(dialect));
     let added = frame.added_fields(&placed, &lost);
     let clock = match mirrors {
         true => {
             let goes_on = output.traces[source].goes_on(&stream.trace, dialect);
-            PacketClock::of(&placed, options, goes_on, is_ctf, &lost)
+            PacketClock::for_stream(&placed, options, goes_on, is_ctf, &lost)
         }
         false => PacketClock::default(),
     };
-    let timestamp = if added.timestamp { Timestamps::WHOLE } else { Timestamps::of(&placed) };
+    let timestamp = if added.timestamp { Timestamps::WHOLE } else { Timestamps::for_class(&placed) };
     let has_gaps = !is_ctf
         || options.leaves_out
         || options.repair
@@ -740,8 +740,8 @@ fn config(
         copies: keeps_events && !(has_gaps && timestamp.are_variable),
         class_id_bits: written.and_then(DataStreamClass::class_id_length).unwrap_or(64),
         has_empty_elements: roots.into_iter().any(Cost::has_empty_elements),
-        header_shape: stream.plans().event_record_header.as_ref().map(ScopeShape::of),
-        common_shape: stream.plans().common_context.as_ref().map(ScopeShape::of),
+        header_shape: stream.plans().event_record_header.as_ref().map(ScopeShape::for_plan),
+        common_shape: stream.plans().common_context.as_ref().map(ScopeShape::for_plan),
     };
     EncoderConfig {
         lowered: Arc::clone(lowered),

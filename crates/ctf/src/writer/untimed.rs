@@ -60,13 +60,13 @@ impl UntimedEvents {
 
     /// Notes the time of an event that was written.
     #[inline]
-    pub(super) fn note_timed(&mut self, cycles: u64) {
+    pub(super) fn record_timed(&mut self, cycles: u64) {
         self.last = Some(cycles);
     }
 
     /// Notes the time source of an event that was written, and the bit of its timestamp in the open packet if
     /// that can be changed.
-    pub(super) fn note(&mut self, source: TimeSource, class: usize, bit: Option<u64>) {
+    pub(super) fn record(&mut self, source: TimeSource, class: usize, bit: Option<u64>) {
         match (source, bit) {
             (TimeSource::Next, Some(bit)) => self.leading.push((bit, class)),
             (TimeSource::Next, None) => self.count(class, TimeSource::Zero),
