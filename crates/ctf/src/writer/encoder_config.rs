@@ -125,8 +125,8 @@ pub(super) struct RecordRules {
 }
 
 impl EncoderConfig {
-    /// Returns `true` if packets can be encoded without those before: no packet is inserted, which would
-    /// change later sequence numbers, none begins at the end of the one before, and no counter is added.
+    /// Returns `true` if packets can be encoded without earlier packets: no packet is inserted, which would change later
+    /// sequence numbers, no packet starts at the end of the previous packet, and no counter is added.
     pub(super) fn is_divisible(&self) -> bool {
         let PacketRules { size, grow, .. } = self.packets;
         let inserts = size.is_some() || grow || self.has_gaps && self.timestamp.bits < 64;
@@ -158,7 +158,7 @@ impl EncoderConfig {
 pub(super) struct HeaderConfig {
     /// `true` for the header of [`frame::packet_header`]. Otherwise headers have the source's class.
     pub(super) is_common: bool,
-    /// Values that replace those in headers of the source.
+    /// Values that replace source values.
     pub(super) replaced: RoleValues,
     /// Id of the data stream class.
     pub(super) class_id: u64,

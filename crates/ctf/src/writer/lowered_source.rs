@@ -9,7 +9,7 @@ use ichnos_model::{ByteOrder, DataStreamClass, FieldClass, Role, Roles, TraceCla
 use super::capabilities::capabilities;
 use super::frame::{add_fields, add_packets, add_stream_ids, add_times, packet_header};
 use super::names::derived_uuid;
-use super::packet_clock::{GoesOn, PacketClock};
+use super::packet_clock::{ClockContinuity, PacketClock};
 use super::packet_sizes::adapt_sizes;
 use super::source_frame::{AddedFields, LostRoles, SourceFrame};
 use crate::metadata::Dialect;
@@ -86,7 +86,7 @@ impl Adaptation {
     ) -> Self {
         let class = &source.trace.class;
         let frame = SourceFrame::for_trace(source.format, class, options);
-        let goes_on = GoesOn::for_trace(class, dialect);
+        let goes_on = ClockContinuity::for_trace(class, dialect);
         let (mut streams, mut clocks) = (Vec::new(), Vec::new());
         for stream in &class.data_streams {
             let (lost, stream) = LostRoles::for_stream(class, stream, &capabilities);

@@ -12,12 +12,12 @@ use crate::packet_times::SaidTime;
 
 /// `true` if clocks continue from packet to packet, in the source and in the output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct GoesOn {
+pub(super) struct ClockContinuity {
     pub(super) source: bool,
     pub(super) output: bool,
 }
 
-impl GoesOn {
+impl ClockContinuity {
     /// Returns the values for a trace that is written in a dialect.
     pub(super) fn for_trace(trace: &TraceClass, dialect: Dialect) -> Self {
         let goes_on = |dialect| Clocks::go_on_in(dialect, trace);
@@ -41,9 +41,9 @@ pub(super) struct PacketClock {
     has_clock: bool,
     /// Bits of the source's longest fixed-length start timestamp. 0 if all have a variable length.
     bits: u64,
-    /// `true` if there is one of a variable length: that takes all bits when it is encoded.
+    /// `true` if a start timestamp has a variable length: it takes all bits when it is encoded.
     is_variable: bool,
-    pub(super) goes_on: GoesOn,
+    pub(super) goes_on: ClockContinuity,
     /// `true` if a further member of the packet context has the whole value.
     pub(super) adds_begin: bool,
     /// `true` if a further member has the whole value at the end of the packet.
@@ -57,12 +57,12 @@ pub(super) struct PacketClock {
 }
 
 impl PacketClock {
-    /// Returns the clock of a data stream class whose packet context lost roles of its fields. If it `is_ctf`, packets of the source are those of CTF: each
-    /// has enough of its begin.
+    /// Returns the clock of a data stream class whose packet context lost field roles. If it `is_ctf`, each source packet has
+    /// enough of its start time.
     pub(super) fn for_stream(
         stream: &DataStreamClass,
         options: &WriteOptions,
-        goes_on: GoesOn,
+        goes_on: ClockContinuity,
         is_ctf: bool,
         lost: &LostRoles,
     ) -> Self {
@@ -104,7 +104,7 @@ impl PacketClock {
 
     /// Returns `true` if packet start timestamps are not enough for the output.
     fn lacks_begin(&self, options: &WriteOptions, header: Timestamps) -> bool {
-        let GoesOn { source, output } = self.goes_on;
+        let ClockContinuity { source, output } = self.goes_on;
         let stops = source && !output;
         // Packets of one of several traces may have begin timestamps: then clocks continue nowhere.
         let joins = options.merge && output;
@@ -125,7 +125,7 @@ impl PacketClock {
     /// Returns `true` if begin timestamps have few bits, and are relative to the end of the packet before,
     /// unlike in the source.
     pub(super) fn depends_on_ends(&self) -> bool {
-        let GoesOn { source, output } = self.goes_on;
+        let ClockContinuity { source, output } = self.goes_on;
         output && !source && !self.adds_begin && (1..64).contains(&self.bits)
     }
 
@@ -159,7 +159,7 @@ mod tests {
 
     #[test]
     fn ends_have_few_bits() {
-        let goes_on = GoesOn { source: true, output: true };
+        let goes_on = ClockContinuity { source: true, output: true };
         let short = PacketClock { has_clock: true, end_bits: 8, goes_on, ..PacketClock::default() };
         assert!(!short.lacks_room_for_end(7, 262) && short.lacks_room_for_end(7, 263));
         assert!(!PacketClock { end_bits: 64, ..short }.lacks_room_for_end(0, u64::MAX));
@@ -171,7 +171,7 @@ mod tests {
         let header = |bits| Timestamps { bits, ..Timestamps::default() };
         let short = PacketClock { has_clock: true, bits: 8, ..PacketClock::default() };
         assert!(short.can_begin(255, 0, header(8)) && !short.can_begin(256, 255, header(8)));
-        let goes_on = PacketClock { goes_on: GoesOn { source: true, output: true }, ..short };
+        let goes_on = PacketClock { goes_on: ClockContinuity { source: true, output: true }, ..short };
         assert!(goes_on.can_begin(1000, 745, header(8)) && !goes_on.can_begin(1000, 744, header(8)));
         let nothing = PacketClock { bits: 0, ..short };
         assert!(nothing.can_begin(1000, 0, header(64)) && !nothing.can_begin(1000, 0, header(32)));

@@ -23,7 +23,7 @@ use super::index_file;
 use super::lowered_source::lower;
 use super::merged_output::{MergeInput, MergeRules, merged, plan};
 use super::names::{directory_name, file_name, part_name};
-use super::packet_clock::{GoesOn, PacketClock};
+use super::packet_clock::{ClockContinuity, PacketClock};
 use super::scope_shape::ScopeShape;
 use super::source_frame::{LostRoles, SourceFrame};
 use super::stream_encoder::StreamEncoder;
@@ -72,15 +72,15 @@ pub(super) struct OutputTrace {
     names: Mutex<FileNames>,
     usage: Arc<Usage>,
     /// `goes_on` of the trace that was added last, cached because data streams can be many.
-    goes_on: Mutex<Option<(Arc<Trace>, GoesOn)>>,
+    goes_on: Mutex<Option<(Arc<Trace>, ClockContinuity)>>,
 }
 
 impl OutputTrace {
-    fn goes_on(&self, trace: &Arc<Trace>, dialect: Dialect) -> GoesOn {
+    fn goes_on(&self, trace: &Arc<Trace>, dialect: Dialect) -> ClockContinuity {
         let mut known = lock(&self.goes_on);
         match &*known {
             Some((last, goes_on)) if Arc::ptr_eq(last, trace) => *goes_on,
-            _ => known.insert((Arc::clone(trace), GoesOn::for_trace(&trace.class, dialect))).1,
+            _ => known.insert((Arc::clone(trace), ClockContinuity::for_trace(&trace.class, dialect))).1,
         }
     }
 }
