@@ -2,7 +2,7 @@
 
 use ichnos_model::StringEncoding;
 use ichnos_model::lower::Feature::*;
-use ichnos_model::lower::{Capabilities, Environment, Features, RolePlaces, VariantSelection};
+use ichnos_model::lower::{Capabilities, Environment, Features, RolePlaces};
 
 use crate::metadata::write::attributes::{repeat_class, repeat_event};
 use crate::metadata::write::tsdl_name_of_role;
@@ -17,7 +17,6 @@ pub(super) const fn capabilities(dialect: Dialect) -> Capabilities {
         Dialect::Prop1 => Capabilities {
             features: PROP1,
             encodings: &[StringEncoding::Utf8],
-            variants: VariantSelection::Labels,
             role_places: RolePlaces::Paths,
             ..all
         },
@@ -28,7 +27,6 @@ pub(super) const fn capabilities(dialect: Dialect) -> Capabilities {
             integer_bits: 64,
             class_id_bits: 32,
             encodings: &[StringEncoding::Utf8],
-            variants: VariantSelection::Labels,
             role_places: RolePlaces::Names { name: role_name, is_direct: is_direct_role },
             environment: Environment::Simple,
             is_reserved,
@@ -61,6 +59,7 @@ const SPEC2: Features = CTF2.with(&[
     EmptyMappings,
     Blobs,
     Optionals,
+    RangeSelectors,
     ArrayAlignments,
     OuterLocations,
     Identities,
@@ -72,6 +71,7 @@ const PROP2: Features = CTF2.with(&[
     VariableLengthBitArrays,
     Blobs,
     Optionals,
+    RangeSelectors,
     AuxStreams,
     SeveralStartTimes,
     ClockUuids,

@@ -45,6 +45,9 @@ pub enum Feature {
     Unions,
     /// Optional fields.
     Optionals,
+    /// Variants whose option is selected by the value of an integer. Otherwise it is selected by an enumeration label, which
+    /// is the name of the option.
+    RangeSelectors,
     /// Variant alignments.
     VariantAlignments,
     /// Arrays with a larger alignment than their elements.
@@ -154,8 +157,6 @@ pub struct Capabilities {
     pub class_id_bits: u32,
     /// String encodings.
     pub encodings: &'static [StringEncoding],
-    /// Selection of a variant's option.
-    pub variants: VariantSelection,
     /// Places of fields with roles.
     pub role_places: RolePlaces,
     /// Content of a trace's environment.
@@ -167,17 +168,6 @@ pub struct Capabilities {
     pub repeats_event: fn(&EventRecordClass, &(String, Value)) -> bool,
     /// Returns `true` for such an attribute of a field class.
     pub repeats_field: fn(&FieldClass, &(String, Value)) -> bool,
-}
-
-/// Selection of a variant's option.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum VariantSelection {
-    /// No variants.
-    None,
-    /// Enumeration labels that are the names of the options.
-    Labels,
-    /// Values of an integer.
-    Ranges,
 }
 
 /// Places of fields with roles.
@@ -227,7 +217,6 @@ impl Capabilities {
             integer_bits: u64::MAX,
             class_id_bits: 128,
             encodings: &[Utf8, Utf16Be, Utf16Le, Utf32Be, Utf32Le],
-            variants: VariantSelection::Ranges,
             role_places: RolePlaces::Any,
             environment: Environment::Any,
             is_reserved: never,

@@ -1,6 +1,6 @@
 //! Locations in lowered classes that lead to no field that fits.
 
-use super::capabilities::{Capabilities, Feature, VariantSelection};
+use super::capabilities::{Capabilities, Feature};
 use super::moves::ScopeMoves;
 use crate::plan::Plan;
 use crate::plan::steps::NodeId;
@@ -163,9 +163,10 @@ impl<'c> UnfitLocations<'c> {
                 _ => *has_ranges && class.integer().is_some(),
             }),
             LocationUse::Tag(options) => {
-                let selects = |class: &&FieldClass| match self.capabilities.variants {
-                    VariantSelection::Labels => is_tag_of(class, options),
-                    _ => class.integer().is_some(),
+                let by_range = self.capabilities.has(Feature::RangeSelectors);
+                let selects = |class: &&FieldClass| match by_range {
+                    true => class.integer().is_some(),
+                    false => is_tag_of(class, options),
                 };
                 if is_any { targets.iter().any(selects) } else { targets.iter().all(selects) }
             }

@@ -33,7 +33,7 @@
 //! | name that is not an identifier | similar identifier |
 
 pub use self::annotations::{NAMESPACE, annotate, apply_annotations, put_annotations, take_annotations};
-pub use self::capabilities::{Capabilities, Environment, Feature, Features, RolePlaces, VariantSelection};
+pub use self::capabilities::{Capabilities, Environment, Feature, Features, RolePlaces};
 pub use self::loss_table::{LossEntry, LossKind, LossTable};
 pub use self::metadata_losses::{KeptMetadata, has_attributes};
 pub use self::moves::{ScopeConversion, ScopeMoves};

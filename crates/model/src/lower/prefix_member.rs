@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use super::absolute::needed_slot;
 use super::annotations::{NAMESPACE, annotate_added};
-use super::capabilities::{Feature, VariantSelection};
+use super::capabilities::Feature;
 use super::class_lowerer::ClassLowerer;
 use super::loss_table::LossKind;
 use super::moves::ScopeConversion;
@@ -143,10 +143,8 @@ impl<'a> ClassLowerer<'a> {
             (FieldKind::Variant { options, selector, .. }, Op::Variant(variant)) => {
                 let several =
                     !variant.choices.is_empty() && !self.capabilities.has(Feature::AnyOptionLocations);
-                let stays = match self.capabilities.variants {
-                    VariantSelection::Labels => self.selects_by_labels(variant.selector, options),
-                    _ => true,
-                };
+                let stays = self.capabilities.has(Feature::RangeSelectors)
+                    || self.selects_by_labels(variant.selector, options);
                 let is_lost = selector.is_of_values()
                     || self.is_left_out(variant.selector)
                     || self.is_outside(id, Some(variant.selector))
