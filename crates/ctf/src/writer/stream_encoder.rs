@@ -687,7 +687,6 @@ impl Worker for StreamEncoder {
         if !self.can_copy(packet) {
             return Ok(false);
         }
-        let (has_index, default_clock) = (self.config.output.has_index, self.config.default_clock);
         let bytes = packet.scopes.bits.data;
         let changed = match self.header.replaced == RoleValues::default() {
             true => None,
@@ -705,7 +704,10 @@ impl Worker for StreamEncoder {
             packets.out.go_back(0);
             return Ok(false);
         }
-        let times = has_index.then(|| RecordedTimes::from_packet(packet, default_clock)).unwrap_or_default();
+        let times = match self.config.output.has_index {
+            true => RecordedTimes::from_packet(packet, self.config.default_clock),
+            false => RecordedTimes::default(),
+        };
         packets.encoded.push(EncodedPacket {
             total: packet.total_length,
             content: packet.content_length,
@@ -716,7 +718,6 @@ impl Worker for StreamEncoder {
         });
         packets.copied_packets += 1;
         self.has_copies = true;
-        let packets = &mut self.lanes[0];
         packets.has_packets = true;
         packets.end = packets.end.max(packet.end.map_or(0, |end| end.cycles));
         self.collect(false);

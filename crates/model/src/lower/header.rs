@@ -45,9 +45,7 @@ impl TraceLowerer<'_> {
             return Header { class: None, moves: ScopeMoves::default(), moved: HashSet::new() };
         };
         let mut moved = HashSet::new();
-        if !self.capabilities.has(Feature::UserHeaderFields)
-            && self.source.class.dialect != self.capabilities.target
-        {
+        if !self.capabilities.has(Feature::UserHeaderFields) && !self.is_same_dialect() {
             let user_fields = self.user_fields(plan, scope, clock);
             user_fields.collect(&mut moved);
             let unneeded = self.unneeded.iter().filter(|(of, index, _)| (*of, *index) == (scope, stream));
@@ -84,9 +82,7 @@ impl TraceLowerer<'_> {
             _ => source.data_streams.get(stream).and_then(|plans| plans.event_record_header.as_ref()),
         };
         let (Some(class), Some(plan)) = (class, plan) else { return };
-        if self.capabilities.has(Feature::UserHeaderFields)
-            || self.source.class.dialect == self.capabilities.target
-        {
+        if self.capabilities.has(Feature::UserHeaderFields) || self.is_same_dialect() {
             return;
         }
         let clock = self.source.class.data_streams.get(stream).and_then(|class| class.default_clock);

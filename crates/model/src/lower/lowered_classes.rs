@@ -205,9 +205,8 @@ impl TraceLowerer<'_> {
         let class = (*plans.class).clone();
         let name = class.name.clone().unwrap_or_default();
         let (context, payload) = (plans.specific_context.as_ref(), plans.payload.as_ref());
-        let is_same_dialect = self.source.class.dialect == self.capabilities.target;
         let joins_payload =
-            !is_same_dialect && joins_payload(&plans.class, context, payload, self.capabilities);
+            !self.is_same_dialect() && joins_payload(&plans.class, context, payload, self.capabilities);
         let source = self.source;
         let roots = roots_of_stream(source, trace, stream, packet_header, of_stream);
         let attempt = |this: &mut Self| {
