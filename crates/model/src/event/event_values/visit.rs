@@ -197,6 +197,7 @@ impl<'a, V: Visitor> ValueVisit<'a, V> {
     }
 
     /// Visits an array, an optional or a variant.
+    #[inline]
     fn nested(&mut self, field: Field<'_>, op: &Op, cell: Cell) -> Result<(), Mismatch> {
         match (op, cell) {
             (Op::StaticArray { length, .. }, Cell::Array { elements }) if *length != elements as u64 => {
