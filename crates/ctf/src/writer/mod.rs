@@ -19,6 +19,7 @@ mod lowered_source;
 mod merged;
 mod merged_output;
 mod names;
+mod open_files;
 mod packet_clock;
 mod packet_sizes;
 mod packets;

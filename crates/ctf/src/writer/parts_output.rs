@@ -1,6 +1,6 @@
 //! Writer for all parts of a trace, in one pass.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -18,6 +18,7 @@ use super::encoder_config::EncoderConfig;
 use super::index_file;
 use super::lowered_source::identify_part;
 use super::names::{derived_uuid, part_name};
+use super::open_files::OpenFiles;
 use super::part_packets::{Counters, Losses, PacketContext, Template, Widths};
 use super::stream_encoder::{OutputState, PacketRange, StreamEncoder, close_unended};
 use super::trace_output::CtfOutput;
@@ -25,9 +26,6 @@ use super::usage::Usage;
 
 /// Maximum number of bytes that wait to be written, of all parts together.
 const WAITING: usize = 32 << 20;
-
-/// Maximum number of open files.
-const MOST_OPEN: usize = 128;
 
 /// Parts of CTF traces that are being written, data stream after data stream.
 #[derive(Debug)]
@@ -82,8 +80,7 @@ struct PartsLane {
     /// Number of waiting bytes, and the threshold for writing them.
     waiting: usize,
     most_waiting: usize,
-    /// Open files, the most recently used last.
-    open_files: VecDeque<(usize, usize)>,
+    open_files: OpenFiles,
 }
 
 /// A data stream of a part.
@@ -393,13 +390,7 @@ impl PartsLane {
 
     /// Stores that a file was used, and closes the least recently used file if too many are open.
     fn used(&mut self, part: usize, file: usize) {
-        if self.open_files.back() == Some(&(part, file)) {
-            return;
-        }
-        self.open_files.retain(|open| *open != (part, file));
-        self.open_files.push_back((part, file));
-        if self.open_files.len() > MOST_OPEN
-            && let Some((part, file)) = self.open_files.pop_front()
+        if let Some((part, file)) = self.open_files.touch((part, file))
             && let Some(file) = self.parts.get_mut(&part).and_then(|stream| stream.files.get_mut(file))
         {
             file.file = None;
@@ -442,7 +433,7 @@ impl PartsOutput for CtfParts {
             wrong_values: 0,
             waiting: 0,
             most_waiting: WAITING,
-            open_files: VecDeque::new(),
+            open_files: OpenFiles::default(),
         });
     }
 

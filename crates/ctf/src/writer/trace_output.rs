@@ -23,6 +23,7 @@ use super::index_file;
 use super::lowered_source::lower;
 use super::merged_output::{MergeInput, MergeRules, merged, plan};
 use super::names::{directory_name, file_name, part_name};
+use super::open_files::OpenFiles;
 use super::packet_clock::{ClockContinuity, PacketClock};
 use super::scope_shape::ScopeShape;
 use super::source_frame::{LostRoles, SourceFrame};
@@ -35,9 +36,6 @@ use crate::metadata::packetized::{PacketLayout, pack};
 use crate::metadata::{ANNOTATIONS, Dialect, write_metadata};
 use crate::packet_times::is_out_of_range;
 use crate::stack_file::{stack_file, write_stacks};
-
-/// Maximum number of open files.
-const MOST_OPEN: usize = 128;
 
 /// CTF traces that are being written.
 #[derive(Debug)]
@@ -90,8 +88,7 @@ impl OutputTrace {
 struct Files {
     /// Files by number of the data stream and part.
     streams: HashMap<(usize, usize), Arc<Mutex<StreamFile>>>,
-    /// Open files, the most recently used last.
-    open: Vec<(usize, usize)>,
+    open: OpenFiles,
     report: WriteReport,
     /// Number of classes in the metadata when it was written, by trace.
     described: Vec<Option<usize>>,
@@ -484,16 +481,6 @@ impl CtfOutput {
     }
 }
 
-impl Files {
-    /// Stores that a file is used. Returns a file to close instead, if too many are open.
-    fn open(&mut self, key: (usize, usize)) -> Option<Arc<Mutex<StreamFile>>> {
-        self.open.retain(|open| *open != key);
-        self.open.push(key);
-        let unused = (self.open.len() > MOST_OPEN).then(|| self.open.remove(0));
-        self.streams.get(&unused?).map(Arc::clone)
-    }
-}
-
 impl StreamFile {
     /// Appends bytes to the file.
     fn append(&mut self, directory: &OutputDirectory, bytes: &[u8]) -> io::Result<()> {
@@ -576,7 +563,7 @@ impl Output for CtfOutput {
             Arc::new(Mutex::new(StreamFile { path, name, size: 0, index, file: None }))
         });
         let stream = Arc::clone(stream);
-        let unused = files.open(key);
+        let unused = files.open.touch(key).and_then(|key| files.streams.get(&key).map(Arc::clone));
         drop(files);
         if let Some(unused) = unused {
             lock(&unused).file = None;
