@@ -19,13 +19,13 @@ use crate::overwritten::{SMALLEST, uniform_from};
 use crate::packet::{Clocks, EventVisitor};
 use crate::packet_reader::{PacketContent, Readable};
 use crate::rule::Rule;
-use crate::stream_input::EncoderConfig;
+use crate::stream_input::StreamRules;
 
 /// Scans the event records of one packet after the other.
 #[derive(Clone, Debug)]
 pub(crate) struct EventScanner {
     stream: Arc<DataStream>,
-    rules: Arc<EncoderConfig>,
+    rules: Arc<StreamRules>,
     /// Available bytes of the packet.
     data: Bytes,
     /// End of its content in bits.
@@ -67,7 +67,7 @@ struct EventLayout {
 
 impl EventScanner {
     /// Creates a scanner outside of packets, for a data stream that is read by these rules.
-    pub(crate) fn new(stream: &Arc<DataStream>, rules: &Arc<EncoderConfig>) -> Self {
+    pub(crate) fn new(stream: &Arc<DataStream>, rules: &Arc<StreamRules>) -> Self {
         let clock = stream.clock().filter(|clock| clock.frequency == 1_000_000_000);
         Self {
             slots: vec![Cell::new(UNKNOWN); stream.plans().slots],

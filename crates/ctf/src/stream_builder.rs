@@ -25,7 +25,7 @@ use crate::packet_order::PacketOrder;
 use crate::packet_times::{RecordedTime, most_cycles};
 use crate::quirks::{AppliedQuirks, Quirk};
 use crate::seek::packets_stand_alone;
-use crate::stream_input::{EncoderConfig, StreamFile, StreamInput};
+use crate::stream_input::{StreamFile, StreamInput, StreamRules};
 
 /// Number of packets between reports of the search's progress.
 const STRIDE: u64 = 1 << 12;
@@ -313,7 +313,7 @@ impl<'a> StreamBuilder<'a> {
         let mut notes = Vec::new();
         let limits = self.packet_limits.of_events(self.packets);
         let mut streams: Vec<Arc<StreamInput>> = Vec::with_capacity(self.streams.len());
-        let mut rules: BTreeMap<usize, Arc<EncoderConfig>> = BTreeMap::new();
+        let mut rules: BTreeMap<usize, Arc<StreamRules>> = BTreeMap::new();
         let order = PacketOrder {
             has_times: !Clocks::of(&self.trace.class).go_on,
             has_ends: !quirks.contains(&Quirk::LttngEventAfterPacket),
@@ -339,7 +339,7 @@ impl<'a> StreamBuilder<'a> {
                     };
                     let most_cycles = most_cycles(stream.clock());
                     let quirks = quirks.into();
-                    let rules = EncoderConfig { records, quirks, limits, clock_arithmetic, most_cycles };
+                    let rules = StreamRules { records, quirks, limits, clock_arithmetic, most_cycles };
                     Arc::clone(unknown.insert(Arc::new(rules)))
                 }
             };

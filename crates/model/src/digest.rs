@@ -1,12 +1,14 @@
-//! Counts and checksums of events, to compare written traces with what is read back.
+//! Digests: counts and checksums of events, to compare written traces with the data read back.
+
+mod value_hash;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use crate::decode::DecodeError;
-use crate::{
-    Event, Field, Message, Packet, Real, Scope, StringEncoding, Text, Uuid, ValueHash, Visitor, Wide,
-};
+use crate::{Event, Field, Message, Packet, Real, Scope, StringEncoding, Text, Uuid, Visitor, Wide};
+
+pub use self::value_hash::ValueHash;
 
 /// Returns the time of an event, as it is in the file, and the hash of its values.
 pub type EventHashFn = fn(&Event<'_>) -> (Option<u64>, u64);
@@ -118,6 +120,7 @@ impl TraceDigest {
     #[must_use]
     pub fn difference(&self, read: &Self) -> Option<String> {
         if read.damages > self.damages {
+            // Whoever counts damage of read data stores the first place.
             let place = read.first_damage.as_deref().unwrap_or_default();
             return Some(format!("it cannot be read: {place}"));
         }

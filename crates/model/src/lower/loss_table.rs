@@ -27,9 +27,9 @@ crate::named_enum! {
 pub struct LossEntry {
     /// Kind of the loss.
     pub kind: LossKind,
-    /// Class, for instance the name of the event record class; empty for the trace.
+    /// Class, for example the name of the event record class. Empty for the trace.
     pub class: String,
-    /// Field in it, for instance `payload.flags`; empty for the class itself.
+    /// Field in it, for example `payload.flags`. Empty for the class itself.
     pub field: String,
     /// Change, for instance `boolean -> unsigned integer`.
     pub what: String,
@@ -37,7 +37,7 @@ pub struct LossEntry {
 
 /// All losses by class and field, with counts.
 ///
-/// Losses that follow from classes count classes; those that depend on data count values.
+/// Losses that follow from classes count classes. Losses that depend on data count values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LossTable {
     lines: BTreeMap<LossEntry, u64>,

@@ -24,9 +24,9 @@ pub(super) struct Trouble {
 pub(super) enum DeadEnd<'a> {
     /// The path leaves the root field.
     LeavesRoot(NodeId),
-    /// A structure has no member of this name, the last one of the path or another one.
+    /// A structure lacks a member with this name, which is at the end of the path or before it.
     NoMember { structure: NodeId, name: &'a str, is_last: bool },
-    /// The node has no members.
+    /// A node without members.
     NoStructure { node: NodeId, name: &'a str },
     /// The element of an array that does not contain the dependent field.
     OtherElement(NodeId),

@@ -319,6 +319,7 @@ impl Layer {
 
     fn list(&self, node: usize) -> &[u32] {
         match self.begins.get(node..node + 2) {
+            // Lists are stored in order, so the range always exists.
             Some([begin, end]) => self.lists.get(*begin..*end).unwrap_or_default(),
             _ => &[],
         }

@@ -244,6 +244,7 @@ fn compile(class: EventRecordClass, index: usize, limits: &Limits) -> Result<Dyn
     let trace = TraceClass { data_streams: vec![stream], ..TraceClass::default() };
     let plans = TracePlans::compile(&trace, limits)?;
     let slots = plans.slots();
+    // Exactly one class of one data stream class was compiled, and nobody else has it.
     let stream = plans.data_streams.into_iter().next().and_then(Arc::into_inner);
     let plans = stream.and_then(|stream| stream.event_records.into_iter().next()).unwrap_or_default();
     Ok(DynamicClass { plans: EventRecordPlans { index: Some(index), ..plans }, slots })

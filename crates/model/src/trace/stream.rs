@@ -7,7 +7,7 @@ use std::collections::BinaryHeap;
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock};
 
-use crate::on_demand::OnDemand;
+use super::on_demand::OnDemand;
 use crate::plan::{DataStreamPlans, PlanError, TracePlans};
 use crate::{
     ClassMap, ClockClass, DataStreamClass, DynamicClasses, EventRecordClass, Frame, IgnorePoison as _,

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use crate::decode::DecodeError;
+use crate::field::{Field, Visitor};
 use crate::plan::steps::{NodeId, Op, Plan};
 use crate::plan::{EventRecordPlans, scope_plan};
-use crate::visitor::{Field, Visitor};
 use crate::{
     ClockValue, DataStream, DynamicClass, Event, EventValues, FieldClass, FieldKind, FieldValue, Length,
     MemberIndex, Real, Scope, Scopes, StringLength, Text, VariableLengthValue, Wide,
@@ -138,6 +138,7 @@ impl EventBuilder {
             let mut members = std::mem::take(&mut self.members[scope as usize]);
             if let Some(plan) = self.plan(scope) {
                 let has_value = |index: usize| {
+                    // A root that is not a structure, node 0, is its only member.
                     let node = plan.member(index).unwrap_or_default();
                     !matches!(plan.node(node as NodeId).class.kind, FieldKind::Padding(_))
                 };
@@ -284,6 +285,7 @@ impl EventBuilder {
             }
             values.begin(scope);
             for (index, (is_set, member)) in members.iter().enumerate() {
+                // A root that is not a structure, node 0, is its only member.
                 let node = plan.member(index).unwrap_or_default();
                 if *is_set {
                     values.append(member);

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::wide_integer::names_of;
+use super::wide_integer::names_of;
 use crate::{
     ActivityPaths, Attributes, ClockUpdate, DeclaredAt, FieldLocation, Mappings, RangeSet, Role, Roles,
     StringEncoding, WallClock, Wide, WideRange,

@@ -264,6 +264,7 @@ impl Mappings {
     fn bounds(&self, index: usize) -> Option<[End; 2]> {
         let end = *self.0.ends.get(index)?;
         let begin = index.checked_sub(1).and_then(|before| self.0.ends.get(before));
+        // The first mapping starts at 0, the default.
         Some([begin.copied().unwrap_or_default(), end])
     }
 

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::utf16;
+use super::utf16;
 
 crate::named_enum! {
     /// Encoding of a string, with its name in CTF2-SPEC-2.0.
@@ -59,6 +59,7 @@ impl<'a> Text<'a> {
             _ => {
                 let mut text = Vec::new();
                 self.write_utf8(&mut text);
+                // `write_utf8` only writes valid text.
                 Cow::Owned(String::from_utf8(text).unwrap_or_default())
             }
         }
