@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::decode::DecodeError;
 use crate::{
-    Event, Field, Message, Packet, Real, Scope, StringEncoding, Text, Uuid, ValueHash, Visitor, Wide,
+    Event, Field, FieldValue, Message, Packet, Real, Scope, StringEncoding, Text, ValueHash, Visitor,
 };
 
 /// Returns the time of an event, as it is in the file, and the hash of its values.
@@ -335,28 +335,10 @@ impl ScopeVisitor<'_> {
 }
 
 impl Visitor for ScopeVisitor<'_> {
-    fn unsigned(&mut self, field: Field<'_>, value: u64) {
-        self.take(field).into_iter().for_each(|hash| hash.add(value));
-    }
-
-    fn signed(&mut self, field: Field<'_>, value: i64) {
-        self.take(field).into_iter().for_each(|hash| hash.add(value as u64));
-    }
-
-    fn wide(&mut self, field: Field<'_>, value: Wide<'_>) {
-        self.take(field).into_iter().for_each(|hash| hash.wide(field, value));
-    }
-
-    fn boolean(&mut self, field: Field<'_>, value: bool, _: u64) {
-        self.take(field).into_iter().for_each(|hash| hash.add(u64::from(value)));
-    }
-
-    fn bit_array(&mut self, field: Field<'_>, bits: u64) {
-        self.take(field).into_iter().for_each(|hash| hash.add(bits));
-    }
-
-    fn bit_map(&mut self, field: Field<'_>, bits: u64) {
-        self.take(field).into_iter().for_each(|hash| hash.add(bits));
+    // Inlined into the method of each kind, as in the hash.
+    #[inline(always)]
+    fn value(&mut self, field: Field<'_>, value: FieldValue<'_>) {
+        self.take(field).into_iter().for_each(|hash| hash.value(field, value));
     }
 
     fn real(&mut self, field: Field<'_>, value: Real<'_>) {
@@ -366,7 +348,7 @@ impl Visitor for ScopeVisitor<'_> {
             }
             value => value,
         };
-        self.take(field).into_iter().for_each(|hash| hash.real(field, value));
+        self.value(field, FieldValue::Real(value));
     }
 
     fn text(&mut self, field: Field<'_>, value: Text<'_>) {
@@ -378,14 +360,6 @@ impl Visitor for ScopeVisitor<'_> {
         let end = bytes.chunks(unit).position(|unit| unit.iter().all(|byte| *byte == 0));
         let bytes = &bytes[..end.map_or(bytes.len(), |end| end * unit)];
         hash.bytes(bytes);
-    }
-
-    fn blob(&mut self, field: Field<'_>, bytes: &[u8]) {
-        self.take(field).into_iter().for_each(|hash| hash.blob(field, bytes));
-    }
-
-    fn guid(&mut self, field: Field<'_>, value: Uuid) {
-        self.take(field).into_iter().for_each(|hash| hash.guid(field, value));
     }
 
     fn begin_array(&mut self, _: Field<'_>, length: u64) {
