@@ -1,14 +1,15 @@
 //! Fields as JSON.
 
 use ichnos_json::write::{ValueWriter, is_plain, push_plain, push_string, push_utf8};
-use ichnos_model::{Field, FieldKind, Real, StringEncoding, Text, Uuid, VariableLengthValue, Visitor, Wide};
+use ichnos_model::{
+    Field, FieldKind, FieldValue, Real, StringEncoding, Text, Uuid, VariableLengthValue, Visitor, Wide,
+};
 
 mod keys;
 
 use crate::number;
 use crate::time::push_date;
 pub use keys::Keys;
-pub(crate) use keys::mappings;
 
 /// Container of the value that is being written.
 #[derive(Clone, Copy, Debug)]
@@ -119,6 +120,15 @@ impl<'a> FieldWriter<'a> {
         ValueWriter::new(self.out).strings(names);
     }
 
+    /// Appends a number and its labels as an object.
+    fn labeled<'n>(&mut self, number: impl FnOnce(&mut Self), labels: impl Iterator<Item = &'n str>) {
+        self.push("{\"value\":");
+        number(self);
+        self.push(",\"labels\":");
+        self.names(labels);
+        self.out.push(b'}');
+    }
+
     /// Appends a value as a date in a string. Returns `false` if it is not a date.
     #[inline(never)]
     fn date(&mut self, field: Field<'_>, value: i128) -> bool {
@@ -177,16 +187,13 @@ impl Visitor for FieldWriter<'_> {
         if self.keys.get(field).is_some_and(|key| key.is_plain) {
             return number::push_unsigned(self.out, value);
         }
-        match mappings(&field.class().kind) {
+        match field.class().mappings() {
             None if self.date(field, value.into()) => {}
             None => number::push_unsigned(self.out, value),
-            Some(mappings) => {
-                self.push("{\"value\":");
-                number::push_unsigned(self.out, value);
-                self.push(",\"labels\":");
-                self.names(mappings.names_of(i128::from(value)));
-                self.out.push(b'}');
-            }
+            Some(mappings) => self.labeled(
+                |writer| number::push_unsigned(writer.out, value),
+                mappings.names_of(i128::from(value)),
+            ),
         }
     }
 
@@ -196,22 +203,19 @@ impl Visitor for FieldWriter<'_> {
         if self.keys.get(field).is_some_and(|key| key.is_plain) {
             return number::push_signed(self.out, value);
         }
-        match mappings(&field.class().kind) {
+        match field.class().mappings() {
             None if self.date(field, value.into()) => {}
             None => number::push_signed(self.out, value),
-            Some(mappings) => {
-                self.push("{\"value\":");
-                number::push_signed(self.out, value);
-                self.push(",\"labels\":");
-                self.names(mappings.names_of(i128::from(value)));
-                self.out.push(b'}');
-            }
+            Some(mappings) => self.labeled(
+                |writer| number::push_signed(writer.out, value),
+                mappings.names_of(i128::from(value)),
+            ),
         }
     }
 
     fn wide(&mut self, field: Field<'_>, value: Wide<'_>) {
         self.lead(field);
-        match (&field.class().kind, mappings(&field.class().kind)) {
+        match (&field.class().kind, field.class().mappings()) {
             (FieldKind::BitMap { flags, .. }, _) => {
                 self.push("{\"bits\":");
                 self.wide_value(value);
@@ -227,13 +231,8 @@ impl Visitor for FieldWriter<'_> {
                 self.out.push(b'}');
             }
             (_, Some(_)) => {
-                self.push("{\"value\":");
-                self.wide_value(value);
-                self.push(",\"labels\":");
-                let integer = field.class().integer();
-                let names = integer.map(|integer| integer.names_of_wide(value)).unwrap_or_default();
-                self.names(names.into_iter());
-                self.out.push(b'}');
+                let labels = field.class().labels(FieldValue::Wide(value));
+                self.labeled(|writer| writer.wide_value(value), labels);
             }
             (_, None) => self.wide_value(value),
         }

@@ -4,7 +4,7 @@ use std::iter;
 use std::ops::Range;
 
 use ichnos_model::decode::WordVisitor;
-use ichnos_model::{Field, FieldKind, Real, Scope, Text, Uuid, Visitor, Wide};
+use ichnos_model::{Field, FieldValue, Real, Scope, Text, Uuid, Visitor, Wide};
 
 use crate::column_values::ColumnValues;
 use crate::table_plan::{FieldTarget, ScopeTargets};
@@ -62,8 +62,7 @@ impl<'a> FieldVisitor<'a> {
 
     fn label(&mut self, column: Option<usize>, field: Field<'_>, value: i128) {
         let Some(column) = column else { return };
-        let mappings = field.class().mappings();
-        let names = || mappings.into_iter().flat_map(move |mappings| mappings.names_of(value));
+        let names = || field.class().labels(FieldValue::Integer(value));
         self.with(column, |column| column.push_label(Some(value), names));
     }
 
@@ -136,19 +135,16 @@ impl Visitor for FieldVisitor<'_> {
                 if let Some(number) = number {
                     self.with(number, |column| column.push_wide(value));
                 }
-                let integer = field.class().integer();
-                let names = integer.map(|integer| integer.names_of_wide(value)).unwrap_or_default();
                 if let Some(label) = label {
-                    self.with(label, |column| column.push_label(None, || names.into_iter()));
+                    let names = || field.class().labels(FieldValue::Wide(value));
+                    self.with(label, |column| column.push_label(None, names));
                 }
             }
             FieldTarget::Flags(bits, names, lists) => {
                 if let Some(bits) = bits {
                     self.with(bits, |column| column.push_wide(value));
                 }
-                if let FieldKind::BitMap { flags, .. } = &field.class().kind {
-                    self.flags(names, lists, flags.flags_of_wide(value));
-                }
+                self.flags(names, lists, field.class().labels(FieldValue::Wide(value)));
             }
             _ => {}
         }
@@ -174,9 +170,7 @@ impl Visitor for FieldVisitor<'_> {
             if let Some(column) = column {
                 self.with(column, |column| column.push_unsigned(bits));
             }
-            if let FieldKind::BitMap { flags, .. } = &field.class().kind {
-                self.flags(names, lists, flags.flags_of(bits));
-            }
+            self.flags(names, lists, field.class().labels(FieldValue::Bits(bits)));
         }
     }
 

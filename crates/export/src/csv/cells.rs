@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use ichnos_model::decode::DecodeError;
 use ichnos_model::plan::Plan;
-use ichnos_model::{Event, Field, FieldKind, Real, Scope, Text, Uuid, Visitor, Wide};
+use ichnos_model::{Event, Field, FieldValue, Real, Scope, Text, Uuid, Visitor, Wide};
 
 use super::columns::{ColumnField, ColumnSource, CsvColumn, EventProperty, Trees};
 use super::options::CsvOptions;
 use super::row::{ClassCell, CsvRow, push_cell};
-use crate::json_fields::{FieldWriter, Keys, Scratch, mappings};
+use crate::json_fields::{FieldWriter, Keys, Scratch};
 use crate::number;
 use crate::repeated::Repeated;
 use crate::time::push_date;
@@ -545,7 +545,7 @@ impl<'a, D: CellSink> CellWriter<'a, D> {
     #[inline]
     fn integer_names(&mut self, field: Field<'_>, wants: D::Wants, value: i128) {
         if D::has_names(wants)
-            && let Some(mappings) = mappings(&field.class().kind)
+            && let Some(mappings) = field.class().mappings()
         {
             self.names(wants, mappings.names_of(value));
         }
@@ -607,13 +607,7 @@ impl<D: CellSink> Visitor for CellWriter<'_, D> {
         within_json!(self, wide(field, value));
         let wants = self.plain(field, |out| value.write_decimal(out));
         let Some(wants) = wants.filter(|wants| D::has_names(*wants)) else { return };
-        match &field.class().kind {
-            FieldKind::BitMap { flags, .. } => self.names(wants, flags.flags_of_wide(value)),
-            _ => {
-                let names = field.class().integer().map(|integer| integer.names_of_wide(value));
-                self.names(wants, names.unwrap_or_default().into_iter());
-            }
-        }
+        self.names(wants, field.class().labels(FieldValue::Wide(value)));
     }
 
     fn boolean(&mut self, field: Field<'_>, value: bool, bits: u64) {
@@ -630,10 +624,8 @@ impl<D: CellSink> Visitor for CellWriter<'_, D> {
     fn bit_map(&mut self, field: Field<'_>, bits: u64) {
         within_json!(self, bit_map(field, bits));
         let wants = self.plain(field, |out| number::push_unsigned(out, bits));
-        if let Some(wants) = wants.filter(|wants| D::has_names(*wants))
-            && let FieldKind::BitMap { flags, .. } = &field.class().kind
-        {
-            self.names(wants, flags.flags_of(bits));
+        if let Some(wants) = wants.filter(|wants| D::has_names(*wants)) {
+            self.names(wants, field.class().labels(FieldValue::Bits(bits)));
         }
     }
 

@@ -10,7 +10,6 @@ use ichnos_model::{
     Child, DataStreamClass, Event, EventRecordClass, FieldClass, FieldKind, Scope, running_thread,
 };
 
-use crate::json_fields::mappings;
 use crate::time::JsonTime;
 
 /// A property of an event that is not a field.
@@ -171,7 +170,7 @@ impl CsvColumns {
         let within = if scope.is_some() { path.to_owned() } else { name.clone() };
         let suffix = match &class.kind {
             FieldKind::BitMap { .. } => Some(NAMES[1]),
-            kind => mappings(kind).map(|_| NAMES[0]),
+            _ => class.mappings().map(|_| NAMES[0]),
         };
         for suffix in [Some(""), suffix].into_iter().flatten() {
             let (name, path) = (format!("{name}{suffix}"), format!("{within}{suffix}"));
@@ -358,7 +357,7 @@ impl<'c> Tree<'c> {
                 self.children(target.node).for_each(|child| self.follow(to(child), path, found));
             }
             kind if path.is_empty() => {
-                let has_names = matches!(kind, FieldKind::BitMap { .. }) || mappings(kind).is_some();
+                let has_names = branch.class.mappings().is_some();
                 if !matches!(kind, FieldKind::Padding(_)) && (has_names || !target.names) {
                     let is_date = branch.class.integer().is_some_and(|integer| integer.wall_clock.is_some());
                     found.push(ColumnField { end: branch.end, is_date, ..target });

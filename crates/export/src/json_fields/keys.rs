@@ -2,7 +2,7 @@
 
 use ichnos_json::write::push_string;
 use ichnos_model::plan::{Node, Plan};
-use ichnos_model::{Field, FieldKind, IntegerProperties, Mappings, VariableLengthValue};
+use ichnos_model::{Field, IntegerProperties};
 
 use crate::block::Block;
 
@@ -41,16 +41,5 @@ impl Keys {
     #[inline]
     pub(crate) fn get(&self, field: Field<'_>) -> Option<&Key> {
         self.keys.get(field.index())
-    }
-}
-
-/// Returns the names of an integer's values.
-pub(crate) fn mappings(kind: &FieldKind) -> Option<&Mappings> {
-    match kind {
-        FieldKind::Integer { integer, .. }
-        | FieldKind::VariableLength { value: VariableLengthValue::Integer(integer), .. } => {
-            integer.mappings.as_ref()
-        }
-        _ => None,
     }
 }

@@ -3,11 +3,10 @@
 use std::io::Write;
 
 use ichnos_model::plan::Plan;
-use ichnos_model::{Field, FieldKind, Real, Text, Uuid, Visitor, Wide};
+use ichnos_model::{Field, FieldKind, FieldValue, Real, Text, Uuid, Visitor, Wide};
 
 use super::parts::push_utf8;
 use crate::block::Block;
-use crate::json_fields::mappings;
 use crate::number;
 use crate::printable::{Escaping, escape_from};
 use crate::time::push_date;
@@ -116,7 +115,7 @@ impl<'a> PairWriter<'a> {
     /// Appends the names or the date of an integer. Returns `false` if it has none.
     #[inline]
     fn label(&mut self, field: Field<'_>, value: i128) -> bool {
-        match mappings(&field.class().kind) {
+        match field.class().mappings() {
             Some(mappings) => self.names(mappings.names_of(value)),
             None => push_date(self.out, field.class().integer(), value),
         }
@@ -146,16 +145,9 @@ impl Visitor for PairWriter<'_> {
 
     fn wide(&mut self, field: Field<'_>, value: Wide<'_>) {
         self.lead(field);
-        let any = match &field.class().kind {
-            FieldKind::BitMap { flags, .. } => self.names(flags.flags_of_wide(value)),
-            _ => {
-                let integer = field.class().integer();
-                let names = integer.map(|integer| integer.names_of_wide(value)).unwrap_or_default();
-                self.names(names.into_iter())
-            }
-        };
+        let is_named = self.names(field.class().labels(FieldValue::Wide(value)));
         match &field.class().kind {
-            _ if any => {}
+            _ if is_named => {}
             FieldKind::BitMap { .. } | FieldKind::BitArray(_) => {
                 self.out.extend_from_slice(b"0x");
                 value.write_radix(4, self.out);
@@ -176,11 +168,7 @@ impl Visitor for PairWriter<'_> {
 
     fn bit_map(&mut self, field: Field<'_>, bits: u64) {
         self.lead(field);
-        let any = match &field.class().kind {
-            FieldKind::BitMap { flags, .. } => self.names(flags.flags_of(bits)),
-            _ => false,
-        };
-        if !any {
+        if !self.names(field.class().labels(FieldValue::Bits(bits))) {
             self.hex(bits);
         }
     }

@@ -1,8 +1,8 @@
 //! Fields in one line: `{ a = 1, b = [ [0] = "x" ] }`.
 
 use ichnos_model::{
-    DisplayBase, Field, FieldKind, IntegerProperties, Mappings, Real, Text, Uuid, VariableLengthValue,
-    Visitor, Wide,
+    DisplayBase, Field, FieldKind, FieldValue, IntegerProperties, Mappings, Real, Text, Uuid,
+    VariableLengthValue, Visitor, Wide,
 };
 
 use super::labels::FieldLabels;
@@ -381,10 +381,7 @@ impl<const STYLED: bool> Visitor for FieldPrinter<'_, STYLED> {
             return;
         }
         self.hex(bits);
-        if let FieldKind::BitMap { flags, .. } = &field.class().kind {
-            let names = flags.flags_of(bits).collect();
-            self.flags(names);
-        }
+        self.flags(field.class().labels(FieldValue::Bits(bits)).collect());
     }
 
     fn real(&mut self, field: Field<'_>, value: Real<'_>) {

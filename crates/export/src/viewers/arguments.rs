@@ -137,9 +137,8 @@ impl<'v, A: ArgumentOutput> ArgumentVisitor<'v, A> {
     }
 
     fn names_of(&mut self, field: Field<'_>, value: i128) -> bool {
-        let mappings = field.class().mappings();
         self.text.clear();
-        for name in mappings.into_iter().flat_map(|mappings| mappings.names_of(value)) {
+        for name in field.class().labels(FieldValue::Integer(value)) {
             if !self.text.is_empty() {
                 self.text.extend_from_slice(b" | ");
             }
