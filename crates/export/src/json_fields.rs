@@ -2,7 +2,8 @@
 
 use ichnos_json::write::{ValueWriter, is_plain, push_plain, push_string, push_utf8};
 use ichnos_model::{
-    Field, FieldKind, FieldValue, Real, StringEncoding, Text, Uuid, VariableLengthValue, Visitor, Wide,
+    Field, FieldContainer, FieldKind, FieldValue, Real, StringEncoding, Text, Uuid, VariableLengthValue,
+    Visitor, Wide,
 };
 
 mod keys;
@@ -11,21 +12,10 @@ use crate::number;
 use crate::time::push_date;
 pub use keys::Keys;
 
-/// Container of the value that is being written.
-#[derive(Clone, Copy, Debug)]
-enum Around {
-    /// No container, or an optional or a variant, of which only the content is written.
-    Alone,
-    /// An object; `true` if it has members.
-    Object(bool),
-    /// An array; `true` if it has elements.
-    Array(bool),
-}
-
 /// Buffers reused for all scopes, to avoid allocations.
 #[derive(Debug, Default)]
 pub struct Scratch {
-    around: Vec<Around>,
+    outer: Vec<FieldContainer>,
     /// Text converted from another encoding.
     text: Vec<u8>,
     /// Count of values written as `NaN` whose sign or further bits are not in the text.
@@ -38,19 +28,19 @@ pub struct FieldWriter<'a> {
     out: &'a mut Vec<u8>,
     scratch: &'a mut Scratch,
     keys: &'a Keys,
-    around: Around,
+    container: FieldContainer,
 }
 
 impl<'a> FieldWriter<'a> {
     /// Writes fields of the scope that `keys` belong to.
     pub fn new(out: &'a mut Vec<u8>, scratch: &'a mut Scratch, keys: &'a Keys) -> Self {
-        scratch.around.clear();
-        Self { out, scratch, keys, around: Around::Alone }
+        scratch.outer.clear();
+        Self { out, scratch, keys, container: FieldContainer::Root }
     }
 
     /// Writes members of an object that is already open; `any` is `true` if it has members.
     pub(crate) fn within(out: &'a mut Vec<u8>, scratch: &'a mut Scratch, keys: &'a Keys, any: bool) -> Self {
-        Self { around: Around::Object(any), ..Self::new(out, scratch, keys) }
+        Self { container: FieldContainer::Structure(any.into()), ..Self::new(out, scratch, keys) }
     }
 
     /// Returns the output buffer.
@@ -64,39 +54,39 @@ impl<'a> FieldWriter<'a> {
         if !failed {
             return;
         }
-        if self.scratch.around.is_empty() && matches!(self.around, Around::Alone) {
+        if self.container == FieldContainer::Root {
             self.out.extend_from_slice(b"null");
         }
-        while let Some(around) = self.scratch.around.pop() {
-            match self.around {
-                Around::Object(_) => self.out.push(b'}'),
-                Around::Array(_) => self.out.push(b']'),
-                Around::Alone => {
+        while let Some(container) = self.container.leave(&mut self.scratch.outer) {
+            match container {
+                FieldContainer::Structure(_) => self.out.push(b'}'),
+                FieldContainer::Array(_) => self.out.push(b']'),
+                FieldContainer::Root | FieldContainer::Wrapper => {
                     // An optional or a variant whose value is missing.
                     if self.out.ends_with(b":") || self.out.ends_with(b",") {
                         self.out.extend_from_slice(b"null");
                     }
                 }
             }
-            self.around = around;
         }
     }
 
     /// Appends the text before a value.
     #[inline]
     fn lead(&mut self, field: Field<'_>) {
-        match &mut self.around {
-            Around::Alone => {}
-            Around::Object(any) => {
-                let is_first = !std::mem::replace(any, true);
+        match &mut self.container {
+            FieldContainer::Root | FieldContainer::Wrapper => {}
+            FieldContainer::Structure(count) => {
                 if let Some(key) = self.keys.get(field) {
-                    key.lead.push(self.out, is_first);
+                    key.lead.push(self.out, *count == 0);
                 }
+                *count += 1;
             }
-            Around::Array(any) => {
-                if std::mem::replace(any, true) {
+            FieldContainer::Array(count) => {
+                if *count > 0 {
                     self.out.push(b',');
                 }
+                *count += 1;
             }
         }
     }
@@ -107,13 +97,13 @@ impl<'a> FieldWriter<'a> {
     }
 
     #[inline]
-    fn enter(&mut self, around: Around) {
-        self.scratch.around.push(std::mem::replace(&mut self.around, around));
+    fn enter(&mut self, container: FieldContainer) {
+        self.container.enter(container, &mut self.scratch.outer);
     }
 
     #[inline]
     fn leave(&mut self) {
-        self.around = self.scratch.around.pop().unwrap_or(Around::Alone);
+        self.container.leave(&mut self.scratch.outer);
     }
 
     fn names<'n>(&mut self, names: impl Iterator<Item = &'n str>) {
@@ -346,7 +336,7 @@ impl Visitor for FieldWriter<'_> {
     fn begin_structure(&mut self, field: Field<'_>) {
         self.lead(field);
         self.out.push(b'{');
-        self.enter(Around::Object(false));
+        self.enter(FieldContainer::Structure(0));
     }
 
     #[inline]
@@ -359,7 +349,7 @@ impl Visitor for FieldWriter<'_> {
     fn begin_array(&mut self, field: Field<'_>, _: u64) {
         self.lead(field);
         self.out.push(b'[');
-        self.enter(Around::Array(false));
+        self.enter(FieldContainer::Array(0));
     }
 
     #[inline]
@@ -371,7 +361,7 @@ impl Visitor for FieldWriter<'_> {
     #[inline]
     fn begin_optional(&mut self, field: Field<'_>, present: bool, _: i128) {
         // An absent member that consists of values is skipped; elements of arrays keep their positions.
-        let is_member = matches!(self.around, Around::Object(_));
+        let is_member = matches!(self.container, FieldContainer::Structure(_));
         let is_shown = present || !is_member || !field.class().is_shown_if_present();
         if is_shown {
             self.lead(field);
@@ -379,7 +369,7 @@ impl Visitor for FieldWriter<'_> {
         if !present && is_shown {
             self.push("null");
         }
-        self.enter(Around::Alone);
+        self.enter(FieldContainer::Wrapper);
     }
 
     #[inline]
@@ -390,7 +380,7 @@ impl Visitor for FieldWriter<'_> {
     #[inline]
     fn begin_variant(&mut self, field: Field<'_>, _: usize, _: i128) {
         self.lead(field);
-        self.enter(Around::Alone);
+        self.enter(FieldContainer::Wrapper);
     }
 
     #[inline]

@@ -12,8 +12,8 @@ use std::io;
 use std::ops::ControlFlow;
 
 use ichnos_model::{
-    ClockValue, Damage, DataStream, Discarded, Event, LogLevel, LogSeverity, Meaning, Message, Scope, Sink,
-    Value,
+    ClockValue, Damage, DataStream, Discarded, Event, FieldContainer, LogLevel, LogSeverity, Meaning,
+    Message, Scope, Sink, Value,
 };
 
 use crate::color::Palette;
@@ -24,7 +24,7 @@ use crate::stream_table::StreamTable;
 use crate::text_buffer::{Failures, TextBuffer, TextWriter};
 use crate::time::{self, JsonTime};
 use collect::{PartCollector, ShownParts, Treatments};
-use pairs::{Nesting, PairPrefixes, PairWriter};
+use pairs::{PairPrefixes, PairWriter};
 use parts::{LineParts, NumberPart, SignedNumber, TextPart};
 use resume::ResumedLog;
 pub use resume::{FirstMessage, LogState};
@@ -172,7 +172,7 @@ struct Sorter {
     parts: LineParts,
     /// Pairs of names and values, in the line format.
     pairs: Vec<u8>,
-    nesting: Nesting,
+    containers: Vec<FieldContainer>,
     scratch: Scratch,
 }
 
@@ -200,7 +200,7 @@ impl Sorter {
         while let Some(ScopeState { treatments, leads }) = next {
             failures.note(match leads {
                 Leads::Text(names) => {
-                    let pairs = PairWriter::new(pairs, names, &mut self.nesting);
+                    let pairs = PairWriter::new(pairs, names, &mut self.containers);
                     event.visit(treatments.scope, &mut PartCollector { treatments, parts, pairs })
                 }
                 Leads::Json(keys) => {

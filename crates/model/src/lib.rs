@@ -40,6 +40,7 @@ mod event_rule;
 mod event_values;
 pub mod events;
 mod field_class;
+mod field_container;
 mod field_path;
 mod field_ref;
 mod field_value;

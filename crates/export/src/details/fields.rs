@@ -1,7 +1,8 @@
 //! Fields as lines, one below the other.
 
 use ichnos_model::{
-    DisplayBase, Field, FieldKind, Real, StringEncoding, Text, Uuid, VariableLengthValue, Visitor, Wide,
+    DisplayBase, Field, FieldContainer, FieldKind, Real, StringEncoding, Text, Uuid, VariableLengthValue,
+    Visitor, Wide,
 };
 
 use super::text::push_indent;
@@ -10,20 +11,10 @@ use crate::number;
 use crate::property::Hidden;
 use crate::time::push_date;
 
-/// Container of the field that is being written.
-#[derive(Clone, Copy, Debug)]
-enum DetailsContainer {
-    /// No container, or an optional or a variant.
-    Alone,
-    Structure,
-    /// An array, with the number of elements written so far.
-    Array(u64),
-}
-
 /// Buffers reused for all scopes, to avoid allocations.
 #[derive(Debug, Default)]
 pub(crate) struct DetailsScratch {
-    around: Vec<DetailsContainer>,
+    outer: Vec<FieldContainer>,
 }
 
 /// Writes the fields of one scope.
@@ -32,7 +23,7 @@ pub(crate) struct FieldLines<'a> {
     palette: &'a Palette,
     hidden: &'a Hidden,
     scratch: &'a mut DetailsScratch,
-    around: DetailsContainer,
+    container: FieldContainer,
     indent: usize,
 }
 
@@ -45,11 +36,11 @@ impl<'a> FieldLines<'a> {
         scratch: &'a mut DetailsScratch,
         title: &str,
     ) -> Self {
-        scratch.around.clear();
+        scratch.outer.clear();
         for text in ["  ", palette.magenta, title, palette.reset, ":"] {
             out.extend_from_slice(text.as_bytes());
         }
-        Self { out, palette, hidden, scratch, around: DetailsContainer::Alone, indent: 2 }
+        Self { out, palette, hidden, scratch, container: FieldContainer::Root, indent: 2 }
     }
 
     /// Appends the text before a field. Returns `false` if the field is hidden.
@@ -58,13 +49,13 @@ impl<'a> FieldLines<'a> {
         if self.hidden.has(field) {
             return false;
         }
-        match &mut self.around {
-            DetailsContainer::Alone => return true,
-            DetailsContainer::Structure => {
+        match &mut self.container {
+            FieldContainer::Root | FieldContainer::Wrapper => return true,
+            FieldContainer::Structure(_) => {
                 self.line();
                 self.palette.push(self.out, field.name().unwrap_or_default());
             }
-            DetailsContainer::Array(count) => {
+            FieldContainer::Array(count) => {
                 let index = *count;
                 *count += 1;
                 self.line();
@@ -111,13 +102,13 @@ impl<'a> FieldLines<'a> {
         }
     }
 
-    fn enter(&mut self, around: DetailsContainer, indent: usize) {
-        self.scratch.around.push(std::mem::replace(&mut self.around, around));
+    fn enter(&mut self, container: FieldContainer, indent: usize) {
+        self.container.enter(container, &mut self.scratch.outer);
         self.indent += indent;
     }
 
     fn leave(&mut self, indent: usize) {
-        self.around = self.scratch.around.pop().unwrap_or(DetailsContainer::Alone);
+        self.container.leave(&mut self.scratch.outer);
         self.indent -= indent;
     }
 
@@ -284,7 +275,7 @@ impl Visitor for FieldLines<'_> {
             if matches!(&field.class().kind, FieldKind::Structure { members, .. } if members.is_empty()) {
                 self.none("Empty");
             }
-            self.enter(DetailsContainer::Structure, 2);
+            self.enter(FieldContainer::Structure(0), 2);
         }
     }
 
@@ -301,7 +292,7 @@ impl Visitor for FieldLines<'_> {
             } else {
                 self.length(length);
             }
-            self.enter(DetailsContainer::Array(0), 2);
+            self.enter(FieldContainer::Array(0), 2);
         }
     }
 
@@ -314,7 +305,7 @@ impl Visitor for FieldLines<'_> {
             if !present {
                 self.none("None");
             }
-            self.enter(DetailsContainer::Alone, 0);
+            self.enter(FieldContainer::Wrapper, 0);
         }
     }
 
@@ -326,7 +317,7 @@ impl Visitor for FieldLines<'_> {
 
     fn begin_variant(&mut self, field: Field<'_>, _: usize, _: i128) {
         if self.lead(field) {
-            self.enter(DetailsContainer::Alone, 0);
+            self.enter(FieldContainer::Wrapper, 0);
         }
     }
 
@@ -336,7 +327,7 @@ impl Visitor for FieldLines<'_> {
 
     fn begin_union(&mut self, field: Field<'_>) {
         if self.lead(field) {
-            self.enter(DetailsContainer::Structure, 2);
+            self.enter(FieldContainer::Structure(0), 2);
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use ichnos_model::plan::Plan;
-use ichnos_model::{Field, FieldKind, FieldValue, Real, Text, Uuid, Visitor, Wide};
+use ichnos_model::{Field, FieldContainer, FieldKind, FieldValue, Real, Text, Uuid, Visitor, Wide};
 
 use super::parts::push_utf8;
 use crate::block::Block;
@@ -34,70 +34,61 @@ impl PairPrefixes {
     }
 }
 
-/// Container of the value that is being written.
-#[derive(Clone, Copy, Debug)]
-enum PairContainer {
-    /// The line.
-    Line,
-    /// An optional or a variant, of which only the content is written.
-    Alone,
-    /// A structure; `true` if it has members.
-    Structure(bool),
-    /// An array; `true` if it has elements.
-    Array(bool),
-}
-
-/// Buffers reused for all scopes, to avoid allocations.
-#[derive(Debug, Default)]
-pub(super) struct Nesting(Vec<PairContainer>);
-
 /// Writes the pairs of a scope.
 pub(super) struct PairWriter<'a> {
     out: &'a mut Vec<u8>,
     names: &'a PairPrefixes,
-    nesting: &'a mut Nesting,
-    around: PairContainer,
+    container: FieldContainer,
+    /// Containers around it.
+    outer: &'a mut Vec<FieldContainer>,
 }
 
 impl<'a> PairWriter<'a> {
-    pub(super) fn new(out: &'a mut Vec<u8>, names: &'a PairPrefixes, nesting: &'a mut Nesting) -> Self {
-        nesting.0.clear();
-        Self { out, names, nesting, around: PairContainer::Line }
+    /// Writes pairs to `out`. `outer` is memory that is reused for all scopes.
+    pub(super) fn new(
+        out: &'a mut Vec<u8>,
+        names: &'a PairPrefixes,
+        outer: &'a mut Vec<FieldContainer>,
+    ) -> Self {
+        outer.clear();
+        Self { out, names, container: FieldContainer::Root, outer }
     }
 
     /// Appends the text before a value.
     #[inline]
     fn lead(&mut self, field: Field<'_>) {
-        match &mut self.around {
-            PairContainer::Alone => {}
-            PairContainer::Line => {
+        match &mut self.container {
+            FieldContainer::Wrapper => {}
+            FieldContainer::Root => {
                 if let Some(name) = self.names.names.get(field.index()) {
                     name.push(self.out, false);
                 }
             }
-            PairContainer::Structure(any) => {
-                if std::mem::replace(any, true) {
+            FieldContainer::Structure(count) => {
+                if *count > 0 {
                     self.out.push(b',');
                 }
+                *count += 1;
                 let is_first = self.out.ends_with(b"{");
                 if let Some(name) = self.names.names.get(field.index()) {
                     name.push(self.out, is_first);
                 }
             }
-            PairContainer::Array(any) => {
-                if std::mem::replace(any, true) {
+            FieldContainer::Array(count) => {
+                if *count > 0 {
                     self.out.extend_from_slice(b", ");
                 }
+                *count += 1;
             }
         }
     }
 
-    fn enter(&mut self, around: PairContainer) {
-        self.nesting.0.push(std::mem::replace(&mut self.around, around));
+    fn enter(&mut self, container: FieldContainer) {
+        self.container.enter(container, self.outer);
     }
 
     fn leave(&mut self) {
-        self.around = self.nesting.0.pop().unwrap_or(PairContainer::Line);
+        self.container.leave(self.outer);
     }
 
     /// Appends names with `|` between them. Returns `false` if there are none.
@@ -207,7 +198,7 @@ impl Visitor for PairWriter<'_> {
     fn begin_structure(&mut self, field: Field<'_>) {
         self.lead(field);
         self.out.push(b'{');
-        self.enter(PairContainer::Structure(false));
+        self.enter(FieldContainer::Structure(0));
     }
 
     fn end_structure(&mut self, _: Field<'_>) {
@@ -218,7 +209,7 @@ impl Visitor for PairWriter<'_> {
     fn begin_array(&mut self, field: Field<'_>, _: u64) {
         self.lead(field);
         self.out.push(b'[');
-        self.enter(PairContainer::Array(false));
+        self.enter(FieldContainer::Array(0));
     }
 
     fn end_array(&mut self, _: Field<'_>) {
@@ -228,13 +219,13 @@ impl Visitor for PairWriter<'_> {
 
     fn begin_optional(&mut self, field: Field<'_>, present: bool, _: i128) {
         // An absent field is not a pair, but it is an element.
-        if present || !matches!(self.around, PairContainer::Line) {
+        if present || self.container != FieldContainer::Root {
             self.lead(field);
         }
-        if !present && !matches!(self.around, PairContainer::Line) {
+        if !present && self.container != FieldContainer::Root {
             self.out.extend_from_slice(b"none");
         }
-        self.enter(PairContainer::Alone);
+        self.enter(FieldContainer::Wrapper);
     }
 
     fn end_optional(&mut self, _: Field<'_>) {
@@ -243,7 +234,7 @@ impl Visitor for PairWriter<'_> {
 
     fn begin_variant(&mut self, field: Field<'_>, _: usize, _: i128) {
         self.lead(field);
-        self.enter(PairContainer::Alone);
+        self.enter(FieldContainer::Wrapper);
     }
 
     fn end_variant(&mut self, _: Field<'_>) {

@@ -1,7 +1,7 @@
 //! Fields in one line: `{ a = 1, b = [ [0] = "x" ] }`.
 
 use ichnos_model::{
-    DisplayBase, Field, FieldKind, FieldValue, IntegerProperties, Mappings, Real, Text, Uuid,
+    DisplayBase, Field, FieldContainer, FieldKind, FieldValue, IntegerProperties, Mappings, Real, Text, Uuid,
     VariableLengthValue, Visitor, Wide,
 };
 
@@ -10,21 +10,10 @@ use crate::color::Palette;
 use crate::number;
 use crate::time::push_date;
 
-/// Container of the field that is being written.
-#[derive(Clone, Copy, Debug)]
-enum PrettyContainer {
-    /// No container, or an optional or a variant.
-    Alone,
-    /// A structure, with the number of members written so far.
-    Structure(u64),
-    /// An array, with the number of elements written so far.
-    Array(u64),
-}
-
 /// Buffers reused for all scopes, to avoid allocations.
 #[derive(Debug, Default)]
 pub(crate) struct PrettyScratch {
-    around: Vec<PrettyContainer>,
+    outer: Vec<FieldContainer>,
     /// Text converted from another encoding.
     text: Vec<u8>,
 }
@@ -39,7 +28,7 @@ pub(crate) struct FieldPrinter<'a, const STYLED: bool> {
     /// `true` if unnamed values of enumerations are split into bits.
     pub(crate) enum_flags: bool,
     scratch: &'a mut PrettyScratch,
-    around: PrettyContainer,
+    container: FieldContainer,
 }
 
 impl<'a, const STYLED: bool> FieldPrinter<'a, STYLED> {
@@ -51,8 +40,8 @@ impl<'a, const STYLED: bool> FieldPrinter<'a, STYLED> {
         enum_flags: bool,
         scratch: &'a mut PrettyScratch,
     ) -> Self {
-        scratch.around.clear();
-        Self { out, palette, labels, names, enum_flags, scratch, around: PrettyContainer::Alone }
+        scratch.outer.clear();
+        Self { out, palette, labels, names, enum_flags, scratch, container: FieldContainer::Root }
     }
 
     /// Appends the text before a field. Returns `false` if the field is hidden.
@@ -62,13 +51,13 @@ impl<'a, const STYLED: bool> FieldPrinter<'a, STYLED> {
         if label.is_hidden {
             return false;
         }
-        match &mut self.around {
-            PrettyContainer::Alone => {}
-            PrettyContainer::Structure(count) => {
+        match &mut self.container {
+            FieldContainer::Root | FieldContainer::Wrapper => {}
+            FieldContainer::Structure(count) => {
                 label.lead.push(self.out, *count == 0);
                 *count += 1;
             }
-            PrettyContainer::Array(count) => {
+            FieldContainer::Array(count) => {
                 *count += 1;
                 let index = *count - 1;
                 self.lead_element(index);
@@ -121,12 +110,12 @@ impl<'a, const STYLED: bool> FieldPrinter<'a, STYLED> {
         }
     }
 
-    fn enter(&mut self, around: PrettyContainer) {
-        self.scratch.around.push(std::mem::replace(&mut self.around, around));
+    fn enter(&mut self, container: FieldContainer) {
+        self.container.enter(container, &mut self.scratch.outer);
     }
 
     fn leave(&mut self) {
-        self.around = self.scratch.around.pop().unwrap_or(PrettyContainer::Alone);
+        self.container.leave(&mut self.scratch.outer);
     }
 
     fn unknown(&mut self) {
@@ -440,7 +429,7 @@ impl<const STYLED: bool> Visitor for FieldPrinter<'_, STYLED> {
     fn begin_structure(&mut self, field: Field<'_>) {
         if self.lead(field) {
             self.out.push(b'{');
-            self.enter(PrettyContainer::Structure(0));
+            self.enter(FieldContainer::Structure(0));
         }
     }
 
@@ -454,7 +443,7 @@ impl<const STYLED: bool> Visitor for FieldPrinter<'_, STYLED> {
     fn begin_array(&mut self, field: Field<'_>, _: u64) {
         if self.lead(field) {
             self.out.push(b'[');
-            self.enter(PrettyContainer::Array(0));
+            self.enter(FieldContainer::Array(0));
         }
     }
 
@@ -469,23 +458,23 @@ impl<const STYLED: bool> Visitor for FieldPrinter<'_, STYLED> {
         if field.class().is_shown_if_present() {
             // An absent field is not in the record, so it is skipped; elements of arrays keep their positions.
             if !present {
-                if matches!(self.around, PrettyContainer::Array(_)) && self.lead(field) {
+                if matches!(self.container, FieldContainer::Array(_)) && self.lead(field) {
                     self.push("<none>");
                 }
-                self.enter(PrettyContainer::Array(0));
+                self.enter(FieldContainer::Array(0));
             } else if self.lead(field) {
-                self.enter(PrettyContainer::Alone);
+                self.enter(FieldContainer::Wrapper);
             }
         } else if self.lead(field) {
             self.push(if present { "{ " } else { "<none>" });
-            self.enter(if present { PrettyContainer::Alone } else { PrettyContainer::Array(0) });
+            self.enter(if present { FieldContainer::Wrapper } else { FieldContainer::Array(0) });
         }
     }
 
     fn end_optional(&mut self, field: Field<'_>) {
         let is_bare = field.class().is_shown_if_present();
-        if !self.labels.hide(field) || is_bare && matches!(self.around, PrettyContainer::Array(_)) {
-            if matches!(self.around, PrettyContainer::Alone) && !is_bare {
+        if !self.labels.hide(field) || is_bare && matches!(self.container, FieldContainer::Array(_)) {
+            if self.container == FieldContainer::Wrapper && !is_bare {
                 self.push(" }");
             }
             self.leave();
@@ -495,7 +484,7 @@ impl<const STYLED: bool> Visitor for FieldPrinter<'_, STYLED> {
     fn begin_variant(&mut self, field: Field<'_>, _: usize, _: i128) {
         if self.lead(field) {
             self.push("{ ");
-            self.enter(PrettyContainer::Alone);
+            self.enter(FieldContainer::Wrapper);
         }
     }
 
