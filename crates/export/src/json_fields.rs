@@ -73,12 +73,12 @@ impl<'a> FieldWriter<'a> {
 
     /// Appends the text before a value.
     #[inline]
-    fn lead(&mut self, field: Field<'_>) {
+    fn push_prefix(&mut self, field: Field<'_>) {
         match &mut self.container {
             FieldContainer::Root | FieldContainer::Wrapper => {}
             FieldContainer::Structure(count) => {
                 if let Some(key) = self.keys.get(field) {
-                    key.lead.push(self.out, *count == 0);
+                    key.prefix.push(self.out, *count == 0);
                 }
                 *count += 1;
             }
@@ -173,7 +173,7 @@ impl<'a> FieldWriter<'a> {
 impl Visitor for FieldWriter<'_> {
     #[inline]
     fn unsigned(&mut self, field: Field<'_>, value: u64) {
-        self.lead(field);
+        self.push_prefix(field);
         if self.keys.get(field).is_some_and(|key| key.is_plain) {
             return number::push_unsigned(self.out, value);
         }
@@ -189,7 +189,7 @@ impl Visitor for FieldWriter<'_> {
 
     #[inline]
     fn signed(&mut self, field: Field<'_>, value: i64) {
-        self.lead(field);
+        self.push_prefix(field);
         if self.keys.get(field).is_some_and(|key| key.is_plain) {
             return number::push_signed(self.out, value);
         }
@@ -204,7 +204,7 @@ impl Visitor for FieldWriter<'_> {
     }
 
     fn wide(&mut self, field: Field<'_>, value: Wide<'_>) {
-        self.lead(field);
+        self.push_prefix(field);
         match (&field.class().kind, field.class().mappings()) {
             (FieldKind::BitMap { flags, .. }, _) => {
                 self.push("{\"bits\":");
@@ -230,19 +230,19 @@ impl Visitor for FieldWriter<'_> {
 
     #[inline]
     fn boolean(&mut self, field: Field<'_>, value: bool, _: u64) {
-        self.lead(field);
+        self.push_prefix(field);
         self.push(if value { "true" } else { "false" });
     }
 
     fn bit_array(&mut self, field: Field<'_>, bits: u64) {
-        self.lead(field);
+        self.push_prefix(field);
         self.push("{\"bits\":");
         number::push_unsigned(self.out, bits);
         self.out.push(b'}');
     }
 
     fn bit_map(&mut self, field: Field<'_>, bits: u64) {
-        self.lead(field);
+        self.push_prefix(field);
         self.push("{\"bits\":");
         number::push_unsigned(self.out, bits);
         if let FieldKind::BitMap { flags, .. } = &field.class().kind {
@@ -253,7 +253,7 @@ impl Visitor for FieldWriter<'_> {
     }
 
     fn real(&mut self, field: Field<'_>, value: Real<'_>) {
-        self.lead(field);
+        self.push_prefix(field);
         let double = match value {
             Real::Half(_) | Real::Double(_) => value.to_f64(),
             Real::Single(single) => {
@@ -291,7 +291,7 @@ impl Visitor for FieldWriter<'_> {
     }
 
     fn text(&mut self, field: Field<'_>, value: Text<'_>) {
-        self.lead(field);
+        self.push_prefix(field);
         if value.encoding == StringEncoding::Utf8 && push_plain(self.out, value.bytes) {
             return;
         }
@@ -311,7 +311,7 @@ impl Visitor for FieldWriter<'_> {
     }
 
     fn blob(&mut self, field: Field<'_>, bytes: &[u8]) {
-        self.lead(field);
+        self.push_prefix(field);
         self.bytes("$blob", bytes);
         if let FieldKind::Blob { media_type, .. } = &field.class().kind {
             self.push(",\"media_type\":");
@@ -321,20 +321,20 @@ impl Visitor for FieldWriter<'_> {
     }
 
     fn guid(&mut self, field: Field<'_>, value: Uuid) {
-        self.lead(field);
+        self.push_prefix(field);
         self.out.push(b'"');
         number::push_uuid(self.out, value);
         self.out.push(b'"');
     }
 
     fn null(&mut self, field: Field<'_>) {
-        self.lead(field);
+        self.push_prefix(field);
         self.push("null");
     }
 
     #[inline]
     fn begin_structure(&mut self, field: Field<'_>) {
-        self.lead(field);
+        self.push_prefix(field);
         self.out.push(b'{');
         self.enter(FieldContainer::Structure(0));
     }
@@ -347,7 +347,7 @@ impl Visitor for FieldWriter<'_> {
 
     #[inline]
     fn begin_array(&mut self, field: Field<'_>, _: u64) {
-        self.lead(field);
+        self.push_prefix(field);
         self.out.push(b'[');
         self.enter(FieldContainer::Array(0));
     }
@@ -364,7 +364,7 @@ impl Visitor for FieldWriter<'_> {
         let is_member = matches!(self.container, FieldContainer::Structure(_));
         let is_shown = present || !is_member || !field.class().is_shown_if_present();
         if is_shown {
-            self.lead(field);
+            self.push_prefix(field);
         }
         if !present && is_shown {
             self.push("null");
@@ -379,7 +379,7 @@ impl Visitor for FieldWriter<'_> {
 
     #[inline]
     fn begin_variant(&mut self, field: Field<'_>, _: usize, _: i128) {
-        self.lead(field);
+        self.push_prefix(field);
         self.enter(FieldContainer::Wrapper);
     }
 

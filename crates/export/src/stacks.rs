@@ -28,7 +28,7 @@ pub use collect::StackCollector;
 #[cfg(feature = "firefox")]
 pub(crate) use firefox::FirefoxStacks;
 pub use format::StackFormat;
-pub use profile::{LeftOut, StackProfile, StackThread};
+pub use profile::{SkippedSamples, StackProfile, StackThread};
 pub use spans::SpanStackCollector;
 pub use top::TopFunction;
 

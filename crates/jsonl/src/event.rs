@@ -39,13 +39,13 @@ pub(crate) struct EventReader {
     /// Members that events do not have: offset in the file, and name.
     pub(crate) unknown: Vec<(usize, String)>,
     /// Last class of each name, among those that no line describes.
-    last: HashMap<String, Last>,
+    last: HashMap<String, ShapeClass>,
     key: Vec<u8>,
 }
 
 /// Class of events of one shape.
 #[derive(Clone, Debug)]
-struct Last {
+struct ShapeClass {
     class: Arc<DynamicClass>,
     id: Option<u128>,
     /// Number of members of the specific context that belong to the common context.
@@ -131,13 +131,13 @@ pub(crate) fn key_of(text: &str, part: &StreamPart) -> Option<Vec<u8>> {
     }
     let mut key = Vec::new();
     let is_named = parts.id.is_some_and(|id| part.classes.contains_key(&id));
-    Look::of(&parts, part).ok()?.push_key(&parts, is_named, &mut key);
+    EventShape::of(&parts, part).ok()?.push_key(&parts, is_named, &mut key);
     Some(key)
 }
 
 /// Shape of an event.
 #[derive(Debug)]
-struct Look {
+struct EventShape {
     context: Option<Shape>,
     payload: Option<Shape>,
     /// Number of members of the context that belong to the common context.
@@ -145,7 +145,7 @@ struct Look {
     log_level: Option<i64>,
 }
 
-impl Look {
+impl EventShape {
     fn of(parts: &Parts<'_>, part: &StreamPart) -> Parsed<Self> {
         let mut left = part.file.limits.field_classes;
         let mut object = |json: &Option<Reader<'_>>| -> Parsed<Option<Vec<(String, Shape)>>> {
@@ -434,7 +434,7 @@ impl EventReader {
     }
 
     /// Reads the members of an event; with `is_strict`, only if its shape gives exactly this class.
-    fn read_members(&mut self, parts: &Parts<'_>, last: &Last, is_strict: bool) -> Parsed<()> {
+    fn read_members(&mut self, parts: &Parts<'_>, last: &ShapeClass, is_strict: bool) -> Parsed<()> {
         self.values_of.is_strict = is_strict;
         self.values_of.takes_json = !is_strict;
         let class = &last.class.plans.class;
@@ -468,24 +468,24 @@ impl EventReader {
         name: Option<&str>,
         template: Option<&ClassEntry>,
         part: &StreamPart,
-    ) -> Parsed<Last> {
-        let look = Look::of(parts, part)?;
+    ) -> Parsed<ShapeClass> {
+        let event_shape = EventShape::of(parts, part)?;
         self.key.clear();
-        look.push_key(parts, template.is_some(), &mut self.key);
+        event_shape.push_key(parts, template.is_some(), &mut self.key);
         let key = &self.key;
         let make = || {
             let id = part.ids.give(parts.id, key, part);
             let (class, meanings) = match template {
                 Some(ClassEntry::Template(template)) => (template.0.clone(), template.1.clone()),
                 _ => {
-                    let (name, log_level) = (name.map(str::to_owned), look.log_level);
+                    let (name, log_level) = (name.map(str::to_owned), event_shape.log_level);
                     (EventRecordClass { name, log_level, ..EventRecordClass::default() }, Value::Null)
                 }
             };
             let [specific_context, payload] =
-                [&look.context, &look.payload].map(|shape| shape.as_ref().map(Shape::class));
+                [&event_shape.context, &event_shape.payload].map(|shape| shape.as_ref().map(Shape::class));
             let mut class = EventRecordClass { id, specific_context, payload, ..class };
-            class.meanings = undescribed_meanings(&meanings, &class, look.common);
+            class.meanings = undescribed_meanings(&meanings, &class, event_shape.common);
             class
         };
         let Some(classes) = part.stream.trace.dynamic_classes(part.stream.class_index) else {
@@ -493,7 +493,7 @@ impl EventReader {
         };
         let fault = || Fault { at: 0, expected: "an event whose class is within the limits".into() };
         let class = classes.intern(key, make).ok().flatten().ok_or_else(fault)?;
-        Ok(Last { class, id: parts.id, common: look.common })
+        Ok(ShapeClass { class, id: parts.id, common: event_shape.common })
     }
 
     fn read_other_clocks(&mut self, mut json: Reader<'_>, part: &StreamPart) -> Parsed<()> {

@@ -78,7 +78,7 @@ pub(super) struct ScopeCells {
 #[derive(Debug, Default)]
 struct CellSearch {
     /// In the order of their fields.
-    wants: Vec<Want>,
+    wants: Vec<WantedCell>,
     /// Until all are there: the fields of `wants` with where they end. None of them is within another one.
     spans: BTreeMap<usize, usize>,
     /// By index of the field: index of the first of `wants` that is of it, plus 1. Empty where only a few of very many
@@ -106,7 +106,7 @@ impl NodeCells {
 }
 
 #[derive(Debug)]
-struct Want {
+struct WantedCell {
     /// Number of the cell.
     cell: usize,
     target: ColumnField,
@@ -191,7 +191,7 @@ impl ScopeCells {
         };
         let pass = &mut self.passes[place];
         pass.spans.insert(target.node, target.end);
-        pass.wants.push(Want { cell, target, elements: Vec::new() });
+        pass.wants.push(WantedCell { cell, target, elements: Vec::new() });
     }
 
     /// Writes the cells. Fails if the scope cannot be decoded.
@@ -268,10 +268,10 @@ impl ScopeCells {
         if pass.by_node.is_empty() {
             return false;
         }
-        let is_alone = |[first, second]: &[Want; 2]| {
+        let is_alone = |[first, second]: &[WantedCell; 2]| {
             first.target.node != second.target.node || first.target.names != second.target.names
         };
-        let in_order = |want: &Want| want.cell >= std::mem::replace(next, want.cell);
+        let in_order = |want: &WantedCell| want.cell >= std::mem::replace(next, want.cell);
         pass.counted.is_empty() && pass.wants.array_windows().all(is_alone) && pass.wants.iter().all(in_order)
     }
 
@@ -332,7 +332,7 @@ impl CellSearch {
     }
 
     /// Returns the cells of a field, for all of its elements.
-    fn of(&self, field: Field<'_>) -> &[Want] {
+    fn of(&self, field: Field<'_>) -> &[WantedCell] {
         let node = field.index();
         let first = match self.by_node.get(node) {
             Some(0) => return &[],
@@ -378,7 +378,7 @@ struct CollectedCells<'a> {
 }
 
 impl<'a> CellSink for CollectedCells<'a> {
-    type Wants = &'a [Want];
+    type Wants = &'a [WantedCell];
 
     #[inline]
     fn find(&mut self, field: Field<'_>) -> Option<Self::Wants> {
@@ -577,7 +577,7 @@ impl<'a, D: CellSink> CellWriter<'a, D> {
 }
 
 /// `true` if the current elements are those to write.
-fn is_at(want: &Want, counts: &[u64]) -> bool {
+fn is_at(want: &WantedCell, counts: &[u64]) -> bool {
     want.elements.iter().all(|(place, index)| counts.get(*place) == Some(&index.saturating_add(1)))
 }
 

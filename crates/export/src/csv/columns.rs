@@ -155,18 +155,18 @@ impl CsvColumns {
     }
 
     fn add_field(&mut self, scope: Scope, path: &str, class: &FieldClass) {
-        let lead = scope.prefix();
+        let prefix = scope.prefix();
         let first = path.split('.').next().unwrap_or_default();
         let is_scope = !Scope::of_prefix(first).is_empty();
         let is_property = PROPERTIES.iter().any(|(known, _)| *known == path);
         let name = match scope {
             // A root field that is no structure has the name of its scope.
-            _ if path.is_empty() => lead.to_owned(),
+            _ if path.is_empty() => prefix.to_owned(),
             Scope::Payload if !is_scope && !is_property => path.to_owned(),
-            _ => format!("{lead}.{path}"),
+            _ => format!("{prefix}.{path}"),
         };
         // The specific context is searched before the common one for paths with `ctx`.
-        let scope = (lead != "ctx").then_some(scope);
+        let scope = (prefix != "ctx").then_some(scope);
         let within = if scope.is_some() { path.to_owned() } else { name.clone() };
         let suffix = match &class.kind {
             FieldKind::BitMap { .. } => Some(NAMES[1]),

@@ -45,7 +45,7 @@ impl<'a> FieldLines<'a> {
 
     /// Appends the text before a field. Returns `false` if the field is hidden.
     #[inline]
-    fn lead(&mut self, field: Field<'_>) -> bool {
+    fn push_prefix(&mut self, field: Field<'_>) -> bool {
         if self.hidden.has(field) {
             return false;
         }
@@ -83,7 +83,7 @@ impl<'a> FieldLines<'a> {
     /// Appends the text before the value of a field. Returns `false` if the field is hidden.
     #[inline]
     fn begin_value(&mut self, field: Field<'_>) -> bool {
-        let shown = self.lead(field);
+        let shown = self.push_prefix(field);
         if shown {
             self.out.push(b' ');
             self.push(self.palette.bold);
@@ -242,7 +242,7 @@ impl Visitor for FieldLines<'_> {
     }
 
     fn blob(&mut self, field: Field<'_>, bytes: &[u8]) {
-        if !self.lead(field) {
+        if !self.push_prefix(field) {
             return;
         }
         if bytes.is_empty() {
@@ -265,13 +265,13 @@ impl Visitor for FieldLines<'_> {
     }
 
     fn null(&mut self, field: Field<'_>) {
-        if self.lead(field) {
+        if self.push_prefix(field) {
             self.none("None");
         }
     }
 
     fn begin_structure(&mut self, field: Field<'_>) {
-        if self.lead(field) {
+        if self.push_prefix(field) {
             if matches!(&field.class().kind, FieldKind::Structure { members, .. } if members.is_empty()) {
                 self.none("Empty");
             }
@@ -286,7 +286,7 @@ impl Visitor for FieldLines<'_> {
     }
 
     fn begin_array(&mut self, field: Field<'_>, length: u64) {
-        if self.lead(field) {
+        if self.push_prefix(field) {
             if length == 0 {
                 self.none("Empty");
             } else {
@@ -301,7 +301,7 @@ impl Visitor for FieldLines<'_> {
     }
 
     fn begin_optional(&mut self, field: Field<'_>, present: bool, _: i128) {
-        if self.lead(field) {
+        if self.push_prefix(field) {
             if !present {
                 self.none("None");
             }
@@ -316,7 +316,7 @@ impl Visitor for FieldLines<'_> {
     }
 
     fn begin_variant(&mut self, field: Field<'_>, _: usize, _: i128) {
-        if self.lead(field) {
+        if self.push_prefix(field) {
             self.enter(FieldContainer::Wrapper, 0);
         }
     }
@@ -326,7 +326,7 @@ impl Visitor for FieldLines<'_> {
     }
 
     fn begin_union(&mut self, field: Field<'_>) {
-        if self.lead(field) {
+        if self.push_prefix(field) {
             self.enter(FieldContainer::Structure(0), 2);
         }
     }

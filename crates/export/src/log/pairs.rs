@@ -56,7 +56,7 @@ impl<'a> PairWriter<'a> {
 
     /// Appends the text before a value.
     #[inline]
-    fn lead(&mut self, field: Field<'_>) {
+    fn push_prefix(&mut self, field: Field<'_>) {
         match &mut self.container {
             FieldContainer::Wrapper => {}
             FieldContainer::Root => {
@@ -120,7 +120,7 @@ impl<'a> PairWriter<'a> {
 impl Visitor for PairWriter<'_> {
     #[inline]
     fn unsigned(&mut self, field: Field<'_>, value: u64) {
-        self.lead(field);
+        self.push_prefix(field);
         if !self.label(field, value.into()) {
             number::push_unsigned(self.out, value);
         }
@@ -128,14 +128,14 @@ impl Visitor for PairWriter<'_> {
 
     #[inline]
     fn signed(&mut self, field: Field<'_>, value: i64) {
-        self.lead(field);
+        self.push_prefix(field);
         if !self.label(field, value.into()) {
             number::push_signed(self.out, value);
         }
     }
 
     fn wide(&mut self, field: Field<'_>, value: Wide<'_>) {
-        self.lead(field);
+        self.push_prefix(field);
         let is_named = self.names(field.class().labels(FieldValue::Wide(value)));
         match &field.class().kind {
             _ if is_named => {}
@@ -148,24 +148,24 @@ impl Visitor for PairWriter<'_> {
     }
 
     fn boolean(&mut self, field: Field<'_>, value: bool, _: u64) {
-        self.lead(field);
+        self.push_prefix(field);
         self.out.extend_from_slice(if value { b"true" } else { b"false" });
     }
 
     fn bit_array(&mut self, field: Field<'_>, bits: u64) {
-        self.lead(field);
+        self.push_prefix(field);
         self.hex(bits);
     }
 
     fn bit_map(&mut self, field: Field<'_>, bits: u64) {
-        self.lead(field);
+        self.push_prefix(field);
         if !self.names(field.class().labels(FieldValue::Bits(bits))) {
             self.hex(bits);
         }
     }
 
     fn real(&mut self, field: Field<'_>, value: Real<'_>) {
-        self.lead(field);
+        self.push_prefix(field);
         let _ = match value {
             Real::Single(single) => write!(self.out, "{single}"),
             _ => write!(self.out, "{}", value.to_f64()),
@@ -174,29 +174,29 @@ impl Visitor for PairWriter<'_> {
 
     #[inline]
     fn text(&mut self, field: Field<'_>, value: Text<'_>) {
-        self.lead(field);
+        self.push_prefix(field);
         let begin = self.out.len();
         push_utf8(self.out, value, self.names.escaping == Escaping::Unprintable);
         escape_from(self.out, begin, self.names.escaping);
     }
 
     fn blob(&mut self, field: Field<'_>, bytes: &[u8]) {
-        self.lead(field);
+        self.push_prefix(field);
         number::push_hex_bytes(self.out, bytes);
     }
 
     fn guid(&mut self, field: Field<'_>, value: Uuid) {
-        self.lead(field);
+        self.push_prefix(field);
         number::push_guid(self.out, &field, value);
     }
 
     fn null(&mut self, field: Field<'_>) {
-        self.lead(field);
+        self.push_prefix(field);
         self.out.extend_from_slice(b"null");
     }
 
     fn begin_structure(&mut self, field: Field<'_>) {
-        self.lead(field);
+        self.push_prefix(field);
         self.out.push(b'{');
         self.enter(FieldContainer::Structure(0));
     }
@@ -207,7 +207,7 @@ impl Visitor for PairWriter<'_> {
     }
 
     fn begin_array(&mut self, field: Field<'_>, _: u64) {
-        self.lead(field);
+        self.push_prefix(field);
         self.out.push(b'[');
         self.enter(FieldContainer::Array(0));
     }
@@ -220,7 +220,7 @@ impl Visitor for PairWriter<'_> {
     fn begin_optional(&mut self, field: Field<'_>, present: bool, _: i128) {
         // An absent field is not a pair, but it is an element.
         if present || self.container != FieldContainer::Root {
-            self.lead(field);
+            self.push_prefix(field);
         }
         if !present && self.container != FieldContainer::Root {
             self.out.extend_from_slice(b"none");
@@ -233,7 +233,7 @@ impl Visitor for PairWriter<'_> {
     }
 
     fn begin_variant(&mut self, field: Field<'_>, _: usize, _: i128) {
-        self.lead(field);
+        self.push_prefix(field);
         self.enter(FieldContainer::Wrapper);
     }
 

@@ -46,7 +46,7 @@ impl<'a, const STYLED: bool> FieldPrinter<'a, STYLED> {
 
     /// Appends the text before a field. Returns `false` if the field is hidden.
     #[inline]
-    fn lead(&mut self, field: Field<'_>) -> bool {
+    fn push_prefix(&mut self, field: Field<'_>) -> bool {
         let Some(label) = self.labels.get(field) else { return true };
         if label.is_hidden {
             return false;
@@ -54,13 +54,13 @@ impl<'a, const STYLED: bool> FieldPrinter<'a, STYLED> {
         match &mut self.container {
             FieldContainer::Root | FieldContainer::Wrapper => {}
             FieldContainer::Structure(count) => {
-                label.lead.push(self.out, *count == 0);
+                label.prefix.push(self.out, *count == 0);
                 *count += 1;
             }
             FieldContainer::Array(count) => {
                 *count += 1;
                 let index = *count - 1;
-                self.lead_element(index);
+                self.push_element_prefix(index);
             }
         }
         true
@@ -68,15 +68,15 @@ impl<'a, const STYLED: bool> FieldPrinter<'a, STYLED> {
 
     /// Appends the text before an element of an array.
     #[inline(never)]
-    fn lead_element(&mut self, index: u64) {
+    fn push_element_prefix(&mut self, index: u64) {
         if !self.names {
             self.out.extend_from_slice(if index > 0 { b", " } else { b" " });
         } else if index == 0 {
             self.out.extend_from_slice(b" [0] = ");
         } else if index < 10 {
-            let mut lead = *b", [0] = ";
-            lead[3] += index as u8;
-            self.out.extend_from_slice(&lead);
+            let mut prefix = *b", [0] = ";
+            prefix[3] += index as u8;
+            self.out.extend_from_slice(&prefix);
         } else {
             self.out.extend_from_slice(b", [");
             number::push_unsigned(self.out, index);
@@ -88,7 +88,7 @@ impl<'a, const STYLED: bool> FieldPrinter<'a, STYLED> {
     /// `false` if the field is of another kind or hidden.
     #[inline]
     fn decimal(&mut self, field: Field<'_>) -> bool {
-        self.labels.get(field).is_some_and(|label| label.is_decimal) && self.lead(field)
+        self.labels.get(field).is_some_and(|label| label.is_decimal) && self.push_prefix(field)
     }
 
     #[inline]
@@ -129,7 +129,7 @@ impl<'a, const STYLED: bool> FieldPrinter<'a, STYLED> {
 
     #[inline(never)]
     fn integer(&mut self, field: Field<'_>, value: u64, signed: bool) {
-        if !self.lead(field) {
+        if !self.push_prefix(field) {
             return;
         }
         static PLAIN: IntegerProperties = IntegerProperties {
@@ -324,7 +324,7 @@ impl<const STYLED: bool> Visitor for FieldPrinter<'_, STYLED> {
     }
 
     fn wide(&mut self, field: Field<'_>, value: Wide<'_>) {
-        if !self.lead(field) {
+        if !self.push_prefix(field) {
             return;
         }
         self.bold();
@@ -352,7 +352,7 @@ impl<const STYLED: bool> Visitor for FieldPrinter<'_, STYLED> {
     }
 
     fn boolean(&mut self, field: Field<'_>, value: bool, _: u64) {
-        if self.lead(field) {
+        if self.push_prefix(field) {
             self.bold();
             self.push(if value { "true" } else { "false" });
             self.reset();
@@ -360,13 +360,13 @@ impl<const STYLED: bool> Visitor for FieldPrinter<'_, STYLED> {
     }
 
     fn bit_array(&mut self, field: Field<'_>, bits: u64) {
-        if self.lead(field) {
+        if self.push_prefix(field) {
             self.hex(bits);
         }
     }
 
     fn bit_map(&mut self, field: Field<'_>, bits: u64) {
-        if !self.lead(field) {
+        if !self.push_prefix(field) {
             return;
         }
         self.hex(bits);
@@ -374,7 +374,7 @@ impl<const STYLED: bool> Visitor for FieldPrinter<'_, STYLED> {
     }
 
     fn real(&mut self, field: Field<'_>, value: Real<'_>) {
-        if self.lead(field) {
+        if self.push_prefix(field) {
             self.bold();
             number::push_general(self.out, value.to_f64());
             self.reset();
@@ -382,7 +382,7 @@ impl<const STYLED: bool> Visitor for FieldPrinter<'_, STYLED> {
     }
 
     fn text(&mut self, field: Field<'_>, value: Text<'_>) {
-        if !self.lead(field) {
+        if !self.push_prefix(field) {
             return;
         }
         self.bold();
@@ -399,7 +399,7 @@ impl<const STYLED: bool> Visitor for FieldPrinter<'_, STYLED> {
     }
 
     fn blob(&mut self, field: Field<'_>, bytes: &[u8]) {
-        if !self.lead(field) {
+        if !self.push_prefix(field) {
             return;
         }
         self.bold();
@@ -413,7 +413,7 @@ impl<const STYLED: bool> Visitor for FieldPrinter<'_, STYLED> {
     }
 
     fn guid(&mut self, field: Field<'_>, value: Uuid) {
-        if self.lead(field) {
+        if self.push_prefix(field) {
             self.bold();
             number::push_guid(self.out, &field, value);
             self.reset();
@@ -421,13 +421,13 @@ impl<const STYLED: bool> Visitor for FieldPrinter<'_, STYLED> {
     }
 
     fn null(&mut self, field: Field<'_>) {
-        if self.lead(field) {
+        if self.push_prefix(field) {
             self.push("<none>");
         }
     }
 
     fn begin_structure(&mut self, field: Field<'_>) {
-        if self.lead(field) {
+        if self.push_prefix(field) {
             self.out.push(b'{');
             self.enter(FieldContainer::Structure(0));
         }
@@ -441,7 +441,7 @@ impl<const STYLED: bool> Visitor for FieldPrinter<'_, STYLED> {
     }
 
     fn begin_array(&mut self, field: Field<'_>, _: u64) {
-        if self.lead(field) {
+        if self.push_prefix(field) {
             self.out.push(b'[');
             self.enter(FieldContainer::Array(0));
         }
@@ -458,14 +458,14 @@ impl<const STYLED: bool> Visitor for FieldPrinter<'_, STYLED> {
         if field.class().is_shown_if_present() {
             // An absent field is not in the record, so it is skipped; elements of arrays keep their positions.
             if !present {
-                if matches!(self.container, FieldContainer::Array(_)) && self.lead(field) {
+                if matches!(self.container, FieldContainer::Array(_)) && self.push_prefix(field) {
                     self.push("<none>");
                 }
                 self.enter(FieldContainer::Array(0));
-            } else if self.lead(field) {
+            } else if self.push_prefix(field) {
                 self.enter(FieldContainer::Wrapper);
             }
-        } else if self.lead(field) {
+        } else if self.push_prefix(field) {
             self.push(if present { "{ " } else { "<none>" });
             self.enter(if present { FieldContainer::Wrapper } else { FieldContainer::Array(0) });
         }
@@ -482,7 +482,7 @@ impl<const STYLED: bool> Visitor for FieldPrinter<'_, STYLED> {
     }
 
     fn begin_variant(&mut self, field: Field<'_>, _: usize, _: i128) {
-        if self.lead(field) {
+        if self.push_prefix(field) {
             self.push("{ ");
             self.enter(FieldContainer::Wrapper);
         }

@@ -9,7 +9,7 @@ use ichnos_model::{DataStream, Message, Sink};
 use super::calls::{Calls, NO_CALL};
 use super::collect::ThreadSelection;
 use super::packed::{RunState, Sample};
-use super::profile::{LeftOut, StackProfile, StackThread, ThreadSamples, Total, display_name, title};
+use super::profile::{SkippedSamples, StackProfile, StackThread, ThreadSamples, Total, display_name, title};
 use super::{StackOptions, StackWeight};
 use crate::viewers::{SpanVisitor, SpanWalk, Timeline, TimelineTrackKind, WalkedSpans};
 
@@ -73,7 +73,7 @@ impl SpanStackCollector {
             threads,
             begin: self.timeline.range().map(|(begin, _)| begin.into()),
             has_dates: self.timeline.has_dates(),
-            left_out: LeftOut::default(),
+            skipped: SkippedSamples::default(),
             has_states: false,
             not_counted: Vec::new(),
         };

@@ -39,24 +39,24 @@ pub(super) struct ScopeNames {
 impl ScopeNames {
     /// Returns the names of all scopes of a class.
     pub(super) fn all(event: &Event<'_>, class: &ViewerClass, names: &mut NumberedNames) -> Vec<Self> {
-        Self::all_with_lead(event, class, "", names)
+        Self::all_with_prefix(event, class, "", names)
     }
 
-    /// Returns the names of all scopes of a class, each with `lead` before it.
-    pub(super) fn all_with_lead(
+    /// Returns the names of all scopes of a class, each with `prefix` before it.
+    pub(super) fn all_with_prefix(
         event: &Event<'_>,
         class: &ViewerClass,
-        lead: &str,
+        prefix: &str,
         names: &mut NumberedNames,
     ) -> Vec<Self> {
-        SCOPES.into_iter().filter_map(|scope| Self::of(event, class, scope, lead, names)).collect()
+        SCOPES.into_iter().filter_map(|scope| Self::of(event, class, scope, prefix, names)).collect()
     }
 
     fn of(
         event: &Event<'_>,
         class: &ViewerClass,
         scope: Scope,
-        lead: &str,
+        prefix: &str,
         names: &mut NumberedNames,
     ) -> Option<Self> {
         let plan = event.plan(scope)?;
@@ -71,9 +71,9 @@ impl ScopeNames {
                 nodes.get_mut(plan.within(member)).unwrap_or_default().fill(None);
             } else if let Some(Some(node)) = nodes.get_mut(member) {
                 let name = match scope {
-                    Scope::Payload if lead.is_empty() => continue,
-                    Scope::Payload => format!("{lead}{}", names.name(*node)),
-                    _ => format!("{lead}{}.{}", scope.short_name(), names.name(*node)),
+                    Scope::Payload if prefix.is_empty() => continue,
+                    Scope::Payload => format!("{prefix}{}", names.name(*node)),
+                    _ => format!("{prefix}{}.{}", scope.short_name(), names.name(*node)),
                 };
                 *node = names.number(&name);
             }
