@@ -230,7 +230,6 @@ impl EventReader {
         let mut is_first = true;
         let mut parts = Parts::default();
         let mut declared: Option<(usize, &[(Scope, u32)])> = None;
-        let stream_class = part.stream.class();
         while let Some(key) = json.key(&mut is_first)? {
             json.peek();
             let at = json.offset();
@@ -260,34 +259,9 @@ impl EventReader {
                 "name" => parts.name = Some(json.string()?),
                 "log_level" => parts.log_level = Some(later(&mut json)?),
                 "other_clocks" => parts.other_clocks = Some(later(&mut json)?),
-                "header" => match &stream_class.event_record_header {
-                    Some(class) => self.scope(&mut json, Scope::EventRecordHeader, class)?,
-                    None => self.ignore(&mut json, offset + at, key)?,
-                },
-                "common_context" => match &stream_class.common_context {
-                    // Contexts with call stacks are read later: the stacks may come last.
-                    Some(class) if declared.is_some_and(|(_, stacks)| stacks.is_empty()) => {
-                        self.scope(&mut json, Scope::CommonContext, class)?;
-                    }
-                    _ => parts.common = Some(later(&mut json)?),
-                },
-                "specific_context" | "payload" => {
-                    let is_payload = key.is("payload");
-                    let class = declared.filter(|(_, stacks)| stacks.is_empty()).and_then(|(index, _)| {
-                        let class = stream_class.event_records.get(index)?;
-                        if is_payload { class.payload.as_ref() } else { class.specific_context.as_ref() }
-                    });
-                    match class {
-                        Some(class) if is_payload => self.scope(&mut json, Scope::Payload, class)?,
-                        Some(class) => self.scope(&mut json, Scope::SpecificContext, class)?,
-                        None if is_payload => parts.payload = Some(later(&mut json)?),
-                        None => parts.specific = Some(later(&mut json)?),
-                    }
+                "header" | "common_context" | "specific_context" | "payload" | "resource" => {
+                    self.read_scope(key, &mut json, offset, declared, &mut parts, part)?;
                 }
-                "resource" => match &stream_class.resource {
-                    Some(class) => self.scope(&mut json, Scope::Resource, class)?,
-                    None => self.ignore(&mut json, offset + at, key)?,
-                },
                 "stacks" => parts.stacks = Some(later(&mut json)?),
                 _ => self.ignore(&mut json, offset + at, key)?,
             }
@@ -310,6 +284,45 @@ impl EventReader {
             None => self.read_undeclared(parts, &json, part)?,
         }
         Ok(true)
+    }
+
+    /// Reads a scope, or keeps it for later if its class is not known yet. `declared` is the index of the event's class if
+    /// a line describes it, and its members that are call stacks.
+    fn read_scope<'a>(
+        &mut self,
+        name: Raw<'_>,
+        json: &mut Reader<'a>,
+        offset: usize,
+        declared: Option<(usize, &[(Scope, u32)])>,
+        parts: &mut Parts<'a>,
+        part: &StreamPart,
+    ) -> Parsed<()> {
+        let stream_class = part.stream.class();
+        // Contexts with call stacks are read later: the stacks may come last.
+        let declared = declared.filter(|(_, stacks)| stacks.is_empty());
+        let record = declared.and_then(|(index, _)| stream_class.event_records.get(index));
+        let (scope, class, place) = match name.plain().unwrap_or_default() {
+            "header" => (Scope::EventRecordHeader, stream_class.event_record_header.as_ref(), None),
+            "resource" => (Scope::Resource, stream_class.resource.as_ref(), None),
+            "common_context" => {
+                let class = stream_class.common_context.as_ref().filter(|_| declared.is_some());
+                (Scope::CommonContext, class, Some(&mut parts.common))
+            }
+            "specific_context" => {
+                let class = record.and_then(|record| record.specific_context.as_ref());
+                (Scope::SpecificContext, class, Some(&mut parts.specific))
+            }
+            _ => {
+                let class = record.and_then(|record| record.payload.as_ref());
+                (Scope::Payload, class, Some(&mut parts.payload))
+            }
+        };
+        match (class, place) {
+            (Some(class), _) => self.scope(json, scope, class)?,
+            (None, Some(place)) => *place = Some(later(json)?),
+            (None, None) => self.ignore(json, offset + json.offset(), name)?,
+        }
+        Ok(())
     }
 
     fn scope(&mut self, json: &mut Reader<'_>, scope: Scope, class: &FieldClass) -> Parsed<()> {
