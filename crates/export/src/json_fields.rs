@@ -110,6 +110,20 @@ impl<'a> FieldWriter<'a> {
         ValueWriter::new(self.out).strings(names);
     }
 
+    /// Appends an integer with its labels, or the date that it is. `push` appends the number.
+    #[inline(always)]
+    fn integer(&mut self, field: Field<'_>, value: i128, push: impl Fn(&mut Vec<u8>)) {
+        self.push_prefix(field);
+        if self.keys.get(field).is_some_and(|key| key.is_plain) {
+            return push(self.out);
+        }
+        match field.class().mappings() {
+            None if self.date(field, value) => {}
+            None => push(self.out),
+            Some(mappings) => self.labeled(|writer| push(writer.out), mappings.names_of(value)),
+        }
+    }
+
     /// Appends a number and its labels as an object.
     fn labeled<'n>(&mut self, number: impl FnOnce(&mut Self), labels: impl Iterator<Item = &'n str>) {
         self.push("{\"value\":");
@@ -173,34 +187,12 @@ impl<'a> FieldWriter<'a> {
 impl Visitor for FieldWriter<'_> {
     #[inline]
     fn unsigned(&mut self, field: Field<'_>, value: u64) {
-        self.push_prefix(field);
-        if self.keys.get(field).is_some_and(|key| key.is_plain) {
-            return number::push_unsigned(self.out, value);
-        }
-        match field.class().mappings() {
-            None if self.date(field, value.into()) => {}
-            None => number::push_unsigned(self.out, value),
-            Some(mappings) => self.labeled(
-                |writer| number::push_unsigned(writer.out, value),
-                mappings.names_of(i128::from(value)),
-            ),
-        }
+        self.integer(field, value.into(), |out| number::push_unsigned(out, value));
     }
 
     #[inline]
     fn signed(&mut self, field: Field<'_>, value: i64) {
-        self.push_prefix(field);
-        if self.keys.get(field).is_some_and(|key| key.is_plain) {
-            return number::push_signed(self.out, value);
-        }
-        match field.class().mappings() {
-            None if self.date(field, value.into()) => {}
-            None => number::push_signed(self.out, value),
-            Some(mappings) => self.labeled(
-                |writer| number::push_signed(writer.out, value),
-                mappings.names_of(i128::from(value)),
-            ),
-        }
+        self.integer(field, value.into(), |out| number::push_signed(out, value));
     }
 
     fn wide(&mut self, field: Field<'_>, value: Wide<'_>) {
@@ -235,10 +227,7 @@ impl Visitor for FieldWriter<'_> {
     }
 
     fn bit_array(&mut self, field: Field<'_>, bits: u64) {
-        self.push_prefix(field);
-        self.push("{\"bits\":");
-        number::push_unsigned(self.out, bits);
-        self.out.push(b'}');
+        self.bit_map(field, bits);
     }
 
     fn bit_map(&mut self, field: Field<'_>, bits: u64) {

@@ -60,6 +60,21 @@ impl<'a> FieldVisitor<'a> {
         self.given_up.start <= columns.start && columns.end <= self.given_up.end
     }
 
+    /// Adds an integer, which `push` adds to a column, and its label.
+    #[inline(always)]
+    fn integer(&mut self, field: Field<'_>, value: i128, push: impl FnOnce(&mut ColumnValues)) {
+        match *self.target(field) {
+            FieldTarget::Value(column) => self.with(column, push),
+            FieldTarget::Enumeration(number, label) => {
+                if let Some(number) = number {
+                    self.with(number, push);
+                }
+                self.label(label, field, value);
+            }
+            _ => {}
+        }
+    }
+
     fn label(&mut self, column: Option<usize>, field: Field<'_>, value: i128) {
         let Some(column) = column else { return };
         let names = || field.class().labels(FieldValue::Integer(value));
@@ -102,30 +117,12 @@ impl WordVisitor for FieldVisitor<'_> {
 impl Visitor for FieldVisitor<'_> {
     #[inline]
     fn unsigned(&mut self, field: Field<'_>, value: u64) {
-        match *self.target(field) {
-            FieldTarget::Value(column) => self.with(column, |column| column.push_unsigned(value)),
-            FieldTarget::Enumeration(number, label) => {
-                if let Some(number) = number {
-                    self.with(number, |column| column.push_unsigned(value));
-                }
-                self.label(label, field, value.into());
-            }
-            _ => {}
-        }
+        self.integer(field, value.into(), |column| column.push_unsigned(value));
     }
 
     #[inline]
     fn signed(&mut self, field: Field<'_>, value: i64) {
-        match *self.target(field) {
-            FieldTarget::Value(column) => self.with(column, |column| column.push_signed(value)),
-            FieldTarget::Enumeration(number, label) => {
-                if let Some(number) = number {
-                    self.with(number, |column| column.push_signed(value));
-                }
-                self.label(label, field, value.into());
-            }
-            _ => {}
-        }
+        self.integer(field, value.into(), |column| column.push_signed(value));
     }
 
     fn wide(&mut self, field: Field<'_>, value: Wide<'_>) {

@@ -1,7 +1,7 @@
 //! Fields as lines, one below the other.
 
 use ichnos_model::{
-    DisplayBase, Field, FieldContainer, FieldKind, Real, StringEncoding, Text, Uuid, VariableLengthValue,
+    DisplayBase, Field, FieldContainer, FieldKind, FieldValue, StringEncoding, Text, VariableLengthValue,
     Visitor, Wide,
 };
 
@@ -112,66 +112,25 @@ impl<'a> FieldLines<'a> {
         self.indent -= indent;
     }
 
-    fn length(&mut self, length: u64) {
-        self.push(" Length ");
-        self.push(self.palette.bold);
-        number::push_grouped(self.out, i128::from(length));
-        self.push(self.palette.reset);
-        self.out.push(b':');
-    }
-}
-
-fn base(field: Field<'_>) -> DisplayBase {
-    match &field.class().kind {
-        FieldKind::Integer { integer, .. }
-        | FieldKind::VariableLength { value: VariableLengthValue::Integer(integer), .. } => {
-            integer.preferred_base
-        }
-        _ => DisplayBase::Hexadecimal,
-    }
-}
-
-impl Visitor for FieldLines<'_> {
-    fn unsigned(&mut self, field: Field<'_>, value: u64) {
-        if !self.begin_value(field) {
+    /// Appends an integer, or the date that it is.
+    fn integer(&mut self, field: Field<'_>, value: i128) {
+        if push_date(self.out, field.class().integer(), value) {
             return;
-        }
-        if push_date(self.out, field.class().integer(), value.into()) {
-            return self.end_value();
-        }
-        match base(field) {
-            DisplayBase::Decimal => number::push_grouped(self.out, i128::from(value)),
-            DisplayBase::Octal => number::push_grouped_octal(self.out, value),
-            DisplayBase::Binary | DisplayBase::Hexadecimal => number::push_grouped_hex(self.out, value),
-        }
-        self.end_value();
-    }
-
-    fn signed(&mut self, field: Field<'_>, value: i64) {
-        if !self.begin_value(field) {
-            return;
-        }
-        if push_date(self.out, field.class().integer(), value.into()) {
-            return self.end_value();
         }
         let base = base(field);
         if value < 0 && base != DisplayBase::Decimal {
             self.out.push(b'-');
         }
+        // Integers with more than 64 bits are wide.
+        let magnitude = value.unsigned_abs() as u64;
         match base {
-            DisplayBase::Decimal => number::push_grouped(self.out, i128::from(value)),
-            DisplayBase::Octal => number::push_grouped_octal(self.out, value.unsigned_abs()),
-            DisplayBase::Binary | DisplayBase::Hexadecimal => {
-                number::push_grouped_hex(self.out, value.unsigned_abs());
-            }
+            DisplayBase::Decimal => number::push_grouped(self.out, value),
+            DisplayBase::Octal => number::push_grouped_octal(self.out, magnitude),
+            DisplayBase::Binary | DisplayBase::Hexadecimal => number::push_grouped_hex(self.out, magnitude),
         }
-        self.end_value();
     }
 
-    fn wide(&mut self, field: Field<'_>, value: Wide<'_>) {
-        if !self.begin_value(field) {
-            return;
-        }
+    fn wide_number(&mut self, field: Field<'_>, value: Wide<'_>) {
         let base = base(field);
         if base == DisplayBase::Decimal {
             let mut begin = self.out.len();
@@ -194,37 +153,50 @@ impl Visitor for FieldLines<'_> {
             self.out.extend_from_slice(digits);
             number::separate(self.out, begin, if base == DisplayBase::Octal { 3 } else { 4 }, b':');
         }
+    }
+
+    fn length(&mut self, length: u64) {
+        self.push(" Length ");
+        self.push(self.palette.bold);
+        number::push_grouped(self.out, i128::from(length));
+        self.push(self.palette.reset);
+        self.out.push(b':');
+    }
+}
+
+fn base(field: Field<'_>) -> DisplayBase {
+    match &field.class().kind {
+        FieldKind::Integer { integer, .. }
+        | FieldKind::VariableLength { value: VariableLengthValue::Integer(integer), .. } => {
+            integer.preferred_base
+        }
+        _ => DisplayBase::Hexadecimal,
+    }
+}
+
+impl Visitor for FieldLines<'_> {
+    fn value(&mut self, field: Field<'_>, value: FieldValue<'_>) {
+        if !self.begin_value(field) {
+            return;
+        }
+        match value {
+            FieldValue::Unsigned(value) => self.integer(field, value.into()),
+            FieldValue::Signed(value) => self.integer(field, value.into()),
+            FieldValue::Bits(bits) => number::push_grouped_hex(self.out, bits),
+            FieldValue::Wide(value) => self.wide_number(field, value),
+            FieldValue::Real(value) => number::push_fixed(self.out, value.to_f64()),
+            FieldValue::Guid(value) => number::push_guid(self.out, &field, value),
+            FieldValue::Boolean(value) => {
+                let (color, text) = match value {
+                    true => (self.palette.bright_green, "Yes"),
+                    false => (self.palette.bright_red, "No"),
+                };
+                self.push(color);
+                self.push(text);
+            }
+            _ => {}
+        }
         self.end_value();
-    }
-
-    fn boolean(&mut self, field: Field<'_>, value: bool, _: u64) {
-        if self.begin_value(field) {
-            let (color, text) = match value {
-                true => (self.palette.bright_green, "Yes"),
-                false => (self.palette.bright_red, "No"),
-            };
-            self.push(color);
-            self.push(text);
-            self.end_value();
-        }
-    }
-
-    fn bit_array(&mut self, field: Field<'_>, bits: u64) {
-        if self.begin_value(field) {
-            number::push_grouped_hex(self.out, bits);
-            self.end_value();
-        }
-    }
-
-    fn bit_map(&mut self, field: Field<'_>, bits: u64) {
-        self.bit_array(field, bits);
-    }
-
-    fn real(&mut self, field: Field<'_>, value: Real<'_>) {
-        if self.begin_value(field) {
-            number::push_fixed(self.out, value.to_f64());
-            self.end_value();
-        }
     }
 
     fn text(&mut self, field: Field<'_>, value: Text<'_>) {
@@ -255,13 +227,6 @@ impl Visitor for FieldLines<'_> {
             number::push_hex_bytes(self.out, &[*byte]);
         }
         self.push(self.palette.reset);
-    }
-
-    fn guid(&mut self, field: Field<'_>, value: Uuid) {
-        if self.begin_value(field) {
-            number::push_guid(self.out, &field, value);
-            self.end_value();
-        }
     }
 
     fn null(&mut self, field: Field<'_>) {

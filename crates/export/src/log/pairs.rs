@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use ichnos_model::plan::Plan;
-use ichnos_model::{Field, FieldContainer, FieldKind, FieldValue, Real, Text, Uuid, Visitor, Wide};
+use ichnos_model::{Field, FieldContainer, FieldKind, FieldValue, Real, Text, Visitor, Wide};
 
 use super::parts::push_utf8;
 use crate::block::Block;
@@ -112,8 +112,16 @@ impl<'a> PairWriter<'a> {
         }
     }
 
-    fn hex(&mut self, bits: u64) {
-        let _ = write!(self.out, "{bits:#x}");
+    fn wide_number(&mut self, field: Field<'_>, value: Wide<'_>) {
+        let is_named = self.names(field.class().labels(FieldValue::Wide(value)));
+        match &field.class().kind {
+            _ if is_named => {}
+            FieldKind::BitMap { .. } | FieldKind::BitArray(_) => {
+                self.out.extend_from_slice(b"0x");
+                value.write_radix(4, self.out);
+            }
+            _ => value.write_decimal(self.out),
+        }
     }
 }
 
@@ -134,42 +142,25 @@ impl Visitor for PairWriter<'_> {
         }
     }
 
-    fn wide(&mut self, field: Field<'_>, value: Wide<'_>) {
+    fn value(&mut self, field: Field<'_>, value: FieldValue<'_>) {
         self.push_prefix(field);
-        let is_named = self.names(field.class().labels(FieldValue::Wide(value)));
-        match &field.class().kind {
-            _ if is_named => {}
-            FieldKind::BitMap { .. } | FieldKind::BitArray(_) => {
-                self.out.extend_from_slice(b"0x");
-                value.write_radix(4, self.out);
+        match value {
+            FieldValue::Boolean(value) => {
+                self.out.extend_from_slice(if value { b"true" } else { b"false" });
             }
-            _ => value.write_decimal(self.out),
+            FieldValue::Bits(bits) => {
+                if !self.names(field.class().labels(value)) {
+                    // Writing into memory cannot fail.
+                    let _ = write!(self.out, "{bits:#x}");
+                }
+            }
+            FieldValue::Wide(wide) => self.wide_number(field, wide),
+            FieldValue::Real(Real::Single(single)) => drop(write!(self.out, "{single}")),
+            FieldValue::Real(value) => drop(write!(self.out, "{}", value.to_f64())),
+            FieldValue::Blob(bytes) => number::push_hex_bytes(self.out, bytes),
+            FieldValue::Guid(value) => number::push_guid(self.out, &field, value),
+            _ => self.out.extend_from_slice(b"null"),
         }
-    }
-
-    fn boolean(&mut self, field: Field<'_>, value: bool, _: u64) {
-        self.push_prefix(field);
-        self.out.extend_from_slice(if value { b"true" } else { b"false" });
-    }
-
-    fn bit_array(&mut self, field: Field<'_>, bits: u64) {
-        self.push_prefix(field);
-        self.hex(bits);
-    }
-
-    fn bit_map(&mut self, field: Field<'_>, bits: u64) {
-        self.push_prefix(field);
-        if !self.names(field.class().labels(FieldValue::Bits(bits))) {
-            self.hex(bits);
-        }
-    }
-
-    fn real(&mut self, field: Field<'_>, value: Real<'_>) {
-        self.push_prefix(field);
-        let _ = match value {
-            Real::Single(single) => write!(self.out, "{single}"),
-            _ => write!(self.out, "{}", value.to_f64()),
-        };
     }
 
     #[inline]
@@ -178,21 +169,6 @@ impl Visitor for PairWriter<'_> {
         let begin = self.out.len();
         push_utf8(self.out, value, self.names.escaping == Escaping::Unprintable);
         escape_from(self.out, begin, self.names.escaping);
-    }
-
-    fn blob(&mut self, field: Field<'_>, bytes: &[u8]) {
-        self.push_prefix(field);
-        number::push_hex_bytes(self.out, bytes);
-    }
-
-    fn guid(&mut self, field: Field<'_>, value: Uuid) {
-        self.push_prefix(field);
-        number::push_guid(self.out, &field, value);
-    }
-
-    fn null(&mut self, field: Field<'_>) {
-        self.push_prefix(field);
-        self.out.extend_from_slice(b"null");
     }
 
     fn begin_structure(&mut self, field: Field<'_>) {

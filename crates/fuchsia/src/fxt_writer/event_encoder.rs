@@ -3,7 +3,7 @@
 
 use std::slice::IterMut;
 
-use ichnos_model::{Event, Field, FieldValue, Real, Scope, Text, Uuid, Visitor, Wide};
+use ichnos_model::{Event, Field, FieldValue, Real, Scope, Text, Visitor};
 
 use super::own::OwnClass;
 use super::record_parts::RecordHash;
@@ -289,19 +289,7 @@ impl Visitor for ArgumentVisitor<'_, '_> {
         self.write(kind::BLOB, name, 0, ArgumentValue::Blob(bytes), bytes);
     }
 
-    fn wide(&mut self, _: Field<'_>, _: Wide<'_>) {
-        self.fail();
-    }
-
-    fn bit_array(&mut self, _: Field<'_>, _: u64) {
-        self.fail();
-    }
-
-    fn bit_map(&mut self, _: Field<'_>, _: u64) {
-        self.fail();
-    }
-
-    fn guid(&mut self, _: Field<'_>, _: Uuid) {
+    fn value(&mut self, _: Field<'_>, _: FieldValue<'_>) {
         self.fail();
     }
 
