@@ -292,6 +292,50 @@ impl EventHash {
     }
 }
 
+impl Visitor for ValueHash {
+    // Inlined into the method of each kind, which leaves only the lines of that kind.
+    #[inline(always)]
+    fn value(&mut self, _: Field<'_>, value: FieldValue<'_>) {
+        match value {
+            FieldValue::Null => {}
+            FieldValue::Unsigned(value) | FieldValue::Bits(value) => self.add(value),
+            FieldValue::Signed(value) => self.add(value as u64),
+            FieldValue::Boolean(value) => self.add(u64::from(value)),
+            FieldValue::Integer(value) => self.bytes(&value.to_le_bytes()),
+            FieldValue::Real(Real::Half(bits)) => self.add(u64::from(bits)),
+            FieldValue::Real(Real::Single(value)) => self.add(u64::from(value.to_bits())),
+            FieldValue::Real(Real::Double(value)) => self.add(value.to_bits()),
+            FieldValue::Wide(wide) | FieldValue::Real(Real::Wide(wide)) => {
+                wide.words.iter().for_each(|word| self.add(*word));
+            }
+            FieldValue::Text(bytes) | FieldValue::Blob(bytes) => self.add_bytes(bytes, bytes),
+            FieldValue::Guid(value) => {
+                let (high, low) = value.as_u64_pair();
+                self.add(high);
+                self.add(low);
+            }
+        }
+    }
+
+    // With two callers, it would not be inlined otherwise.
+    #[inline(always)]
+    fn text(&mut self, _: Field<'_>, value: Text<'_>) {
+        self.add_bytes(value.bytes, value.raw);
+    }
+
+    fn begin_array(&mut self, _: Field<'_>, length: u64) {
+        self.add(length);
+    }
+
+    fn begin_optional(&mut self, _: Field<'_>, present: bool, _: i128) {
+        self.add(u64::from(present));
+    }
+
+    fn begin_variant(&mut self, _: Field<'_>, option: usize, _: i128) {
+        self.add(option as u64);
+    }
+}
+
 /// Adds the values of a scope to a hash.
 #[derive(Debug)]
 pub struct ScopeVisitor<'h> {
