@@ -53,7 +53,7 @@ impl SharedContext {
     /// again.
     pub fn with<T>(&self, action: impl FnOnce(&mut Context) -> T) -> T {
         let mut context = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let _held = ContextGuard::begin();
+        let _guard = ContextGuard::begin();
         action(&mut context)
     }
 
@@ -70,7 +70,7 @@ impl SharedContext {
             Err(TryLockError::Poisoned(error)) => error.into_inner(),
             Err(TryLockError::WouldBlock) => return None,
         };
-        let _held = ContextGuard::begin();
+        let _guard = ContextGuard::begin();
         Some(action(&mut context))
     }
 
