@@ -12,7 +12,7 @@ use crate::wire::Wire;
 
 /// Bytes to examine.
 #[derive(Clone, Copy)]
-pub(crate) struct View<'a> {
+pub(crate) struct BlockView<'a> {
     pub(crate) bytes: &'a [u8],
     /// File offset of the bytes.
     pub(crate) base: u64,
@@ -32,7 +32,7 @@ pub(crate) enum SearchResult {
     Short,
 }
 
-impl View<'_> {
+impl BlockView<'_> {
     /// Returns a range of the bytes as a range of the file.
     pub(crate) fn absolute(self, range: Range<usize>) -> Range<u64> {
         self.base + range.start as u64..self.base + range.end as u64

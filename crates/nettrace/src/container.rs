@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use crate::block::{Block, BlockKind, Version};
-use crate::block_view::{SearchResult, View};
+use crate::block_view::{BlockView, SearchResult};
 use crate::first_block::find_block;
 use crate::object_type::{
     BEGIN_OBJECT, BEGIN_PRIVATE_OBJECT, LONGEST_TYPE, NULL_REFERENCE, ObjectType, Tagged, TypeRead,
@@ -278,7 +278,7 @@ impl Container {
         };
         let most = at.saturating_add(LOOK_AHEAD);
         let is_end = is_all && bytes.len() <= most;
-        let view = View {
+        let view = BlockView {
             bytes: bytes.get(..most).unwrap_or(bytes),
             base,
             missing: self.missing,
@@ -313,7 +313,7 @@ impl Container {
 
     /// Requests more bytes, at least up to this index; bytes from `from` on are scanned again, so their number
     /// should double.
-    fn more(&mut self, view: View<'_>, from: usize, until: usize) -> Option<FileItem> {
+    fn more(&mut self, view: BlockView<'_>, from: usize, until: usize) -> Option<FileItem> {
         let looked_at = view.bytes.len().saturating_sub(from);
         self.needed = view.base + until.max(view.bytes.len() + 1 + looked_at) as u64;
         None
@@ -322,7 +322,7 @@ impl Container {
     // -----------------------------------------------------------------------------------------
     // Versions 3 to 5
 
-    fn next_object(&mut self, view: View<'_>, at: usize) -> Option<FileItem> {
+    fn next_object(&mut self, view: BlockView<'_>, at: usize) -> Option<FileItem> {
         if *view.bytes.get(at)? == NULL_REFERENCE {
             return self.end_mark(view, at);
         }
@@ -373,7 +373,7 @@ impl Container {
     }
 
     /// Returns the end of the stream, unless this is the beginning of an object with a damaged first byte.
-    fn end_mark(&mut self, view: View<'_>, at: usize) -> Option<FileItem> {
+    fn end_mark(&mut self, view: BlockView<'_>, at: usize) -> Option<FileItem> {
         match view.bytes.get(at + 1..).unwrap_or_default() {
             [] | [BEGIN_OBJECT | BEGIN_PRIVATE_OBJECT] if !view.is_last => None,
             [BEGIN_OBJECT | BEGIN_PRIVATE_OBJECT, NULL_REFERENCE, ..] => self.resync(view, at, false),
@@ -390,7 +390,7 @@ impl Container {
     /// or at the end of the file.
     fn damaged_object(
         &mut self,
-        view: View<'_>,
+        view: BlockView<'_>,
         kind: BlockKind,
         behind: usize,
         content: Option<Range<usize>>,
@@ -419,7 +419,7 @@ impl Container {
     }
 
     /// Continues at the next object, as none begins here. `is_short` if the bytes could be the beginning of one.
-    fn resync(&mut self, view: View<'_>, at: usize, is_short: bool) -> Option<FileItem> {
+    fn resync(&mut self, view: BlockView<'_>, at: usize, is_short: bool) -> Option<FileItem> {
         let begin = self.at;
         let (until, rule) = match view.find_object(at + 1, self.version) {
             SearchResult::At(next) => (next, Rule::ObjectBegin),
@@ -441,7 +441,11 @@ impl Container {
     /// tagged values. If it could be both, the end that comes first is used. Returns `None` if more bytes are
     /// needed, `Some(None)` if it is neither.
     #[allow(clippy::option_option)]
-    fn unknown_object(&mut self, view: View<'_>, behind: usize) -> Option<Option<(Range<usize>, usize)>> {
+    fn unknown_object(
+        &mut self,
+        view: BlockView<'_>,
+        behind: usize,
+    ) -> Option<Option<(Range<usize>, usize)>> {
         let bytes = view.bytes;
         let tagged = match skip_tagged(bytes, behind) {
             // Without values, an apparent end of the file after it is more likely a size.
@@ -476,7 +480,7 @@ impl Container {
     // -----------------------------------------------------------------------------------------
     // Version 6
 
-    fn next_block(&mut self, view: View<'_>, at: usize) -> Option<FileItem> {
+    fn next_block(&mut self, view: BlockView<'_>, at: usize) -> Option<FileItem> {
         let begin = self.at;
         let header = Wire::at(view.bytes, at).u32()?;
         let (size, kind) = ((header & 0xff_ffff) as usize, (header >> 24) as u8);
@@ -539,7 +543,7 @@ impl Container {
 
     /// Searches for a chain of blocks from a position on. Returns `None` if more bytes are needed.
     #[allow(clippy::option_option)]
-    fn find_chain(&mut self, view: View<'_>, from: usize) -> Option<Option<usize>> {
+    fn find_chain(&mut self, view: BlockView<'_>, from: usize) -> Option<Option<usize>> {
         let searched = self.chainless_until.saturating_sub(view.base) as usize;
         for at in from.max(searched)..view.bytes.len() {
             if view.is_chain(at)? {
@@ -554,7 +558,7 @@ impl Container {
 /// Returns the content of an object that is a block, after its size and padding; `None` if more bytes are needed,
 /// `Some(None)` if the size is invalid.
 #[allow(clippy::option_option)]
-fn sized_content(view: View<'_>, behind: usize) -> Option<Option<Range<usize>>> {
+fn sized_content(view: BlockView<'_>, behind: usize) -> Option<Option<Range<usize>>> {
     let mut wire = Wire::at(view.bytes, behind);
     let Some(size) = wire.u32() else { return if view.is_end { None } else { view.is_last.then_some(None) } };
     // Padding to 4 bytes, relative to the beginning of the file.

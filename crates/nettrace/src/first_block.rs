@@ -3,7 +3,7 @@
 use memchr::memmem;
 
 use crate::block::{BlockKind, Version};
-use crate::block_view::View;
+use crate::block_view::BlockView;
 use crate::object_type::{BEGIN_OBJECT, BEGIN_PRIVATE_OBJECT, NULL_REFERENCE, ObjectType, TypeRead};
 use crate::wire::Wire;
 
@@ -21,12 +21,12 @@ pub(crate) fn find_block(bytes: &[u8]) -> Option<(usize, Version)> {
         at.map(|at| (at, version))
     });
     // A chain that begins there goes on behind these bytes.
-    let view = View { bytes, base: 0, missing: 0, is_end: true, is_last: true };
+    let view = BlockView { bytes, base: 0, missing: 0, is_end: true, is_last: true };
     let chain = || (0..searched.len()).find(|at| view.is_first_block(*at));
     objects.into_iter().flatten().min_by_key(|(at, _)| *at).or_else(|| Some((chain()?, Version::V6(0))))
 }
 
-impl View<'_> {
+impl BlockView<'_> {
     /// Returns `true` if the first block of a file without its beginning is here: so many blocks follow each other that
     /// this is no chance, or at least two up to the end of the file or its mark. If the last of them is cut, one of them
     /// must have events, whose header is not there by chance. The first block may be a trace block.
