@@ -172,6 +172,7 @@ struct Sorter {
     parts: LineParts,
     /// Pairs of names and values, in the line format.
     pairs: Vec<u8>,
+    /// Memory for the containers of fields.
     containers: Vec<FieldContainer>,
     scratch: Scratch,
 }

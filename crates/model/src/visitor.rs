@@ -76,6 +76,27 @@ impl<'a> Field<'a> {
 
 /// Receives the fields of a scope in order.
 ///
+/// ```
+/// use ichnos_model::{Event, Field, FieldValue, Visitor};
+///
+/// /// Counts values.
+/// #[derive(Default)]
+/// struct ValueCounter(usize);
+///
+/// impl Visitor for ValueCounter {
+///     fn value(&mut self, _: Field<'_>, _: FieldValue<'_>) {
+///         self.0 += 1;
+///     }
+/// }
+///
+/// fn count(event: &Event<'_>) -> usize {
+///     let mut counter = ValueCounter::default();
+///     // Readers deliver only events that can be decoded.
+///     let _ = event.visit_all(&mut counter);
+///     counter.0
+/// }
+/// ```
+///
 /// # For implementations
 /// All methods do nothing by default, with two exceptions: the methods of single values, from
 /// [`Visitor::unsigned`] to [`Visitor::null`], call [`Visitor::value`], and unions are structures. Implement

@@ -11,36 +11,31 @@ use crate::number;
 use crate::property::Hidden;
 use crate::time::push_date;
 
-/// Buffers reused for all scopes, to avoid allocations.
-#[derive(Debug, Default)]
-pub(crate) struct DetailsScratch {
-    outer: Vec<FieldContainer>,
-}
-
 /// Writes the fields of one scope.
 pub(crate) struct FieldLines<'a> {
     out: &'a mut Vec<u8>,
     palette: &'a Palette,
     hidden: &'a Hidden,
-    scratch: &'a mut DetailsScratch,
     container: FieldContainer,
+    /// Containers around it.
+    outer: &'a mut Vec<FieldContainer>,
     indent: usize,
 }
 
 impl<'a> FieldLines<'a> {
-    /// Begins a scope with the title `title`.
+    /// Begins a scope with the title `title`. `outer` is memory that is reused for all scopes.
     pub(crate) fn root(
         out: &'a mut Vec<u8>,
         palette: &'a Palette,
         hidden: &'a Hidden,
-        scratch: &'a mut DetailsScratch,
+        outer: &'a mut Vec<FieldContainer>,
         title: &str,
     ) -> Self {
-        scratch.outer.clear();
+        outer.clear();
         for text in ["  ", palette.magenta, title, palette.reset, ":"] {
             out.extend_from_slice(text.as_bytes());
         }
-        Self { out, palette, hidden, scratch, container: FieldContainer::Root, indent: 2 }
+        Self { out, palette, hidden, container: FieldContainer::Root, outer, indent: 2 }
     }
 
     /// Appends the text before a field. Returns `false` if the field is hidden.
@@ -103,12 +98,12 @@ impl<'a> FieldLines<'a> {
     }
 
     fn enter(&mut self, container: FieldContainer, indent: usize) {
-        self.container.enter(container, &mut self.scratch.outer);
+        self.container.enter(container, self.outer);
         self.indent += indent;
     }
 
     fn leave(&mut self, indent: usize) {
-        self.container.leave(&mut self.scratch.outer);
+        self.container.leave(self.outer);
         self.indent -= indent;
     }
 
