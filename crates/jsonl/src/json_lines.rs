@@ -71,6 +71,38 @@ struct StreamState {
     common_context: Option<Box<Repeated>>,
 }
 
+impl StreamState {
+    /// Writes lines for the class of an event, if `with_classes`, and for its call stacks, unless they were written before.
+    #[inline]
+    fn introduce<W: TextWriter>(
+        &mut self,
+        output: &mut TextBuffer<W>,
+        resumed: &mut Option<Resumed>,
+        event: &Event<'_>,
+        class: &ClassState,
+        with_classes: bool,
+    ) {
+        let stream = self.number;
+        if let Some(index) = event.class_index()
+            && self.introduced.add_class(index)
+            && with_classes
+        {
+            introduce(output, resumed, stream, Subject::EventClass(index), |out| {
+                push_class(out, event, stream);
+            });
+        }
+        for field in &class.stacks {
+            if let Some(stack) = meanings::stack(event, field)
+                && self.introduced.add_stack(stack)
+            {
+                introduce(output, resumed, stream, Subject::Stack(stack), |out| {
+                    meanings::push_stack(out, event, stack, stream);
+                });
+            }
+        }
+    }
+}
+
 /// State of a data stream class.
 #[derive(Debug)]
 struct StreamClassState {
@@ -248,27 +280,7 @@ impl<W: TextWriter> JsonLines<W> {
             return Ok(());
         };
         let class = classes.of(event, || ClassState::of(event, self.options.stacks));
-        if let Some(index) = event.class_index()
-            && part.introduced.add_class(index)
-            && self.options.streams
-        {
-            let subject = Subject::EventClass(index);
-            let stream = part.number;
-            introduce(&mut self.output, &mut self.resumed, stream, subject, |out| {
-                push_class(out, event, stream);
-            });
-        }
-        for field in &class.stacks {
-            if let Some(stack) = meanings::stack(event, field)
-                && part.introduced.add_stack(stack)
-            {
-                let subject = Subject::Stack(stack);
-                let stream = part.number;
-                introduce(&mut self.output, &mut self.resumed, stream, subject, |out| {
-                    meanings::push_stack(out, event, stack, stream);
-                });
-            }
-        }
+        part.introduce(&mut self.output, &mut self.resumed, event, class, self.options.streams);
         let out = &mut self.output.buffer;
         self.openings.push(out, part.number, event.clock, &mut known.time, self.options.cycles);
         out.extend_from_slice(&class.identity);

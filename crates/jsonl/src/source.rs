@@ -1,5 +1,6 @@
 //! Source of the messages of a data stream.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use ichnos_json::read::Reader;
@@ -127,32 +128,7 @@ impl LineSource {
                 let is_last = self.at >= self.end && self.part.runs.next(&mut runs).is_none();
                 Ok(is_last.then_some(QueuedMessage::StreamEnd))
             }
-            Kind::PacketBegin | Kind::PacketEnd => {
-                let value = value(&mut Reader::new(text))?;
-                let clock = self.clock(&value);
-                let number = |name: &str| u64_of(&value, name);
-                let is_begin = kind == Kind::PacketBegin;
-                if is_begin {
-                    self.packet_values.clear();
-                    packet_scopes(
-                        &mut self.reader.values_of,
-                        text,
-                        &self.part.stream,
-                        &mut self.packet_values,
-                    )?;
-                    self.packet =
-                        Some(PacketLine { begin: clock, line: (at, next), ..PacketLine::default() });
-                }
-                let packet = self.packet.get_or_insert_default();
-                packet.sequence_number = number("sequence_number");
-                if !is_begin {
-                    packet.end = clock;
-                    packet.discarded_counter = number("discarded_counter");
-                    packet.content_length = number("content_bits").unwrap_or_default();
-                    packet.total_length = number("total_bits").unwrap_or_default();
-                }
-                Ok(Some(if is_begin { QueuedMessage::PacketBegin } else { QueuedMessage::PacketEnd }))
-            }
+            Kind::PacketBegin | Kind::PacketEnd => self.packet_line(kind, text, at..next).map(Some),
             Kind::DiscardedEvents | Kind::DiscardedPackets => {
                 let value = value(&mut Reader::new(text))?;
                 let clock = |name: &str| value.get(name).and_then(|value| self.clock(value));
@@ -172,6 +148,29 @@ impl LineSource {
                 Ok(Some(QueuedMessage::Damage(Box::new(damage))))
             }
         }
+    }
+
+    /// Reads a line of a packet.
+    fn packet_line(&mut self, kind: Kind, text: &str, line: Range<usize>) -> Parsed<QueuedMessage> {
+        let value = value(&mut Reader::new(text))?;
+        let clock = self.clock(&value);
+        let number = |name: &str| u64_of(&value, name);
+        let is_begin = kind == Kind::PacketBegin;
+        if is_begin {
+            self.packet_values.clear();
+            packet_scopes(&mut self.reader.values_of, text, &self.part.stream, &mut self.packet_values)?;
+            let line = (line.start, line.end);
+            self.packet = Some(PacketLine { begin: clock, line, ..PacketLine::default() });
+        }
+        let packet = self.packet.get_or_insert_default();
+        packet.sequence_number = number("sequence_number");
+        if !is_begin {
+            packet.end = clock;
+            packet.discarded_counter = number("discarded_counter");
+            packet.content_length = number("content_bits").unwrap_or_default();
+            packet.total_length = number("total_bits").unwrap_or_default();
+        }
+        Ok(if is_begin { QueuedMessage::PacketBegin } else { QueuedMessage::PacketEnd })
     }
 
     /// Returns the clock value of an object with `ts` and `cycles`.

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use crate::decode::DecodeError;
-use crate::{Event, Field, Message, Packet, Real, Scope, StringEncoding, Text, Uuid, Visitor, Wide};
+use crate::{Event, Field, FieldValue, Message, Packet, Real, Scope, StringEncoding, Text, Visitor};
 
 pub use self::value_hash::ValueHash;
 
@@ -302,6 +302,50 @@ impl EventHash {
     }
 }
 
+impl Visitor for ValueHash {
+    // Inlined into the method of each kind, which leaves only the lines of that kind.
+    #[inline(always)]
+    fn value(&mut self, _: Field<'_>, value: FieldValue<'_>) {
+        match value {
+            FieldValue::Null => {}
+            FieldValue::Unsigned(value) | FieldValue::Bits(value) => self.add(value),
+            FieldValue::Signed(value) => self.add(value as u64),
+            FieldValue::Boolean(value) => self.add(u64::from(value)),
+            FieldValue::Integer(value) => self.bytes(&value.to_le_bytes()),
+            FieldValue::Real(Real::Half(bits)) => self.add(u64::from(bits)),
+            FieldValue::Real(Real::Single(value)) => self.add(u64::from(value.to_bits())),
+            FieldValue::Real(Real::Double(value)) => self.add(value.to_bits()),
+            FieldValue::Wide(wide) | FieldValue::Real(Real::Wide(wide)) => {
+                wide.words.iter().for_each(|word| self.add(*word));
+            }
+            FieldValue::Text(bytes) | FieldValue::Blob(bytes) => self.add_bytes(bytes, bytes),
+            FieldValue::Guid(value) => {
+                let (high, low) = value.as_u64_pair();
+                self.add(high);
+                self.add(low);
+            }
+        }
+    }
+
+    // With two callers, it would not be inlined otherwise.
+    #[inline(always)]
+    fn text(&mut self, _: Field<'_>, value: Text<'_>) {
+        self.add_bytes(value.bytes, value.raw);
+    }
+
+    fn begin_array(&mut self, _: Field<'_>, length: u64) {
+        self.add(length);
+    }
+
+    fn begin_optional(&mut self, _: Field<'_>, present: bool, _: i128) {
+        self.add(u64::from(present));
+    }
+
+    fn begin_variant(&mut self, _: Field<'_>, option: usize, _: i128) {
+        self.add(option as u64);
+    }
+}
+
 /// Adds the values of a scope to a hash.
 #[derive(Debug)]
 pub struct ScopeVisitor<'h> {
@@ -345,28 +389,10 @@ impl ScopeVisitor<'_> {
 }
 
 impl Visitor for ScopeVisitor<'_> {
-    fn unsigned(&mut self, field: Field<'_>, value: u64) {
-        self.take(field).into_iter().for_each(|hash| hash.add(value));
-    }
-
-    fn signed(&mut self, field: Field<'_>, value: i64) {
-        self.take(field).into_iter().for_each(|hash| hash.add(value as u64));
-    }
-
-    fn wide(&mut self, field: Field<'_>, value: Wide<'_>) {
-        self.take(field).into_iter().for_each(|hash| hash.wide(field, value));
-    }
-
-    fn boolean(&mut self, field: Field<'_>, value: bool, _: u64) {
-        self.take(field).into_iter().for_each(|hash| hash.add(u64::from(value)));
-    }
-
-    fn bit_array(&mut self, field: Field<'_>, bits: u64) {
-        self.take(field).into_iter().for_each(|hash| hash.add(bits));
-    }
-
-    fn bit_map(&mut self, field: Field<'_>, bits: u64) {
-        self.take(field).into_iter().for_each(|hash| hash.add(bits));
+    // Inlined into the method of each kind, as in the hash.
+    #[inline(always)]
+    fn value(&mut self, field: Field<'_>, value: FieldValue<'_>) {
+        self.take(field).into_iter().for_each(|hash| hash.value(field, value));
     }
 
     fn real(&mut self, field: Field<'_>, value: Real<'_>) {
@@ -376,7 +402,7 @@ impl Visitor for ScopeVisitor<'_> {
             }
             value => value,
         };
-        self.take(field).into_iter().for_each(|hash| hash.real(field, value));
+        self.value(field, FieldValue::Real(value));
     }
 
     fn text(&mut self, field: Field<'_>, value: Text<'_>) {
@@ -388,14 +414,6 @@ impl Visitor for ScopeVisitor<'_> {
         let end = bytes.chunks(unit).position(|unit| unit.iter().all(|byte| *byte == 0));
         let bytes = &bytes[..end.map_or(bytes.len(), |end| end * unit)];
         hash.bytes(bytes);
-    }
-
-    fn blob(&mut self, field: Field<'_>, bytes: &[u8]) {
-        self.take(field).into_iter().for_each(|hash| hash.blob(field, bytes));
-    }
-
-    fn guid(&mut self, field: Field<'_>, value: Uuid) {
-        self.take(field).into_iter().for_each(|hash| hash.guid(field, value));
     }
 
     fn begin_array(&mut self, _: Field<'_>, length: u64) {

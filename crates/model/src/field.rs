@@ -1,5 +1,6 @@
 //! Fields: event values, all of a scope ([`Visitor`]) or a single one ([`FieldPath`]).
 
+mod field_container;
 mod field_path;
 mod field_ref;
 mod field_value;
@@ -7,6 +8,7 @@ mod utf16;
 mod value;
 mod visitor;
 
+pub use self::field_container::FieldContainer;
 pub use self::field_path::FieldPath;
 pub use self::field_ref::FieldRef;
 pub use self::field_value::FieldValue;

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::ops::Range;
 
-use ichnos_model::{Field, Real, Text, Uuid, Visitor, Wide};
+use ichnos_model::{Field, FieldValue, Real, Text, Uuid, Visitor};
 
 use crate::fxt::argument_kind as kind;
 
@@ -183,34 +183,31 @@ impl Leaves {
 }
 
 impl Visitor for Leaves {
-    fn unsigned(&mut self, field: Field<'_>, value: u64) {
-        self.push(field, LeafValue::Unsigned(value), Self::integer_kind(field, false));
-    }
-
-    fn signed(&mut self, field: Field<'_>, value: i64) {
-        self.push(field, LeafValue::Signed(value), Self::integer_kind(field, true));
-    }
-
-    fn wide(&mut self, field: Field<'_>, value: Wide<'_>) {
-        let text = self.text_value(|bytes| value.write_decimal(bytes));
-        self.push(field, text, kind::STRING);
-    }
-
-    fn boolean(&mut self, field: Field<'_>, value: bool, _: u64) {
-        self.push(field, LeafValue::Boolean(value), kind::BOOLEAN);
-    }
-
-    fn bit_array(&mut self, field: Field<'_>, bits: u64) {
-        self.push(field, LeafValue::Unsigned(bits), Self::integer_kind(field, false));
-    }
-
-    fn bit_map(&mut self, field: Field<'_>, bits: u64) {
-        self.push(field, LeafValue::Unsigned(bits), Self::integer_kind(field, false));
-    }
-
-    fn real(&mut self, field: Field<'_>, value: Real<'_>) {
-        self.rounded += u64::from(matches!(value, Real::Wide(_)));
-        self.push(field, LeafValue::Double(value.to_f64()), kind::DOUBLE);
+    fn value(&mut self, field: Field<'_>, value: FieldValue<'_>) {
+        let (value, kind) = match value {
+            FieldValue::Unsigned(value) | FieldValue::Bits(value) => {
+                (LeafValue::Unsigned(value), Self::integer_kind(field, false))
+            }
+            FieldValue::Signed(value) => (LeafValue::Signed(value), Self::integer_kind(field, true)),
+            FieldValue::Wide(value) => (self.text_value(|bytes| value.write_decimal(bytes)), kind::STRING),
+            FieldValue::Boolean(value) => (LeafValue::Boolean(value), kind::BOOLEAN),
+            FieldValue::Real(value) => {
+                self.rounded += u64::from(matches!(value, Real::Wide(_)));
+                (LeafValue::Double(value.to_f64()), kind::DOUBLE)
+            }
+            FieldValue::Blob(bytes) => {
+                let begin = self.bytes.len();
+                self.bytes.extend_from_slice(bytes);
+                (LeafValue::Blob { begin, length: bytes.len() }, kind::BLOB)
+            }
+            FieldValue::Guid(value) => {
+                let mut digits = Uuid::encode_buffer();
+                let digits = value.hyphenated().encode_lower(&mut digits).as_bytes();
+                (self.text_value(|bytes| bytes.extend_from_slice(digits)), kind::STRING)
+            }
+            _ => (LeafValue::Null, kind::NULL),
+        };
+        self.push(field, value, kind);
     }
 
     fn text(&mut self, field: Field<'_>, value: Text<'_>) {
@@ -223,23 +220,6 @@ impl Visitor for Leaves {
             }
         });
         self.push(field, text, kind::STRING);
-    }
-
-    fn blob(&mut self, field: Field<'_>, bytes: &[u8]) {
-        let begin = self.bytes.len();
-        self.bytes.extend_from_slice(bytes);
-        self.push(field, LeafValue::Blob { begin, length: bytes.len() }, kind::BLOB);
-    }
-
-    fn guid(&mut self, field: Field<'_>, value: Uuid) {
-        let mut digits = Uuid::encode_buffer();
-        let digits = value.hyphenated().encode_lower(&mut digits).as_bytes();
-        let text = self.text_value(|bytes| bytes.extend_from_slice(digits));
-        self.push(field, text, kind::STRING);
-    }
-
-    fn null(&mut self, field: Field<'_>) {
-        self.push(field, LeafValue::Null, kind::NULL);
     }
 
     fn begin_structure(&mut self, field: Field<'_>) {

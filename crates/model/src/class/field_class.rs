@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use super::wide_integer::names_of;
 use crate::{
-    ActivityPaths, Attributes, ClockUpdate, DeclaredAt, FieldLocation, Mappings, RangeSet, Role, Roles,
-    StringEncoding, WallClock, Wide, WideRange,
+    ActivityPaths, Attributes, ClockUpdate, DeclaredAt, FieldLocation, FieldValue, Mappings, RangeSet, Role,
+    Roles, StringEncoding, WallClock, Wide, WideRange,
 };
 
 /// Describes fields: sequences of bits in a packet, with their meaning.
@@ -205,6 +205,24 @@ impl FieldClass {
             FieldKind::BitMap { flags, .. } => Some(flags),
             _ => self.integer()?.mappings.as_ref(),
         }
+    }
+
+    /// Returns the names of a value: the labels of an integer, or the flags that are set in a bit map.
+    pub fn labels<'a>(&'a self, value: FieldValue<'a>) -> impl Iterator<Item = &'a str> {
+        let (mut flags, mut names, mut wide) = (None, None, Vec::new());
+        match (&self.kind, value) {
+            (FieldKind::BitMap { flags, .. }, FieldValue::Wide(bits)) => {
+                wide.extend(flags.flags_of_wide(bits));
+            }
+            (FieldKind::BitMap { flags: all, .. }, _) => {
+                flags = value.as_u64().map(|bits| all.flags_of(bits))
+            }
+            (_, FieldValue::Wide(value)) => {
+                wide.extend(self.integer().into_iter().flat_map(|integer| integer.names_of_wide(value)));
+            }
+            _ => names = self.mappings().zip(value.as_i128()).map(|(all, value)| all.names_of(value)),
+        }
+        flags.into_iter().flatten().chain(names.into_iter().flatten()).chain(wide)
     }
 
     /// Returns the members of a structure or a union.

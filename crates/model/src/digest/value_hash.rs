@@ -1,7 +1,7 @@
 //! Hash of values.
 
+use crate::ClockValue;
 use crate::decode::first_word;
-use crate::{ClockValue, Field, Real, Text, Uuid, Visitor, Wide};
 
 /// Hash of the values of a visited event record or packet. Names and classes do not count; the order does.
 #[derive(Clone, Copy, Debug)]
@@ -39,7 +39,7 @@ impl ValueHash {
 
     /// Adds bytes; `raw` begins with them, and may be longer.
     #[inline(always)]
-    fn add_bytes(&mut self, bytes: &[u8], raw: &[u8]) {
+    pub(crate) fn add_bytes(&mut self, bytes: &[u8], raw: &[u8]) {
         self.add(bytes.len() as u64);
         if let (Some(first), 1..8) = (raw.first_chunk::<8>(), bytes.len()) {
             return self.add(u64::from_le_bytes(*first) & !(u64::MAX << (bytes.len() * 8)));
@@ -62,72 +62,6 @@ impl ValueHash {
     pub fn finish(self) -> u64 {
         let hash = (self.0 ^ self.0 >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93);
         hash ^ hash >> 32
-    }
-}
-
-impl Visitor for ValueHash {
-    #[inline]
-    fn unsigned(&mut self, _: Field<'_>, value: u64) {
-        self.add(value);
-    }
-
-    #[inline]
-    fn signed(&mut self, _: Field<'_>, value: i64) {
-        self.add(value as u64);
-    }
-
-    fn wide(&mut self, _: Field<'_>, value: Wide<'_>) {
-        value.words.iter().for_each(|word| self.add(*word));
-    }
-
-    fn boolean(&mut self, _: Field<'_>, value: bool, _: u64) {
-        self.add(u64::from(value));
-    }
-
-    fn bit_array(&mut self, _: Field<'_>, bits: u64) {
-        self.add(bits);
-    }
-
-    fn bit_map(&mut self, _: Field<'_>, bits: u64) {
-        self.add(bits);
-    }
-
-    #[inline]
-    fn real(&mut self, field: Field<'_>, value: Real<'_>) {
-        match value {
-            Real::Half(bits) => self.add(u64::from(bits)),
-            Real::Single(value) => self.add(u64::from(value.to_bits())),
-            Real::Double(value) => self.add(value.to_bits()),
-            Real::Wide(wide) => self.wide(field, wide),
-        }
-    }
-
-    // With two callers, it would not be inlined otherwise.
-    #[inline(always)]
-    fn text(&mut self, _: Field<'_>, value: Text<'_>) {
-        self.add_bytes(value.bytes, value.raw);
-    }
-
-    fn blob(&mut self, _: Field<'_>, bytes: &[u8]) {
-        self.add_bytes(bytes, bytes);
-    }
-
-    fn guid(&mut self, _: Field<'_>, value: Uuid) {
-        let (high, low) = value.as_u64_pair();
-        self.add(high);
-        self.add(low);
-    }
-
-    fn begin_array(&mut self, _: Field<'_>, length: u64) {
-        self.add(length);
-    }
-
-    fn begin_optional(&mut self, _: Field<'_>, present: bool, _: i128) {
-        self.add(u64::from(present));
-    }
-
-    fn begin_variant(&mut self, _: Field<'_>, option: usize, _: i128) {
-        self.add(option as u64);
     }
 }
 

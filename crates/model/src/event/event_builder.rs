@@ -411,13 +411,17 @@ impl Check {
 }
 
 impl Visitor for Check {
-    fn unsigned(&mut self, field: Field<'_>, value: u64) {
-        self.require_bits(field, 64 - u64::from(value.leading_zeros()), &value);
-    }
-
-    fn signed(&mut self, field: Field<'_>, value: i64) {
-        let same = if value < 0 { value.leading_ones() } else { value.leading_zeros() };
-        self.require_bits(field, 65 - u64::from(same), &value);
+    fn value(&mut self, field: Field<'_>, value: FieldValue<'_>) {
+        match value {
+            FieldValue::Unsigned(value) | FieldValue::Bits(value) => {
+                self.require_bits(field, 64 - u64::from(value.leading_zeros()), &value);
+            }
+            FieldValue::Signed(value) => {
+                let same = if value < 0 { value.leading_ones() } else { value.leading_zeros() };
+                self.require_bits(field, 65 - u64::from(same), &value);
+            }
+            _ => {}
+        }
     }
 
     fn wide(&mut self, field: Field<'_>, value: Wide<'_>) {
@@ -426,14 +430,6 @@ impl Visitor for Check {
         }
         let found = || ("a number of the size of the class".to_owned(), format!("{} bits", value.length));
         self.require(value.length <= field.length, field, found);
-    }
-
-    fn bit_array(&mut self, field: Field<'_>, bits: u64) {
-        self.unsigned(field, bits);
-    }
-
-    fn bit_map(&mut self, field: Field<'_>, bits: u64) {
-        self.unsigned(field, bits);
     }
 
     fn text(&mut self, field: Field<'_>, value: Text<'_>) {

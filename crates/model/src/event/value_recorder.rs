@@ -1,53 +1,13 @@
 //! Fields of bits as values.
 
-use crate::{EventValues, Field, FieldValue, Real, Text, Uuid, Visitor, Wide};
+use crate::{EventValues, Field, FieldValue, Visitor};
 
 /// Records the fields of a scope of bits as values.
 pub(crate) struct Recorder<'v>(pub(crate) &'v mut EventValues);
 
 impl Visitor for Recorder<'_> {
-    fn unsigned(&mut self, _: Field<'_>, value: u64) {
+    fn value(&mut self, _: Field<'_>, value: FieldValue<'_>) {
         self.0.push(value);
-    }
-
-    fn signed(&mut self, _: Field<'_>, value: i64) {
-        self.0.push(value);
-    }
-
-    fn wide(&mut self, _: Field<'_>, value: Wide<'_>) {
-        self.0.push(FieldValue::Wide(value));
-    }
-
-    fn boolean(&mut self, _: Field<'_>, value: bool, _: u64) {
-        self.0.push(value);
-    }
-
-    fn bit_array(&mut self, _: Field<'_>, bits: u64) {
-        self.0.push(FieldValue::Bits(bits));
-    }
-
-    fn bit_map(&mut self, _: Field<'_>, bits: u64) {
-        self.0.push(FieldValue::Bits(bits));
-    }
-
-    fn real(&mut self, _: Field<'_>, value: Real<'_>) {
-        self.0.push(FieldValue::Real(value));
-    }
-
-    fn text(&mut self, _: Field<'_>, value: Text<'_>) {
-        self.0.push(FieldValue::Text(value.bytes));
-    }
-
-    fn blob(&mut self, _: Field<'_>, bytes: &[u8]) {
-        self.0.push(FieldValue::Blob(bytes));
-    }
-
-    fn guid(&mut self, _: Field<'_>, value: Uuid) {
-        self.0.push(value);
-    }
-
-    fn null(&mut self, _: Field<'_>) {
-        self.0.push(FieldValue::Null);
     }
 
     fn begin_structure(&mut self, field: Field<'_>) {

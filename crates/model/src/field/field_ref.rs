@@ -3,8 +3,8 @@
 use crate::decode::{DecodeError, FixedField, Plans};
 use crate::plan::steps::{NodeId, Op, Plan};
 use crate::{
-    Event, EventValues, Field, FieldClass, FieldValue, Meaning, MemberIndex, Real, Scope, Text, Uuid,
-    Visitor, Wide, running_thread,
+    Event, EventValues, Field, FieldClass, FieldValue, Meaning, MemberIndex, Real, Scope, Visitor,
+    running_thread,
 };
 
 /// A field of an event record class, found once by its path to read it from many events of the class.
@@ -390,10 +390,23 @@ impl<'a> Finder<'_, 'a> {
         (is_target && is_first, is_optional && is_first)
     }
 
-    fn keep(&mut self, field: Field<'_>, value: impl FnOnce(&Self) -> Option<FieldValue<'a>>) {
-        if self.begin(field).0 {
-            self.found = value(self);
-        }
+    /// Returns a value with the lifetime of the data around it, or `None` if it is not in that data.
+    fn reborrowed(&self, value: FieldValue<'_>) -> Option<FieldValue<'a>> {
+        Some(match value {
+            FieldValue::Null => FieldValue::Null,
+            FieldValue::Unsigned(value) => FieldValue::Unsigned(value),
+            FieldValue::Signed(value) => FieldValue::Signed(value),
+            FieldValue::Boolean(value) => FieldValue::Boolean(value),
+            FieldValue::Bits(bits) => FieldValue::Bits(bits),
+            FieldValue::Integer(value) => FieldValue::Integer(value),
+            FieldValue::Wide(value) => FieldValue::Integer(value.as_i128()?),
+            FieldValue::Real(Real::Half(bits)) => FieldValue::Real(Real::Half(bits)),
+            FieldValue::Real(Real::Single(value)) => FieldValue::Real(Real::Single(value)),
+            FieldValue::Real(value) => FieldValue::Real(Real::Double(value.to_f64())),
+            FieldValue::Text(bytes) => FieldValue::Text(self.borrowed(bytes)?),
+            FieldValue::Blob(bytes) => FieldValue::Blob(self.borrowed(bytes)?),
+            FieldValue::Guid(value) => FieldValue::Guid(value),
+        })
     }
 
     /// Reborrows bytes with the lifetime of the data around them.
@@ -407,55 +420,10 @@ impl<'a> Finder<'_, 'a> {
 }
 
 impl Visitor for Finder<'_, '_> {
-    fn unsigned(&mut self, field: Field<'_>, value: u64) {
-        self.keep(field, |_| Some(FieldValue::Unsigned(value)));
-    }
-
-    fn signed(&mut self, field: Field<'_>, value: i64) {
-        self.keep(field, |_| Some(FieldValue::Signed(value)));
-    }
-
-    fn wide(&mut self, field: Field<'_>, value: Wide<'_>) {
-        self.keep(field, |_| value.as_i128().map(FieldValue::Integer));
-    }
-
-    fn boolean(&mut self, field: Field<'_>, value: bool, _: u64) {
-        self.keep(field, |_| Some(FieldValue::Boolean(value)));
-    }
-
-    fn bit_array(&mut self, field: Field<'_>, bits: u64) {
-        self.keep(field, |_| Some(FieldValue::Bits(bits)));
-    }
-
-    fn bit_map(&mut self, field: Field<'_>, bits: u64) {
-        self.keep(field, |_| Some(FieldValue::Bits(bits)));
-    }
-
-    fn real(&mut self, field: Field<'_>, value: Real<'_>) {
-        self.keep(field, |_| {
-            Some(FieldValue::Real(match value {
-                Real::Half(bits) => Real::Half(bits),
-                Real::Single(value) => Real::Single(value),
-                Real::Double(value) => Real::Double(value),
-                Real::Wide(_) => Real::Double(value.to_f64()),
-            }))
-        });
-    }
-
-    fn text(&mut self, field: Field<'_>, value: Text<'_>) {
-        self.keep(field, |finder| finder.borrowed(value.bytes).map(FieldValue::Text));
-    }
-
-    fn blob(&mut self, field: Field<'_>, bytes: &[u8]) {
-        self.keep(field, |finder| finder.borrowed(bytes).map(FieldValue::Blob));
-    }
-
-    fn guid(&mut self, field: Field<'_>, value: Uuid) {
-        self.keep(field, |_| Some(FieldValue::Guid(value)));
-    }
-
-    fn null(&mut self, field: Field<'_>) {
-        self.keep(field, |_| Some(FieldValue::Null));
+    fn value(&mut self, field: Field<'_>, value: FieldValue<'_>) {
+        if self.begin(field).0 {
+            self.found = self.reborrowed(value);
+        }
     }
 
     fn begin_structure(&mut self, field: Field<'_>) {

@@ -1,7 +1,7 @@
 //! Visitors, which receive the fields of an event in the order of its data.
 
 use crate::plan::steps::{Node, NodeId, Plan};
-use crate::{FieldClass, Real, Text, Uuid, Wide};
+use crate::{FieldClass, FieldValue, Real, Text, Uuid, Wide};
 
 /// The field that a [`Visitor`] is receiving.
 #[derive(Clone, Copy, Debug)]
@@ -76,39 +76,99 @@ impl<'a> Field<'a> {
 
 /// Receives the fields of a scope in order.
 ///
+/// ```
+/// use ichnos_model::{Event, Field, FieldValue, Visitor};
+///
+/// /// Counts values.
+/// #[derive(Default)]
+/// struct ValueCounter(usize);
+///
+/// impl Visitor for ValueCounter {
+///     fn value(&mut self, _: Field<'_>, _: FieldValue<'_>) {
+///         self.0 += 1;
+///     }
+/// }
+///
+/// fn count(event: &Event<'_>) -> usize {
+///     let mut counter = ValueCounter::default();
+///     // Readers deliver only events that can be decoded.
+///     let _ = event.visit_all(&mut counter);
+///     counter.0
+/// }
+/// ```
+///
 /// # For implementations
-/// All methods do nothing by default, except that unions are structures: implement those for the kinds of
-/// fields you need. Methods `begin_...` and `end_...` nest; between [`Visitor::begin_variant`] and its end
-/// there is one field. Values are borrowed for the call. Visiting cannot be stopped: a visitor that can fail,
-/// because it writes, keeps its error and returns it afterwards.
+/// All methods do nothing by default, with two exceptions: the methods of single values, from
+/// [`Visitor::unsigned`] to [`Visitor::null`], call [`Visitor::value`], and unions are structures. Implement
+/// [`Visitor::value`] to treat several kinds of values alike, and methods of single kinds where they differ or are hot.
+/// Methods `begin_...` and `end_...` nest. Between [`Visitor::begin_variant`] and its end there is one field. Values
+/// are borrowed for the call. Visiting cannot be stopped: a visitor that can fail, because it writes, keeps its error
+/// and returns it afterwards.
 #[allow(unused_variables)]
 pub trait Visitor {
     /// `false` for a visitor that only skips the fields: values are then decoded only if other fields depend
     /// on them, and no method is called.
     const WANTS_VALUES: bool = true;
 
+    /// Receives a value whose method below is not implemented.
+    #[inline]
+    fn value(&mut self, field: Field<'_>, value: FieldValue<'_>) {}
+
     /// Receives an unsigned integer of up to 64 bits, fixed or variable length.
-    fn unsigned(&mut self, field: Field<'_>, value: u64) {}
+    #[inline]
+    fn unsigned(&mut self, field: Field<'_>, value: u64) {
+        self.value(field, FieldValue::Unsigned(value));
+    }
     /// Receives a signed integer of up to 64 bits, fixed or variable length.
-    fn signed(&mut self, field: Field<'_>, value: i64) {}
+    #[inline]
+    fn signed(&mut self, field: Field<'_>, value: i64) {
+        self.value(field, FieldValue::Signed(value));
+    }
     /// Receives an integer, bit array or bit map of more than 64 bits.
-    fn wide(&mut self, field: Field<'_>, value: Wide<'_>) {}
+    #[inline]
+    fn wide(&mut self, field: Field<'_>, value: Wide<'_>) {
+        self.value(field, FieldValue::Wide(value));
+    }
     /// Receives a boolean; `bits` are its lower 64 bits.
-    fn boolean(&mut self, field: Field<'_>, value: bool, bits: u64) {}
+    #[inline]
+    fn boolean(&mut self, field: Field<'_>, value: bool, bits: u64) {
+        self.value(field, FieldValue::Boolean(value));
+    }
     /// Receives a bit array of up to 64 bits.
-    fn bit_array(&mut self, field: Field<'_>, bits: u64) {}
+    #[inline]
+    fn bit_array(&mut self, field: Field<'_>, bits: u64) {
+        self.value(field, FieldValue::Bits(bits));
+    }
     /// Receives a bit map of up to 64 bits.
-    fn bit_map(&mut self, field: Field<'_>, bits: u64) {}
+    #[inline]
+    fn bit_map(&mut self, field: Field<'_>, bits: u64) {
+        self.value(field, FieldValue::Bits(bits));
+    }
     /// Receives a floating-point number.
-    fn real(&mut self, field: Field<'_>, value: Real<'_>) {}
+    #[inline]
+    fn real(&mut self, field: Field<'_>, value: Real<'_>) {
+        self.value(field, FieldValue::Real(value));
+    }
     /// Receives a string.
-    fn text(&mut self, field: Field<'_>, value: Text<'_>) {}
+    #[inline]
+    fn text(&mut self, field: Field<'_>, value: Text<'_>) {
+        self.value(field, FieldValue::Text(value.bytes));
+    }
     /// Receives a BLOB.
-    fn blob(&mut self, field: Field<'_>, bytes: &[u8]) {}
+    #[inline]
+    fn blob(&mut self, field: Field<'_>, bytes: &[u8]) {
+        self.value(field, FieldValue::Blob(bytes));
+    }
     /// Receives a GUID.
-    fn guid(&mut self, field: Field<'_>, value: Uuid) {}
+    #[inline]
+    fn guid(&mut self, field: Field<'_>, value: Uuid) {
+        self.value(field, FieldValue::Guid(value));
+    }
     /// Receives a null field.
-    fn null(&mut self, field: Field<'_>) {}
+    #[inline]
+    fn null(&mut self, field: Field<'_>) {
+        self.value(field, FieldValue::Null);
+    }
 
     /// Begins a structure: its members follow.
     fn begin_structure(&mut self, field: Field<'_>) {}

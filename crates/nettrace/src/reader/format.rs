@@ -6,7 +6,7 @@ use ichnos_io::{
 };
 
 use super::{NettraceFile, NettraceOptions, clock_zeros};
-use crate::container::{SEARCHED, find_block};
+use crate::first_block::{SEARCHED, find_block};
 use crate::{NettraceWriter, recognise};
 
 /// EventPipe files.

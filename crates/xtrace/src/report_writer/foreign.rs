@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use ichnos_json::write;
 use ichnos_model::{
-    CauseKind, Event, Field, FieldValue, Identifier, Mention, Real, StringEncoding, Text, Uuid, Visitor, Wide,
+    CauseKind, Event, Field, FieldValue, Identifier, Mention, Real, StringEncoding, Text, Visitor,
 };
 
 use super::foreign_class::{FieldUse, ForeignClass, NodeUse};
@@ -175,7 +175,7 @@ struct FieldReader<'r> {
 }
 
 impl FieldReader<'_> {
-    fn value(&mut self, field: Field<'_>, value: &FieldValue<'_>) {
+    fn add_line(&mut self, field: Field<'_>, value: &FieldValue<'_>) {
         let Some(node) = self.nodes.get(field.index()).copied() else { return };
         let event = &mut *self.event;
         match node.field {
@@ -309,57 +309,25 @@ fn push_value(out: &mut Vec<u8>, value: &FieldValue<'_>) {
 }
 
 impl Visitor for FieldReader<'_> {
-    fn unsigned(&mut self, field: Field<'_>, value: u64) {
-        self.value(field, &FieldValue::Unsigned(value));
-    }
-
-    fn signed(&mut self, field: Field<'_>, value: i64) {
-        self.value(field, &FieldValue::Signed(value));
-    }
-
-    fn wide(&mut self, field: Field<'_>, value: Wide<'_>) {
-        self.value(field, &FieldValue::Wide(value));
-    }
-
-    fn boolean(&mut self, field: Field<'_>, value: bool, _: u64) {
-        self.value(field, &FieldValue::Boolean(value));
-    }
-
-    fn bit_array(&mut self, field: Field<'_>, bits: u64) {
-        self.value(field, &FieldValue::Bits(bits));
-    }
-
-    fn bit_map(&mut self, field: Field<'_>, bits: u64) {
-        self.value(field, &FieldValue::Bits(bits));
+    fn value(&mut self, field: Field<'_>, value: FieldValue<'_>) {
+        self.add_line(field, &value);
     }
 
     fn real(&mut self, field: Field<'_>, value: Real<'_>) {
         let is_line = self.nodes.get(field.index()).is_some_and(|node| node.field != FieldUse::Skip);
         self.event.rounded += u64::from(is_line && matches!(value, Real::Wide(_)));
-        self.value(field, &FieldValue::Real(value));
+        self.add_line(field, &FieldValue::Real(value));
     }
 
     fn text(&mut self, field: Field<'_>, value: Text<'_>) {
         if value.encoding == StringEncoding::Utf8 {
-            return self.value(field, &FieldValue::Text(value.bytes));
+            return self.add_line(field, &FieldValue::Text(value.bytes));
         }
         let mut text = std::mem::take(&mut self.event.text);
         text.clear();
         value.write_utf8(&mut text);
-        self.value(field, &FieldValue::Text(&text));
+        self.add_line(field, &FieldValue::Text(&text));
         self.event.text = text;
-    }
-
-    fn blob(&mut self, field: Field<'_>, bytes: &[u8]) {
-        self.value(field, &FieldValue::Blob(bytes));
-    }
-
-    fn guid(&mut self, field: Field<'_>, value: Uuid) {
-        self.value(field, &FieldValue::Guid(value));
-    }
-
-    fn null(&mut self, field: Field<'_>) {
-        self.value(field, &FieldValue::Null);
     }
 
     fn begin_structure(&mut self, field: Field<'_>) {
