@@ -1,0 +1,53 @@
+//! Selections of recorded CTF traces, and of work on them.
+
+/// Starts of the names of recorded traces. A smaller trace has the same tracer and the same constructs.
+const ALIKE: [&str; 15] = [
+    "babeltrace/2/succeed/succeed2",
+    "ctf2/tc-ros2",
+    "lttng-live-relayd",
+    "lttng-ust/exclude",
+    "lttng-ust/perpid",
+    // The third archive is smaller.
+    "lttng-ust/session-rot/archives/20261120T203342+0000-20261120T203342+0000",
+    "lttng-ust/snapshot",
+    "tracecompass/CTF2-7.0-succeed1",
+    "tracecompass/django-benchmark/django-client",
+    "tracecompass/django-benchmark/django-httpd",
+    "tracecompass/exp/testTrace-17985",
+    "tracecompass/exp/testTrace-18",
+    "tracecompass/many-threads",
+    "tracecompass/mpi_allreduce",
+    "tracecompass/synctraces/scp_src",
+];
+
+/// Returns `true` if `ICHNOS_SWEEPS=all` asks for all work instead of a sample.
+#[must_use]
+pub fn is_complete_sweep() -> bool {
+    std::env::var_os("ICHNOS_SWEEPS").is_some_and(|wanted| wanted == "all")
+}
+
+/// Returns `true` if a test of all recorded traces can leave this one out: a smaller trace has the same tracer and the same
+/// constructs. `name` is the directory below `ctf/real`. In a complete sweep, it is `false` for all traces.
+#[must_use]
+pub fn is_like_another(name: &str) -> bool {
+    !is_complete_sweep() && ALIKE.iter().any(|start| name.starts_with(start))
+}
+
+/// Returns `true` if it is the turn of an item: one test of `tests` takes each item. In a complete sweep, all tests do.
+#[must_use]
+pub fn is_turn(item: usize, test: usize, tests: usize) -> bool {
+    is_complete_sweep() || item % tests == test
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_item_is_in_one_test() {
+        for item in 0..10 {
+            let tests = (0..3).filter(|test| is_turn(item, *test, 3)).count();
+            assert_eq!(tests, if is_complete_sweep() { 3 } else { 1 }, "{item}");
+        }
+    }
+}
