@@ -15,7 +15,7 @@ set -euo pipefail
 cd "$(dirname "$0")"
 
 # Prints the directory in memory for the many files of tests, if it has room and can have programs. With files on a disk, some
-# tests take three times as long.
+# tests take three times as long. Sparse files are on a disk nevertheless: `Directory::on_disk` in the tests of crates/cli.
 temporary() {
 	local memory=/dev/shm probe room
 	if [ -z "${TMPDIR:-}" ] && probe=$(mktemp -p $memory 2>/dev/null); then
