@@ -34,6 +34,6 @@ pub use kernel_queries::{DuckDb, KernelQuery};
 pub use private_memory::{PrivateMemory, private_memory};
 pub use python::find_python;
 pub use random::{Random, cases};
-pub use recorded::{is_complete_sweep, is_like_another, is_turn};
+pub use recorded::{is_complete_sweep, is_like_another, is_turn, sample_size};
 pub use trace_event_library::{TraceEventDump, TraceEventLibrary};
 pub use trace_processor::TraceProcessor;

@@ -1,4 +1,4 @@
-//! Selections of recorded CTF traces, and of work on them.
+//! Selections of recorded CTF traces and of random cases.
 
 /// Starts of the names of recorded traces. A smaller trace has the same tracer and the same constructs.
 const ALIKE: [&str; 15] = [
@@ -37,6 +37,12 @@ pub fn is_like_another(name: &str) -> bool {
 #[must_use]
 pub fn is_turn(item: usize, test: usize, tests: usize) -> bool {
     is_complete_sweep() || item % tests == test
+}
+
+/// Returns the number of random cases: `few`, in a complete sweep `all`.
+#[must_use]
+pub fn sample_size(few: u64, all: u64) -> u64 {
+    if is_complete_sweep() { all } else { few }
 }
 
 #[cfg(test)]
