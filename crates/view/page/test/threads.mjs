@@ -330,8 +330,10 @@ export async function criticalPathsFollowMovedClocks(context) {
   const canvas = await places(page);
   await clickState(page, thread.id, canvas);
   let isSlow = true;
+  let answerSlow = () => {};
+  const slow = new Promise((done) => (answerSlow = done));
   await page.route("**/api/path?*", async (route) => {
-    if (isSlow) await new Promise((done) => setTimeout(done, 1500));
+    if (isSlow) await slow;
     await route.continue().catch(() => {});
   });
   const details = page.locator("#panel-details");
@@ -348,7 +350,9 @@ export async function criticalPathsFollowMovedClocks(context) {
   assert.equal(parameters.get("begin"), String(begin - offset));
   assert.equal(parameters.get("end"), String(end - offset));
   await details.locator("table").nth(1).waitFor();
-  await page.waitForTimeout(1700);
+  // The first request is answered last.
+  answerSlow();
+  await page.waitForTimeout(500);
   await settled(page);
   // The fourth of six steps of the range runs; it is named where it is drawn.
   await page.mouse.move(canvas.x + canvas.width * 0.58, canvas.y + 12);
@@ -435,8 +439,8 @@ export async function filtersOpenWhatIsClosed({ browser, mock, url }) {
 
 /** Programs that ran longest have colors that differ, whatever their names are. */
 export async function programsHaveColorsThatDiffer(context) {
-  const { own } = (await scheduledPage(context)) ?? {};
-  if (!own) return "only with the mock";
+  if (!context.mock) return "only with the mock";
+  const own = await context.startMock({ scheduling: true });
   for (const names of [["scenic (1)", "gallery (2)", "x (3)"], ["a (1)", "b (2)", "c (3)"], ["vlc (1)", "sudo (2)", "Xorg (3)"]]) {
     const processes = own.trace.tracks.filter((track) => track.kind === "process");
     processes.forEach((track, i) => (track.name = names[i]));

@@ -7,6 +7,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use ichnos::OpenOptions;
+use ichnos_testing::is_complete_sweep;
 use ichnos_view::ViewOptions;
 
 use crate::client::{Server, example};
@@ -94,13 +95,13 @@ fn all_groups_run() {
     assert_eq!(listed.split(", ").collect::<Vec<_>>(), GROUPS);
 }
 
-/// Runs groups of the tests with the server of an example.
-fn run_with(name: &str, groups: &[&str]) {
+/// Runs tests with the server of an example, in one browser: those whose names have one of these parts, or, in a complete
+/// sweep, one of these groups. Tests of what the page does by itself need no second server.
+fn run_with(name: &str, groups: &[&str], parts: &[&str]) {
     let server = Server::of(&example(name));
     let address = format!("http://127.0.0.1:{}/{}/", server.port, server.token);
-    for group in groups {
-        run("node", &["test/all.mjs", group], Some(&address));
-    }
+    let parts = if is_complete_sweep() { groups } else { parts };
+    run("node", &[&["test/all.mjs"][..], parts].concat(), Some(&address));
 }
 
 /// A recorded trace of a kernel, whose events say which threads ran.
@@ -124,9 +125,7 @@ fn the_page_shows_recorded_traces() {
     for path in recorded.chain([example("hello-fuchsia"), example("hello-jsonl")]) {
         let server = Server::of(&path);
         let address = format!("http://127.0.0.1:{}/{}/", server.port, server.token);
-        for group in ["timeline:", "keyboard:"] {
-            run("node", &["test/all.mjs", group], Some(&address));
-        }
+        run("node", &["test/all.mjs", "timeline:", "keyboard:"], Some(&address));
     }
 }
 
@@ -187,27 +186,48 @@ fn the_page_that_is_saved() {
 #[test]
 fn the_page_shows_a_trace() {
     if has_packages("the_page_shows_a_trace") {
-        run_with("hello-fxt", &["timeline:", "keyboard:"]);
+        let parts = [
+            "timeline: address restores",
+            "timeline: requests end",
+            "timeline: select",
+            "timeline: zoom to single",
+            "keyboard: events",
+        ];
+        run_with("hello-fxt", &["timeline:", "keyboard:"], &parts);
     }
 }
 
 #[test]
 fn the_panels_show_a_trace() {
     if has_packages("the_panels_show_a_trace") {
-        run_with("hello-fxt", &["panels:"]);
+        let parts = [
+            "panels: events",
+            "panels: exports",
+            "panels: filter completes",
+            "panels: filter errors",
+            "panels: filter events",
+            "panels: flows",
+            "panels: links",
+            "panels: log",
+            "panels: panels follow",
+            "panels: search for names",
+            "panels: statistics",
+        ];
+        run_with("hello-fxt", &["panels:"], &parts);
     }
 }
 
 #[test]
 fn the_panels_show_tasks() {
     if has_packages("the_panels_show_tasks") {
-        run_with("hello-xtrace", &["panels: tasks", "panels: links", "panels: flows", "panels: details"]);
+        let parts = ["panels: tasks", "panels: links", "panels: flows", "panels: details"];
+        run_with("hello-xtrace", &["panels:"], &parts);
     }
 }
 
 #[test]
 fn the_panels_show_call_stacks() {
     if has_packages("the_panels_show_call_stacks") {
-        run_with("hello-dotnet", &["panels: flame", "panels: statistics"]);
+        run_with("hello-dotnet", &["panels:"], &["panels: flame", "panels: statistics"]);
     }
 }
