@@ -141,6 +141,9 @@ summary() {
 	'
 }
 
+# Tests in a browser wait most of the time, one at a time: meanwhile, others use all processors.
+export NEXTEST_TEST_THREADS=${NEXTEST_TEST_THREADS:-$(($(getconf _NPROCESSORS_ONLN) + 1))}
+
 [ $# -gt 0 ] || set -- --workspace --features ichnos-cli/table
 if cargo nextest --version >/dev/null 2>&1; then
 	if [ -n "$packages_pid" ]; then
