@@ -226,7 +226,7 @@ fn is_large(trace: &Path) -> bool {
 
 /// Recorded traces that a dialect is tested with.
 #[derive(Clone, Copy)]
-enum Selection {
+enum RecordedSet {
     All,
     /// Without traces that are like others.
     Different,
@@ -235,7 +235,7 @@ enum Selection {
     Turns(usize),
 }
 
-impl Selection {
+impl RecordedSet {
     fn has(self, name: &str, number: usize) -> bool {
         match self {
             Self::All => true,
@@ -257,14 +257,14 @@ impl Selection {
 }
 
 /// Writes recorded traces in a dialect, with packets as they are and with others, and compares what is read.
-fn in_dialect(dialect: &str, selection: Selection) {
+fn in_dialect(dialect: &str, set: RecordedSet) {
     let Some(traces) = recorded_traces() else { return };
     let directory = Directory::new("convert");
     let mut different = BTreeMap::new();
     let mut written = 0;
     let small = traces.into_iter().filter(|(_, path)| !is_large(path)).enumerate();
-    for (number, (name, path)) in small.filter(|(number, (name, _))| selection.has(name, *number)) {
-        for size in selection.sizes(number) {
+    for (number, (name, path)) in small.filter(|(number, (name, _))| set.has(name, *number)) {
+        for size in set.sizes(number) {
             let compared = Compared { dialect, packets: size.is_none() };
             let expected = compared.messages(&path);
             if expected.is_empty() {
@@ -301,33 +301,33 @@ fn in_dialect(dialect: &str, selection: Selection) {
     let list: Vec<String> =
         different.into_iter().map(|(name, problem)| format!("{name}: {problem}")).collect();
     assert!(list.is_empty(), "{}", list.join("\n"));
-    let is_short = matches!(selection, Selection::Turns(_)) && !is_complete_sweep();
+    let is_short = matches!(set, RecordedSet::Turns(_)) && !is_complete_sweep();
     assert!(written > if is_short { 50 } else { 150 }, "{written}");
 }
 
 #[test]
 fn recorded_traces_in_spec2() {
-    in_dialect("spec2", Selection::All);
+    in_dialect("spec2", RecordedSet::All);
 }
 
 #[test]
 fn recorded_traces_in_prop2() {
-    in_dialect("prop2", Selection::Turns(0));
+    in_dialect("prop2", RecordedSet::Turns(0));
 }
 
 #[test]
 fn recorded_traces_in_prop1() {
-    in_dialect("prop1", Selection::Turns(1));
+    in_dialect("prop1", RecordedSet::Turns(1));
 }
 
 #[test]
 fn recorded_traces_in_ctf18() {
-    in_dialect("ctf1.8", Selection::Different);
+    in_dialect("ctf1.8", RecordedSet::Different);
 }
 
 #[test]
 fn recorded_traces_in_ctf18_with_metadata_in_packets() {
-    in_dialect("ctf1.8-packetized", Selection::Turns(2));
+    in_dialect("ctf1.8-packetized", RecordedSet::Turns(2));
 }
 
 /// Returns the output of `babeltrace2` for a trace, or `None` if it refuses the trace.
