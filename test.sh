@@ -14,8 +14,8 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 
-# Prints the directory in memory for the many files of tests, if it has room and can have programs. With files on a disk, some
-# tests take three times as long. Sparse files are on a disk nevertheless: `Directory::on_disk` in the tests of crates/cli.
+# Prints /dev/shm if it has room and can run programs. With test files on a disk, some tests take three times as long. Sparse
+# files still need a disk: see `Directory::on_disk` in crates/cli/tests/cli/support.rs.
 temporary() {
 	local memory=/dev/shm probe room
 	if [ -z "${TMPDIR:-}" ] && probe=$(mktemp -p $memory 2>/dev/null); then
@@ -141,7 +141,7 @@ summary() {
 	'
 }
 
-# Tests in a browser wait most of the time, one at a time: meanwhile, others use all processors.
+# Browser tests mostly wait, and only one runs at a time. The other tests use all processors meanwhile.
 export NEXTEST_TEST_THREADS=${NEXTEST_TEST_THREADS:-$(($(getconf _NPROCESSORS_ONLN) + 1))}
 
 [ $# -gt 0 ] || set -- --workspace --features ichnos-cli/table

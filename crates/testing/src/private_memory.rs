@@ -84,8 +84,8 @@ pub fn private_memory(process: u32) -> Option<u64> {
     Some(line.split_whitespace().next()?.parse::<u64>().ok()? * 1024)
 }
 
-/// Finds the descendants of a process. `others` are the processes that were not among them before: their parents, which
-/// stay the same, are not read again.
+/// Finds the descendants of a process. `others` are processes that were not descendants before. A parent never changes, so
+/// their parents are not read again.
 fn descendants(process: u32, others: &mut HashSet<u32>) -> Vec<u32> {
     let mut parents: HashMap<u32, Vec<u32>> = HashMap::new();
     let mut listed = HashSet::new();

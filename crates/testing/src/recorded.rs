@@ -1,6 +1,6 @@
 //! Selections of recorded CTF traces and of random cases.
 
-/// Starts of the names of recorded traces. A smaller trace has the same tracer and the same constructs.
+/// Name prefixes of recorded traces, each with the tracer and the constructs of a smaller trace.
 const ALIKE: [&str; 15] = [
     "babeltrace/2/succeed/succeed2",
     "ctf2/tc-ros2",
@@ -20,26 +20,26 @@ const ALIKE: [&str; 15] = [
     "tracecompass/synctraces/scp_src",
 ];
 
-/// Returns `true` if `ICHNOS_SWEEPS=all` asks for all work instead of a sample.
+/// Returns `true` if `ICHNOS_SWEEPS` is `all`. Then tests try everything instead of a sample.
 #[must_use]
 pub fn is_complete_sweep() -> bool {
     std::env::var_os("ICHNOS_SWEEPS").is_some_and(|wanted| wanted == "all")
 }
 
-/// Returns `true` if a test of all recorded traces can leave this one out: a smaller trace has the same tracer and the same
-/// constructs. `name` is the directory below `ctf/real`. In a complete sweep, it is `false` for all traces.
+/// Returns `true` if tests can skip a recorded trace because a smaller trace has the same tracer and the same constructs.
+/// `name` is the directory below `ctf/real`. A complete sweep skips nothing.
 #[must_use]
 pub fn is_like_another(name: &str) -> bool {
     !is_complete_sweep() && ALIKE.iter().any(|start| name.starts_with(start))
 }
 
-/// Returns `true` if it is the turn of an item: one test of `tests` takes each item. In a complete sweep, all tests do.
+/// Returns `true` if a test takes an item: each item is for one of several `tests`. In a complete sweep, all tests take it.
 #[must_use]
 pub fn is_turn(item: usize, test: usize, tests: usize) -> bool {
     is_complete_sweep() || item % tests == test
 }
 
-/// Returns the number of random cases: `few`, in a complete sweep `all`.
+/// Returns the number of random cases: `few`, or `all` in a complete sweep.
 #[must_use]
 pub fn sample_size(few: u64, all: u64) -> u64 {
     if is_complete_sweep() { all } else { few }

@@ -228,10 +228,10 @@ fn is_large(trace: &Path) -> bool {
 #[derive(Clone, Copy)]
 enum RecordedSet {
     All,
-    /// Without traces that are like others.
+    /// Without traces that resemble smaller ones.
     Different,
-    /// Different traces, each with one of both packet sizes, and the traces of single constructs by turns: other tests of
-    /// this dialect encode each construct.
+    /// Different traces, each with one packet size. Traces with a single construct take turns, because other tests
+    /// encode each construct in this dialect.
     Turns(usize),
 }
 

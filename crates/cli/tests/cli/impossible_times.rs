@@ -149,8 +149,7 @@ fn problems(path: &Path) -> usize {
     out.lines().filter(|line| line.contains(": error: ")).count()
 }
 
-/// Packets that are made of damaged ones have no more damage than these. Each verb writes one of both dialects, in a complete
-/// sweep both.
+/// Conversions of damaged packets add no damage. Each verb writes one dialect, or both in a complete sweep.
 #[test]
 fn wrong_times_do_not_become_those_of_new_packets() {
     let directory = Directory::new("wrong-times");

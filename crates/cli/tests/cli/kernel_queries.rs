@@ -13,7 +13,7 @@ use crate::thread_states::{Events, STATES, Truth, simulate, times, write, write_
 const TRACES: [&str; 5] =
     ["bug446190", "flipping-endianness", "many-threads", "perf-taskset2", "synctraces/scp_dest"];
 
-/// A trace that is like the last one.
+/// A trace that resembles the last one, for complete sweeps.
 const ALIKE: &str = "synctraces/scp_src";
 
 /// Nanoseconds by thread and state.
@@ -80,8 +80,8 @@ fn times_in_perfetto(processor: &TraceProcessor, file: &Path, end: u64) -> Times
     sums
 }
 
-/// SQL and Perfetto find the same states. Perfetto computes them from the scheduling that it is given. It does not show
-/// what ran before the first switch of a processor.
+/// SQL and Perfetto find the same states. Perfetto computes them from the scheduling in its file. It ignores the thread that
+/// ran before the first switch.
 #[test]
 fn states_are_those_of_sql_and_of_the_trace_processor() {
     let test = "states_are_those_of_sql_and_of_the_trace_processor";
@@ -190,7 +190,7 @@ fn critical_paths_of_simulated_schedulers_are_those_of_sql() {
 fn critical_paths_are_those_of_sql() {
     let Some(database) = DuckDb::find("critical_paths_are_those_of_sql") else { return };
     let directory = Directory::new("paths-in-sql");
-    // Each path reads the trace again: the largest one takes too long.
+    // Each path reads the trace again, which takes too long for the largest one.
     for trace in traces().filter(|trace| is_complete_sweep() || !trace.ends_with("many-threads")) {
         let wanted = paths_in_sql(&database, &trace, &directory);
         let longest = wanted.iter().max_by_key(|(_, steps)| steps.len()).map(|(thread, _)| *thread);

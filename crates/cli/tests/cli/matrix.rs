@@ -83,8 +83,8 @@ fn others_agree(name: &str, dialect: &str, trace: &Path) {
     }
 }
 
-/// The dialects that a dialect is converted through: two or, as larger numbers of traces take long, one of them, others for
-/// each number. In a complete sweep, these are all.
+/// Dialects between a conversion and the conversion back: two, or one if there are many traces. Each number selects others. A
+/// complete sweep uses all.
 #[derive(Clone, Copy)]
 enum Through {
     Two(usize),
@@ -92,7 +92,7 @@ enum Through {
 }
 
 impl Through {
-    /// Returns the number of a trace that not all readers of other formats read.
+    /// Returns the number that selects one reader, or `None` for all readers.
     fn number(self) -> Option<usize> {
         match self {
             Self::Two(_) => None,
@@ -224,7 +224,7 @@ recorded_traces! {
     ],
 }
 
-/// Number of generated traces, of which every second one is a sample; `ICHNOS_GENERATED_TRACES` sets it.
+/// Number of generated traces. The sample has half of them. `ICHNOS_GENERATED_TRACES` sets the number.
 const GENERATED: u64 = 24;
 
 /// Checks the generated traces of these seeds: the remainder of their division by 4.

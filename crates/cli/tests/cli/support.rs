@@ -18,8 +18,8 @@ impl Directory {
         Self(tempfile::Builder::new().prefix(&format!("ichnos-cli-{name}-")).tempdir().unwrap())
     }
 
-    /// Creates a directory on the disk that has the target directory. In a file system in memory, mapped holes of files
-    /// would take as much memory as data.
+    /// Creates a directory beside the target directory, for sparse files. In `tmpfs`, a mapped hole takes as much memory as
+    /// data.
     pub fn on_disk(name: &str) -> Self {
         let prefix = format!("ichnos-cli-{name}-");
         Self(tempfile::Builder::new().prefix(&prefix).tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap())

@@ -245,8 +245,8 @@ fn what_is_no_file_is_called_what_it_is() {
     assert!(!run.out.contains("mode") && run.out.contains("remove it from the directory"), "{}", run.out);
 }
 
-/// Packets at these places of a file that is as long as this, with holes between. The file must be [on a
-/// disk](Directory::on_disk).
+/// Writes packets at places of a sparse file. Returns the packet size, or `None` without support for holes. The file must be
+/// [on a disk](Directory::on_disk).
 pub fn sparse(path: &Path, places: &[u64], len: u64) -> Option<u64> {
     let mut file = File::create(path).unwrap();
     for at in places {

@@ -17,7 +17,7 @@ const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/table/engines.p
 /// By event and column, the count, sum, minimum and maximum.
 type Aggregates = BTreeMap<String, BTreeMap<String, Value>>;
 
-/// Returns what an engine finds in each dataset. It starts once.
+/// Asks an engine about each dataset. The engine starts once.
 fn ask(python: &Path, engine: &str, datasets: &[PathBuf]) -> Vec<Aggregates> {
     let output = Command::new(python).arg(SCRIPT).arg(engine).args(datasets).output().unwrap();
     assert!(output.status.success(), "{engine}: {}", String::from_utf8_lossy(&output.stderr));

@@ -86,7 +86,7 @@ groups! {
     the_states_in_a_browser: "states",
 }
 
-/// Groups that need a file or a large trace: other tests run them.
+/// Groups that need a file or a large trace. Other tests run them.
 const OTHER_GROUPS: [&str; 2] = ["saved", "large"];
 
 #[test]
@@ -96,8 +96,8 @@ fn all_groups_run() {
     assert_eq!(listed.split(", ").collect::<Vec<_>>(), [GROUPS, &OTHER_GROUPS].concat());
 }
 
-/// Runs tests with the server of an example, in one browser: those whose names have one of these parts, or, in a complete
-/// sweep, one of these groups. Tests of what the page does by itself need no second server.
+/// Runs tests with the server of an example, in one browser: the tests whose names have one of these parts, or these groups
+/// in a complete sweep. The other tests do not depend on the server.
 fn run_with(name: &str, groups: &[&str], parts: &[&str]) {
     let server = Server::of(&example(name));
     let address = format!("http://127.0.0.1:{}/{}/", server.port, server.token);
