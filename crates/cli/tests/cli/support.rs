@@ -18,7 +18,7 @@ impl Directory {
         Self(tempfile::Builder::new().prefix(&format!("ichnos-cli-{name}-")).tempdir().unwrap())
     }
 
-    /// Creates a directory beside the target directory, for sparse files. In `tmpfs`, a mapped hole takes as much memory as
+    /// Creates a directory in the target directory, for sparse files. In `tmpfs`, a mapped hole takes as much memory as
     /// data.
     pub fn on_disk(name: &str) -> Self {
         let prefix = format!("ichnos-cli-{name}-");
