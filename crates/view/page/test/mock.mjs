@@ -75,6 +75,8 @@ async function file(name, response) {
 
 function changes(mock, response) {
   response.writeHead(200, { "Content-Type": "text/event-stream" });
+  // Browsers try again after three seconds by themselves.
+  response.write("retry: 300\n");
   response.write(`data: ${JSON.stringify(change(mock))}\n\n`);
   mock.clients.add(response);
   response.on("close", () => mock.clients.delete(response));
