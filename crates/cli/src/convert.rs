@@ -136,7 +136,7 @@ fn write(args: &Convert, edit: Edit<'_>, global: &Global, report: Report) -> Res
     }
     if text.is_some() && (edit.repairs || edit.whole_packets) {
         let option = if edit.repairs { "repair" } else { "--align packet" };
-        return Err(Failure::new(format!("{option} writes packets of traces, not text"))
+        return Err(Failure::new(format!("{option} is for trace packets, not for text"))
             .help("name a trace as the output"));
     }
     let named = match text {
@@ -541,7 +541,7 @@ fn check_shard(writing: &Writing, writer: Option<&dyn WriterFactory>) -> Result<
     let formats: Vec<String> = tables.map(|target| format!("--to {}", target.format)).collect();
     let help = match formats.is_empty() {
         true => "this program was built without the feature `table`, which writes tables".to_owned(),
-        false => format!("{} writes parts; `ichnos split` writes parts of traces", formats.join(", ")),
+        false => format!("{} writes parts; `ichnos split` splits traces", formats.join(", ")),
     };
     Err(Failure::new("--shard: only tables are written by several processes").help(help))
 }

@@ -3,8 +3,8 @@
 use std::io::{BufWriter, Write as _};
 
 use ichnos::analysis::{
-    FieldValues, LeftOut, StackCollector, StackFormat, StackFrames, StackOptions, StackProfile, StackRoots,
-    StackThread, StackWeight,
+    FieldValues, SkippedSamples, StackCollector, StackFormat, StackFrames, StackOptions, StackProfile,
+    StackRoots, StackThread, StackWeight,
 };
 use ichnos::export::TerminalText;
 use ichnos::export::text::{LineWidth, Paint, count};
@@ -91,7 +91,7 @@ impl ProfileInput<'_> {
             check_fields(args, session, selection, true)?;
         }
         let profile = read.collector.finish();
-        report_left_out(&profile, args, report);
+        report_skipped(&profile, args, report);
         if args.cpu && profile.samples() > 0 && !profile.has_states() {
             report.notice("no sample has the state of its thread: --cpu has no effect");
         }
@@ -260,8 +260,8 @@ fn print_top(profile: &StackProfile, most: usize, args: &Stacks, global: &Global
 }
 
 /// Reports samples that count nothing.
-fn report_left_out(profile: &StackProfile, args: &Stacks, report: Report) {
-    let LeftOut { without_frames, without_time, without_weight, .. } = profile.left_out();
+fn report_skipped(profile: &StackProfile, args: &Stacks, report: Report) {
+    let SkippedSamples { without_frames, without_time, without_weight, .. } = profile.skipped();
     for (name, number) in profile.not_counted() {
         let (name, samples) = (safe(name), count(*number, "sample"));
         report.notice(&format!(
@@ -293,8 +293,8 @@ fn report_nothing(profile: &StackProfile, args: &Stacks, report: Report) {
             _ => "choose another field with --weight",
         };
         report.warning_with_help(&format!("no weight in {samples}: nothing is written"), help);
-    } else if profile.left_out() == LeftOut::default() {
-        let help = "`ichnos cat --format jsonl` shows the members of events";
+    } else if profile.skipped() == SkippedSamples::default() {
+        let help = "`ichnos cat --format jsonl` shows event members";
         report.warning_with_help("no selected event has a call stack: nothing is written", help);
     }
 }

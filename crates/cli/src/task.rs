@@ -187,7 +187,7 @@ fn read_session(
         report.warning(&format!("skipped {identifiers} of more than 20 bytes"));
     }
     if tasks.is_empty() {
-        let help = "`ichnos cat --format jsonl` shows the members of events";
+        let help = "`ichnos cat --format jsonl` shows event members";
         report.warning_with_help("no event has the identifier of a task or operation", help);
     }
     Ok(Ok(ReadTasks { tasks, damaged, corrects_clocks: input.corrects_clocks }))

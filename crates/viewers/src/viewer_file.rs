@@ -7,9 +7,8 @@ use ichnos_analysis::events::class::{ContextNames, EventPlace, ViewerClass};
 use ichnos_analysis::events::losses::{EarlyLosses, LossNote, NO_TIME, lose_event, lose_part, shown_time};
 use ichnos_analysis::events::scheduling::{EventLocation, Scheduling};
 use ichnos_analysis::events::tracks::TraceNumbers;
-use ichnos_export::parts::StreamTable;
 use ichnos_model::lower::{LossKind, LossTable};
-use ichnos_model::{DataStream, Event, Message};
+use ichnos_model::{DataStream, Event, Message, StreamTable};
 
 /// Maximum size of the buffer that is kept for further bytes.
 const MOST_KEPT: usize = 1 << 20;

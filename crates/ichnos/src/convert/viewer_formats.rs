@@ -4,14 +4,14 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use ichnos_io::{
-    CreateError, FileOutput, FileParts, FormatOption, FormatOptions, OptionValue, Output, PartsOutput,
-    WriteOptions, WriteSource, WriteTarget, WriterFactory, foreign_file, plain_files,
+    CreateError, FormatOption, FormatOptions, OptionValue, Output, PartsOutput, WriteOptions, WriteSource,
+    WriteTarget, WriterFactory, file_output, file_parts, foreign_file, plain_files,
 };
 use ichnos_viewers::{
     OtlpEncoding, OtlpOptions, OtlpSignal, ViewerFile, ViewerStart, chrome, firefox, otlp, perfetto,
 };
 
-use super::viewer_file::ViewerEncoders;
+use super::viewer_file::{ViewerEncoder, ViewerRules};
 use crate::format::formats;
 
 /// Option that selects the signal of OpenTelemetry.
@@ -21,9 +21,9 @@ const OTLP_OPTIONS: &[FormatOption] = &[FormatOption::choice(
     SIGNAL,
     "OpenTelemetry signal to write",
     &[
-        OptionValue::new("traces", "spans"),
-        OptionValue::new("logs", "log records"),
-        OptionValue::new("metrics", "counter values"),
+        OptionValue::new(OtlpSignal::Traces.name(), "spans"),
+        OptionValue::new(OtlpSignal::Logs.name(), "log records"),
+        OptionValue::new(OtlpSignal::Metrics.name(), "counter values"),
         OptionValue::new("all", "all signals, in JSON Lines only"),
     ],
 )
@@ -106,18 +106,13 @@ impl ViewerFormat {
         Err(CreateError::Unsupported { trace, dialect: self.name, problems: vec![problem.to_owned()] })
     }
 
-    /// Returns the encoders of files. With `is_whole`, a file is the whole output.
-    fn encoders(
-        &self,
-        options: &WriteOptions,
-        is_compressed: bool,
-        is_whole: bool,
-    ) -> ViewerEncoders<impl Fn() -> Box<dyn ViewerFile> + Send + 'static> {
+    /// Returns the rules for files. With `is_whole`, a file is the whole output.
+    fn rules(&self, options: &WriteOptions, is_compressed: bool, is_whole: bool) -> ViewerRules {
         let first_time = options.first_time.and_then(|first| u64::try_from(first.nanoseconds).ok());
         let has_date = options.first_time.is_some_and(|first| first.has_date);
         let time = ViewerStart { first_time, has_date };
         let (make, start) = (self.start, FileStart { time, options: options.formats.clone(), is_whole });
-        ViewerEncoders::new(move || make(&start), is_compressed)
+        ViewerRules::new(Box::new(move || make(&start)), is_compressed, options)
     }
 }
 
@@ -138,12 +133,7 @@ fn check_otlp_request(options: &FormatOptions) -> Option<&'static str> {
 
 /// Returns the selected signal.
 fn signal(options: &FormatOptions, format: &str) -> Option<OtlpSignal> {
-    match options.choice(format, SIGNAL)? {
-        "traces" => Some(OtlpSignal::Traces),
-        "logs" => Some(OtlpSignal::Logs),
-        "metrics" => Some(OtlpSignal::Metrics),
-        _ => None,
-    }
+    options.choice(format, SIGNAL).and_then(OtlpSignal::from_name)
 }
 
 /// Starts a file of OpenTelemetry, which finds the operations that events mention in the notation of any format.
@@ -195,11 +185,8 @@ impl WriterFactory for ViewerFormat {
         options: &WriteOptions,
     ) -> Result<Box<dyn Output>, CreateError> {
         self.check_options(&sources, options)?;
-        let output = FileOutput::new(&target, self.encoders(options, is_compressed(&target), true), options)?;
-        if output.is_terminal() {
-            return Err(CreateError::Terminal);
-        }
-        Ok(Box::new(output))
+        let rules = self.rules(options, is_compressed(&target), true);
+        file_output::<ViewerEncoder>(&target, rules, options)
     }
 
     fn create_parts(
@@ -208,6 +195,6 @@ impl WriterFactory for ViewerFormat {
         options: &WriteOptions,
     ) -> Result<Box<dyn PartsOutput>, CreateError> {
         self.check_options(&sources, options)?;
-        Ok(Box::new(FileParts::new(self.encoders(options, false, false), options)))
+        Ok(file_parts::<ViewerEncoder>(self.rules(options, false, false), options))
     }
 }
