@@ -131,7 +131,7 @@ fn spans_have_the_lengths_of_statistics() {
             and extract_arg(arg_set_id, '{lead}begin_missing') is null"
         );
         let [slices, errors] = all_rows(&processor, &path, &[&query, ERRORS]).try_into().unwrap();
-        assert_eq!(errors, [""; 0], "{}", viewer);
+        assert_eq!(errors, [""; 0], "{viewer}");
         let rows = slices.iter().map(|row| {
             let row: Json = serde_json::from_str(row).unwrap();
             let [begin, length] = ["ts", "dur"].map(|name| row[name].as_i64().unwrap());
@@ -211,7 +211,7 @@ fn spans_end_with_their_thread() {
             (row["name"].as_str().unwrap(), number("ts"), number("dur"), !row["lost"].is_null())
         });
         let wanted = [("exit", 2000, 3000, true), ("read", 7000, 1000, false)];
-        assert_eq!(rows.collect::<Vec<_>>(), wanted, "{}", viewer);
+        assert_eq!(rows.collect::<Vec<_>>(), wanted, "{viewer}");
     }
 }
 
@@ -231,7 +231,7 @@ fn an_end_before_its_begin_is_a_loss() {
         let reader = session.reader().unwrap();
         let report = reader.convert(writer(viewer), None, &ConvertOptions::default()).unwrap();
         let losses = report.losses.iter().filter(|(entry, _)| entry.what.starts_with("span end before"));
-        assert_eq!(losses.map(|(_, count)| count).sum::<u64>(), 1, "{}", viewer);
+        assert_eq!(losses.map(|(_, count)| count).sum::<u64>(), 1, "{viewer}");
     }
     let wanted = [("load".to_owned(), 5000, 0), ("save".to_owned(), 6000, 1000)];
     assert_eq!(intervals(&convert(&session, "firefox", directory.path())), wanted);
@@ -240,6 +240,6 @@ fn an_end_before_its_begin_is_a_loss() {
         let path = convert(&session, viewer, directory.path());
         let rows = all_rows(&processor, &path, &["select name, ts, dur from slice"]).concat();
         let wanted = [r#"{"name":"load","ts":5000,"dur":0}"#, r#"{"name":"save","ts":6000,"dur":1000}"#];
-        assert_eq!(rows, wanted, "{}", viewer);
+        assert_eq!(rows, wanted, "{viewer}");
     }
 }

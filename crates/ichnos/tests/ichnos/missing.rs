@@ -157,20 +157,20 @@ fn a_span_without_an_end_ends_with_the_span_around_it() {
         let path = convert(&session, viewer, directory.path());
         const SLICES: &str = "select name, ts, dur, depth from slice";
         let [slices, errors] = all_rows(&processor, &path, &[SLICES, ERRORS]).try_into().unwrap();
-        assert_eq!(errors, [""; 0], "{}", viewer);
+        assert_eq!(errors, [""; 0], "{viewer}");
         let rows = slices.iter().map(|row| serde_json::from_str::<Json>(row).unwrap());
         let mut found: Vec<_> = rows
             .map(|row| {
                 let [ts, length, depth] = ["ts", "dur", "depth"].map(|name| row[name].as_i64().unwrap());
                 // The end of nothing is an instant.
-                assert_eq!(depth == 1, row["name"] == "parse", "{}: {row}", viewer);
+                assert_eq!(depth == 1, row["name"] == "parse", "{viewer}: {row}");
                 (row["name"].as_str().unwrap().to_owned(), ts, length)
             })
             .collect();
         found.sort();
         let mut wanted = wanted.clone();
         wanted.insert(3, ("parse".to_owned(), 7500, 0));
-        assert_eq!(found, wanted, "{}", viewer);
+        assert_eq!(found, wanted, "{viewer}");
     }
 }
 

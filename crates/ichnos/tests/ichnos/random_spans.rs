@@ -199,10 +199,10 @@ fn random_spans_counters_and_messages_arrive() {
         let written: &Path = &convert(&session, viewer, directory.path());
         let queries = QUERIES.map(|query| query.replace("{origin}", &origin.to_string()));
         let mut found = all_rows(&processor, written, &queries.each_ref().map(String::as_str));
-        assert_eq!(found.pop().unwrap(), [""; 0], "{}", viewer);
-        assert_eq!(found.pop().unwrap(), [format!(r#"{{"row":{}}}"#, random.flows)], "{}", viewer);
+        assert_eq!(found.pop().unwrap(), [""; 0], "{viewer}");
+        assert_eq!(found.pop().unwrap(), [format!(r#"{{"row":{}}}"#, random.flows)], "{viewer}");
         for (number, (found, wanted)) in found.iter().zip(&random.rows).enumerate() {
-            check(&format!("{}, query {number}", viewer), found, wanted);
+            check(&format!("{viewer}, query {number}"), found, wanted);
         }
     }
 }

@@ -102,9 +102,9 @@ fn the_trace_processor_reads_the_same_of_fxt() {
         let path = convert(&session, viewer, directory.path());
         let queries = [&QUERIES[..], &[SCHEDULING, BOUNDS, ERRORS]].concat();
         let mut found = all_rows(&processor, &path, &queries);
-        assert_eq!(found.pop().unwrap(), [""; 0], "{}", viewer);
+        assert_eq!(found.pop().unwrap(), [""; 0], "{viewer}");
         // Records without a time, which the trace processor does not show, do not extend the timeline.
-        assert!(begin(found.pop()) >= wanted_begin, "{}", viewer);
+        assert!(begin(found.pop()) >= wanted_begin, "{viewer}");
         let scheduling = found.pop().unwrap();
         if viewer == "perfetto" {
             assert_eq!(scheduling, wanted[QUERIES.len()]);
@@ -112,7 +112,7 @@ fn the_trace_processor_reads_the_same_of_fxt() {
         }
         for ((query, found), wanted) in QUERIES.iter().zip(found).zip(&wanted) {
             assert!(!wanted.is_empty(), "{query}");
-            assert_eq!(found, *wanted, "{}: {query}", viewer);
+            assert_eq!(found, *wanted, "{viewer}: {query}");
         }
     }
 }
@@ -154,8 +154,8 @@ fn spans_with_equal_keys_are_those_that_are_nested() {
             });
             assert!(nested.len() > 5_000);
             let different = keyed.iter().zip(&nested).find(|(keyed, nested)| keyed != nested);
-            assert_eq!(different, None, "{}", viewer);
-            assert_eq!(keyed.len(), nested.len(), "{}", viewer);
+            assert_eq!(different, None, "{viewer}");
+            assert_eq!(keyed.len(), nested.len(), "{viewer}");
         }
     }
 }
@@ -475,7 +475,7 @@ fn every_event_and_integer_of_other_formats_arrives() {
                 // `perfetto_samples.rs` checks.
                 wanted.remove("ThreadSample");
             }
-            assert_eq!(found, wanted, "{example} for {}", viewer);
+            assert_eq!(found, wanted, "{example} for {viewer}");
             if viewer == "chrome" {
                 // Large integers are texts.
                 continue;
