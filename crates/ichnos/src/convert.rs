@@ -1,7 +1,7 @@
 //! Writes traces from read ones: conversions between formats, and parts of traces.
 
 mod split;
-mod text_writer;
+mod text_file_writer;
 mod viewer_file;
 mod viewer_formats;
 
@@ -23,7 +23,7 @@ use crate::verify::{DamageObserver, InputDamage, OutputRules, verify};
 use crate::{OutputKind, Pass, PassEnd, PassObserver, PassOptions, PassSummary, Reader};
 pub use ichnos_viewers::NoSpans;
 pub use split::SplitTargets;
-pub use text_writer::TextWriter;
+pub use text_file_writer::TextFileWriter;
 pub use viewer_formats::{VIEWER_FORMATS, ViewerFormat};
 
 /// Options of [`Reader::convert`] and [`Reader::split`].

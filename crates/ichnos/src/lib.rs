@@ -71,7 +71,7 @@
 //!
 //! # Traces
 //! [`Reader::convert`] writes a trace of another format or dialect, and returns every loss. [`Pass::map`] changes events
-//! on the way. [`convert::TextWriter`] writes text in the same way. [`create`](create()) writes traces from data of your
+//! on the way. [`convert::TextFileWriter`] writes text in the same way. [`create`](create()) writes traces from data of your
 //! own.
 //!
 //! ```
