@@ -10,8 +10,6 @@ mod schema;
 mod sequence;
 mod task_states;
 
-use std::io;
-
 use ichnos_model::lower::{LossKind, LossTable};
 use ichnos_model::{DataStream, Event, Value};
 
@@ -167,14 +165,10 @@ impl Viewer for Perfetto {
         end(out, event);
         end(out, at);
     }
-
-    fn finish(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }
 
 impl Perfetto {
-    /// Writes an event of this form on its track: as a part of a slice, or as an instant. Returns `false` if it cannot be
+    /// Writes an event on its track: as the begin or end of a slice, or as an instant. Returns `false` if it cannot be
     /// shown.
     fn track_event(
         &mut self,

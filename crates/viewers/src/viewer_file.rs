@@ -1,4 +1,4 @@
-//! Files for viewers: what all of them do with a message.
+//! Files for viewers: the part that all viewers share.
 
 use std::fmt::Debug;
 use std::io;
@@ -65,21 +65,21 @@ pub(super) struct ShownEvent<'c, 'e, C> {
     pub(super) location: EventLocation<'c>,
 }
 
-/// Format of a file for a viewer. [`start_file`] makes a [`ViewerFile`] of it.
+/// File format of a viewer. [`start_file`] starts a [`ViewerFile`] in it.
 ///
 /// # For implementations
-/// Methods get the events and losses in the order of the file, and append to the buffer of [`Self::content_mut`].
+/// Events and losses come in the order of the file. Append their bytes to the buffer of [`Self::content_mut`].
 pub(super) trait Viewer: Debug + Send + 'static {
     /// Event record class with what is the same for all its events.
     type Class: Debug + Send;
     /// State of a data stream.
     type Stream: Debug + Send;
 
-    /// `true` to number traces when their data streams begin, and not at their first events.
+    /// `true` to number a trace when its first data stream begins. Otherwise its first event counts.
     const NUMBERS_BEGINNINGS: bool = false;
-    /// `true` if [`Self::follow_threads`] needs the threads that change.
+    /// `true` if [`Self::follow_threads`] does something.
     const FOLLOWS_THREADS: bool = false;
-    /// Loss of events at the origin of the clock, in formats in which 0 is not a time: they are 1 ns later.
+    /// Loss for an event at time 0, which is shown 1 ns later. `None` if the format has a time 0.
     const AT_ORIGIN: Option<&'static str> = None;
 
     /// Returns the bytes that were not taken, and the losses so far.
@@ -88,16 +88,16 @@ pub(super) trait Viewer: Debug + Send + 'static {
     /// Returns the buffer of the file, and its losses.
     fn content_mut(&mut self) -> (&mut Vec<u8>, &mut LossTable);
 
-    /// Makes the class of an event.
+    /// Creates the class of an event.
     fn class(&mut self, event: &Event<'_>) -> Self::Class;
 
-    /// Returns what all viewers know of a class.
+    /// Returns the part of a class that all viewers share.
     fn viewer_class(class: &Self::Class) -> &ViewerClass;
 
-    /// Starts a data stream of the trace with this number.
+    /// Starts a data stream. `trace` is the number of its trace.
     fn stream(&mut self, stream: &DataStream, trace: u32, time: u64) -> Self::Stream;
 
-    /// Takes the time of an event ahead of the event, and of the losses before it.
+    /// Takes the time of an event, before earlier losses and the event are shown.
     fn prepare(&mut self, event: &Event<'_>, time: u64) {
         let _ = (event, time);
     }
@@ -105,10 +105,10 @@ pub(super) trait Viewer: Debug + Send + 'static {
     /// Shows an event. Returns `false` if it cannot be shown.
     fn event(&mut self, shown: &ShownEvent<'_, '_, Self::Class>, stream: &mut Self::Stream) -> bool;
 
-    /// Ends the spans of a thread that an event has ended.
+    /// Ends the spans of the thread that exited with an event.
     fn end_thread(&mut self, at: EventAt<'_, '_>, ended: &EventPlace<'_>, stream: &mut Self::Stream);
 
-    /// Shows the threads that an event has changed: see [`Scheduling::take_change`].
+    /// Shows threads with a new process or name: see [`Scheduling::take_change`].
     fn follow_threads(&mut self, stream: &Self::Stream, time: u64, scheduling: &mut Scheduling) {
         let _ = (stream, time, scheduling);
     }
@@ -120,7 +120,9 @@ pub(super) trait Viewer: Debug + Send + 'static {
     ///
     /// # Errors
     /// If the file cannot be written.
-    fn finish(&mut self) -> io::Result<()>;
+    fn finish(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// Starts a file.
@@ -234,7 +236,7 @@ impl<V: Viewer> EventFile<V> {
             }
             (Some(time), _) => time,
         };
-        // Events without a clock are where the last event with a clock is.
+        // Events without a clock get the time of the last event.
         Some(time.or(self.now).or(self.first_time).unwrap_or(0))
     }
 
