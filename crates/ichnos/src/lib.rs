@@ -71,8 +71,8 @@
 //!
 //! # Traces
 //! [`Reader::convert`] writes a trace of another format or dialect, and returns every loss. [`Pass::map`] changes events
-//! on the way. [`convert::TextFileWriter`] writes text in the same way. [`create`](create()) writes traces from data of your
-//! own.
+//! on the way. [`convert::TextFileWriter`] writes text in the same way. [`create`](create()) writes traces from your own
+//! data.
 //!
 //! ```
 //! use ichnos::convert::{ConvertOptions, target};

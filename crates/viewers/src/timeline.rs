@@ -35,7 +35,7 @@ use ichnos_analysis::events::place::{SpanSide, StreamPositions, TimelinePlace};
 use ichnos_analysis::events::scheduling::{EventLocation, Scheduling, next_thread};
 use ichnos_analysis::events::span_edge::SpanEdge;
 use ichnos_analysis::events::thread_states::{StateEvent, ThreadState};
-use ichnos_analysis::events::tracks::{TraceNumbers, name_key};
+use ichnos_analysis::events::tracks::{TraceNumbers, TrackKind, name_key, track_id};
 use ichnos_export::parts::has_dates;
 
 /// Maximum number of names. Further names become [`Timeline::OTHER`].
@@ -683,10 +683,7 @@ impl EventOf<'_, '_> {
     /// Returns a span key that is unique across processes.
     fn key(&self, key: u64) -> u64 {
         let process = self.location.place.process.map_or(0, |process| process.wrapping_add(1));
-        ichnos_analysis::events::tracks::track_id(
-            ichnos_analysis::events::tracks::TrackKind::Slice,
-            [key ^ u64::from(self.trace), process],
-        )
+        track_id(TrackKind::Slice, [key ^ u64::from(self.trace), process])
     }
 
     /// Returns the track for keyed spans with the name of the event.

@@ -104,7 +104,7 @@ pub struct EarlyLosses {
 }
 
 impl EarlyLosses {
-    /// Returns the loss that a message reports, and its time: `now` without its own. Without any time, the loss is kept.
+    /// Returns the loss that a message reports, and its time or else `now`. Without a time, the loss is kept for later.
     pub fn due(
         &mut self,
         message: &Message<'_>,
