@@ -4,8 +4,8 @@ use std::io;
 use std::ops::ControlFlow;
 
 use ichnos::export::text::count;
-use ichnos::model::Message;
-use ichnos::{Pass, PassEnd, PassHandler, Session};
+use ichnos::model::{Message, Sink};
+use ichnos::{Pass, PassEnd, Session};
 
 use crate::exit::Failure;
 use crate::filtering;
@@ -66,7 +66,7 @@ impl<'e> AroundOption<'e> {
         let reader = selection.reader(session, window)?;
         let mut collecting = Collecting { margin: self.margin, windows: Windows::default(), failed: Ok(()) };
         let pass = Pass::new(selection.selected.clone()).stop(interrupt::flag());
-        let summary = pass.run(&reader, &mut collecting)?;
+        let summary = reader.pass().with(pass).run(&mut collecting)?;
         let Collecting { mut windows, failed, .. } = collecting;
         failed?;
         if matches!(summary.end, PassEnd::Interrupted) {
@@ -87,7 +87,7 @@ struct Collecting {
     failed: Result<(), Failure>,
 }
 
-impl PassHandler for Collecting {
+impl Sink for Collecting {
     fn message(&mut self, message: &Message<'_>) -> io::Result<ControlFlow<()>> {
         if let Message::Event(event) = message
             && let Some(time) = event.nanoseconds()

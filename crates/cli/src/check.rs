@@ -8,8 +8,8 @@ use std::ops::ControlFlow;
 use ichnos::export::documents::{write_damage, write_diagnostic};
 use ichnos::export::text::{Paint, count, grouped};
 use ichnos::json::write::{ObjectWriter, ValueWriter};
-use ichnos::model::{Damage, DamageKind, FileDiagnostic, FileRole, Message, Severity};
-use ichnos::{OpenError, Pass, PassHandler, Session, StreamMessages};
+use ichnos::model::{Damage, DamageKind, FileDiagnostic, FileRole, Message, Severity, Sink};
+use ichnos::{OpenError, Pass, Session, StreamMessages};
 
 use crate::args::{Arithmetic, Check, FailOn, Global};
 use crate::exit::{Exit, Failure};
@@ -119,7 +119,7 @@ struct Checking<'c, 'p> {
     progress: &'p mut Progress,
 }
 
-impl PassHandler for Checking<'_, '_> {
+impl Sink for Checking<'_, '_> {
     #[inline]
     fn message(&mut self, message: &Message<'_>) -> io::Result<ControlFlow<()>> {
         match message {
@@ -140,18 +140,15 @@ impl PassHandler for Checking<'_, '_> {
             Message::DiscardedPackets(discarded) => {
                 self.lost.packets = self.lost.packets.saturating_add(discarded.count.unwrap_or(1));
             }
+            Message::Damage(damage) => self.findings.damage(self.trace, damage),
             _ => {}
         }
         Ok(ControlFlow::Continue(()))
     }
 
-    fn damage(&mut self, damage: &Damage) -> bool {
-        self.findings.damage(self.trace, damage);
-        false
-    }
-
-    fn step(&mut self, message: &Message<'_>, events: u32) {
+    fn step(&mut self, message: &Message<'_>, events: u32) -> io::Result<()> {
         self.progress.step(events, || message.nanoseconds());
+        Ok(())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use ichnos::export::text::count;
 use ichnos::model::{Sink, Window};
-use ichnos::{CollectorOutput, Pass, PassEnd, Session};
+use ichnos::{Pass, PassEnd, Session};
 
 use crate::damage;
 use crate::exit::{Exit, Failure};
@@ -22,8 +22,8 @@ pub(crate) struct Collected<S> {
 }
 
 /// Reads a window completely; returns `None` if interrupted.
-pub(crate) fn read<S: Sink + Send + 'static>(
-    collector: S,
+pub(crate) fn read<S: Sink>(
+    mut collector: S,
     session: &Session,
     (selection, window): (&Selection, Window),
     strict: bool,
@@ -33,9 +33,8 @@ pub(crate) fn read<S: Sink + Send + 'static>(
     let reader = selection.reader(session, window)?;
     let pass = Pass::new(selection.selected.clone()).strict(strict).stop(interrupt::flag());
     let pass = if session.is_live() { pass.live() } else { pass };
-    let output = CollectorOutput::new(collector);
     let follower = Follower::new(progress, report, false);
-    let summary = reader.pass().with(pass).observer(&follower).write(&output)?;
+    let summary = reader.pass().with(pass).observer(&follower).run(&mut collector)?;
     follower.into_progress().finish();
     match summary.end {
         PassEnd::Refused(damage) => return Err(damage::refused(&damage)),
@@ -47,7 +46,7 @@ pub(crate) fn read<S: Sink + Send + 'static>(
         report.note(&format!("the tracer discarded {}", count(lost, "event")));
     }
     let (events, is_damaged) = (summary.counts.events, summary.counts.damages > 0);
-    Ok(output.into_collector().map(|collector| Collected { collector, events, is_damaged }))
+    Ok(Some(Collected { collector, events, is_damaged }))
 }
 
 /// Returns the exit code of a verb after reading everything.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use ichnos::convert::ViewerWriter;
+use ichnos::convert::VIEWER_FORMATS;
 use ichnos::export::text::{Branch, Paint};
 use ichnos::json::write::ValueWriter;
 use ichnos::{FormatOption, OptionValue};
@@ -32,11 +32,11 @@ pub(crate) fn run(args: &Formats, global: &Global) -> Result<Exit, Failure> {
 
 /// Returns the names of formats that are only written: of viewers, and of tables with their feature.
 fn only_written() -> [(&'static str, Vec<&'static str>); 2] {
-    let viewers = ViewerWriter::ALL.map(ViewerWriter::name);
+    let viewers: Vec<&str> = VIEWER_FORMATS.iter().map(|viewer| viewer.name).collect();
     let is_read = |name: &str| ichnos::formats().any(|format| format.name == name);
     let tables = ichnos::convert::targets().map(|target| target.format);
     let tables = tables.filter(|name| !is_read(name) && !viewers.contains(name)).collect();
-    [("viewers", viewers.into()), ("tables", tables)]
+    [("viewers", viewers), ("tables", tables)]
 }
 
 /// Returns the options of the writers with these names, each once.

@@ -84,5 +84,5 @@ fn is_enough(session: &Session, selection: &Selection) -> Result<bool, OpenError
         };
         Ok(if is_beyond { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     };
-    Ok(pass.run(&reader, until_end).is_ok_and(|summary| summary.counts.events >= limit))
+    Ok(reader.pass().with(pass).run(until_end).is_ok_and(|summary| summary.counts.events >= limit))
 }

@@ -4,8 +4,8 @@ use std::io;
 use std::ops::ControlFlow;
 use std::sync::{Mutex, MutexGuard};
 
-use ichnos::model::{IgnorePoison as _, Message};
-use ichnos::{PassHandler, PassNote, PassObserver};
+use ichnos::model::{IgnorePoison as _, Message, Sink};
+use ichnos::{PassNote, PassObserver};
 
 use crate::damage;
 use crate::progress::Progress;
@@ -14,13 +14,14 @@ use crate::report::Report;
 /// Shows the progress of a pass that only reads.
 pub(crate) struct Steps<'p>(pub(crate) &'p mut Progress);
 
-impl PassHandler for Steps<'_> {
+impl Sink for Steps<'_> {
     fn message(&mut self, _: &Message<'_>) -> io::Result<ControlFlow<()>> {
         Ok(ControlFlow::Continue(()))
     }
 
-    fn step(&mut self, message: &Message<'_>, _: u32) {
+    fn step(&mut self, message: &Message<'_>, _: u32) -> io::Result<()> {
         self.0.step(0, || message.nanoseconds());
+        Ok(())
     }
 }
 

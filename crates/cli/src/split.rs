@@ -283,7 +283,7 @@ impl Splitter<'_> {
         mut take: impl FnMut(&Event<'_>) -> bool,
     ) -> Result<(), Failure> {
         let pass = Pass::new(self.selection.selected.clone()).stop(interrupt::flag());
-        pass.run(&self.reader(streams)?, &mut |message: &Message<'_>| {
+        self.reader(streams)?.pass().with(pass).run(&mut |message: &Message<'_>| {
             Ok(match message {
                 Message::Event(event) if !take(event) => ControlFlow::Break(()),
                 _ => ControlFlow::Continue(()),

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 
 use clap::{Args as _, Command, FromArgMatches as _};
 use ichnos::Session;
-use ichnos::convert::{Target, TextWriter};
+use ichnos::convert::{Target, TextFileWriter};
 
 use crate::args::{Arithmetic, Cat, CatFormat, Convert, Global, Writing};
 use crate::exit::Failure;
@@ -65,7 +65,7 @@ impl TextTarget {
         let is_quiet = global.quiet;
         let make = move |writer| printer::output(format.clone(), writer, is_quiet);
         // Once in a run, as writers of traces are constants.
-        let writer = Box::leak(Box::new(TextWriter::new(self.extensions, make)));
+        let writer = Box::leak(Box::new(TextFileWriter::new(self.extensions, make)));
         Ok(Target::new("text", writer))
     }
 }

@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
 use ichnos::analysis::{StackCollector, StackFormat, StackOptions, StackRoots};
-use ichnos::convert::{ConvertError, ConvertOptions, ViewerWriter};
+use ichnos::convert::{ConvertError, ConvertOptions, target};
 use ichnos::model::Window;
 use ichnos::{Pass, Session};
 use ichnos_view::{FileServer, PrivateDirectory, ViewerPage};
@@ -16,7 +16,7 @@ use crate::pass::Follower;
 use crate::progress::Progress;
 use crate::report::Report;
 use crate::selection::Selection;
-use crate::{browser, collecting, input, interrupt, output, scan};
+use crate::{browser, collecting, convert, input, interrupt, output, scan};
 
 impl ViewIn {
     fn page(self) -> ViewerPage {
@@ -58,12 +58,8 @@ pub(crate) fn run(args: &ViewVerb, viewer: ViewIn, global: &Global, report: Repo
     let server = bind(args, viewer, &path)?;
     interrupt::watch();
     let is_written = match viewer {
-        ViewIn::Perfetto => {
-            write(ViewerWriter::Perfetto, &session, (&selection, window), &path, global, report)?
-        }
-        ViewIn::Firefox => {
-            write(ViewerWriter::Firefox, &session, (&selection, window), &path, global, report)?
-        }
+        ViewIn::Perfetto => write("perfetto", &session, (&selection, window), &path, global, report)?,
+        ViewIn::Firefox => write("firefox", &session, (&selection, window), &path, global, report)?,
         ViewIn::Speedscope => write_stacks(&session, (&selection, window), &path, global, report)?,
     };
     if !is_written {
@@ -107,13 +103,14 @@ fn bind(args: &ViewVerb, viewer: ViewIn, path: &Path) -> Result<FileServer, Fail
 
 /// Writes the file of a viewer. Returns `false` if interrupted.
 fn write(
-    writer: ViewerWriter,
+    format: &str,
     session: &Session,
     (selection, window): (&Selection, Window),
     path: &Path,
     global: &Global,
     report: Report,
 ) -> Result<bool, Failure> {
+    let Some(target) = target(Some(format), path, None) else { return Err(convert::nothing_to_write()) };
     let reader = selection.reader(session, window)?;
     let progress = Progress::new(global.progress, session, false, report);
     let follower = Follower::new(progress, report, false);
@@ -121,7 +118,7 @@ fn write(
     options.pass = Pass::new(selection.selected.clone()).stop(interrupt::flag());
     options.threads = std::thread::available_parallelism().map_or(1, usize::from);
     options.observer = &follower;
-    let written = reader.convert(&writer, Some(PathBuf::from(path)), &options);
+    let written = reader.convert(target.writer, Some(PathBuf::from(path)), &options);
     drop(options);
     follower.into_progress().finish();
     match written {

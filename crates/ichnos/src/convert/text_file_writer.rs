@@ -1,4 +1,4 @@
-//! Text wherever traces can be written.
+//! Text files wherever traces can be written.
 
 use std::collections::VecDeque;
 use std::io::{self, Write};
@@ -25,24 +25,24 @@ type MakeOutput = dyn Fn(Box<dyn Write + Send>) -> Box<dyn Output> + Send + Sync
 ///
 /// ```no_run
 /// use ichnos::TextOutput;
-/// use ichnos::convert::{ConvertOptions, TextWriter};
+/// use ichnos::convert::{ConvertOptions, TextFileWriter};
 /// use ichnos::export::{Log, LogOptions};
 /// use ichnos::model::Window;
 ///
 /// let session = ichnos::open(["my-trace"], &ichnos::OpenOptions::default())?;
-/// let writer = TextWriter::new(&["txt"], |writer| {
+/// let writer = TextFileWriter::new(&["txt"], |writer| {
 ///     Box::new(TextOutput::new(writer, |writer| Log::new(writer, LogOptions::default())))
 /// });
 /// let reader = session.reader()?;
 /// reader.convert(&writer, Some("my-log.txt".into()), &ConvertOptions::default())?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct TextWriter {
+pub struct TextFileWriter {
     extensions: &'static [&'static str],
     make: Arc<MakeOutput>,
 }
 
-impl TextWriter {
+impl TextFileWriter {
     /// Makes a writer of files with one of these extensions. `make` makes the output of a file, usually a
     /// [`TextOutput`](crate::TextOutput), which takes merged messages.
     pub fn new(
@@ -53,7 +53,7 @@ impl TextWriter {
     }
 }
 
-impl WriterFactory for TextWriter {
+impl WriterFactory for TextFileWriter {
     fn extensions(&self) -> &'static [&'static str] {
         self.extensions
     }
