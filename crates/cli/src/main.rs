@@ -1,85 +1,31 @@
 //! The `ichnos` command.
 //!
-//! `command_line` reads the arguments, which `args` declares; one module for each verb resolves and executes
-//! them. `input` opens traces, `report` writes to standard error. Data only go to standard output.
+//! `command_line` reads the arguments, which `args` declares. Each verb has a module in `verbs`. `input` opens traces,
+//! `select` finds what is read, `progress` reports to standard error, and `output` prints data to standard output.
 #![forbid(unsafe_code)]
 
 mod args;
-mod around;
-mod babeltrace_compat;
-#[cfg(feature = "view")]
-mod browser;
-mod cat;
-mod charset;
-mod check;
-mod check_args;
-mod classes;
-mod collect;
-mod collecting;
-mod columns;
 mod command_line;
-mod convert;
-mod damage;
-mod event_map;
 mod exit;
-mod field_names;
-mod filtering;
-mod format_flags;
-mod formats;
-mod index;
-mod info;
 mod input;
-#[cfg(feature = "view")]
-mod input_state;
-mod interrupt;
-mod job;
-mod json;
-mod limits;
-mod manifest;
-mod no_match_help;
-mod outcome;
 mod output;
-mod output_path;
-mod partial_open;
-mod pass;
-mod printer;
 mod progress;
-mod proposed_map;
-mod report;
-mod running_threads;
-mod scan;
-mod schema;
-mod selected;
-mod selection;
-mod size;
-mod split;
-mod stacks;
-mod stats;
-mod style;
-mod suggest;
-mod task;
-mod text_check;
-mod text_target;
-mod threads;
-mod time;
-mod time_range;
-mod toml_text;
-#[cfg(feature = "view")]
-mod view;
-#[cfg(feature = "view")]
-mod view_in;
-#[cfg(feature = "view")]
-mod view_traces;
-mod windows;
-mod write_progress;
-mod write_report;
-mod written_schema;
+mod select;
+mod suggestions;
+mod verbs;
 
 use std::process::ExitCode;
 
-use args::Verb;
+use args::{Verb, time};
 use exit::{Exit, Failure};
-use report::Report;
+use input::event_map;
+use progress::Report;
+#[cfg(feature = "view")]
+use verbs::view;
+use verbs::{
+    cat, check, collect, convert, formats, index, info, running_threads, schema, split, stacks, stats, task,
+    threads,
+};
 
 fn main() -> ExitCode {
     // Not supported everywhere: files that do not shrink are read correctly without it.
@@ -92,7 +38,7 @@ fn main() -> ExitCode {
     if args.global.quiet && args.global.progress == args::Progress::Plain {
         args.global.progress = args::Progress::Never;
     }
-    time::report_zone_to(report);
+    time::warn_of_zone_by(move |text, help| report.warning_with_help(text, help));
     if let Verb::Task(task) = &mut args.verb {
         task.set_defaults();
     }

@@ -6,7 +6,7 @@ use super::json::{IntegerForm, TimeForm};
 use super::output_file::OutputArgs;
 use super::reading::{Arithmetic, Reading};
 use super::selecting::Selecting;
-use crate::size;
+use crate::args::size;
 
 #[derive(Args, Debug)]
 pub(crate) struct Cat {

@@ -11,8 +11,8 @@ use super::cat::CatFormat;
 use super::json::JsonReport;
 use super::reading::Reading;
 use super::selecting::Selecting;
-use crate::format_flags::WriterFlags;
-use crate::{size, time};
+use crate::args::format_flags::WriterFlags;
+use crate::args::{size, time};
 
 /// Output of traces.
 #[derive(Args, Debug)]

@@ -8,9 +8,10 @@ use globset::Glob;
 use ichnos::model::TracerQuirk;
 use ichnos::model::running_thread::RunningParts;
 
-use crate::format_flags::FormatFlags;
-use crate::limits::{Limits, Maximum};
-use crate::time::{self, Offset};
+use crate::args::format_flags::FormatFlags;
+use crate::args::limits::{Limits, Maximum};
+use crate::args::time;
+use crate::args::time::Offset;
 
 /// Traces to read, and options for reading them.
 #[derive(Args, Clone, Debug)]

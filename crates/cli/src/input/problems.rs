@@ -1,0 +1,91 @@
+//! Problems of traces that can be read all the same.
+
+use ichnos::Session;
+use ichnos::export::text::count;
+use ichnos::model::{FileDiagnostic, FileRole, OpenedTrace, Severity};
+
+use super::failure;
+use crate::args::{format_flags, limits};
+use crate::output::safe;
+use crate::progress::Report;
+
+/// Reports problems other than the traces; returns `true` if something is unreadable.
+pub(crate) fn report_problems(session: &Session, report: Report) -> bool {
+    for error in session.left_out() {
+        report.failure(&failure(error));
+    }
+    print_notices(session, report);
+    for problem in session.problems() {
+        match limits::of_problem(problem) {
+            Some(remedy) => report.warning(&format!("{problem}; {remedy}")),
+            None if problem.leads_out => report.warning(&format!("{problem}; `--follow-links` follows them")),
+            None => report.warning(&problem.message),
+        }
+    }
+    for refused in session.refused() {
+        report.error(&format!("{}: the trace is skipped: it cannot be read", refused.path));
+        for diagnostic in &refused.diagnostics {
+            report.answer(&format!("  {}", safe(&diagnostic.to_string())));
+        }
+        let at_limit =
+            refused.diagnostics.iter().find_map(|problem| limits::of_diagnostic(&problem.diagnostic));
+        if let Some(remedy) = at_limit {
+            report.help(remedy);
+        }
+    }
+    for trace in session.traces() {
+        print_warnings(trace.as_ref(), report);
+        for quirk in trace.quirks() {
+            report.note(&format!("{}: {quirk}", trace.path()));
+        }
+    }
+    let is_problem = session.problems().iter().any(|problem| !problem.leads_out);
+    is_problem || !session.refused().is_empty() || !session.left_out().is_empty()
+}
+
+/// Returns the problems of paths, directories and archives, a sentence each.
+pub(crate) fn problems(session: &Session) -> Vec<String> {
+    session
+        .left_out()
+        .iter()
+        .map(|error| failure(error).message)
+        .chain(session.problems().iter().map(ToString::to_string))
+        .collect()
+}
+
+/// Number of warnings printed for a trace by default; `ichnos check` shows all.
+const MOST_WARNINGS: usize = 5;
+
+/// Prints warnings about tolerated errors, and notes for the rest.
+fn print_warnings(trace: &dyn OpenedTrace, report: Report) {
+    // An unused index does not change what is read.
+    let is_warned_about = |problem: &&FileDiagnostic| {
+        problem.diagnostic.severity >= Severity::Warning && problem.role != FileRole::Index
+    };
+    let warned = trace.diagnostics().iter().filter(is_warned_about);
+    if report.verbose {
+        trace.diagnostics().iter().for_each(|problem| report.note(&problem.to_string()));
+        return;
+    }
+    for problem in warned.clone().take(MOST_WARNINGS) {
+        report.warning(&format!("{}: {}", problem.location(), problem.diagnostic.statement()));
+    }
+    let more = warned.count().saturating_sub(MOST_WARNINGS) as u64;
+    if more > 0 {
+        let more = count(more, "more such problem");
+        report.warning(&format!("{}: {more}; `ichnos check` shows all", trace.path()));
+    }
+}
+
+/// Prints notices about valid but unexpected input.
+pub(crate) fn print_notices(session: &Session, report: Report) {
+    session.notices().iter().for_each(|notice| report.notice(&notice.describe(format_flags::written)));
+}
+
+/// Reports traces without data streams, which are valid.
+pub(crate) fn report_empty_traces(session: &Session, report: Report) {
+    let is_empty = |trace: &dyn OpenedTrace| trace.data_streams().is_empty() && trace.damage().is_empty();
+    for trace in session.traces().iter().filter(|trace| is_empty(trace.as_ref())) {
+        report.notice(&format!("{}: no data streams, only metadata", trace.path()));
+    }
+}

@@ -1,0 +1,26 @@
+//! Results of printing.
+
+use std::time::Duration;
+
+use ichnos::PassCounts;
+use ichnos::export::text::{count, grouped};
+
+use crate::progress::Report;
+
+/// Reports the number of printed messages and the time.
+pub(crate) fn answer(counts: &PassCounts, elapsed: Duration, report: Report) {
+    let seconds = elapsed.as_secs_f64();
+    // No rate for times too short to measure.
+    let rate = if seconds >= 0.1 {
+        format!(" ({} per second)", grouped((counts.events as f64 / seconds) as u64))
+    } else {
+        String::new()
+    };
+    report.answer(&format!("{} in {seconds:.3} s{rate}", count(counts.events, "event")));
+    report.answer(&format!(
+        "{} and {} discarded by the tracer, {}",
+        count(counts.discarded_events, "event"),
+        count(counts.discarded_packets, "packet"),
+        count(counts.damages, "damaged place")
+    ));
+}

@@ -1,0 +1,592 @@
+//! `ichnos split`: writes a trace for each part.
+
+use std::cell::{Cell, RefCell};
+use std::collections::{HashMap, HashSet};
+use std::fmt::Write as _;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ichnos::convert::{ConvertError, ConvertOptions, SplitTargets, Target};
+use ichnos::export::text::grouped;
+use ichnos::io::{CreateError, FileNames, ListWritten, OutputDirectory, WriteReport, WriterFactory};
+use ichnos::model::{DataStream, Event, FieldPath, FieldValue, Message, Window};
+use ichnos::{Pass, Reader, Session, SplitBy as By};
+
+use crate::args::{Arithmetic, Global, Split, SplitBy};
+use crate::exit::{Exit, Failure};
+use crate::input;
+use crate::output::OutputPath;
+use crate::progress::{Report, WriteProgress, interrupt, scan_progress};
+use crate::select::Selection;
+use crate::verbs::convert::text_target::TextTarget;
+use crate::verbs::convert::write_report::{self, InputReport};
+use crate::verbs::{cat, convert};
+
+/// Maximum number of parts: each one takes a directory, and some hundred bytes of memory.
+const MOST_PARTS: usize = 100_000;
+
+/// Names of the part for events without a time, and for losses of data streams without events.
+const WITHOUT_TIME: &str = "without-time";
+const WITHOUT_EVENT: &str = "without-event";
+
+/// Data streams to read.
+#[derive(Clone, Copy)]
+enum Streams {
+    All,
+    /// Data streams with a clock, or without one.
+    Clocked(bool),
+}
+
+pub(crate) fn run(args: &Split, global: &Global, report: Report) -> Result<Exit, Failure> {
+    let writing = &args.convert.writing;
+    if writing.output.is_none() && !writing.dry_run {
+        return Err(Failure::new("expected the name of the directory to write, -o OUT"));
+    }
+    if writing.output.as_deref() == Some(Path::new("-")) {
+        return Err(Failure::new("several traces cannot be written to standard output")
+            .help("name the directory to write, -o OUT"));
+    }
+    if writing.shard.is_some() {
+        return Err(Failure::new("--shard does not apply to split, because split writes all parts itself"));
+    }
+    let output_path = OutputPath::of_trace(writing);
+    output_path.recover()?;
+    output_path.check_new()?;
+    let text = TextTarget::named(&args.convert)?;
+    let named = match text {
+        Some(_) => None,
+        None => convert::named_target(&args.convert, true)?,
+    };
+    let mut selection = Selection::new(&args.convert.selecting, None)?;
+    let progress = scan_progress::show(global.progress, report);
+    let arithmetic = text.as_ref().map_or(Arithmetic::Exact, TextTarget::arithmetic);
+    let session = input::open_checked(&args.convert.reading, arithmetic, writing.verify, progress, report)?;
+    if session.is_live() {
+        return Err(Failure::new("live input cannot be split: it can only be read once"));
+    }
+    output_path.check_apart(&session)?;
+    let mut damaged = input::report_problems(&session, report);
+    let is_kept = named.is_none() && text.is_none();
+    let kept = if is_kept { Some(convert::kept_target(&args.convert, &session, report)?) } else { None };
+    let window = selection.prepare(&session, report)?;
+    let text = text.map(|text| text.target(&session, &selection, global, report)).transpose()?;
+    let mut target = named.or(kept).or(text).ok_or_else(convert::nothing_to_write)?;
+    let writer = target.writer;
+    input::report_empty_traces(&session, report);
+    interrupt::watch_writing(report);
+    let splitter = Splitter { session: &session, selection, window };
+    let times = splitter.times(&args.by)?;
+    if interrupt::is_requested() {
+        return Ok(interrupt::exit());
+    }
+    let create = || match &writing.output {
+        Some(path) if !writing.dry_run => {
+            let failure = |error: std::io::Error| Failure::new(format!("{}: {error}", path.display()));
+            let list: ListWritten = Arc::new(|directory| writer.written_files(directory));
+            OutputDirectory::create(path, output_path.existing(), &list).map(Some).map_err(failure)
+        }
+        _ => Ok(None),
+    };
+    let mut directory = create()?;
+    let by_event = matches!(args.by, SplitBy::Event | SplitBy::Field(_));
+    let progress = WriteProgress::new(global.progress, None, false, report)
+        .count_events(by_event || !splitter.selection.wants_all_events())
+        .limit_damage(args.convert.reading.limits().report.damage);
+    let mut parts = SplitParts::new(&args.by, &times, writer);
+    let mut written = splitter.write(args, &times, target, &mut parts, directory.as_ref(), &progress);
+    if is_kept
+        && let Err(Problem::Convert(ConvertError::Create(error @ CreateError::Unsupported { .. }))) = &written
+        && target.dialect.take().is_some()
+    {
+        report.notice(&format!("{error}; the output is {}", convert::default_dialect(writer)));
+        // Remove the partial output first.
+        drop(directory.take());
+        directory = create()?;
+        parts = SplitParts::new(&args.by, &times, writer);
+        progress.forget_damage();
+        written = splitter.write(args, &times, target, &mut parts, directory.as_ref(), &progress);
+    }
+    let mut written = match written {
+        Ok(written) => written,
+        Err(_) if parts.too_many.get() => {
+            return Err(too_many(&format!("more than {}", grouped(MOST_PARTS as u64))));
+        }
+        Err(Problem::Failure(failure)) => return Err(failure),
+        Err(Problem::Convert(ConvertError::Stopped)) => return Ok(interrupt::exit()),
+        Err(Problem::Convert(ConvertError::Losses(_))) => {
+            return Err(Failure::new("some data would be lost: nothing was written").help(
+                "`--dry-run --losses` lists the losses; without --strict, the output is written \
+                anyway",
+            ));
+        }
+        Err(Problem::Convert(ConvertError::Create(CreateError::Mismatch(difference)))) => {
+            return Ok(convert::report_mismatch(&difference, report));
+        }
+        Err(Problem::Convert(error @ ConvertError::Create(CreateError::Unsorted { .. }))) => {
+            let help = "write a file with sorted events with `ichnos convert`, then split it";
+            return Err(Failure::new(error.to_string()).help(help));
+        }
+        Err(Problem::Convert(error)) => return Err(Failure::new(error.to_string())),
+    };
+    let mut damages = progress.finish();
+    damages.warn(report);
+    splitter.selection.review(report);
+    damaged |= damages.count > 0 || cat::report_undecoded(written.undecoded, report);
+    if let SplitBy::Field(field) = &args.by
+        && parts.have_no_value()
+    {
+        return Err(Failure::new(format!("--by: no selected event has a field `{field}`"))
+            .help("`ichnos schema` lists the fields of each event"));
+    }
+    let mut lacks_all = false;
+    for (part, one) in std::mem::take(&mut parts.without_events) {
+        lacks_all |= write_report::warn_of_missing_events(&one, &part, report);
+    }
+    let names = parts.names();
+    if names.is_empty() {
+        report.notice("no event is selected: nothing is written");
+        return Ok(Exit::Nothing);
+    }
+    written.paths.clear();
+    if let Some(directory) = directory {
+        let shown = directory.path().display().to_string();
+        let path = directory.finish().map_err(|error| Failure::new(format!("{shown}: {error}")))?;
+        written.paths = names.iter().map(|name| path.join(name)).collect();
+    }
+    let wants = |stream: &DataStream| splitter.selection.wants_file(&stream.name);
+    let repeated_packets = convert::repeated_packets(&session, wants);
+    let reads_copied_packets = args.convert.writing.verify;
+    let read = InputReport { repeated_packets, reads_copied_packets, ..InputReport::default() };
+    write_report::print(&args.convert.writing, &written, &read, report)?;
+    Ok(if damaged || lacks_all { Exit::Damaged } else { Exit::Success })
+}
+
+enum Problem {
+    Failure(Failure),
+    Convert(ConvertError),
+}
+
+/// Begin times of all parts except the first one, and the parts with events; the last one is for data streams
+/// without a clock.
+#[derive(Default)]
+struct PartTimes {
+    begins: Vec<i128>,
+    have_events: Vec<bool>,
+}
+
+impl PartTimes {
+    fn new(begins: Vec<i128>) -> Self {
+        Self { have_events: vec![false; begins.len() + 2], begins }
+    }
+}
+
+/// Parts found so far, with their names.
+struct SplitParts<'a> {
+    by: &'a SplitBy,
+    digits: usize,
+    begins: usize,
+    writer: &'a dyn WriterFactory,
+    keys: Keys,
+    names: RefCell<FileNames>,
+    /// Names of the existing parts, by number.
+    created: RefCell<HashMap<usize, String>>,
+    /// Data streams, by number.
+    streams: Vec<String>,
+    /// Parts of which no event could be written.
+    without_events: Vec<(String, WriteReport)>,
+    too_many: Cell<bool>,
+}
+
+impl<'a> SplitParts<'a> {
+    fn new(by: &'a SplitBy, times: &PartTimes, writer: &'a dyn WriterFactory) -> Self {
+        let keys = match by {
+            SplitBy::Field(field) => Keys::new(Some(field)),
+            _ => Keys::new(None),
+        };
+        Self {
+            by,
+            digits: (times.begins.len() + 1).to_string().len().max(3),
+            begins: times.begins.len(),
+            writer,
+            keys,
+            names: RefCell::default(),
+            created: RefCell::default(),
+            streams: Vec::new(),
+            without_events: Vec::new(),
+            too_many: Cell::new(false),
+        }
+    }
+
+    /// Returns the property that the events of a part have in common.
+    fn label(&self, number: usize) -> String {
+        match self.by {
+            SplitBy::Size(_) | SplitBy::Time(_) if number > self.begins => WITHOUT_TIME.to_owned(),
+            SplitBy::Size(_) | SplitBy::Time(_) => format!("{:0digits$}", number + 1, digits = self.digits),
+            SplitBy::Stream => {
+                let name = self.streams.get(number).map_or("", |name| name.as_str());
+                name.rsplit('/').next().unwrap_or_default().to_owned()
+            }
+            SplitBy::Event => self.keys.label(number).unwrap_or(WITHOUT_EVENT).to_owned(),
+            SplitBy::Field(field) => match self.keys.label(number) {
+                Some(value) => format!("{field}={value}"),
+                None => format!("without-{field}"),
+            },
+        }
+    }
+
+    /// Creates the name of a part's trace.
+    fn create(&self, number: usize) -> String {
+        let name = self.names.borrow_mut().add(&self.label(number));
+        let name = match self.writer.extensions().first().filter(|_| !self.writer.is_directory()) {
+            Some(extension) => format!("{name}.{extension}"),
+            None => name,
+        };
+        self.created.borrow_mut().insert(number, name.clone());
+        name
+    }
+
+    /// Returns the names of all existing parts, in order.
+    fn names(self) -> Vec<String> {
+        let keys = &self.keys;
+        let mut created: Vec<_> = self.created.into_inner().into_iter().collect();
+        created.sort_by(|(a, _), (b, _)| (keys.label(*a), a).cmp(&(keys.label(*b), b)));
+        created.into_iter().map(|(_, name)| name).collect()
+    }
+
+    /// Returns `true` if there are events, but none with the field.
+    fn have_no_value(&self) -> bool {
+        let created = self.created.borrow();
+        !created.is_empty() && created.keys().all(|number| self.keys.label(*number).is_none())
+    }
+}
+
+struct Splitter<'a> {
+    session: &'a Session,
+    selection: Selection,
+    window: Window,
+}
+
+impl Splitter<'_> {
+    /// Returns a reader of some selected data streams in the selected time.
+    fn reader(&self, streams: Streams) -> Result<Reader<'_>, Failure> {
+        self.selection.reader_of(self.session, self.window, |stream| match streams {
+            Streams::All => true,
+            Streams::Clocked(clocked) => stream.clock().is_some() == clocked,
+        })
+    }
+
+    /// Passes all selected events to a function, until it returns `false`.
+    fn for_each_event(
+        &self,
+        streams: Streams,
+        mut take: impl FnMut(&Event<'_>) -> bool,
+    ) -> Result<(), Failure> {
+        let pass = Pass::new(self.selection.selected.clone()).stop(interrupt::flag());
+        pass.run(&self.reader(streams)?, &mut |message: &Message<'_>| {
+            Ok(match message {
+                Message::Event(event) if !take(event) => ControlFlow::Break(()),
+                _ => ControlFlow::Continue(()),
+            })
+        })?;
+        Ok(())
+    }
+
+    /// Returns the parts by time.
+    fn times(&self, by: &SplitBy) -> Result<PartTimes, Failure> {
+        let mut times = match by {
+            SplitBy::Size(size) => self.times_by_size(*size)?,
+            SplitBy::Time(duration) => self.times_by_duration(*duration)?,
+            _ => return Ok(PartTimes::default()),
+        };
+        let mut has_some = false;
+        self.for_each_event(Streams::Clocked(false), |_| {
+            has_some = true;
+            false
+        })?;
+        if let Some(without) = times.have_events.last_mut() {
+            *without = has_some;
+        }
+        Ok(times)
+    }
+
+    fn times_by_duration(&self, duration: i128) -> Result<PartTimes, Failure> {
+        let (mut first, mut last) = (None::<i128>, None::<i128>);
+        // Events are in the order of time, unless the trace is not.
+        let (mut slices, mut slice) = (HashSet::new(), None);
+        let mut origin = None;
+        self.for_each_event(Streams::Clocked(true), |event| {
+            if let Some(time) = event.nanoseconds() {
+                first = Some(first.map_or(time, |first| first.min(time)));
+                last = Some(last.map_or(time, |last| last.max(time)));
+                let number = time.saturating_sub(*origin.get_or_insert(time)).div_euclid(duration);
+                if slice.replace(number) != Some(number) && slices.len() <= MOST_PARTS {
+                    slices.insert(number);
+                }
+            }
+            true
+        })?;
+        let (Some(first), Some(last)) = (first, last) else { return Ok(PartTimes::new(Vec::new())) };
+        let count = last.saturating_sub(first) / duration;
+        if count >= MOST_PARTS as i128 {
+            return Err(too_many(&grouped(u64::try_from(count.saturating_add(1)).unwrap_or(u64::MAX))));
+        }
+        let mut times = PartTimes::new((1..=count).map(|number| first + number * duration).collect());
+        if origin != Some(first) {
+            self.note_events(&mut times)?;
+            return Ok(times);
+        }
+        for slice in slices {
+            if let Some(has_events) =
+                usize::try_from(slice).ok().and_then(|slice| times.have_events.get_mut(slice))
+            {
+                *has_events = true;
+            }
+        }
+        Ok(times)
+    }
+
+    /// Finds the parts with events.
+    fn note_events(&self, times: &mut PartTimes) -> Result<(), Failure> {
+        let PartTimes { begins, have_events } = times;
+        let mut current = 0..0;
+        self.for_each_event(Streams::Clocked(true), |event| {
+            if let Some(time) = event.nanoseconds()
+                && !current.contains(&time)
+            {
+                let number = begins.partition_point(|begin| *begin <= time);
+                let begin = number.checked_sub(1).and_then(|before| begins.get(before));
+                current =
+                    begin.copied().unwrap_or(i128::MIN)..begins.get(number).copied().unwrap_or(i128::MAX);
+                have_events[number] = true;
+            }
+            true
+        })
+    }
+
+    fn times_by_size(&self, size: u64) -> Result<PartTimes, Failure> {
+        let reader = self.reader(Streams::Clocked(true))?;
+        let streams: HashSet<u32> = reader.data_streams().iter().map(|stream| stream.key).collect();
+        let summaries = self.session.traces().iter().flat_map(|trace| trace.streams());
+        let summaries = summaries.filter(|summary| streams.contains(&summary.stream.key));
+        let total = summaries.map(|summary| summary.bytes).fold(0, u64::saturating_add);
+        if total / size >= MOST_PARTS as u64 {
+            return Err(too_many(&format!("about {}", grouped(total / size))));
+        }
+        // Split between packets, which are kept unchanged.
+        let times = reader.chunks(size);
+        if !times.is_empty() || total <= size {
+            let mut times = PartTimes::new(times);
+            self.note_events(&mut times)?;
+            return Ok(times);
+        }
+        // No packets are small enough: use the number of events with about this size.
+        let mut events = 0u64;
+        let all = Streams::Clocked(true);
+        self.for_each_event(all, |_| {
+            events += 1;
+            true
+        })?;
+        let parts = total.div_ceil(size);
+        let each = events.div_ceil(parts).max(1);
+        let (mut times, mut in_part, mut before) = (Vec::new(), 0u64, None::<i128>);
+        self.for_each_event(all, |event| {
+            let time = event.nanoseconds();
+            if in_part >= each && time > before {
+                times.extend(time);
+                in_part = 0;
+            }
+            in_part += 1;
+            before = before.max(time);
+            true
+        })?;
+        let mut times = PartTimes::new(times);
+        self.note_events(&mut times)?;
+        Ok(times)
+    }
+
+    fn write(
+        &self,
+        args: &Split,
+        times: &PartTimes,
+        target: Target,
+        parts: &mut SplitParts<'_>,
+        directory: Option<&OutputDirectory>,
+        progress: &WriteProgress,
+    ) -> Result<WriteReport, Problem> {
+        let reader = match args.by {
+            // Data streams are not merged: their clocks may be unrelated.
+            SplitBy::Stream => {
+                let wants = |stream: &DataStream| self.selection.wants_file(&stream.name);
+                let mut reader = self.session.stream_reader_of(self.window, wants);
+                self.selection.intersect(&mut reader).map_err(Problem::Failure)?;
+                self.selection.selected.exclude(&mut reader);
+                reader
+            }
+            _ => self.reader(Streams::All).map_err(Problem::Failure)?,
+        };
+        if let SplitBy::Stream = args.by {
+            parts.streams = reader.data_streams().iter().map(|stream| stream.name.to_string()).collect();
+            if parts.streams.len() > MOST_PARTS {
+                return Err(Problem::Failure(too_many(&grouped(parts.streams.len() as u64))));
+            }
+        }
+        let mut options = ConvertOptions::default();
+        convert::set_options(&mut options, &args.convert, target).map_err(Problem::Failure)?;
+        options.pass = Pass::new(self.selection.selected.clone()).stop(interrupt::flag());
+        options.observer = progress;
+        // Used by both functions below, one after the other.
+        let parts = RefCell::new(parts);
+        let mut part_of = |event: &Event<'_>| {
+            let mut parts = parts.borrow_mut();
+            let number = parts.keys.number(event);
+            let is_known = number < MOST_PARTS;
+            if !is_known {
+                parts.too_many.set(true);
+            }
+            is_known.then_some(number)
+        };
+        let mut rest = || parts.borrow_mut().keys.without();
+        let by = match args.by {
+            SplitBy::Size(_) | SplitBy::Time(_) => {
+                By::Times { begins: &times.begins, are_there: &times.have_events }
+            }
+            SplitBy::Stream => By::Streams,
+            SplitBy::Event | SplitBy::Field(_) => By::Events { part_of: &mut part_of, rest: &mut rest },
+        };
+        let mut path = |number: usize| -> Option<PathBuf> {
+            let name = parts.borrow().create(number);
+            directory.map(|directory| directory.path().join(name))
+        };
+        let selected_by = |number: usize| parts.borrow().created.borrow().get(&number).cloned();
+        let mut without_events = Vec::new();
+        let mut finished = |number: usize, written: &WriteReport| {
+            if written.lacks_all_events() {
+                let part = parts.borrow().created.borrow().get(&number).cloned().unwrap_or_default();
+                without_events.push((part, written.clone()));
+            }
+        };
+        let targets = SplitTargets { path: &mut path, selected_by: &selected_by, finished: &mut finished };
+        let written = reader.split(target.writer, by, targets, &options).map_err(Problem::Convert);
+        parts.into_inner().without_events = without_events;
+        written
+    }
+}
+
+fn too_many(parts: &str) -> Failure {
+    Failure::new(format!("{parts} parts would exceed the limit of {}", grouped(MOST_PARTS as u64)))
+        .help("make the parts larger, or select fewer events with --event, --filter, --begin and --end")
+}
+
+/// Numbers of the values by which events are split, in the order in which they are found.
+struct Keys {
+    /// `None` to split by the names of events.
+    field: Option<FieldPath>,
+    numbers: HashMap<String, usize>,
+    /// By number; `None` for events without the field.
+    labels: Vec<Option<String>>,
+    /// Number of events without a value.
+    without: Option<usize>,
+    text: String,
+}
+
+impl Keys {
+    fn new(field: Option<&str>) -> Self {
+        Self {
+            field: field.map(FieldPath::from),
+            numbers: HashMap::new(),
+            labels: Vec::new(),
+            without: None,
+            text: String::new(),
+        }
+    }
+
+    fn label(&self, number: usize) -> Option<&str> {
+        self.labels.get(number)?.as_deref()
+    }
+
+    /// Returns the number for events without a value.
+    fn without(&mut self) -> usize {
+        *self.without.get_or_insert_with(|| {
+            self.labels.push(None);
+            self.labels.len() - 1
+        })
+    }
+
+    /// Returns the number of an event's part.
+    fn number(&mut self, event: &Event<'_>) -> usize {
+        let Some(field) = &mut self.field else { return self.number_of(event.name()) };
+        let mut text = std::mem::take(&mut self.text);
+        text.clear();
+        let number = match field.get(event).is_some_and(|value| put_text(&mut text, value)) {
+            true => self.number_of(&text),
+            false => self.without(),
+        };
+        self.text = text;
+        number
+    }
+
+    fn number_of(&mut self, text: &str) -> usize {
+        if let Some(number) = self.numbers.get(text) {
+            return *number;
+        }
+        let number = self.labels.len();
+        self.labels.push(Some(text.to_owned()));
+        self.numbers.insert(text.to_owned(), number);
+        number
+    }
+}
+
+/// Appends a value as text; returns `false` if it has none.
+fn put_text(text: &mut String, value: FieldValue<'_>) -> bool {
+    let mut hexadecimal = |bytes: &mut dyn Iterator<Item = u8>| {
+        text.push_str("0x");
+        // Writing into memory cannot fail.
+        bytes.for_each(|byte| {
+            let _ = write!(text, "{byte:02x}");
+        });
+        true
+    };
+    match value {
+        FieldValue::Blob(bytes) => return hexadecimal(&mut bytes.iter().copied()),
+        FieldValue::Wide(wide) if value.as_i128().is_none() => {
+            return hexadecimal(&mut wide.words.iter().rev().flat_map(|word| word.to_be_bytes()));
+        }
+        _ => {}
+    }
+    let written = if let Some(integer) = value.as_i128() {
+        write!(text, "{integer}")
+    } else if let Some(boolean) = value.as_bool() {
+        write!(text, "{boolean}")
+    } else {
+        match value {
+            FieldValue::Text(bytes) => write!(text, "{}", String::from_utf8_lossy(bytes)),
+            FieldValue::Guid(guid) => write!(text, "{guid}"),
+            FieldValue::Real(_) => match value.as_f64() {
+                Some(real) => write!(text, "{real}"),
+                None => return false,
+            },
+            _ => return false,
+        }
+    };
+    written.is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_as_texts() {
+        let text_of = |value| {
+            let mut text = String::new();
+            put_text(&mut text, value).then_some(text)
+        };
+        assert_eq!(text_of(FieldValue::Unsigned(7)).as_deref(), Some("7"));
+        assert_eq!(text_of(FieldValue::Signed(-7)).as_deref(), Some("-7"));
+        assert_eq!(text_of(FieldValue::Boolean(true)).as_deref(), Some("true"));
+        assert_eq!(text_of(FieldValue::Text(b"a\xff")).as_deref(), Some("a\u{fffd}"));
+        assert_eq!(text_of(FieldValue::Blob(&[1, 0xab])).as_deref(), Some("0x01ab"));
+        assert_eq!(text_of(FieldValue::Null), None);
+    }
+}

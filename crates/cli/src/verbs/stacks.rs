@@ -1,0 +1,293 @@
+//! `ichnos stacks`: writes the call stacks of events as a profile.
+
+use std::io::{BufWriter, Write as _};
+
+use ichnos::analysis::{
+    FieldValues, LeftOut, StackCollector, StackFormat, StackFrames, StackOptions, StackProfile, StackRoots,
+    StackThread, StackWeight,
+};
+use ichnos::export::TerminalText;
+use ichnos::export::text::{LineWidth, Paint, count};
+use ichnos::viewers::SpanStackCollector;
+
+use ichnos::Session;
+use ichnos::model::Window;
+
+use crate::args::{Arithmetic, FramesKept, Global, RootsShown, Stacks, StacksFormat};
+use crate::exit::{Exit, Failure};
+use crate::input;
+use crate::output::{self, Destination, OutputPath, line_width, safe};
+use crate::progress::{Progress, Report, interrupt, scan_progress};
+use crate::select::{Patterns, Selection, field_names, no_match_help};
+use crate::verbs::collection;
+
+pub(crate) fn run(args: &Stacks, global: &Global, report: Report) -> Result<Exit, Failure> {
+    // Before reading anything: errors in patterns should not take an hour to be reported.
+    let mut selection = Selection::new(&args.selecting, None)?;
+    let threads = ThreadSelection::new(args)?;
+    let output = OutputPath::of_file(&args.output);
+    output.check_new()?;
+    let session =
+        input::open(&args.reading, Arithmetic::Exact, scan_progress::show(global.progress, report), report)?;
+    output.check_apart(&session)?;
+    let mut damaged = input::report_problems(&session, report);
+    let window = selection.prepare(&session, report)?;
+    check_fields(args, &session, &selection, false)?;
+    input::report_empty_traces(&session, report);
+    interrupt::watch();
+    let mut progress = Progress::new(global.progress, &session, false, report);
+    progress.limit_damage(args.reading.limits().report.damage);
+    let strict = args.reading.strict;
+    let input = ProfileInput { session: &session, selection: &selection, window, strict, report };
+    let profile = match args.spans {
+        true => input.spans(args, threads, progress)?,
+        false => input.samples(args, threads, progress)?,
+    };
+    let Some((profile, is_damaged)) = profile else { return Ok(interrupt::exit()) };
+    damaged |= is_damaged;
+    if profile.weight() == 0 {
+        return Ok(collection::exit(damaged, true));
+    }
+    let profile = if args.inverted { profile.inverted() } else { profile };
+    match args.top {
+        Some(most) => print_top(&profile, most, args, global)?,
+        None => write(&profile, args)?,
+    }
+    Ok(collection::exit(damaged, false))
+}
+
+/// Input of a profile.
+struct ProfileInput<'r> {
+    session: &'r Session,
+    selection: &'r Selection,
+    window: Window,
+    strict: bool,
+    report: Report,
+}
+
+impl ProfileInput<'_> {
+    /// Reads the call stacks of events. Returns the profile, and `true` if there is damage; `None` if interrupted.
+    fn samples(
+        &self,
+        args: &Stacks,
+        threads: Option<ThreadSelection>,
+        progress: Progress,
+    ) -> Result<Option<(StackProfile, bool)>, Failure> {
+        let Self { session, selection, window, report, .. } = *self;
+        let mut collector = StackCollector::new(options(args));
+        if let Some(threads) = threads {
+            collector = collector.of_threads(move |thread| threads.wants(thread));
+        }
+        let read = collection::read(collector, session, (selection, window), self.strict, progress, report)?;
+        let Some(read) = read else { return Ok(None) };
+        if read.events > 0 {
+            check_fields(args, session, selection, true)?;
+        }
+        let profile = read.collector.finish();
+        report_left_out(&profile, args, report);
+        if args.cpu && profile.samples() > 0 && !profile.has_states() {
+            report.notice("no sample has the state of its thread: --cpu has no effect");
+        }
+        if profile.weight() == 0 {
+            no_match_help::explain(session, selection, window, read.events, report);
+            report_nothing(&profile, args, report);
+        }
+        Ok(Some((profile, read.is_damaged)))
+    }
+
+    /// Reads spans. Returns the same as [`Self::samples`].
+    fn spans(
+        &self,
+        args: &Stacks,
+        threads: Option<ThreadSelection>,
+        progress: Progress,
+    ) -> Result<Option<(StackProfile, bool)>, Failure> {
+        let Self { session, selection, window, report, .. } = *self;
+        let mut collector = SpanStackCollector::new(&options(args), args.running);
+        if let Some(threads) = threads {
+            collector = collector.of_threads(move |thread| threads.wants(thread));
+        }
+        let streams: Vec<_> = session.traces().iter().flat_map(|trace| trace.data_streams()).collect();
+        collector.streams(streams.iter().map(|stream| &**stream));
+        let read = collection::read(collector, session, (selection, window), self.strict, progress, report)?;
+        let Some(read) = read else { return Ok(None) };
+        let (profile, walked) = read.collector.finish();
+        if walked.merged > 0 {
+            let merged = count(walked.merged, "event");
+            report.notice(&format!("{merged} too short to tell apart: span times are approximate"));
+        }
+        if walked.without_states > 0 {
+            let left_out = count(walked.without_states, "thread");
+            report.notice(&format!("left out {left_out}: their running times are unknown"));
+        }
+        if walked.with_merged_states > 0 {
+            let threads = count(walked.with_merged_states, "thread");
+            report.notice(&format!(
+                "states of {threads} too short to tell apart: running times are approximate"
+            ));
+        }
+        if profile.weight() == 0 {
+            no_match_help::explain(session, selection, window, read.events, report);
+            let help = "`ichnos help map` explains which events begin and end spans";
+            report.warning_with_help("no selected span has an end: nothing is written", help);
+        }
+        Ok(Some((profile, read.is_damaged)))
+    }
+}
+
+/// Checks the fields named by options.
+fn check_fields(args: &Stacks, session: &Session, selection: &Selection, after: bool) -> Result<(), Failure> {
+    let weight = match args.weight.as_str() {
+        "samples" | "time" | "time-before" => None,
+        field => Some(field),
+    };
+    let names = args.only.iter().map(|(field, _)| ("--where", field.as_str()));
+    field_names::check(session, selection, names.chain(weight.map(|field| ("--weight", field))), after)?;
+    match weight {
+        Some(field) => {
+            let instead = "by default, each sample counts as 1";
+            field_names::check_numbers(session, "--weight", field, instead, after)
+        }
+        None => Ok(()),
+    }
+}
+
+/// Selected processes and threads.
+struct ThreadSelection {
+    processes: Option<Patterns>,
+    threads: Option<Patterns>,
+}
+
+impl ThreadSelection {
+    /// Returns `None` if all threads are selected.
+    fn new(args: &Stacks) -> Result<Option<Self>, Failure> {
+        let processes = Patterns::new(&args.process, "--process")?;
+        let threads = Patterns::new(&args.thread, "--thread")?;
+        let selects = processes.is_some() || threads.is_some();
+        Ok(selects.then_some(Self { processes, threads }))
+    }
+
+    fn wants(&self, thread: &StackThread) -> bool {
+        let wants = |patterns: &Option<Patterns>, number: Option<i128>, name: &Option<String>| {
+            let Some(patterns) = patterns else { return true };
+            number.is_some_and(|number| patterns.matches(&number.to_string()))
+                || name.as_ref().is_some_and(|name| patterns.matches(name))
+        };
+        wants(&self.processes, thread.process, &thread.process_name)
+            && wants(&self.threads, thread.thread, &thread.thread_name)
+    }
+}
+
+fn options(args: &Stacks) -> StackOptions {
+    let mut options = StackOptions::default();
+    options.weight = match args.weight.as_str() {
+        "samples" => StackWeight::Samples,
+        "time" => StackWeight::Time,
+        "time-before" => StackWeight::TimeBefore,
+        field => StackWeight::Field(field.to_owned()),
+    };
+    for (path, value) in &args.only {
+        match options.only.iter_mut().find(|known| known.path == *path) {
+            Some(known) => known.values.push(value.clone()),
+            None => options.only.push(FieldValues { path: path.clone(), values: vec![value.clone()] }),
+        }
+    }
+    options.frames = match args.frames {
+        FramesKept::All => StackFrames::All,
+        FramesKept::Named => StackFrames::Named,
+        FramesKept::Managed => StackFrames::Managed,
+    };
+    options.with_times = args.top.is_none() && format(args).has_times();
+    options.with_states = args.cpu;
+    if args.spans {
+        options.weight = StackWeight::Time;
+    }
+    options.all_events = !args.selecting.event.is_empty();
+    options
+}
+
+fn format(args: &Stacks) -> StackFormat {
+    match args.format() {
+        StacksFormat::Folded => StackFormat::Folded,
+        StacksFormat::Speedscope => StackFormat::Speedscope,
+        StacksFormat::Pprof => StackFormat::Pprof,
+        StacksFormat::Firefox => StackFormat::Firefox,
+        StacksFormat::Svg => StackFormat::Svg(args.width),
+    }
+}
+
+fn write(profile: &StackProfile, args: &Stacks) -> Result<(), Failure> {
+    let output = OutputPath::of_file(&args.output).create()?;
+    let format = format(args);
+    if output.is_terminal() && args.format() == StacksFormat::Pprof {
+        return Err(Failure::new("the format pprof is binary, and the output is a terminal")
+            .help("write it to a file: `-o FILE.pb.gz`"));
+    }
+    let roots = match args.roots {
+        RootsShown::None => StackRoots::None,
+        RootsShown::Process => StackRoots::Process,
+        RootsShown::Thread => StackRoots::Thread,
+    };
+    let mut output = Destination::new(output, TerminalText::Lines { colors: false });
+    let mut buffered = BufWriter::with_capacity(64 << 10, &mut output);
+    profile.write(format, roots, &mut buffered)?;
+    buffered.flush()?;
+    drop(buffered);
+    output.finish()?;
+    Ok(())
+}
+
+/// Prints a table of the functions that count most.
+fn print_top(profile: &StackProfile, most: usize, args: &Stacks, global: &Global) -> Result<(), Failure> {
+    let weight = options(args).weight;
+    if args.output.path.is_none() {
+        let paint = global.color.stdout();
+        output::print(&profile.top_text(most, &weight, paint, line_width()), paint)?;
+    } else {
+        let text = profile.top_text(most, &weight, Paint::PLAIN, LineWidth::default());
+        let mut output = OutputPath::of_file(&args.output).create()?;
+        output.write_all(text.as_bytes())?;
+        output.finish()?;
+    }
+    Ok(())
+}
+
+/// Reports samples that count nothing.
+fn report_left_out(profile: &StackProfile, args: &Stacks, report: Report) {
+    let LeftOut { without_frames, without_time, without_weight, .. } = profile.left_out();
+    for (name, number) in profile.not_counted() {
+        let (name, samples) = (safe(name), count(*number, "sample"));
+        report.notice(&format!(
+            "{samples} of the class {name} are not counted: `--event '{name}'` counts them"
+        ));
+    }
+    if without_frames > 0 {
+        let samples = count(without_frames, "sample");
+        report.notice(&format!("skipped {samples}: no frame matched"));
+    }
+    if without_time > 0 {
+        report.warning(&format!("skipped {}: no time", count(without_time, "sample")));
+    }
+    if without_weight > 0 {
+        let samples = count(without_weight, "sample");
+        report.warning(&format!("skipped {samples}: no number in the field `{}`", safe(&args.weight)));
+    }
+}
+
+/// Reports why there is nothing to write.
+fn report_nothing(profile: &StackProfile, args: &Stacks, report: Report) {
+    if profile.samples() > 0 {
+        let samples = count(profile.samples(), "sample");
+        let help = match args.weight.as_str() {
+            "time" | "time-before" => {
+                "a sample counts until the next sample of the same thread; `--weight samples` counts each \
+                sample as 1"
+            }
+            _ => "choose another field with --weight",
+        };
+        report.warning_with_help(&format!("no weight in {samples}: nothing is written"), help);
+    } else if profile.left_out() == LeftOut::default() {
+        let help = "`ichnos cat --format jsonl` shows the members of events";
+        report.warning_with_help("no selected event has a call stack: nothing is written", help);
+    }
+}

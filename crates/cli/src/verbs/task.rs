@@ -1,0 +1,285 @@
+//! `ichnos task`: shows tasks, with the causes of their operations.
+
+mod collected;
+mod decode;
+mod diff;
+mod export;
+mod list;
+mod path;
+mod show;
+
+use std::io::{BufWriter, Write as _};
+
+use ichnos::Session;
+use ichnos::analysis::{GraphFormat, TaskCollector, TaskGraph, TaskOptions, TaskTextOptions, Tasks};
+use ichnos::export::TerminalText;
+use ichnos::export::text::{Paint, count};
+use ichnos::model::{FindMentions, Identifier};
+
+use crate::args::{
+    Arithmetic, Global, Reading, Selecting, Task, TaskGraphArgs, TaskGraphFormat, TaskReading, TaskVerb, time,
+};
+use crate::exit::{Exit, Failure};
+use crate::input;
+use crate::output::{Destination, OutputPath, line_width, safe};
+use crate::progress::{Progress, Report, interrupt, scan_progress};
+use crate::select::Selection;
+use crate::suggestions::list as list_of;
+use crate::verbs::collection;
+
+pub(crate) fn run(args: &Task, global: &Global, report: Report) -> Result<Exit, Failure> {
+    match &args.verb {
+        TaskVerb::List(args) => list::run(args, global, report),
+        TaskVerb::Show(args) => show::run(args, global, report),
+        TaskVerb::Graph(args) => write_graph(args, global, report),
+        TaskVerb::Path(args) => path::run(args, global, report),
+        TaskVerb::Diff(args) => diff::run(args, global, report),
+        TaskVerb::Export(args) => export::run(args, global, report),
+        TaskVerb::Decode(args) => decode::run(args, global),
+    }
+}
+
+/// Tasks that were read, and `true` if the input is damaged.
+struct ReadTasks {
+    tasks: Tasks,
+    damaged: bool,
+    corrects_clocks: bool,
+}
+
+impl ReadTasks {
+    /// Returns `true` if the reading had nothing to report.
+    fn is_clean(&self) -> bool {
+        !self.damaged && self.tasks.left_out() == 0 && self.tasks.too_long() == 0 && !self.tasks.is_empty()
+    }
+
+    /// Returns the exit code of a verb that has shown tasks.
+    fn exit(&self) -> Exit {
+        collection::exit(self.damaged, self.tasks.is_empty())
+    }
+}
+
+/// Reads tasks; returns `Err` with the exit code if interrupted. `ids` are the requested tasks, if not all.
+/// `with_events` to include other events that belong to operations.
+fn read(
+    args: &TaskReading,
+    ids: &[&str],
+    output: Option<OutputPath<'_>>,
+    with_events: bool,
+    global: &Global,
+    report: Report,
+) -> Result<Result<ReadTasks, Exit>, Failure> {
+    if output.is_none()
+        && let Some(found) = read_indexed(args, ids, with_events, global, report)?
+    {
+        return Ok(found);
+    }
+    let session =
+        input::open(&args.reading, Arithmetic::Exact, scan_progress::show(global.progress, report), report)?;
+    output.map_or(Ok(()), |output| output.check_apart(&session))?;
+    read_session(TaskInput::new(args, with_events), &session, global, report)
+}
+
+/// Reads tasks by the index of a collected directory; returns `None` if that is impossible, or if there is something to
+/// report: then everything is read, which names its place.
+fn read_indexed(
+    args: &TaskReading,
+    ids: &[&str],
+    with_events: bool,
+    global: &Global,
+    report: Report,
+) -> Result<Option<Result<ReadTasks, Exit>>, Failure> {
+    let read = |operations: &[Identifier]| {
+        let session = collected::open(args, ids, operations, global.progress, report)?;
+        let input = TaskInput::new(args, with_events);
+        let read = |session| read_session(input, &session, global, report.silenced());
+        let found = session.map(read).transpose()?;
+        Ok(found.filter(|found| found.as_ref().map_or(true, ReadTasks::is_clean)))
+    };
+    let found = read(&[])?;
+    let Some(Ok(known)) = &found else { return Ok(found) };
+    let operations = dangling(&known.tasks, ids);
+    match operations.len() {
+        0 => Ok(found),
+        // Other tasks may have them.
+        1..=MOST_SEARCHED => read(&operations),
+        _ => Ok(None),
+    }
+}
+
+/// Maximum number of operations to search for in all reports; with more, everything is read.
+const MOST_SEARCHED: usize = 16;
+
+/// Returns the operations at which dangling edges of tasks begin.
+fn dangling(tasks: &Tasks, ids: &[&str]) -> Vec<Identifier> {
+    // Several tasks with one identifier are an error anyway.
+    let found = ids.iter().filter_map(|id| tasks.find(id).first().copied());
+    let graphs = found.map(|task| tasks.graph(task));
+    let mut all: Vec<_> =
+        graphs.flat_map(|graph| graph.dangling().iter().map(|edge| edge.from).collect::<Vec<_>>()).collect();
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+/// Events to read for tasks.
+#[derive(Clone, Copy)]
+struct TaskInput<'a> {
+    reading: &'a Reading,
+    selecting: &'a Selecting,
+    searches: bool,
+    with_events: bool,
+    corrects_clocks: bool,
+}
+
+impl<'a> TaskInput<'a> {
+    fn new(args: &'a TaskReading, with_events: bool) -> Self {
+        Self {
+            reading: &args.reading,
+            selecting: &args.selecting,
+            searches: !args.no_search,
+            with_events,
+            corrects_clocks: !args.no_correct_clocks,
+        }
+    }
+
+    /// Returns the functions that find operations in texts.
+    fn finders(&self) -> Vec<FindMentions> {
+        let formats = ichnos::formats().filter(|_| self.searches);
+        formats.filter_map(|format| format.find_mentions).collect()
+    }
+}
+
+/// Reads the tasks of a session.
+fn read_session(
+    input: TaskInput<'_>,
+    session: &Session,
+    global: &Global,
+    report: Report,
+) -> Result<Result<ReadTasks, Exit>, Failure> {
+    let mut selection = Selection::new(input.selecting, None)?;
+    let mut damaged = input::report_problems(session, report);
+    let window = selection.prepare(session, report)?;
+    input::report_empty_traces(session, report);
+    interrupt::watch();
+    let mut progress = Progress::new(global.progress, session, false, report);
+    progress.limit_damage(input.reading.limits().report.damage);
+    let mut options = TaskOptions::default();
+    options.find_mentions = input.finders();
+    options.with_events = input.with_events;
+    options.correct_clocks = input.corrects_clocks;
+    let (collector, strict) = (TaskCollector::new(options), input.reading.strict);
+    let read = collection::read(collector, session, (&selection, window), strict, progress, report)?;
+    let Some(read) = read else { return Ok(Err(interrupt::exit())) };
+    damaged |= read.is_damaged;
+    selection.review(report);
+    let tasks = read.collector.finish();
+    if tasks.left_out() > 0 {
+        report.warning(&format!("skipped {}: there are too many", count(tasks.left_out(), "event")));
+    }
+    if tasks.too_long() > 0 {
+        let identifiers = count(tasks.too_long(), "identifier");
+        report.warning(&format!("skipped {identifiers} of more than 20 bytes"));
+    }
+    if tasks.is_empty() {
+        let help = "`ichnos cat --format jsonl` shows the members of events";
+        report.warning_with_help("no event has the identifier of a task or operation", help);
+    }
+    Ok(Ok(ReadTasks { tasks, damaged, corrects_clocks: input.corrects_clocks }))
+}
+
+/// Returns the task for an identifier on the command line.
+fn find(tasks: &Tasks, id: &str) -> Result<usize, Failure> {
+    if id == "latest" {
+        return tasks
+            .in_order(false, interrupt::is_requested)
+            .last()
+            .copied()
+            .ok_or_else(|| Failure::new("no task found"));
+    }
+    match &tasks.find(id)[..] {
+        [task] => Ok(*task),
+        [] => Err(Failure::new(format!("unknown task `{}`", safe(id)))
+            .help("`ichnos task list PATH...` lists the tasks")),
+        several => {
+            let ids = several.iter().filter_map(|task| tasks.id(*task)).map(|id| id.to_string());
+            let mut ids: Vec<String> = ids.take(1_000).collect();
+            ids.dedup();
+            let number = count(several.len() as u64, "task");
+            if let [_] = &ids[..] {
+                // Operations of several traces can have the same identifier.
+                let failure = Failure::new(format!("{number} have the identifier `{}`", safe(id)));
+                return Err(failure.help("give the paths of one trace only"));
+            }
+            ids.truncate(4);
+            let failure = Failure::new(format!("{number} have identifiers that begin with `{}`", safe(id)));
+            Err(failure.help(format!("give more digits: {}", list_of(ids.iter().map(String::as_str)))))
+        }
+    }
+}
+
+/// The graph of a task. Warns of clocks that cannot be corrected.
+fn graph(found: &ReadTasks, task: usize, report: Report) -> TaskGraph<'_> {
+    let graph = found.tasks.graph(task);
+    warn_of_unknown_machines(found, 1, graph.backward_edges_without_machine(), report);
+    if graph.is_correction_incomplete() {
+        let id = found.tasks.id(task).map_or(String::new(), |id| id.to_string());
+        warn_of_uncorrected_clocks(&format!("task {id}"), report);
+    }
+    graph
+}
+
+/// Warns of tasks for which the search for corrections of clocks was ended.
+fn warn_of_uncorrected_clocks(tasks: &str, report: Report) {
+    report.warning(&format!("clocks of {tasks} not corrected: too many machines with edges between them"));
+}
+
+/// Warns of edges that go back in time between operations without a machine.
+fn warn_of_unknown_machines(found: &ReadTasks, tasks: u64, edges: u64, report: Report) {
+    if edges > 0 && found.corrects_clocks {
+        let edges = count(edges, "edge");
+        let of = if tasks > 1 { format!(" of {}", count(tasks, "task")) } else { String::new() };
+        report.warning(&format!(
+            "clocks not corrected: {edges}{of} back in time between operations without a machine"
+        ));
+    }
+}
+
+/// Options of texts. Warns of an unknown time zone if they have local times.
+fn text_options(found: &ReadTasks, clock_gmt: bool, paint: Paint) -> TaskTextOptions {
+    let mut options = TaskTextOptions::default();
+    options.paint = paint;
+    options.width = line_width();
+    options.clock_seconds = !found.tasks.has_dates();
+    options.clock_gmt = clock_gmt;
+    if !options.clock_seconds && !clock_gmt {
+        time::warn_of_zone();
+    }
+    options
+}
+
+fn write_graph(args: &TaskGraphArgs, global: &Global, report: Report) -> Result<Exit, Failure> {
+    let output = OutputPath::of_file(&args.output);
+    output.check_new()?;
+    let with_events = args.format() == TaskGraphFormat::Svg;
+    let found = match read(&args.choice.input, &[], Some(output), with_events, global, report)? {
+        Ok(found) => found,
+        Err(exit) => return Ok(exit),
+    };
+    if found.tasks.is_empty() {
+        return Ok(found.exit());
+    }
+    let graph = graph(&found, find(&found.tasks, &args.choice.id)?, report);
+    let format = match args.format() {
+        TaskGraphFormat::Dot => GraphFormat::Dot,
+        TaskGraphFormat::Svg => GraphFormat::Svg(args.width.map(usize::from)),
+        TaskGraphFormat::Json => GraphFormat::Json,
+    };
+    let output = output.create()?;
+    let mut output = Destination::new(output, TerminalText::Lines { colors: false });
+    let mut buffered = BufWriter::with_capacity(64 << 10, &mut output);
+    graph.write(format, &mut buffered)?;
+    buffered.flush()?;
+    drop(buffered);
+    output.finish()?;
+    Ok(found.exit())
+}

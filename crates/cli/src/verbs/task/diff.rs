@@ -1,0 +1,31 @@
+//! `ichnos task diff`.
+
+use ichnos::analysis::TaskDiff;
+
+use super::{find, graph, read};
+use crate::args::{Global, TaskDiffArgs};
+use crate::exit::{Exit, Failure};
+use crate::output;
+use crate::progress::Report;
+
+pub(super) fn run(args: &TaskDiffArgs, global: &Global, report: Report) -> Result<Exit, Failure> {
+    let found = match read(&args.input, &[&args.first, &args.second], None, false, global, report)? {
+        Ok(found) => found,
+        Err(exit) => return Ok(exit),
+    };
+    if found.tasks.is_empty() {
+        return Ok(found.exit());
+    }
+    let [first, second] = [&args.first, &args.second].map(|id| find(&found.tasks, id));
+    let [first, second] = [first?, second?].map(|task| graph(&found, task, report));
+    let diff = TaskDiff::new(&first, &second);
+    let graphs = [&first, &second];
+    if args.report.json {
+        let integers = args.report.integers.into();
+        output::print_document("task-diff", integers, |object| diff.write_json(graphs, args.top, object))?;
+    } else {
+        let paint = global.color.stdout();
+        output::print(&diff.to_text(graphs, args.top, paint), paint)?;
+    }
+    Ok(found.exit())
+}

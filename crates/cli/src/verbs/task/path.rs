@@ -1,0 +1,51 @@
+//! `ichnos task path`.
+
+use ichnos::analysis::TaskGraph;
+use ichnos::export::text::count;
+
+use super::{find, graph, read, text_options};
+use crate::args::{Global, TaskPathArgs};
+use crate::exit::{Exit, Failure};
+use crate::output::{self, safe};
+use crate::progress::Report;
+use crate::suggestions::list as list_of;
+
+pub(super) fn run(args: &TaskPathArgs, global: &Global, report: Report) -> Result<Exit, Failure> {
+    let found = match read(&args.choice.input, &[&args.choice.id], None, false, global, report)? {
+        Ok(found) => found,
+        Err(exit) => return Ok(exit),
+    };
+    if found.tasks.is_empty() {
+        return Ok(found.exit());
+    }
+    let task = find(&found.tasks, &args.choice.id)?;
+    let graph = graph(&found, task, report);
+    let path = match &args.to {
+        Some(operation) => graph.path_to(find_operation(&graph, operation)?),
+        None => graph.critical_path(),
+    };
+    if args.report.json {
+        let integers = args.report.integers.into();
+        output::print_document("task-path", integers, |object| graph.write_path_json(&path, object))?;
+    } else {
+        let paint = global.color.stdout();
+        let options = text_options(&found, args.choice.input.selecting.clock_gmt, paint);
+        output::print(&graph.path_text(&path, &options), paint)?;
+    }
+    Ok(found.exit())
+}
+
+/// Returns the operation for an identifier on the command line.
+fn find_operation(graph: &TaskGraph<'_>, name: &str) -> Result<u32, Failure> {
+    match &graph.find(name)[..] {
+        [node] => Ok(*node),
+        [] => Err(Failure::new(format!("the task has no operation `{}`", safe(name)))
+            .help("`ichnos task show ID PATH...` lists its operations")),
+        several => {
+            let names: Vec<String> = several.iter().take(4).map(|node| graph.operation_name(*node)).collect();
+            let number = count(several.len() as u64, "operation");
+            let failure = Failure::new(format!("{number} have identifiers that begin with `{}`", safe(name)));
+            Err(failure.help(format!("give more digits: {}", list_of(names.iter().map(String::as_str)))))
+        }
+    }
+}

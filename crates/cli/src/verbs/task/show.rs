@@ -1,0 +1,35 @@
+//! `ichnos task show`.
+
+use ichnos::analysis::GraphFormat;
+
+use super::{find, graph, read, text_options};
+use crate::args::{Global, TaskOne};
+use crate::exit::{Exit, Failure};
+use crate::output::{self, json_document};
+use crate::progress::Report;
+
+pub(super) fn run(args: &TaskOne, global: &Global, report: Report) -> Result<Exit, Failure> {
+    let found = match read(&args.choice.input, &[&args.choice.id], None, true, global, report)? {
+        Ok(found) => found,
+        Err(exit) => return Ok(exit),
+    };
+    if found.tasks.is_empty() {
+        return Ok(found.exit());
+    }
+    let task = find(&found.tasks, &args.choice.id)?;
+    let graph = graph(&found, task, report);
+    if args.report.json {
+        output::print_long_document("task-show", args.report.integers.into(), |object, out| {
+            if let Some(id) = found.tasks.id(task) {
+                object.member("id").display(id);
+            }
+            json_document::write_out(object.member("graph").raw(), out)?;
+            graph.write(GraphFormat::Json, out)
+        })?;
+    } else {
+        let paint = global.color.stdout();
+        let options = text_options(&found, args.choice.input.selecting.clock_gmt, paint);
+        output::print(&graph.to_text(&options), paint)?;
+    }
+    Ok(found.exit())
+}

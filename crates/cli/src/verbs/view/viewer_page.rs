@@ -1,0 +1,160 @@
+//! `ichnos view --in`: shows traces on the page of a viewer.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write as _};
+use std::path::{Path, PathBuf};
+
+use ichnos::analysis::{StackCollector, StackFormat, StackOptions, StackRoots};
+use ichnos::convert::{ConvertError, ConvertOptions, ViewerWriter};
+use ichnos::model::Window;
+use ichnos::{Pass, Session};
+use ichnos_view::{FileServer, PrivateDirectory, ViewerPage};
+
+use super::browser;
+use crate::args::{Arithmetic, Global, ViewIn, ViewVerb};
+use crate::exit::{Exit, Failure};
+use crate::input;
+use crate::output;
+use crate::progress::{Follower, Progress, Report, interrupt, scan_progress};
+use crate::select::Selection;
+use crate::verbs::collection;
+
+impl ViewIn {
+    fn page(self) -> ViewerPage {
+        match self {
+            Self::Perfetto => ViewerPage::Perfetto,
+            Self::Firefox => ViewerPage::Firefox,
+            Self::Speedscope => ViewerPage::Speedscope,
+        }
+    }
+
+    /// Returns the name of the file.
+    fn file_name(self) -> &'static str {
+        match self {
+            Self::Perfetto => "trace.pftrace",
+            Self::Firefox => "profile.json",
+            Self::Speedscope => "stacks.speedscope.json",
+        }
+    }
+}
+
+pub(crate) fn run(args: &ViewVerb, viewer: ViewIn, global: &Global, report: Report) -> Result<Exit, Failure> {
+    let mut selection = Selection::new(&args.selecting, None)?;
+    let session =
+        input::open(&args.reading, Arithmetic::Exact, scan_progress::show(global.progress, report), report)?;
+    if session.is_live() {
+        return Err(
+            Failure::new("--in: live input does not end").help("record them into a file, or leave out --in")
+        );
+    }
+    input::report_problems(&session, report);
+    let window = selection.prepare(&session, report)?;
+    let temporary = args.reading.temporary();
+    let directory = PrivateDirectory::create_in(&temporary).map_err(|error| {
+        let place = temporary.display();
+        Failure::new(format!("{place}: cannot create a directory for the viewer's file: {error}"))
+            .help("--temp-dir names another place")
+    })?;
+    let path = directory.path().join(viewer.file_name());
+    let server = bind(args, viewer, &path)?;
+    interrupt::watch();
+    let is_written = match viewer {
+        ViewIn::Perfetto => {
+            write(ViewerWriter::Perfetto, &session, (&selection, window), &path, global, report)?
+        }
+        ViewIn::Firefox => {
+            write(ViewerWriter::Firefox, &session, (&selection, window), &path, global, report)?
+        }
+        ViewIn::Speedscope => write_stacks(&session, (&selection, window), &path, global, report)?,
+    };
+    if !is_written {
+        return Ok(interrupt::exit());
+    }
+    directory.restrict(viewer.file_name())?;
+    let origin = viewer.page().origin();
+    report.notice(&format!(
+        "the page comes from {origin}; the trace stays on this machine: the page reads it from {}",
+        server.address()
+    ));
+    let link = server.link();
+    output::print_as_it_is(&format!("{link}\n"))?;
+    let _file = (!args.no_open).then(|| browser::open(&link, &temporary, report));
+    server.run(interrupt::flag())?;
+    Ok(Exit::Success)
+}
+
+/// Binds the server before anything is written: an error should not take an hour to be reported.
+fn bind(args: &ViewVerb, viewer: ViewIn, path: &Path) -> Result<FileServer, Failure> {
+    let (page, origin) = (viewer.page(), viewer.page().origin());
+    let port = match (args.port, page.port()) {
+        (0, own) => own.unwrap_or(0),
+        (port, Some(own)) if port != own => {
+            return Err(Failure::new(format!("--port {port}: {origin} reads files from port {own} only"))
+                .help("leave out --port"));
+        }
+        (port, _) => port,
+    };
+    FileServer::bind(page, path, viewer.file_name(), port).map_err(|error| {
+        let failure = Failure::new(format!("cannot listen on port {port} of 127.0.0.1: {error}"));
+        match page.port() {
+            Some(_) => failure.help(format!(
+                "end the program that uses it: {origin} reads files only from this \
+                port"
+            )),
+            None => failure,
+        }
+    })
+}
+
+/// Writes the file of a viewer. Returns `false` if interrupted.
+fn write(
+    writer: ViewerWriter,
+    session: &Session,
+    (selection, window): (&Selection, Window),
+    path: &Path,
+    global: &Global,
+    report: Report,
+) -> Result<bool, Failure> {
+    let reader = selection.reader(session, window)?;
+    let progress = Progress::new(global.progress, session, false, report);
+    let follower = Follower::new(progress, report, false);
+    let mut options = ConvertOptions::default();
+    options.pass = Pass::new(selection.selected.clone()).stop(interrupt::flag());
+    options.threads = std::thread::available_parallelism().map_or(1, usize::from);
+    options.observer = &follower;
+    let written = reader.convert(&writer, Some(PathBuf::from(path)), &options);
+    drop(options);
+    follower.into_progress().finish();
+    match written {
+        Ok(_) => Ok(true),
+        Err(ConvertError::Stopped) => Ok(false),
+        Err(error) => Err(Failure::new(error.to_string())),
+    }
+}
+
+/// Writes the call stacks of events. Returns `false` if interrupted.
+fn write_stacks(
+    session: &Session,
+    selected: (&Selection, Window),
+    path: &Path,
+    global: &Global,
+    report: Report,
+) -> Result<bool, Failure> {
+    let mut options = StackOptions::default();
+    options.with_times = true;
+    let progress = Progress::new(global.progress, session, false, report);
+    let read = collection::read(StackCollector::new(options), session, selected, false, progress, report)?;
+    let Some(read) = read else { return Ok(false) };
+    let profile = read.collector.finish();
+    if profile.weight() == 0 {
+        return Err(Failure::new("no selected event has a call stack")
+            .help("--in perfetto and --in firefox show other events"));
+    }
+    let write = || -> io::Result<()> {
+        let mut file = BufWriter::new(File::create_new(path)?);
+        profile.write(StackFormat::Speedscope, StackRoots::None, &mut file)?;
+        file.flush()
+    };
+    write()?;
+    Ok(true)
+}
