@@ -3,6 +3,7 @@
 pub(crate) mod damage;
 mod follower;
 pub(crate) mod interrupt;
+mod meter;
 mod read_progress;
 mod report;
 pub(crate) mod scan_progress;
@@ -10,6 +11,6 @@ mod write_progress;
 
 pub(crate) use self::damage::Damages;
 pub(crate) use self::follower::{Follower, Steps};
-pub(crate) use self::read_progress::Progress;
+pub(crate) use self::read_progress::ReadProgress;
 pub(crate) use self::report::Report;
 pub(crate) use self::write_progress::WriteProgress;

@@ -7,10 +7,10 @@ use std::sync::{Mutex, MutexGuard};
 use ichnos::model::{IgnorePoison as _, Message};
 use ichnos::{PassHandler, PassNote, PassObserver};
 
-use crate::progress::{Progress, Report, damage};
+use crate::progress::{ReadProgress, Report, damage};
 
 /// Shows the progress of a pass that only reads.
-pub(crate) struct Steps<'p>(pub(crate) &'p mut Progress);
+pub(crate) struct Steps<'p>(pub(crate) &'p mut ReadProgress);
 
 impl PassHandler for Steps<'_> {
     fn message(&mut self, _: &Message<'_>) -> io::Result<ControlFlow<()>> {
@@ -24,23 +24,23 @@ impl PassHandler for Steps<'_> {
 
 /// Reports the progress and the notes of a pass.
 pub(crate) struct Follower {
-    progress: Mutex<Progress>,
+    progress: Mutex<ReadProgress>,
     report: Report,
     /// `true` if losses are reported: the output does not contain them.
     reports_losses: bool,
 }
 
 impl Follower {
-    pub(crate) fn new(progress: Progress, report: Report, reports_losses: bool) -> Self {
+    pub(crate) fn new(progress: ReadProgress, report: Report, reports_losses: bool) -> Self {
         Self { progress: Mutex::new(progress), report, reports_losses }
     }
 
-    fn progress(&self) -> MutexGuard<'_, Progress> {
+    fn progress(&self) -> MutexGuard<'_, ReadProgress> {
         self.progress.lock().ignore_poison()
     }
 
     /// Returns the progress after the pass.
-    pub(crate) fn into_progress(self) -> Progress {
+    pub(crate) fn into_progress(self) -> ReadProgress {
         self.progress.into_inner().ignore_poison()
     }
 }

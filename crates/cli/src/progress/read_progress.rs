@@ -1,46 +1,34 @@
 //! Progress of reading.
 
-use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
 use ichnos::Session;
 use ichnos::export::text::count;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use super::meter::Meter;
+use super::report::Report;
 use crate::args;
 use crate::args::limits::Limits;
-use crate::output::charset;
-use crate::progress::Report;
 
-/// Time until progress is shown.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(1);
-/// Time between two lines of plain progress.
-pub(crate) const PAUSE: Duration = Duration::from_secs(5);
 /// Number of messages between two looks at the clock.
 const STRIDE: u32 = 1 << 14;
 
-enum ProgressDisplay {
-    None,
-    Bar(ProgressBar),
-    Plain(Report),
-}
-
 /// Shows the progress on the timeline.
-pub(crate) struct Progress {
-    kind: ProgressDisplay,
+pub(crate) struct ReadProgress {
+    /// `None` to show nothing.
+    meter: Option<Meter>,
     begin: i128,
     end: i128,
     /// Time of the traces at the last update.
     now: i128,
     started: Instant,
-    next: Instant,
     until_look: u32,
     events: u64,
     /// Number of damaged places that may still be reported.
     damages_left: u64,
 }
 
-impl Progress {
+impl ReadProgress {
     /// `data_on_terminal` if data are printed where a bar would be.
     pub(crate) fn new(
         when: args::Progress,
@@ -58,29 +46,13 @@ impl Progress {
             });
         }
         let (begin, end) = range.unwrap_or_default();
-        let kind = match when {
-            args::Progress::Never => ProgressDisplay::None,
-            args::Progress::Auto if !std::io::stderr().is_terminal() || data_on_terminal => {
-                ProgressDisplay::None
-            }
-            args::Progress::Auto => {
-                let bar = ProgressBar::with_draw_target(Some(1000), ProgressDrawTarget::hidden());
-                if let Ok(style) = ProgressStyle::with_template("{bar:40} {percent:>3} %  {msg}  {eta} left")
-                {
-                    bar.set_style(charset::of_progress(style));
-                }
-                ProgressDisplay::Bar(bar)
-            }
-            args::Progress::Plain => ProgressDisplay::Plain(report),
-        };
-        let started = Instant::now();
+        let template = "{bar:40} {percent:>3} %  {msg}  {eta} left";
         Self {
-            kind,
+            meter: Meter::new(when, template, data_on_terminal, report),
             begin,
             now: begin,
             end,
-            started,
-            next: started + PATIENCE,
+            started: Instant::now(),
             until_look: STRIDE,
             events: 0,
             damages_left: Limits::default().report.damage,
@@ -96,7 +68,10 @@ impl Progress {
     pub(crate) fn damage(&mut self, line: &str, report: Report) {
         if let Some(left) = self.damages_left.checked_sub(1) {
             self.damages_left = left;
-            self.suspend(|| report.warning(line));
+            match &self.meter {
+                Some(meter) => meter.suspend(|| report.warning(line)),
+                None => report.warning(line),
+            }
         }
     }
 
@@ -115,55 +90,22 @@ impl Progress {
     #[cold]
     pub(crate) fn add(&mut self, nanoseconds: Option<i128>, events: u64) {
         self.events += events;
-        let now = Instant::now();
-        if now < self.next {
-            return;
-        }
-        // Messages without a time keep the previous one.
-        self.now = nanoseconds.unwrap_or(self.now);
-        let whole = self.end.saturating_sub(self.begin);
-        let done = self.now.saturating_sub(self.begin);
-        let permille = if whole > 0 {
-            done.clamp(0, whole).saturating_mul(1000).checked_div(whole).unwrap_or(0)
-        } else {
-            0
-        };
-        let message = count(self.events, "event");
-        match &self.kind {
-            ProgressDisplay::None => {}
-            ProgressDisplay::Bar(bar) => {
-                if bar.is_hidden() {
-                    bar.set_draw_target(ProgressDrawTarget::stderr());
-                }
-                bar.set_position(permille as u64);
-                bar.set_message(message);
-                self.next = now + Duration::from_millis(100);
-            }
-            ProgressDisplay::Plain(report) => {
-                report.answer(&format!("{}.{} %, {message}", permille / 10, permille % 10));
-                self.next = now + PAUSE;
-            }
-        }
-    }
-
-    /// Prints something other than progress.
-    pub(crate) fn suspend(&self, print: impl FnOnce()) {
-        match &self.kind {
-            ProgressDisplay::Bar(bar) if !bar.is_hidden() => bar.suspend(print),
-            _ => print(),
-        }
+        let Self { meter: Some(meter), begin, end, now, events, .. } = self else { return };
+        meter.show(|| {
+            // Messages without a time keep the previous one.
+            *now = nanoseconds.unwrap_or(*now);
+            let whole = end.saturating_sub(*begin);
+            let done = now.saturating_sub(*begin);
+            let permille = match whole > 0 {
+                true => done.clamp(0, whole).saturating_mul(1000).checked_div(whole).unwrap_or(0),
+                false => 0,
+            };
+            (u64::try_from(permille).ok(), count(*events, "event"))
+        });
     }
 
     /// Clears the bar; returns the elapsed time.
     pub(crate) fn finish(self) -> Duration {
         self.started.elapsed()
-    }
-}
-
-impl Drop for Progress {
-    fn drop(&mut self) {
-        if let ProgressDisplay::Bar(bar) = &self.kind {
-            bar.finish_and_clear();
-        }
     }
 }

@@ -1,77 +1,22 @@
 //! Progress of opening traces.
 
-use std::io::IsTerminal;
 use std::sync::Mutex;
-use std::time::{Duration, Instant};
 
 use ichnos::export::text::{count, size};
 use ichnos::io::{ScanProgress, ScanStep};
 use ichnos::model::IgnorePoison as _;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use super::meter::Meter;
+use super::report::Report;
 use crate::args;
-use crate::output::charset;
-use crate::progress::Report;
-use crate::progress::read_progress::{PATIENCE, PAUSE};
 
 /// Shows progress before the first event; the display disappears when dropped.
-pub(crate) fn progress(when: args::Progress, report: Report) -> ScanProgress {
-    let kind = match when {
-        args::Progress::Never => return ScanProgress::default(),
-        args::Progress::Auto if !std::io::stderr().is_terminal() => return ScanProgress::default(),
-        args::Progress::Auto => {
-            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
-            if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}") {
-                bar.set_style(charset::of_progress(style));
-            }
-            ScanDisplay::Bar(bar)
+pub(crate) fn show(when: args::Progress, report: Report) -> ScanProgress {
+    match Meter::new(when, "{spinner} {msg}", false, report).map(Mutex::new) {
+        Some(meter) => {
+            ScanProgress::new(move |step| meter.lock().ignore_poison().show(|| (None, message(step))))
         }
-        args::Progress::Plain => ScanDisplay::Plain(report),
-    };
-    let shown = Mutex::new(ShownScan { kind, next: Instant::now() + PATIENCE });
-    ScanProgress::new(move |step| shown.lock().ignore_poison().step(step))
-}
-
-enum ScanDisplay {
-    Bar(ProgressBar),
-    Plain(Report),
-}
-
-struct ShownScan {
-    kind: ScanDisplay,
-    /// Time until progress is shown.
-    next: Instant,
-}
-
-impl ShownScan {
-    fn step(&mut self, step: ScanStep) {
-        let now = Instant::now();
-        if now < self.next {
-            return;
-        }
-        let message = message(step);
-        match &self.kind {
-            ScanDisplay::Bar(bar) => {
-                if bar.is_hidden() {
-                    bar.set_draw_target(ProgressDrawTarget::stderr());
-                }
-                bar.set_message(message);
-                bar.tick();
-                self.next = now + Duration::from_millis(100);
-            }
-            ScanDisplay::Plain(report) => {
-                report.answer(&message);
-                self.next = now + PAUSE;
-            }
-        }
-    }
-}
-
-impl Drop for ShownScan {
-    fn drop(&mut self) {
-        if let ScanDisplay::Bar(bar) = &self.kind {
-            bar.finish_and_clear();
-        }
+        None => ScanProgress::default(),
     }
 }
 

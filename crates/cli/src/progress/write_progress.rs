@@ -1,42 +1,33 @@
 //! Progress of writing traces.
 
-use std::io::IsTerminal;
 use std::sync::Mutex;
-use std::time::{Duration, Instant};
 
 use ichnos::export::text::{count, size};
 use ichnos::model::IgnorePoison as _;
 use ichnos::{PassNote, PassObserver};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use super::damage::Damages;
+use super::meter::Meter;
+use super::report::Report;
 use crate::args;
-use crate::output::charset;
-use crate::progress::read_progress::{PATIENCE, PAUSE};
-use crate::progress::{Damages, Report};
 
 /// Shows the amounts read and written, and collects damage. Can be used by several threads.
 pub(crate) struct WriteProgress {
     /// `None` to show nothing.
-    shown: Option<Mutex<ShownProgress>>,
+    shown: Option<Mutex<WrittenAmount>>,
     /// `true` if events are counted: otherwise, packets may be copied without reading their events.
     counts_events: bool,
     damages: Mutex<Damages>,
     most_damages: u64,
 }
 
-enum WriteDisplay {
-    Bar(ProgressBar),
-    Plain(Report),
-}
-
-struct ShownProgress {
-    kind: WriteDisplay,
+/// Amounts that were read and written.
+struct WrittenAmount {
+    meter: Meter,
     /// Approximate number of bytes to write, if known.
     total: Option<u64>,
     events: u64,
     written: u64,
-    /// Time until progress is shown.
-    next: Instant,
 }
 
 impl WriteProgress {
@@ -48,7 +39,9 @@ impl WriteProgress {
         data_on_terminal: bool,
         report: Report,
     ) -> Self {
-        let shown = ShownProgress::new(when, total, data_on_terminal, report).map(Mutex::new);
+        let template = if total.is_some() { "{bar:40} {percent:>3} %  {msg}" } else { "{spinner} {msg}" };
+        let meter = Meter::new(when, template, data_on_terminal, report);
+        let shown = meter.map(|meter| Mutex::new(WrittenAmount { meter, total, events: 0, written: 0 }));
         Self { shown, counts_events: false, damages: Mutex::default(), most_damages: u64::MAX }
     }
 
@@ -72,7 +65,7 @@ impl WriteProgress {
         self.damages.into_inner().ignore_poison()
     }
 
-    fn change(&self, change: impl FnOnce(&mut ShownProgress)) {
+    fn change(&self, change: impl FnOnce(&mut WrittenAmount)) {
         if let Some(shown) = &self.shown {
             let mut shown = shown.lock().ignore_poison();
             change(&mut shown);
@@ -99,66 +92,17 @@ impl PassObserver for WriteProgress {
     }
 }
 
-impl ShownProgress {
-    /// Returns `None` to show nothing.
-    fn new(when: args::Progress, total: Option<u64>, data_on_terminal: bool, report: Report) -> Option<Self> {
-        let kind = match when {
-            args::Progress::Never => return None,
-            args::Progress::Auto if !std::io::stderr().is_terminal() || data_on_terminal => return None,
-            args::Progress::Auto => {
-                let bar = ProgressBar::with_draw_target(Some(1000), ProgressDrawTarget::hidden());
-                let template =
-                    if total.is_some() { "{bar:40} {percent:>3} %  {msg}" } else { "{spinner} {msg}" };
-                if let Ok(style) = ProgressStyle::with_template(template) {
-                    bar.set_style(charset::of_progress(style));
-                }
-                WriteDisplay::Bar(bar)
-            }
-            args::Progress::Plain => WriteDisplay::Plain(report),
-        };
-        let next = Instant::now() + PATIENCE;
-        Some(Self { kind, total, events: 0, written: 0, next })
-    }
-
+impl WrittenAmount {
     fn show(&mut self) {
-        let now = Instant::now();
-        if now < self.next {
-            return;
-        }
-        let message = message(self.events, self.written);
-        // The exact length of the output is unknown.
-        let permille = self.total.map(|total| {
-            let done = u128::from(self.written) * 1000 / u128::from(total.max(1));
-            u64::try_from(done.min(999)).unwrap_or_default()
+        let Self { meter, total, events, written } = self;
+        meter.show(|| {
+            // The exact length of the output is unknown.
+            let permille = total.map(|total| {
+                let done = u128::from(*written) * 1000 / u128::from(total.max(1));
+                u64::try_from(done.min(999)).unwrap_or_default()
+            });
+            (permille, message(*events, *written))
         });
-        match &self.kind {
-            WriteDisplay::Bar(bar) => {
-                if bar.is_hidden() {
-                    bar.set_draw_target(ProgressDrawTarget::stderr());
-                }
-                match permille {
-                    Some(permille) => bar.set_position(permille),
-                    None => bar.tick(),
-                }
-                bar.set_message(message);
-                self.next = now + Duration::from_millis(100);
-            }
-            WriteDisplay::Plain(report) => {
-                report.answer(&match permille {
-                    Some(permille) => format!("{}.{} %, {message}", permille / 10, permille % 10),
-                    None => message,
-                });
-                self.next = now + PAUSE;
-            }
-        }
-    }
-}
-
-impl Drop for ShownProgress {
-    fn drop(&mut self) {
-        if let WriteDisplay::Bar(bar) = &self.kind {
-            bar.finish_and_clear();
-        }
     }
 }
 

@@ -9,7 +9,7 @@ use ichnos::Session;
 use ichnos::model::{DataStream, EventCounts, ExcludedClasses, MessageKind, OpenedTrace, TraceClass, Window};
 
 use crate::args::Global;
-use crate::progress::{Progress, Report};
+use crate::progress::{ReadProgress, Report};
 use crate::select::TraceSelection;
 
 /// Returns the traces' classes, reduced to the selected data stream and event record classes. A selection by
@@ -21,7 +21,7 @@ pub(crate) fn selected<'s>(
     global: &Global,
     report: Report,
 ) -> Vec<Cow<'s, TraceClass>> {
-    let mut progress = Progress::new(global.progress, session, false, report);
+    let mut progress = ReadProgress::new(global.progress, session, false, report);
     let has_times = selected.selection.has_times();
     let has_filter = selected.selection.filter.is_some();
     let of_trace = |(number, trace): (usize, &'s dyn OpenedTrace)| {
@@ -87,7 +87,7 @@ pub(crate) fn meet(session: &Session, global: &Global, report: Report) {
     if dynamic.is_empty() {
         return;
     }
-    let mut progress = Progress::new(global.progress, session, false, report);
+    let mut progress = ReadProgress::new(global.progress, session, false, report);
     let is_dynamic = |stream: &DataStream| dynamic.contains(&Arc::as_ptr(&stream.trace).addr());
     session.stream_reader_of(Window::default(), is_dynamic).for_each_head(|_, head| {
         progress.step(u32::from(head.kind == MessageKind::Event), || head.nanoseconds());

@@ -15,7 +15,7 @@ use crate::args::{Cat, CatFormat, Global};
 use crate::exit::{Exit, Failure};
 use crate::input;
 use crate::output::{Destination, OutputPath};
-use crate::progress::{Follower, Progress, Report, Steps, damage, interrupt, scan_progress};
+use crate::progress::{Follower, ReadProgress, Report, Steps, damage, interrupt, scan_progress};
 use crate::select::{AroundOption, Selection, columns, intersection, no_match_help};
 
 pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, Failure> {
@@ -71,7 +71,7 @@ pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, F
     };
     let mut skipped = None;
     if let Some(wanted) = args.tail {
-        let mut progress = Progress::new(global.progress, &session, false, report);
+        let mut progress = ReadProgress::new(global.progress, &session, false, report);
         let pass = Pass::new(selection.selected.clone()).stop(interrupt::flag());
         skipped = reader.begin_at_last(&pass, wanted, &mut Steps(&mut progress));
         if skipped.is_none() {
@@ -90,7 +90,7 @@ pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, F
     }
     let mut output = Destination::new(output, job::terminal_text(args, global));
     let mut progress =
-        Progress::new(global.progress, &session, to_terminal && args.format() != CatFormat::Null, report);
+        ReadProgress::new(global.progress, &session, to_terminal && args.format() != CatFormat::Null, report);
     let most_damages = args.reading.limits().report.damage;
     progress.limit_damage(most_damages);
     let follower = Follower::new(progress, report, !job.format.has_losses());

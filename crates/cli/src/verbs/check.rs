@@ -18,7 +18,7 @@ use crate::args::{Arithmetic, Check, FailOn, Global, limits};
 use crate::exit::{Exit, Failure};
 use crate::input;
 use crate::output::{self, safe};
-use crate::progress::{Progress, Report, scan_progress};
+use crate::progress::{ReadProgress, Report, scan_progress};
 use crate::select::{Selection, TraceSelection, no_match_help};
 use crate::verbs::info::losses;
 
@@ -37,7 +37,7 @@ pub(crate) fn run(args: &Check, global: &Global, report: Report) -> Result<Exit,
         Ok(session) => {
             input::check_reading(&args.reading, &session, report)?;
             let mut selected = TraceSelection::new(&session, selection, report)?;
-            let mut progress = Progress::new(global.progress, &session, false, report);
+            let mut progress = ReadProgress::new(global.progress, &session, false, report);
             found.session(&session, args, &mut selected, &mut progress);
             if !args.metadata_only {
                 no_match_help::explain(&session, &selected.selection, selected.window, found.events, report);
@@ -121,7 +121,7 @@ struct Checking<'c, 'p> {
     lost: DiscardedCounts,
     /// `None` if texts are not checked.
     texts: Option<TextCheck>,
-    progress: &'p mut Progress,
+    progress: &'p mut ReadProgress,
 }
 
 impl PassHandler for Checking<'_, '_> {
@@ -271,7 +271,7 @@ impl Findings {
         session: &Session,
         args: &Check,
         selected: &mut TraceSelection,
-        progress: &mut Progress,
+        progress: &mut ReadProgress,
     ) {
         const REMEDY: &str = "copy the file or directory again from its source, or change its mode";
         let (metadata_only, assume_correlated) = (args.metadata_only, args.reading.assume_correlated);
@@ -375,7 +375,7 @@ impl Findings {
         messages: StreamMessages,
         check_texts: bool,
         selected: &mut TraceSelection,
-        progress: &mut Progress,
+        progress: &mut ReadProgress,
     ) {
         let mut checking = Checking {
             findings: self,

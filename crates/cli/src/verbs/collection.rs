@@ -5,7 +5,7 @@ use ichnos::model::{Sink, Window};
 use ichnos::{CollectorOutput, Pass, PassEnd, Session};
 
 use crate::exit::{Exit, Failure};
-use crate::progress::{Follower, Progress, Report, damage, interrupt};
+use crate::progress::{Follower, ReadProgress, Report, damage, interrupt};
 use crate::select::Selection;
 
 /// Collector after reading.
@@ -23,7 +23,7 @@ pub(crate) fn read<S: Sink + Send + 'static>(
     session: &Session,
     (selection, window): (&Selection, Window),
     strict: bool,
-    progress: Progress,
+    progress: ReadProgress,
     report: Report,
 ) -> Result<Option<Collected<S>>, Failure> {
     let reader = selection.reader(session, window)?;

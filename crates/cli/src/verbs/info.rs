@@ -18,7 +18,7 @@ use crate::args::{Arithmetic, Global, Info, TimeForm};
 use crate::exit::{Exit, Failure};
 use crate::input;
 use crate::output::{self, safe};
-use crate::progress::{Damages, Progress, Report, damage, scan_progress};
+use crate::progress::{Damages, ReadProgress, Report, damage, scan_progress};
 use crate::select::{Selection, TraceSelection, no_match_help};
 
 pub(crate) fn run(args: &Info, global: &Global, report: Report) -> Result<Exit, Failure> {
@@ -29,7 +29,7 @@ pub(crate) fn run(args: &Info, global: &Global, report: Report) -> Result<Exit, 
     let mut selected = TraceSelection::new(&session, selection, report)?;
     // Events of a time or a name can only be counted by reading.
     let counted = args.count || selected.selection.has_times() || !selected.selection.wants_all_events();
-    let mut progress = Progress::new(global.progress, &session, false, report);
+    let mut progress = ReadProgress::new(global.progress, &session, false, report);
     let mut traces = Vec::new();
     for (number, trace) in session.traces().iter().enumerate() {
         let found = Summary::new(trace.as_ref(), number, args, counted, &mut selected, &mut progress);
@@ -106,7 +106,7 @@ impl<'a> Summary<'a> {
         args: &Info,
         counted: bool,
         selected: &mut TraceSelection,
-        progress: &mut Progress,
+        progress: &mut ReadProgress,
     ) -> Self {
         let most = args.reading.limits().report.damage;
         let mut damage = Damages::default();
@@ -222,7 +222,7 @@ impl Stream {
         messages: StreamMessages,
         selected: &mut TraceSelection,
         mut damage: impl FnMut(&Damage),
-        progress: &mut Progress,
+        progress: &mut ReadProgress,
     ) {
         (self.discarded_events, self.discarded_unknown, self.discarded_packets) = (0, false, 0);
         let mut counts = EventCounts { by_class: std::mem::take(&mut self.counts), ..EventCounts::default() };

@@ -17,7 +17,7 @@ use crate::args::{Arithmetic, FramesKept, Global, RootsShown, Stacks, StacksForm
 use crate::exit::{Exit, Failure};
 use crate::input;
 use crate::output::{self, Destination, OutputPath, line_width, safe};
-use crate::progress::{Progress, Report, interrupt, scan_progress};
+use crate::progress::{ReadProgress, Report, interrupt, scan_progress};
 use crate::select::{Patterns, Selection, field_names, no_match_help};
 use crate::verbs::collection;
 
@@ -35,7 +35,7 @@ pub(crate) fn run(args: &Stacks, global: &Global, report: Report) -> Result<Exit
     check_fields(args, &session, &selection, false)?;
     input::report_empty_traces(&session, report);
     interrupt::watch();
-    let mut progress = Progress::new(global.progress, &session, false, report);
+    let mut progress = ReadProgress::new(global.progress, &session, false, report);
     progress.limit_damage(args.reading.limits().report.damage);
     let strict = args.reading.strict;
     let input = ProfileInput { session: &session, selection: &selection, window, strict, report };
@@ -71,7 +71,7 @@ impl ProfileInput<'_> {
         &self,
         args: &Stacks,
         threads: Option<ThreadSelection>,
-        progress: Progress,
+        progress: ReadProgress,
     ) -> Result<Option<(StackProfile, bool)>, Failure> {
         let Self { session, selection, window, report, .. } = *self;
         let mut collector = StackCollector::new(options(args));
@@ -100,7 +100,7 @@ impl ProfileInput<'_> {
         &self,
         args: &Stacks,
         threads: Option<ThreadSelection>,
-        progress: Progress,
+        progress: ReadProgress,
     ) -> Result<Option<(StackProfile, bool)>, Failure> {
         let Self { session, selection, window, report, .. } = *self;
         let mut collector = SpanStackCollector::new(&options(args), args.running);

@@ -10,7 +10,7 @@ use crate::args::{Arithmetic, Global, SortBy, Stats, time};
 use crate::exit::{Exit, Failure};
 use crate::input;
 use crate::output::{self, line_width, safe};
-use crate::progress::{Follower, Progress, Report, damage, interrupt, scan_progress};
+use crate::progress::{Follower, ReadProgress, Report, damage, interrupt, scan_progress};
 use crate::select::{Patterns, Selection, classes, field_names, no_match_help};
 use crate::verbs::collection;
 
@@ -31,7 +31,7 @@ pub(crate) fn run(args: &Stats, global: &Global, report: Report) -> Result<Exit,
     let reader = selection.reader(&session, window)?;
     input::report_empty_traces(&session, report);
     interrupt::watch();
-    let mut progress = Progress::new(global.progress, &session, false, report);
+    let mut progress = ReadProgress::new(global.progress, &session, false, report);
     let limits = args.reading.limits();
     progress.limit_damage(limits.report.damage);
     let options = options(args);

@@ -22,7 +22,7 @@ use crate::args::{
 use crate::exit::{Exit, Failure};
 use crate::input;
 use crate::output::{Destination, OutputPath, line_width, safe};
-use crate::progress::{Progress, Report, interrupt, scan_progress};
+use crate::progress::{ReadProgress, Report, interrupt, scan_progress};
 use crate::select::Selection;
 use crate::suggestions::list as list_of;
 use crate::verbs::collection;
@@ -161,7 +161,7 @@ fn read_session(
     let window = selection.prepare(session, report)?;
     input::report_empty_traces(session, report);
     interrupt::watch();
-    let mut progress = Progress::new(global.progress, session, false, report);
+    let mut progress = ReadProgress::new(global.progress, session, false, report);
     progress.limit_damage(input.reading.limits().report.damage);
     let mut options = TaskOptions::default();
     options.find_mentions = input.finders();

@@ -8,7 +8,7 @@ use crate::args::{Arithmetic, Global, Threads, time};
 use crate::exit::{Exit, Failure};
 use crate::input;
 use crate::output::{self, line_width};
-use crate::progress::{Progress, Report, interrupt, scan_progress};
+use crate::progress::{ReadProgress, Report, interrupt, scan_progress};
 use crate::select::{Selection, TimeRange, no_match_help};
 use crate::verbs::collection;
 
@@ -22,7 +22,7 @@ pub(crate) fn run(args: &Threads, global: &Global, report: Report) -> Result<Exi
     let options = options(args, &session)?;
     input::report_empty_traces(&session, report);
     interrupt::watch();
-    let mut progress = Progress::new(global.progress, &session, false, report);
+    let mut progress = ReadProgress::new(global.progress, &session, false, report);
     progress.limit_damage(args.reading.limits().report.damage);
     let collector = ThreadCollector::new(options);
     let strict = args.reading.strict;

@@ -15,7 +15,7 @@ use crate::args::{Arithmetic, Global, ViewIn, ViewVerb};
 use crate::exit::{Exit, Failure};
 use crate::input;
 use crate::output;
-use crate::progress::{Follower, Progress, Report, interrupt, scan_progress};
+use crate::progress::{Follower, ReadProgress, Report, interrupt, scan_progress};
 use crate::select::Selection;
 use crate::verbs::collection;
 
@@ -116,7 +116,7 @@ fn write(
     report: Report,
 ) -> Result<bool, Failure> {
     let reader = selection.reader(session, window)?;
-    let progress = Progress::new(global.progress, session, false, report);
+    let progress = ReadProgress::new(global.progress, session, false, report);
     let follower = Follower::new(progress, report, false);
     let mut options = ConvertOptions::default();
     options.pass = Pass::new(selection.selected.clone()).stop(interrupt::flag());
@@ -142,7 +142,7 @@ fn write_stacks(
 ) -> Result<bool, Failure> {
     let mut options = StackOptions::default();
     options.with_times = true;
-    let progress = Progress::new(global.progress, session, false, report);
+    let progress = ReadProgress::new(global.progress, session, false, report);
     let read = collection::read(StackCollector::new(options), session, selected, false, progress, report)?;
     let Some(read) = read else { return Ok(false) };
     let profile = read.collector.finish();
