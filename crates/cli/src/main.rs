@@ -19,7 +19,7 @@ use std::process::ExitCode;
 use args::{Verb, time};
 use exit::{Exit, Failure};
 use input::event_map;
-use progress::Report;
+use progress::Console;
 #[cfg(feature = "view")]
 use verbs::view;
 use verbs::{
@@ -32,53 +32,50 @@ fn main() -> ExitCode {
     let _ = ichnos::io::handle_bus_errors();
     let mut args = match command_line::parse() {
         Ok(args) => args,
-        Err(failure) => return end(Err(failure), Report::early()),
+        Err(failure) => return end(Err(failure), Console::early()),
     };
-    let report = Report::new(args.global.color, args.global.quiet, args.global.verbose);
-    if args.global.quiet && args.global.progress == args::Progress::Plain {
-        args.global.progress = args::Progress::Never;
-    }
-    time::warn_of_zone_by(move |text, help| report.warning_with_help(text, help));
+    let console = Console::new(&args.global);
+    time::warn_of_zone_by(move |text, help| console.warning_with_help(text, help));
     if let Verb::Task(task) = &mut args.verb {
         task.set_defaults();
     }
     running_threads::add_if_named(&mut args.verb);
     let result = match &args.verb {
-        Verb::Info(verb) => info::run(verb, &args.global, report),
-        Verb::Cat(verb) => cat::run(verb, &args.global, report),
-        Verb::Convert(verb) => convert::run(verb, &args.global, report),
-        Verb::Cut(verb) => convert::cut(verb, &args.global, report),
-        Verb::Filter(verb) => convert::filter(verb, &args.global, report),
-        Verb::Merge(verb) => convert::merge(verb, &args.global, report),
-        Verb::Split(verb) => split::run(verb, &args.global, report),
-        Verb::Repair(verb) => convert::repair(verb, &args.global, report),
-        Verb::Index(verb) => index::run(verb, report),
-        Verb::Stacks(verb) => stacks::run(verb, &args.global, report),
-        Verb::Stats(verb) => stats::run(verb, &args.global, report),
-        Verb::Task(verb) => task::run(verb, &args.global, report),
-        Verb::Threads(verb) => threads::run(verb, &args.global, report),
+        Verb::Info(verb) => info::run(verb, console),
+        Verb::Cat(verb) => cat::run(verb, console),
+        Verb::Convert(verb) => convert::run(verb, console),
+        Verb::Cut(verb) => convert::cut(verb, console),
+        Verb::Filter(verb) => convert::filter(verb, console),
+        Verb::Merge(verb) => convert::merge(verb, console),
+        Verb::Split(verb) => split::run(verb, console),
+        Verb::Repair(verb) => convert::repair(verb, console),
+        Verb::Index(verb) => index::run(verb, console),
+        Verb::Stacks(verb) => stacks::run(verb, console),
+        Verb::Stats(verb) => stats::run(verb, console),
+        Verb::Task(verb) => task::run(verb, console),
+        Verb::Threads(verb) => threads::run(verb, console),
         #[cfg(feature = "view")]
-        Verb::View(verb) => view::run(verb, &args.global, report),
-        Verb::Collect(verb) => collect::run(verb, report),
-        Verb::Check(verb) => check::run(verb, &args.global, report),
-        Verb::Schema(verb) => schema::run(verb, &args.global, report),
-        Verb::Formats(verb) => formats::run(verb, &args.global),
+        Verb::View(verb) => view::run(verb, console),
+        Verb::Collect(verb) => collect::run(verb, console),
+        Verb::Check(verb) => check::run(verb, console),
+        Verb::Schema(verb) => schema::run(verb, console),
+        Verb::Formats(verb) => formats::run(verb, console),
         Verb::Completions(verb) => formats::completions(verb),
         Verb::Man(verb) => formats::man(verb),
     };
     if result.is_ok() {
-        event_map::report_problems(report);
+        event_map::report_problems(console);
     }
-    end(result, report)
+    end(result, console)
 }
 
-fn end(result: Result<Exit, Failure>, report: Report) -> ExitCode {
+fn end(result: Result<Exit, Failure>, console: Console) -> ExitCode {
     match result {
         Ok(exit) => exit.into(),
         // The reader of the output has closed it.
         Err(failure) if failure.broken_pipe => Exit::Success.into(),
         Err(failure) => {
-            report.failure(&failure);
+            console.failure(&failure);
             Exit::Failure.into()
         }
     }

@@ -1,16 +1,17 @@
 //! What the command reports while it works: progress, warnings, damage, and signals that end it.
 
+mod console;
+mod console;
 pub(crate) mod damage;
 mod follower;
 pub(crate) mod interrupt;
 mod meter;
 mod read_progress;
-mod report;
 pub(crate) mod scan_progress;
 mod write_progress;
 
+pub(crate) use self::console::Console;
 pub(crate) use self::damage::Damages;
 pub(crate) use self::follower::{Follower, Steps};
 pub(crate) use self::read_progress::ReadProgress;
-pub(crate) use self::report::Report;
 pub(crate) use self::write_progress::WriteProgress;

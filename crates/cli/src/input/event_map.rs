@@ -14,7 +14,7 @@ use toml::de::DeTable;
 
 use crate::exit::Failure;
 use crate::input::toml_text::{TomlText, TomlValue, suggest};
-use crate::progress::Report;
+use crate::progress::Console;
 use crate::suggestions::alternatives;
 
 /// Keys of the file, and of an event in it.
@@ -69,17 +69,17 @@ pub(crate) fn load(paths: &[PathBuf]) -> Result<Option<ClassMap>, Failure> {
 }
 
 /// Reports rules that no event matched, and fields that events lack.
-pub(crate) fn report_problems(report: Report) {
+pub(crate) fn report_problems(console: Console) {
     let Some(map) = LOADED.get() else { return };
     let unused = map.rules.iter().filter(|rule| !rule.is_used.load(Ordering::Relaxed));
     let unused = unused.map(|rule| format!("{}: no event matches `{}`", rule.place, rule.events.glob()));
     let missing = map.problems.lock().ignore_poison();
     let all: Vec<String> = missing.iter().cloned().chain(unused).collect();
     for problem in all.iter().take(MOST_PROBLEMS) {
-        report.warning(problem);
+        console.warning(problem);
     }
     if all.len() > MOST_PROBLEMS {
-        report.warning(&format!("{} further map problems", all.len() - MOST_PROBLEMS));
+        console.warning(&format!("{} further map problems", all.len() - MOST_PROBLEMS));
     }
 }
 

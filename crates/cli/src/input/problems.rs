@@ -7,36 +7,38 @@ use ichnos::model::{FileDiagnostic, FileRole, OpenedTrace, Severity};
 use super::failure;
 use crate::args::{format_flags, limits};
 use crate::output::safe;
-use crate::progress::Report;
+use crate::progress::Console;
 
 /// Reports problems other than the traces; returns `true` if something is unreadable.
-pub(crate) fn report_problems(session: &Session, report: Report) -> bool {
+pub(crate) fn report_problems(session: &Session, console: Console) -> bool {
     for error in session.left_out() {
-        report.failure(&failure(error));
+        console.failure(&failure(error));
     }
-    print_notices(session, report);
+    print_notices(session, console);
     for problem in session.problems() {
         match limits::of_problem(problem) {
-            Some(remedy) => report.warning(&format!("{problem}; {remedy}")),
-            None if problem.leads_out => report.warning(&format!("{problem}; `--follow-links` follows them")),
-            None => report.warning(&problem.message),
+            Some(remedy) => console.warning(&format!("{problem}; {remedy}")),
+            None if problem.leads_out => {
+                console.warning(&format!("{problem}; `--follow-links` follows them"))
+            }
+            None => console.warning(&problem.message),
         }
     }
     for refused in session.refused() {
-        report.error(&format!("{}: the trace is skipped: it cannot be read", refused.path));
+        console.error(&format!("{}: the trace is skipped: it cannot be read", refused.path));
         for diagnostic in &refused.diagnostics {
-            report.answer(&format!("  {}", safe(&diagnostic.to_string())));
+            console.answer(&format!("  {}", safe(&diagnostic.to_string())));
         }
         let at_limit =
             refused.diagnostics.iter().find_map(|problem| limits::of_diagnostic(&problem.diagnostic));
         if let Some(remedy) = at_limit {
-            report.help(remedy);
+            console.help(remedy);
         }
     }
     for trace in session.traces() {
-        print_warnings(trace.as_ref(), report);
+        print_warnings(trace.as_ref(), console);
         for quirk in trace.quirks() {
-            report.note(&format!("{}: {quirk}", trace.path()));
+            console.note(&format!("{}: {quirk}", trace.path()));
         }
     }
     let is_problem = session.problems().iter().any(|problem| !problem.leads_out);
@@ -57,35 +59,35 @@ pub(crate) fn problems(session: &Session) -> Vec<String> {
 const MOST_WARNINGS: usize = 5;
 
 /// Prints warnings about tolerated errors, and notes for the rest.
-fn print_warnings(trace: &dyn OpenedTrace, report: Report) {
+fn print_warnings(trace: &dyn OpenedTrace, console: Console) {
     // An unused index does not change what is read.
     let is_warned_about = |problem: &&FileDiagnostic| {
         problem.diagnostic.severity >= Severity::Warning && problem.role != FileRole::Index
     };
     let warned = trace.diagnostics().iter().filter(is_warned_about);
-    if report.verbose {
-        trace.diagnostics().iter().for_each(|problem| report.note(&problem.to_string()));
+    if console.verbose {
+        trace.diagnostics().iter().for_each(|problem| console.note(&problem.to_string()));
         return;
     }
     for problem in warned.clone().take(MOST_WARNINGS) {
-        report.warning(&format!("{}: {}", problem.location(), problem.diagnostic.statement()));
+        console.warning(&format!("{}: {}", problem.location(), problem.diagnostic.statement()));
     }
     let more = warned.count().saturating_sub(MOST_WARNINGS) as u64;
     if more > 0 {
         let more = count(more, "more such problem");
-        report.warning(&format!("{}: {more}; `ichnos check` shows all", trace.path()));
+        console.warning(&format!("{}: {more}; `ichnos check` shows all", trace.path()));
     }
 }
 
 /// Prints notices about valid but unexpected input.
-pub(crate) fn print_notices(session: &Session, report: Report) {
-    session.notices().iter().for_each(|notice| report.notice(&notice.describe(format_flags::written)));
+pub(crate) fn print_notices(session: &Session, console: Console) {
+    session.notices().iter().for_each(|notice| console.notice(&notice.describe(format_flags::written)));
 }
 
 /// Reports traces without data streams, which are valid.
-pub(crate) fn report_empty_traces(session: &Session, report: Report) {
+pub(crate) fn report_empty_traces(session: &Session, console: Console) {
     let is_empty = |trace: &dyn OpenedTrace| trace.data_streams().is_empty() && trace.damage().is_empty();
     for trace in session.traces().iter().filter(|trace| is_empty(trace.as_ref())) {
-        report.notice(&format!("{}: no data streams, only metadata", trace.path()));
+        console.notice(&format!("{}: no data streams, only metadata", trace.path()));
     }
 }

@@ -5,12 +5,12 @@ use ichnos::Session;
 use crate::args::Reading;
 use crate::args::format_flags::declared;
 use crate::exit::Failure;
-use crate::progress::Report;
+use crate::progress::Console;
 use crate::suggestions::list;
 
 /// Checks that all options about reading apply to a format of the opened traces. Options that ask for the
 /// default behavior only cause a notice.
-pub(crate) fn check_reading(reading: &Reading, session: &Session, report: Report) -> Result<(), Failure> {
+pub(crate) fn check_reading(reading: &Reading, session: &Session, console: Console) -> Result<(), Failure> {
     // Unreadable traces may be of any format.
     let has = |format: &str| {
         !session.refused().is_empty() || session.traces().iter().any(|trace| trace.format() == format)
@@ -43,7 +43,7 @@ pub(crate) fn check_reading(reading: &Reading, session: &Session, report: Report
         let known: Vec<&str> = known.map(|format| format.name).collect();
         if !known.iter().any(|format| has(format)) {
             let option = if reading.no_quirks { "--no-quirks" } else { "--no-quirk" };
-            report.notice(&format!(
+            console.notice(&format!(
                 "`{option}` has no effect: tracer bugs are only known for the format {}",
                 list(known.iter().copied())
             ));
@@ -53,7 +53,7 @@ pub(crate) fn check_reading(reading: &Reading, session: &Session, report: Report
         let known: Vec<&str> =
             ichnos::formats().filter(|format| format.has_file_order).map(|format| format.name).collect();
         if !known.iter().any(|format| has(format)) {
-            report.notice(&format!(
+            console.notice(&format!(
                 "`--unsorted` has no effect: only {} files can be unsorted",
                 list(known.iter().copied())
             ));

@@ -13,16 +13,16 @@ use super::manifest::Manifest;
 use super::{check_reading, event_map, failure};
 use crate::args::{self, Arithmetic, Reading};
 use crate::exit::Failure;
-use crate::progress::{Report, interrupt};
+use crate::progress::{Console, interrupt};
 
 /// Opens the traces named on the command line.
 pub(crate) fn open(
     reading: &Reading,
     arithmetic: Arithmetic,
     progress: ScanProgress,
-    report: Report,
+    console: Console,
 ) -> Result<Session, Failure> {
-    open_checked(reading, arithmetic, false, progress, report)
+    open_checked(reading, arithmetic, false, progress, console)
 }
 
 /// Like [`open`]; `all_problems` to report all problems, even harmless ones.
@@ -31,7 +31,7 @@ pub(crate) fn open_checked(
     arithmetic: Arithmetic,
     all_problems: bool,
     progress: ScanProgress,
-    report: Report,
+    console: Console,
 ) -> Result<Session, Failure> {
     let refuse_all = |session: Session| match session.refused() {
         [_, ..] if reading.strict => Err(OpenError::Refused(session.refused().to_vec())),
@@ -48,18 +48,18 @@ pub(crate) fn open_checked(
                 _ => failure,
             }
         })?;
-    check(reading, &session, report)?;
+    check(reading, &session, console)?;
     Ok(session)
 }
 
 /// Checks the opened traces against the options.
-pub(crate) fn check(reading: &Reading, session: &Session, report: Report) -> Result<(), Failure> {
+pub(crate) fn check(reading: &Reading, session: &Session, console: Console) -> Result<(), Failure> {
     if reading.strict
         && let Some(problem) = session.problems().first()
     {
         return Err(Failure::new(problem.to_string()).help("without --strict, all readable data are read"));
     }
-    check_reading(reading, session, report)
+    check_reading(reading, session, console)
 }
 
 /// Opens the traces named on the command line; `arithmetic` is the clock arithmetic unless an option sets it,

@@ -7,7 +7,7 @@ use ichnos::model::{Damage, DamageKind};
 
 use crate::args::limits;
 use crate::exit::Failure;
-use crate::progress::Report;
+use crate::progress::Console;
 
 /// Damaged places: the first ones, and their total number.
 #[derive(Default)]
@@ -26,11 +26,11 @@ impl Damages {
     }
 
     /// Prints a warning for each place in the list, in the order of files, and one for all others.
-    pub(crate) fn warn(&mut self, report: Report) {
+    pub(crate) fn warn(&mut self, console: Console) {
         self.list.sort_by(|a, b| (&a.file, a.bit).cmp(&(&b.file, b.bit)));
-        self.list.iter().for_each(|damage| report.warning(&line(damage)));
+        self.list.iter().for_each(|damage| console.warning(&line(damage)));
         if self.left_out() > 0 {
-            report.warning(&count(self.left_out(), "more damaged place"));
+            console.warning(&count(self.left_out(), "more damaged place"));
         }
     }
 

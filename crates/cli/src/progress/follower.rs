@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard};
 use ichnos::model::{IgnorePoison as _, Message};
 use ichnos::{PassHandler, PassNote, PassObserver};
 
-use crate::progress::{ReadProgress, Report, damage};
+use crate::progress::{Console, ReadProgress, damage};
 
 /// Shows the progress of a pass that only reads.
 pub(crate) struct Steps<'p>(pub(crate) &'p mut ReadProgress);
@@ -25,14 +25,14 @@ impl PassHandler for Steps<'_> {
 /// Reports the progress and the notes of a pass.
 pub(crate) struct Follower {
     progress: Mutex<ReadProgress>,
-    report: Report,
+    console: Console,
     /// `true` if losses are reported: the output does not contain them.
     reports_losses: bool,
 }
 
 impl Follower {
-    pub(crate) fn new(progress: ReadProgress, report: Report, reports_losses: bool) -> Self {
-        Self { progress: Mutex::new(progress), report, reports_losses }
+    pub(crate) fn new(progress: ReadProgress, console: Console, reports_losses: bool) -> Self {
+        Self { progress: Mutex::new(progress), console, reports_losses }
     }
 
     fn progress(&self) -> MutexGuard<'_, ReadProgress> {
@@ -52,14 +52,14 @@ impl PassObserver for Follower {
 
     fn note(&self, note: PassNote) {
         match note {
-            PassNote::Damage(damage) => self.progress().damage(&damage::line(&damage), self.report),
+            PassNote::Damage(damage) => self.progress().damage(&damage::line(&damage), self.console),
             PassNote::Loss { stream, is_packets, count } if self.reports_losses => {
                 let number = count.map_or("an unknown number of".to_owned(), |number| number.to_string());
                 let what = if is_packets { "packets" } else { "events" };
-                self.report
+                self.console
                     .note(&format!("the tracer discarded {number} {what} in the data stream {stream}"));
             }
-            PassNote::OneThread(error) => self.report.note(&format!(
+            PassNote::OneThread(error) => self.console.note(&format!(
                 "the system refuses further threads ({error}): reading continues with one \
                 thread"
             )),

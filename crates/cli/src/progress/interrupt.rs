@@ -5,13 +5,13 @@ use std::sync::{Once, OnceLock};
 use std::time::Duration;
 
 use crate::exit::Exit;
-use crate::progress::Report;
+use crate::progress::Console;
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 /// First signal received; 0 if none.
 static SIGNAL: AtomicI32 = AtomicI32::new(0);
 /// Report for the notice that the output is still being removed.
-static REMOVING: OnceLock<Report> = OnceLock::new();
+static REMOVING: OnceLock<Console> = OnceLock::new();
 /// Time after a signal until a note explains why the program continues.
 const PATIENCE: Duration = Duration::from_secs(1);
 
@@ -23,8 +23,8 @@ pub(crate) fn watch() {
 }
 
 /// Like [`watch`], for a verb that removes its partial output, which can take long.
-pub(crate) fn watch_writing(report: Report) {
-    let _ = REMOVING.set(report);
+pub(crate) fn watch_writing(console: Console) {
+    let _ = REMOVING.set(console);
     watch();
 }
 
@@ -66,10 +66,10 @@ fn request(signal: i32) {
     if INTERRUPTED.swap(true, Ordering::Release) {
         std::process::exit(exit() as i32);
     }
-    if let Some(report) = REMOVING.get() {
+    if let Some(console) = REMOVING.get() {
         let explain = || {
             std::thread::sleep(PATIENCE);
-            report.notice("removing the unfinished output; interrupt again to end immediately and keep it");
+            console.notice("removing the unfinished output; interrupt again to end immediately and keep it");
         };
         // Without a thread, no note is printed.
         drop(std::thread::Builder::new().spawn(explain));

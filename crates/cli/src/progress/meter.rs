@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::report::Report;
-use crate::args;
+use super::console::Console;
+use crate::args::Progress;
 use crate::output::charset;
 
 /// Time until progress is shown.
@@ -25,29 +25,24 @@ pub(crate) struct Meter {
 
 enum Display {
     Bar(ProgressBar),
-    Lines(Report),
+    Lines(Console),
 }
 
 impl Meter {
     /// Returns `None` to show nothing. `template` describes the bar, and `data_on_terminal` is `true` if data are
     /// printed where it would be.
-    pub(crate) fn new(
-        when: args::Progress,
-        template: &str,
-        data_on_terminal: bool,
-        report: Report,
-    ) -> Option<Self> {
-        let display = match when {
-            args::Progress::Never => return None,
-            args::Progress::Auto if !std::io::stderr().is_terminal() || data_on_terminal => return None,
-            args::Progress::Auto => {
+    pub(crate) fn new(template: &str, data_on_terminal: bool, console: Console) -> Option<Self> {
+        let display = match console.progress() {
+            Progress::Never => return None,
+            Progress::Auto if !std::io::stderr().is_terminal() || data_on_terminal => return None,
+            Progress::Auto => {
                 let bar = ProgressBar::with_draw_target(Some(1000), ProgressDrawTarget::hidden());
                 if let Ok(style) = ProgressStyle::with_template(template) {
                     bar.set_style(charset::of_progress(style));
                 }
                 Display::Bar(bar)
             }
-            args::Progress::Plain => Display::Lines(report),
+            Progress::Plain => Display::Lines(console),
         };
         Some(Self { display, next: Instant::now() + PATIENCE })
     }
@@ -71,8 +66,8 @@ impl Meter {
                 bar.set_message(message);
                 self.next = now + REDRAW;
             }
-            Display::Lines(report) => {
-                report.answer(&match permille {
+            Display::Lines(console) => {
+                console.answer(&match permille {
                     Some(permille) => format!("{}.{} %, {message}", permille / 10, permille % 10),
                     None => message,
                 });

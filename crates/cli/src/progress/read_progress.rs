@@ -5,9 +5,8 @@ use std::time::{Duration, Instant};
 use ichnos::Session;
 use ichnos::export::text::count;
 
+use super::console::Console;
 use super::meter::Meter;
-use super::report::Report;
-use crate::args;
 use crate::args::limits::Limits;
 
 /// Number of messages between two looks at the clock.
@@ -30,12 +29,7 @@ pub(crate) struct ReadProgress {
 
 impl ReadProgress {
     /// `data_on_terminal` if data are printed where a bar would be.
-    pub(crate) fn new(
-        when: args::Progress,
-        session: &Session,
-        data_on_terminal: bool,
-        report: Report,
-    ) -> Self {
+    pub(crate) fn new(session: &Session, data_on_terminal: bool, console: Console) -> Self {
         let mut range: Option<(i128, i128)> = None;
         for trace in session.traces() {
             trace.for_each_stream(&mut |stream| {
@@ -48,7 +42,7 @@ impl ReadProgress {
         let (begin, end) = range.unwrap_or_default();
         let template = "{bar:40} {percent:>3} %  {msg}  {eta} left";
         Self {
-            meter: Meter::new(when, template, data_on_terminal, report),
+            meter: Meter::new(template, data_on_terminal, console),
             begin,
             now: begin,
             end,
@@ -65,12 +59,12 @@ impl ReadProgress {
     }
 
     /// Prints a damaged place.
-    pub(crate) fn damage(&mut self, line: &str, report: Report) {
+    pub(crate) fn damage(&mut self, line: &str, console: Console) {
         if let Some(left) = self.damages_left.checked_sub(1) {
             self.damages_left = left;
             match &self.meter {
-                Some(meter) => meter.suspend(|| report.warning(line)),
-                None => report.warning(line),
+                Some(meter) => meter.suspend(|| console.warning(line)),
+                None => console.warning(line),
             }
         }
     }

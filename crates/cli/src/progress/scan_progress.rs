@@ -6,13 +6,12 @@ use ichnos::export::text::{count, size};
 use ichnos::io::{ScanProgress, ScanStep};
 use ichnos::model::IgnorePoison as _;
 
+use super::console::Console;
 use super::meter::Meter;
-use super::report::Report;
-use crate::args;
 
 /// Shows progress before the first event; the display disappears when dropped.
-pub(crate) fn show(when: args::Progress, report: Report) -> ScanProgress {
-    match Meter::new(when, "{spinner} {msg}", false, report).map(Mutex::new) {
+pub(crate) fn show(console: Console) -> ScanProgress {
+    match Meter::new("{spinner} {msg}", false, console).map(Mutex::new) {
         Some(meter) => {
             ScanProgress::new(move |step| meter.lock().ignore_poison().show(|| (None, message(step))))
         }

@@ -6,10 +6,9 @@ use ichnos::export::text::{count, size};
 use ichnos::model::IgnorePoison as _;
 use ichnos::{PassNote, PassObserver};
 
+use super::console::Console;
 use super::damage::Damages;
 use super::meter::Meter;
-use super::report::Report;
-use crate::args;
 
 /// Shows the amounts read and written, and collects damage. Can be used by several threads.
 pub(crate) struct WriteProgress {
@@ -33,14 +32,9 @@ struct WrittenAmount {
 impl WriteProgress {
     /// `total` is the approximate number of bytes to write; `data_on_terminal` if data are printed where a
     /// bar would be.
-    pub(crate) fn new(
-        when: args::Progress,
-        total: Option<u64>,
-        data_on_terminal: bool,
-        report: Report,
-    ) -> Self {
+    pub(crate) fn new(total: Option<u64>, data_on_terminal: bool, console: Console) -> Self {
         let template = if total.is_some() { "{bar:40} {percent:>3} %  {msg}" } else { "{spinner} {msg}" };
-        let meter = Meter::new(when, template, data_on_terminal, report);
+        let meter = Meter::new(template, data_on_terminal, console);
         let shown = meter.map(|meter| Mutex::new(WrittenAmount { meter, total, events: 0, written: 0 }));
         Self { shown, counts_events: false, damages: Mutex::default(), most_damages: u64::MAX }
     }

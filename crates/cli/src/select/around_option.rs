@@ -9,7 +9,7 @@ use ichnos::{Pass, PassEnd, PassHandler, Session};
 
 use crate::args::time;
 use crate::exit::Failure;
-use crate::progress::{Report, interrupt};
+use crate::progress::{Console, interrupt};
 use crate::select::{Selection, Windows, filters};
 
 /// Condition and margin of `--around`.
@@ -57,9 +57,9 @@ impl<'e> AroundOption<'e> {
         self,
         session: &Session,
         mut selection: Selection,
-        report: Report,
+        console: Console,
     ) -> Result<Option<Windows>, Failure> {
-        let window = selection.prepare(session, report)?;
+        let window = selection.prepare(session, console)?;
         let reader = selection.reader(session, window)?;
         let mut collecting = Collecting { margin: self.margin, windows: Windows::default(), failed: Ok(()) };
         let pass = Pass::new(selection.selected.clone()).stop(interrupt::flag());
@@ -69,9 +69,9 @@ impl<'e> AroundOption<'e> {
         if matches!(summary.end, PassEnd::Interrupted) {
             return Ok(None);
         }
-        selection.review(report);
+        selection.review(console);
         windows.merge();
-        report.note(&format!("--around: {}", count(windows.count() as u64, "window")));
+        console.note(&format!("--around: {}", count(windows.count() as u64, "window")));
         Ok(Some(windows))
     }
 }

@@ -8,8 +8,7 @@ use std::sync::Arc;
 use ichnos::Session;
 use ichnos::model::{DataStream, EventCounts, ExcludedClasses, MessageKind, OpenedTrace, TraceClass, Window};
 
-use crate::args::Global;
-use crate::progress::{ReadProgress, Report};
+use crate::progress::{Console, ReadProgress};
 use crate::select::TraceSelection;
 
 /// Returns the traces' classes, reduced to the selected data stream and event record classes. A selection by
@@ -18,10 +17,9 @@ use crate::select::TraceSelection;
 pub(crate) fn selected<'s>(
     session: &'s Session,
     selected: &TraceSelection,
-    global: &Global,
-    report: Report,
+    console: Console,
 ) -> Vec<Cow<'s, TraceClass>> {
-    let mut progress = ReadProgress::new(global.progress, session, false, report);
+    let mut progress = ReadProgress::new(session, false, console);
     let has_times = selected.selection.has_times();
     let has_filter = selected.selection.filter.is_some();
     let of_trace = |(number, trace): (usize, &'s dyn OpenedTrace)| {
@@ -81,13 +79,13 @@ pub(crate) fn selected<'s>(
 }
 
 /// Reads the traces whose event record classes are only known after reading.
-pub(crate) fn meet(session: &Session, global: &Global, report: Report) {
+pub(crate) fn meet(session: &Session, console: Console) {
     let dynamic = session.traces().iter().filter(|trace| trace.has_dynamic_classes());
     let dynamic: HashSet<_> = dynamic.map(|trace| Arc::as_ptr(trace.trace()).addr()).collect();
     if dynamic.is_empty() {
         return;
     }
-    let mut progress = ReadProgress::new(global.progress, session, false, report);
+    let mut progress = ReadProgress::new(session, false, console);
     let is_dynamic = |stream: &DataStream| dynamic.contains(&Arc::as_ptr(&stream.trace).addr());
     session.stream_reader_of(Window::default(), is_dynamic).for_each_head(|_, head| {
         progress.step(u32::from(head.kind == MessageKind::Event), || head.nanoseconds());

@@ -5,9 +5,9 @@ use std::collections::HashSet;
 use ichnos::Session;
 use ichnos::export::{CsvColumn, CsvColumns};
 
-use crate::args::{Cat, CatFormat, Global};
+use crate::args::{Cat, CatFormat};
 use crate::exit::Failure;
-use crate::progress::Report;
+use crate::progress::Console;
 use crate::select::{Selection, classes};
 use crate::suggestions::{alternatives, nearest};
 
@@ -22,8 +22,7 @@ pub(crate) fn find(
     args: &Cat,
     session: &Session,
     selection: &Selection,
-    global: &Global,
-    report: Report,
+    console: Console,
 ) -> Result<Vec<CsvColumn>, Failure> {
     let is_dynamic = session.is_live() || session.traces().iter().any(|trace| trace.has_dynamic_classes());
     if args.fields.is_empty() {
@@ -31,7 +30,7 @@ pub(crate) fn find(
             return Err(Failure::new("the fields of live events are not known in advance")
                 .help("name the columns with `--fields time,event,FIELD,...`"));
         }
-        classes::meet(session, global, report);
+        classes::meet(session, console);
         return selection.selected.csv_columns(session, args.time.into()).ok_or_else(|| {
             Failure::new(format!(
                 "the selected events have more than {} fields, one column each",
@@ -48,7 +47,7 @@ pub(crate) fn find(
     let mut unknown = unknown(&columns, session, own);
     // Classes of live traces are known when their events arrive.
     if !unknown.is_empty() && is_dynamic && !session.is_live() {
-        classes::meet(session, global, report);
+        classes::meet(session, console);
         unknown = self::unknown(&columns, session, own);
     }
     if unknown.is_empty() || session.is_live() {

@@ -7,7 +7,7 @@ use ichnos::{Expression, Filter, FilterError, FilterErrorKind, FilterWarning, Kn
 use crate::args::time::TimePoint;
 use crate::exit::Failure;
 use crate::input;
-use crate::progress::Report;
+use crate::progress::Console;
 use crate::suggestions::{alternatives, nearest};
 
 /// Checks an expression against the opened traces; `gmt` if times of day are in GMT.
@@ -16,12 +16,12 @@ pub(crate) fn filter(
     session: &Session,
     option: &str,
     gmt: bool,
-    report: Report,
+    console: Console,
 ) -> Result<Filter, Failure> {
     let times = KnownTimes::default();
     let resolve = |text: &str| times.resolve(text, session, gmt);
     let filter = session.filter(expression, &resolve).map_err(|error| failure(&error, option))?;
-    warn(filter.warnings(), option, report);
+    warn(filter.warnings(), option, console);
     Ok(filter)
 }
 
@@ -54,23 +54,23 @@ pub(crate) fn resolve_time(text: &str, session: &Session, gmt: bool) -> Result<i
 
 /// Reports names and types of the filter missing from all classes found while reading; returns `true` if
 /// there are any.
-pub(crate) fn review(filter: &Filter, option: &str, report: Report) -> bool {
+pub(crate) fn review(filter: &Filter, option: &str, console: Console) -> bool {
     match filter.review() {
         Ok(warnings) => {
-            warn(&warnings, option, report);
+            warn(&warnings, option, console);
             !warnings.is_empty()
         }
         Err(error) => {
-            report.doubt(&failure(&error, option));
+            console.doubt(&failure(&error, option));
             true
         }
     }
 }
 
-fn warn(warnings: &[FilterWarning], option: &str, report: Report) {
+fn warn(warnings: &[FilterWarning], option: &str, console: Console) {
     for warning in warnings {
         let failure = Failure::new(format!("{option}: {}", warning.message));
-        report.doubt(&Failure { help: warning_help(warning), ..failure });
+        console.doubt(&Failure { help: warning_help(warning), ..failure });
     }
 }
 

@@ -10,7 +10,7 @@ use ichnos::export::text::{count, seconds};
 use ichnos::model::{ClockOrigin, DataStream, StreamSummary, Window};
 
 use crate::args::time::show;
-use crate::progress::{Report, interrupt};
+use crate::progress::{Console, interrupt};
 use crate::select::{Patterns, Selection};
 use crate::suggestions::{alternatives, list, nearest};
 
@@ -18,26 +18,32 @@ use crate::suggestions::{alternatives, list, nearest};
 const LISTED: usize = 8;
 
 /// Reports patterns that matched nothing and, if no event was printed, the likely reason.
-pub(crate) fn explain(session: &Session, selection: &Selection, window: Window, events: u64, report: Report) {
+pub(crate) fn explain(
+    session: &Session,
+    selection: &Selection,
+    window: Window,
+    events: u64,
+    console: Console,
+) {
     let has_patterns =
         selection.streams.is_some() || selection.events.is_some() || selection.filter.is_some();
     if selection.limit == Some(0) || (!has_patterns && events > 0) {
         return;
     }
     let streams: Vec<StreamSummary> = session.traces().iter().flat_map(|trace| trace.streams()).collect();
-    let is_explained = warn_of_streams(session, selection, &streams, report);
+    let is_explained = warn_of_streams(session, selection, &streams, console);
     let is_explained =
-        warn_of_events(session, selection, &streams, events, "--event", report) || is_explained;
-    let is_explained = selection.review(report) || is_explained;
+        warn_of_events(session, selection, &streams, events, "--event", console) || is_explained;
+    let is_explained = selection.review(console) || is_explained;
     if events == 0 && !is_explained && !session.is_live() {
-        warn_of_times(session, selection, window, report);
+        warn_of_times(session, selection, window, console);
     }
 }
 
 /// Reports event name patterns of another option than `--event` that match no event record class.
-pub(crate) fn explain_events(session: &Session, selection: &Selection, option: &str, report: Report) {
+pub(crate) fn explain_events(session: &Session, selection: &Selection, option: &str, console: Console) {
     let streams: Vec<StreamSummary> = session.traces().iter().flat_map(|trace| trace.streams()).collect();
-    warn_of_events(session, selection, &streams, 1, option, report);
+    warn_of_events(session, selection, &streams, 1, option, console);
 }
 
 /// Returns the patterns and their matchers.
@@ -51,7 +57,7 @@ fn warn_of_streams(
     session: &Session,
     selection: &Selection,
     streams: &[StreamSummary],
-    report: Report,
+    console: Console,
 ) -> bool {
     let of_streams = streams.iter().map(|summary| &*summary.stream.name);
     // Unreadable files can be selected, too.
@@ -64,7 +70,7 @@ fn warn_of_streams(
         }
         let files = names.iter().map(|name| last(name));
         let help = advice(pattern, files.clone().chain(names.iter().copied()), "data stream", files);
-        report.warning_with_help(&format!("no data stream matches `--stream {pattern}`"), &help);
+        console.warning_with_help(&format!("no data stream matches `--stream {pattern}`"), &help);
         is_explained = true;
     }
     is_explained
@@ -77,7 +83,7 @@ fn warn_of_events(
     streams: &[StreamSummary],
     events: u64,
     option: &str,
-    report: Report,
+    console: Console,
 ) -> bool {
     // Classes found while reading are incomplete unless everything was read.
     let is_partial = !selection.reads_all && session.traces().iter().any(|trace| trace.has_dynamic_classes());
@@ -102,7 +108,7 @@ fn warn_of_events(
             let help = advice(pattern, names.clone(), "event record class", names);
             (format!("no event record class matches `{option} {pattern}`"), help)
         };
-        report.warning_with_help(&text, &help);
+        console.warning_with_help(&text, &help);
         is_explained = true;
     }
     is_explained
@@ -153,17 +159,17 @@ fn advice<'a>(
 }
 
 /// Reports the time range of the events if a time was selected.
-fn warn_of_times(session: &Session, selection: &Selection, window: Window, report: Report) {
+fn warn_of_times(session: &Session, selection: &Selection, window: Window, console: Console) {
     if window == Window::default() {
         if selection.stream_intersection {
-            report.warning(
+            console.warning(
                 "no event is in the time range when all data streams of its trace are \
                 active",
             );
         } else if selection.filter.is_some() {
-            report.warning("no event matches --filter");
+            console.warning("no event matches --filter");
         } else if let Some(patterns) = &selection.events {
-            report.warning_with_help(
+            console.warning_with_help(
                 &format!("no event matches {}", options("--event", patterns)),
                 "the traces have such event record classes, but do not contain their events",
             );
@@ -188,7 +194,7 @@ fn warn_of_times(session: &Session, selection: &Selection, window: Window, repor
         Some((begin, end)) => format!("the events are between {} and {}", show(begin), show(end)),
         None => "all events in the traces lack times".to_owned(),
     };
-    report.warning_with_help(&format!("{which} in the time range {range}"), &help);
+    console.warning_with_help(&format!("{which} in the time range {range}"), &help);
 }
 
 fn options(name: &str, patterns: &Patterns) -> String {

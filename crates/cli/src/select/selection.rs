@@ -7,7 +7,7 @@ use ichnos::{Expression, Reader, Session};
 use crate::args::Selecting;
 use crate::exit::Failure;
 use crate::input;
-use crate::progress::{Report, interrupt};
+use crate::progress::{Console, interrupt};
 use crate::select::{Patterns, TimeRange, Windows, filters, intersection};
 
 /// Data streams and events to read.
@@ -74,10 +74,10 @@ impl Selection {
     ///
     /// # Errors
     /// If a time or the filter is invalid.
-    pub(crate) fn prepare(&mut self, session: &Session, report: Report) -> Result<Window, Failure> {
+    pub(crate) fn prepare(&mut self, session: &Session, console: Console) -> Result<Window, Failure> {
         let window = self.times.window(session)?;
         let Some(expression) = &self.filter else { return Ok(window) };
-        let filter = filters::filter(expression, session, self.filter_option, self.times.gmt, report)?;
+        let filter = filters::filter(expression, session, self.filter_option, self.times.gmt, console)?;
         self.selected = std::mem::take(&mut self.selected).filter(&filter);
         Ok(intersection(window, filter.window()))
     }
@@ -173,8 +173,8 @@ impl Selection {
 
     /// Reports names in the filter missing from all classes found while reading everything; returns `true` if
     /// there are any.
-    pub(crate) fn review(&self, report: Report) -> bool {
+    pub(crate) fn review(&self, console: Console) -> bool {
         let selector = self.selected.selector().filter(|_| self.reads_all && !interrupt::is_requested());
-        selector.is_some_and(|selector| filters::review(&selector.filter(), self.filter_option, report))
+        selector.is_some_and(|selector| filters::review(&selector.filter(), self.filter_option, console))
     }
 }

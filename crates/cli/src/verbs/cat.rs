@@ -11,14 +11,14 @@ use ichnos::io::OutputFile;
 use ichnos::{Pass, PassEnd, Session};
 
 use self::job::Job;
-use crate::args::{Cat, CatFormat, Global};
+use crate::args::{Cat, CatFormat};
 use crate::exit::{Exit, Failure};
 use crate::input;
 use crate::output::{Destination, OutputPath};
-use crate::progress::{Follower, ReadProgress, Report, Steps, damage, interrupt, scan_progress};
+use crate::progress::{Console, Follower, ReadProgress, Steps, damage, interrupt, scan_progress};
 use crate::select::{AroundOption, Selection, columns, intersection, no_match_help};
 
-pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, Failure> {
+pub(crate) fn run(args: &Cat, console: Console) -> Result<Exit, Failure> {
     // Before reading anything: errors in patterns should not take an hour to be reported.
     let mut selection = Selection::new(&args.selecting, args.limit)?;
     selection.reads_all &= args.tail.is_none();
@@ -30,7 +30,7 @@ pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, F
         _ => OutputPath::of_file(&args.output),
     };
     output_path.check_new()?;
-    let progress = scan_progress::show(global.progress, report);
+    let progress = scan_progress::show(console);
     // The columns can depend on all events.
     let needs_all = selection.times.needs_end()
         || selection.filter.is_some()
@@ -39,22 +39,22 @@ pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, F
         || (columns::are_wanted(args) && args.fields.is_empty());
     let beginning = match needs_all {
         true => None,
-        false => beginnings::open(&args.reading, arithmetic, &selection, &progress, report)?,
+        false => beginnings::open(&args.reading, arithmetic, &selection, &progress, console)?,
     };
     let session = match beginning {
         Some(session) => session,
-        None => input::open(&args.reading, arithmetic, progress, report)?,
+        None => input::open(&args.reading, arithmetic, progress, console)?,
     };
     output_path.check_apart(&session)?;
-    let mut damaged = input::report_problems(&session, report);
-    let mut window = selection.prepare(&session, report)?;
+    let mut damaged = input::report_problems(&session, console);
+    let mut window = selection.prepare(&session, console)?;
     if let Some((around, anchors)) = around.zip(anchors) {
         interrupt::watch();
-        let Some(windows) = around.windows(&session, anchors, report)? else {
+        let Some(windows) = around.windows(&session, anchors, console)? else {
             return Ok(interrupt::exit());
         };
         let Some(hull) = windows.hull() else {
-            report.notice("--around: no event matches: nothing is printed");
+            console.notice("--around: no event matches: nothing is printed");
             return Ok(if damaged { Exit::Damaged } else { Exit::Nothing });
         };
         window = intersection(window, hull);
@@ -62,16 +62,16 @@ pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, F
         selection.selected = std::mem::take(&mut selection.selected).losses_in(window);
     }
     let mut reader = selection.reader(&session, window)?;
-    input::report_empty_traces(&session, report);
-    report_clockless_streams(&session, &selection, report);
+    input::report_empty_traces(&session, console);
+    report_clockless_streams(&session, &selection, console);
     interrupt::watch();
     let columns = match columns::are_wanted(args) {
-        true => Some(columns::find(args, &session, &selection, global, report)?),
+        true => Some(columns::find(args, &session, &selection, console)?),
         false => None,
     };
     let mut skipped = None;
     if let Some(wanted) = args.tail {
-        let mut progress = ReadProgress::new(global.progress, &session, false, report);
+        let mut progress = ReadProgress::new(&session, false, console);
         let pass = Pass::new(selection.selected.clone()).stop(interrupt::flag());
         skipped = reader.begin_at_last(&pass, wanted, &mut Steps(&mut progress));
         if skipped.is_none() {
@@ -84,17 +84,16 @@ pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, F
     };
     let to_terminal = output.is_terminal();
     let is_limited = selection.is_some();
-    let mut job = Job::new(args, global, &selection, columns, to_terminal);
+    let mut job = Job::new(args, &selection, columns, to_terminal, console);
     if let Some(events) = skipped {
         job.pass = job.pass.skip(events);
     }
-    let mut output = Destination::new(output, job::terminal_text(args, global));
-    let mut progress =
-        ReadProgress::new(global.progress, &session, to_terminal && args.format() != CatFormat::Null, report);
+    let mut output = Destination::new(output, job::terminal_text(args, console));
+    let mut progress = ReadProgress::new(&session, to_terminal && args.format() != CatFormat::Null, console);
     let most_damages = args.reading.limits().report.damage;
     progress.limit_damage(most_damages);
-    let follower = Follower::new(progress, report, !job.format.has_losses());
-    let printed = printer::output(job.format, &mut output, global.quiet);
+    let follower = Follower::new(progress, console, !job.format.has_losses());
+    let printed = printer::output(job.format, &mut output, console.is_quiet());
     let pass = reader.pass().with(job.pass).options(job.options).observer(&follower);
     let summary = pass.write(&*printed)?;
     let printed = printed.finish().map_err(|error| Failure::new(error.to_string()))?;
@@ -115,13 +114,13 @@ pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, F
     let elapsed = progress.finish();
     if let Some(more) = counts.damages.checked_sub(most_damages).filter(|more| *more > 0) {
         let more = count(more, "more damaged place");
-        report.warning(&format!("{more}; `--max damage=N` lists more"));
+        console.warning(&format!("{more}; `--max damage=N` lists more"));
     }
-    damaged |= counts.damages > 0 || report_undecoded(printed.undecoded, report);
+    damaged |= counts.damages > 0 || report_undecoded(printed.undecoded, console);
     if args.stats {
-        counts::print(&counts, elapsed, report);
+        counts::print(&counts, elapsed, console);
         if let Some(checksum) = printed.checksum {
-            report.answer(&format!(
+            console.answer(&format!(
                 "{}, {}, checksum {checksum:016x}",
                 count(printed.packets, "packet"),
                 count(printed.bytes, "byte"),
@@ -129,12 +128,12 @@ pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, F
         }
     }
     // With -v, they were all mentioned before.
-    for trace in session.traces().iter().filter(|_| !report.verbose) {
+    for trace in session.traces().iter().filter(|_| !console.verbose) {
         for quirk in trace.applied_quirks() {
-            report.notice(&format!("{}: {quirk}", trace.path()));
+            console.notice(&format!("{}: {quirk}", trace.path()));
         }
     }
-    no_match_help::explain(&session, &selection, window, counts.events, report);
+    no_match_help::explain(&session, &selection, window, counts.events, console);
     Ok(if session.is_live() && interrupt::exit() != Exit::Interrupted {
         // Ctrl-C ends a live trace normally, unlike other signals.
         interrupt::exit()
@@ -148,7 +147,7 @@ pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, F
 }
 
 /// Reports the data streams without a clock, if others have one.
-fn report_clockless_streams(session: &Session, selection: &Selection, report: Report) {
+fn report_clockless_streams(session: &Session, selection: &Selection, console: Console) {
     let streams = session.traces().iter().flat_map(|trace| trace.data_streams());
     let (clocked, clockless): (Vec<_>, Vec<_>) = streams
         .filter(|stream| selection.wants_file(&stream.name))
@@ -160,13 +159,13 @@ fn report_clockless_streams(session: &Session, selection: &Selection, report: Re
             format!("{} and {} lack clocks: their events", first.name, count(more as u64, "more data stream"))
         }
     };
-    report.notice(&format!("{which} come before events with a time"));
+    console.notice(&format!("{which} come before events with a time"));
 }
 
 /// Reports the number of values that sinks could not decode; returns `true` if there are any.
-pub(crate) fn report_undecoded(count: u64, report: Report) -> bool {
+pub(crate) fn report_undecoded(count: u64, console: Console) -> bool {
     if count > 0 {
-        report.error(&format!("{}: this is a bug in ichnos: please report it", Undecoded { count }));
+        console.error(&format!("{}: this is a bug in ichnos: please report it", Undecoded { count }));
     }
     count > 0
 }

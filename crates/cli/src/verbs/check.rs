@@ -14,36 +14,31 @@ use ichnos::model::{Damage, DamageKind, FileDiagnostic, FileRole, Message, Sever
 use ichnos::{OpenError, Pass, PassHandler, Session, StreamMessages};
 
 use self::text_check::TextCheck;
-use crate::args::{Arithmetic, Check, FailOn, Global, limits};
+use crate::args::{Arithmetic, Check, FailOn, limits};
 use crate::exit::{Exit, Failure};
 use crate::input;
 use crate::output::{self, safe};
-use crate::progress::{ReadProgress, Report, scan_progress};
+use crate::progress::{Console, ReadProgress, scan_progress};
 use crate::select::{Selection, TraceSelection, no_match_help};
 use crate::verbs::info::losses;
 
-pub(crate) fn run(args: &Check, global: &Global, report: Report) -> Result<Exit, Failure> {
+pub(crate) fn run(args: &Check, console: Console) -> Result<Exit, Failure> {
     if args.fails_on(FailOn::Never) && args.fail_on.len() > 1 {
         return Err(Failure::new("`--fail-on never` cannot be combined with other values of --fail-on"));
     }
     let selection = Selection::new(&args.selecting, None)?;
     let mut found = Findings { most_damages: args.reading.limits().report.damage, ..Findings::default() };
-    match input::try_open(
-        &args.reading,
-        Arithmetic::Exact,
-        true,
-        scan_progress::show(global.progress, report),
-    )? {
+    match input::try_open(&args.reading, Arithmetic::Exact, true, scan_progress::show(console))? {
         Ok(session) => {
-            input::check_reading(&args.reading, &session, report)?;
-            let mut selected = TraceSelection::new(&session, selection, report)?;
-            let mut progress = ReadProgress::new(global.progress, &session, false, report);
+            input::check_reading(&args.reading, &session, console)?;
+            let mut selected = TraceSelection::new(&session, selection, console)?;
+            let mut progress = ReadProgress::new(&session, false, console);
             found.session(&session, args, &mut selected, &mut progress);
             if !args.metadata_only {
-                no_match_help::explain(&session, &selected.selection, selected.window, found.events, report);
+                no_match_help::explain(&session, &selected.selection, selected.window, found.events, console);
             }
-            input::print_notices(&session, report);
-            input::report_empty_traces(&session, report);
+            input::print_notices(&session, console);
+            input::report_empty_traces(&session, console);
         }
         Err(error) => found.failed(&error)?,
     }
@@ -52,8 +47,8 @@ pub(crate) fn run(args: &Check, global: &Global, report: Report) -> Result<Exit,
         let write = |object: &mut ObjectWriter<'_>| found.write_json(object, args.metadata_only);
         output::print_document("check", args.report.integers.into(), write)?;
     } else {
-        let paint = global.color.stdout();
-        output::print(&found.text(args.metadata_only, paint, report.verbose), paint)?;
+        let paint = console.paint();
+        output::print(&found.text(args.metadata_only, paint, console.verbose), paint)?;
     }
     Ok(if found.is_incomplete {
         Exit::Damaged

@@ -12,14 +12,14 @@ use ichnos::json::write::ObjectWriter;
 use crate::args::Collect;
 use crate::exit::{Exit, Failure};
 use crate::output::{self, json_document};
-use crate::progress::{Report, interrupt};
+use crate::progress::{Console, interrupt};
 
 /// Maximum time until a signal to end is noticed.
 const LOOK: Duration = Duration::from_millis(50);
 
-pub(crate) fn run(args: &Collect, report: Report) -> Result<Exit, Failure> {
+pub(crate) fn run(args: &Collect, console: Console) -> Result<Exit, Failure> {
     let (format, collect) = format(args)?;
-    let notify = move |notice: &Notice| report.warning(&notice.to_string());
+    let notify = move |notice: &Notice| console.warning(&notice.to_string());
     if args.rebuild_index {
         let tasks =
             ichnos::collect::rebuild_index(&args.output, format, &collect, notify).map_err(failure)?;
@@ -44,7 +44,7 @@ pub(crate) fn run(args: &Collect, report: Report) -> Result<Exit, Failure> {
     interrupt::watch();
     let begun = Instant::now();
     let collector = Collector::start(&args.output, format, collect, options, notify).map_err(failure)?;
-    print_addresses(&collector, args, report)?;
+    print_addresses(&collector, args, console)?;
     let mut printed = Instant::now();
     while !interrupt::is_requested() && collector.is_running() {
         std::thread::sleep(LOOK);
@@ -96,7 +96,7 @@ fn failure(error: CollectError) -> Failure {
 }
 
 /// Prints the addresses at which reports are received.
-fn print_addresses(collector: &Collector, args: &Collect, report: Report) -> Result<(), Failure> {
+fn print_addresses(collector: &Collector, args: &Collect, console: Console) -> Result<(), Failure> {
     let texts = |addresses: &[SocketAddr]| addresses.iter().map(ToString::to_string).collect::<Vec<_>>();
     let (udp, tcp) = (texts(collector.udp()), texts(collector.tcp()));
     if args.report.json {
@@ -110,7 +110,7 @@ fn print_addresses(collector: &Collector, args: &Collect, report: Report) -> Res
             all.into_iter().map(move |it| format!("{protocol} {it}")).collect::<Vec<_>>()
         };
         let all = [of("UDP", udp), of("TCP", tcp)].concat();
-        report.notice(&format!("receiving reports at {}; stop with Ctrl-C", all.join(", ")));
+        console.notice(&format!("receiving reports at {}; stop with Ctrl-C", all.join(", ")));
     }
     Ok(())
 }

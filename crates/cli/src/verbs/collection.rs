@@ -5,7 +5,7 @@ use ichnos::model::{Sink, Window};
 use ichnos::{CollectorOutput, Pass, PassEnd, Session};
 
 use crate::exit::{Exit, Failure};
-use crate::progress::{Follower, ReadProgress, Report, damage, interrupt};
+use crate::progress::{Console, Follower, ReadProgress, damage, interrupt};
 use crate::select::Selection;
 
 /// Collector after reading.
@@ -24,13 +24,13 @@ pub(crate) fn read<S: Sink + Send + 'static>(
     (selection, window): (&Selection, Window),
     strict: bool,
     progress: ReadProgress,
-    report: Report,
+    console: Console,
 ) -> Result<Option<Collected<S>>, Failure> {
     let reader = selection.reader(session, window)?;
     let pass = Pass::new(selection.selected.clone()).strict(strict).stop(interrupt::flag());
     let pass = if session.is_live() { pass.live() } else { pass };
     let output = CollectorOutput::new(collector);
-    let follower = Follower::new(progress, report, false);
+    let follower = Follower::new(progress, console, false);
     let summary = reader.pass().with(pass).observer(&follower).write(&output)?;
     follower.into_progress().finish();
     match summary.end {
@@ -40,7 +40,7 @@ pub(crate) fn read<S: Sink + Send + 'static>(
     }
     let lost = summary.counts.discarded_events;
     if lost > 0 {
-        report.note(&format!("the tracer discarded {}", count(lost, "event")));
+        console.note(&format!("the tracer discarded {}", count(lost, "event")));
     }
     let (events, is_damaged) = (summary.counts.events, summary.counts.damages > 0);
     Ok(output.into_collector().map(|collector| Collected { collector, events, is_damaged }))

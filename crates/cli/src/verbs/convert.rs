@@ -14,16 +14,16 @@ use ichnos::{Pass, Reader, Session};
 
 use self::text_target::TextTarget;
 use self::write_report::InputReport;
-use crate::args::{Align, Arithmetic, Convert, Cut, Filter, Global, Merge, Repair, Writing, written_formats};
+use crate::args::{Align, Arithmetic, Convert, Cut, Filter, Merge, Repair, Writing, written_formats};
 use crate::exit::{Exit, Failure};
 use crate::input;
 use crate::output::{OutputPath, safe};
-use crate::progress::{Report, WriteProgress, interrupt, scan_progress};
+use crate::progress::{Console, WriteProgress, interrupt, scan_progress};
 use crate::select::{AroundOption, Selection, Windows, filters, intersection, no_match_help};
 use crate::verbs::cat;
 
 /// `ichnos cut`.
-pub(crate) fn cut(args: &Cut, global: &Global, report: Report) -> Result<Exit, Failure> {
+pub(crate) fn cut(args: &Cut, console: Console) -> Result<Exit, Failure> {
     let selecting = &args.convert.selecting;
     let around = AroundOption::new(args.around.as_deref())?;
     if around.is_none() && selecting.begin().is_none() && selecting.end().is_none() {
@@ -37,21 +37,21 @@ pub(crate) fn cut(args: &Cut, global: &Global, report: Report) -> Result<Exit, F
     }
     let keeps_rundown = !args.cut_rundown && args.align == Align::Time;
     let edit = Edit { whole_packets: args.align == Align::Packet, around, keeps_rundown, ..Edit::KEEPING };
-    write(&args.convert, edit, global, report)
+    write(&args.convert, edit, console)
 }
 
 /// `ichnos filter`.
-pub(crate) fn filter(args: &Filter, global: &Global, report: Report) -> Result<Exit, Failure> {
+pub(crate) fn filter(args: &Filter, console: Console) -> Result<Exit, Failure> {
     if args.convert.selecting.filter.is_some() {
         return Err(Failure::new("the expression is given twice: as an argument and with --filter")
             .help("join them with `&&`"));
     }
-    write(&args.convert, Edit { expression: Some(&args.expression), ..Edit::KEEPING }, global, report)
+    write(&args.convert, Edit { expression: Some(&args.expression), ..Edit::KEEPING }, console)
 }
 
 /// `ichnos merge`.
-pub(crate) fn merge(args: &Merge, global: &Global, report: Report) -> Result<Exit, Failure> {
-    write(&args.convert, Edit { merges: true, ..Edit::KEEPING }, global, report)
+pub(crate) fn merge(args: &Merge, console: Console) -> Result<Exit, Failure> {
+    write(&args.convert, Edit { merges: true, ..Edit::KEEPING }, console)
 }
 
 /// Changes that a verb makes while writing.
@@ -93,26 +93,21 @@ impl Edit<'_> {
 }
 
 /// `ichnos repair`.
-pub(crate) fn repair(args: &Repair, global: &Global, report: Report) -> Result<Exit, Failure> {
-    write(&args.convert, Edit { repairs: true, ..Edit::KEEPING }, global, report)
+pub(crate) fn repair(args: &Repair, console: Console) -> Result<Exit, Failure> {
+    write(&args.convert, Edit { repairs: true, ..Edit::KEEPING }, console)
 }
 
 /// `ichnos task export`.
-pub(crate) fn export_task(
-    args: &Convert,
-    task: FindEvents<'_>,
-    global: &Global,
-    report: Report,
-) -> Result<Exit, Failure> {
-    write(args, Edit { task: Some(task), ..Edit::default() }, global, report)
+pub(crate) fn export_task(args: &Convert, task: FindEvents<'_>, console: Console) -> Result<Exit, Failure> {
+    write(args, Edit { task: Some(task), ..Edit::default() }, console)
 }
 
 /// `ichnos convert`.
-pub(crate) fn run(args: &Convert, global: &Global, report: Report) -> Result<Exit, Failure> {
-    write(args, Edit::default(), global, report)
+pub(crate) fn run(args: &Convert, console: Console) -> Result<Exit, Failure> {
+    write(args, Edit::default(), console)
 }
 
-fn write(args: &Convert, edit: Edit<'_>, global: &Global, report: Report) -> Result<Exit, Failure> {
+fn write(args: &Convert, edit: Edit<'_>, console: Console) -> Result<Exit, Failure> {
     let writing = &args.writing;
     let path = writing.output.as_deref();
     if path.is_none() && !writing.dry_run {
@@ -144,16 +139,16 @@ fn write(args: &Convert, edit: Edit<'_>, global: &Global, report: Report) -> Res
         selection.filter = Some(filters::parse(expression, "--filter")?);
     }
     let anchors = edit.around.map(|around| around.anchors(&selection)).transpose()?;
-    let progress = scan_progress::show(global.progress, report);
+    let progress = scan_progress::show(console);
     let arithmetic = text.as_ref().map_or(Arithmetic::Exact, TextTarget::arithmetic);
-    let session = input::open_checked(&args.reading, arithmetic, writing.verify, progress, report)?;
+    let session = input::open_checked(&args.reading, arithmetic, writing.verify, progress, console)?;
     output_path.check_apart(&session)?;
-    let damaged = input::report_problems(&session, report);
+    let damaged = input::report_problems(&session, console);
     let is_kept = named.is_none() && text.is_none();
     let keeps_rundown = edit.keeps_rundown && text.is_none() && session.has_rundown();
-    let kept = if is_kept { Some(kept_target(args, &session, report)?) } else { None };
-    let mut window = selection.prepare(&session, report)?;
-    let text = text.map(|text| text.target(&session, &selection, global, report)).transpose()?;
+    let kept = if is_kept { Some(kept_target(args, &session, console)?) } else { None };
+    let mut window = selection.prepare(&session, console)?;
+    let text = text.map(|text| text.target(&session, &selection, console)).transpose()?;
     let target = named.or(kept).or(text).ok_or_else(nothing_to_write)?;
     let writer = target.writer;
     let mut windows = keeps_rundown.then(|| Windows::of(window));
@@ -166,12 +161,12 @@ fn write(args: &Convert, edit: Edit<'_>, global: &Global, report: Report) -> Res
         }
     }
     if let Some((around, anchors)) = edit.around.zip(anchors) {
-        interrupt::watch_writing(report);
-        let Some(found) = around.windows(&session, anchors, report)? else {
+        interrupt::watch_writing(console);
+        let Some(found) = around.windows(&session, anchors, console)? else {
             return Ok(interrupt::exit());
         };
         let Some(hull) = found.hull() else {
-            report.notice("--around: no event matches: nothing is written");
+            console.notice("--around: no event matches: nothing is written");
             return Ok(if damaged { Exit::Damaged } else { Exit::Nothing });
         };
         window = intersection(window, hull);
@@ -182,7 +177,7 @@ fn write(args: &Convert, edit: Edit<'_>, global: &Global, report: Report) -> Res
         selection.selected = std::mem::take(&mut selection.selected).losses_in(window);
     }
     if keeps_rundown {
-        report.notice(
+        console.notice(
             "events that name processes, modules and functions are kept even outside the range; \
             --cut-rundown drops them",
         );
@@ -201,9 +196,9 @@ fn write(args: &Convert, edit: Edit<'_>, global: &Global, report: Report) -> Res
     selection.intersect(&mut reader)?;
     selection.selected.exclude(&mut reader);
     select_shard(&mut reader, &session, writing)?;
-    input::report_empty_traces(&session, report);
+    input::report_empty_traces(&session, console);
     let repeated_packets = repeated_packets(&session, wants);
-    interrupt::watch_writing(report);
+    interrupt::watch_writing(console);
     let mut options = ConvertOptions::default();
     set_options(&mut options, args, target)?;
     options.write.selected_by.extend(edit.expression.map(str::to_owned));
@@ -220,7 +215,7 @@ fn write(args: &Convert, edit: Edit<'_>, global: &Global, report: Report) -> Res
         || session.traces().iter().all(|trace| trace.format() == target.format);
     let total = (is_whole && is_comparable).then(|| bytes_of(&session, wants));
     let on_terminal = writing.prints_trace() && std::io::stdout().is_terminal();
-    let progress = WriteProgress::new(global.progress, total, on_terminal, report)
+    let progress = WriteProgress::new(total, on_terminal, console)
         .count_events(!selection.wants_all_events())
         .limit_damage(args.reading.limits().report.damage);
     options.pass = Pass::new(selection.selected.clone()).stop(interrupt::flag());
@@ -230,7 +225,7 @@ fn write(args: &Convert, edit: Edit<'_>, global: &Global, report: Report) -> Res
         && let Err(ConvertError::Create(error @ CreateError::Unsupported { .. })) = &written
         && options.write.dialect.take().is_some()
     {
-        report.notice(&format!("{error}; the output is {}", default_dialect(writer)));
+        console.notice(&format!("{error}; the output is {}", default_dialect(writer)));
         progress.forget_damage();
         written = convert(&reader, writer, path.filter(|_| !writing.dry_run), &options);
     }
@@ -241,7 +236,7 @@ fn write(args: &Convert, edit: Edit<'_>, global: &Global, report: Report) -> Res
     }
     drop(options);
     let mut found = progress.finish();
-    found.warn(report);
+    found.warn(console);
     let count = found.count;
     // A repair is meant to drop damaged data.
     let mut damaged = damaged || count > 0 && !edit.repairs;
@@ -256,7 +251,7 @@ fn write(args: &Convert, edit: Edit<'_>, global: &Global, report: Report) -> Res
             (written, Some(failure))
         }
         Err(ConvertError::Create(CreateError::Mismatch(difference))) => {
-            return Ok(report_mismatch(&difference, report));
+            return Ok(report_mismatch(&difference, console));
         }
         Err(error @ ConvertError::Create(CreateError::Terminal)) => {
             let help = "`ichnos cat` prints text on a terminal";
@@ -264,21 +259,21 @@ fn write(args: &Convert, edit: Edit<'_>, global: &Global, report: Report) -> Res
         }
         Err(error) => return Err(failure(&error)),
     };
-    damaged |= cat::report_undecoded(written.undecoded, report);
+    damaged |= cat::report_undecoded(written.undecoded, console);
     // Dropping damage is the purpose of a repair, changing events is not.
     damaged |= edit.repairs && written.losses.rounds_events();
     let reads_copied_packets = writing.verify || edit.repairs;
     let left_out = edit.repairs.then_some(&found.list[..]);
     let read = InputReport { left_out, repeated_packets, reads_copied_packets };
-    write_report::print(&args.writing, &written, &read, report)?;
-    note_output(writing, target, report);
+    write_report::print(&args.writing, &written, &read, console)?;
+    note_output(writing, target, console);
     let is_empty = written.events == 0 && written.copied_packets == 0;
     // `true` if all events of the input were dropped.
     let mut lacks_all = false;
     if failed.is_none() {
-        lacks_all = write_report::warn_of_missing_events(&written, "", report);
+        lacks_all = write_report::warn_of_missing_events(&written, "", console);
         if edit.repairs && is_empty && !lacks_all && count > 0 {
-            report.warning("no event can be recovered: the output does not contain events");
+            console.warning("no event can be recovered: the output does not contain events");
             lacks_all = true;
         }
     }
@@ -286,7 +281,7 @@ fn write(args: &Convert, edit: Edit<'_>, global: &Global, report: Report) -> Res
     let is_nothing =
         is_empty && selection.is_some() && written.selected_events == 0 && writing.shard.is_none();
     if failed.is_none() {
-        no_match_help::explain(&session, &selection, window, u64::from(!is_nothing), report);
+        no_match_help::explain(&session, &selection, window, u64::from(!is_nothing), console);
     }
     match failed {
         Some(failure) => Err(failure),
@@ -329,9 +324,9 @@ pub(crate) fn nothing_to_write() -> Failure {
 }
 
 /// Reports that the output differs from what was written.
-pub(crate) fn report_mismatch(difference: &str, report: Report) -> Exit {
-    report.error(&format!("the output differs from the written data and was removed: {}", safe(difference)));
-    report.help("please report this as a bug of ichnos; without --verify, the output is kept");
+pub(crate) fn report_mismatch(difference: &str, console: Console) -> Exit {
+    console.error(&format!("the output differs from the written data and was removed: {}", safe(difference)));
+    console.help("please report this as a bug of ichnos; without --verify, the output is kept");
     Exit::Damaged
 }
 
@@ -461,19 +456,19 @@ fn dialect_named(writer: &dyn WriterFactory, dialect: &str) -> Option<&'static s
 }
 
 /// Reports an output that is a directory, or in another dialect, in spite of its extension.
-fn note_output(writing: &Writing, target: Target, report: Report) {
+fn note_output(writing: &Writing, target: Target, console: Console) {
     let writer = target.writer;
     let Some(path) = writing.output.as_deref() else { return };
     let Some(extension) = path.extension().and_then(|extension| extension.to_str()) else { return };
     if writer.is_directory() && writer.extensions().contains(&extension) && path.is_dir() {
         let shown = path.display().to_string();
-        report.notice(&format!("{} is a directory: {} has several files", safe(&shown), target.format));
+        console.notice(&format!("{} is a directory: {} has several files", safe(&shown), target.format));
     }
     let named = writing.to_dialect.as_deref().and_then(|dialect| dialect_named(writer, dialect));
     if let (Some(named), Some(usual)) = (named, writer.dialect_of_extension(&extension.to_lowercase()))
         && named != usual
     {
-        report.notice(&format!(
+        console.notice(&format!(
             "--dialect {named} overrides the extension `.{extension}` for the dialect {usual}"
         ));
     }
@@ -488,7 +483,7 @@ fn task_target(args: &Convert) -> Result<Option<Target>, Failure> {
 }
 
 /// Returns the format and the dialect of the input if they can be written, otherwise the default ones.
-pub(crate) fn kept_target(args: &Convert, session: &Session, report: Report) -> Result<Target, Failure> {
+pub(crate) fn kept_target(args: &Convert, session: &Session, console: Console) -> Result<Target, Failure> {
     let traces = || session.traces().iter().map(|trace| &**trace);
     if let Some(target) = ichnos::convert::common_target(traces()) {
         return check_output(args, target);
@@ -499,7 +494,7 @@ pub(crate) fn kept_target(args: &Convert, session: &Session, report: Report) -> 
     kinds.sort_unstable();
     kinds.dedup();
     if kinds.len() > 1 {
-        report.notice(&format!(
+        console.notice(&format!(
             "the traces have several dialects ({}): the output is {}",
             kinds.join(", "),
             default_dialect(target.writer)

@@ -7,11 +7,12 @@ use ichnos::export::text::{Branch, Paint};
 use ichnos::json::write::ValueWriter;
 use ichnos::{FormatOption, OptionValue};
 
-use crate::args::{self, CatFormat, Completions, Formats, Global, Man, format_flags};
+use crate::args::{self, CatFormat, Completions, Formats, Man, format_flags};
 use crate::exit::{Exit, Failure};
 use crate::output;
+use crate::progress::Console;
 
-pub(crate) fn run(args: &Formats, global: &Global) -> Result<Exit, Failure> {
+pub(crate) fn run(args: &Formats, console: Console) -> Result<Exit, Failure> {
     let texts = <CatFormat as clap::ValueEnum>::value_variants();
     let texts: Vec<(String, String)> = texts
         .iter()
@@ -24,7 +25,7 @@ pub(crate) fn run(args: &Formats, global: &Global) -> Result<Exit, Failure> {
     if args.report.json {
         print_json(&texts, args)?;
     } else {
-        print_text(&texts, global.color.stdout())?;
+        print_text(&texts, console.paint())?;
     }
     Ok(Exit::Success)
 }

@@ -7,9 +7,9 @@ use ichnos::index::index;
 use crate::args::Index;
 use crate::exit::{Exit, Failure};
 use crate::output::safe;
-use crate::progress::Report;
+use crate::progress::Console;
 
-pub(crate) fn run(args: &Index, report: Report) -> Result<Exit, Failure> {
+pub(crate) fn run(args: &Index, console: Console) -> Result<Exit, Failure> {
     let mut failures = Vec::new();
     let mut is_damaged = false;
     let (mut written, mut unchanged) = (0, 0);
@@ -19,12 +19,12 @@ pub(crate) fn run(args: &Index, report: Report) -> Result<Exit, Failure> {
                 written += indexed.written.len() as u64;
                 unchanged += indexed.unchanged;
                 is_damaged |= !indexed.problems.is_empty();
-                indexed.problems.iter().for_each(|problem| report.warning(&safe(problem)));
+                indexed.problems.iter().for_each(|problem| console.warning(&safe(problem)));
             }
             Err(error) => failures.push(Failure::new(safe(&error.to_string()))),
         }
     }
-    report.note(&format!("{} written, {} unchanged", count(written, "index file"), grouped(unchanged)));
+    console.note(&format!("{} written, {} unchanged", count(written, "index file"), grouped(unchanged)));
     match Failure::all(failures) {
         Some(failure) => Err(failure),
         None if is_damaged => Ok(Exit::Damaged),

@@ -14,22 +14,21 @@ use ichnos::model::{
 use ichnos::{Session, StreamMessages};
 
 use crate::args::time::show;
-use crate::args::{Arithmetic, Global, Info, TimeForm};
+use crate::args::{Arithmetic, Info, TimeForm};
 use crate::exit::{Exit, Failure};
 use crate::input;
 use crate::output::{self, safe};
-use crate::progress::{Damages, ReadProgress, Report, damage, scan_progress};
+use crate::progress::{Console, Damages, ReadProgress, damage, scan_progress};
 use crate::select::{Selection, TraceSelection, no_match_help};
 
-pub(crate) fn run(args: &Info, global: &Global, report: Report) -> Result<Exit, Failure> {
+pub(crate) fn run(args: &Info, console: Console) -> Result<Exit, Failure> {
     let selection = Selection::new(&args.selecting, None)?;
-    let session =
-        input::open(&args.reading, Arithmetic::Exact, scan_progress::show(global.progress, report), report)?;
-    let mut damaged = input::report_problems(&session, report);
-    let mut selected = TraceSelection::new(&session, selection, report)?;
+    let session = input::open(&args.reading, Arithmetic::Exact, scan_progress::show(console), console)?;
+    let mut damaged = input::report_problems(&session, console);
+    let mut selected = TraceSelection::new(&session, selection, console)?;
     // Events of a time or a name can only be counted by reading.
     let counted = args.count || selected.selection.has_times() || !selected.selection.wants_all_events();
-    let mut progress = ReadProgress::new(global.progress, &session, false, report);
+    let mut progress = ReadProgress::new(&session, false, console);
     let mut traces = Vec::new();
     for (number, trace) in session.traces().iter().enumerate() {
         let found = Summary::new(trace.as_ref(), number, args, counted, &mut selected, &mut progress);
@@ -49,15 +48,15 @@ pub(crate) fn run(args: &Info, global: &Global, report: Report) -> Result<Exit, 
     let is_nothing = selected.selection.is_some()
         && (if counted { events == 0 } else { traces.iter().all(|trace| trace.number == 0) });
     let known = if counted { events } else { 1 };
-    no_match_help::explain(&session, &selected.selection, selected.window, known, report);
-    input::report_empty_traces(&session, report);
+    no_match_help::explain(&session, &selected.selection, selected.window, known, console);
+    input::report_empty_traces(&session, console);
     if args.report.json {
         let write = |object: &mut ObjectWriter<'_>| write_json(object, &traces, &session, counted, args.time);
         output::print_document("info", args.report.integers.into(), write)?;
     } else {
-        let paint = global.color.stdout();
+        let paint = console.paint();
         if let Some(clocks) = session.uncorrelated() {
-            report.note(&clocks.to_string());
+            console.note(&clocks.to_string());
         }
         output::print_trees(traces.iter().map(|trace| trace.branch(args.selecting.clock_gmt, paint)), paint)?;
     }

@@ -8,32 +8,31 @@ use std::borrow::Cow;
 use ichnos::analysis::schema::{trace_tree, write_trace_class};
 use ichnos::model::TraceClass;
 
-use crate::args::{self, Arithmetic, Global};
+use crate::args::{self, Arithmetic};
 use crate::exit::{Exit, Failure};
 use crate::input;
 use crate::output;
-use crate::progress::{Report, scan_progress};
+use crate::progress::{Console, scan_progress};
 use crate::select::{Selection, TraceSelection, classes, no_match_help};
 
-pub(crate) fn run(args: &args::Schema, global: &Global, report: Report) -> Result<Exit, Failure> {
+pub(crate) fn run(args: &args::Schema, console: Console) -> Result<Exit, Failure> {
     let selection = Selection::new(&args.selecting, None)?;
-    let session =
-        input::open(&args.reading, Arithmetic::Exact, scan_progress::show(global.progress, report), report)?;
-    let damaged = input::report_problems(&session, report);
-    let selected = TraceSelection::new(&session, selection, report)?;
+    let session = input::open(&args.reading, Arithmetic::Exact, scan_progress::show(console), console)?;
+    let damaged = input::report_problems(&session, console);
+    let selected = TraceSelection::new(&session, selection, console)?;
     let classes: Vec<Cow<'_, TraceClass>> = match selected.selection.is_some() {
-        true => classes::selected(&session, &selected, global, report),
+        true => classes::selected(&session, &selected, console),
         false => {
-            classes::meet(&session, global, report);
+            classes::meet(&session, console);
             session.traces().iter().map(|trace| trace.trace().class_with_dynamic()).collect()
         }
     };
     let mut records =
         classes.iter().flat_map(|class| &class.data_streams).map(|class| class.event_records.len());
     let is_nothing = selected.selection.is_some() && records.all(|count| count == 0);
-    no_match_help::explain(&session, &selected.selection, selected.window, u64::from(!is_nothing), report);
+    no_match_help::explain(&session, &selected.selection, selected.window, u64::from(!is_nothing), console);
     if let Some(language) = &args.language {
-        language::print(language, &session, &classes, args.reading.limits().model, report)?;
+        language::print(language, &session, &classes, args.reading.limits().model, console)?;
     } else if args.proposes_map {
         output::print_source(&proposed_map::propose(&classes))?;
     } else if args.report.json {
@@ -49,7 +48,7 @@ pub(crate) fn run(args: &args::Schema, global: &Global, report: Report) -> Resul
             list.end();
         })?;
     } else {
-        let paint = global.color.stdout();
+        let paint = console.paint();
         let traces = session.traces().iter().zip(&classes);
         let trees = traces.map(|(trace, class)| trace_tree(class, trace.path(), paint));
         output::print_trees(trees, paint)?;

@@ -13,11 +13,11 @@ use ichnos::io::{CreateError, FileNames, ListWritten, OutputDirectory, WriteRepo
 use ichnos::model::{DataStream, Event, FieldPath, FieldValue, Message, Window};
 use ichnos::{Pass, Reader, Session, SplitBy as By};
 
-use crate::args::{Arithmetic, Global, Split, SplitBy};
+use crate::args::{Arithmetic, Split, SplitBy};
 use crate::exit::{Exit, Failure};
 use crate::input;
 use crate::output::OutputPath;
-use crate::progress::{Report, WriteProgress, interrupt, scan_progress};
+use crate::progress::{Console, WriteProgress, interrupt, scan_progress};
 use crate::select::Selection;
 use crate::verbs::convert::text_target::TextTarget;
 use crate::verbs::convert::write_report::{self, InputReport};
@@ -38,7 +38,7 @@ enum Streams {
     Clocked(bool),
 }
 
-pub(crate) fn run(args: &Split, global: &Global, report: Report) -> Result<Exit, Failure> {
+pub(crate) fn run(args: &Split, console: Console) -> Result<Exit, Failure> {
     let writing = &args.convert.writing;
     if writing.output.is_none() && !writing.dry_run {
         return Err(Failure::new("expected the name of the directory to write, -o OUT"));
@@ -59,22 +59,22 @@ pub(crate) fn run(args: &Split, global: &Global, report: Report) -> Result<Exit,
         None => convert::named_target(&args.convert, true)?,
     };
     let mut selection = Selection::new(&args.convert.selecting, None)?;
-    let progress = scan_progress::show(global.progress, report);
+    let progress = scan_progress::show(console);
     let arithmetic = text.as_ref().map_or(Arithmetic::Exact, TextTarget::arithmetic);
-    let session = input::open_checked(&args.convert.reading, arithmetic, writing.verify, progress, report)?;
+    let session = input::open_checked(&args.convert.reading, arithmetic, writing.verify, progress, console)?;
     if session.is_live() {
         return Err(Failure::new("live input cannot be split: it can only be read once"));
     }
     output_path.check_apart(&session)?;
-    let mut damaged = input::report_problems(&session, report);
+    let mut damaged = input::report_problems(&session, console);
     let is_kept = named.is_none() && text.is_none();
-    let kept = if is_kept { Some(convert::kept_target(&args.convert, &session, report)?) } else { None };
-    let window = selection.prepare(&session, report)?;
-    let text = text.map(|text| text.target(&session, &selection, global, report)).transpose()?;
+    let kept = if is_kept { Some(convert::kept_target(&args.convert, &session, console)?) } else { None };
+    let window = selection.prepare(&session, console)?;
+    let text = text.map(|text| text.target(&session, &selection, console)).transpose()?;
     let mut target = named.or(kept).or(text).ok_or_else(convert::nothing_to_write)?;
     let writer = target.writer;
-    input::report_empty_traces(&session, report);
-    interrupt::watch_writing(report);
+    input::report_empty_traces(&session, console);
+    interrupt::watch_writing(console);
     let splitter = Splitter { session: &session, selection, window };
     let times = splitter.times(&args.by)?;
     if interrupt::is_requested() {
@@ -90,7 +90,7 @@ pub(crate) fn run(args: &Split, global: &Global, report: Report) -> Result<Exit,
     };
     let mut directory = create()?;
     let by_event = matches!(args.by, SplitBy::Event | SplitBy::Field(_));
-    let progress = WriteProgress::new(global.progress, None, false, report)
+    let progress = WriteProgress::new(None, false, console)
         .count_events(by_event || !splitter.selection.wants_all_events())
         .limit_damage(args.convert.reading.limits().report.damage);
     let mut parts = SplitParts::new(&args.by, &times, writer);
@@ -99,7 +99,7 @@ pub(crate) fn run(args: &Split, global: &Global, report: Report) -> Result<Exit,
         && let Err(Problem::Convert(ConvertError::Create(error @ CreateError::Unsupported { .. }))) = &written
         && target.dialect.take().is_some()
     {
-        report.notice(&format!("{error}; the output is {}", convert::default_dialect(writer)));
+        console.notice(&format!("{error}; the output is {}", convert::default_dialect(writer)));
         // Remove the partial output first.
         drop(directory.take());
         directory = create()?;
@@ -121,7 +121,7 @@ pub(crate) fn run(args: &Split, global: &Global, report: Report) -> Result<Exit,
             ));
         }
         Err(Problem::Convert(ConvertError::Create(CreateError::Mismatch(difference)))) => {
-            return Ok(convert::report_mismatch(&difference, report));
+            return Ok(convert::report_mismatch(&difference, console));
         }
         Err(Problem::Convert(error @ ConvertError::Create(CreateError::Unsorted { .. }))) => {
             let help = "write a file with sorted events with `ichnos convert`, then split it";
@@ -130,9 +130,9 @@ pub(crate) fn run(args: &Split, global: &Global, report: Report) -> Result<Exit,
         Err(Problem::Convert(error)) => return Err(Failure::new(error.to_string())),
     };
     let mut damages = progress.finish();
-    damages.warn(report);
-    splitter.selection.review(report);
-    damaged |= damages.count > 0 || cat::report_undecoded(written.undecoded, report);
+    damages.warn(console);
+    splitter.selection.review(console);
+    damaged |= damages.count > 0 || cat::report_undecoded(written.undecoded, console);
     if let SplitBy::Field(field) = &args.by
         && parts.have_no_value()
     {
@@ -141,11 +141,11 @@ pub(crate) fn run(args: &Split, global: &Global, report: Report) -> Result<Exit,
     }
     let mut lacks_all = false;
     for (part, one) in std::mem::take(&mut parts.without_events) {
-        lacks_all |= write_report::warn_of_missing_events(&one, &part, report);
+        lacks_all |= write_report::warn_of_missing_events(&one, &part, console);
     }
     let names = parts.names();
     if names.is_empty() {
-        report.notice("no event is selected: nothing is written");
+        console.notice("no event is selected: nothing is written");
         return Ok(Exit::Nothing);
     }
     written.paths.clear();
@@ -158,7 +158,7 @@ pub(crate) fn run(args: &Split, global: &Global, report: Report) -> Result<Exit,
     let repeated_packets = convert::repeated_packets(&session, wants);
     let reads_copied_packets = args.convert.writing.verify;
     let read = InputReport { repeated_packets, reads_copied_packets, ..InputReport::default() };
-    write_report::print(&args.convert.writing, &written, &read, report)?;
+    write_report::print(&args.convert.writing, &written, &read, console)?;
     Ok(if damaged || lacks_all { Exit::Damaged } else { Exit::Success })
 }
 

@@ -13,32 +13,31 @@ use ichnos::viewers::SpanStackCollector;
 use ichnos::Session;
 use ichnos::model::Window;
 
-use crate::args::{Arithmetic, FramesKept, Global, RootsShown, Stacks, StacksFormat};
+use crate::args::{Arithmetic, FramesKept, RootsShown, Stacks, StacksFormat};
 use crate::exit::{Exit, Failure};
 use crate::input;
 use crate::output::{self, Destination, OutputPath, line_width, safe};
-use crate::progress::{ReadProgress, Report, interrupt, scan_progress};
+use crate::progress::{Console, ReadProgress, interrupt, scan_progress};
 use crate::select::{Patterns, Selection, field_names, no_match_help};
 use crate::verbs::collection;
 
-pub(crate) fn run(args: &Stacks, global: &Global, report: Report) -> Result<Exit, Failure> {
+pub(crate) fn run(args: &Stacks, console: Console) -> Result<Exit, Failure> {
     // Before reading anything: errors in patterns should not take an hour to be reported.
     let mut selection = Selection::new(&args.selecting, None)?;
     let threads = ThreadSelection::new(args)?;
     let output = OutputPath::of_file(&args.output);
     output.check_new()?;
-    let session =
-        input::open(&args.reading, Arithmetic::Exact, scan_progress::show(global.progress, report), report)?;
+    let session = input::open(&args.reading, Arithmetic::Exact, scan_progress::show(console), console)?;
     output.check_apart(&session)?;
-    let mut damaged = input::report_problems(&session, report);
-    let window = selection.prepare(&session, report)?;
+    let mut damaged = input::report_problems(&session, console);
+    let window = selection.prepare(&session, console)?;
     check_fields(args, &session, &selection, false)?;
-    input::report_empty_traces(&session, report);
+    input::report_empty_traces(&session, console);
     interrupt::watch();
-    let mut progress = ReadProgress::new(global.progress, &session, false, report);
+    let mut progress = ReadProgress::new(&session, false, console);
     progress.limit_damage(args.reading.limits().report.damage);
     let strict = args.reading.strict;
-    let input = ProfileInput { session: &session, selection: &selection, window, strict, report };
+    let input = ProfileInput { session: &session, selection: &selection, window, strict, console };
     let profile = match args.spans {
         true => input.spans(args, threads, progress)?,
         false => input.samples(args, threads, progress)?,
@@ -50,7 +49,7 @@ pub(crate) fn run(args: &Stacks, global: &Global, report: Report) -> Result<Exit
     }
     let profile = if args.inverted { profile.inverted() } else { profile };
     match args.top {
-        Some(most) => print_top(&profile, most, args, global)?,
+        Some(most) => print_top(&profile, most, args, console)?,
         None => write(&profile, args)?,
     }
     Ok(collection::exit(damaged, false))
@@ -62,7 +61,7 @@ struct ProfileInput<'r> {
     selection: &'r Selection,
     window: Window,
     strict: bool,
-    report: Report,
+    console: Console,
 }
 
 impl ProfileInput<'_> {
@@ -73,24 +72,24 @@ impl ProfileInput<'_> {
         threads: Option<ThreadSelection>,
         progress: ReadProgress,
     ) -> Result<Option<(StackProfile, bool)>, Failure> {
-        let Self { session, selection, window, report, .. } = *self;
+        let Self { session, selection, window, console, .. } = *self;
         let mut collector = StackCollector::new(options(args));
         if let Some(threads) = threads {
             collector = collector.of_threads(move |thread| threads.wants(thread));
         }
-        let read = collection::read(collector, session, (selection, window), self.strict, progress, report)?;
+        let read = collection::read(collector, session, (selection, window), self.strict, progress, console)?;
         let Some(read) = read else { return Ok(None) };
         if read.events > 0 {
             check_fields(args, session, selection, true)?;
         }
         let profile = read.collector.finish();
-        report_left_out(&profile, args, report);
+        report_left_out(&profile, args, console);
         if args.cpu && profile.samples() > 0 && !profile.has_states() {
-            report.notice("no sample has the state of its thread: --cpu has no effect");
+            console.notice("no sample has the state of its thread: --cpu has no effect");
         }
         if profile.weight() == 0 {
-            no_match_help::explain(session, selection, window, read.events, report);
-            report_nothing(&profile, args, report);
+            no_match_help::explain(session, selection, window, read.events, console);
+            report_nothing(&profile, args, console);
         }
         Ok(Some((profile, read.is_damaged)))
     }
@@ -102,34 +101,34 @@ impl ProfileInput<'_> {
         threads: Option<ThreadSelection>,
         progress: ReadProgress,
     ) -> Result<Option<(StackProfile, bool)>, Failure> {
-        let Self { session, selection, window, report, .. } = *self;
+        let Self { session, selection, window, console, .. } = *self;
         let mut collector = SpanStackCollector::new(&options(args), args.running);
         if let Some(threads) = threads {
             collector = collector.of_threads(move |thread| threads.wants(thread));
         }
         let streams: Vec<_> = session.traces().iter().flat_map(|trace| trace.data_streams()).collect();
         collector.streams(streams.iter().map(|stream| &**stream));
-        let read = collection::read(collector, session, (selection, window), self.strict, progress, report)?;
+        let read = collection::read(collector, session, (selection, window), self.strict, progress, console)?;
         let Some(read) = read else { return Ok(None) };
         let (profile, walked) = read.collector.finish();
         if walked.merged > 0 {
             let merged = count(walked.merged, "event");
-            report.notice(&format!("{merged} too short to tell apart: span times are approximate"));
+            console.notice(&format!("{merged} too short to tell apart: span times are approximate"));
         }
         if walked.without_states > 0 {
             let left_out = count(walked.without_states, "thread");
-            report.notice(&format!("left out {left_out}: their running times are unknown"));
+            console.notice(&format!("left out {left_out}: their running times are unknown"));
         }
         if walked.with_merged_states > 0 {
             let threads = count(walked.with_merged_states, "thread");
-            report.notice(&format!(
+            console.notice(&format!(
                 "states of {threads} too short to tell apart: running times are approximate"
             ));
         }
         if profile.weight() == 0 {
-            no_match_help::explain(session, selection, window, read.events, report);
+            no_match_help::explain(session, selection, window, read.events, console);
             let help = "`ichnos help map` explains which events begin and end spans";
-            report.warning_with_help("no selected span has an end: nothing is written", help);
+            console.warning_with_help("no selected span has an end: nothing is written", help);
         }
         Ok(Some((profile, read.is_damaged)))
     }
@@ -238,10 +237,10 @@ fn write(profile: &StackProfile, args: &Stacks) -> Result<(), Failure> {
 }
 
 /// Prints a table of the functions that count most.
-fn print_top(profile: &StackProfile, most: usize, args: &Stacks, global: &Global) -> Result<(), Failure> {
+fn print_top(profile: &StackProfile, most: usize, args: &Stacks, console: Console) -> Result<(), Failure> {
     let weight = options(args).weight;
     if args.output.path.is_none() {
-        let paint = global.color.stdout();
+        let paint = console.paint();
         output::print(&profile.top_text(most, &weight, paint, line_width()), paint)?;
     } else {
         let text = profile.top_text(most, &weight, Paint::PLAIN, LineWidth::default());
@@ -253,29 +252,29 @@ fn print_top(profile: &StackProfile, most: usize, args: &Stacks, global: &Global
 }
 
 /// Reports samples that count nothing.
-fn report_left_out(profile: &StackProfile, args: &Stacks, report: Report) {
+fn report_left_out(profile: &StackProfile, args: &Stacks, console: Console) {
     let LeftOut { without_frames, without_time, without_weight, .. } = profile.left_out();
     for (name, number) in profile.not_counted() {
         let (name, samples) = (safe(name), count(*number, "sample"));
-        report.notice(&format!(
+        console.notice(&format!(
             "{samples} of the class {name} are not counted: `--event '{name}'` counts them"
         ));
     }
     if without_frames > 0 {
         let samples = count(without_frames, "sample");
-        report.notice(&format!("skipped {samples}: no frame matched"));
+        console.notice(&format!("skipped {samples}: no frame matched"));
     }
     if without_time > 0 {
-        report.warning(&format!("skipped {}: no time", count(without_time, "sample")));
+        console.warning(&format!("skipped {}: no time", count(without_time, "sample")));
     }
     if without_weight > 0 {
         let samples = count(without_weight, "sample");
-        report.warning(&format!("skipped {samples}: no number in the field `{}`", safe(&args.weight)));
+        console.warning(&format!("skipped {samples}: no number in the field `{}`", safe(&args.weight)));
     }
 }
 
 /// Reports why there is nothing to write.
-fn report_nothing(profile: &StackProfile, args: &Stacks, report: Report) {
+fn report_nothing(profile: &StackProfile, args: &Stacks, console: Console) {
     if profile.samples() > 0 {
         let samples = count(profile.samples(), "sample");
         let help = match args.weight.as_str() {
@@ -285,9 +284,9 @@ fn report_nothing(profile: &StackProfile, args: &Stacks, report: Report) {
             }
             _ => "choose another field with --weight",
         };
-        report.warning_with_help(&format!("no weight in {samples}: nothing is written"), help);
+        console.warning_with_help(&format!("no weight in {samples}: nothing is written"), help);
     } else if profile.left_out() == LeftOut::default() {
         let help = "`ichnos cat --format jsonl` shows the members of events";
-        report.warning_with_help("no selected event has a call stack: nothing is written", help);
+        console.warning_with_help("no selected event has a call stack: nothing is written", help);
     }
 }

@@ -6,32 +6,31 @@ use ichnos::json::write::ObjectWriter;
 use ichnos::model::ClockOrigin;
 use ichnos::{Pass, PassCounts, PassEnd, PassOptions, Session, StatsOutput, StatsResult};
 
-use crate::args::{Arithmetic, Global, SortBy, Stats, time};
+use crate::args::{Arithmetic, SortBy, Stats, time};
 use crate::exit::{Exit, Failure};
 use crate::input;
 use crate::output::{self, line_width, safe};
-use crate::progress::{Follower, ReadProgress, Report, damage, interrupt, scan_progress};
+use crate::progress::{Console, Follower, ReadProgress, damage, interrupt, scan_progress};
 use crate::select::{Patterns, Selection, classes, field_names, no_match_help};
 use crate::verbs::collection;
 
-pub(crate) fn run(args: &Stats, global: &Global, report: Report) -> Result<Exit, Failure> {
+pub(crate) fn run(args: &Stats, console: Console) -> Result<Exit, Failure> {
     check(args)?;
     // Before reading anything: errors in patterns should not take an hour to be reported.
     let mut selection = Selection::new(&args.selecting, None)?;
     let mut pairs = pair_options(args)?;
-    let session =
-        input::open(&args.reading, Arithmetic::Exact, scan_progress::show(global.progress, report), report)?;
-    let mut damaged = input::report_problems(&session, report);
-    let window = selection.prepare(&session, report)?;
+    let session = input::open(&args.reading, Arithmetic::Exact, scan_progress::show(console), console)?;
+    let mut damaged = input::report_problems(&session, console);
+    let window = selection.prepare(&session, console)?;
     if let Some(pairs) = pairs.as_mut().filter(|_| !args.spans) {
-        use_default_key(pairs, &session, global, report);
+        use_default_key(pairs, &session, console);
     }
     field_names::check(&session, &selection, field_names_of(args), false)?;
     check_histogram(args, &session, false)?;
     let reader = selection.reader(&session, window)?;
-    input::report_empty_traces(&session, report);
+    input::report_empty_traces(&session, console);
     interrupt::watch();
-    let mut progress = ReadProgress::new(global.progress, &session, false, report);
+    let mut progress = ReadProgress::new(&session, false, console);
     let limits = args.reading.limits();
     progress.limit_damage(limits.report.damage);
     let options = options(args);
@@ -41,7 +40,7 @@ pub(crate) fn run(args: &Stats, global: &Global, report: Report) -> Result<Exit,
         // Live input has no other end.
         pass = pass.stop(interrupt::flag());
     }
-    let follower = Follower::new(progress, report, false);
+    let follower = Follower::new(progress, console, false);
     let pass = reader.pass().with(pass).options(pass_options(args)).observer(&follower);
     let summary = pass.write(&output)?;
     let StatsResult { stats, pairs: paired, .. } = output.into_result();
@@ -55,7 +54,7 @@ pub(crate) fn run(args: &Stats, global: &Global, report: Report) -> Result<Exit,
     damaged |= damages > 0;
     if let Some(more) = damages.checked_sub(limits.report.damage).filter(|more| *more > 0) {
         let more = count(more, "more damaged place");
-        report.warning(&format!("{more}; `--max damage=N` lists more"));
+        console.warning(&format!("{more}; `--max damage=N` lists more"));
     }
     let is_unknown = |name: &str| !stats.knows_field(name);
     if events > 0 {
@@ -63,9 +62,9 @@ pub(crate) fn run(args: &Stats, global: &Global, report: Report) -> Result<Exit,
         field_names::check(&session, &selection, unknown, true)?;
         check_histogram(args, &session, true)?;
     }
-    no_match_help::explain(&session, &selection, window, events, report);
+    no_match_help::explain(&session, &selection, window, events, console);
     if paired.is_some() && events > 0 {
-        warn_of_names(args, &session, &selection, report)?;
+        warn_of_names(args, &session, &selection, console)?;
     }
     let with_options = paired.as_ref().zip(pairs.as_ref());
     let found = StatsReport::new(&stats, &options, with_options, args.sort.into());
@@ -76,7 +75,7 @@ pub(crate) fn run(args: &Stats, global: &Global, report: Report) -> Result<Exit,
     } else if args.csv {
         output::print_source(&found.to_csv())?;
     } else {
-        let options = text_options(args, &session, global);
+        let options = text_options(args, &session, console);
         if !options.clock_seconds && !options.clock_gmt && stats.all().totals.times().is_some() {
             time::warn_of_zone();
         }
@@ -155,10 +154,10 @@ fn options(args: &Stats) -> StatsOptions {
     options
 }
 
-fn text_options(args: &Stats, session: &Session, global: &Global) -> StatsTextOptions {
+fn text_options(args: &Stats, session: &Session, console: Console) -> StatsTextOptions {
     let mut clocks = session.traces().iter().flat_map(|trace| &trace.trace().class.clocks);
     let mut options = StatsTextOptions::default();
-    options.paint = global.color.stdout();
+    options.paint = console.paint();
     options.width = line_width();
     // Only times since the Unix epoch have dates.
     options.clock_seconds = args.clock_seconds || clocks.any(|clock| clock.origin != ClockOrigin::UnixEpoch);
@@ -200,11 +199,11 @@ fn limited(mut options: PairOptions, args: &Stats) -> PairOptions {
 
 /// Pairs events of each trace by their thread or processor if no key is named and they begin and end something. Reads
 /// traces whose classes are only known after reading, as they contain the roles.
-fn use_default_key(pairs: &mut PairOptions, session: &Session, global: &Global, report: Report) {
+fn use_default_key(pairs: &mut PairOptions, session: &Session, console: Console) {
     if pairs.keys.is_empty() {
         // Classes of live traces are known when their events arrive.
         if !session.is_live() {
-            classes::meet(session, global, report);
+            classes::meet(session, console);
         }
         let traces: Vec<_> =
             session.traces().iter().map(|trace| trace.trace().class_with_dynamic()).collect();
@@ -217,12 +216,12 @@ fn warn_of_names(
     args: &Stats,
     session: &Session,
     selection: &Selection,
-    report: Report,
+    console: Console,
 ) -> Result<(), Failure> {
     for name in args.pair.iter().flatten() {
         let mut named = selection.clone();
         named.select_events(Patterns::new(std::slice::from_ref(name), "--pair")?);
-        no_match_help::explain_events(session, &named, "--pair", report);
+        no_match_help::explain_events(session, &named, "--pair", console);
     }
     Ok(())
 }

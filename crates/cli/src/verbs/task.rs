@@ -17,25 +17,25 @@ use ichnos::export::text::{Paint, count};
 use ichnos::model::{FindMentions, Identifier};
 
 use crate::args::{
-    Arithmetic, Global, Reading, Selecting, Task, TaskGraphArgs, TaskGraphFormat, TaskReading, TaskVerb, time,
+    Arithmetic, Reading, Selecting, Task, TaskGraphArgs, TaskGraphFormat, TaskReading, TaskVerb, time,
 };
 use crate::exit::{Exit, Failure};
 use crate::input;
 use crate::output::{Destination, OutputPath, line_width, safe};
-use crate::progress::{ReadProgress, Report, interrupt, scan_progress};
+use crate::progress::{Console, ReadProgress, interrupt, scan_progress};
 use crate::select::Selection;
 use crate::suggestions::list as list_of;
 use crate::verbs::collection;
 
-pub(crate) fn run(args: &Task, global: &Global, report: Report) -> Result<Exit, Failure> {
+pub(crate) fn run(args: &Task, console: Console) -> Result<Exit, Failure> {
     match &args.verb {
-        TaskVerb::List(args) => list::run(args, global, report),
-        TaskVerb::Show(args) => show::run(args, global, report),
-        TaskVerb::Graph(args) => write_graph(args, global, report),
-        TaskVerb::Path(args) => path::run(args, global, report),
-        TaskVerb::Diff(args) => diff::run(args, global, report),
-        TaskVerb::Export(args) => export::run(args, global, report),
-        TaskVerb::Decode(args) => decode::run(args, global),
+        TaskVerb::List(args) => list::run(args, console),
+        TaskVerb::Show(args) => show::run(args, console),
+        TaskVerb::Graph(args) => write_graph(args, console),
+        TaskVerb::Path(args) => path::run(args, console),
+        TaskVerb::Diff(args) => diff::run(args, console),
+        TaskVerb::Export(args) => export::run(args, console),
+        TaskVerb::Decode(args) => decode::run(args, console),
     }
 }
 
@@ -65,18 +65,16 @@ fn read(
     ids: &[&str],
     output: Option<OutputPath<'_>>,
     with_events: bool,
-    global: &Global,
-    report: Report,
+    console: Console,
 ) -> Result<Result<ReadTasks, Exit>, Failure> {
     if output.is_none()
-        && let Some(found) = read_indexed(args, ids, with_events, global, report)?
+        && let Some(found) = read_indexed(args, ids, with_events, console)?
     {
         return Ok(found);
     }
-    let session =
-        input::open(&args.reading, Arithmetic::Exact, scan_progress::show(global.progress, report), report)?;
+    let session = input::open(&args.reading, Arithmetic::Exact, scan_progress::show(console), console)?;
     output.map_or(Ok(()), |output| output.check_apart(&session))?;
-    read_session(TaskInput::new(args, with_events), &session, global, report)
+    read_session(TaskInput::new(args, with_events), &session, console)
 }
 
 /// Reads tasks by the index of a collected directory; returns `None` if that is impossible, or if there is something to
@@ -85,13 +83,12 @@ fn read_indexed(
     args: &TaskReading,
     ids: &[&str],
     with_events: bool,
-    global: &Global,
-    report: Report,
+    console: Console,
 ) -> Result<Option<Result<ReadTasks, Exit>>, Failure> {
     let read = |operations: &[Identifier]| {
-        let session = collected::open(args, ids, operations, global.progress, report)?;
+        let session = collected::open(args, ids, operations, console)?;
         let input = TaskInput::new(args, with_events);
-        let read = |session| read_session(input, &session, global, report.silenced());
+        let read = |session| read_session(input, &session, console.silenced());
         let found = session.map(read).transpose()?;
         Ok(found.filter(|found| found.as_ref().map_or(true, ReadTasks::is_clean)))
     };
@@ -153,36 +150,35 @@ impl<'a> TaskInput<'a> {
 fn read_session(
     input: TaskInput<'_>,
     session: &Session,
-    global: &Global,
-    report: Report,
+    console: Console,
 ) -> Result<Result<ReadTasks, Exit>, Failure> {
     let mut selection = Selection::new(input.selecting, None)?;
-    let mut damaged = input::report_problems(session, report);
-    let window = selection.prepare(session, report)?;
-    input::report_empty_traces(session, report);
+    let mut damaged = input::report_problems(session, console);
+    let window = selection.prepare(session, console)?;
+    input::report_empty_traces(session, console);
     interrupt::watch();
-    let mut progress = ReadProgress::new(global.progress, session, false, report);
+    let mut progress = ReadProgress::new(session, false, console);
     progress.limit_damage(input.reading.limits().report.damage);
     let mut options = TaskOptions::default();
     options.find_mentions = input.finders();
     options.with_events = input.with_events;
     options.correct_clocks = input.corrects_clocks;
     let (collector, strict) = (TaskCollector::new(options), input.reading.strict);
-    let read = collection::read(collector, session, (&selection, window), strict, progress, report)?;
+    let read = collection::read(collector, session, (&selection, window), strict, progress, console)?;
     let Some(read) = read else { return Ok(Err(interrupt::exit())) };
     damaged |= read.is_damaged;
-    selection.review(report);
+    selection.review(console);
     let tasks = read.collector.finish();
     if tasks.left_out() > 0 {
-        report.warning(&format!("skipped {}: there are too many", count(tasks.left_out(), "event")));
+        console.warning(&format!("skipped {}: there are too many", count(tasks.left_out(), "event")));
     }
     if tasks.too_long() > 0 {
         let identifiers = count(tasks.too_long(), "identifier");
-        report.warning(&format!("skipped {identifiers} of more than 20 bytes"));
+        console.warning(&format!("skipped {identifiers} of more than 20 bytes"));
     }
     if tasks.is_empty() {
         let help = "`ichnos cat --format jsonl` shows the members of events";
-        report.warning_with_help("no event has the identifier of a task or operation", help);
+        console.warning_with_help("no event has the identifier of a task or operation", help);
     }
     Ok(Ok(ReadTasks { tasks, damaged, corrects_clocks: input.corrects_clocks }))
 }
@@ -218,27 +214,27 @@ fn find(tasks: &Tasks, id: &str) -> Result<usize, Failure> {
 }
 
 /// The graph of a task. Warns of clocks that cannot be corrected.
-fn graph(found: &ReadTasks, task: usize, report: Report) -> TaskGraph<'_> {
+fn graph(found: &ReadTasks, task: usize, console: Console) -> TaskGraph<'_> {
     let graph = found.tasks.graph(task);
-    warn_of_unknown_machines(found, 1, graph.backward_edges_without_machine(), report);
+    warn_of_unknown_machines(found, 1, graph.backward_edges_without_machine(), console);
     if graph.is_correction_incomplete() {
         let id = found.tasks.id(task).map_or(String::new(), |id| id.to_string());
-        warn_of_uncorrected_clocks(&format!("task {id}"), report);
+        warn_of_uncorrected_clocks(&format!("task {id}"), console);
     }
     graph
 }
 
 /// Warns of tasks for which the search for corrections of clocks was ended.
-fn warn_of_uncorrected_clocks(tasks: &str, report: Report) {
-    report.warning(&format!("clocks of {tasks} not corrected: too many machines with edges between them"));
+fn warn_of_uncorrected_clocks(tasks: &str, console: Console) {
+    console.warning(&format!("clocks of {tasks} not corrected: too many machines with edges between them"));
 }
 
 /// Warns of edges that go back in time between operations without a machine.
-fn warn_of_unknown_machines(found: &ReadTasks, tasks: u64, edges: u64, report: Report) {
+fn warn_of_unknown_machines(found: &ReadTasks, tasks: u64, edges: u64, console: Console) {
     if edges > 0 && found.corrects_clocks {
         let edges = count(edges, "edge");
         let of = if tasks > 1 { format!(" of {}", count(tasks, "task")) } else { String::new() };
-        report.warning(&format!(
+        console.warning(&format!(
             "clocks not corrected: {edges}{of} back in time between operations without a machine"
         ));
     }
@@ -257,18 +253,18 @@ fn text_options(found: &ReadTasks, clock_gmt: bool, paint: Paint) -> TaskTextOpt
     options
 }
 
-fn write_graph(args: &TaskGraphArgs, global: &Global, report: Report) -> Result<Exit, Failure> {
+fn write_graph(args: &TaskGraphArgs, console: Console) -> Result<Exit, Failure> {
     let output = OutputPath::of_file(&args.output);
     output.check_new()?;
     let with_events = args.format() == TaskGraphFormat::Svg;
-    let found = match read(&args.choice.input, &[], Some(output), with_events, global, report)? {
+    let found = match read(&args.choice.input, &[], Some(output), with_events, console)? {
         Ok(found) => found,
         Err(exit) => return Ok(exit),
     };
     if found.tasks.is_empty() {
         return Ok(found.exit());
     }
-    let graph = graph(&found, find(&found.tasks, &args.choice.id)?, report);
+    let graph = graph(&found, find(&found.tasks, &args.choice.id)?, console);
     let format = match args.format() {
         TaskGraphFormat::Dot => GraphFormat::Dot,
         TaskGraphFormat::Svg => GraphFormat::Svg(args.width.map(usize::from)),

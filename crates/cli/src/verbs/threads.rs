@@ -4,42 +4,42 @@ use ichnos::Session;
 use ichnos::analysis::{PathOptions, StatsTextOptions, ThreadCollector, ThreadOptions, ThreadTextOptions};
 use ichnos::model::ClockOrigin;
 
-use crate::args::{Arithmetic, Global, Threads, time};
+use crate::args::{Arithmetic, Threads, time};
 use crate::exit::{Exit, Failure};
 use crate::input;
 use crate::output::{self, line_width};
-use crate::progress::{ReadProgress, Report, interrupt, scan_progress};
+use crate::progress::{Console, ReadProgress, interrupt, scan_progress};
 use crate::select::{Selection, TimeRange, no_match_help};
 use crate::verbs::collection;
 
-pub(crate) fn run(args: &Threads, global: &Global, report: Report) -> Result<Exit, Failure> {
+pub(crate) fn run(args: &Threads, console: Console) -> Result<Exit, Failure> {
     // Before reading anything: errors in patterns should not take an hour to be reported.
     let mut selection = Selection::new(&args.selecting, None)?;
-    let session =
-        input::open(&args.reading, Arithmetic::Exact, scan_progress::show(global.progress, report), report)?;
-    let mut damaged = input::report_problems(&session, report);
-    let window = selection.prepare(&session, report)?;
+    let session = input::open(&args.reading, Arithmetic::Exact, scan_progress::show(console), console)?;
+    let mut damaged = input::report_problems(&session, console);
+    let window = selection.prepare(&session, console)?;
     let options = options(args, &session)?;
-    input::report_empty_traces(&session, report);
+    input::report_empty_traces(&session, console);
     interrupt::watch();
-    let mut progress = ReadProgress::new(global.progress, &session, false, report);
+    let mut progress = ReadProgress::new(&session, false, console);
     progress.limit_damage(args.reading.limits().report.damage);
     let collector = ThreadCollector::new(options);
     let strict = args.reading.strict;
-    let read = collection::read(collector, &session, (&selection, window), strict, progress, report)?;
+    let read = collection::read(collector, &session, (&selection, window), strict, progress, console)?;
     let Some(read) = read else { return Ok(interrupt::exit()) };
     damaged |= read.is_damaged;
     let found = read.collector.finish();
     if !found.has_switches() {
-        no_match_help::explain(&session, &selection, window, read.events, report);
+        no_match_help::explain(&session, &selection, window, read.events, console);
         let help = "on Linux, record `sched_switch`, `sched_waking` and `sched_wakeup`";
-        report.warning_with_help("no selected event shows which thread runs", help);
+        console.warning_with_help("no selected event shows which thread runs", help);
         return Ok(collection::exit(damaged, true));
     }
     let is_empty = found.path().is_some_and(|path| path.steps.is_empty());
     if let Some(thread) = args.path.filter(|_| is_empty) {
         let help = "`ichnos threads TRACE` lists threads with their numbers";
-        report.warning_with_help(&format!("nothing is known about thread {thread} in this time range"), help);
+        console
+            .warning_with_help(&format!("nothing is known about thread {thread} in this time range"), help);
     } else if args.report.json {
         output::print_document("threads", args.report.integers.into(), |object| {
             found.write_json(object, args.top);
@@ -47,7 +47,7 @@ pub(crate) fn run(args: &Threads, global: &Global, report: Report) -> Result<Exi
     } else if args.csv {
         output::print_source(&found.to_csv())?;
     } else {
-        let options = text_options(args, &session, global);
+        let options = text_options(args, &session, console);
         if !options.shown.clock_seconds && !options.shown.clock_gmt {
             time::warn_of_zone();
         }
@@ -72,10 +72,10 @@ fn options(args: &Threads, session: &Session) -> Result<ThreadOptions, Failure> 
     Ok(options)
 }
 
-fn text_options(args: &Threads, session: &Session, global: &Global) -> ThreadTextOptions {
+fn text_options(args: &Threads, session: &Session, console: Console) -> ThreadTextOptions {
     let mut clocks = session.traces().iter().flat_map(|trace| &trace.trace().class.clocks);
     let mut shown = StatsTextOptions::default();
-    shown.paint = global.color.stdout();
+    shown.paint = console.paint();
     shown.width = line_width();
     // Only times since the Unix epoch have dates.
     shown.clock_seconds = args.clock_seconds || clocks.any(|clock| clock.origin != ClockOrigin::UnixEpoch);

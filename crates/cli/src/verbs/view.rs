@@ -16,35 +16,34 @@ use ichnos::model::Window;
 use ichnos_view::{PrivateDirectory, ResolveTime, TimelineCache, ViewOptions, ViewServer, ViewSource};
 
 use self::view_traces::ViewTraces;
-use crate::args::{Arithmetic, Global, Reading, Selecting, ViewVerb};
+use crate::args::{Arithmetic, Reading, Selecting, ViewVerb};
 use crate::exit::{Exit, Failure};
 use crate::input::{self, InputState};
 use crate::output::{self, OutputPath};
-use crate::progress::{Report, interrupt, scan_progress};
+use crate::progress::{Console, interrupt, scan_progress};
 use crate::select::{Selection, filters};
 
-pub(crate) fn run(args: &ViewVerb, global: &Global, report: Report) -> Result<Exit, Failure> {
+pub(crate) fn run(args: &ViewVerb, console: Console) -> Result<Exit, Failure> {
     PrivateDirectory::remove_abandoned(&args.reading.temporary());
     if let Some(viewer) = args.viewer {
-        return viewer_page::run(args, viewer, global, report);
+        return viewer_page::run(args, viewer, console);
     }
     let paths = input::paths(&args.reading)?;
     // Before the traces are opened: what is added meanwhile is a change.
     let mut state = args.follow.then(|| InputState::of(&paths));
-    let session =
-        input::open(&args.reading, Arithmetic::Exact, scan_progress::show(global.progress, report), report)?;
-    input::report_problems(&session, report);
+    let session = input::open(&args.reading, Arithmetic::Exact, scan_progress::show(console), console)?;
+    input::report_problems(&session, console);
     let session = Arc::new(session);
-    let source = select(&args.selecting, &session, report)?;
+    let source = select(&args.selecting, &session, console)?;
     interrupt::watch();
-    let options = view_options(args, &paths, &session, source, report);
+    let options = view_options(args, &paths, &session, source, console);
     if let Some(path) = &args.export {
         return export(args, path, session, options);
     }
     let view = bind(session, options, args.port)?;
     let address = view.address();
     output::print_as_it_is(&format!("{address}\n"))?;
-    let _file = (!args.no_open).then(|| browser::open(&address, &args.reading.temporary(), report));
+    let _file = (!args.no_open).then(|| browser::open(&address, &args.reading.temporary(), console));
     view.run_following(|| {
         let known = state.as_mut()?;
         let now = InputState::of(&paths);
@@ -52,7 +51,7 @@ pub(crate) fn run(args: &ViewVerb, global: &Global, report: Report) -> Result<Ex
             return None;
         }
         // A trace whose metadata are being written is complete a moment later, when this is tried again.
-        open_again(&args.reading, &args.selecting, report).ok()
+        open_again(&args.reading, &args.selecting, console).ok()
     })?;
     if let Some(socket) = &args.reading.listen {
         // The thread that waits for datagrams does not end before the program.
@@ -67,7 +66,7 @@ fn view_options(
     paths: &[PathBuf],
     session: &Arc<Session>,
     source: ViewSource,
-    report: Report,
+    console: Console,
 ) -> ViewOptions {
     let (traces, session) = (ViewTraces::of(args), Arc::clone(session));
     let mut options = ViewOptions::new(title(args), interrupt::flag());
@@ -90,7 +89,7 @@ fn view_options(
     (options.error_help, options.warning_help) = (filters::error_help, filters::warning_help);
     options.open_with_offsets = Some(Arc::new(move |offsets| {
         let moved = traces.with_offsets(&session, offsets)?;
-        let opened = open_again(&moved.reading, &moved.selecting, report);
+        let opened = open_again(&moved.reading, &moved.selecting, console);
         let mut source = opened.map_err(|failure| failure.message)?;
         source.arguments = Some(moved.arguments());
         Ok(source)
@@ -134,10 +133,10 @@ fn export(
 }
 
 /// Opens the traces once more.
-fn open_again(reading: &Reading, selecting: &Selecting, report: Report) -> Result<ViewSource, Failure> {
+fn open_again(reading: &Reading, selecting: &Selecting, console: Console) -> Result<ViewSource, Failure> {
     let opened = input::try_open(reading, Arithmetic::Exact, false, ScanProgress::default())?;
     let session = opened.map_err(|error| input::failure(&error))?;
-    select(selecting, &Arc::new(session), report)
+    select(selecting, &Arc::new(session), console)
 }
 
 /// Returns a function that converts times in expressions.
@@ -147,10 +146,10 @@ fn resolve_time(session: &Arc<Session>, gmt: bool) -> ResolveTime {
 }
 
 /// Selects what is shown.
-fn select(selecting: &Selecting, session: &Arc<Session>, report: Report) -> Result<ViewSource, Failure> {
+fn select(selecting: &Selecting, session: &Arc<Session>, console: Console) -> Result<ViewSource, Failure> {
     let mut selection = Selection::new(selecting, None)?;
     let mut source = ViewSource::new(Arc::clone(session));
-    source.window = selection.prepare(session, report)?;
+    source.window = selection.prepare(session, console)?;
     // Before the server is there: a trace that cannot be read needs no page.
     selection.reader(session, source.window)?;
     source.selection = selection.selected;

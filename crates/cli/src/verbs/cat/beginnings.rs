@@ -14,7 +14,7 @@ use ichnos::{OpenError, Pass, Session};
 use crate::args::{Arithmetic, Reading};
 use crate::exit::Failure;
 use crate::input;
-use crate::progress::{Report, interrupt};
+use crate::progress::{Console, interrupt};
 use crate::select::Selection;
 
 /// Maximum number of events to look for in the beginnings.
@@ -28,7 +28,7 @@ pub(crate) fn open(
     arithmetic: Arithmetic,
     selection: &Selection,
     progress: &ScanProgress,
-    report: Report,
+    console: Console,
 ) -> Result<Option<Session>, Failure> {
     let is_few = selection.limit.is_some_and(|limit| limit <= MOST_EVENTS);
     // A pipe can only be read once, and directories are not packed.
@@ -48,7 +48,7 @@ pub(crate) fn open(
     if !is_enough(&session, selection).unwrap_or(false) {
         return Ok(None);
     }
-    input::check(reading, &session, report)?;
+    input::check(reading, &session, console)?;
     Ok(Some(session))
 }
 

@@ -5,10 +5,10 @@ use std::time::Duration;
 use ichnos::PassCounts;
 use ichnos::export::text::{count, grouped};
 
-use crate::progress::Report;
+use crate::progress::Console;
 
 /// Reports the number of printed messages and the time.
-pub(crate) fn answer(counts: &PassCounts, elapsed: Duration, report: Report) {
+pub(crate) fn answer(counts: &PassCounts, elapsed: Duration, console: Console) {
     let seconds = elapsed.as_secs_f64();
     // No rate for times too short to measure.
     let rate = if seconds >= 0.1 {
@@ -16,8 +16,8 @@ pub(crate) fn answer(counts: &PassCounts, elapsed: Duration, report: Report) {
     } else {
         String::new()
     };
-    report.answer(&format!("{} in {seconds:.3} s{rate}", count(counts.events, "event")));
-    report.answer(&format!(
+    console.answer(&format!("{} in {seconds:.3} s{rate}", count(counts.events, "event")));
+    console.answer(&format!(
         "{} and {} discarded by the tracer, {}",
         count(counts.discarded_events, "event"),
         count(counts.discarded_packets, "packet"),

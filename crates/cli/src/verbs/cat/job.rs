@@ -8,8 +8,8 @@ use ichnos::export::{
 use ichnos::jsonl::JsonLinesOptions;
 use ichnos::{Pass, PassOptions};
 
-use crate::args::{Cat, CatFormat, Detail, FieldName, Global, NameScope};
-use crate::progress::interrupt;
+use crate::args::{Cat, CatFormat, Detail, FieldName, NameScope};
+use crate::progress::{Console, interrupt};
 use crate::select::Selection;
 
 /// Bytes of trace data in a chunk if nothing is printed.
@@ -37,13 +37,13 @@ impl Format {
     /// Makes the format of the arguments; `to_terminal` if the output is a terminal.
     pub(crate) fn new(
         args: &Cat,
-        global: &Global,
         columns: Option<Vec<CsvColumn>>,
         to_terminal: bool,
+        console: Console,
     ) -> Self {
-        let style = Style { paint: paint(args, global), to_terminal };
+        let style = Style { paint: paint(args, console), to_terminal };
         match args.format() {
-            CatFormat::Pretty => Self::Pretty(pretty_options(args, style, global)),
+            CatFormat::Pretty => Self::Pretty(pretty_options(args, style, console)),
             CatFormat::Details => Self::Details(details_options(args, style)),
             CatFormat::Jsonl => Self::JsonLines(json_lines_options(args)),
             CatFormat::Log | CatFormat::LogJson => Self::Log(log_options(args, style)),
@@ -70,12 +70,12 @@ impl Job {
     /// Creates the job for the arguments; `to_terminal` if the output is a terminal.
     pub(crate) fn new(
         args: &Cat,
-        global: &Global,
         selection: &Selection,
         columns: Option<Vec<CsvColumn>>,
         to_terminal: bool,
+        console: Console,
     ) -> Self {
-        let format = Format::new(args, global, columns, to_terminal);
+        let format = Format::new(args, columns, to_terminal, console);
         let mut options = PassOptions::default();
         options.threads = args.threads(options.threads);
         options.chunk_bytes = args.chunk_size.or(matches!(format, Format::Null).then_some(NULL_CHUNK));
@@ -90,20 +90,20 @@ impl Job {
 }
 
 /// Returns the kind of text for a terminal.
-pub(crate) fn terminal_text(args: &Cat, global: &Global) -> TerminalText {
+pub(crate) fn terminal_text(args: &Cat, console: Console) -> TerminalText {
     match args.format() {
         CatFormat::Jsonl | CatFormat::LogJson => TerminalText::Json,
         CatFormat::Csv => TerminalText::Lines { colors: false },
         CatFormat::Tsv => TerminalText::Tabs,
-        _ => TerminalText::Lines { colors: paint(args, global).is_on() },
+        _ => TerminalText::Lines { colors: paint(args, console).is_on() },
     }
 }
 
-fn paint(args: &Cat, global: &Global) -> Paint {
-    if args.output.path.is_none() { global.color.stdout() } else { Paint::PLAIN }
+fn paint(args: &Cat, console: Console) -> Paint {
+    if args.output.path.is_none() { console.paint() } else { Paint::PLAIN }
 }
 
-fn pretty_options(args: &Cat, style: Style, global: &Global) -> PrettyOptions {
+fn pretty_options(args: &Cat, style: Style, console: Console) -> PrettyOptions {
     let mut options = PrettyOptions::default();
     options.clock_cycles = args.clock_cycles;
     options.clock_date = args.clock_date;
@@ -114,8 +114,8 @@ fn pretty_options(args: &Cat, style: Style, global: &Global) -> PrettyOptions {
     }
     options.no_delta = args.no_delta;
     options.color = style.paint.is_on();
-    options.color_warnings = global.color.stderr().is_on();
-    options.verbose = global.verbose;
+    options.color_warnings = console.has_colors();
+    options.verbose = console.verbose;
     options.stacks = args.stacks;
     options.printable_only = style.to_terminal;
     // As in `babeltrace2`: only the named properties are printed.

@@ -6,9 +6,9 @@ use clap::{Args as _, Command, FromArgMatches as _};
 use ichnos::Session;
 use ichnos::convert::{Target, TextWriter};
 
-use crate::args::{Arithmetic, Cat, CatFormat, Convert, Global, Writing};
+use crate::args::{Arithmetic, Cat, CatFormat, Convert, Writing};
 use crate::exit::Failure;
-use crate::progress::Report;
+use crate::progress::Console;
 use crate::select::{Selection, columns};
 use crate::verbs::cat::{job, printer};
 
@@ -54,15 +54,14 @@ impl TextTarget {
         &self,
         session: &Session,
         selection: &Selection,
-        global: &Global,
-        report: Report,
+        console: Console,
     ) -> Result<Target, Failure> {
         let columns = match columns::are_wanted(&self.cat) {
-            true => Some(columns::find(&self.cat, session, selection, global, report)?),
+            true => Some(columns::find(&self.cat, session, selection, console)?),
             false => None,
         };
-        let format = job::Format::new(&self.cat, global, columns, false);
-        let is_quiet = global.quiet;
+        let format = job::Format::new(&self.cat, columns, false, console);
+        let is_quiet = console.is_quiet();
         let make = move |writer| printer::output(format.clone(), writer, is_quiet);
         // Once in a run, as writers of traces are constants.
         let writer = Box::leak(Box::new(TextWriter::new(self.extensions, make)));

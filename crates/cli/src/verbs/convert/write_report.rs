@@ -12,7 +12,7 @@ use ichnos::model::lower::{LossEntry, LossKind};
 use crate::args::Writing;
 use crate::exit::Failure;
 use crate::output::{self, json_document, safe};
-use crate::progress::Report;
+use crate::progress::Console;
 
 /// Report about the input.
 #[derive(Clone, Copy, Debug, Default)]
@@ -30,7 +30,7 @@ pub(crate) fn print(
     writing: &Writing,
     written: &WriteReport,
     read: &InputReport<'_>,
-    report: Report,
+    console: Console,
 ) -> Result<(), Failure> {
     let losses = &written.losses;
     // On standard output, the report would be inside the trace.
@@ -47,7 +47,7 @@ pub(crate) fn print(
                 write(object);
                 Ok(())
             })?;
-            report.answer(String::from_utf8_lossy(&text).trim_end());
+            console.answer(String::from_utf8_lossy(&text).trim_end());
         }
     } else if writing.losses {
         let mut text = String::new();
@@ -56,13 +56,13 @@ pub(crate) fn print(
         }
         match has_output {
             true => output::print(&text, Paint::PLAIN)?,
-            false => text.lines().for_each(|line| report.answer(line)),
+            false => text.lines().for_each(|line| console.answer(line)),
         }
     }
     match read.repeated_packets {
         0 => {}
-        1 => report.notice("1 packet is in several files, as in overlapping snapshots: it is written once"),
-        several => report.notice(&format!(
+        1 => console.notice("1 packet is in several files, as in overlapping snapshots: it is written once"),
+        several => console.notice(&format!(
             "{} packets are in several files, as in overlapping snapshots: each is written once",
             grouped(several)
         )),
@@ -74,7 +74,7 @@ pub(crate) fn print(
             .map(|kind| format!("{} {kind}", grouped(losses.count(kind))))
             .collect();
         let more = if is_listed { "" } else { "; --losses lists them" };
-        report.notice(&format!("not converted exactly: {}{more}", counts.join(", ")));
+        console.notice(&format!("not converted exactly: {}{more}", counts.join(", ")));
     }
     let is_unread = written.copied_packets > 0 && !read.reads_copied_packets;
     let line = format!(
@@ -86,14 +86,14 @@ pub(crate) fn print(
         count(written.bytes, "byte"),
     );
     match is_unread {
-        true => report.notice(&line),
-        false => report.note(&line),
+        true => console.notice(&line),
+        false => console.note(&line),
     }
     Ok(())
 }
 
 /// Warns if all events are missing from the output, or from the part with this name; returns `true` then.
-pub(crate) fn warn_of_missing_events(written: &WriteReport, part: &str, report: Report) -> bool {
+pub(crate) fn warn_of_missing_events(written: &WriteReport, part: &str, console: Console) -> bool {
     if !written.lacks_all_events() {
         return false;
     }
@@ -105,7 +105,7 @@ pub(crate) fn warn_of_missing_events(written: &WriteReport, part: &str, report: 
         1 => "the only event was".to_owned(),
         several => format!("all {} events were", grouped(several)),
     };
-    report.warning_with_help(
+    console.warning_with_help(
         &format!("{all} dropped: {place} does not contain events"),
         "--losses lists the reasons; another format or dialect may support them",
     );

@@ -9,7 +9,7 @@ use ichnos::model::{Limits, TraceClass};
 use crate::args::schema_language::languages;
 use crate::exit::Failure;
 use crate::output;
-use crate::progress::Report;
+use crate::progress::Console;
 
 /// Number of problems that an error shows.
 const SHOWN: usize = 20;
@@ -20,7 +20,7 @@ pub(crate) fn print(
     session: &Session,
     classes: &[Cow<'_, TraceClass>],
     limits: Limits,
-    report: Report,
+    console: Console,
 ) -> Result<(), Failure> {
     let is_named = |language: &&SchemaLanguage| language.name == name || language.aliases.contains(&name);
     let Some(language) = languages().find(is_named) else {
@@ -42,6 +42,6 @@ pub(crate) fn print(
             .details(unsupported)
             .help("`ichnos convert -o OUT --dialect DIALECT` simplifies such parts and writes OUT/metadata")
     })?;
-    written.notices.iter().for_each(|notice| report.notice(&format!("{}: {notice}", trace.path())));
+    written.notices.iter().for_each(|notice| console.notice(&format!("{}: {notice}", trace.path())));
     Ok(output::print_source(&written.text)?)
 }

@@ -6,10 +6,10 @@ use ichnos::Session;
 use ichnos::collect::find_reports;
 use ichnos::model::Identifier;
 
-use crate::args::{Arithmetic, Progress, TaskReading};
+use crate::args::{Arithmetic, TaskReading};
 use crate::exit::Failure;
 use crate::input;
-use crate::progress::{Report, scan_progress};
+use crate::progress::{Console, scan_progress};
 
 /// Opens the reports of the tasks with these identifiers, and reports that name one of the tasks or operations. Returns
 /// `None` if everything has to be read: for other input, a selection of events, or the latest task.
@@ -17,8 +17,7 @@ pub(super) fn open(
     args: &TaskReading,
     ids: &[&str],
     operations: &[Identifier],
-    progress: Progress,
-    report: Report,
+    console: Console,
 ) -> Result<Option<Session>, Failure> {
     let Some(directory) = directory(args).filter(|_| !ids.is_empty() && !ids.contains(&"latest")) else {
         return Ok(None);
@@ -26,7 +25,7 @@ pub(super) fn open(
     // Even if the index is damaged, the segments can be read.
     let Ok(Some(text)) = find_reports(directory, ids, operations, !args.no_search) else { return Ok(None) };
     let name = directory.to_string_lossy();
-    let progress = scan_progress::show(progress, report);
+    let progress = scan_progress::show(console);
     input::open_text(&name, &text, &args.reading, Arithmetic::Exact, progress).map(Some)
 }
 

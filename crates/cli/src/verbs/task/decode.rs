@@ -2,11 +2,12 @@
 
 use std::fmt::Write as _;
 
-use crate::args::{Global, TaskDecodeArgs};
+use crate::args::TaskDecodeArgs;
 use crate::exit::{Exit, Failure};
 use crate::output::{self, safe};
+use crate::progress::Console;
 
-pub(super) fn run(args: &TaskDecodeArgs, global: &Global) -> Result<Exit, Failure> {
+pub(super) fn run(args: &TaskDecodeArgs, console: Console) -> Result<Exit, Failure> {
     let mut failure = None;
     for explain in ichnos::formats().filter_map(|format| format.explain_context) {
         match explain(&args.text) {
@@ -17,7 +18,7 @@ pub(super) fn run(args: &TaskDecodeArgs, global: &Global) -> Result<Exit, Failur
                     // Writing into memory cannot fail.
                     let _ = writeln!(text, "{name:width$}  {}", safe(value));
                 }
-                output::print(&text, global.color.stdout())?;
+                output::print(&text, console.paint())?;
                 return Ok(Exit::Success);
             }
             Err(error) => failure = failure.or(Some(error)),

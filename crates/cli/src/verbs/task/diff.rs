@@ -3,13 +3,13 @@
 use ichnos::analysis::TaskDiff;
 
 use super::{find, graph, read};
-use crate::args::{Global, TaskDiffArgs};
+use crate::args::TaskDiffArgs;
 use crate::exit::{Exit, Failure};
 use crate::output;
-use crate::progress::Report;
+use crate::progress::Console;
 
-pub(super) fn run(args: &TaskDiffArgs, global: &Global, report: Report) -> Result<Exit, Failure> {
-    let found = match read(&args.input, &[&args.first, &args.second], None, false, global, report)? {
+pub(super) fn run(args: &TaskDiffArgs, console: Console) -> Result<Exit, Failure> {
+    let found = match read(&args.input, &[&args.first, &args.second], None, false, console)? {
         Ok(found) => found,
         Err(exit) => return Ok(exit),
     };
@@ -17,14 +17,14 @@ pub(super) fn run(args: &TaskDiffArgs, global: &Global, report: Report) -> Resul
         return Ok(found.exit());
     }
     let [first, second] = [&args.first, &args.second].map(|id| find(&found.tasks, id));
-    let [first, second] = [first?, second?].map(|task| graph(&found, task, report));
+    let [first, second] = [first?, second?].map(|task| graph(&found, task, console));
     let diff = TaskDiff::new(&first, &second);
     let graphs = [&first, &second];
     if args.report.json {
         let integers = args.report.integers.into();
         output::print_document("task-diff", integers, |object| diff.write_json(graphs, args.top, object))?;
     } else {
-        let paint = global.color.stdout();
+        let paint = console.paint();
         output::print(&diff.to_text(graphs, args.top, paint), paint)?;
     }
     Ok(found.exit())

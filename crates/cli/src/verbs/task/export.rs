@@ -4,22 +4,21 @@ use ichnos::Session;
 use ichnos::analysis::TaskEvents;
 
 use super::{TaskInput, find, read_session};
-use crate::args::{Global, TaskExportArgs};
+use crate::args::TaskExportArgs;
 use crate::exit::{Exit, Failure};
-use crate::progress::Report;
+use crate::progress::Console;
 use crate::verbs::convert;
 
-pub(super) fn run(args: &TaskExportArgs, global: &Global, report: Report) -> Result<Exit, Failure> {
-    let find_events = |session: &Session| events(args, session, global, report);
-    convert::export_task(&args.convert, &find_events, global, report)
+pub(super) fn run(args: &TaskExportArgs, console: Console) -> Result<Exit, Failure> {
+    let find_events = |session: &Session| events(args, session, console);
+    convert::export_task(&args.convert, &find_events, console)
 }
 
 /// Returns the events of the task; `Err` with the exit code if interrupted.
 fn events(
     args: &TaskExportArgs,
     session: &Session,
-    global: &Global,
-    report: Report,
+    console: Console,
 ) -> Result<Result<TaskEvents, Exit>, Failure> {
     let input = TaskInput {
         reading: &args.convert.reading,
@@ -29,7 +28,7 @@ fn events(
         corrects_clocks: false,
     };
     // The conversion reports the same problems.
-    let found = match read_session(input, session, global, report.silenced())? {
+    let found = match read_session(input, session, console.silenced())? {
         Ok(found) => found,
         Err(exit) => return Ok(Err(exit)),
     };

@@ -6,13 +6,13 @@ use ichnos::analysis::{TaskTable, Tasks};
 use ichnos::export::text::count;
 
 use super::{read, text_options, warn_of_uncorrected_clocks, warn_of_unknown_machines};
-use crate::args::{Global, TaskListArgs, TaskSortBy};
+use crate::args::{TaskListArgs, TaskSortBy};
 use crate::exit::{Exit, Failure};
 use crate::output::{self, json_document};
-use crate::progress::{Report, interrupt};
+use crate::progress::{Console, interrupt};
 
-pub(super) fn run(args: &TaskListArgs, global: &Global, report: Report) -> Result<Exit, Failure> {
-    let found = match read(&args.input, &[], None, false, global, report)? {
+pub(super) fn run(args: &TaskListArgs, console: Console) -> Result<Exit, Failure> {
+    let found = match read(&args.input, &[], None, false, console)? {
         Ok(found) => found,
         Err(exit) => return Ok(exit),
     };
@@ -20,7 +20,7 @@ pub(super) fn run(args: &TaskListArgs, global: &Global, report: Report) -> Resul
     let uncertain = (0..tasks.len()).filter(|task| tasks.is_uncertain(*task)).count();
     if uncertain > 0 && !args.all {
         let tasks = count(uncertain as u64, "task");
-        report.notice(&format!(
+        console.notice(&format!(
             "not listed: {tasks} only mentioned in texts, perhaps by chance; `--all` lists them"
         ));
     }
@@ -33,7 +33,7 @@ pub(super) fn run(args: &TaskListArgs, global: &Global, report: Report) -> Resul
         let order = order.iter().take_while(|_| !interrupt::is_requested());
         order.filter_map(|task| tasks.summary(*task)).filter(|task| task.nodes >= args.min_nodes)
     };
-    let paint = global.color.stdout();
+    let paint = console.paint();
     let mut table = TaskTable::new(text_options(&found, args.input.selecting.clock_gmt, paint));
     let (mut backward, mut listed, mut not_corrected) = ((0, 0), 0, 0);
     for task in summaries() {
@@ -49,9 +49,9 @@ pub(super) fn run(args: &TaskListArgs, global: &Global, report: Report) -> Resul
     if interrupt::is_requested() {
         return Ok(interrupt::exit());
     }
-    warn_of_unknown_machines(&found, backward.0, backward.1, report);
+    warn_of_unknown_machines(&found, backward.0, backward.1, console);
     if not_corrected > 0 {
-        warn_of_uncorrected_clocks(&count(not_corrected, "task"), report);
+        warn_of_uncorrected_clocks(&count(not_corrected, "task"), console);
     }
     if args.report.json {
         output::print_long_document("task-list", args.report.integers.into(), |object, out| {

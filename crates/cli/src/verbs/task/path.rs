@@ -4,14 +4,14 @@ use ichnos::analysis::TaskGraph;
 use ichnos::export::text::count;
 
 use super::{find, graph, read, text_options};
-use crate::args::{Global, TaskPathArgs};
+use crate::args::TaskPathArgs;
 use crate::exit::{Exit, Failure};
 use crate::output::{self, safe};
-use crate::progress::Report;
+use crate::progress::Console;
 use crate::suggestions::list as list_of;
 
-pub(super) fn run(args: &TaskPathArgs, global: &Global, report: Report) -> Result<Exit, Failure> {
-    let found = match read(&args.choice.input, &[&args.choice.id], None, false, global, report)? {
+pub(super) fn run(args: &TaskPathArgs, console: Console) -> Result<Exit, Failure> {
+    let found = match read(&args.choice.input, &[&args.choice.id], None, false, console)? {
         Ok(found) => found,
         Err(exit) => return Ok(exit),
     };
@@ -19,7 +19,7 @@ pub(super) fn run(args: &TaskPathArgs, global: &Global, report: Report) -> Resul
         return Ok(found.exit());
     }
     let task = find(&found.tasks, &args.choice.id)?;
-    let graph = graph(&found, task, report);
+    let graph = graph(&found, task, console);
     let path = match &args.to {
         Some(operation) => graph.path_to(find_operation(&graph, operation)?),
         None => graph.critical_path(),
@@ -28,7 +28,7 @@ pub(super) fn run(args: &TaskPathArgs, global: &Global, report: Report) -> Resul
         let integers = args.report.integers.into();
         output::print_document("task-path", integers, |object| graph.write_path_json(&path, object))?;
     } else {
-        let paint = global.color.stdout();
+        let paint = console.paint();
         let options = text_options(&found, args.choice.input.selecting.clock_gmt, paint);
         output::print(&graph.path_text(&path, &options), paint)?;
     }

@@ -3,13 +3,13 @@
 use ichnos::analysis::GraphFormat;
 
 use super::{find, graph, read, text_options};
-use crate::args::{Global, TaskOne};
+use crate::args::TaskOne;
 use crate::exit::{Exit, Failure};
 use crate::output::{self, json_document};
-use crate::progress::Report;
+use crate::progress::Console;
 
-pub(super) fn run(args: &TaskOne, global: &Global, report: Report) -> Result<Exit, Failure> {
-    let found = match read(&args.choice.input, &[&args.choice.id], None, true, global, report)? {
+pub(super) fn run(args: &TaskOne, console: Console) -> Result<Exit, Failure> {
+    let found = match read(&args.choice.input, &[&args.choice.id], None, true, console)? {
         Ok(found) => found,
         Err(exit) => return Ok(exit),
     };
@@ -17,7 +17,7 @@ pub(super) fn run(args: &TaskOne, global: &Global, report: Report) -> Result<Exi
         return Ok(found.exit());
     }
     let task = find(&found.tasks, &args.choice.id)?;
-    let graph = graph(&found, task, report);
+    let graph = graph(&found, task, console);
     if args.report.json {
         output::print_long_document("task-show", args.report.integers.into(), |object, out| {
             if let Some(id) = found.tasks.id(task) {
@@ -27,7 +27,7 @@ pub(super) fn run(args: &TaskOne, global: &Global, report: Report) -> Result<Exi
             graph.write(GraphFormat::Json, out)
         })?;
     } else {
-        let paint = global.color.stdout();
+        let paint = console.paint();
         let options = text_options(&found, args.choice.input.selecting.clock_gmt, paint);
         output::print(&graph.to_text(&options), paint)?;
     }

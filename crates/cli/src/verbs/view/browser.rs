@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use ichnos_view::PrivateDirectory;
 
-use crate::progress::Report;
+use crate::progress::Console;
 
 /// Program that opens a file in the browser of the user.
 const OPENER: &str = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
@@ -37,12 +37,12 @@ impl AddressFile {
 }
 
 /// Opens an address in a browser, by a file in `temporary` that must be kept until the browser has read it.
-pub(crate) fn open(address: &str, temporary: &Path, report: Report) -> Option<AddressFile> {
+pub(crate) fn open(address: &str, temporary: &Path, console: Console) -> Option<AddressFile> {
     let file = match AddressFile::create(address, temporary) {
         Ok(file) => file,
         Err(error) => {
             let place = temporary.display();
-            report.notice(&format!(
+            console.notice(&format!(
                 "open the address in a browser: no file can be written in {place}: {error}"
             ));
             return None;
@@ -53,7 +53,7 @@ pub(crate) fn open(address: &str, temporary: &Path, report: Report) -> Option<Ad
     match command.spawn() {
         // It can run as long as the browser.
         Ok(mut child) => drop(std::thread::Builder::new().spawn(move || child.wait())),
-        Err(error) => report.notice(&format!("open the address in a browser: `{OPENER}` failed: {error}")),
+        Err(error) => console.notice(&format!("open the address in a browser: `{OPENER}` failed: {error}")),
     }
     Some(file)
 }

@@ -11,11 +11,11 @@ use ichnos::{Pass, Session};
 use ichnos_view::{FileServer, PrivateDirectory, ViewerPage};
 
 use super::browser;
-use crate::args::{Arithmetic, Global, ViewIn, ViewVerb};
+use crate::args::{Arithmetic, ViewIn, ViewVerb};
 use crate::exit::{Exit, Failure};
 use crate::input;
 use crate::output;
-use crate::progress::{Follower, ReadProgress, Report, interrupt, scan_progress};
+use crate::progress::{Console, Follower, ReadProgress, interrupt, scan_progress};
 use crate::select::Selection;
 use crate::verbs::collection;
 
@@ -38,17 +38,16 @@ impl ViewIn {
     }
 }
 
-pub(crate) fn run(args: &ViewVerb, viewer: ViewIn, global: &Global, report: Report) -> Result<Exit, Failure> {
+pub(crate) fn run(args: &ViewVerb, viewer: ViewIn, console: Console) -> Result<Exit, Failure> {
     let mut selection = Selection::new(&args.selecting, None)?;
-    let session =
-        input::open(&args.reading, Arithmetic::Exact, scan_progress::show(global.progress, report), report)?;
+    let session = input::open(&args.reading, Arithmetic::Exact, scan_progress::show(console), console)?;
     if session.is_live() {
         return Err(
             Failure::new("--in: live input does not end").help("record them into a file, or leave out --in")
         );
     }
-    input::report_problems(&session, report);
-    let window = selection.prepare(&session, report)?;
+    input::report_problems(&session, console);
+    let window = selection.prepare(&session, console)?;
     let temporary = args.reading.temporary();
     let directory = PrivateDirectory::create_in(&temporary).map_err(|error| {
         let place = temporary.display();
@@ -59,26 +58,22 @@ pub(crate) fn run(args: &ViewVerb, viewer: ViewIn, global: &Global, report: Repo
     let server = bind(args, viewer, &path)?;
     interrupt::watch();
     let is_written = match viewer {
-        ViewIn::Perfetto => {
-            write(ViewerWriter::Perfetto, &session, (&selection, window), &path, global, report)?
-        }
-        ViewIn::Firefox => {
-            write(ViewerWriter::Firefox, &session, (&selection, window), &path, global, report)?
-        }
-        ViewIn::Speedscope => write_stacks(&session, (&selection, window), &path, global, report)?,
+        ViewIn::Perfetto => write(ViewerWriter::Perfetto, &session, (&selection, window), &path, console)?,
+        ViewIn::Firefox => write(ViewerWriter::Firefox, &session, (&selection, window), &path, console)?,
+        ViewIn::Speedscope => write_stacks(&session, (&selection, window), &path, console)?,
     };
     if !is_written {
         return Ok(interrupt::exit());
     }
     directory.restrict(viewer.file_name())?;
     let origin = viewer.page().origin();
-    report.notice(&format!(
+    console.notice(&format!(
         "the page comes from {origin}; the trace stays on this machine: the page reads it from {}",
         server.address()
     ));
     let link = server.link();
     output::print_as_it_is(&format!("{link}\n"))?;
-    let _file = (!args.no_open).then(|| browser::open(&link, &temporary, report));
+    let _file = (!args.no_open).then(|| browser::open(&link, &temporary, console));
     server.run(interrupt::flag())?;
     Ok(Exit::Success)
 }
@@ -112,12 +107,11 @@ fn write(
     session: &Session,
     (selection, window): (&Selection, Window),
     path: &Path,
-    global: &Global,
-    report: Report,
+    console: Console,
 ) -> Result<bool, Failure> {
     let reader = selection.reader(session, window)?;
-    let progress = ReadProgress::new(global.progress, session, false, report);
-    let follower = Follower::new(progress, report, false);
+    let progress = ReadProgress::new(session, false, console);
+    let follower = Follower::new(progress, console, false);
     let mut options = ConvertOptions::default();
     options.pass = Pass::new(selection.selected.clone()).stop(interrupt::flag());
     options.threads = std::thread::available_parallelism().map_or(1, usize::from);
@@ -137,13 +131,12 @@ fn write_stacks(
     session: &Session,
     selected: (&Selection, Window),
     path: &Path,
-    global: &Global,
-    report: Report,
+    console: Console,
 ) -> Result<bool, Failure> {
     let mut options = StackOptions::default();
     options.with_times = true;
-    let progress = ReadProgress::new(global.progress, session, false, report);
-    let read = collection::read(StackCollector::new(options), session, selected, false, progress, report)?;
+    let progress = ReadProgress::new(session, false, console);
+    let read = collection::read(StackCollector::new(options), session, selected, false, progress, console)?;
     let Some(read) = read else { return Ok(false) };
     let profile = read.collector.finish();
     if profile.weight() == 0 {
