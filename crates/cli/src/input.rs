@@ -18,5 +18,5 @@ pub(crate) use self::problems::{print_notices, problems, report_empty_traces, re
 pub(crate) use self::reading_options::check_reading;
 #[cfg(feature = "view")]
 pub(crate) use self::session::paths;
-pub(crate) use self::session::{check, open, open_beginnings, open_checked, open_text, try_open};
+pub(crate) use self::session::{OpenRequest, check};
 pub(crate) use self::time_bounds::{end, start};

@@ -8,6 +8,7 @@ mod args;
 mod command_line;
 mod exit;
 mod input;
+mod opened_run;
 mod output;
 mod progress;
 mod select;
@@ -23,8 +24,7 @@ use progress::Console;
 #[cfg(feature = "view")]
 use verbs::view;
 use verbs::{
-    cat, check, collect, convert, formats, index, info, running_threads, schema, split, stacks, stats, task,
-    threads,
+    cat, check, collect, convert, formats, index, info, schema, split, stacks, stats, task, threads,
 };
 
 fn main() -> ExitCode {
@@ -39,7 +39,6 @@ fn main() -> ExitCode {
     if let Verb::Task(task) = &mut args.verb {
         task.set_defaults();
     }
-    running_threads::add_if_named(&mut args.verb);
     let result = match &args.verb {
         Verb::Info(verb) => info::run(verb, console),
         Verb::Cat(verb) => cat::run(verb, console),

@@ -7,6 +7,7 @@ pub(crate) mod field_names;
 pub(crate) mod filters;
 pub(crate) mod no_match_help;
 mod patterns;
+pub(crate) mod running_threads;
 mod selection;
 mod time_range;
 mod trace_selection;

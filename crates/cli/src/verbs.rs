@@ -3,12 +3,10 @@
 pub(crate) mod cat;
 pub(crate) mod check;
 pub(crate) mod collect;
-mod collection;
 pub(crate) mod convert;
 pub(crate) mod formats;
 pub(crate) mod index;
 pub(crate) mod info;
-pub(crate) mod running_threads;
 pub(crate) mod schema;
 pub(crate) mod split;
 pub(crate) mod stacks;

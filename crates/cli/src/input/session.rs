@@ -13,32 +13,46 @@ use super::manifest::Manifest;
 use super::{check_reading, event_map, failure};
 use crate::args::{self, Arithmetic, Reading};
 use crate::exit::Failure;
-use crate::progress::{Console, interrupt};
+use crate::progress::{Console, interrupt, scan_progress};
 
-/// Opens the traces named on the command line.
-pub(crate) fn open(
-    reading: &Reading,
+/// How the traces named on the command line are opened.
+#[derive(Clone, Copy)]
+pub(crate) struct OpenRequest<'a> {
+    reading: &'a Reading,
     arithmetic: Arithmetic,
-    progress: ScanProgress,
-    console: Console,
-) -> Result<Session, Failure> {
-    open_checked(reading, arithmetic, false, progress, console)
+    running: RunningParts,
+    all_problems: bool,
 }
 
-/// Like [`open`]; `all_problems` to report all problems, even harmless ones.
-pub(crate) fn open_checked(
-    reading: &Reading,
-    arithmetic: Arithmetic,
-    all_problems: bool,
-    progress: ScanProgress,
-    console: Console,
-) -> Result<Session, Failure> {
-    let refuse_all = |session: Session| match session.refused() {
-        [_, ..] if reading.strict => Err(OpenError::Refused(session.refused().to_vec())),
-        _ => Ok(session),
-    };
-    let session =
-        try_open(reading, arithmetic, all_problems, progress)?.and_then(refuse_all).map_err(|error| {
+impl<'a> OpenRequest<'a> {
+    pub(crate) fn new(reading: &'a Reading) -> Self {
+        Self { reading, arithmetic: Arithmetic::Exact, running: RunningParts::Nothing, all_problems: false }
+    }
+
+    /// Uses an arithmetic of clocks, unless an option names one.
+    pub(crate) fn arithmetic(self, arithmetic: Arithmetic) -> Self {
+        Self { arithmetic, ..self }
+    }
+
+    /// Adds the thread that a processor runs to events that do not name theirs.
+    pub(crate) fn running(self, running: RunningParts) -> Self {
+        Self { running, ..self }
+    }
+
+    /// Reports all problems if `all_problems` is set, even harmless ones.
+    pub(crate) fn all_problems(self, all_problems: bool) -> Self {
+        Self { all_problems, ..self }
+    }
+
+    /// Opens the traces.
+    pub(crate) fn open(self, console: Console) -> Result<Session, Failure> {
+        let reading = self.reading;
+        let refuse_all = |session: Session| match session.refused() {
+            [_, ..] if reading.strict => Err(OpenError::Refused(session.refused().to_vec())),
+            _ => Ok(session),
+        };
+        let opened = self.try_open(scan_progress::show(console))?;
+        let session = opened.and_then(refuse_all).map_err(|error| {
             let was_refused = matches!(error, OpenError::Refused(_));
             let failure = failure(&error);
             match reading.format_flags.choices().next() {
@@ -48,111 +62,108 @@ pub(crate) fn open_checked(
                 _ => failure,
             }
         })?;
-    check(reading, &session, console)?;
-    Ok(session)
-}
-
-/// Checks the opened traces against the options.
-pub(crate) fn check(reading: &Reading, session: &Session, console: Console) -> Result<(), Failure> {
-    if reading.strict
-        && let Some(problem) = session.problems().first()
-    {
-        return Err(Failure::new(problem.to_string()).help("without --strict, all readable data are read"));
+        check(reading, &session, console)?;
+        Ok(session)
     }
-    check_reading(reading, session, console)
+
+    /// Opens the traces. The inner error is an error of the traces.
+    pub(crate) fn try_open(self, progress: ScanProgress) -> Result<Result<Session, OpenError>, Failure> {
+        let reading = self.reading;
+        if reading.paths.iter().filter(|path| path.as_os_str() == "-").count() > 1 {
+            return Err(Failure::new("the standard input (`-`) can be read only once"));
+        }
+        let reads_stdin = reading.paths.iter().any(|path| path.as_os_str() == "-");
+        if reads_stdin && std::io::IsTerminal::is_terminal(&std::io::stdin()) {
+            return Err(Failure::new("the standard input (`-`) is a terminal, not a trace")
+                .help("pipe an archive of a trace into it: `tar c TRACE | ichnos info -`"));
+        }
+        let manifest = reading.manifest.as_deref().map(Manifest::read).transpose()?.unwrap_or_default();
+        let options = self.options(&manifest, progress)?;
+        if let Some(path) = &reading.listen {
+            interrupt::watch();
+            return Ok(match Datagrams::at_unix_socket(path, interrupt::flag()) {
+                Ok(datagrams) => ichnos::listen(datagrams, &options),
+                Err(error) => Err(error.into()),
+            });
+        }
+        let opened = ichnos::open(reading.paths.iter().chain(&manifest.paths), &options);
+        if let Err(error @ OpenError::NoClock { clock, .. }) = &opened
+            && let Some(place) = manifest.place_of_clock(clock)
+        {
+            let failure = failure(error);
+            return Err(Failure { message: format!("{place}: {}", failure.message), ..failure });
+        }
+        Ok(opened)
+    }
+
+    /// Opens a text as if it were the file at a path.
+    pub(crate) fn open_text(self, name: &str, text: &[u8], console: Console) -> Result<Session, Failure> {
+        let options = self.options(&Manifest::default(), scan_progress::show(console))?;
+        ichnos::open_reader(name, text, &options).map_err(|error| failure(&error))
+    }
+
+    /// Opens only the first `beginning` bytes of each packed file; returns `None` if that is impossible.
+    pub(crate) fn open_beginnings(
+        self,
+        beginning: u64,
+        console: Console,
+    ) -> Result<Option<Session>, Failure> {
+        let mut options = self.options(&Manifest::default(), scan_progress::show(console))?;
+        options.beginning = Some(beginning);
+        match ichnos::open(&self.reading.paths, &options) {
+            Ok(session) => Ok(Some(session)),
+            // The whole files would give the same error.
+            Err(error @ OpenError::Io(_)) => Err(failure(&error)),
+            Err(_) => Ok(None),
+        }
+    }
+
+    fn options(self, manifest: &Manifest, progress: ScanProgress) -> Result<OpenOptions, Failure> {
+        let reading = self.reading;
+        let mut options = OpenOptions::default();
+        options.read.check = self.all_problems;
+        options.require_all = reading.strict;
+        options.read.progress = progress;
+        options.clock_offsets.clone_from(&manifest.offsets);
+        options.other_inputs.extend(reading.manifest.clone());
+        options.assume_correlated = reading.assume_correlated;
+        options.read.strict = reading.strict;
+        options.read.unsorted = reading.unsorted;
+        options.read.clock_arithmetic = match reading.clock_arithmetic.unwrap_or(self.arithmetic) {
+            Arithmetic::Exact => ClockArithmetic::Exact,
+            Arithmetic::Babeltrace => ClockArithmetic::Double,
+        };
+        options.read.clock_offsets.all =
+            i128::from(reading.clock_offset) * 1_000_000_000 + i128::from(reading.clock_offset_ns);
+        add_clock_offsets(&mut options, reading, manifest)?;
+        options.format.clone_from(&reading.from);
+        options.read.class_map = event_map::load(&reading.map)?;
+        options.running = self.running;
+        options.other_inputs.extend(reading.map.iter().cloned());
+        options.follow_links = reading.follow_links;
+        options.temp_dir.clone_from(&reading.temp_dir);
+        let failure = |error: OptionError| Failure::new(error.to_string());
+        for (name, value) in &reading.option {
+            options.set(name, value).map_err(failure)?;
+        }
+        reading.format_flags.set(&mut options).map_err(failure)?;
+        options.read.without_quirks = match reading.no_quirks {
+            true => args::quirks().map(|quirk| quirk.name).collect(),
+            false => reading.no_quirk.clone(),
+        };
+        let limits = reading.limits();
+        options.read.limits = limits.model;
+        options.io = limits.io;
+        Ok(options)
+    }
 }
 
-/// Opens the traces named on the command line; `arithmetic` is the clock arithmetic unless an option sets it,
-/// `check` to report all problems, even harmless ones. The inner error is that of the traces.
-pub(crate) fn try_open(
+/// Adds the clock offsets of `--offset`.
+fn add_clock_offsets(
+    options: &mut OpenOptions,
     reading: &Reading,
-    arithmetic: Arithmetic,
-    check: bool,
-    progress: ScanProgress,
-) -> Result<Result<Session, OpenError>, Failure> {
-    if reading.paths.iter().filter(|path| path.as_os_str() == "-").count() > 1 {
-        return Err(Failure::new("the standard input (`-`) can be read only once"));
-    }
-    let reads_stdin = reading.paths.iter().any(|path| path.as_os_str() == "-");
-    if reads_stdin && std::io::IsTerminal::is_terminal(&std::io::stdin()) {
-        return Err(Failure::new("the standard input (`-`) is a terminal, not a trace")
-            .help("pipe an archive of a trace into it: `tar c TRACE | ichnos info -`"));
-    }
-    let manifest = reading.manifest.as_deref().map(Manifest::read).transpose()?.unwrap_or_default();
-    let mut options = options(reading, &manifest, arithmetic)?;
-    options.read.check = check;
-    options.require_all = reading.strict;
-    options.read.progress = progress;
-    if let Some(path) = &reading.listen {
-        interrupt::watch();
-        return Ok(match Datagrams::at_unix_socket(path, interrupt::flag()) {
-            Ok(datagrams) => ichnos::listen(datagrams, &options),
-            Err(error) => Err(error.into()),
-        });
-    }
-    let opened = ichnos::open(reading.paths.iter().chain(&manifest.paths), &options);
-    if let Err(error @ OpenError::NoClock { clock, .. }) = &opened
-        && let Some(place) = manifest.place_of_clock(clock)
-    {
-        let failure = failure(error);
-        return Err(Failure { message: format!("{place}: {}", failure.message), ..failure });
-    }
-    Ok(opened)
-}
-
-/// Returns the paths of the traces, with those of a manifest.
-#[cfg(feature = "view")]
-pub(crate) fn paths(reading: &Reading) -> Result<Vec<PathBuf>, Failure> {
-    let manifest = reading.manifest.as_deref().map(Manifest::read).transpose()?.unwrap_or_default();
-    Ok(reading.paths.iter().cloned().chain(manifest.paths).collect())
-}
-
-/// Opens a text as if it were the file at a path.
-pub(crate) fn open_text(
-    name: &str,
-    text: &[u8],
-    reading: &Reading,
-    arithmetic: Arithmetic,
-    progress: ScanProgress,
-) -> Result<Session, Failure> {
-    let mut options = options(reading, &Manifest::default(), arithmetic)?;
-    options.require_all = reading.strict;
-    options.read.progress = progress;
-    ichnos::open_reader(name, text, &options).map_err(|error| failure(&error))
-}
-
-/// Opens only the first `beginning` bytes of each packed file; returns `None` if that is impossible.
-pub(crate) fn open_beginnings(
-    reading: &Reading,
-    arithmetic: Arithmetic,
-    beginning: u64,
-    progress: ScanProgress,
-) -> Result<Option<Session>, Failure> {
-    let mut options = options(reading, &Manifest::default(), arithmetic)?;
-    options.require_all = reading.strict;
-    options.read.progress = progress;
-    options.beginning = Some(beginning);
-    match ichnos::open(&reading.paths, &options) {
-        Ok(session) => Ok(Some(session)),
-        // The whole files would give the same error.
-        Err(error @ OpenError::Io(_)) => Err(failure(&error)),
-        Err(_) => Ok(None),
-    }
-}
-
-fn options(reading: &Reading, manifest: &Manifest, arithmetic: Arithmetic) -> Result<OpenOptions, Failure> {
-    let mut options = OpenOptions::default();
-    options.clock_offsets.clone_from(&manifest.offsets);
-    options.other_inputs.extend(reading.manifest.clone());
-    options.assume_correlated = reading.assume_correlated;
-    options.read.strict = reading.strict;
-    options.read.unsorted = reading.unsorted;
-    options.read.clock_arithmetic = match reading.clock_arithmetic.unwrap_or(arithmetic) {
-        Arithmetic::Exact => ClockArithmetic::Exact,
-        Arithmetic::Babeltrace => ClockArithmetic::Double,
-    };
-    options.read.clock_offsets.all =
-        i128::from(reading.clock_offset) * 1_000_000_000 + i128::from(reading.clock_offset_ns);
+    manifest: &Manifest,
+) -> Result<(), Failure> {
     let all = || reading.paths.iter().chain(&manifest.paths);
     for (pattern, offset) in &reading.offset {
         let glob = pattern.compile_matcher();
@@ -172,23 +183,22 @@ fn options(reading: &Reading, manifest: &Manifest, arithmetic: Arithmetic) -> Re
             ));
         }
     }
-    options.format.clone_from(&reading.from);
-    options.read.class_map = event_map::load(&reading.map)?;
-    options.running = reading.running.unwrap_or(RunningParts::Nothing);
-    options.other_inputs.extend(reading.map.iter().cloned());
-    options.follow_links = reading.follow_links;
-    options.temp_dir.clone_from(&reading.temp_dir);
-    let failure = |error: OptionError| Failure::new(error.to_string());
-    for (name, value) in &reading.option {
-        options.set(name, value).map_err(failure)?;
+    Ok(())
+}
+
+/// Checks the opened traces against the options.
+pub(crate) fn check(reading: &Reading, session: &Session, console: Console) -> Result<(), Failure> {
+    if reading.strict
+        && let Some(problem) = session.problems().first()
+    {
+        return Err(Failure::new(problem.to_string()).help("without --strict, all readable data are read"));
     }
-    reading.format_flags.set(&mut options).map_err(failure)?;
-    options.read.without_quirks = match reading.no_quirks {
-        true => args::quirks().map(|quirk| quirk.name).collect(),
-        false => reading.no_quirk.clone(),
-    };
-    let limits = reading.limits();
-    options.read.limits = limits.model;
-    options.io = limits.io;
-    Ok(options)
+    check_reading(reading, session, console)
+}
+
+/// Returns the paths of the traces, with those of a manifest.
+#[cfg(feature = "view")]
+pub(crate) fn paths(reading: &Reading) -> Result<Vec<PathBuf>, Failure> {
+    let manifest = reading.manifest.as_deref().map(Manifest::read).transpose()?.unwrap_or_default();
+    Ok(reading.paths.iter().cloned().chain(manifest.paths).collect())
 }

@@ -124,9 +124,10 @@ impl Selection {
         })
     }
 
-    /// Selects only events in time windows.
-    pub(crate) fn within(&mut self, windows: Windows) {
-        self.selected = std::mem::take(&mut self.selected).condition(move |event| windows.contain(event));
+    /// Selects only events in time windows, and losses in the window that contains them.
+    pub(crate) fn within(&mut self, windows: Windows, hull: Window) {
+        let selected = std::mem::take(&mut self.selected).condition(move |event| windows.contain(event));
+        self.selected = selected.losses_in(hull);
         self.has_windows = true;
     }
 

@@ -4,7 +4,6 @@ use ichnos::model::{OpenedTrace, Window};
 use ichnos::{Session, StreamMessages};
 
 use crate::exit::Failure;
-use crate::progress::Console;
 use crate::select::Selection;
 
 /// Selection for the traces of a session.
@@ -18,13 +17,8 @@ pub(crate) struct TraceSelection {
 
 impl TraceSelection {
     /// # Errors
-    /// If a time or the filter is invalid, or a time is selected of traces whose clocks are unrelated.
-    pub(crate) fn new(
-        session: &Session,
-        mut selection: Selection,
-        console: Console,
-    ) -> Result<Self, Failure> {
-        let window = selection.prepare(session, console)?;
+    /// If a time is selected of traces whose clocks are unrelated.
+    pub(crate) fn new(session: &Session, selection: Selection, window: Window) -> Result<Self, Failure> {
         let mut windows = vec![window; session.traces().len()];
         if selection.has_times() {
             windows = selection.reader(session, window)?.windows().to_vec();

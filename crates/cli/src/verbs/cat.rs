@@ -5,18 +5,19 @@ mod counts;
 pub(crate) mod job;
 pub(crate) mod printer;
 
+use ichnos::PassOptions;
 use ichnos::export::Undecoded;
 use ichnos::export::text::count;
 use ichnos::io::OutputFile;
-use ichnos::{Pass, PassEnd, Session};
 
-use self::job::Job;
+use self::job::Format;
 use crate::args::{Cat, CatFormat};
 use crate::exit::{Exit, Failure};
-use crate::input;
+use crate::input::OpenRequest;
+use crate::opened_run::OpenedRun;
 use crate::output::{Destination, OutputPath};
-use crate::progress::{Console, Follower, ReadProgress, Steps, damage, interrupt, scan_progress};
-use crate::select::{AroundOption, Selection, columns, intersection, no_match_help};
+use crate::progress::{Console, Follower, Steps, interrupt};
+use crate::select::{AroundOption, Selection, columns, intersection, running_threads};
 
 pub(crate) fn run(args: &Cat, console: Console) -> Result<Exit, Failure> {
     // Before reading anything: errors in patterns should not take an hour to be reported.
@@ -24,30 +25,28 @@ pub(crate) fn run(args: &Cat, console: Console) -> Result<Exit, Failure> {
     selection.reads_all &= args.tail.is_none();
     let around = AroundOption::new(args.around.as_deref())?;
     let anchors = around.map(|around| around.anchors(&selection)).transpose()?;
-    let arithmetic = args.arithmetic();
     let output_path = match args.format() {
         CatFormat::Jsonl => OutputPath::of_trace_file(&args.output),
         _ => OutputPath::of_file(&args.output),
     };
     output_path.check_new()?;
-    let progress = scan_progress::show(console);
     // The columns can depend on all events.
     let needs_all = selection.times.needs_end()
         || selection.filter.is_some()
         || args.tail.is_some()
         || anchors.is_some()
         || (columns::are_wanted(args) && args.fields.is_empty());
+    let request = open_request(args);
     let beginning = match needs_all {
         true => None,
-        false => beginnings::open(&args.reading, arithmetic, &selection, &progress, console)?,
+        false => beginnings::open(&args.reading, request, &selection, console)?,
     };
     let session = match beginning {
         Some(session) => session,
-        None => input::open(&args.reading, arithmetic, progress, console)?,
+        None => request.open(console)?,
     };
     output_path.check_apart(&session)?;
-    let mut damaged = input::report_problems(&session, console);
-    let mut window = selection.prepare(&session, console)?;
+    let mut opened = OpenedRun::new(&args.reading, &session, selection, console)?;
     if let Some((around, anchors)) = around.zip(anchors) {
         interrupt::watch();
         let Some(windows) = around.windows(&session, anchors, console)? else {
@@ -55,24 +54,22 @@ pub(crate) fn run(args: &Cat, console: Console) -> Result<Exit, Failure> {
         };
         let Some(hull) = windows.hull() else {
             console.notice("--around: no event matches: nothing is printed");
-            return Ok(if damaged { Exit::Damaged } else { Exit::Nothing });
+            return Ok(opened.exit(true));
         };
-        window = intersection(window, hull);
-        selection.within(windows);
-        selection.selected = std::mem::take(&mut selection.selected).losses_in(window);
+        opened.window = intersection(opened.window, hull);
+        opened.selection.within(windows, opened.window);
     }
-    let mut reader = selection.reader(&session, window)?;
-    input::report_empty_traces(&session, console);
-    report_clockless_streams(&session, &selection, console);
-    interrupt::watch();
+    let mut reader = opened.reader()?;
+    opened.start();
+    report_clockless_streams(&opened);
     let columns = match columns::are_wanted(args) {
-        true => Some(columns::find(args, &session, &selection, console)?),
+        true => Some(columns::find(args, &session, &opened.selection, console)?),
         false => None,
     };
     let mut skipped = None;
     if let Some(wanted) = args.tail {
-        let mut progress = ReadProgress::new(&session, false, console);
-        let pass = Pass::new(selection.selected.clone()).stop(interrupt::flag());
+        let mut progress = opened.progress(false);
+        let pass = opened.pass().strict(false);
         skipped = reader.begin_at_last(&pass, wanted, &mut Steps(&mut progress));
         if skipped.is_none() {
             return Ok(interrupt::exit());
@@ -83,49 +80,42 @@ pub(crate) fn run(args: &Cat, console: Console) -> Result<Exit, Failure> {
         _ => output_path.create()?,
     };
     let to_terminal = output.is_terminal();
-    let is_limited = selection.is_some();
-    let mut job = Job::new(args, &selection, columns, to_terminal, console);
+    let format = Format::new(args, columns, to_terminal, console);
+    let mut pass = opened.pass();
+    if session.is_live() {
+        pass = pass.live();
+    }
+    if let Some(limit) = args.limit {
+        pass = pass.limit(limit);
+    }
     if let Some(events) = skipped {
-        job.pass = job.pass.skip(events);
+        pass = pass.skip(events);
     }
     let mut output = Destination::new(output, job::terminal_text(args, console));
-    let mut progress = ReadProgress::new(&session, to_terminal && args.format() != CatFormat::Null, console);
-    let most_damages = args.reading.limits().report.damage;
-    progress.limit_damage(most_damages);
-    let follower = Follower::new(progress, console, !job.format.has_losses());
-    let printed = printer::output(job.format, &mut output, console.is_quiet());
-    let pass = reader.pass().with(job.pass).options(job.options).observer(&follower);
-    let summary = pass.write(&*printed)?;
+    let progress = opened.progress(to_terminal && args.format() != CatFormat::Null);
+    let follower = Follower::new(progress, console, !format.has_losses());
+    let options = pass_options(args);
+    let printed = printer::output(format, &mut output, console.is_quiet());
+    let summary = reader.pass().with(pass).options(options).observer(&follower).write(&*printed)?;
     let printed = printed.finish().map_err(|error| Failure::new(error.to_string()))?;
     let progress = follower.into_progress();
-    let counts = summary.counts;
-    match summary.end {
-        PassEnd::Interrupted => {
+    let counts = match opened.counts(summary) {
+        Ok(Some(counts)) => counts,
+        Ok(None) => {
             let _ = output.discard();
             return Ok(interrupt::exit());
         }
-        PassEnd::Refused(damage) => {
+        Err(refused) => {
             output.discard()?;
-            return Err(damage::refused(&damage));
+            return Err(refused);
         }
-        _ => {}
-    }
+    };
     output.finish()?;
     let elapsed = progress.finish();
-    if let Some(more) = counts.damages.checked_sub(most_damages).filter(|more| *more > 0) {
-        let more = count(more, "more damaged place");
-        console.warning(&format!("{more}; `--max damage=N` lists more"));
-    }
-    damaged |= counts.damages > 0 || report_undecoded(printed.undecoded, console);
+    opened.report_more_damage(counts.damages);
+    opened.is_damaged |= report_undecoded(printed.undecoded, console);
     if args.stats {
-        counts::print(&counts, elapsed, console);
-        if let Some(checksum) = printed.checksum {
-            console.answer(&format!(
-                "{}, {}, checksum {checksum:016x}",
-                count(printed.packets, "packet"),
-                count(printed.bytes, "byte"),
-            ));
-        }
+        counts::print(&counts, &printed, elapsed, console);
     }
     // With -v, they were all mentioned before.
     for trace in session.traces().iter().filter(|_| !console.verbose) {
@@ -133,24 +123,35 @@ pub(crate) fn run(args: &Cat, console: Console) -> Result<Exit, Failure> {
             console.notice(&format!("{}: {quirk}", trace.path()));
         }
     }
-    no_match_help::explain(&session, &selection, window, counts.events, console);
-    Ok(if session.is_live() && interrupt::exit() != Exit::Interrupted {
-        // Ctrl-C ends a live trace normally, unlike other signals.
-        interrupt::exit()
-    } else if damaged {
-        Exit::Damaged
-    } else if counts.events == 0 && is_limited {
-        Exit::Nothing
-    } else {
-        Exit::Success
-    })
+    opened.explain_no_match();
+    let is_empty = counts.events == 0 && opened.selection.is_some();
+    Ok(opened.live_exit().unwrap_or_else(|| opened.exit(is_empty)))
+}
+
+/// Returns how the traces are opened.
+fn open_request(args: &Cat) -> OpenRequest<'_> {
+    let fields = args.fields.iter().map(String::as_str);
+    let around = args.around.as_ref().and_then(|around| around.first());
+    let running = running_threads::named_parts(&args.selecting, fields, around.map(String::as_str));
+    OpenRequest::new(&args.reading).arithmetic(args.arithmetic()).running(running)
+}
+
+/// Bytes of trace data in a chunk if nothing is printed.
+const NULL_CHUNK: u64 = 16 << 20;
+
+fn pass_options(args: &Cat) -> PassOptions {
+    let mut options = PassOptions::default();
+    options.threads = args.threads(options.threads);
+    let is_null = args.format() == CatFormat::Null;
+    options.chunk_bytes = args.chunk_size.or(is_null.then_some(NULL_CHUNK));
+    options
 }
 
 /// Reports the data streams without a clock, if others have one.
-fn report_clockless_streams(session: &Session, selection: &Selection, console: Console) {
-    let streams = session.traces().iter().flat_map(|trace| trace.data_streams());
+fn report_clockless_streams(opened: &OpenedRun<'_>) {
+    let streams = opened.session.traces().iter().flat_map(|trace| trace.data_streams());
     let (clocked, clockless): (Vec<_>, Vec<_>) = streams
-        .filter(|stream| selection.wants_file(&stream.name))
+        .filter(|stream| opened.selection.wants_file(&stream.name))
         .partition(|stream| stream.clock().is_some());
     let Some(first) = clockless.first().filter(|_| !clocked.is_empty()) else { return };
     let which = match clockless.len() - 1 {
@@ -159,7 +160,7 @@ fn report_clockless_streams(session: &Session, selection: &Selection, console: C
             format!("{} and {} lack clocks: their events", first.name, count(more as u64, "more data stream"))
         }
     };
-    console.notice(&format!("{which} come before events with a time"));
+    opened.console.notice(&format!("{which} come before events with a time"));
 }
 
 /// Reports the number of values that sinks could not decode; returns `true` if there are any.

@@ -14,9 +14,9 @@ use ichnos::model::{Damage, DamageKind, FileDiagnostic, FileRole, Message, Sever
 use ichnos::{OpenError, Pass, PassHandler, Session, StreamMessages};
 
 use self::text_check::TextCheck;
-use crate::args::{Arithmetic, Check, FailOn, limits};
+use crate::args::{Check, FailOn, limits};
 use crate::exit::{Exit, Failure};
-use crate::input;
+use crate::input::{self, OpenRequest};
 use crate::output::{self, safe};
 use crate::progress::{Console, ReadProgress, scan_progress};
 use crate::select::{Selection, TraceSelection, no_match_help};
@@ -26,12 +26,13 @@ pub(crate) fn run(args: &Check, console: Console) -> Result<Exit, Failure> {
     if args.fails_on(FailOn::Never) && args.fail_on.len() > 1 {
         return Err(Failure::new("`--fail-on never` cannot be combined with other values of --fail-on"));
     }
-    let selection = Selection::new(&args.selecting, None)?;
+    let mut selection = Selection::new(&args.selecting, None)?;
     let mut found = Findings { most_damages: args.reading.limits().report.damage, ..Findings::default() };
-    match input::try_open(&args.reading, Arithmetic::Exact, true, scan_progress::show(console))? {
+    match OpenRequest::new(&args.reading).all_problems(true).try_open(scan_progress::show(console))? {
         Ok(session) => {
             input::check_reading(&args.reading, &session, console)?;
-            let mut selected = TraceSelection::new(&session, selection, console)?;
+            let window = selection.prepare(&session, console)?;
+            let mut selected = TraceSelection::new(&session, selection, window)?;
             let mut progress = ReadProgress::new(&session, false, console);
             found.session(&session, args, &mut selected, &mut progress);
             if !args.metadata_only {

@@ -1,25 +1,30 @@
 //! `ichnos convert` and the verbs that edit traces: write traces.
 
-pub(crate) mod text_target;
+mod target;
+mod text_target;
 pub(crate) mod write_report;
 
+use std::ffi::OsStr;
 use std::io::IsTerminal as _;
 use std::path::Path;
 
 use ichnos::analysis::TaskEvents;
 use ichnos::convert::{ConvertError, ConvertOptions, NoSpans, Target};
-use ichnos::io::{CreateError, ExistingPart, MessageOrder, OptionValue, WriteReport, WriterFactory};
+use ichnos::io::{CreateError, ExistingPart, MessageOrder, WriteReport};
+use ichnos::model::running_thread::RunningParts;
 use ichnos::model::{DataStream, StreamSummary, Window};
 use ichnos::{Pass, Reader, Session};
 
-use self::text_target::TextTarget;
+pub(crate) use self::target::{NamedTarget, default_dialect};
+use self::target::{check_shard, note_output};
 use self::write_report::InputReport;
-use crate::args::{Align, Arithmetic, Convert, Cut, Filter, Merge, Repair, Writing, written_formats};
+use crate::args::{Align, Convert, Cut, Filter, Merge, Repair, Writing};
 use crate::exit::{Exit, Failure};
-use crate::input;
+use crate::input::{self, OpenRequest};
+use crate::opened_run::OpenedRun;
 use crate::output::{OutputPath, safe};
-use crate::progress::{Console, WriteProgress, interrupt, scan_progress};
-use crate::select::{AroundOption, Selection, Windows, filters, intersection, no_match_help};
+use crate::progress::{Console, Damages, WriteProgress, interrupt};
+use crate::select::{AroundOption, Selection, Windows, filters, intersection, running_threads};
 use crate::verbs::cat;
 
 /// `ichnos cut`.
@@ -36,7 +41,9 @@ pub(crate) fn cut(args: &Cut, console: Console) -> Result<Exit, Failure> {
             .help("leave out --align packet"));
     }
     let keeps_rundown = !args.cut_rundown && args.align == Align::Time;
-    let edit = Edit { whole_packets: args.align == Align::Packet, around, keeps_rundown, ..Edit::KEEPING };
+    let running = running_parts(&args.convert, around.map(|around| around.expression));
+    let whole_packets = args.align == Align::Packet;
+    let edit = Edit { whole_packets, around, keeps_rundown, running, ..Edit::KEEPING };
     write(&args.convert, edit, console)
 }
 
@@ -46,7 +53,9 @@ pub(crate) fn filter(args: &Filter, console: Console) -> Result<Exit, Failure> {
         return Err(Failure::new("the expression is given twice: as an argument and with --filter")
             .help("join them with `&&`"));
     }
-    write(&args.convert, Edit { expression: Some(&args.expression), ..Edit::KEEPING }, console)
+    let expression = Some(args.expression.as_str());
+    let running = running_parts(&args.convert, expression);
+    write(&args.convert, Edit { expression, running, ..Edit::KEEPING }, console)
 }
 
 /// `ichnos merge`.
@@ -54,8 +63,23 @@ pub(crate) fn merge(args: &Merge, console: Console) -> Result<Exit, Failure> {
     write(&args.convert, Edit { merges: true, ..Edit::KEEPING }, console)
 }
 
+/// `ichnos repair`.
+pub(crate) fn repair(args: &Repair, console: Console) -> Result<Exit, Failure> {
+    write(&args.convert, Edit { repairs: true, ..Edit::KEEPING }, console)
+}
+
+/// `ichnos task export`.
+pub(crate) fn export_task(args: &Convert, task: FindEvents<'_>, console: Console) -> Result<Exit, Failure> {
+    write(args, Edit { task: Some(task), ..Edit::NONE }, console)
+}
+
+/// `ichnos convert`.
+pub(crate) fn run(args: &Convert, console: Console) -> Result<Exit, Failure> {
+    write(args, Edit { running: running_parts(args, None), ..Edit::NONE }, console)
+}
+
 /// Changes that a verb makes while writing.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 struct Edit<'e> {
     /// Keeps the format and the dialect of the input unless others are named.
     keeps_format: bool,
@@ -73,15 +97,17 @@ struct Edit<'e> {
     expression: Option<&'e str>,
     /// Finds the events of a task to write.
     task: Option<FindEvents<'e>>,
+    /// What is added to events of the thread that their processor runs.
+    running: RunningParts,
 }
 
 /// Finds the events of a task in a session; `Err` with the exit code if interrupted.
 pub(crate) type FindEvents<'e> = &'e dyn Fn(&Session) -> Result<Result<TaskEvents, Exit>, Failure>;
 
 impl Edit<'_> {
-    /// Keeps the format and the dialect, without other changes.
-    const KEEPING: Self = Self {
-        keeps_format: true,
+    /// Changes nothing.
+    const NONE: Self = Self {
+        keeps_format: false,
         merges: false,
         repairs: false,
         whole_packets: false,
@@ -89,28 +115,27 @@ impl Edit<'_> {
         around: None,
         expression: None,
         task: None,
+        running: RunningParts::Nothing,
     };
+
+    /// Keeps the format and the dialect, without other changes.
+    const KEEPING: Self = Self { keeps_format: true, ..Self::NONE };
 }
 
-/// `ichnos repair`.
-pub(crate) fn repair(args: &Repair, console: Console) -> Result<Exit, Failure> {
-    write(&args.convert, Edit { repairs: true, ..Edit::KEEPING }, console)
-}
-
-/// `ichnos task export`.
-pub(crate) fn export_task(args: &Convert, task: FindEvents<'_>, console: Console) -> Result<Exit, Failure> {
-    write(args, Edit { task: Some(task), ..Edit::default() }, console)
-}
-
-/// `ichnos convert`.
-pub(crate) fn run(args: &Convert, console: Console) -> Result<Exit, Failure> {
-    write(args, Edit::default(), console)
+/// Returns what is added to the events that are written.
+pub(crate) fn running_parts(args: &Convert, expression: Option<&str>) -> RunningParts {
+    let Convert { writing, selecting, .. } = args;
+    let fields = writing.writer_flags.value("fields").and_then(OsStr::to_str);
+    // Tables have all columns, unless fields are named.
+    let has_all = writing.is_table() && writing.writer_flags.value("fields").is_none();
+    let fields = fields.into_iter().flat_map(|fields| fields.split(',')).map(str::trim);
+    let fields = fields.chain(has_all.then_some(running_threads::PROCESS));
+    running_threads::named_parts(selecting, fields, expression)
 }
 
 fn write(args: &Convert, edit: Edit<'_>, console: Console) -> Result<Exit, Failure> {
     let writing = &args.writing;
-    let path = writing.output.as_deref();
-    if path.is_none() && !writing.dry_run {
+    if writing.output.is_none() && !writing.dry_run {
         return Err(Failure::new("expected the name of the output, -o OUT").help(
             "--dry-run only reports what would be lost; `ichnos cat PATH` prints traces as \
             `babeltrace2 convert` does",
@@ -120,174 +145,244 @@ fn write(args: &Convert, edit: Edit<'_>, console: Console) -> Result<Exit, Failu
     output_path.check_readable(writing.verify)?;
     output_path.recover()?;
     output_path.check_new()?;
-    let text = TextTarget::named(args)?;
-    if text.is_some() {
-        check_shard(writing, None)?;
-    }
-    if text.is_some() && (edit.repairs || edit.whole_packets) {
-        let option = if edit.repairs { "repair" } else { "--align packet" };
-        return Err(Failure::new(format!("{option} writes packets of traces, not text"))
-            .help("name a trace as the output"));
-    }
-    let named = match text {
-        Some(_) => None,
-        None if edit.task.is_some() => task_target(args)?,
-        None => named_target(args, edit.keeps_format)?,
-    };
+    let named = named_target(args, edit)?;
     let mut selection = Selection::new(&args.selecting, None)?;
     if let Some(expression) = edit.expression {
         selection.filter = Some(filters::parse(expression, "--filter")?);
     }
     let anchors = edit.around.map(|around| around.anchors(&selection)).transpose()?;
-    let progress = scan_progress::show(console);
-    let arithmetic = text.as_ref().map_or(Arithmetic::Exact, TextTarget::arithmetic);
-    let session = input::open_checked(&args.reading, arithmetic, writing.verify, progress, console)?;
+    let request = OpenRequest::new(&args.reading).arithmetic(named.arithmetic()).running(edit.running);
+    let session = request.all_problems(writing.verify).open(console)?;
     output_path.check_apart(&session)?;
-    let damaged = input::report_problems(&session, console);
-    let is_kept = named.is_none() && text.is_none();
-    let keeps_rundown = edit.keeps_rundown && text.is_none() && session.has_rundown();
-    let kept = if is_kept { Some(kept_target(args, &session, console)?) } else { None };
-    let mut window = selection.prepare(&session, console)?;
-    let text = text.map(|text| text.target(&session, &selection, console)).transpose()?;
-    let target = named.or(kept).or(text).ok_or_else(nothing_to_write)?;
-    let writer = target.writer;
-    let mut windows = keeps_rundown.then(|| Windows::of(window));
-    let is_by_time = selection.wants_all_events() && edit.around.is_none() && edit.task.is_none();
-    let cut = window;
-    if let Some(find_events) = edit.task {
-        match find_events(&session)? {
-            Ok(events) => selection.within_task(events),
-            Err(exit) => return Ok(exit),
+    let opened = OpenedRun::new(&args.reading, &session, selection, console)?;
+    let is_kept = matches!(named, NamedTarget::Kept);
+    let is_text = matches!(named, NamedTarget::Text(_));
+    let keeps_rundown = edit.keeps_rundown && !is_text && session.has_rundown();
+    let target = named.target(args, &opened)?;
+    let mut conversion = Conversion { args, edit, opened, target, is_kept, keeps_rundown, is_cut: false };
+    match conversion.select(anchors)? {
+        Some(exit) => Ok(exit),
+        None => conversion.run(),
+    }
+}
+
+/// Returns the target that options name.
+fn named_target(args: &Convert, edit: Edit<'_>) -> Result<NamedTarget, Failure> {
+    let named = NamedTarget::new(args, edit.keeps_format || edit.task.is_some())?;
+    if matches!(named, NamedTarget::Text(_)) {
+        check_shard(&args.writing, None)?;
+        if edit.repairs || edit.whole_packets {
+            let option = if edit.repairs { "repair" } else { "--align packet" };
+            return Err(Failure::new(format!("{option} writes packets of traces, not text"))
+                .help("name a trace as the output"));
         }
     }
-    if let Some((around, anchors)) = edit.around.zip(anchors) {
+    if edit.task.is_some() { named.or_tasks(args) } else { Ok(named) }
+}
+
+/// Conversion of opened traces.
+struct Conversion<'a> {
+    args: &'a Convert,
+    edit: Edit<'a>,
+    opened: OpenedRun<'a>,
+    target: Target,
+    /// `true` if the target is like the input, because none is named.
+    is_kept: bool,
+    /// `true` to keep events that name processes, modules or functions, whatever their time.
+    keeps_rundown: bool,
+    /// `true` if these events are all that is kept outside of the window.
+    is_cut: bool,
+}
+
+impl<'a> Conversion<'a> {
+    /// Selects the events that the edit keeps. Returns the exit code if there is nothing to write.
+    fn select(&mut self, anchors: Option<Selection>) -> Result<Option<Exit>, Failure> {
+        let Self { edit, opened, keeps_rundown, .. } = self;
+        let (session, console, keeps_rundown) = (opened.session, opened.console, *keeps_rundown);
+        let mut windows = keeps_rundown.then(|| Windows::of(opened.window));
+        let is_by_time = opened.selection.wants_all_events() && edit.around.is_none() && edit.task.is_none();
+        self.is_cut = keeps_rundown && is_by_time && !opened.selection.stream_intersection;
+        if let Some(find_events) = edit.task {
+            match find_events(session)? {
+                Ok(events) => opened.selection.within_task(events),
+                Err(exit) => return Ok(Some(exit)),
+            }
+        }
+        if let Some((around, anchors)) = edit.around.zip(anchors) {
+            interrupt::watch_writing(console);
+            let Some(found) = around.windows(session, anchors, console)? else {
+                return Ok(Some(interrupt::exit()));
+            };
+            let Some(hull) = found.hull() else {
+                console.notice("--around: no event matches: nothing is written");
+                return Ok(Some(opened.exit(true)));
+            };
+            opened.window = intersection(opened.window, hull);
+            windows = Some(found);
+        }
+        if let Some(windows) = windows {
+            let windows = if keeps_rundown { windows.with_rundown() } else { windows };
+            opened.selection.within(windows, opened.window);
+        }
+        if keeps_rundown {
+            console.notice(
+                "events that name processes, modules and functions are kept even outside the range; \
+                --cut-rundown drops them",
+            );
+        }
+        if edit.whole_packets {
+            check_packets(opened)?;
+        }
+        Ok(None)
+    }
+
+    fn run(mut self) -> Result<Exit, Failure> {
+        let reader = self.reader()?;
+        let OpenedRun { session, console, .. } = self.opened;
+        input::report_empty_traces(session, console);
         interrupt::watch_writing(console);
-        let Some(found) = around.windows(&session, anchors, console)? else {
-            return Ok(interrupt::exit());
+        let progress = self.progress();
+        let mut options = self.options()?;
+        options.observer = &progress;
+        let written = self.convert(&reader, &mut options, &progress);
+        drop(options);
+        let mut damages = progress.finish();
+        damages.warn(console);
+        // A repair is meant to drop damaged data.
+        self.opened.is_damaged |= damages.count > 0 && !self.edit.repairs;
+        match written {
+            Ok(written) => {
+                self.print(&written, &damages)?;
+                Ok(self.exit(&written, &damages))
+            }
+            Err(ConvertError::Losses(losses)) => {
+                let mut written = WriteReport::default();
+                written.losses = losses;
+                self.print(&written, &damages)?;
+                Err(Failure::new("some data would be lost: nothing was written")
+                    .help("--losses lists the losses; without --strict, the output is written anyway"))
+            }
+            Err(ConvertError::Stopped) => Ok(interrupt::exit()),
+            Err(ConvertError::Create(CreateError::Mismatch(difference))) => {
+                Ok(report_mismatch(&difference, console))
+            }
+            Err(error) => Err(failure(&error)),
+        }
+    }
+
+    /// Returns a reader of what is written.
+    fn reader(&self) -> Result<Reader<'a>, Failure> {
+        let (session, selection) = (self.opened.session, &self.opened.selection);
+        let is_wide = self.edit.whole_packets || self.keeps_rundown;
+        let read = if is_wide { Window::default() } else { self.opened.window };
+        let wants = |stream: &DataStream| selection.wants_file(&stream.name);
+        // If data streams are not merged by time, their clocks may be unrelated.
+        let by_stream = self.target.writer.order() == MessageOrder::ByStream
+            && !self.edit.merges
+            && !selection.times.is_some();
+        let mut reader = match by_stream {
+            true => session.stream_reader_of(read, wants),
+            false => session.reader_of(read, wants).map_err(|error| input::failure(&error))?,
         };
-        let Some(hull) = found.hull() else {
-            console.notice("--around: no event matches: nothing is written");
-            return Ok(if damaged { Exit::Damaged } else { Exit::Nothing });
+        selection.intersect(&mut reader)?;
+        selection.selected.exclude(&mut reader);
+        select_shard(&mut reader, session, &self.args.writing)?;
+        Ok(reader)
+    }
+
+    fn progress(&self) -> WriteProgress {
+        let OpenedRun { session, selection, console, .. } = &self.opened;
+        // With a selection, the output size is only known at the end.
+        let is_whole =
+            selection.wants_all_events() && !selection.times.is_some() && !selection.stream_intersection;
+        // Files of another format can be several times as long as the input.
+        let is_comparable = self.target.writer.order() == MessageOrder::ByStream
+            || session.traces().iter().all(|trace| trace.format() == self.target.format);
+        let total = (is_whole && is_comparable).then(|| sum(&self.opened, |summary| summary.bytes));
+        let on_terminal = self.args.writing.prints_trace() && std::io::stdout().is_terminal();
+        WriteProgress::new(total, on_terminal, *console)
+            .count_events(!selection.wants_all_events())
+            .limit_damage(self.args.reading.limits().report.damage)
+    }
+
+    fn options(&self) -> Result<ConvertOptions<'static>, Failure> {
+        let Self { args, edit, opened, .. } = self;
+        let mut options = ConvertOptions::default();
+        set_options(&mut options, args, self.target)?;
+        options.write.selected_by.extend(edit.expression.map(str::to_owned));
+        options.write.merge = edit.merges;
+        options.write.repair = edit.repairs;
+        options.write.cut = self.is_cut.then_some(opened.window);
+        options.packets_in = edit.whole_packets.then_some(opened.window);
+        options.pass = Pass::new(opened.selection.selected.clone()).stop(interrupt::flag());
+        Ok(options)
+    }
+
+    /// Writes the output, and once more if the dialect of the input cannot be written, or its events must be sorted.
+    fn convert(
+        &self,
+        reader: &Reader<'_>,
+        options: &mut ConvertOptions<'_>,
+        progress: &WriteProgress,
+    ) -> Result<WriteReport, ConvertError> {
+        let writing = &self.args.writing;
+        let (writer, path) = (self.target.writer, writing.output.as_deref());
+        let convert = |options: &ConvertOptions<'_>| {
+            let path = path.filter(|_| !writing.dry_run);
+            reader.convert(writer, path.map(Path::to_owned), options)
         };
-        window = intersection(window, hull);
-        windows = Some(found);
-    }
-    if let Some(windows) = windows {
-        selection.within(if keeps_rundown { windows.with_rundown() } else { windows });
-        selection.selected = std::mem::take(&mut selection.selected).losses_in(window);
-    }
-    if keeps_rundown {
-        console.notice(
-            "events that name processes, modules and functions are kept even outside the range; \
-            --cut-rundown drops them",
-        );
-    }
-    if edit.whole_packets {
-        check_packets(&session, &selection)?;
-    }
-    let read = if edit.whole_packets || keeps_rundown { Window::default() } else { window };
-    let wants = |stream: &DataStream| selection.wants_file(&stream.name);
-    // If data streams are not merged by time, their clocks may be unrelated.
-    let by_stream = writer.order() == MessageOrder::ByStream && !edit.merges && !selection.times.is_some();
-    let mut reader = match by_stream {
-        true => session.stream_reader_of(read, wants),
-        false => session.reader_of(read, wants).map_err(|error| input::failure(&error))?,
-    };
-    selection.intersect(&mut reader)?;
-    selection.selected.exclude(&mut reader);
-    select_shard(&mut reader, &session, writing)?;
-    input::report_empty_traces(&session, console);
-    let repeated_packets = repeated_packets(&session, wants);
-    interrupt::watch_writing(console);
-    let mut options = ConvertOptions::default();
-    set_options(&mut options, args, target)?;
-    options.write.selected_by.extend(edit.expression.map(str::to_owned));
-    options.write.merge = edit.merges;
-    options.write.repair = edit.repairs;
-    let is_cut = keeps_rundown && is_by_time && !selection.stream_intersection;
-    options.write.cut = is_cut.then_some(cut);
-    options.packets_in = edit.whole_packets.then_some(window);
-    // With a selection, the output size is only known at the end.
-    let is_whole =
-        selection.wants_all_events() && !selection.times.is_some() && !selection.stream_intersection;
-    // Files of another format can be several times as long as the input.
-    let is_comparable = writer.order() == MessageOrder::ByStream
-        || session.traces().iter().all(|trace| trace.format() == target.format);
-    let total = (is_whole && is_comparable).then(|| bytes_of(&session, wants));
-    let on_terminal = writing.prints_trace() && std::io::stdout().is_terminal();
-    let progress = WriteProgress::new(total, on_terminal, console)
-        .count_events(!selection.wants_all_events())
-        .limit_damage(args.reading.limits().report.damage);
-    options.pass = Pass::new(selection.selected.clone()).stop(interrupt::flag());
-    options.observer = &progress;
-    let mut written = convert(&reader, writer, path.filter(|_| !writing.dry_run), &options);
-    if is_kept
-        && let Err(ConvertError::Create(error @ CreateError::Unsupported { .. })) = &written
-        && options.write.dialect.take().is_some()
-    {
-        console.notice(&format!("{error}; the output is {}", default_dialect(writer)));
-        progress.forget_damage();
-        written = convert(&reader, writer, path.filter(|_| !writing.dry_run), &options);
-    }
-    if is_unsorted(&written) && path.is_none_or(can_be_begun_again) {
-        options.write.sorts = true;
-        progress.forget_damage();
-        written = convert(&reader, writer, path.filter(|_| !writing.dry_run), &options);
-    }
-    drop(options);
-    let mut found = progress.finish();
-    found.warn(console);
-    let count = found.count;
-    // A repair is meant to drop damaged data.
-    let mut damaged = damaged || count > 0 && !edit.repairs;
-    let (written, failed) = match written {
-        Ok(written) => (written, None),
-        Err(ConvertError::Stopped) => return Ok(interrupt::exit()),
-        Err(ConvertError::Losses(losses)) => {
-            let mut written = WriteReport::default();
-            written.losses = losses;
-            let failure = Failure::new("some data would be lost: nothing was written")
-                .help("--losses lists the losses; without --strict, the output is written anyway");
-            (written, Some(failure))
+        let mut written = convert(options);
+        if self.is_kept
+            && let Err(ConvertError::Create(error @ CreateError::Unsupported { .. })) = &written
+            && options.write.dialect.take().is_some()
+        {
+            self.opened.console.notice(&format!("{error}; the output is {}", default_dialect(writer)));
+            progress.forget_damage();
+            written = convert(options);
         }
-        Err(ConvertError::Create(CreateError::Mismatch(difference))) => {
-            return Ok(report_mismatch(&difference, console));
+        if is_unsorted(&written) && path.is_none_or(can_be_begun_again) {
+            options.write.sorts = true;
+            progress.forget_damage();
+            written = convert(options);
         }
-        Err(error @ ConvertError::Create(CreateError::Terminal)) => {
-            let help = "`ichnos cat` prints text on a terminal";
-            return Err(Failure::new(error.to_string()).help(help));
-        }
-        Err(error) => return Err(failure(&error)),
-    };
-    damaged |= cat::report_undecoded(written.undecoded, console);
-    // Dropping damage is the purpose of a repair, changing events is not.
-    damaged |= edit.repairs && written.losses.rounds_events();
-    let reads_copied_packets = writing.verify || edit.repairs;
-    let left_out = edit.repairs.then_some(&found.list[..]);
-    let read = InputReport { left_out, repeated_packets, reads_copied_packets };
-    write_report::print(&args.writing, &written, &read, console)?;
-    note_output(writing, target, console);
-    let is_empty = written.events == 0 && written.copied_packets == 0;
-    // `true` if all events of the input were dropped.
-    let mut lacks_all = false;
-    if failed.is_none() {
-        lacks_all = write_report::warn_of_missing_events(&written, "", console);
-        if edit.repairs && is_empty && !lacks_all && count > 0 {
+        written
+    }
+
+    /// Prints what was written.
+    fn print(&mut self, written: &WriteReport, damages: &Damages) -> Result<(), Failure> {
+        let Self { args: Convert { writing, .. }, edit, opened, target, .. } = self;
+        let console = opened.console;
+        opened.is_damaged |= cat::report_undecoded(written.undecoded, console);
+        // Dropping damage is the purpose of a repair, changing events is not.
+        opened.is_damaged |= edit.repairs && written.losses.rounds_events();
+        let read = InputReport {
+            left_out: edit.repairs.then_some(&damages.list[..]),
+            repeated_packets: repeated_packets(opened),
+            reads_copied_packets: writing.verify || edit.repairs,
+        };
+        write_report::print(writing, written, &read, console)?;
+        note_output(writing, *target, console);
+        Ok(())
+    }
+
+    /// Warns if nothing was written, and returns the exit code.
+    fn exit(mut self, written: &WriteReport, damages: &Damages) -> Exit {
+        let console = self.opened.console;
+        let is_empty = written.events == 0 && written.copied_packets == 0;
+        // All events of the input were dropped.
+        let mut lacks_all = write_report::warn_of_missing_events(written, "", console);
+        if self.edit.repairs && is_empty && !lacks_all && damages.count > 0 {
             console.warning("no event can be recovered: the output does not contain events");
             lacks_all = true;
         }
-    }
-    // A shard without events is a part of the output like any other.
-    let is_nothing =
-        is_empty && selection.is_some() && written.selected_events == 0 && writing.shard.is_none();
-    if failed.is_none() {
-        no_match_help::explain(&session, &selection, window, u64::from(!is_nothing), console);
-    }
-    match failed {
-        Some(failure) => Err(failure),
-        None if damaged || lacks_all => Ok(Exit::Damaged),
-        None if is_nothing => Ok(Exit::Nothing),
-        None => Ok(Exit::Success),
+        // A shard without events is a part of the output like any other.
+        let is_nothing = is_empty
+            && self.opened.selection.is_some()
+            && written.selected_events == 0
+            && self.args.writing.shard.is_none();
+        self.opened.events = u64::from(!is_nothing);
+        self.opened.explain_no_match();
+        if lacks_all { Exit::Damaged } else { self.opened.exit(is_nothing) }
     }
 }
 
@@ -304,6 +399,7 @@ fn can_be_begun_again(path: &Path) -> bool {
 fn failure(error: &ConvertError) -> Failure {
     let failure = Failure::new(error.to_string());
     match error {
+        ConvertError::Create(CreateError::Terminal) => failure.help("`ichnos cat` prints text on a terminal"),
         ConvertError::Create(CreateError::Unsorted { .. }) => {
             failure.help("write a file instead of a pipe: ichnos sorts its events")
         }
@@ -319,10 +415,6 @@ fn failure(error: &ConvertError) -> Failure {
     }
 }
 
-pub(crate) fn nothing_to_write() -> Failure {
-    Failure::new("no format can be written")
-}
-
 /// Reports that the output differs from what was written.
 pub(crate) fn report_mismatch(difference: &str, console: Console) -> Exit {
     console.error(&format!("the output differs from the written data and was removed: {}", safe(difference)));
@@ -330,22 +422,18 @@ pub(crate) fn report_mismatch(difference: &str, console: Console) -> Exit {
     Exit::Damaged
 }
 
-/// Number of packets of these data streams that are in several files.
-pub(crate) fn repeated_packets(session: &Session, wants: impl Fn(&DataStream) -> bool) -> u64 {
-    sum(session, wants, |summary| summary.repeated_packets)
+/// Number of packets of the selected data streams that are in several files.
+pub(crate) fn repeated_packets(opened: &OpenedRun<'_>) -> u64 {
+    sum(opened, |summary| summary.repeated_packets)
 }
 
-/// Size of these data streams in bytes.
-fn bytes_of(session: &Session, wants: impl Fn(&DataStream) -> bool) -> u64 {
-    sum(session, wants, |summary| summary.bytes)
-}
-
-fn sum(session: &Session, wants: impl Fn(&DataStream) -> bool, of: impl Fn(&StreamSummary) -> u64) -> u64 {
+/// Sum of an amount of the selected data streams.
+fn sum(opened: &OpenedRun<'_>, amount: impl Fn(&StreamSummary) -> u64) -> u64 {
     let mut sum = 0u64;
-    for trace in session.traces() {
+    for trace in opened.session.traces() {
         trace.for_each_stream(&mut |summary| {
-            if wants(&summary.stream) {
-                sum = sum.saturating_add(of(&summary));
+            if opened.selection.wants_file(&summary.stream.name) {
+                sum = sum.saturating_add(amount(&summary));
             }
         });
     }
@@ -374,7 +462,8 @@ pub(crate) fn set_options(
 }
 
 /// Checks that whole packets can be written.
-fn check_packets(session: &Session, selection: &Selection) -> Result<(), Failure> {
+fn check_packets(opened: &OpenedRun<'_>) -> Result<(), Failure> {
+    let OpenedRun { session, selection, .. } = opened;
     if selection.stream_intersection || !selection.wants_all_events() {
         return Err(Failure::new("--align packet writes whole packets: it cannot select events")
             .help("select with --begin, --end and --stream, or cut the output once more"));
@@ -391,149 +480,10 @@ fn check_packets(session: &Session, selection: &Selection) -> Result<(), Failure
     }
 }
 
-fn convert(
-    reader: &Reader<'_>,
-    writer: &dyn WriterFactory,
-    path: Option<&Path>,
-    options: &ConvertOptions<'_>,
-) -> Result<WriteReport, ConvertError> {
-    reader.convert(writer, path.map(Path::to_owned), options)
-}
-
 /// Returns the number of threads to use.
 fn threads(args: &Convert) -> usize {
     let processors = || std::thread::available_parallelism().map_or(1, usize::from);
     args.writing.threads.map_or_else(processors, usize::from)
-}
-
-/// Returns the output named by options or the extension of OUT. With `keeps_format`, returns `None` if they
-/// name nothing, so that the output is like the input.
-pub(crate) fn named_target(args: &Convert, keeps_format: bool) -> Result<Option<Target>, Failure> {
-    let Writing { output, to, to_dialect, .. } = &args.writing;
-    let path = output.as_deref();
-    let named = path.unwrap_or_else(|| Path::new(""));
-    if keeps_format && to.is_none() && to_dialect.is_none() && named.extension().is_none() {
-        return Ok(None);
-    }
-    if let Some(feature) = ichnos::convert::missing_feature(to.as_deref(), named) {
-        let message =
-            format!("this program cannot write tables: it was built without the feature `{feature}`");
-        return Err(Failure::new(message).help(format!(
-            "`cargo install --path crates/cli --features {feature}` installs ichnos with this \
-            feature"
-        )));
-    }
-    let found = ichnos::convert::target(to.as_deref(), named, to_dialect.as_deref());
-    let target = found.ok_or_else(|| {
-        if let (None, Some(dialect)) = (to, to_dialect) {
-            return Failure::new(format!("unknown dialect `{}`", safe(dialect)))
-                .help("`ichnos formats` lists them");
-        }
-        let shown = path.map_or_else(String::new, |path| safe(&path.display().to_string()).into_owned());
-        Failure::new(format!("cannot infer the output format from `{shown}`"))
-            .help(format!("name it with --to: {}", written_formats().join(", ")))
-    })?;
-    let has = |writer: &dyn WriterFactory, dialect: &str| dialect_named(writer, dialect).is_some();
-    if let (None, Some(dialect)) = (to, to_dialect)
-        && !has(target.writer, dialect)
-        && let Some(other) = ichnos::convert::targets().find(|other| has(other.writer, dialect))
-    {
-        let (format, other) = (target.format, other.format);
-        let shown = safe(&named.display().to_string()).into_owned();
-        return Err(Failure::new(format!(
-            "the extension of `{shown}` names the format {format}, but the dialect `{dialect}` belongs to \
-            {other}"
-        ))
-        .help(format!("write it with `--to {other}`, or leave out --dialect")));
-    }
-    check_output(args, target).map(Some)
-}
-
-/// Returns the name of a dialect of a writer, for its name or another name of it.
-fn dialect_named(writer: &dyn WriterFactory, dialect: &str) -> Option<&'static str> {
-    let is_it = |known: &&OptionValue| known.name == dialect || known.aliases.contains(&dialect);
-    writer.dialects().iter().find(is_it).map(|known| known.name)
-}
-
-/// Reports an output that is a directory, or in another dialect, in spite of its extension.
-fn note_output(writing: &Writing, target: Target, console: Console) {
-    let writer = target.writer;
-    let Some(path) = writing.output.as_deref() else { return };
-    let Some(extension) = path.extension().and_then(|extension| extension.to_str()) else { return };
-    if writer.is_directory() && writer.extensions().contains(&extension) && path.is_dir() {
-        let shown = path.display().to_string();
-        console.notice(&format!("{} is a directory: {} has several files", safe(&shown), target.format));
-    }
-    let named = writing.to_dialect.as_deref().and_then(|dialect| dialect_named(writer, dialect));
-    if let (Some(named), Some(usual)) = (named, writer.dialect_of_extension(&extension.to_lowercase()))
-        && named != usual
-    {
-        console.notice(&format!(
-            "--dialect {named} overrides the extension `.{extension}` for the dialect {usual}"
-        ));
-    }
-}
-
-/// Returns the output named by options or the extension of OUT, or that for tasks if they name nothing.
-fn task_target(args: &Convert) -> Result<Option<Target>, Failure> {
-    match named_target(args, true)? {
-        None => check_output(args, ichnos::convert::task_target().ok_or_else(nothing_to_write)?).map(Some),
-        named => Ok(named),
-    }
-}
-
-/// Returns the format and the dialect of the input if they can be written, otherwise the default ones.
-pub(crate) fn kept_target(args: &Convert, session: &Session, console: Console) -> Result<Target, Failure> {
-    let traces = || session.traces().iter().map(|trace| &**trace);
-    if let Some(target) = ichnos::convert::common_target(traces()) {
-        return check_output(args, target);
-    }
-    let target = ichnos::convert::target(None, Path::new(""), None).ok_or_else(nothing_to_write)?;
-    let mut kinds: Vec<&str> =
-        traces().map(|trace| trace.dialect().unwrap_or_else(|| trace.format())).collect();
-    kinds.sort_unstable();
-    kinds.dedup();
-    if kinds.len() > 1 {
-        console.notice(&format!(
-            "the traces have several dialects ({}): the output is {}",
-            kinds.join(", "),
-            default_dialect(target.writer)
-        ));
-    }
-    check_output(args, target)
-}
-
-/// Returns the default dialect of a writer, for display.
-pub(crate) fn default_dialect(writer: &dyn WriterFactory) -> String {
-    writer
-        .dialects()
-        .first()
-        .map_or_else(String::new, |dialect| format!("{} ({})", dialect.name, dialect.about))
-}
-
-/// Checks that a format can be written to the output.
-fn check_output(args: &Convert, target: Target) -> Result<Target, Failure> {
-    if target.writer.is_directory() && args.writing.prints_trace() {
-        let format = target.format;
-        let message = format!("a {format} trace is a directory: it cannot be written to standard output");
-        return Err(Failure::new(message).help("name a directory, or another format with --to"));
-    }
-    check_shard(&args.writing, Some(target.writer))?;
-    Ok(target)
-}
-
-/// Checks that a format is written in shards, if that is asked for; no format for text.
-fn check_shard(writing: &Writing, writer: Option<&dyn WriterFactory>) -> Result<(), Failure> {
-    if writing.shard.is_none() || writer.is_some_and(|writer| writer.writes_shards()) {
-        return Ok(());
-    }
-    let tables = ichnos::convert::targets().filter(|target| target.writer.writes_shards());
-    let formats: Vec<String> = tables.map(|target| format!("--to {}", target.format)).collect();
-    let help = match formats.is_empty() {
-        true => "this program was built without the feature `table`, which writes tables".to_owned(),
-        false => format!("{} writes parts; `ichnos split` writes parts of traces", formats.join(", ")),
-    };
-    Err(Failure::new("--shard: only tables are written by several processes").help(help))
 }
 
 /// Restricts a reader to the shard that is to be written.

@@ -14,25 +14,26 @@ use ichnos::model::{
 use ichnos::{Session, StreamMessages};
 
 use crate::args::time::show;
-use crate::args::{Arithmetic, Info, TimeForm};
+use crate::args::{Info, TimeForm};
 use crate::exit::{Exit, Failure};
-use crate::input;
+use crate::input::{self, OpenRequest};
+use crate::opened_run::OpenedRun;
 use crate::output::{self, safe};
-use crate::progress::{Console, Damages, ReadProgress, damage, scan_progress};
+use crate::progress::{Console, Damages, ReadProgress, damage};
 use crate::select::{Selection, TraceSelection, no_match_help};
 
 pub(crate) fn run(args: &Info, console: Console) -> Result<Exit, Failure> {
     let selection = Selection::new(&args.selecting, None)?;
-    let session = input::open(&args.reading, Arithmetic::Exact, scan_progress::show(console), console)?;
-    let mut damaged = input::report_problems(&session, console);
-    let mut selected = TraceSelection::new(&session, selection, console)?;
+    let session = OpenRequest::new(&args.reading).open(console)?;
+    let mut opened = OpenedRun::new(&args.reading, &session, selection, console)?;
+    let mut selected = opened.trace_selection()?;
     // Events of a time or a name can only be counted by reading.
     let counted = args.count || selected.selection.has_times() || !selected.selection.wants_all_events();
-    let mut progress = ReadProgress::new(&session, false, console);
+    let mut progress = opened.progress(false);
     let mut traces = Vec::new();
     for (number, trace) in session.traces().iter().enumerate() {
         let found = Summary::new(trace.as_ref(), number, args, counted, &mut selected, &mut progress);
-        damaged |= found.damage.count > 0;
+        opened.is_damaged |= found.damage.count > 0;
         if args.reading.strict
             && let Some(damage) = found.damage.list.first()
         {
@@ -60,13 +61,7 @@ pub(crate) fn run(args: &Info, console: Console) -> Result<Exit, Failure> {
         }
         output::print_trees(traces.iter().map(|trace| trace.branch(args.selecting.clock_gmt, paint)), paint)?;
     }
-    Ok(if traces.is_empty() || (is_nothing && !damaged) {
-        Exit::Nothing
-    } else if damaged {
-        Exit::Damaged
-    } else {
-        Exit::Success
-    })
+    Ok(if traces.is_empty() { Exit::Nothing } else { opened.exit(is_nothing) })
 }
 
 /// Number of data streams of a trace that are shown; the others are summed up.

@@ -8,18 +8,19 @@ use std::borrow::Cow;
 use ichnos::analysis::schema::{trace_tree, write_trace_class};
 use ichnos::model::TraceClass;
 
-use crate::args::{self, Arithmetic};
+use crate::args;
 use crate::exit::{Exit, Failure};
-use crate::input;
+use crate::input::OpenRequest;
+use crate::opened_run::OpenedRun;
 use crate::output;
-use crate::progress::{Console, scan_progress};
-use crate::select::{Selection, TraceSelection, classes, no_match_help};
+use crate::progress::Console;
+use crate::select::{Selection, classes, no_match_help};
 
 pub(crate) fn run(args: &args::Schema, console: Console) -> Result<Exit, Failure> {
     let selection = Selection::new(&args.selecting, None)?;
-    let session = input::open(&args.reading, Arithmetic::Exact, scan_progress::show(console), console)?;
-    let damaged = input::report_problems(&session, console);
-    let selected = TraceSelection::new(&session, selection, console)?;
+    let session = OpenRequest::new(&args.reading).open(console)?;
+    let opened = OpenedRun::new(&args.reading, &session, selection, console)?;
+    let selected = opened.trace_selection()?;
     let classes: Vec<Cow<'_, TraceClass>> = match selected.selection.is_some() {
         true => classes::selected(&session, &selected, console),
         false => {
@@ -53,11 +54,5 @@ pub(crate) fn run(args: &args::Schema, console: Console) -> Result<Exit, Failure
         let trees = traces.map(|(trace, class)| trace_tree(class, trace.path(), paint));
         output::print_trees(trees, paint)?;
     }
-    Ok(if damaged {
-        Exit::Damaged
-    } else if is_nothing {
-        Exit::Nothing
-    } else {
-        Exit::Success
-    })
+    Ok(opened.exit(is_nothing))
 }

@@ -10,16 +10,17 @@ use std::sync::Arc;
 use ichnos::convert::{ConvertError, ConvertOptions, SplitTargets, Target};
 use ichnos::export::text::grouped;
 use ichnos::io::{CreateError, FileNames, ListWritten, OutputDirectory, WriteReport, WriterFactory};
-use ichnos::model::{DataStream, Event, FieldPath, FieldValue, Message, Window};
-use ichnos::{Pass, Reader, Session, SplitBy as By};
+use ichnos::model::{DataStream, Event, FieldPath, FieldValue, Message};
+use ichnos::{Pass, Reader, SplitBy as By};
 
-use crate::args::{Arithmetic, Split, SplitBy};
+use crate::args::{Split, SplitBy, Writing};
 use crate::exit::{Exit, Failure};
-use crate::input;
+use crate::input::{self, OpenRequest};
+use crate::opened_run::OpenedRun;
 use crate::output::OutputPath;
-use crate::progress::{Console, WriteProgress, interrupt, scan_progress};
+use crate::progress::{Console, WriteProgress, interrupt};
 use crate::select::Selection;
-use crate::verbs::convert::text_target::TextTarget;
+use crate::verbs::convert::NamedTarget;
 use crate::verbs::convert::write_report::{self, InputReport};
 use crate::verbs::{cat, convert};
 
@@ -40,6 +41,69 @@ enum Streams {
 
 pub(crate) fn run(args: &Split, console: Console) -> Result<Exit, Failure> {
     let writing = &args.convert.writing;
+    check_output(writing)?;
+    let output_path = OutputPath::of_trace(writing);
+    output_path.recover()?;
+    output_path.check_new()?;
+    let named = NamedTarget::new(&args.convert, true)?;
+    let selection = Selection::new(&args.convert.selecting, None)?;
+    // A name is an expression, too.
+    let field = match &args.by {
+        SplitBy::Field(name) => Some(name.as_str()),
+        _ => None,
+    };
+    let running = convert::running_parts(&args.convert, field);
+    let request = OpenRequest::new(&args.convert.reading).arithmetic(named.arithmetic()).running(running);
+    let session = request.all_problems(writing.verify).open(console)?;
+    if session.is_live() {
+        return Err(Failure::new("live input cannot be split: it can only be read once"));
+    }
+    output_path.check_apart(&session)?;
+    let opened = OpenedRun::new(&args.convert.reading, &session, selection, console)?;
+    let is_kept = matches!(named, NamedTarget::Kept);
+    let mut target = named.target(&args.convert, &opened)?;
+    input::report_empty_traces(&session, console);
+    interrupt::watch_writing(console);
+    let mut splitter = Splitter { args, opened };
+    let times = splitter.times()?;
+    if interrupt::is_requested() {
+        return Ok(interrupt::exit());
+    }
+    let mut directory = splitter.create_directory(target.writer)?;
+    let by_event = matches!(args.by, SplitBy::Event | SplitBy::Field(_));
+    let progress = WriteProgress::new(None, false, console)
+        .count_events(by_event || !splitter.opened.selection.wants_all_events())
+        .limit_damage(args.convert.reading.limits().report.damage);
+    let mut parts = SplitParts::new(&args.by, &times, target.writer);
+    let mut written = splitter.write(&times, target, &mut parts, directory.as_ref(), &progress);
+    if is_kept
+        && let Err(Problem::Convert(ConvertError::Create(error @ CreateError::Unsupported { .. }))) = &written
+        && target.dialect.take().is_some()
+    {
+        console.notice(&format!("{error}; the output is {}", convert::default_dialect(target.writer)));
+        // Remove the partial output first.
+        drop(directory.take());
+        directory = splitter.create_directory(target.writer)?;
+        parts = SplitParts::new(&args.by, &times, target.writer);
+        progress.forget_damage();
+        written = splitter.write(&times, target, &mut parts, directory.as_ref(), &progress);
+    }
+    let written = match written {
+        Ok(written) => written,
+        Err(_) if parts.too_many.get() => {
+            return Err(too_many(&format!("more than {}", grouped(MOST_PARTS as u64))));
+        }
+        Err(Problem::Failure(failure)) => return Err(failure),
+        Err(Problem::Convert(error)) => return failure(error, console),
+    };
+    let mut damages = progress.finish();
+    damages.warn(console);
+    splitter.opened.is_damaged |= damages.count > 0;
+    splitter.finish(written, parts, directory)
+}
+
+/// Checks that the output is a directory.
+fn check_output(writing: &Writing) -> Result<(), Failure> {
     if writing.output.is_none() && !writing.dry_run {
         return Err(Failure::new("expected the name of the directory to write, -o OUT"));
     }
@@ -50,116 +114,26 @@ pub(crate) fn run(args: &Split, console: Console) -> Result<Exit, Failure> {
     if writing.shard.is_some() {
         return Err(Failure::new("--shard does not apply to split, because split writes all parts itself"));
     }
-    let output_path = OutputPath::of_trace(writing);
-    output_path.recover()?;
-    output_path.check_new()?;
-    let text = TextTarget::named(&args.convert)?;
-    let named = match text {
-        Some(_) => None,
-        None => convert::named_target(&args.convert, true)?,
-    };
-    let mut selection = Selection::new(&args.convert.selecting, None)?;
-    let progress = scan_progress::show(console);
-    let arithmetic = text.as_ref().map_or(Arithmetic::Exact, TextTarget::arithmetic);
-    let session = input::open_checked(&args.convert.reading, arithmetic, writing.verify, progress, console)?;
-    if session.is_live() {
-        return Err(Failure::new("live input cannot be split: it can only be read once"));
-    }
-    output_path.check_apart(&session)?;
-    let mut damaged = input::report_problems(&session, console);
-    let is_kept = named.is_none() && text.is_none();
-    let kept = if is_kept { Some(convert::kept_target(&args.convert, &session, console)?) } else { None };
-    let window = selection.prepare(&session, console)?;
-    let text = text.map(|text| text.target(&session, &selection, console)).transpose()?;
-    let mut target = named.or(kept).or(text).ok_or_else(convert::nothing_to_write)?;
-    let writer = target.writer;
-    input::report_empty_traces(&session, console);
-    interrupt::watch_writing(console);
-    let splitter = Splitter { session: &session, selection, window };
-    let times = splitter.times(&args.by)?;
-    if interrupt::is_requested() {
-        return Ok(interrupt::exit());
-    }
-    let create = || match &writing.output {
-        Some(path) if !writing.dry_run => {
-            let failure = |error: std::io::Error| Failure::new(format!("{}: {error}", path.display()));
-            let list: ListWritten = Arc::new(|directory| writer.written_files(directory));
-            OutputDirectory::create(path, output_path.existing(), &list).map(Some).map_err(failure)
+    Ok(())
+}
+
+/// Returns the result of a conversion that failed or was stopped.
+fn failure(error: ConvertError, console: Console) -> Result<Exit, Failure> {
+    let failure = Failure::new(error.to_string());
+    match error {
+        ConvertError::Stopped => Ok(interrupt::exit()),
+        ConvertError::Losses(_) => Err(Failure::new("some data would be lost: nothing was written").help(
+            "`--dry-run --losses` lists the losses; without --strict, the output is written \
+            anyway",
+        )),
+        ConvertError::Create(CreateError::Mismatch(difference)) => {
+            Ok(convert::report_mismatch(&difference, console))
         }
-        _ => Ok(None),
-    };
-    let mut directory = create()?;
-    let by_event = matches!(args.by, SplitBy::Event | SplitBy::Field(_));
-    let progress = WriteProgress::new(None, false, console)
-        .count_events(by_event || !splitter.selection.wants_all_events())
-        .limit_damage(args.convert.reading.limits().report.damage);
-    let mut parts = SplitParts::new(&args.by, &times, writer);
-    let mut written = splitter.write(args, &times, target, &mut parts, directory.as_ref(), &progress);
-    if is_kept
-        && let Err(Problem::Convert(ConvertError::Create(error @ CreateError::Unsupported { .. }))) = &written
-        && target.dialect.take().is_some()
-    {
-        console.notice(&format!("{error}; the output is {}", convert::default_dialect(writer)));
-        // Remove the partial output first.
-        drop(directory.take());
-        directory = create()?;
-        parts = SplitParts::new(&args.by, &times, writer);
-        progress.forget_damage();
-        written = splitter.write(args, &times, target, &mut parts, directory.as_ref(), &progress);
-    }
-    let mut written = match written {
-        Ok(written) => written,
-        Err(_) if parts.too_many.get() => {
-            return Err(too_many(&format!("more than {}", grouped(MOST_PARTS as u64))));
+        ConvertError::Create(CreateError::Unsorted { .. }) => {
+            Err(failure.help("write a file with sorted events with `ichnos convert`, then split it"))
         }
-        Err(Problem::Failure(failure)) => return Err(failure),
-        Err(Problem::Convert(ConvertError::Stopped)) => return Ok(interrupt::exit()),
-        Err(Problem::Convert(ConvertError::Losses(_))) => {
-            return Err(Failure::new("some data would be lost: nothing was written").help(
-                "`--dry-run --losses` lists the losses; without --strict, the output is written \
-                anyway",
-            ));
-        }
-        Err(Problem::Convert(ConvertError::Create(CreateError::Mismatch(difference)))) => {
-            return Ok(convert::report_mismatch(&difference, console));
-        }
-        Err(Problem::Convert(error @ ConvertError::Create(CreateError::Unsorted { .. }))) => {
-            let help = "write a file with sorted events with `ichnos convert`, then split it";
-            return Err(Failure::new(error.to_string()).help(help));
-        }
-        Err(Problem::Convert(error)) => return Err(Failure::new(error.to_string())),
-    };
-    let mut damages = progress.finish();
-    damages.warn(console);
-    splitter.selection.review(console);
-    damaged |= damages.count > 0 || cat::report_undecoded(written.undecoded, console);
-    if let SplitBy::Field(field) = &args.by
-        && parts.have_no_value()
-    {
-        return Err(Failure::new(format!("--by: no selected event has a field `{field}`"))
-            .help("`ichnos schema` lists the fields of each event"));
+        _ => Err(failure),
     }
-    let mut lacks_all = false;
-    for (part, one) in std::mem::take(&mut parts.without_events) {
-        lacks_all |= write_report::warn_of_missing_events(&one, &part, console);
-    }
-    let names = parts.names();
-    if names.is_empty() {
-        console.notice("no event is selected: nothing is written");
-        return Ok(Exit::Nothing);
-    }
-    written.paths.clear();
-    if let Some(directory) = directory {
-        let shown = directory.path().display().to_string();
-        let path = directory.finish().map_err(|error| Failure::new(format!("{shown}: {error}")))?;
-        written.paths = names.iter().map(|name| path.join(name)).collect();
-    }
-    let wants = |stream: &DataStream| splitter.selection.wants_file(&stream.name);
-    let repeated_packets = convert::repeated_packets(&session, wants);
-    let reads_copied_packets = args.convert.writing.verify;
-    let read = InputReport { repeated_packets, reads_copied_packets, ..InputReport::default() };
-    write_report::print(&args.convert.writing, &written, &read, console)?;
-    Ok(if damaged || lacks_all { Exit::Damaged } else { Exit::Success })
 }
 
 enum Problem {
@@ -262,15 +236,15 @@ impl<'a> SplitParts<'a> {
 }
 
 struct Splitter<'a> {
-    session: &'a Session,
-    selection: Selection,
-    window: Window,
+    args: &'a Split,
+    opened: OpenedRun<'a>,
 }
 
 impl Splitter<'_> {
     /// Returns a reader of some selected data streams in the selected time.
     fn reader(&self, streams: Streams) -> Result<Reader<'_>, Failure> {
-        self.selection.reader_of(self.session, self.window, |stream| match streams {
+        let OpenedRun { session, selection, window, .. } = &self.opened;
+        selection.reader_of(session, *window, |stream| match streams {
             Streams::All => true,
             Streams::Clocked(clocked) => stream.clock().is_some() == clocked,
         })
@@ -282,7 +256,7 @@ impl Splitter<'_> {
         streams: Streams,
         mut take: impl FnMut(&Event<'_>) -> bool,
     ) -> Result<(), Failure> {
-        let pass = Pass::new(self.selection.selected.clone()).stop(interrupt::flag());
+        let pass = Pass::new(self.opened.selection.selected.clone()).stop(interrupt::flag());
         pass.run(&self.reader(streams)?, &mut |message: &Message<'_>| {
             Ok(match message {
                 Message::Event(event) if !take(event) => ControlFlow::Break(()),
@@ -292,9 +266,62 @@ impl Splitter<'_> {
         Ok(())
     }
 
+    /// Creates the directory of the parts, unless nothing is written.
+    fn create_directory(
+        &self,
+        writer: &'static dyn WriterFactory,
+    ) -> Result<Option<OutputDirectory>, Failure> {
+        let writing = &self.args.convert.writing;
+        let Some(path) = writing.output.as_deref().filter(|_| !writing.dry_run) else { return Ok(None) };
+        let existing = OutputPath::of_trace(writing).existing();
+        let list: ListWritten = Arc::new(move |directory| writer.written_files(directory));
+        let directory = OutputDirectory::create(path, existing, &list);
+        directory.map(Some).map_err(|error| Failure::new(format!("{}: {error}", path.display())))
+    }
+
+    /// Finishes the output, and reports what was written.
+    fn finish(
+        mut self,
+        mut written: WriteReport,
+        mut parts: SplitParts<'_>,
+        directory: Option<OutputDirectory>,
+    ) -> Result<Exit, Failure> {
+        let (opened, writing) = (&mut self.opened, &self.args.convert.writing);
+        let console = opened.console;
+        opened.selection.review(console);
+        opened.is_damaged |= cat::report_undecoded(written.undecoded, console);
+        if let SplitBy::Field(field) = &self.args.by
+            && parts.have_no_value()
+        {
+            return Err(Failure::new(format!("--by: no selected event has a field `{field}`"))
+                .help("`ichnos schema` lists the fields of each event"));
+        }
+        for (part, one) in std::mem::take(&mut parts.without_events) {
+            opened.is_damaged |= write_report::warn_of_missing_events(&one, &part, console);
+        }
+        let names = parts.names();
+        if names.is_empty() {
+            console.notice("no event is selected: nothing is written");
+            return Ok(Exit::Nothing);
+        }
+        written.paths.clear();
+        if let Some(directory) = directory {
+            let shown = directory.path().display().to_string();
+            let path = directory.finish().map_err(|error| Failure::new(format!("{shown}: {error}")))?;
+            written.paths = names.iter().map(|name| path.join(name)).collect();
+        }
+        let read = InputReport {
+            repeated_packets: convert::repeated_packets(opened),
+            reads_copied_packets: writing.verify,
+            ..InputReport::default()
+        };
+        write_report::print(writing, &written, &read, console)?;
+        Ok(opened.exit(false))
+    }
+
     /// Returns the parts by time.
-    fn times(&self, by: &SplitBy) -> Result<PartTimes, Failure> {
-        let mut times = match by {
+    fn times(&self) -> Result<PartTimes, Failure> {
+        let mut times = match &self.args.by {
             SplitBy::Size(size) => self.times_by_size(*size)?,
             SplitBy::Time(duration) => self.times_by_duration(*duration)?,
             _ => return Ok(PartTimes::default()),
@@ -367,7 +394,7 @@ impl Splitter<'_> {
     fn times_by_size(&self, size: u64) -> Result<PartTimes, Failure> {
         let reader = self.reader(Streams::Clocked(true))?;
         let streams: HashSet<u32> = reader.data_streams().iter().map(|stream| stream.key).collect();
-        let summaries = self.session.traces().iter().flat_map(|trace| trace.streams());
+        let summaries = self.opened.session.traces().iter().flat_map(|trace| trace.streams());
         let summaries = summaries.filter(|summary| streams.contains(&summary.stream.key));
         let total = summaries.map(|summary| summary.bytes).fold(0, u64::saturating_add);
         if total / size >= MOST_PARTS as u64 {
@@ -407,20 +434,20 @@ impl Splitter<'_> {
 
     fn write(
         &self,
-        args: &Split,
         times: &PartTimes,
         target: Target,
         parts: &mut SplitParts<'_>,
         directory: Option<&OutputDirectory>,
         progress: &WriteProgress,
     ) -> Result<WriteReport, Problem> {
+        let args = self.args;
         let reader = match args.by {
             // Data streams are not merged: their clocks may be unrelated.
             SplitBy::Stream => {
-                let wants = |stream: &DataStream| self.selection.wants_file(&stream.name);
-                let mut reader = self.session.stream_reader_of(self.window, wants);
-                self.selection.intersect(&mut reader).map_err(Problem::Failure)?;
-                self.selection.selected.exclude(&mut reader);
+                let wants = |stream: &DataStream| self.opened.selection.wants_file(&stream.name);
+                let mut reader = self.opened.session.stream_reader_of(self.opened.window, wants);
+                self.opened.selection.intersect(&mut reader).map_err(Problem::Failure)?;
+                self.opened.selection.selected.exclude(&mut reader);
                 reader
             }
             _ => self.reader(Streams::All).map_err(Problem::Failure)?,
@@ -433,7 +460,7 @@ impl Splitter<'_> {
         }
         let mut options = ConvertOptions::default();
         convert::set_options(&mut options, &args.convert, target).map_err(Problem::Failure)?;
-        options.pass = Pass::new(self.selection.selected.clone()).stop(interrupt::flag());
+        options.pass = Pass::new(self.opened.selection.selected.clone()).stop(interrupt::flag());
         options.observer = progress;
         // Used by both functions below, one after the other.
         let parts = RefCell::new(parts);

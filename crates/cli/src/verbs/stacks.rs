@@ -10,132 +10,106 @@ use ichnos::export::TerminalText;
 use ichnos::export::text::{LineWidth, Paint, count};
 use ichnos::viewers::SpanStackCollector;
 
-use ichnos::Session;
-use ichnos::model::Window;
-
-use crate::args::{Arithmetic, FramesKept, RootsShown, Stacks, StacksFormat};
+use crate::args::{FramesKept, RootsShown, Stacks, StacksFormat};
 use crate::exit::{Exit, Failure};
-use crate::input;
+use crate::input::OpenRequest;
+use crate::opened_run::OpenedRun;
 use crate::output::{self, Destination, OutputPath, line_width, safe};
-use crate::progress::{Console, ReadProgress, interrupt, scan_progress};
-use crate::select::{Patterns, Selection, field_names, no_match_help};
-use crate::verbs::collection;
+use crate::progress::{Console, interrupt};
+use crate::select::{Patterns, Selection, field_names, running_threads};
 
 pub(crate) fn run(args: &Stacks, console: Console) -> Result<Exit, Failure> {
     // Before reading anything: errors in patterns should not take an hour to be reported.
-    let mut selection = Selection::new(&args.selecting, None)?;
+    let selection = Selection::new(&args.selecting, None)?;
     let threads = ThreadSelection::new(args)?;
     let output = OutputPath::of_file(&args.output);
     output.check_new()?;
-    let session = input::open(&args.reading, Arithmetic::Exact, scan_progress::show(console), console)?;
+    let running = running_threads::named_parts(&args.selecting, [], None);
+    let session = OpenRequest::new(&args.reading).running(running).open(console)?;
     output.check_apart(&session)?;
-    let mut damaged = input::report_problems(&session, console);
-    let window = selection.prepare(&session, console)?;
-    check_fields(args, &session, &selection, false)?;
-    input::report_empty_traces(&session, console);
-    interrupt::watch();
-    let mut progress = ReadProgress::new(&session, false, console);
-    progress.limit_damage(args.reading.limits().report.damage);
-    let strict = args.reading.strict;
-    let input = ProfileInput { session: &session, selection: &selection, window, strict, console };
+    let mut opened = OpenedRun::new(&args.reading, &session, selection, console)?;
+    check_fields(args, &opened, false)?;
+    opened.start();
     let profile = match args.spans {
-        true => input.spans(args, threads, progress)?,
-        false => input.samples(args, threads, progress)?,
+        true => read_spans(args, threads, &mut opened)?,
+        false => read_samples(args, threads, &mut opened)?,
     };
-    let Some((profile, is_damaged)) = profile else { return Ok(interrupt::exit()) };
-    damaged |= is_damaged;
+    let Some(profile) = profile else { return Ok(interrupt::exit()) };
     if profile.weight() == 0 {
-        return Ok(collection::exit(damaged, true));
+        return Ok(opened.exit(true));
     }
     let profile = if args.inverted { profile.inverted() } else { profile };
     match args.top {
         Some(most) => print_top(&profile, most, args, console)?,
         None => write(&profile, args)?,
     }
-    Ok(collection::exit(damaged, false))
+    Ok(opened.exit(false))
 }
 
-/// Input of a profile.
-struct ProfileInput<'r> {
-    session: &'r Session,
-    selection: &'r Selection,
-    window: Window,
-    strict: bool,
-    console: Console,
+/// Reads the call stacks of events. Returns `None` if interrupted.
+fn read_samples(
+    args: &Stacks,
+    threads: Option<ThreadSelection>,
+    opened: &mut OpenedRun<'_>,
+) -> Result<Option<StackProfile>, Failure> {
+    let mut collector = StackCollector::new(options(args));
+    if let Some(threads) = threads {
+        collector = collector.of_threads(move |thread| threads.wants(thread));
+    }
+    let Some(collector) = opened.collect(collector)? else { return Ok(None) };
+    if opened.events > 0 {
+        check_fields(args, opened, true)?;
+    }
+    let (profile, console) = (collector.finish(), opened.console);
+    report_left_out(&profile, args, console);
+    if args.cpu && profile.samples() > 0 && !profile.has_states() {
+        console.notice("no sample has the state of its thread: --cpu has no effect");
+    }
+    if profile.weight() == 0 {
+        opened.explain_no_match();
+        report_nothing(&profile, args, console);
+    }
+    Ok(Some(profile))
 }
 
-impl ProfileInput<'_> {
-    /// Reads the call stacks of events. Returns the profile, and `true` if there is damage; `None` if interrupted.
-    fn samples(
-        &self,
-        args: &Stacks,
-        threads: Option<ThreadSelection>,
-        progress: ReadProgress,
-    ) -> Result<Option<(StackProfile, bool)>, Failure> {
-        let Self { session, selection, window, console, .. } = *self;
-        let mut collector = StackCollector::new(options(args));
-        if let Some(threads) = threads {
-            collector = collector.of_threads(move |thread| threads.wants(thread));
-        }
-        let read = collection::read(collector, session, (selection, window), self.strict, progress, console)?;
-        let Some(read) = read else { return Ok(None) };
-        if read.events > 0 {
-            check_fields(args, session, selection, true)?;
-        }
-        let profile = read.collector.finish();
-        report_left_out(&profile, args, console);
-        if args.cpu && profile.samples() > 0 && !profile.has_states() {
-            console.notice("no sample has the state of its thread: --cpu has no effect");
-        }
-        if profile.weight() == 0 {
-            no_match_help::explain(session, selection, window, read.events, console);
-            report_nothing(&profile, args, console);
-        }
-        Ok(Some((profile, read.is_damaged)))
+/// Reads spans. Returns `None` if interrupted.
+fn read_spans(
+    args: &Stacks,
+    threads: Option<ThreadSelection>,
+    opened: &mut OpenedRun<'_>,
+) -> Result<Option<StackProfile>, Failure> {
+    let mut collector = SpanStackCollector::new(&options(args), args.running);
+    if let Some(threads) = threads {
+        collector = collector.of_threads(move |thread| threads.wants(thread));
     }
-
-    /// Reads spans. Returns the same as [`Self::samples`].
-    fn spans(
-        &self,
-        args: &Stacks,
-        threads: Option<ThreadSelection>,
-        progress: ReadProgress,
-    ) -> Result<Option<(StackProfile, bool)>, Failure> {
-        let Self { session, selection, window, console, .. } = *self;
-        let mut collector = SpanStackCollector::new(&options(args), args.running);
-        if let Some(threads) = threads {
-            collector = collector.of_threads(move |thread| threads.wants(thread));
-        }
-        let streams: Vec<_> = session.traces().iter().flat_map(|trace| trace.data_streams()).collect();
-        collector.streams(streams.iter().map(|stream| &**stream));
-        let read = collection::read(collector, session, (selection, window), self.strict, progress, console)?;
-        let Some(read) = read else { return Ok(None) };
-        let (profile, walked) = read.collector.finish();
-        if walked.merged > 0 {
-            let merged = count(walked.merged, "event");
-            console.notice(&format!("{merged} too short to tell apart: span times are approximate"));
-        }
-        if walked.without_states > 0 {
-            let left_out = count(walked.without_states, "thread");
-            console.notice(&format!("left out {left_out}: their running times are unknown"));
-        }
-        if walked.with_merged_states > 0 {
-            let threads = count(walked.with_merged_states, "thread");
-            console.notice(&format!(
-                "states of {threads} too short to tell apart: running times are approximate"
-            ));
-        }
-        if profile.weight() == 0 {
-            no_match_help::explain(session, selection, window, read.events, console);
-            let help = "`ichnos help map` explains which events begin and end spans";
-            console.warning_with_help("no selected span has an end: nothing is written", help);
-        }
-        Ok(Some((profile, read.is_damaged)))
+    let streams: Vec<_> = opened.session.traces().iter().flat_map(|trace| trace.data_streams()).collect();
+    collector.streams(streams.iter().map(|stream| &**stream));
+    let Some(collector) = opened.collect(collector)? else { return Ok(None) };
+    let ((profile, walked), console) = (collector.finish(), opened.console);
+    if walked.merged > 0 {
+        let merged = count(walked.merged, "event");
+        console.notice(&format!("{merged} too short to tell apart: span times are approximate"));
     }
+    if walked.without_states > 0 {
+        let left_out = count(walked.without_states, "thread");
+        console.notice(&format!("left out {left_out}: their running times are unknown"));
+    }
+    if walked.with_merged_states > 0 {
+        let threads = count(walked.with_merged_states, "thread");
+        console
+            .notice(&format!("states of {threads} too short to tell apart: running times are approximate"));
+    }
+    if profile.weight() == 0 {
+        opened.explain_no_match();
+        let help = "`ichnos help map` explains which events begin and end spans";
+        console.warning_with_help("no selected span has an end: nothing is written", help);
+    }
+    Ok(Some(profile))
 }
 
 /// Checks the fields named by options.
-fn check_fields(args: &Stacks, session: &Session, selection: &Selection, after: bool) -> Result<(), Failure> {
+fn check_fields(args: &Stacks, opened: &OpenedRun<'_>, after: bool) -> Result<(), Failure> {
+    let (session, selection) = (opened.session, &opened.selection);
     let weight = match args.weight.as_str() {
         "samples" | "time" | "time-before" => None,
         field => Some(field),

@@ -1,70 +1,53 @@
 //! `ichnos stats`: counts, distributions and latencies of events.
 
 use ichnos::analysis::{GroupBy, PairOptions, StatsOptions, StatsReport, StatsTextOptions};
-use ichnos::export::text::count;
 use ichnos::json::write::ObjectWriter;
 use ichnos::model::ClockOrigin;
-use ichnos::{Pass, PassCounts, PassEnd, PassOptions, Session, StatsOutput, StatsResult};
+use ichnos::model::running_thread::RunningParts;
+use ichnos::{PassCounts, PassOptions, Session, StatsOutput, StatsResult};
 
-use crate::args::{Arithmetic, SortBy, Stats, time};
+use crate::args::{SortBy, Stats, time};
 use crate::exit::{Exit, Failure};
-use crate::input;
+use crate::input::OpenRequest;
+use crate::opened_run::OpenedRun;
 use crate::output::{self, line_width, safe};
-use crate::progress::{Console, Follower, ReadProgress, damage, interrupt, scan_progress};
-use crate::select::{Patterns, Selection, classes, field_names, no_match_help};
-use crate::verbs::collection;
+use crate::progress::{Console, Follower, interrupt};
+use crate::select::{Patterns, Selection, classes, field_names, no_match_help, running_threads};
 
 pub(crate) fn run(args: &Stats, console: Console) -> Result<Exit, Failure> {
     check(args)?;
     // Before reading anything: errors in patterns should not take an hour to be reported.
-    let mut selection = Selection::new(&args.selecting, None)?;
+    let selection = Selection::new(&args.selecting, None)?;
     let mut pairs = pair_options(args)?;
-    let session = input::open(&args.reading, Arithmetic::Exact, scan_progress::show(console), console)?;
-    let mut damaged = input::report_problems(&session, console);
-    let window = selection.prepare(&session, console)?;
+    let session = OpenRequest::new(&args.reading).running(running_parts(args)).open(console)?;
+    let mut opened = OpenedRun::new(&args.reading, &session, selection, console)?;
     if let Some(pairs) = pairs.as_mut().filter(|_| !args.spans) {
         use_default_key(pairs, &session, console);
     }
-    field_names::check(&session, &selection, field_names_of(args), false)?;
+    field_names::check(&session, &opened.selection, field_names_of(args), false)?;
     check_histogram(args, &session, false)?;
-    let reader = selection.reader(&session, window)?;
-    input::report_empty_traces(&session, console);
-    interrupt::watch();
-    let mut progress = ReadProgress::new(&session, false, console);
-    let limits = args.reading.limits();
-    progress.limit_damage(limits.report.damage);
+    let reader = opened.reader()?;
+    opened.start();
     let options = options(args);
     let output = StatsOutput::new(&options, pairs.as_ref());
-    let mut pass = Pass::new(selection.selected.clone()).strict(args.reading.strict);
-    if !session.is_live() {
-        // Live input has no other end.
-        pass = pass.stop(interrupt::flag());
-    }
-    let follower = Follower::new(progress, console, false);
-    let pass = reader.pass().with(pass).options(pass_options(args)).observer(&follower);
+    let follower = Follower::new(opened.progress(false), console, false);
+    let pass = reader.pass().with(opened.pass()).options(pass_options(args)).observer(&follower);
     let summary = pass.write(&output)?;
     let StatsResult { stats, pairs: paired, .. } = output.into_result();
     follower.into_progress().finish();
-    match summary.end {
-        PassEnd::Interrupted => return Ok(interrupt::exit()),
-        PassEnd::Refused(damage) => return Err(damage::refused(&damage)),
-        _ => {}
-    }
-    let PassCounts { events, damages, .. } = summary.counts;
-    damaged |= damages > 0;
-    if let Some(more) = damages.checked_sub(limits.report.damage).filter(|more| *more > 0) {
-        let more = count(more, "more damaged place");
-        console.warning(&format!("{more}; `--max damage=N` lists more"));
-    }
+    let Some(PassCounts { events, damages, .. }) = opened.counts(summary)? else {
+        return Ok(interrupt::exit());
+    };
+    opened.report_more_damage(damages);
     let is_unknown = |name: &str| !stats.knows_field(name);
     if events > 0 {
         let unknown = field_names_of(args).filter(|(_, name)| is_unknown(name));
-        field_names::check(&session, &selection, unknown, true)?;
+        field_names::check(&session, &opened.selection, unknown, true)?;
         check_histogram(args, &session, true)?;
     }
-    no_match_help::explain(&session, &selection, window, events, console);
+    opened.explain_no_match();
     if paired.is_some() && events > 0 {
-        warn_of_names(args, &session, &selection, console)?;
+        warn_of_names(args, &opened)?;
     }
     let with_options = paired.as_ref().zip(pairs.as_ref());
     let found = StatsReport::new(&stats, &options, with_options, args.sort.into());
@@ -81,12 +64,8 @@ pub(crate) fn run(args: &Stats, console: Console) -> Result<Exit, Failure> {
         }
         output::print(&found.to_text(&options), options.paint)?;
     }
-    Ok(if session.is_live() && interrupt::exit() != Exit::Interrupted {
-        interrupt::exit()
-    } else {
-        let is_empty = paired.as_ref().map_or(events, |pairs| pairs.latencies().count()) == 0;
-        collection::exit(damaged, is_empty)
-    })
+    let is_empty = paired.as_ref().map_or(events, |pairs| pairs.latencies().count()) == 0;
+    Ok(opened.live_exit().unwrap_or_else(|| opened.exit(is_empty)))
 }
 
 /// Bytes of trace data in a chunk: the same for any number of threads, so that sums of floating-point numbers
@@ -141,6 +120,19 @@ fn field_names_of(args: &Stats) -> impl Iterator<Item = (&str, &str)> {
     let histogram = args.histogram.iter().map(|name| ("--histogram", name.as_str()));
     let keys = args.key.iter().map(|name| ("--key", name.as_str()));
     by.chain(histogram).chain(keys)
+}
+
+/// Returns what is added to events.
+fn running_parts(args: &Stats) -> RunningParts {
+    let groups = args.by.iter().filter_map(|by| match by {
+        GroupBy::Field(field) => Some(field.as_str()),
+        _ => None,
+    });
+    let names = groups.chain(args.key.iter().chain(&args.histogram).map(|name| name.trim()));
+    // Pairs without a key are those of threads.
+    let is_by_thread = args.pair.is_some() && args.key.is_empty();
+    let names = names.chain(is_by_thread.then_some(running_threads::THREAD));
+    running_threads::named_parts(&args.selecting, names, None)
 }
 
 fn options(args: &Stats) -> StatsOptions {
@@ -212,16 +204,11 @@ fn use_default_key(pairs: &mut PairOptions, session: &Session, console: Console)
 }
 
 /// Warns about names of pairs that no event has.
-fn warn_of_names(
-    args: &Stats,
-    session: &Session,
-    selection: &Selection,
-    console: Console,
-) -> Result<(), Failure> {
+fn warn_of_names(args: &Stats, opened: &OpenedRun<'_>) -> Result<(), Failure> {
     for name in args.pair.iter().flatten() {
-        let mut named = selection.clone();
+        let mut named = opened.selection.clone();
         named.select_events(Patterns::new(std::slice::from_ref(name), "--pair")?);
-        no_match_help::explain_events(session, &named, "--pair", console);
+        no_match_help::explain_events(opened.session, &named, "--pair", opened.console);
     }
     Ok(())
 }

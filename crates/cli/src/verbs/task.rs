@@ -16,16 +16,14 @@ use ichnos::export::TerminalText;
 use ichnos::export::text::{Paint, count};
 use ichnos::model::{FindMentions, Identifier};
 
-use crate::args::{
-    Arithmetic, Reading, Selecting, Task, TaskGraphArgs, TaskGraphFormat, TaskReading, TaskVerb, time,
-};
+use crate::args::{Reading, Selecting, Task, TaskGraphArgs, TaskGraphFormat, TaskReading, TaskVerb, time};
 use crate::exit::{Exit, Failure};
-use crate::input;
+use crate::input::OpenRequest;
+use crate::opened_run::OpenedRun;
 use crate::output::{Destination, OutputPath, line_width, safe};
-use crate::progress::{Console, ReadProgress, interrupt, scan_progress};
+use crate::progress::{Console, interrupt};
 use crate::select::Selection;
 use crate::suggestions::list as list_of;
-use crate::verbs::collection;
 
 pub(crate) fn run(args: &Task, console: Console) -> Result<Exit, Failure> {
     match &args.verb {
@@ -39,22 +37,18 @@ pub(crate) fn run(args: &Task, console: Console) -> Result<Exit, Failure> {
     }
 }
 
-/// Tasks that were read, and `true` if the input is damaged.
+/// Tasks that were read.
 struct ReadTasks {
     tasks: Tasks,
-    damaged: bool,
+    /// Exit code of a verb that has shown tasks.
+    exit: Exit,
     corrects_clocks: bool,
 }
 
 impl ReadTasks {
     /// Returns `true` if the reading had nothing to report.
     fn is_clean(&self) -> bool {
-        !self.damaged && self.tasks.left_out() == 0 && self.tasks.too_long() == 0 && !self.tasks.is_empty()
-    }
-
-    /// Returns the exit code of a verb that has shown tasks.
-    fn exit(&self) -> Exit {
-        collection::exit(self.damaged, self.tasks.is_empty())
+        self.exit == Exit::Success && self.tasks.left_out() == 0 && self.tasks.too_long() == 0
     }
 }
 
@@ -72,7 +66,7 @@ fn read(
     {
         return Ok(found);
     }
-    let session = input::open(&args.reading, Arithmetic::Exact, scan_progress::show(console), console)?;
+    let session = OpenRequest::new(&args.reading).open(console)?;
     output.map_or(Ok(()), |output| output.check_apart(&session))?;
     read_session(TaskInput::new(args, with_events), &session, console)
 }
@@ -152,23 +146,18 @@ fn read_session(
     session: &Session,
     console: Console,
 ) -> Result<Result<ReadTasks, Exit>, Failure> {
-    let mut selection = Selection::new(input.selecting, None)?;
-    let mut damaged = input::report_problems(session, console);
-    let window = selection.prepare(session, console)?;
-    input::report_empty_traces(session, console);
-    interrupt::watch();
-    let mut progress = ReadProgress::new(session, false, console);
-    progress.limit_damage(input.reading.limits().report.damage);
+    let selection = Selection::new(input.selecting, None)?;
+    let mut opened = OpenedRun::new(input.reading, session, selection, console)?;
+    opened.start();
     let mut options = TaskOptions::default();
     options.find_mentions = input.finders();
     options.with_events = input.with_events;
     options.correct_clocks = input.corrects_clocks;
-    let (collector, strict) = (TaskCollector::new(options), input.reading.strict);
-    let read = collection::read(collector, session, (&selection, window), strict, progress, console)?;
-    let Some(read) = read else { return Ok(Err(interrupt::exit())) };
-    damaged |= read.is_damaged;
-    selection.review(console);
-    let tasks = read.collector.finish();
+    let Some(collector) = opened.collect(TaskCollector::new(options))? else {
+        return Ok(Err(interrupt::exit()));
+    };
+    opened.selection.review(console);
+    let tasks = collector.finish();
     if tasks.left_out() > 0 {
         console.warning(&format!("skipped {}: there are too many", count(tasks.left_out(), "event")));
     }
@@ -180,7 +169,8 @@ fn read_session(
         let help = "`ichnos cat --format jsonl` shows the members of events";
         console.warning_with_help("no event has the identifier of a task or operation", help);
     }
-    Ok(Ok(ReadTasks { tasks, damaged, corrects_clocks: input.corrects_clocks }))
+    let exit = opened.exit(tasks.is_empty());
+    Ok(Ok(ReadTasks { tasks, exit, corrects_clocks: input.corrects_clocks }))
 }
 
 /// Returns the task for an identifier on the command line.
@@ -262,7 +252,7 @@ fn write_graph(args: &TaskGraphArgs, console: Console) -> Result<Exit, Failure> 
         Err(exit) => return Ok(exit),
     };
     if found.tasks.is_empty() {
-        return Ok(found.exit());
+        return Ok(found.exit);
     }
     let graph = graph(&found, find(&found.tasks, &args.choice.id)?, console);
     let format = match args.format() {
@@ -277,5 +267,5 @@ fn write_graph(args: &TaskGraphArgs, console: Console) -> Result<Exit, Failure> 
     buffered.flush()?;
     drop(buffered);
     output.finish()?;
-    Ok(found.exit())
+    Ok(found.exit)
 }

@@ -4,36 +4,31 @@ use ichnos::Session;
 use ichnos::analysis::{PathOptions, StatsTextOptions, ThreadCollector, ThreadOptions, ThreadTextOptions};
 use ichnos::model::ClockOrigin;
 
-use crate::args::{Arithmetic, Threads, time};
+use crate::args::{Threads, time};
 use crate::exit::{Exit, Failure};
-use crate::input;
+use crate::input::OpenRequest;
+use crate::opened_run::OpenedRun;
 use crate::output::{self, line_width};
-use crate::progress::{Console, ReadProgress, interrupt, scan_progress};
-use crate::select::{Selection, TimeRange, no_match_help};
-use crate::verbs::collection;
+use crate::progress::{Console, interrupt};
+use crate::select::{Selection, TimeRange, running_threads};
 
 pub(crate) fn run(args: &Threads, console: Console) -> Result<Exit, Failure> {
     // Before reading anything: errors in patterns should not take an hour to be reported.
-    let mut selection = Selection::new(&args.selecting, None)?;
-    let session = input::open(&args.reading, Arithmetic::Exact, scan_progress::show(console), console)?;
-    let mut damaged = input::report_problems(&session, console);
-    let window = selection.prepare(&session, console)?;
+    let selection = Selection::new(&args.selecting, None)?;
+    let running = running_threads::named_parts(&args.selecting, [], None);
+    let session = OpenRequest::new(&args.reading).running(running).open(console)?;
+    let mut opened = OpenedRun::new(&args.reading, &session, selection, console)?;
     let options = options(args, &session)?;
-    input::report_empty_traces(&session, console);
-    interrupt::watch();
-    let mut progress = ReadProgress::new(&session, false, console);
-    progress.limit_damage(args.reading.limits().report.damage);
-    let collector = ThreadCollector::new(options);
-    let strict = args.reading.strict;
-    let read = collection::read(collector, &session, (&selection, window), strict, progress, console)?;
-    let Some(read) = read else { return Ok(interrupt::exit()) };
-    damaged |= read.is_damaged;
-    let found = read.collector.finish();
+    opened.start();
+    let Some(collector) = opened.collect(ThreadCollector::new(options))? else {
+        return Ok(interrupt::exit());
+    };
+    let found = collector.finish();
     if !found.has_switches() {
-        no_match_help::explain(&session, &selection, window, read.events, console);
+        opened.explain_no_match();
         let help = "on Linux, record `sched_switch`, `sched_waking` and `sched_wakeup`";
         console.warning_with_help("no selected event shows which thread runs", help);
-        return Ok(collection::exit(damaged, true));
+        return Ok(opened.exit(true));
     }
     let is_empty = found.path().is_some_and(|path| path.steps.is_empty());
     if let Some(thread) = args.path.filter(|_| is_empty) {
@@ -53,7 +48,7 @@ pub(crate) fn run(args: &Threads, console: Console) -> Result<Exit, Failure> {
         }
         output::print(&found.to_text(&options), options.shown.paint)?;
     }
-    Ok(collection::exit(damaged, is_empty))
+    Ok(opened.exit(is_empty))
 }
 
 fn options(args: &Threads, session: &Session) -> Result<ThreadOptions, Failure> {

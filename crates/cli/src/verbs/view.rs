@@ -16,12 +16,12 @@ use ichnos::model::Window;
 use ichnos_view::{PrivateDirectory, ResolveTime, TimelineCache, ViewOptions, ViewServer, ViewSource};
 
 use self::view_traces::ViewTraces;
-use crate::args::{Arithmetic, Reading, Selecting, ViewVerb};
+use crate::args::{Reading, Selecting, ViewVerb};
 use crate::exit::{Exit, Failure};
-use crate::input::{self, InputState};
+use crate::input::{self, InputState, OpenRequest};
 use crate::output::{self, OutputPath};
-use crate::progress::{Console, interrupt, scan_progress};
-use crate::select::{Selection, filters};
+use crate::progress::{Console, interrupt};
+use crate::select::{Selection, filters, running_threads};
 
 pub(crate) fn run(args: &ViewVerb, console: Console) -> Result<Exit, Failure> {
     PrivateDirectory::remove_abandoned(&args.reading.temporary());
@@ -31,7 +31,7 @@ pub(crate) fn run(args: &ViewVerb, console: Console) -> Result<Exit, Failure> {
     let paths = input::paths(&args.reading)?;
     // Before the traces are opened: what is added meanwhile is a change.
     let mut state = args.follow.then(|| InputState::of(&paths));
-    let session = input::open(&args.reading, Arithmetic::Exact, scan_progress::show(console), console)?;
+    let session = open_request(&args.reading, &args.selecting).open(console)?;
     input::report_problems(&session, console);
     let session = Arc::new(session);
     let source = select(&args.selecting, &session, console)?;
@@ -132,9 +132,13 @@ fn export(
     Ok(if is_damaged || page.is_damaged { Exit::Damaged } else { Exit::Success })
 }
 
+fn open_request<'a>(reading: &'a Reading, selecting: &Selecting) -> OpenRequest<'a> {
+    OpenRequest::new(reading).running(running_threads::named_parts(selecting, [], None))
+}
+
 /// Opens the traces once more.
 fn open_again(reading: &Reading, selecting: &Selecting, console: Console) -> Result<ViewSource, Failure> {
-    let opened = input::try_open(reading, Arithmetic::Exact, false, ScanProgress::default())?;
+    let opened = open_request(reading, selecting).try_open(ScanProgress::default())?;
     let session = opened.map_err(|error| input::failure(&error))?;
     select(selecting, &Arc::new(session), console)
 }

@@ -7,13 +7,12 @@
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
-use ichnos::io::ScanProgress;
 use ichnos::model::{Message, StreamSummary};
 use ichnos::{OpenError, Pass, Session};
 
-use crate::args::{Arithmetic, Reading};
+use crate::args::Reading;
 use crate::exit::Failure;
-use crate::input;
+use crate::input::{self, OpenRequest};
 use crate::progress::{Console, interrupt};
 use crate::select::Selection;
 
@@ -25,9 +24,8 @@ const BEGINNING: u64 = 4 << 20;
 /// Opens as much as the selected events need; `None` if all of it is needed.
 pub(crate) fn open(
     reading: &Reading,
-    arithmetic: Arithmetic,
+    request: OpenRequest<'_>,
     selection: &Selection,
-    progress: &ScanProgress,
     console: Console,
 ) -> Result<Option<Session>, Failure> {
     let is_few = selection.limit.is_some_and(|limit| limit <= MOST_EVENTS);
@@ -43,8 +41,7 @@ pub(crate) fn open(
     {
         return Ok(None);
     }
-    let session = input::open_beginnings(reading, arithmetic, BEGINNING, progress.clone())?;
-    let Some(session) = session else { return Ok(None) };
+    let Some(session) = request.open_beginnings(BEGINNING, console)? else { return Ok(None) };
     if !is_enough(&session, selection).unwrap_or(false) {
         return Ok(None);
     }

@@ -1,14 +1,15 @@
-//! Results of printing.
+//! Counts of `cat --stats`.
 
 use std::time::Duration;
 
 use ichnos::PassCounts;
 use ichnos::export::text::{count, grouped};
+use ichnos::io::WriteReport;
 
 use crate::progress::Console;
 
-/// Reports the number of printed messages and the time.
-pub(crate) fn answer(counts: &PassCounts, elapsed: Duration, console: Console) {
+/// Prints the number of printed messages and the time, and the checksum of a format that has one.
+pub(crate) fn print(counts: &PassCounts, printed: &WriteReport, elapsed: Duration, console: Console) {
     let seconds = elapsed.as_secs_f64();
     // No rate for times too short to measure.
     let rate = if seconds >= 0.1 {
@@ -23,4 +24,11 @@ pub(crate) fn answer(counts: &PassCounts, elapsed: Duration, console: Console) {
         count(counts.discarded_packets, "packet"),
         count(counts.damages, "damaged place")
     ));
+    if let Some(checksum) = printed.checksum {
+        console.answer(&format!(
+            "{}, {}, checksum {checksum:016x}",
+            count(printed.packets, "packet"),
+            count(printed.bytes, "byte"),
+        ));
+    }
 }

@@ -1,4 +1,4 @@
-//! The job of `cat`, from its arguments.
+//! Formats of text with their options, from the arguments of `cat`.
 
 use ichnos::export::text::Paint;
 use ichnos::export::{
@@ -6,21 +6,9 @@ use ichnos::export::{
     PrettyOptions, TerminalText,
 };
 use ichnos::jsonl::JsonLinesOptions;
-use ichnos::{Pass, PassOptions};
 
 use crate::args::{Cat, CatFormat, Detail, FieldName, NameScope};
-use crate::progress::{Console, interrupt};
-use crate::select::Selection;
-
-/// Bytes of trace data in a chunk if nothing is printed.
-const NULL_CHUNK: u64 = 16 << 20;
-
-/// Output to print, with its options.
-pub(crate) struct Job {
-    pub(crate) format: Format,
-    pub(crate) pass: Pass,
-    pub(crate) options: PassOptions,
-}
+use crate::progress::Console;
 
 /// Output format with its options.
 #[derive(Clone)]
@@ -64,29 +52,6 @@ impl Format {
 struct Style {
     paint: Paint,
     to_terminal: bool,
-}
-
-impl Job {
-    /// Creates the job for the arguments; `to_terminal` if the output is a terminal.
-    pub(crate) fn new(
-        args: &Cat,
-        selection: &Selection,
-        columns: Option<Vec<CsvColumn>>,
-        to_terminal: bool,
-        console: Console,
-    ) -> Self {
-        let format = Format::new(args, columns, to_terminal, console);
-        let mut options = PassOptions::default();
-        options.threads = args.threads(options.threads);
-        options.chunk_bytes = args.chunk_size.or(matches!(format, Format::Null).then_some(NULL_CHUNK));
-        let mut pass = Pass::new(selection.selected.clone()).strict(args.reading.strict);
-        if let Some(limit) = selection.limit {
-            pass = pass.limit(limit);
-        }
-        // Live input has no other end.
-        pass = if args.reading.listen.is_some() { pass.live() } else { pass.stop(interrupt::flag()) };
-        Self { format, pass, options }
-    }
 }
 
 /// Returns the kind of text for a terminal.

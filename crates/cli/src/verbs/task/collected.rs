@@ -6,10 +6,10 @@ use ichnos::Session;
 use ichnos::collect::find_reports;
 use ichnos::model::Identifier;
 
-use crate::args::{Arithmetic, TaskReading};
+use crate::args::TaskReading;
 use crate::exit::Failure;
-use crate::input;
-use crate::progress::{Console, scan_progress};
+use crate::input::OpenRequest;
+use crate::progress::Console;
 
 /// Opens the reports of the tasks with these identifiers, and reports that name one of the tasks or operations. Returns
 /// `None` if everything has to be read: for other input, a selection of events, or the latest task.
@@ -25,8 +25,7 @@ pub(super) fn open(
     // Even if the index is damaged, the segments can be read.
     let Ok(Some(text)) = find_reports(directory, ids, operations, !args.no_search) else { return Ok(None) };
     let name = directory.to_string_lossy();
-    let progress = scan_progress::show(console);
-    input::open_text(&name, &text, &args.reading, Arithmetic::Exact, progress).map(Some)
+    OpenRequest::new(&args.reading).open_text(&name, &text, console).map(Some)
 }
 
 /// Returns the directory, if it is the whole input and no event is excluded.

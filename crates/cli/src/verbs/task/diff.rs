@@ -14,7 +14,7 @@ pub(super) fn run(args: &TaskDiffArgs, console: Console) -> Result<Exit, Failure
         Err(exit) => return Ok(exit),
     };
     if found.tasks.is_empty() {
-        return Ok(found.exit());
+        return Ok(found.exit);
     }
     let [first, second] = [&args.first, &args.second].map(|id| find(&found.tasks, id));
     let [first, second] = [first?, second?].map(|task| graph(&found, task, console));
@@ -27,5 +27,5 @@ pub(super) fn run(args: &TaskDiffArgs, console: Console) -> Result<Exit, Failure
         let paint = console.paint();
         output::print(&diff.to_text(graphs, args.top, paint), paint)?;
     }
-    Ok(found.exit())
+    Ok(found.exit)
 }

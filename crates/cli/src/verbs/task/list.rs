@@ -70,7 +70,7 @@ pub(super) fn run(args: &TaskListArgs, console: Console) -> Result<Exit, Failure
         let rows = summaries().map(|task| table.row(&task));
         output::print_lines([table.head()].into_iter().chain(rows).chain([last]), paint)?;
     }
-    Ok(if interrupt::is_requested() { interrupt::exit() } else { found.exit() })
+    Ok(if interrupt::is_requested() { interrupt::exit() } else { found.exit })
 }
 
 /// Sorts tasks by a property, the greatest first.

@@ -16,7 +16,7 @@ pub(super) fn run(args: &TaskPathArgs, console: Console) -> Result<Exit, Failure
         Err(exit) => return Ok(exit),
     };
     if found.tasks.is_empty() {
-        return Ok(found.exit());
+        return Ok(found.exit);
     }
     let task = find(&found.tasks, &args.choice.id)?;
     let graph = graph(&found, task, console);
@@ -32,7 +32,7 @@ pub(super) fn run(args: &TaskPathArgs, console: Console) -> Result<Exit, Failure
         let options = text_options(&found, args.choice.input.selecting.clock_gmt, paint);
         output::print(&graph.path_text(&path, &options), paint)?;
     }
-    Ok(found.exit())
+    Ok(found.exit)
 }
 
 /// Returns the operation for an identifier on the command line.

@@ -14,7 +14,7 @@ pub(super) fn run(args: &TaskOne, console: Console) -> Result<Exit, Failure> {
         Err(exit) => return Ok(exit),
     };
     if found.tasks.is_empty() {
-        return Ok(found.exit());
+        return Ok(found.exit);
     }
     let task = find(&found.tasks, &args.choice.id)?;
     let graph = graph(&found, task, console);
@@ -31,5 +31,5 @@ pub(super) fn run(args: &TaskOne, console: Console) -> Result<Exit, Failure> {
         let options = text_options(&found, args.choice.input.selecting.clock_gmt, paint);
         output::print(&graph.to_text(&options), paint)?;
     }
-    Ok(found.exit())
+    Ok(found.exit)
 }

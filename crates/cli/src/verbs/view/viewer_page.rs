@@ -4,20 +4,19 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
+use ichnos::Pass;
 use ichnos::analysis::{StackCollector, StackFormat, StackOptions, StackRoots};
 use ichnos::convert::{ConvertError, ConvertOptions, ViewerWriter};
-use ichnos::model::Window;
-use ichnos::{Pass, Session};
 use ichnos_view::{FileServer, PrivateDirectory, ViewerPage};
 
 use super::browser;
-use crate::args::{Arithmetic, ViewIn, ViewVerb};
+use crate::args::{ViewIn, ViewVerb};
 use crate::exit::{Exit, Failure};
-use crate::input;
+use crate::input::OpenRequest;
+use crate::opened_run::OpenedRun;
 use crate::output;
-use crate::progress::{Console, Follower, ReadProgress, interrupt, scan_progress};
-use crate::select::Selection;
-use crate::verbs::collection;
+use crate::progress::{Console, Follower, interrupt};
+use crate::select::{Selection, running_threads};
 
 impl ViewIn {
     fn page(self) -> ViewerPage {
@@ -39,15 +38,15 @@ impl ViewIn {
 }
 
 pub(crate) fn run(args: &ViewVerb, viewer: ViewIn, console: Console) -> Result<Exit, Failure> {
-    let mut selection = Selection::new(&args.selecting, None)?;
-    let session = input::open(&args.reading, Arithmetic::Exact, scan_progress::show(console), console)?;
+    let selection = Selection::new(&args.selecting, None)?;
+    let running = running_threads::named_parts(&args.selecting, [], None);
+    let session = OpenRequest::new(&args.reading).running(running).open(console)?;
     if session.is_live() {
         return Err(
             Failure::new("--in: live input does not end").help("record them into a file, or leave out --in")
         );
     }
-    input::report_problems(&session, console);
-    let window = selection.prepare(&session, console)?;
+    let mut opened = OpenedRun::new(&args.reading, &session, selection, console)?;
     let temporary = args.reading.temporary();
     let directory = PrivateDirectory::create_in(&temporary).map_err(|error| {
         let place = temporary.display();
@@ -58,9 +57,9 @@ pub(crate) fn run(args: &ViewVerb, viewer: ViewIn, console: Console) -> Result<E
     let server = bind(args, viewer, &path)?;
     interrupt::watch();
     let is_written = match viewer {
-        ViewIn::Perfetto => write(ViewerWriter::Perfetto, &session, (&selection, window), &path, console)?,
-        ViewIn::Firefox => write(ViewerWriter::Firefox, &session, (&selection, window), &path, console)?,
-        ViewIn::Speedscope => write_stacks(&session, (&selection, window), &path, console)?,
+        ViewIn::Perfetto => write(ViewerWriter::Perfetto, &opened, &path)?,
+        ViewIn::Firefox => write(ViewerWriter::Firefox, &opened, &path)?,
+        ViewIn::Speedscope => write_stacks(&mut opened, &path)?,
     };
     if !is_written {
         return Ok(interrupt::exit());
@@ -102,18 +101,11 @@ fn bind(args: &ViewVerb, viewer: ViewIn, path: &Path) -> Result<FileServer, Fail
 }
 
 /// Writes the file of a viewer. Returns `false` if interrupted.
-fn write(
-    writer: ViewerWriter,
-    session: &Session,
-    (selection, window): (&Selection, Window),
-    path: &Path,
-    console: Console,
-) -> Result<bool, Failure> {
-    let reader = selection.reader(session, window)?;
-    let progress = ReadProgress::new(session, false, console);
-    let follower = Follower::new(progress, console, false);
+fn write(writer: ViewerWriter, opened: &OpenedRun<'_>, path: &Path) -> Result<bool, Failure> {
+    let reader = opened.reader()?;
+    let follower = Follower::new(opened.progress(false), opened.console, false);
     let mut options = ConvertOptions::default();
-    options.pass = Pass::new(selection.selected.clone()).stop(interrupt::flag());
+    options.pass = Pass::new(opened.selection.selected.clone()).stop(interrupt::flag());
     options.threads = std::thread::available_parallelism().map_or(1, usize::from);
     options.observer = &follower;
     let written = reader.convert(&writer, Some(PathBuf::from(path)), &options);
@@ -127,18 +119,13 @@ fn write(
 }
 
 /// Writes the call stacks of events. Returns `false` if interrupted.
-fn write_stacks(
-    session: &Session,
-    selected: (&Selection, Window),
-    path: &Path,
-    console: Console,
-) -> Result<bool, Failure> {
+fn write_stacks(opened: &mut OpenedRun<'_>, path: &Path) -> Result<bool, Failure> {
     let mut options = StackOptions::default();
     options.with_times = true;
-    let progress = ReadProgress::new(session, false, console);
-    let read = collection::read(StackCollector::new(options), session, selected, false, progress, console)?;
-    let Some(read) = read else { return Ok(false) };
-    let profile = read.collector.finish();
+    // Damage is no reason to show nothing.
+    opened.is_strict = false;
+    let Some(collector) = opened.collect(StackCollector::new(options))? else { return Ok(false) };
+    let profile = collector.finish();
     if profile.weight() == 0 {
         return Err(Failure::new("no selected event has a call stack")
             .help("--in perfetto and --in firefox show other events"));
