@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-pub(crate) use self::cat::{Cat, CatFormat, Detail, FieldName, NameScope};
+pub(crate) use self::cat::Cat;
 pub(crate) use self::collect::Collect;
 pub(crate) use self::color::When;
 pub(crate) use self::convert::{
@@ -13,7 +13,7 @@ pub(crate) use self::convert::{
 pub(crate) use self::examples::command;
 #[cfg(feature = "view")]
 pub(crate) use self::given_options::{GivenOption, given_options};
-pub(crate) use self::json::{JsonReport, TimeForm};
+pub(crate) use self::json::{IntegerForm, JsonReport, TimeForm};
 pub(crate) use self::output_file::OutputArgs;
 pub(crate) use self::reading::{Arithmetic, Reading, quirks};
 pub(crate) use self::selecting::Selecting;
@@ -23,6 +23,7 @@ pub(crate) use self::task::{
     Task, TaskDecodeArgs, TaskDiffArgs, TaskExportArgs, TaskGraphArgs, TaskGraphFormat, TaskListArgs,
     TaskOne, TaskPathArgs, TaskReading, TaskSortBy, TaskVerb,
 };
+pub(crate) use self::text::{FieldName, NameScope, TextFormat, TextOptions, TextSettings};
 pub(crate) use self::threads::Threads;
 #[cfg(feature = "view")]
 pub(crate) use self::view::{ViewIn, ViewVerb};
@@ -45,6 +46,7 @@ mod size;
 mod stacks;
 mod stats;
 mod task;
+mod text;
 mod threads;
 pub(crate) mod time;
 #[cfg(feature = "view")]

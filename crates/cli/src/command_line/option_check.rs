@@ -4,48 +4,10 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, ValueEnum};
 
 use crate::args::{
-    Cat, CatFormat, FieldName, LowArgs, Selecting, StacksFormat, TaskGraphFormat, TaskVerb, Verb,
+    Cat, FieldName, LowArgs, Selecting, StacksFormat, TaskGraphFormat, TaskVerb, TextFormat, Verb,
 };
 use crate::exit::Failure;
 use crate::suggestions::{alternatives, nearest};
-
-/// Options of `cat` that only apply to some formats. All others apply to every format.
-const FORMATS: &[(&str, &[CatFormat])] = &[
-    ("clock_cycles", PRETTY),
-    ("clock_date", DATED),
-    ("clock_gmt", DATED),
-    ("clock_seconds", PRETTY),
-    ("no_delta", PRETTY),
-    ("fields", FIELDS),
-    ("names", PRETTY),
-    ("details", &[CatFormat::Details]),
-    ("packets", &[CatFormat::Jsonl]),
-    ("integers", JSON),
-    ("time", &[CatFormat::Jsonl, CatFormat::LogJson, CatFormat::Csv, CatFormat::Tsv]),
-    ("stacks", PRINTING),
-    ("output", WRITING),
-];
-
-const PRINTING: &[CatFormat] =
-    &[CatFormat::Pretty, CatFormat::Details, CatFormat::Jsonl, CatFormat::Log, CatFormat::LogJson];
-
-const WRITING: &[CatFormat] = &[
-    CatFormat::Pretty,
-    CatFormat::Details,
-    CatFormat::Jsonl,
-    CatFormat::Log,
-    CatFormat::LogJson,
-    CatFormat::Csv,
-    CatFormat::Tsv,
-];
-
-const FIELDS: &[CatFormat] = &[CatFormat::Pretty, CatFormat::Csv, CatFormat::Tsv];
-
-const PRETTY: &[CatFormat] = &[CatFormat::Pretty];
-
-const DATED: &[CatFormat] = &[CatFormat::Pretty, CatFormat::Log];
-
-const JSON: &[CatFormat] = &[CatFormat::Jsonl, CatFormat::LogJson];
 
 /// Checks that the given options apply to the output format.
 pub(crate) fn check(args: &LowArgs, matches: &ArgMatches) -> Result<(), Failure> {
@@ -53,24 +15,9 @@ pub(crate) fn check(args: &LowArgs, matches: &ArgMatches) -> Result<(), Failure>
     let is_given = |id: &str| matches.value_source(id) == Some(ValueSource::CommandLine);
     let wrong = match &args.verb {
         Verb::Cat(cat) => {
-            let wrong = FORMATS.iter().filter(|(id, _)| is_given(id) && !applies(id, cat));
-            let wrong = Failure::all(wrong.map(|(id, formats)| {
-                let formats = formats.iter().map(|format| format.name()).collect::<Vec<_>>();
-                let names = alternatives(formats.iter().map(String::as_str));
-                let plural = if formats.len() > 1 { "s" } else { "" };
-                let failure = Failure::new(format!(
-                    "`{}` does not apply to the format `{}`, only to the format{plural} {names}",
-                    option(id),
-                    cat.format().name()
-                ));
-                match *id {
-                    "clock_gmt" => failure.help(
-                        "leave it out, or give a time of day to --begin, --end, --timerange or --filter",
-                    ),
-                    _ => failure.help(format!("leave it out, or choose the format {names} with --format")),
-                }
-            }));
-            wrong.or_else(|| no_property(cat))
+            let wrong = TextFormat::limited_options().into_iter();
+            let wrong = wrong.filter(|id| is_given(id) && !applies(id, cat));
+            Failure::all(wrong.map(|id| not_applying(id, cat.format()))).or_else(|| no_property(cat))
         }
         Verb::Info(info) if info.report.json && is_given("clock_gmt") && !has_times(&info.selecting) => Some(
             Failure::new("`--clock-gmt` does not apply to JSON: times are numbers of nanoseconds there")
@@ -97,6 +44,29 @@ pub(crate) fn check(args: &LowArgs, matches: &ArgMatches) -> Result<(), Failure>
     wrong.map_or(Ok(()), Err)
 }
 
+/// Returns the error of an option that does not apply to a format.
+fn not_applying(id: &str, format: &TextFormat) -> Failure {
+    let formats: Vec<&str> = formats_of(id).map(|format| format.name).collect();
+    let plural = if formats.len() > 1 { "s" } else { "" };
+    let names = alternatives(formats);
+    let failure = Failure::new(format!(
+        "`{}` does not apply to the format `{}`, only to the format{plural} {names}",
+        option(id),
+        format.name
+    ));
+    match id {
+        "clock_gmt" => {
+            failure.help("leave it out, or give a time of day to --begin, --end, --timerange or --filter")
+        }
+        _ => failure.help(format!("leave it out, or choose the format {names} with --format")),
+    }
+}
+
+/// Returns the formats to which an option applies.
+fn formats_of(id: &str) -> impl Iterator<Item = &'static TextFormat> {
+    TextFormat::all().filter(move |format| format.has_option(id))
+}
+
 /// Returns the error of the width of a picture, if the output is none.
 fn no_picture() -> Failure {
     Failure::new("`--width` only applies to the format `svg`")
@@ -105,7 +75,11 @@ fn no_picture() -> Failure {
 
 /// Returns the error of `--fields` in the format pretty, whose properties are known without a trace.
 fn no_property(cat: &Cat) -> Option<Failure> {
-    let wrong = cat.properties().err().filter(|_| cat.format() == CatFormat::Pretty)?;
+    let wrong = cat
+        .text
+        .properties()
+        .err()
+        .filter(|_| !cat.format().has_columns && cat.format().has_option("fields"))?;
     let known: Vec<String> = FieldName::value_variants()
         .iter()
         .filter_map(|field| field.to_possible_value())
@@ -126,8 +100,7 @@ fn no_property(cat: &Cat) -> Option<Failure> {
 fn applies(id: &str, cat: &Cat) -> bool {
     // The time zone is also used for reading times.
     let has_times = has_times(&cat.selecting);
-    let formats = FORMATS.iter().find(|(known, _)| *known == id);
-    formats.is_none_or(|(_, formats)| formats.contains(&cat.format())) || (id == "clock_gmt" && has_times)
+    cat.format().has_option(id) || (id == "clock_gmt" && has_times)
 }
 
 /// Returns `true` if times are read or may be: an expression may contain some.
@@ -169,17 +142,17 @@ mod tests {
     /// Every option with every format: those in the table are errors where they do not apply.
     #[test]
     fn every_option_with_every_format() {
-        for (id, formats) in FORMATS {
-            for format in CatFormat::value_variants() {
-                let (option, chosen) = (option(id), format.name());
-                let mut words = vec!["ichnos", "cat", "x", "--format", &chosen, &option];
+        for id in TextFormat::limited_options() {
+            for format in TextFormat::all() {
+                let option = option(id);
+                let mut words = vec!["ichnos", "cat", "x", "--format", format.name, &option];
                 words.extend(example(id));
                 let result = check_words(&words);
-                assert_eq!(result.is_ok(), formats.contains(format), "{words:?}: {result:?}");
+                assert_eq!(result.is_ok(), format.has_option(id), "{words:?}: {result:?}");
                 if let Err(failure) = result {
                     assert!(failure.message.contains(&format!("`{option}`")), "{failure}");
-                    for format in *formats {
-                        assert!(failure.message.contains(&format!("`{}`", format.name())), "{failure}");
+                    for format in formats_of(id) {
+                        assert!(failure.message.contains(&format!("`{}`", format.name)), "{failure}");
                     }
                 }
             }
@@ -215,12 +188,13 @@ mod tests {
         };
         // Options of all verbs that read traces.
         let reading: BTreeSet<String> = ids("schema").intersection(&ids("check")).cloned().collect();
+        let limited = TextFormat::limited_options();
         for id in ids("cat").difference(&reading) {
-            let is_limited = FORMATS.iter().any(|(known, _)| known == id);
+            let is_limited = limited.contains(&id.as_str());
             assert!(is_limited != EVERYWHERE.contains(&id.as_str()), "{id}");
         }
-        for (id, _) in FORMATS {
-            assert!(ids("cat").contains(*id), "{id}");
+        for id in limited {
+            assert!(ids("cat").contains(id), "{id}");
         }
     }
 

@@ -5,33 +5,28 @@ use std::collections::HashSet;
 use ichnos::Session;
 use ichnos::export::{CsvColumn, CsvColumns};
 
-use crate::args::{Cat, CatFormat};
+use crate::args::TextOptions;
 use crate::exit::Failure;
 use crate::progress::Console;
 use crate::select::{Selection, classes};
 use crate::suggestions::{alternatives, nearest};
 
-/// Returns `true` if a table is printed.
-pub(crate) fn are_wanted(args: &Cat) -> bool {
-    matches!(args.format(), CatFormat::Csv | CatFormat::Tsv)
-}
-
 /// Returns the named columns, or those of all fields of the selected classes. Reads all events first if the
 /// classes are only known then and needed.
 pub(crate) fn find(
-    args: &Cat,
+    options: &TextOptions,
     session: &Session,
     selection: &Selection,
     console: Console,
 ) -> Result<Vec<CsvColumn>, Failure> {
     let is_dynamic = session.is_live() || session.traces().iter().any(|trace| trace.has_dynamic_classes());
-    if args.fields.is_empty() {
+    if options.fields.is_empty() {
         if session.is_live() {
             return Err(Failure::new("the fields of live events are not known in advance")
                 .help("name the columns with `--fields time,event,FIELD,...`"));
         }
         classes::meet(session, console);
-        return selection.selected.csv_columns(session, args.time.into()).ok_or_else(|| {
+        return selection.selected.csv_columns(session, options.time.into()).ok_or_else(|| {
             Failure::new(format!(
                 "the selected events have more than {} fields, one column each",
                 CsvColumns::MOST
@@ -42,7 +37,7 @@ pub(crate) fn find(
             )
         });
     }
-    let columns: Vec<CsvColumn> = args.fields.iter().map(|name| CsvColumn::new(name.trim())).collect();
+    let columns: Vec<CsvColumn> = options.fields.iter().map(|name| CsvColumn::new(name.trim())).collect();
     let (own, all) = (&selection.selected, &ichnos::Selection::default());
     let mut unknown = unknown(&columns, session, own);
     // Classes of live traces are known when their events arrive.

@@ -2,16 +2,13 @@
 
 mod beginnings;
 mod counts;
-pub(crate) mod job;
-pub(crate) mod printer;
 
 use ichnos::PassOptions;
-use ichnos::export::Undecoded;
 use ichnos::export::text::count;
+use ichnos::export::{CsvColumn, Undecoded};
 use ichnos::io::OutputFile;
 
-use self::job::Format;
-use crate::args::{Cat, CatFormat};
+use crate::args::{Cat, TextSettings};
 use crate::exit::{Exit, Failure};
 use crate::input::OpenRequest;
 use crate::opened_run::OpenedRun;
@@ -25,9 +22,10 @@ pub(crate) fn run(args: &Cat, console: Console) -> Result<Exit, Failure> {
     selection.reads_all &= args.tail.is_none();
     let around = AroundOption::new(args.around.as_deref())?;
     let anchors = around.map(|around| around.anchors(&selection)).transpose()?;
-    let output_path = match args.format() {
-        CatFormat::Jsonl => OutputPath::of_trace_file(&args.output),
-        _ => OutputPath::of_file(&args.output),
+    let format = args.format();
+    let output_path = match format.is_trace {
+        true => OutputPath::of_trace_file(&args.output),
+        false => OutputPath::of_file(&args.output),
     };
     output_path.check_new()?;
     // The columns can depend on all events.
@@ -35,7 +33,7 @@ pub(crate) fn run(args: &Cat, console: Console) -> Result<Exit, Failure> {
         || selection.filter.is_some()
         || args.tail.is_some()
         || anchors.is_some()
-        || (columns::are_wanted(args) && args.fields.is_empty());
+        || (format.has_columns && args.text.fields.is_empty());
     let request = open_request(args);
     let beginning = match needs_all {
         true => None,
@@ -62,8 +60,8 @@ pub(crate) fn run(args: &Cat, console: Console) -> Result<Exit, Failure> {
     let mut reader = opened.reader()?;
     opened.start();
     report_clockless_streams(&opened);
-    let columns = match columns::are_wanted(args) {
-        true => Some(columns::find(args, &session, &opened.selection, console)?),
+    let columns = match format.has_columns {
+        true => Some(columns::find(&args.text, &session, &opened.selection, console)?),
         false => None,
     };
     let mut skipped = None;
@@ -75,12 +73,10 @@ pub(crate) fn run(args: &Cat, console: Console) -> Result<Exit, Failure> {
             return Ok(interrupt::exit());
         }
     }
-    let output = match args.format() {
-        CatFormat::Null => OutputFile::nowhere(),
-        _ => output_path.create()?,
-    };
+    let output = if format.is_printed { output_path.create()? } else { OutputFile::nowhere() };
     let to_terminal = output.is_terminal();
-    let format = Format::new(args, columns, to_terminal, console);
+    let text = text_settings(args, columns, to_terminal, console);
+    format.warn_of_zone(&text);
     let mut pass = opened.pass();
     if session.is_live() {
         pass = pass.live();
@@ -91,11 +87,11 @@ pub(crate) fn run(args: &Cat, console: Console) -> Result<Exit, Failure> {
     if let Some(events) = skipped {
         pass = pass.skip(events);
     }
-    let mut output = Destination::new(output, job::terminal_text(args, console));
-    let progress = opened.progress(to_terminal && args.format() != CatFormat::Null);
-    let follower = Follower::new(progress, console, !format.has_losses());
+    let mut output = Destination::new(output, (format.terminal_text)(text.has_colors));
+    let progress = opened.progress(to_terminal && format.is_printed);
+    let follower = Follower::new(progress, console, !format.has_losses);
     let options = pass_options(args);
-    let printed = printer::output(format, &mut output, console.is_quiet());
+    let printed = format.start(&text, Box::new(&mut output));
     let summary = reader.pass().with(pass).options(options).observer(&follower).write(&*printed)?;
     let printed = printed.finish().map_err(|error| Failure::new(error.to_string()))?;
     let progress = follower.into_progress();
@@ -130,10 +126,30 @@ pub(crate) fn run(args: &Cat, console: Console) -> Result<Exit, Failure> {
 
 /// Returns how the traces are opened.
 fn open_request(args: &Cat) -> OpenRequest<'_> {
-    let fields = args.fields.iter().map(String::as_str);
+    let fields = args.text.fields.iter().map(String::as_str);
     let around = args.around.as_ref().and_then(|around| around.first());
     let running = running_threads::named_parts(&args.selecting, fields, around.map(String::as_str));
-    OpenRequest::new(&args.reading).arithmetic(args.arithmetic()).running(running)
+    OpenRequest::new(&args.reading).arithmetic(args.format().arithmetic).running(running)
+}
+
+/// Returns how the text is printed.
+fn text_settings(
+    args: &Cat,
+    columns: Option<Vec<CsvColumn>>,
+    to_terminal: bool,
+    console: Console,
+) -> TextSettings {
+    TextSettings {
+        options: args.text.clone(),
+        stacks: args.stacks,
+        clock_gmt: args.selecting.clock_gmt,
+        columns,
+        has_colors: args.output.path.is_none() && console.paint().is_on(),
+        has_colored_warnings: console.has_colors(),
+        to_terminal,
+        is_quiet: console.is_quiet(),
+        is_verbose: console.verbose,
+    }
 }
 
 /// Bytes of trace data in a chunk if nothing is printed.
@@ -142,8 +158,7 @@ const NULL_CHUNK: u64 = 16 << 20;
 fn pass_options(args: &Cat) -> PassOptions {
     let mut options = PassOptions::default();
     options.threads = args.threads(options.threads);
-    let is_null = args.format() == CatFormat::Null;
-    options.chunk_bytes = args.chunk_size.or(is_null.then_some(NULL_CHUNK));
+    options.chunk_bytes = args.chunk_size.or((!args.format().is_printed).then_some(NULL_CHUNK));
     options
 }
 

@@ -7,25 +7,16 @@ use ichnos::export::text::{Branch, Paint};
 use ichnos::json::write::ValueWriter;
 use ichnos::{FormatOption, OptionValue};
 
-use crate::args::{self, CatFormat, Completions, Formats, Man, format_flags};
+use crate::args::{self, Completions, Formats, Man, TextFormat, format_flags};
 use crate::exit::{Exit, Failure};
 use crate::output;
 use crate::progress::Console;
 
 pub(crate) fn run(args: &Formats, console: Console) -> Result<Exit, Failure> {
-    let texts = <CatFormat as clap::ValueEnum>::value_variants();
-    let texts: Vec<(String, String)> = texts
-        .iter()
-        .filter_map(clap::ValueEnum::to_possible_value)
-        .map(|value| {
-            let help = value.get_help().map(ToString::to_string).unwrap_or_default();
-            (value.get_name().to_owned(), help)
-        })
-        .collect();
     if args.report.json {
-        print_json(&texts, args)?;
+        print_json(args)?;
     } else {
-        print_text(&texts, console.paint())?;
+        print_text(console.paint())?;
     }
     Ok(Exit::Success)
 }
@@ -51,7 +42,7 @@ fn options_of(names: &[&str]) -> Vec<&'static FormatOption> {
     options
 }
 
-fn print_json(texts: &[(String, String)], args: &Formats) -> Result<(), Failure> {
+fn print_json(args: &Formats) -> Result<(), Failure> {
     Ok(output::print_document("formats", args.report.integers.into(), |object| {
         let mut list = object.member("formats").array();
         for format in ichnos::formats() {
@@ -75,10 +66,10 @@ fn print_json(texts: &[(String, String)], args: &Formats) -> Result<(), Failure>
             object.member(kind).strings(names);
         }
         let mut list = object.member("texts").array();
-        for (name, help) in texts {
+        for format in TextFormat::all() {
             let mut entry = list.element().object();
-            entry.member("name").string(name);
-            entry.member("description").string(help);
+            entry.member("name").string(format.name);
+            entry.member("description").string(format.about);
             entry.end();
         }
         list.end();
@@ -108,7 +99,7 @@ fn write_values(place: ValueWriter<'_>, values: &[OptionValue]) {
     list.end();
 }
 
-fn print_text(texts: &[(String, String)], paint: Paint) -> Result<(), Failure> {
+fn print_text(paint: Paint) -> Result<(), Failure> {
     let mut text = String::new();
     for format in ichnos::formats() {
         let does = if format.writer.is_some() { "reads and writes" } else { "reads" };
@@ -148,8 +139,8 @@ fn print_text(texts: &[(String, String)], paint: Paint) -> Result<(), Failure> {
     containers.line("the standard input: an archive");
     containers.render(&mut text);
     let mut prints = Branch::new("printed by `ichnos cat --format`");
-    for (name, help) in texts {
-        prints.line(format!("{}: {help}", paint.name(name)));
+    for format in TextFormat::all() {
+        prints.line(format!("{}: {}", paint.name(format.name), format.about));
     }
     prints.render(&mut text);
     Ok(output::print(&text, paint)?)

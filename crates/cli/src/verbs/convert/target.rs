@@ -15,7 +15,7 @@ use crate::progress::Console;
 
 /// Target that options or the extension of OUT name.
 pub(crate) enum NamedTarget {
-    Text(Box<TextTarget>),
+    Text(TextTarget),
     Trace(Target),
     /// None is named: the output is like the input.
     Kept,
@@ -25,7 +25,7 @@ impl NamedTarget {
     /// Returns the named target. If none is, it is kept with `keeps_format`, and otherwise the default one.
     pub(crate) fn new(args: &Convert, keeps_format: bool) -> Result<Self, Failure> {
         match TextTarget::named(args)? {
-            Some(text) => Ok(Self::Text(Box::new(text))),
+            Some(text) => Ok(Self::Text(text)),
             None => Ok(named_target(args, keeps_format)?.map_or(Self::Kept, Self::Trace)),
         }
     }
@@ -52,7 +52,7 @@ impl NamedTarget {
     /// Returns the target for the selected events of opened traces.
     pub(crate) fn target(self, args: &Convert, opened: &OpenedRun<'_>) -> Result<Target, Failure> {
         match self {
-            Self::Text(text) => text.target(opened.session, &opened.selection, opened.console),
+            Self::Text(text) => text.target(opened),
             Self::Trace(target) => Ok(target),
             Self::Kept => kept_target(args, opened.session, opened.console),
         }

@@ -2,20 +2,17 @@
 
 use std::ffi::OsStr;
 
-use clap::{Args as _, Command, FromArgMatches as _};
-use ichnos::Session;
 use ichnos::convert::{Target, TextWriter};
 
-use crate::args::{Arithmetic, Cat, CatFormat, Convert, Writing};
+use crate::args::{Arithmetic, Convert, TextFormat, TextOptions, TextSettings, Writing};
 use crate::exit::Failure;
-use crate::progress::Console;
-use crate::select::{Selection, columns};
-use crate::verbs::cat::{job, printer};
+use crate::opened_run::OpenedRun;
+use crate::select::columns;
 
 /// A format of text to write, with the options of `cat` at their defaults.
 pub(crate) struct TextTarget {
-    cat: Cat,
-    extensions: &'static [&'static str],
+    format: &'static TextFormat,
+    clock_gmt: bool,
 }
 
 impl TextTarget {
@@ -23,49 +20,46 @@ impl TextTarget {
     pub(crate) fn named(args: &Convert) -> Result<Option<Self>, Failure> {
         let Writing { output, to, to_dialect, .. } = &args.writing;
         let extension = output.as_deref().and_then(|path| path.extension()).and_then(OsStr::to_str);
-        let is_named = |(format, extensions): &&(CatFormat, &'static [&'static str])| match (to, extension) {
-            (Some(to), _) => *to == format.name(),
+        let is_named = |format: &&TextFormat| match (to, extension) {
+            (Some(to), _) => *to == format.name,
             (None, Some(extension)) => {
-                *format != CatFormat::LogJson && extensions.contains(&&*extension.to_lowercase())
+                format.is_by_extension && format.extensions.contains(&&*extension.to_lowercase())
             }
             (None, None) => false,
         };
-        let Some((format, extensions)) = CatFormat::WRITTEN.iter().find(is_named) else { return Ok(None) };
-        let name = format.name();
-        check_options(&args.writing, to_dialect.is_some(), &name)?;
-        // The text is not for the terminal, and the path is not read.
-        let mut words = vec!["cat", "--format", &name, "--output", "-", "--", "-"];
-        if args.selecting.clock_gmt {
-            words.insert(1, "--clock-gmt");
-        }
-        let matches = Cat::augment_args(Command::new("cat")).try_get_matches_from(words);
-        let cat = matches.and_then(|matches| Cat::from_arg_matches(&matches));
-        let cat = cat.map_err(|error| Failure::new(error.to_string()))?;
-        Ok(Some(Self { cat, extensions }))
+        let Some(format) = TextFormat::written().find(is_named) else { return Ok(None) };
+        check_options(&args.writing, to_dialect.is_some(), format.name)?;
+        Ok(Some(Self { format, clock_gmt: args.selecting.clock_gmt }))
     }
 
     /// Returns the arithmetic of times, which is that of `cat`.
     pub(crate) fn arithmetic(&self) -> Arithmetic {
-        self.cat.arithmetic()
+        self.format.arithmetic
     }
 
-    /// Returns the target for selected events of a session.
-    pub(crate) fn target(
-        &self,
-        session: &Session,
-        selection: &Selection,
-        console: Console,
-    ) -> Result<Target, Failure> {
-        let columns = match columns::are_wanted(&self.cat) {
-            true => Some(columns::find(&self.cat, session, selection, console)?),
+    /// Returns the target for the selected events of opened traces.
+    pub(crate) fn target(&self, opened: &OpenedRun<'_>) -> Result<Target, Failure> {
+        let (format, console) = (self.format, opened.console);
+        let options = TextOptions::default();
+        let columns = match format.has_columns {
+            true => Some(columns::find(&options, opened.session, &opened.selection, console)?),
             false => None,
         };
-        let format = job::Format::new(&self.cat, columns, false, console);
-        let is_quiet = console.is_quiet();
-        let make = move |writer| printer::output(format.clone(), writer, is_quiet);
+        let text = TextSettings {
+            options,
+            stacks: false,
+            clock_gmt: self.clock_gmt,
+            columns,
+            has_colors: false,
+            has_colored_warnings: console.has_colors(),
+            to_terminal: false,
+            is_quiet: console.is_quiet(),
+            is_verbose: console.verbose,
+        };
+        format.warn_of_zone(&text);
         // Once in a run, as writers of traces are constants.
-        let writer = Box::leak(Box::new(TextWriter::new(self.extensions, make)));
-        Ok(Target::new("text", writer))
+        let writer = TextWriter::new(format.extensions, move |writer| format.start(&text, writer));
+        Ok(Target::new("text", Box::leak(Box::new(writer))))
     }
 }
 
