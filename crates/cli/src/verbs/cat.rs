@@ -3,10 +3,10 @@
 mod beginnings;
 mod counts;
 
-use ichnos::PassOptions;
 use ichnos::export::text::count;
 use ichnos::export::{CsvColumn, Undecoded};
 use ichnos::io::OutputFile;
+use ichnos::{Pass, PassOptions, Reader, Session};
 
 use crate::args::{Cat, TextSettings};
 use crate::exit::{Exit, Failure};
@@ -28,34 +28,13 @@ pub(crate) fn run(args: &Cat, console: Console) -> Result<Exit, Failure> {
         false => OutputPath::of_file(&args.output),
     };
     output_path.check_new()?;
-    // The columns can depend on all events.
-    let needs_all = selection.times.needs_end()
-        || selection.filter.is_some()
-        || args.tail.is_some()
-        || anchors.is_some()
-        || (format.has_columns && args.text.fields.is_empty());
-    let request = open_request(args);
-    let beginning = match needs_all {
-        true => None,
-        false => beginnings::open(&args.reading, request, &selection, console)?,
-    };
-    let session = match beginning {
-        Some(session) => session,
-        None => request.open(console)?,
-    };
+    let session = open(args, &selection, console)?;
     output_path.check_apart(&session)?;
     let mut opened = OpenedRun::new(&args.reading, &session, selection, console)?;
-    if let Some((around, anchors)) = around.zip(anchors) {
-        interrupt::watch();
-        let Some(windows) = around.windows(&session, anchors, console)? else {
-            return Ok(interrupt::exit());
-        };
-        let Some(hull) = windows.hull() else {
-            console.notice("--around: no event matches: nothing is printed");
-            return Ok(opened.exit(true));
-        };
-        opened.window = intersection(opened.window, hull);
-        opened.selection.within(windows, opened.window);
+    if let Some((around, anchors)) = around.zip(anchors)
+        && let Some(exit) = select_around(around, anchors, &mut opened)?
+    {
+        return Ok(exit);
     }
     let mut reader = opened.reader()?;
     opened.start();
@@ -64,42 +43,91 @@ pub(crate) fn run(args: &Cat, console: Console) -> Result<Exit, Failure> {
         true => Some(columns::find(&args.text, &session, &opened.selection, console)?),
         false => None,
     };
-    let mut skipped = None;
+    let mut pass = pass(args, &opened);
     if let Some(wanted) = args.tail {
         let mut progress = opened.progress(false);
-        let pass = opened.pass().strict(false);
-        skipped = reader.begin_at_last(&pass, wanted, &mut Steps(&mut progress));
-        if skipped.is_none() {
+        let all = opened.pass().strict(false);
+        let Some(events) = reader.begin_at_last(&all, wanted, &mut Steps(&mut progress)) else {
             return Ok(interrupt::exit());
-        }
+        };
+        pass = pass.skip(events);
     }
     let output = if format.is_printed { output_path.create()? } else { OutputFile::nowhere() };
+    if print(args, &mut opened, &reader, pass, columns, output)?.is_none() {
+        return Ok(interrupt::exit());
+    }
+    // With -v, they were all mentioned before.
+    for trace in session.traces().iter().filter(|_| !console.verbose) {
+        for quirk in trace.applied_quirks() {
+            console.notice(&format!("{}: {quirk}", trace.path()));
+        }
+    }
+    opened.explain_no_match();
+    let is_empty = opened.events == 0 && opened.selection.is_some();
+    Ok(opened.live_exit().unwrap_or_else(|| opened.exit(is_empty)))
+}
+
+/// Opens the traces, or only as much of packed files as the selected events need.
+fn open(args: &Cat, selection: &Selection, console: Console) -> Result<Session, Failure> {
+    let request = open_request(args);
+    // The columns can depend on all events.
+    let needs_all = selection.times.needs_end()
+        || selection.filter.is_some()
+        || args.tail.is_some()
+        || args.around.is_some()
+        || (args.format().has_columns && args.text.fields.is_empty());
+    let beginning = match needs_all {
+        true => None,
+        false => beginnings::open(&args.reading, request, selection, console)?,
+    };
+    beginning.map_or_else(|| request.open(console), Ok)
+}
+
+/// Selects the time around events. Returns the exit code if there is none.
+fn select_around(
+    around: AroundOption<'_>,
+    anchors: Selection,
+    opened: &mut OpenedRun<'_>,
+) -> Result<Option<Exit>, Failure> {
+    interrupt::watch();
+    let Some(windows) = around.windows(opened.session, anchors, opened.console)? else {
+        return Ok(Some(interrupt::exit()));
+    };
+    let Some(hull) = windows.hull() else {
+        opened.console.notice("--around: no event matches: nothing is printed");
+        return Ok(Some(opened.exit(true)));
+    };
+    opened.window = intersection(opened.window, hull);
+    opened.selection.within(windows, opened.window);
+    Ok(None)
+}
+
+/// Prints the events of a pass over a reader. Returns `None` if interrupted.
+fn print(
+    args: &Cat,
+    opened: &mut OpenedRun<'_>,
+    reader: &Reader<'_>,
+    pass: Pass,
+    columns: Option<Vec<CsvColumn>>,
+    output: OutputFile,
+) -> Result<Option<()>, Failure> {
+    let (format, console) = (args.format(), opened.console);
     let to_terminal = output.is_terminal();
     let text = text_settings(args, columns, to_terminal, console);
     format.warn_of_zone(&text);
-    let mut pass = opened.pass();
-    if session.is_live() {
-        pass = pass.live();
-    }
-    if let Some(limit) = args.limit {
-        pass = pass.limit(limit);
-    }
-    if let Some(events) = skipped {
-        pass = pass.skip(events);
-    }
     let mut output = Destination::new(output, (format.terminal_text)(text.has_colors));
     let progress = opened.progress(to_terminal && format.is_printed);
     let follower = Follower::new(progress, console, !format.has_losses);
-    let options = pass_options(args);
     let printed = format.start(&text, Box::new(&mut output));
-    let summary = reader.pass().with(pass).options(options).observer(&follower).write(&*printed)?;
+    let pass = reader.pass().with(pass).options(pass_options(args)).observer(&follower);
+    let summary = pass.write(&*printed)?;
     let printed = printed.finish().map_err(|error| Failure::new(error.to_string()))?;
     let progress = follower.into_progress();
     let counts = match opened.counts(summary) {
         Ok(Some(counts)) => counts,
         Ok(None) => {
             let _ = output.discard();
-            return Ok(interrupt::exit());
+            return Ok(None);
         }
         Err(refused) => {
             output.discard()?;
@@ -113,15 +141,19 @@ pub(crate) fn run(args: &Cat, console: Console) -> Result<Exit, Failure> {
     if args.stats {
         counts::print(&counts, &printed, elapsed, console);
     }
-    // With -v, they were all mentioned before.
-    for trace in session.traces().iter().filter(|_| !console.verbose) {
-        for quirk in trace.applied_quirks() {
-            console.notice(&format!("{}: {quirk}", trace.path()));
-        }
+    Ok(Some(()))
+}
+
+/// Returns the pass over the printed events.
+fn pass(args: &Cat, opened: &OpenedRun<'_>) -> Pass {
+    let mut pass = opened.pass();
+    if opened.session.is_live() {
+        pass = pass.live();
     }
-    opened.explain_no_match();
-    let is_empty = counts.events == 0 && opened.selection.is_some();
-    Ok(opened.live_exit().unwrap_or_else(|| opened.exit(is_empty)))
+    if let Some(limit) = args.limit {
+        pass = pass.limit(limit);
+    }
+    pass
 }
 
 /// Returns how the traces are opened.
