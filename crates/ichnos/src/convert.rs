@@ -1,6 +1,8 @@
 //! Writes traces from read ones: conversions between formats, and parts of traces.
 
 mod otlp_spans;
+mod part_times;
+mod part_values;
 mod split;
 mod text_writer;
 mod viewer_file;
@@ -23,6 +25,8 @@ use crate::shard_parts::ShardParts;
 use crate::verify::{DamageObserver, InputDamage, OutputRules, verify};
 use crate::{OutputKind, Pass, PassEnd, PassObserver, PassOptions, PassSummary, Reader};
 pub use otlp_spans::NoSpans;
+pub use part_times::{PartTimes, PartTimesError};
+pub use part_values::PartValues;
 pub use split::SplitTargets;
 pub use text_writer::TextWriter;
 pub use viewer_writer::ViewerWriter;

@@ -88,20 +88,7 @@ impl Selection {
     /// If the clocks of the traces are unrelated, or if the time in which all data streams of a trace are
     /// active is selected but empty.
     pub(crate) fn reader<'s>(&self, session: &'s Session, window: Window) -> Result<Reader<'s>, Failure> {
-        self.reader_of(session, window, |_| true)
-    }
-
-    /// Like [`Selection::reader`], for data streams for which `is_in` is true.
-    ///
-    /// # Errors
-    /// The same.
-    pub(crate) fn reader_of<'s>(
-        &self,
-        session: &'s Session,
-        window: Window,
-        is_in: impl Fn(&DataStream) -> bool,
-    ) -> Result<Reader<'s>, Failure> {
-        let wants = |stream: &DataStream| is_in(stream) && self.wants_file(&stream.name);
+        let wants = |stream: &DataStream| self.wants_file(&stream.name);
         let mut reader = session.reader_of(window, wants).map_err(|error| input::failure(&error))?;
         self.intersect(&mut reader)?;
         self.selected.exclude(&mut reader);

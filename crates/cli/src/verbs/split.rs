@@ -1,17 +1,17 @@
 //! `ichnos split`: writes a trace for each part.
 
 use std::cell::{Cell, RefCell};
-use std::collections::{HashMap, HashSet};
-use std::fmt::Write as _;
-use std::ops::ControlFlow;
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ichnos::convert::{ConvertError, ConvertOptions, SplitTargets, Target};
+use ichnos::convert::{
+    ConvertError, ConvertOptions, PartTimes, PartTimesError, PartValues, SplitTargets, Target,
+};
 use ichnos::export::text::grouped;
 use ichnos::io::{CreateError, FileNames, ListWritten, OutputDirectory, WriteReport, WriterFactory};
-use ichnos::model::{DataStream, Event, FieldPath, FieldValue, Message};
-use ichnos::{Pass, Reader, SplitBy as By};
+use ichnos::model::{DataStream, Event};
+use ichnos::{Pass, SplitBy as By};
 
 use crate::args::{Split, SplitBy, Writing};
 use crate::exit::{Exit, Failure};
@@ -30,14 +30,6 @@ const MOST_PARTS: usize = 100_000;
 /// Names of the part for events without a time, and for losses of data streams without events.
 const WITHOUT_TIME: &str = "without-time";
 const WITHOUT_EVENT: &str = "without-event";
-
-/// Data streams to read.
-#[derive(Clone, Copy)]
-enum Streams {
-    All,
-    /// Data streams with a clock, or without one.
-    Clocked(bool),
-}
 
 pub(crate) fn run(args: &Split, console: Console) -> Result<Exit, Failure> {
     let writing = &args.convert.writing;
@@ -141,27 +133,13 @@ enum Problem {
     Convert(ConvertError),
 }
 
-/// Begin times of all parts except the first one, and the parts with events; the last one is for data streams
-/// without a clock.
-#[derive(Default)]
-struct PartTimes {
-    begins: Vec<i128>,
-    have_events: Vec<bool>,
-}
-
-impl PartTimes {
-    fn new(begins: Vec<i128>) -> Self {
-        Self { have_events: vec![false; begins.len() + 2], begins }
-    }
-}
-
 /// Parts found so far, with their names.
 struct SplitParts<'a> {
     by: &'a SplitBy,
     digits: usize,
     begins: usize,
     writer: &'a dyn WriterFactory,
-    keys: Keys,
+    keys: PartValues,
     names: RefCell<FileNames>,
     /// Names of the existing parts, by number.
     created: RefCell<HashMap<usize, String>>,
@@ -175,8 +153,8 @@ struct SplitParts<'a> {
 impl<'a> SplitParts<'a> {
     fn new(by: &'a SplitBy, times: &PartTimes, writer: &'a dyn WriterFactory) -> Self {
         let keys = match by {
-            SplitBy::Field(field) => Keys::new(Some(field)),
-            _ => Keys::new(None),
+            SplitBy::Field(field) => PartValues::by_field(field),
+            _ => PartValues::by_name(),
         };
         Self {
             by,
@@ -241,31 +219,6 @@ struct Splitter<'a> {
 }
 
 impl Splitter<'_> {
-    /// Returns a reader of some selected data streams in the selected time.
-    fn reader(&self, streams: Streams) -> Result<Reader<'_>, Failure> {
-        let OpenedRun { session, selection, window, .. } = &self.opened;
-        selection.reader_of(session, *window, |stream| match streams {
-            Streams::All => true,
-            Streams::Clocked(clocked) => stream.clock().is_some() == clocked,
-        })
-    }
-
-    /// Passes all selected events to a function, until it returns `false`.
-    fn for_each_event(
-        &self,
-        streams: Streams,
-        mut take: impl FnMut(&Event<'_>) -> bool,
-    ) -> Result<(), Failure> {
-        let pass = Pass::new(self.opened.selection.selected.clone()).stop(interrupt::flag());
-        pass.run(&self.reader(streams)?, &mut |message: &Message<'_>| {
-            Ok(match message {
-                Message::Event(event) if !take(event) => ControlFlow::Break(()),
-                _ => ControlFlow::Continue(()),
-            })
-        })?;
-        Ok(())
-    }
-
     /// Creates the directory of the parts, unless nothing is written.
     fn create_directory(
         &self,
@@ -321,115 +274,22 @@ impl Splitter<'_> {
 
     /// Returns the parts by time.
     fn times(&self) -> Result<PartTimes, Failure> {
-        let mut times = match &self.args.by {
-            SplitBy::Size(size) => self.times_by_size(*size)?,
-            SplitBy::Time(duration) => self.times_by_duration(*duration)?,
+        let pass = Pass::new(self.opened.selection.selected.clone()).stop(interrupt::flag());
+        let times = match &self.args.by {
+            SplitBy::Size(size) => PartTimes::by_size(&self.opened.reader()?, &pass, *size, MOST_PARTS),
+            SplitBy::Time(duration) => {
+                PartTimes::by_duration(&self.opened.reader()?, &pass, *duration, MOST_PARTS)
+            }
             _ => return Ok(PartTimes::default()),
         };
-        let mut has_some = false;
-        self.for_each_event(Streams::Clocked(false), |_| {
-            has_some = true;
-            false
-        })?;
-        if let Some(without) = times.have_events.last_mut() {
-            *without = has_some;
-        }
-        Ok(times)
-    }
-
-    fn times_by_duration(&self, duration: i128) -> Result<PartTimes, Failure> {
-        let (mut first, mut last) = (None::<i128>, None::<i128>);
-        // Events are in the order of time, unless the trace is not.
-        let (mut slices, mut slice) = (HashSet::new(), None);
-        let mut origin = None;
-        self.for_each_event(Streams::Clocked(true), |event| {
-            if let Some(time) = event.nanoseconds() {
-                first = Some(first.map_or(time, |first| first.min(time)));
-                last = Some(last.map_or(time, |last| last.max(time)));
-                let number = time.saturating_sub(*origin.get_or_insert(time)).div_euclid(duration);
-                if slice.replace(number) != Some(number) && slices.len() <= MOST_PARTS {
-                    slices.insert(number);
-                }
+        times.map_err(|error| match error {
+            PartTimesError::TooMany { parts, is_estimate: true } => {
+                too_many(&format!("about {}", grouped(parts)))
             }
-            true
-        })?;
-        let (Some(first), Some(last)) = (first, last) else { return Ok(PartTimes::new(Vec::new())) };
-        let count = last.saturating_sub(first) / duration;
-        if count >= MOST_PARTS as i128 {
-            return Err(too_many(&grouped(u64::try_from(count.saturating_add(1)).unwrap_or(u64::MAX))));
-        }
-        let mut times = PartTimes::new((1..=count).map(|number| first + number * duration).collect());
-        if origin != Some(first) {
-            self.note_events(&mut times)?;
-            return Ok(times);
-        }
-        for slice in slices {
-            if let Some(has_events) =
-                usize::try_from(slice).ok().and_then(|slice| times.have_events.get_mut(slice))
-            {
-                *has_events = true;
-            }
-        }
-        Ok(times)
-    }
-
-    /// Finds the parts with events.
-    fn note_events(&self, times: &mut PartTimes) -> Result<(), Failure> {
-        let PartTimes { begins, have_events } = times;
-        let mut current = 0..0;
-        self.for_each_event(Streams::Clocked(true), |event| {
-            if let Some(time) = event.nanoseconds()
-                && !current.contains(&time)
-            {
-                let number = begins.partition_point(|begin| *begin <= time);
-                let begin = number.checked_sub(1).and_then(|before| begins.get(before));
-                current =
-                    begin.copied().unwrap_or(i128::MIN)..begins.get(number).copied().unwrap_or(i128::MAX);
-                have_events[number] = true;
-            }
-            true
+            PartTimesError::TooMany { parts, .. } => too_many(&grouped(parts)),
+            PartTimesError::Io(error) => error.into(),
+            error => Failure::new(error.to_string()),
         })
-    }
-
-    fn times_by_size(&self, size: u64) -> Result<PartTimes, Failure> {
-        let reader = self.reader(Streams::Clocked(true))?;
-        let streams: HashSet<u32> = reader.data_streams().iter().map(|stream| stream.key).collect();
-        let summaries = self.opened.session.traces().iter().flat_map(|trace| trace.streams());
-        let summaries = summaries.filter(|summary| streams.contains(&summary.stream.key));
-        let total = summaries.map(|summary| summary.bytes).fold(0, u64::saturating_add);
-        if total / size >= MOST_PARTS as u64 {
-            return Err(too_many(&format!("about {}", grouped(total / size))));
-        }
-        // Split between packets, which are kept unchanged.
-        let times = reader.chunks(size);
-        if !times.is_empty() || total <= size {
-            let mut times = PartTimes::new(times);
-            self.note_events(&mut times)?;
-            return Ok(times);
-        }
-        // No packets are small enough: use the number of events with about this size.
-        let mut events = 0u64;
-        let all = Streams::Clocked(true);
-        self.for_each_event(all, |_| {
-            events += 1;
-            true
-        })?;
-        let parts = total.div_ceil(size);
-        let each = events.div_ceil(parts).max(1);
-        let (mut times, mut in_part, mut before) = (Vec::new(), 0u64, None::<i128>);
-        self.for_each_event(all, |event| {
-            let time = event.nanoseconds();
-            if in_part >= each && time > before {
-                times.extend(time);
-                in_part = 0;
-            }
-            in_part += 1;
-            before = before.max(time);
-            true
-        })?;
-        let mut times = PartTimes::new(times);
-        self.note_events(&mut times)?;
-        Ok(times)
     }
 
     fn write(
@@ -450,7 +310,7 @@ impl Splitter<'_> {
                 self.opened.selection.selected.exclude(&mut reader);
                 reader
             }
-            _ => self.reader(Streams::All).map_err(Problem::Failure)?,
+            _ => self.opened.reader().map_err(Problem::Failure)?,
         };
         if let SplitBy::Stream = args.by {
             parts.streams = reader.data_streams().iter().map(|stream| stream.name.to_string()).collect();
@@ -466,7 +326,7 @@ impl Splitter<'_> {
         let parts = RefCell::new(parts);
         let mut part_of = |event: &Event<'_>| {
             let mut parts = parts.borrow_mut();
-            let number = parts.keys.number(event);
+            let number = parts.keys.part_of(event);
             let is_known = number < MOST_PARTS;
             if !is_known {
                 parts.too_many.set(true);
@@ -503,117 +363,4 @@ impl Splitter<'_> {
 fn too_many(parts: &str) -> Failure {
     Failure::new(format!("{parts} parts would exceed the limit of {}", grouped(MOST_PARTS as u64)))
         .help("make the parts larger, or select fewer events with --event, --filter, --begin and --end")
-}
-
-/// Numbers of the values by which events are split, in the order in which they are found.
-struct Keys {
-    /// `None` to split by the names of events.
-    field: Option<FieldPath>,
-    numbers: HashMap<String, usize>,
-    /// By number; `None` for events without the field.
-    labels: Vec<Option<String>>,
-    /// Number of events without a value.
-    without: Option<usize>,
-    text: String,
-}
-
-impl Keys {
-    fn new(field: Option<&str>) -> Self {
-        Self {
-            field: field.map(FieldPath::from),
-            numbers: HashMap::new(),
-            labels: Vec::new(),
-            without: None,
-            text: String::new(),
-        }
-    }
-
-    fn label(&self, number: usize) -> Option<&str> {
-        self.labels.get(number)?.as_deref()
-    }
-
-    /// Returns the number for events without a value.
-    fn without(&mut self) -> usize {
-        *self.without.get_or_insert_with(|| {
-            self.labels.push(None);
-            self.labels.len() - 1
-        })
-    }
-
-    /// Returns the number of an event's part.
-    fn number(&mut self, event: &Event<'_>) -> usize {
-        let Some(field) = &mut self.field else { return self.number_of(event.name()) };
-        let mut text = std::mem::take(&mut self.text);
-        text.clear();
-        let number = match field.get(event).is_some_and(|value| put_text(&mut text, value)) {
-            true => self.number_of(&text),
-            false => self.without(),
-        };
-        self.text = text;
-        number
-    }
-
-    fn number_of(&mut self, text: &str) -> usize {
-        if let Some(number) = self.numbers.get(text) {
-            return *number;
-        }
-        let number = self.labels.len();
-        self.labels.push(Some(text.to_owned()));
-        self.numbers.insert(text.to_owned(), number);
-        number
-    }
-}
-
-/// Appends a value as text; returns `false` if it has none.
-fn put_text(text: &mut String, value: FieldValue<'_>) -> bool {
-    let mut hexadecimal = |bytes: &mut dyn Iterator<Item = u8>| {
-        text.push_str("0x");
-        // Writing into memory cannot fail.
-        bytes.for_each(|byte| {
-            let _ = write!(text, "{byte:02x}");
-        });
-        true
-    };
-    match value {
-        FieldValue::Blob(bytes) => return hexadecimal(&mut bytes.iter().copied()),
-        FieldValue::Wide(wide) if value.as_i128().is_none() => {
-            return hexadecimal(&mut wide.words.iter().rev().flat_map(|word| word.to_be_bytes()));
-        }
-        _ => {}
-    }
-    let written = if let Some(integer) = value.as_i128() {
-        write!(text, "{integer}")
-    } else if let Some(boolean) = value.as_bool() {
-        write!(text, "{boolean}")
-    } else {
-        match value {
-            FieldValue::Text(bytes) => write!(text, "{}", String::from_utf8_lossy(bytes)),
-            FieldValue::Guid(guid) => write!(text, "{guid}"),
-            FieldValue::Real(_) => match value.as_f64() {
-                Some(real) => write!(text, "{real}"),
-                None => return false,
-            },
-            _ => return false,
-        }
-    };
-    written.is_ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn values_as_texts() {
-        let text_of = |value| {
-            let mut text = String::new();
-            put_text(&mut text, value).then_some(text)
-        };
-        assert_eq!(text_of(FieldValue::Unsigned(7)).as_deref(), Some("7"));
-        assert_eq!(text_of(FieldValue::Signed(-7)).as_deref(), Some("-7"));
-        assert_eq!(text_of(FieldValue::Boolean(true)).as_deref(), Some("true"));
-        assert_eq!(text_of(FieldValue::Text(b"a\xff")).as_deref(), Some("a\u{fffd}"));
-        assert_eq!(text_of(FieldValue::Blob(&[1, 0xab])).as_deref(), Some("0x01ab"));
-        assert_eq!(text_of(FieldValue::Null), None);
-    }
 }
