@@ -2,7 +2,7 @@
 
 use ichnos::analysis::TaskDiff;
 
-use super::{find, graph, read};
+use super::read_tasks::{find, graph, read};
 use crate::args::TaskDiffArgs;
 use crate::exit::{Exit, Failure};
 use crate::output;

@@ -3,7 +3,7 @@
 use ichnos::Session;
 use ichnos::analysis::TaskEvents;
 
-use super::{TaskInput, find, read_session};
+use super::read_tasks::{TaskInput, find, read_session};
 use crate::args::TaskExportArgs;
 use crate::exit::{Exit, Failure};
 use crate::progress::Console;

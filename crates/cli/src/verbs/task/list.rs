@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use ichnos::analysis::{TaskTable, Tasks};
 use ichnos::export::text::count;
 
-use super::{read, text_options, warn_of_uncorrected_clocks, warn_of_unknown_machines};
+use super::read_tasks::{read, text_options, warn_of_uncorrected_clocks, warn_of_unknown_machines};
 use crate::args::{TaskListArgs, TaskSortBy};
 use crate::exit::{Exit, Failure};
 use crate::output::{self, json_document};

@@ -3,7 +3,7 @@
 use ichnos::analysis::TaskGraph;
 use ichnos::export::text::count;
 
-use super::{find, graph, read, text_options};
+use super::read_tasks::{find, graph, read, text_options};
 use crate::args::TaskPathArgs;
 use crate::exit::{Exit, Failure};
 use crate::output::{self, safe};

@@ -2,7 +2,7 @@
 
 use ichnos::analysis::GraphFormat;
 
-use super::{find, graph, read, text_options};
+use super::read_tasks::{find, graph, read, text_options};
 use crate::args::TaskOne;
 use crate::exit::{Exit, Failure};
 use crate::output::{self, json_document};

@@ -1,0 +1,39 @@
+//! `ichnos task graph`.
+
+use std::io::{BufWriter, Write as _};
+
+use ichnos::analysis::GraphFormat;
+use ichnos::export::TerminalText;
+
+use super::read_tasks::{find, graph, read};
+use crate::args::{TaskGraphArgs, TaskGraphFormat};
+use crate::exit::{Exit, Failure};
+use crate::output::{Destination, OutputPath};
+use crate::progress::Console;
+
+pub(super) fn run(args: &TaskGraphArgs, console: Console) -> Result<Exit, Failure> {
+    let output = OutputPath::of_file(&args.output);
+    output.check_new()?;
+    let with_events = args.format() == TaskGraphFormat::Svg;
+    let found = match read(&args.choice.input, &[], Some(output), with_events, console)? {
+        Ok(found) => found,
+        Err(exit) => return Ok(exit),
+    };
+    if found.tasks.is_empty() {
+        return Ok(found.exit);
+    }
+    let graph = graph(&found, find(&found.tasks, &args.choice.id)?, console);
+    let format = match args.format() {
+        TaskGraphFormat::Dot => GraphFormat::Dot,
+        TaskGraphFormat::Svg => GraphFormat::Svg(args.width.map(usize::from)),
+        TaskGraphFormat::Json => GraphFormat::Json,
+    };
+    let output = output.create()?;
+    let mut output = Destination::new(output, TerminalText::Lines { colors: false });
+    let mut buffered = BufWriter::with_capacity(64 << 10, &mut output);
+    graph.write(format, &mut buffered)?;
+    buffered.flush()?;
+    drop(buffered);
+    output.finish()?;
+    Ok(found.exit)
+}
