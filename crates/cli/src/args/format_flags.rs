@@ -24,7 +24,7 @@ pub(crate) type WriterFlags = OptionFlags<true>;
 
 impl WriterFlags {
     /// Returns the options for a format that is written.
-    pub(crate) fn of_target(&self, target: Target) -> Result<FormatOptions, Failure> {
+    pub(crate) fn for_target(&self, target: Target) -> Result<FormatOptions, Failure> {
         let mut options = FormatOptions::default();
         let declared = target.writer.options();
         for (name, value) in &self.given {

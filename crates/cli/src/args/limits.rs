@@ -228,32 +228,32 @@ fn find(family: Family, member: &str) -> Option<&'static str> {
 }
 
 /// Returns advice if a metadata problem is a limit that was reached.
-pub(crate) fn of_diagnostic(diagnostic: &Diagnostic) -> Option<&'static str> {
+pub(crate) fn remedy_for_diagnostic(diagnostic: &Diagnostic) -> Option<&'static str> {
     find(Family::Model, diagnostic.limit?)
 }
 
 /// Returns advice if damage is a limit that was reached.
-pub(crate) fn of_damage(kind: &DamageKind) -> Option<&'static str> {
+pub(crate) fn remedy_for_damage(kind: &DamageKind) -> Option<&'static str> {
     find(Family::Model, kind.limit()?)
 }
 
 /// Returns advice if the input was refused because of a limit.
-pub(crate) fn of_io(error: &IoError) -> Option<&'static str> {
+pub(crate) fn remedy_for_io(error: &IoError) -> Option<&'static str> {
     find(Family::Io, error.limit()?)
 }
 
 /// Returns advice if files of a tree were skipped because of a limit.
-pub(crate) fn of_problem(problem: &TreeProblem) -> Option<&'static str> {
+pub(crate) fn remedy_for_problem(problem: &TreeProblem) -> Option<&'static str> {
     find(Family::Io, problem.limit?)
 }
 
 /// Returns advice if opening failed because of a limit.
-pub(crate) fn of_opening(error: &OpenError) -> Option<&'static str> {
+pub(crate) fn remedy_for_opening(error: &OpenError) -> Option<&'static str> {
     match error {
-        OpenError::Io(error) => of_io(error),
+        OpenError::Io(error) => remedy_for_io(error),
         OpenError::Refused(refused) => {
             let mut diagnostics = refused.iter().flat_map(|trace| &trace.diagnostics);
-            diagnostics.find_map(|problem| of_diagnostic(&problem.diagnostic))
+            diagnostics.find_map(|problem| remedy_for_diagnostic(&problem.diagnostic))
         }
         _ => None,
     }

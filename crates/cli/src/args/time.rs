@@ -267,7 +267,7 @@ pub(crate) enum Offset {
 
 impl Offset {
     /// Returns the offset of the clocks at a path.
-    pub(crate) fn of_path(self, path: &Path) -> ClockOffset {
+    pub(crate) fn for_path(self, path: &Path) -> ClockOffset {
         match self {
             Self::Duration(duration) => ClockOffset::new(path, duration),
             Self::Origin(origin) => ClockOffset::new(path, origin).of_origin(),

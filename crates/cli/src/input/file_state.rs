@@ -18,7 +18,7 @@ pub(crate) struct InputState {
 
 impl InputState {
     /// Looks at all files below these paths. What cannot be read, as a file that was just removed, counts as nothing.
-    pub(crate) fn of<'p>(paths: impl IntoIterator<Item = &'p PathBuf>) -> Self {
+    pub(crate) fn new<'p>(paths: impl IntoIterator<Item = &'p PathBuf>) -> Self {
         let (mut hash, mut files) = (DefaultHasher::new(), 0);
         for path in paths {
             let Ok(metadata) = fs::metadata(path) else { continue };
@@ -64,16 +64,16 @@ mod tests {
     fn a_state_changes_with_each_file() {
         let directory = tempfile::tempdir().unwrap();
         let paths = [directory.path().join("trace")];
-        assert_eq!(InputState::of(&paths), InputState::of([]));
+        assert_eq!(InputState::new(&paths), InputState::new([]));
         fs::create_dir_all(paths[0].join("below")).unwrap();
-        let mut states = vec![InputState::of(&paths)];
+        let mut states = vec![InputState::new(&paths)];
         let mut file = File::create(paths[0].join("below/stream_0")).unwrap();
         for _ in 0..2 {
-            states.push(InputState::of(&paths));
+            states.push(InputState::new(&paths));
             file.write_all(b"packet").unwrap();
         }
-        states.push(InputState::of(&paths));
+        states.push(InputState::new(&paths));
         assert!(states.windows(2).all(|two| two[0] != two[1]), "{states:?}");
-        assert_eq!(InputState::of(&paths), InputState::of(&paths));
+        assert_eq!(InputState::new(&paths), InputState::new(&paths));
     }
 }

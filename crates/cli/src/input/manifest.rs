@@ -93,8 +93,8 @@ impl ManifestParser<'_> {
         for path in paths {
             self.add_path(at, &path)?;
             let offsets = &mut self.manifest.offsets;
-            offsets.extend(offset.map(|offset| offset.of_path(&path)));
-            let of_clock = |(name, offset): &(String, Offset)| offset.of_path(&path).of_clock(name);
+            offsets.extend(offset.map(|offset| offset.for_path(&path)));
+            let of_clock = |(name, offset): &(String, Offset)| offset.for_path(&path).of_clock(name);
             offsets.extend(clocks.iter().map(of_clock));
             self.manifest.paths.push(path);
         }

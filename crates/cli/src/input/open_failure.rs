@@ -17,7 +17,7 @@ const SHOWN: usize = 20;
 /// Returns an error of opening, with a suggested fix.
 pub(crate) fn failure(error: &OpenError) -> Failure {
     let message = error.to_string();
-    let at_limit = limits::of_opening(error);
+    let at_limit = limits::remedy_for_opening(error);
     let failure = match error {
         OpenError::Io(IoError::NotFound { path }) => not_found(message, path),
         OpenError::Io(IoError::Temporary { .. }) => {

@@ -169,12 +169,12 @@ fn add_clock_offsets(
         let glob = pattern.compile_matcher();
         let before = options.clock_offsets.len();
         let named = all().filter(|path| glob.is_match(path) || path.as_os_str() == pattern.glob());
-        options.clock_offsets.extend(named.map(|path| offset.of_path(path)));
+        options.clock_offsets.extend(named.map(|path| offset.for_path(path)));
         if options.clock_offsets.len() == before
             && all().any(|path| Path::new(pattern.glob()).starts_with(path))
         {
             // A trace in one of the paths.
-            options.clock_offsets.push(offset.of_path(Path::new(pattern.glob())));
+            options.clock_offsets.push(offset.for_path(Path::new(pattern.glob())));
         }
         if options.clock_offsets.len() == before {
             return Err(Failure::new(format!("--offset: no path matches `{}`", pattern.glob())).help(

@@ -11,6 +11,6 @@ pub(crate) fn shown(text: &str) -> Cow<'_, str> {
 }
 
 /// Like [`shown`], for a progress display.
-pub(crate) fn of_progress(style: ProgressStyle) -> ProgressStyle {
+pub(crate) fn progress_style(style: ProgressStyle) -> ProgressStyle {
     if locale_is_ascii() { style.progress_chars("#-").tick_chars("|/-\\ ") } else { style }
 }

@@ -26,25 +26,25 @@ pub(crate) struct OutputPath<'a> {
 
 impl<'a> OutputPath<'a> {
     /// Returns the file of an output that is not a trace.
-    pub(crate) fn of_file(output: &'a OutputArgs) -> Self {
+    pub(crate) fn for_file(output: &'a OutputArgs) -> Self {
         let (path, force) = (output.path.as_deref(), output.force);
         Self { path, force, appends: false, kind: OutputKind::Other, is_shard: false }.without_stdout()
     }
 
     /// Returns the file of a page.
     #[cfg(feature = "view")]
-    pub(crate) fn of_page(path: &'a Path, force: bool) -> Self {
+    pub(crate) fn for_page(path: &'a Path, force: bool) -> Self {
         let path = Some(path);
         Self { path, force, appends: false, kind: OutputKind::Other, is_shard: false }.without_stdout()
     }
 
     /// Returns the file of an output that can be read as a trace.
-    pub(crate) fn of_trace_file(output: &'a OutputArgs) -> Self {
-        Self { kind: OutputKind::Trace, ..Self::of_file(output) }
+    pub(crate) fn for_trace_file(output: &'a OutputArgs) -> Self {
+        Self { kind: OutputKind::Trace, ..Self::for_file(output) }
     }
 
     /// Returns the output of a verb that writes one or several traces.
-    pub(crate) fn of_trace(writing: &'a Writing) -> Self {
+    pub(crate) fn for_trace(writing: &'a Writing) -> Self {
         let path = writing.output.as_deref().filter(|_| !writing.dry_run);
         let (force, appends) = (writing.force, writing.writer_flags.append());
         let is_shard = writing.shard.is_some();

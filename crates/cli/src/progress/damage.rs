@@ -60,7 +60,7 @@ pub(crate) fn message(damage: &Damage) -> String {
 /// Returns position and message in one line.
 pub(crate) fn line(damage: &Damage) -> String {
     let line = format!("{}: {}", damage.location(), message(damage));
-    match limits::of_damage(&damage.kind) {
+    match limits::remedy_for_damage(&damage.kind) {
         Some(remedy) => format!("{line}; {remedy}"),
         None => line,
     }

@@ -38,7 +38,7 @@ impl Meter {
             Progress::Auto => {
                 let bar = ProgressBar::with_draw_target(Some(1000), ProgressDrawTarget::hidden());
                 if let Ok(style) = ProgressStyle::with_template(template) {
-                    bar.set_style(charset::of_progress(style));
+                    bar.set_style(charset::progress_style(style));
                 }
                 Display::Bar(bar)
             }

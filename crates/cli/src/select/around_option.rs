@@ -61,10 +61,11 @@ impl<'e> AroundOption<'e> {
     ) -> Result<Option<Windows>, Failure> {
         let window = selection.prepare(session, console)?;
         let reader = selection.reader(session, window)?;
-        let mut collecting = Collecting { margin: self.margin, windows: Windows::default(), failed: Ok(()) };
+        let mut collector =
+            WindowCollector { margin: self.margin, windows: Windows::default(), failed: Ok(()) };
         let pass = Pass::new(selection.selected.clone()).stop(interrupt::flag());
-        let summary = pass.run(&reader, &mut collecting)?;
-        let Collecting { mut windows, failed, .. } = collecting;
+        let summary = pass.run(&reader, &mut collector)?;
+        let WindowCollector { mut windows, failed, .. } = collector;
         failed?;
         if matches!(summary.end, PassEnd::Interrupted) {
             return Ok(None);
@@ -77,14 +78,14 @@ impl<'e> AroundOption<'e> {
 }
 
 /// Collects the windows around events.
-struct Collecting {
+struct WindowCollector {
     margin: i128,
     windows: Windows,
     /// There were too many windows.
     failed: Result<(), Failure>,
 }
 
-impl PassHandler for Collecting {
+impl PassHandler for WindowCollector {
     fn message(&mut self, message: &Message<'_>) -> io::Result<ControlFlow<()>> {
         if let Message::Event(event) = message
             && let Some(time) = event.nanoseconds()

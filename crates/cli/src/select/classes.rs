@@ -14,7 +14,7 @@ use crate::select::TraceSelection;
 /// Returns the traces' classes, reduced to the selected data stream and event record classes. A selection by
 /// time keeps classes with events in that time; a filter keeps classes of which it can select events and,
 /// among classes only known by their events, those of which it does.
-pub(crate) fn selected<'s>(
+pub(crate) fn selected_classes<'s>(
     session: &'s Session,
     selected: &TraceSelection,
     console: Console,
@@ -79,7 +79,7 @@ pub(crate) fn selected<'s>(
 }
 
 /// Reads the traces whose event record classes are only known after reading.
-pub(crate) fn meet(session: &Session, console: Console) {
+pub(crate) fn read_dynamic(session: &Session, console: Console) {
     let dynamic = session.traces().iter().filter(|trace| trace.has_dynamic_classes());
     let dynamic: HashSet<_> = dynamic.map(|trace| Arc::as_ptr(trace.trace()).addr()).collect();
     if dynamic.is_empty() {

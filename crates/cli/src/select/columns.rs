@@ -25,7 +25,7 @@ pub(crate) fn find(
             return Err(Failure::new("the fields of live events are not known in advance")
                 .help("name the columns with `--fields time,event,FIELD,...`"));
         }
-        classes::meet(session, console);
+        classes::read_dynamic(session, console);
         return selection.selected.csv_columns(session, options.time.into()).ok_or_else(|| {
             Failure::new(format!(
                 "the selected events have more than {} fields, one column each",
@@ -42,7 +42,7 @@ pub(crate) fn find(
     let mut unknown = unknown(&columns, session, own);
     // Classes of live traces are known when their events arrive.
     if !unknown.is_empty() && is_dynamic && !session.is_live() {
-        classes::meet(session, console);
+        classes::read_dynamic(session, console);
         unknown = self::unknown(&columns, session, own);
     }
     if unknown.is_empty() || session.is_live() {

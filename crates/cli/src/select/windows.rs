@@ -17,7 +17,7 @@ impl Windows {
     const MOST: usize = 1_000_000;
 
     /// Makes a single window.
-    pub(crate) fn of(window: Window) -> Self {
+    pub(crate) fn new(window: Window) -> Self {
         let times = vec![(window.begin.unwrap_or(i128::MIN), window.end.unwrap_or(i128::MAX))];
         Self { times, keeps_rundown: false }
     }

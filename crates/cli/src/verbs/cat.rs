@@ -24,8 +24,8 @@ pub(crate) fn run(args: &Cat, console: Console) -> Result<Exit, Failure> {
     let anchors = around.map(|around| around.anchors(&selection)).transpose()?;
     let format = args.format();
     let output_path = match format.is_trace {
-        true => OutputPath::of_trace_file(&args.output),
-        false => OutputPath::of_file(&args.output),
+        true => OutputPath::for_trace_file(&args.output),
+        false => OutputPath::for_file(&args.output),
     };
     output_path.check_new()?;
     let session = open(args, &selection, console)?;

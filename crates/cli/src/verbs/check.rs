@@ -111,7 +111,7 @@ struct DiscardedCounts {
 }
 
 /// Checks the messages of a data stream.
-struct Checking<'c, 'p> {
+struct StreamCheck<'c, 'p> {
     findings: &'c mut Findings,
     trace: &'c str,
     lost: DiscardedCounts,
@@ -120,7 +120,7 @@ struct Checking<'c, 'p> {
     progress: &'p mut ReadProgress,
 }
 
-impl PassHandler for Checking<'_, '_> {
+impl PassHandler for StreamCheck<'_, '_> {
     #[inline]
     fn message(&mut self, message: &Message<'_>) -> io::Result<ControlFlow<()>> {
         match message {
@@ -273,7 +273,7 @@ impl Findings {
         let (metadata_only, assume_correlated) = (args.metadata_only, args.reading.assume_correlated);
         session.left_out().iter().for_each(|error| self.left_out_path(error));
         for problem in session.problems() {
-            let remedy = limits::of_problem(problem).unwrap_or(REMEDY);
+            let remedy = limits::remedy_for_problem(problem).unwrap_or(REMEDY);
             self.input(problem.to_string(), Some(remedy.into()));
         }
         for refused in session.refused() {
@@ -373,7 +373,7 @@ impl Findings {
         selected: &mut TraceSelection,
         progress: &mut ReadProgress,
     ) {
-        let mut checking = Checking {
+        let mut check = StreamCheck {
             findings: self,
             trace,
             lost: DiscardedCounts::default(),
@@ -382,8 +382,8 @@ impl Findings {
         };
         let pass = Pass::new(selected.selection.selected.clone());
         // Neither reading nor checks fail.
-        let summary = pass.run_stream(messages, &mut checking).unwrap_or_default();
-        let Checking { lost, texts, .. } = checking;
+        let summary = pass.run_stream(messages, &mut check).unwrap_or_default();
+        let StreamCheck { lost, texts, .. } = check;
         let texts = texts.unwrap_or_default();
         self.events += summary.counts.events;
         self.texts(trace, name, &texts);
@@ -463,7 +463,7 @@ impl Findings {
             }
             _ => (Level::Note, None),
         };
-        let remedy = limits::of_diagnostic(diagnostic).or(remedy);
+        let remedy = limits::remedy_for_diagnostic(diagnostic).or(remedy);
         let json = members(|json| {
             json.member("kind").string(if is_index { "index" } else { "metadata" });
             json.member("file").string(&problem.file);
@@ -573,5 +573,5 @@ fn members(write: impl FnOnce(&mut ObjectWriter<'_>)) -> Vec<u8> {
 
 /// Returns the remedy for damage.
 fn remedy(kind: &DamageKind) -> &'static str {
-    limits::of_damage(kind).unwrap_or_else(|| kind.remedy())
+    limits::remedy_for_damage(kind).unwrap_or_else(|| kind.remedy())
 }

@@ -141,7 +141,7 @@ fn write(args: &Convert, edit: Edit<'_>, console: Console) -> Result<Exit, Failu
             `babeltrace2 convert` does",
         ));
     }
-    let output_path = OutputPath::of_trace(writing);
+    let output_path = OutputPath::for_trace(writing);
     output_path.check_readable(writing.verify)?;
     output_path.recover()?;
     output_path.check_new()?;
@@ -199,7 +199,7 @@ impl<'a> Conversion<'a> {
     fn select(&mut self, anchors: Option<Selection>) -> Result<Option<Exit>, Failure> {
         let Self { edit, opened, keeps_rundown, .. } = self;
         let (session, console, keeps_rundown) = (opened.session, opened.console, *keeps_rundown);
-        let mut windows = keeps_rundown.then(|| Windows::of(opened.window));
+        let mut windows = keeps_rundown.then(|| Windows::new(opened.window));
         let is_by_time = opened.selection.wants_all_events() && edit.around.is_none() && edit.task.is_none();
         self.is_cut = keeps_rundown && is_by_time && !opened.selection.stream_intersection;
         if let Some(find_events) = edit.task {
@@ -447,11 +447,11 @@ pub(crate) fn set_options(
     target: Target,
 ) -> Result<(), Failure> {
     let writing = &args.writing;
-    options.write.formats = writing.writer_flags.of_target(target)?;
+    options.write.formats = writing.writer_flags.for_target(target)?;
     options.write.dialect = writing.to_dialect.clone().or_else(|| target.dialect.map(str::to_owned));
     options.write.packet_size = writing.packet_size;
     options.write.index = writing.index;
-    options.write.existing = OutputPath::of_trace(writing).existing();
+    options.write.existing = OutputPath::for_trace(writing).existing();
     options.write.selected_by = args.selecting.event.iter().chain(&args.selecting.filter).cloned().collect();
     options.write.limits = args.reading.limits().model;
     options.write.temp_dir.clone_from(&args.reading.temp_dir);

@@ -22,9 +22,9 @@ pub(crate) fn run(args: &args::Schema, console: Console) -> Result<Exit, Failure
     let opened = OpenedRun::new(&args.reading, &session, selection, console)?;
     let selected = opened.trace_selection()?;
     let classes: Vec<Cow<'_, TraceClass>> = match selected.selection.is_some() {
-        true => classes::selected(&session, &selected, console),
+        true => classes::selected_classes(&session, &selected, console),
         false => {
-            classes::meet(&session, console);
+            classes::read_dynamic(&session, console);
             session.traces().iter().map(|trace| trace.trace().class_with_dynamic()).collect()
         }
     };

@@ -34,7 +34,7 @@ const WITHOUT_EVENT: &str = "without-event";
 pub(crate) fn run(args: &Split, console: Console) -> Result<Exit, Failure> {
     let writing = &args.convert.writing;
     check_output(writing)?;
-    let output_path = OutputPath::of_trace(writing);
+    let output_path = OutputPath::for_trace(writing);
     output_path.recover()?;
     output_path.check_new()?;
     let named = NamedTarget::new(&args.convert, true)?;
@@ -226,7 +226,7 @@ impl Splitter<'_> {
     ) -> Result<Option<OutputDirectory>, Failure> {
         let writing = &self.args.convert.writing;
         let Some(path) = writing.output.as_deref().filter(|_| !writing.dry_run) else { return Ok(None) };
-        let existing = OutputPath::of_trace(writing).existing();
+        let existing = OutputPath::for_trace(writing).existing();
         let list: ListWritten = Arc::new(move |directory| writer.written_files(directory));
         let directory = OutputDirectory::create(path, existing, &list);
         directory.map(Some).map_err(|error| Failure::new(format!("{}: {error}", path.display())))

@@ -22,7 +22,7 @@ pub(crate) fn run(args: &Stacks, console: Console) -> Result<Exit, Failure> {
     // Before reading anything: errors in patterns should not take an hour to be reported.
     let selection = Selection::new(&args.selecting, None)?;
     let threads = ThreadSelection::new(args)?;
-    let output = OutputPath::of_file(&args.output);
+    let output = OutputPath::for_file(&args.output);
     output.check_new()?;
     let running = running_threads::named_parts(&args.selecting, [], None);
     let session = OpenRequest::new(&args.reading).running(running).open(console)?;
@@ -190,7 +190,7 @@ fn format(args: &Stacks) -> StackFormat {
 }
 
 fn write(profile: &StackProfile, args: &Stacks) -> Result<(), Failure> {
-    let output = OutputPath::of_file(&args.output).create()?;
+    let output = OutputPath::for_file(&args.output).create()?;
     let format = format(args);
     if output.is_terminal() && args.format() == StacksFormat::Pprof {
         return Err(Failure::new("the format pprof is binary, and the output is a terminal")
@@ -218,7 +218,7 @@ fn print_top(profile: &StackProfile, most: usize, args: &Stacks, console: Consol
         output::print(&profile.top_text(most, &weight, paint, line_width()), paint)?;
     } else {
         let text = profile.top_text(most, &weight, Paint::PLAIN, LineWidth::default());
-        let mut output = OutputPath::of_file(&args.output).create()?;
+        let mut output = OutputPath::for_file(&args.output).create()?;
         output.write_all(text.as_bytes())?;
         output.finish()?;
     }

@@ -195,7 +195,7 @@ fn use_default_key(pairs: &mut PairOptions, session: &Session, console: Console)
     if pairs.keys.is_empty() {
         // Classes of live traces are known when their events arrive.
         if !session.is_live() {
-            classes::meet(session, console);
+            classes::read_dynamic(session, console);
         }
         let traces: Vec<_> =
             session.traces().iter().map(|trace| trace.trace().class_with_dynamic()).collect();

@@ -30,7 +30,7 @@ pub(crate) fn run(args: &ViewVerb, console: Console) -> Result<Exit, Failure> {
     }
     let paths = input::paths(&args.reading)?;
     // Before the traces are opened: what is added meanwhile is a change.
-    let mut state = args.follow.then(|| InputState::of(&paths));
+    let mut state = args.follow.then(|| InputState::new(&paths));
     let session = open_request(&args.reading, &args.selecting).open(console)?;
     input::report_problems(&session, console);
     let session = Arc::new(session);
@@ -46,7 +46,7 @@ pub(crate) fn run(args: &ViewVerb, console: Console) -> Result<Exit, Failure> {
     let _file = (!args.no_open).then(|| browser::open(&address, &args.reading.temporary(), console));
     view.run_following(|| {
         let known = state.as_mut()?;
-        let now = InputState::of(&paths);
+        let now = InputState::new(&paths);
         if std::mem::replace(known, now) == now {
             return None;
         }
@@ -68,7 +68,7 @@ fn view_options(
     source: ViewSource,
     console: Console,
 ) -> ViewOptions {
-    let (traces, session) = (ViewTraces::of(args), Arc::clone(session));
+    let (traces, session) = (ViewTraces::new(args), Arc::clone(session));
     let mut options = ViewOptions::new(title(args), interrupt::flag());
     options.arguments = traces.arguments();
     options.port = args.port;
@@ -103,7 +103,7 @@ fn cache_key(args: &ViewVerb, paths: &[PathBuf], window: Window) -> u64 {
     let mut key = DefaultHasher::new();
     let absolute = |path: &PathBuf| path.canonicalize().unwrap_or_else(|_| path.clone());
     let absolute: Vec<PathBuf> = paths.iter().map(absolute).collect();
-    InputState::of(absolute.iter().chain(&reading.map).chain(&reading.manifest)).hash(&mut key);
+    InputState::new(absolute.iter().chain(&reading.map).chain(&reading.manifest)).hash(&mut key);
     absolute.hash(&mut key);
     // Times of the options can be local ones.
     format!("{reading:?} {selecting:?} {window:?} {:?}", std::env::var_os("TZ")).hash(&mut key);
@@ -117,7 +117,7 @@ fn export(
     session: Arc<Session>,
     options: ViewOptions,
 ) -> Result<Exit, Failure> {
-    let output = OutputPath::of_page(path, args.force);
+    let output = OutputPath::for_page(path, args.force);
     output.check_new()?;
     output.check_apart(&session)?;
     let mut output = output.create()?;

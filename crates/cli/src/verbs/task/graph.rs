@@ -12,7 +12,7 @@ use crate::output::{Destination, OutputPath};
 use crate::progress::Console;
 
 pub(super) fn run(args: &TaskGraphArgs, console: Console) -> Result<Exit, Failure> {
-    let output = OutputPath::of_file(&args.output);
+    let output = OutputPath::for_file(&args.output);
     output.check_new()?;
     let with_events = args.format() == TaskGraphFormat::Svg;
     let found = match read(&args.choice.input, &[], Some(output), with_events, console)? {

@@ -32,7 +32,7 @@ fn quoted(word: String) -> String {
 
 impl ViewTraces {
     /// Returns those that were given.
-    pub(crate) fn of(args: &ViewVerb) -> Self {
+    pub(crate) fn new(args: &ViewVerb) -> Self {
         let ViewVerb { reading, selecting, given, .. } = args;
         Self { reading: reading.clone(), selecting: selecting.clone(), given: given.clone() }
     }
