@@ -159,10 +159,10 @@ fn write(args: &Convert, edit: Edit<'_>, console: Console) -> Result<Exit, Failu
     let is_text = matches!(named, NamedTarget::Text(_));
     let keeps_rundown = edit.keeps_rundown && !is_text && session.has_rundown();
     let target = named.target(args, &opened)?;
-    let mut conversion = Conversion { args, edit, opened, target, is_kept, keeps_rundown, is_cut: false };
-    match conversion.select(anchors)? {
+    let mut run = ConvertRun { args, edit, opened, target, is_kept, keeps_rundown, is_cut: false };
+    match run.select(anchors)? {
         Some(exit) => Ok(exit),
-        None => conversion.run(),
+        None => run.write(),
     }
 }
 
@@ -180,8 +180,8 @@ fn named_target(args: &Convert, edit: Edit<'_>) -> Result<NamedTarget, Failure> 
     if edit.task.is_some() { named.or_tasks(args) } else { Ok(named) }
 }
 
-/// Conversion of opened traces.
-struct Conversion<'a> {
+/// Run that writes opened traces.
+struct ConvertRun<'a> {
     args: &'a Convert,
     edit: Edit<'a>,
     opened: OpenedRun<'a>,
@@ -194,7 +194,7 @@ struct Conversion<'a> {
     is_cut: bool,
 }
 
-impl<'a> Conversion<'a> {
+impl<'a> ConvertRun<'a> {
     /// Selects the events that the edit keeps. Returns the exit code if there is nothing to write.
     fn select(&mut self, anchors: Option<Selection>) -> Result<Option<Exit>, Failure> {
         let Self { edit, opened, keeps_rundown, .. } = self;
@@ -236,7 +236,7 @@ impl<'a> Conversion<'a> {
         Ok(None)
     }
 
-    fn run(mut self) -> Result<Exit, Failure> {
+    fn write(mut self) -> Result<Exit, Failure> {
         let reader = self.reader()?;
         let OpenedRun { session, console, .. } = self.opened;
         input::report_empty_traces(session, console);
