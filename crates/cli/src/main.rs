@@ -62,6 +62,10 @@ fn main() -> ExitCode {
         Verb::Completions(verb) => formats::completions(verb),
         Verb::Man(verb) => formats::man(verb),
     };
+    let result = match result {
+        Err(Failure { exit: Some(exit), .. }) => Ok(exit),
+        result => result,
+    };
     if result.is_ok() {
         event_map::report_problems(console);
     }

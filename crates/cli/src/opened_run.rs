@@ -80,35 +80,38 @@ impl<'a> OpenedRun<'a> {
         progress
     }
 
-    /// Reads all selected events into a collector. Returns `None` if interrupted.
-    pub(crate) fn collect<S: Sink + Send + 'static>(&mut self, collector: S) -> Result<Option<S>, Failure> {
+    /// Reads all selected events into a collector.
+    ///
+    /// # Errors
+    /// Damage that is refused, and interruption.
+    pub(crate) fn collect<S: Sink + Send + 'static>(&mut self, collector: S) -> Result<S, Failure> {
         let reader = self.reader()?;
         let pass = if self.session.is_live() { self.pass().live() } else { self.pass() };
         let output = CollectorOutput::new(collector);
         let follower = Follower::new(self.progress(false), self.console, false);
         let summary = reader.pass().with(pass).observer(&follower).write(&output)?;
         follower.into_progress().finish();
-        let Some(counts) = self.counts(summary)? else { return Ok(None) };
+        let counts = self.counts(summary)?;
         if counts.discarded_events > 0 {
             let lost = count(counts.discarded_events, "event");
             self.console.note(&format!("the tracer discarded {lost}"));
         }
-        Ok(output.into_collector())
+        output.into_collector().ok_or_else(interrupt::end)
     }
 
-    /// Takes the result of a pass. Returns `None` if it was interrupted.
+    /// Takes the result of a pass.
     ///
     /// # Errors
-    /// Damage that was refused.
-    pub(crate) fn counts(&mut self, summary: PassSummary) -> Result<Option<PassCounts>, Failure> {
+    /// Damage that was refused, and interruption.
+    pub(crate) fn counts(&mut self, summary: PassSummary) -> Result<PassCounts, Failure> {
         match summary.end {
-            PassEnd::Interrupted if !self.session.is_live() => return Ok(None),
+            PassEnd::Interrupted if !self.session.is_live() => return Err(interrupt::end()),
             PassEnd::Refused(damage) => return Err(damage::refused(&damage)),
             _ => {}
         }
         self.events = summary.counts.events;
         self.is_damaged |= summary.counts.damages > 0;
-        Ok(Some(summary.counts))
+        Ok(summary.counts)
     }
 
     /// Reports the number of damaged places that were not printed.

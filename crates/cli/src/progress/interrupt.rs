@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Once, OnceLock};
 use std::time::Duration;
 
-use crate::exit::Exit;
+use crate::exit::{Exit, Failure};
 use crate::progress::Console;
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
@@ -85,6 +85,11 @@ pub(crate) fn flag() -> &'static AtomicBool {
 #[inline]
 pub(crate) fn is_requested() -> bool {
     INTERRUPTED.load(Ordering::Relaxed)
+}
+
+/// Returns the early end of a verb by the received signal.
+pub(crate) fn end() -> Failure {
+    Failure::end(exit())
 }
 
 /// Returns the exit code for the received signal.

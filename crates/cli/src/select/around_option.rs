@@ -49,16 +49,16 @@ impl<'e> AroundOption<'e> {
         Ok(anchors)
     }
 
-    /// Returns the windows around the events of a selection; `None` if interrupted.
+    /// Returns the windows around the events of a selection.
     ///
     /// # Errors
-    /// If the expression is invalid, or there are too many windows.
+    /// If the expression is invalid, there are too many windows, or a signal interrupts.
     pub(crate) fn windows(
         self,
         session: &Session,
         mut selection: Selection,
         console: Console,
-    ) -> Result<Option<Windows>, Failure> {
+    ) -> Result<Windows, Failure> {
         let window = selection.prepare(session, console)?;
         let reader = selection.reader(session, window)?;
         let mut collector =
@@ -68,12 +68,12 @@ impl<'e> AroundOption<'e> {
         let WindowCollector { mut windows, failed, .. } = collector;
         failed?;
         if matches!(summary.end, PassEnd::Interrupted) {
-            return Ok(None);
+            return Err(interrupt::end());
         }
         selection.review(console);
         windows.merge();
         console.note(&format!("--around: {}", count(windows.count() as u64, "window")));
-        Ok(Some(windows))
+        Ok(windows)
     }
 }
 

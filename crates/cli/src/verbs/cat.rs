@@ -31,10 +31,8 @@ pub(crate) fn run(args: &Cat, console: Console) -> Result<Exit, Failure> {
     let session = open(args, &selection, console)?;
     output_path.check_apart(&session)?;
     let mut opened = OpenedRun::new(&args.reading, &session, selection, console)?;
-    if let Some((around, anchors)) = around.zip(anchors)
-        && let Some(exit) = select_around(around, anchors, &mut opened)?
-    {
-        return Ok(exit);
+    if let Some((around, anchors)) = around.zip(anchors) {
+        select_around(around, anchors, &mut opened)?;
     }
     let mut reader = opened.reader()?;
     opened.start();
@@ -47,15 +45,11 @@ pub(crate) fn run(args: &Cat, console: Console) -> Result<Exit, Failure> {
     if let Some(wanted) = args.tail {
         let mut progress = opened.progress(false);
         let all = opened.pass().strict(false);
-        let Some(events) = reader.begin_at_last(&all, wanted, &mut Steps(&mut progress)) else {
-            return Ok(interrupt::exit());
-        };
-        pass = pass.skip(events);
+        let events = reader.begin_at_last(&all, wanted, &mut Steps(&mut progress));
+        pass = pass.skip(events.ok_or_else(interrupt::end)?);
     }
     let output = if format.is_printed { output_path.create()? } else { OutputFile::nowhere() };
-    if print(args, &mut opened, &reader, pass, columns, output)?.is_none() {
-        return Ok(interrupt::exit());
-    }
+    print(args, &mut opened, &reader, pass, columns, output)?;
     // With -v, they were all mentioned before.
     for trace in session.traces().iter().filter(|_| !console.verbose) {
         for quirk in trace.applied_quirks() {
@@ -83,26 +77,24 @@ fn open(args: &Cat, selection: &Selection, console: Console) -> Result<Session, 
     beginning.map_or_else(|| request.open(console), Ok)
 }
 
-/// Selects the time around events. Returns the exit code if there is none.
+/// Selects the time around events. Ends the verb if there are none.
 fn select_around(
     around: AroundOption<'_>,
     anchors: Selection,
     opened: &mut OpenedRun<'_>,
-) -> Result<Option<Exit>, Failure> {
+) -> Result<(), Failure> {
     interrupt::watch();
-    let Some(windows) = around.windows(opened.session, anchors, opened.console)? else {
-        return Ok(Some(interrupt::exit()));
-    };
+    let windows = around.windows(opened.session, anchors, opened.console)?;
     let Some(hull) = windows.hull() else {
         opened.console.notice("--around: no event matches: nothing is printed");
-        return Ok(Some(opened.exit(true)));
+        return Err(Failure::end(opened.exit(true)));
     };
     opened.window = intersection(opened.window, hull);
     opened.selection.within(windows, opened.window);
-    Ok(None)
+    Ok(())
 }
 
-/// Prints the events of a pass over a reader. Returns `None` if interrupted.
+/// Prints the events of a pass over a reader.
 fn print(
     args: &Cat,
     opened: &mut OpenedRun<'_>,
@@ -110,7 +102,7 @@ fn print(
     pass: Pass,
     columns: Option<Vec<CsvColumn>>,
     output: OutputFile,
-) -> Result<Option<()>, Failure> {
+) -> Result<(), Failure> {
     let (format, console) = (args.format(), opened.console);
     let to_terminal = output.is_terminal();
     let text = text_settings(args, columns, to_terminal, console);
@@ -124,14 +116,14 @@ fn print(
     let printed = printed.finish().map_err(|error| Failure::new(error.to_string()))?;
     let progress = follower.into_progress();
     let counts = match opened.counts(summary) {
-        Ok(Some(counts)) => counts,
-        Ok(None) => {
-            let _ = output.discard();
-            return Ok(None);
-        }
-        Err(refused) => {
-            output.discard()?;
-            return Err(refused);
+        Ok(counts) => counts,
+        Err(failure) => {
+            let discarded = output.discard();
+            // After an interruption, it does not matter.
+            if failure.exit.is_none() {
+                discarded?;
+            }
+            return Err(failure);
         }
     };
     output.finish()?;
@@ -141,7 +133,7 @@ fn print(
     if args.stats {
         counts::print(&counts, &printed, elapsed, console);
     }
-    Ok(Some(()))
+    Ok(())
 }
 
 /// Returns the pass over the printed events.

@@ -101,8 +101,8 @@ struct Edit<'e> {
     running: RunningParts,
 }
 
-/// Finds the events of a task in a session; `Err` with the exit code if interrupted.
-pub(crate) type FindEvents<'e> = &'e dyn Fn(&Session) -> Result<Result<TaskEvents, Exit>, Failure>;
+/// Finds the events of a task in a session.
+pub(crate) type FindEvents<'e> = &'e dyn Fn(&Session) -> Result<TaskEvents, Failure>;
 
 impl Edit<'_> {
     /// Changes nothing.
@@ -160,10 +160,8 @@ fn write(args: &Convert, edit: Edit<'_>, console: Console) -> Result<Exit, Failu
     let keeps_rundown = edit.keeps_rundown && !is_text && session.has_rundown();
     let target = named.target(args, &opened)?;
     let mut run = ConvertRun { args, edit, opened, target, is_kept, keeps_rundown, is_cut: false };
-    match run.select(anchors)? {
-        Some(exit) => Ok(exit),
-        None => run.write(),
-    }
+    run.select(anchors)?;
+    run.write()
 }
 
 /// Returns the target that options name.
@@ -195,27 +193,22 @@ struct ConvertRun<'a> {
 }
 
 impl<'a> ConvertRun<'a> {
-    /// Selects the events that the edit keeps. Returns the exit code if there is nothing to write.
-    fn select(&mut self, anchors: Option<Selection>) -> Result<Option<Exit>, Failure> {
+    /// Selects the events that the edit keeps. Ends the verb if there are none.
+    fn select(&mut self, anchors: Option<Selection>) -> Result<(), Failure> {
         let Self { edit, opened, keeps_rundown, .. } = self;
         let (session, console, keeps_rundown) = (opened.session, opened.console, *keeps_rundown);
         let mut windows = keeps_rundown.then(|| Windows::new(opened.window));
         let is_by_time = opened.selection.wants_all_events() && edit.around.is_none() && edit.task.is_none();
         self.is_cut = keeps_rundown && is_by_time && !opened.selection.stream_intersection;
         if let Some(find_events) = edit.task {
-            match find_events(session)? {
-                Ok(events) => opened.selection.within_task(events),
-                Err(exit) => return Ok(Some(exit)),
-            }
+            opened.selection.within_task(find_events(session)?);
         }
         if let Some((around, anchors)) = edit.around.zip(anchors) {
             interrupt::watch_writing(console);
-            let Some(found) = around.windows(session, anchors, console)? else {
-                return Ok(Some(interrupt::exit()));
-            };
+            let found = around.windows(session, anchors, console)?;
             let Some(hull) = found.hull() else {
                 console.notice("--around: no event matches: nothing is written");
-                return Ok(Some(opened.exit(true)));
+                return Err(Failure::end(opened.exit(true)));
             };
             opened.window = intersection(opened.window, hull);
             windows = Some(found);
@@ -233,7 +226,7 @@ impl<'a> ConvertRun<'a> {
         if edit.whole_packets {
             check_packets(opened)?;
         }
-        Ok(None)
+        Ok(())
     }
 
     fn write(mut self) -> Result<Exit, Failure> {

@@ -15,7 +15,7 @@ use crate::exit::{Exit, Failure};
 use crate::input::OpenRequest;
 use crate::opened_run::OpenedRun;
 use crate::output::{self, Destination, OutputPath, line_width, safe};
-use crate::progress::{Console, interrupt};
+use crate::progress::Console;
 use crate::select::{Patterns, Selection, field_names, running_threads};
 
 pub(crate) fn run(args: &Stacks, console: Console) -> Result<Exit, Failure> {
@@ -34,7 +34,6 @@ pub(crate) fn run(args: &Stacks, console: Console) -> Result<Exit, Failure> {
         true => read_spans(args, threads, &mut opened)?,
         false => read_samples(args, threads, &mut opened)?,
     };
-    let Some(profile) = profile else { return Ok(interrupt::exit()) };
     if profile.weight() == 0 {
         return Ok(opened.exit(true));
     }
@@ -46,17 +45,17 @@ pub(crate) fn run(args: &Stacks, console: Console) -> Result<Exit, Failure> {
     Ok(opened.exit(false))
 }
 
-/// Reads the call stacks of events. Returns `None` if interrupted.
+/// Reads the call stacks of events.
 fn read_samples(
     args: &Stacks,
     threads: Option<ThreadSelection>,
     opened: &mut OpenedRun<'_>,
-) -> Result<Option<StackProfile>, Failure> {
+) -> Result<StackProfile, Failure> {
     let mut collector = StackCollector::new(options(args));
     if let Some(threads) = threads {
         collector = collector.of_threads(move |thread| threads.wants(thread));
     }
-    let Some(collector) = opened.collect(collector)? else { return Ok(None) };
+    let collector = opened.collect(collector)?;
     if opened.events > 0 {
         check_fields(args, opened, true)?;
     }
@@ -69,22 +68,22 @@ fn read_samples(
         opened.explain_no_match();
         report_nothing(&profile, args, console);
     }
-    Ok(Some(profile))
+    Ok(profile)
 }
 
-/// Reads spans. Returns `None` if interrupted.
+/// Reads spans.
 fn read_spans(
     args: &Stacks,
     threads: Option<ThreadSelection>,
     opened: &mut OpenedRun<'_>,
-) -> Result<Option<StackProfile>, Failure> {
+) -> Result<StackProfile, Failure> {
     let mut collector = SpanStackCollector::new(&options(args), args.running);
     if let Some(threads) = threads {
         collector = collector.of_threads(move |thread| threads.wants(thread));
     }
     let streams: Vec<_> = opened.session.traces().iter().flat_map(|trace| trace.data_streams()).collect();
     collector.streams(streams.iter().map(|stream| &**stream));
-    let Some(collector) = opened.collect(collector)? else { return Ok(None) };
+    let collector = opened.collect(collector)?;
     let ((profile, walked), console) = (collector.finish(), opened.console);
     if walked.merged > 0 {
         let merged = count(walked.merged, "event");
@@ -104,7 +103,7 @@ fn read_spans(
         let help = "`ichnos help map` explains which events begin and end spans";
         console.warning_with_help("no selected span has an end: nothing is written", help);
     }
-    Ok(Some(profile))
+    Ok(profile)
 }
 
 /// Checks the fields named by options.

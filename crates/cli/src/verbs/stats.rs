@@ -11,7 +11,7 @@ use crate::exit::{Exit, Failure};
 use crate::input::OpenRequest;
 use crate::opened_run::OpenedRun;
 use crate::output::{self, line_width, safe};
-use crate::progress::{Console, Follower, interrupt};
+use crate::progress::{Console, Follower};
 use crate::select::{Patterns, Selection, classes, field_names, no_match_help, running_threads};
 
 pub(crate) fn run(args: &Stats, console: Console) -> Result<Exit, Failure> {
@@ -35,9 +35,7 @@ pub(crate) fn run(args: &Stats, console: Console) -> Result<Exit, Failure> {
     let summary = pass.write(&output)?;
     let StatsResult { stats, pairs: paired, .. } = output.into_result();
     follower.into_progress().finish();
-    let Some(PassCounts { events, damages, .. }) = opened.counts(summary)? else {
-        return Ok(interrupt::exit());
-    };
+    let PassCounts { events, damages, .. } = opened.counts(summary)?;
     opened.report_more_damage(damages);
     let is_unknown = |name: &str| !stats.knows_field(name);
     if events > 0 {

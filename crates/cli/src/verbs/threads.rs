@@ -9,7 +9,7 @@ use crate::exit::{Exit, Failure};
 use crate::input::OpenRequest;
 use crate::opened_run::OpenedRun;
 use crate::output::{self, line_width};
-use crate::progress::{Console, interrupt};
+use crate::progress::Console;
 use crate::select::{Selection, TimeRange, running_threads};
 
 pub(crate) fn run(args: &Threads, console: Console) -> Result<Exit, Failure> {
@@ -20,10 +20,7 @@ pub(crate) fn run(args: &Threads, console: Console) -> Result<Exit, Failure> {
     let mut opened = OpenedRun::new(&args.reading, &session, selection, console)?;
     let options = options(args, &session)?;
     opened.start();
-    let Some(collector) = opened.collect(ThreadCollector::new(options))? else {
-        return Ok(interrupt::exit());
-    };
-    let found = collector.finish();
+    let found = opened.collect(ThreadCollector::new(options))?.finish();
     if !found.has_switches() {
         opened.explain_no_match();
         let help = "on Linux, record `sched_switch`, `sched_waking` and `sched_wakeup`";

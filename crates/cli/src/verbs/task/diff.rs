@@ -2,20 +2,14 @@
 
 use ichnos::analysis::TaskDiff;
 
-use super::read_tasks::{find, graph, read};
+use super::read_tasks::{find, graph, read_some};
 use crate::args::TaskDiffArgs;
 use crate::exit::{Exit, Failure};
 use crate::output;
 use crate::progress::Console;
 
 pub(super) fn run(args: &TaskDiffArgs, console: Console) -> Result<Exit, Failure> {
-    let found = match read(&args.input, &[&args.first, &args.second], None, false, console)? {
-        Ok(found) => found,
-        Err(exit) => return Ok(exit),
-    };
-    if found.tasks.is_empty() {
-        return Ok(found.exit);
-    }
+    let found = read_some(&args.input, &[&args.first, &args.second], false, console)?;
     let [first, second] = [&args.first, &args.second].map(|id| find(&found.tasks, id));
     let [first, second] = [first?, second?].map(|task| graph(&found, task, console));
     let diff = TaskDiff::new(&first, &second);

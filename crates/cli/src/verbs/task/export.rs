@@ -14,12 +14,8 @@ pub(super) fn run(args: &TaskExportArgs, console: Console) -> Result<Exit, Failu
     convert::export_task(&args.convert, &find_events, console)
 }
 
-/// Returns the events of the task; `Err` with the exit code if interrupted.
-fn events(
-    args: &TaskExportArgs,
-    session: &Session,
-    console: Console,
-) -> Result<Result<TaskEvents, Exit>, Failure> {
+/// Returns the events of the task.
+fn events(args: &TaskExportArgs, session: &Session, console: Console) -> Result<TaskEvents, Failure> {
     let input = TaskInput {
         reading: &args.convert.reading,
         selecting: &args.convert.selecting,
@@ -28,11 +24,8 @@ fn events(
         corrects_clocks: false,
     };
     // The conversion reports the same problems.
-    let found = match read_session(input, session, console.silenced())? {
-        Ok(found) => found,
-        Err(exit) => return Ok(Err(exit)),
-    };
+    let found = read_session(input, session, console.silenced())?;
     let task = find(&found.tasks, &args.id)?;
     let events = found.tasks.events_of(task, input.finders());
-    events.map(Ok).ok_or_else(|| Failure::new("no task found"))
+    events.ok_or_else(|| Failure::new("no task found"))
 }

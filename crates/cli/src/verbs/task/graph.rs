@@ -15,10 +15,7 @@ pub(super) fn run(args: &TaskGraphArgs, console: Console) -> Result<Exit, Failur
     let output = OutputPath::for_file(&args.output);
     output.check_new()?;
     let with_events = args.format() == TaskGraphFormat::Svg;
-    let found = match read(&args.choice.input, &[], Some(output), with_events, console)? {
-        Ok(found) => found,
-        Err(exit) => return Ok(exit),
-    };
+    let found = read(&args.choice.input, &[], Some(output), with_events, console)?;
     if found.tasks.is_empty() {
         return Ok(found.exit);
     }

@@ -12,10 +12,7 @@ use crate::output::{self, json_document};
 use crate::progress::{Console, interrupt};
 
 pub(super) fn run(args: &TaskListArgs, console: Console) -> Result<Exit, Failure> {
-    let found = match read(&args.input, &[], None, false, console)? {
-        Ok(found) => found,
-        Err(exit) => return Ok(exit),
-    };
+    let found = read(&args.input, &[], None, false, console)?;
     let tasks = &found.tasks;
     let uncertain = (0..tasks.len()).filter(|task| tasks.is_uncertain(*task)).count();
     if uncertain > 0 && !args.all {

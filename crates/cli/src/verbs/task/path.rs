@@ -3,7 +3,7 @@
 use ichnos::analysis::TaskGraph;
 use ichnos::export::text::count;
 
-use super::read_tasks::{find, graph, read, text_options};
+use super::read_tasks::{find, graph, read_some, text_options};
 use crate::args::TaskPathArgs;
 use crate::exit::{Exit, Failure};
 use crate::output::{self, safe};
@@ -11,13 +11,7 @@ use crate::progress::Console;
 use crate::suggestions::list as list_of;
 
 pub(super) fn run(args: &TaskPathArgs, console: Console) -> Result<Exit, Failure> {
-    let found = match read(&args.choice.input, &[&args.choice.id], None, false, console)? {
-        Ok(found) => found,
-        Err(exit) => return Ok(exit),
-    };
-    if found.tasks.is_empty() {
-        return Ok(found.exit);
-    }
+    let found = read_some(&args.choice.input, &[&args.choice.id], false, console)?;
     let task = find(&found.tasks, &args.choice.id)?;
     let graph = graph(&found, task, console);
     let path = match &args.to {

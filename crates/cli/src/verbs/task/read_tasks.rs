@@ -30,15 +30,15 @@ impl ReadTasks {
     }
 }
 
-/// Reads tasks; returns `Err` with the exit code if interrupted. `ids` are the requested tasks, if not all.
-/// `with_events` to include other events that belong to operations.
+/// Reads tasks. `ids` are the requested tasks, if not all. `with_events` to include other events that belong to
+/// operations.
 pub(super) fn read(
     args: &TaskReading,
     ids: &[&str],
     output: Option<OutputPath<'_>>,
     with_events: bool,
     console: Console,
-) -> Result<Result<ReadTasks, Exit>, Failure> {
+) -> Result<ReadTasks, Failure> {
     if output.is_none()
         && let Some(found) = read_indexed(args, ids, with_events, console)?
     {
@@ -56,16 +56,16 @@ fn read_indexed(
     ids: &[&str],
     with_events: bool,
     console: Console,
-) -> Result<Option<Result<ReadTasks, Exit>>, Failure> {
+) -> Result<Option<ReadTasks>, Failure> {
     let read = |operations: &[Identifier]| {
         let session = collected::open(args, ids, operations, console)?;
         let input = TaskInput::new(args, with_events);
         let read = |session| read_session(input, &session, console.silenced());
         let found = session.map(read).transpose()?;
-        Ok(found.filter(|found| found.as_ref().map_or(true, ReadTasks::is_clean)))
+        Ok(found.filter(ReadTasks::is_clean))
     };
     let found = read(&[])?;
-    let Some(Ok(known)) = &found else { return Ok(found) };
+    let Some(known) = &found else { return Ok(found) };
     let operations = dangling(&known.tasks, ids);
     match operations.len() {
         0 => Ok(found),
@@ -123,7 +123,7 @@ pub(super) fn read_session(
     input: TaskInput<'_>,
     session: &Session,
     console: Console,
-) -> Result<Result<ReadTasks, Exit>, Failure> {
+) -> Result<ReadTasks, Failure> {
     let selection = Selection::new(input.selecting, None)?;
     let mut opened = OpenedRun::new(input.reading, session, selection, console)?;
     opened.start();
@@ -131,9 +131,7 @@ pub(super) fn read_session(
     options.find_mentions = input.finders();
     options.with_events = input.with_events;
     options.correct_clocks = input.corrects_clocks;
-    let Some(collector) = opened.collect(TaskCollector::new(options))? else {
-        return Ok(Err(interrupt::exit()));
-    };
+    let collector = opened.collect(TaskCollector::new(options))?;
     opened.selection.review(console);
     let tasks = collector.finish();
     if tasks.left_out() > 0 {
@@ -148,7 +146,18 @@ pub(super) fn read_session(
         console.warning_with_help("no event has the identifier of a task or operation", help);
     }
     let exit = opened.exit(tasks.is_empty());
-    Ok(Ok(ReadTasks { tasks, exit, corrects_clocks: input.corrects_clocks }))
+    Ok(ReadTasks { tasks, exit, corrects_clocks: input.corrects_clocks })
+}
+
+/// Reads some tasks, or ends the verb if there are none.
+pub(super) fn read_some(
+    args: &TaskReading,
+    ids: &[&str],
+    with_events: bool,
+    console: Console,
+) -> Result<ReadTasks, Failure> {
+    let found = read(args, ids, None, with_events, console)?;
+    if found.tasks.is_empty() { Err(Failure::end(found.exit)) } else { Ok(found) }
 }
 
 /// Returns the task for an identifier on the command line.

@@ -2,20 +2,14 @@
 
 use ichnos::analysis::GraphFormat;
 
-use super::read_tasks::{find, graph, read, text_options};
+use super::read_tasks::{find, graph, read_some, text_options};
 use crate::args::TaskOne;
 use crate::exit::{Exit, Failure};
 use crate::output::{self, json_document};
 use crate::progress::Console;
 
 pub(super) fn run(args: &TaskOne, console: Console) -> Result<Exit, Failure> {
-    let found = match read(&args.choice.input, &[&args.choice.id], None, true, console)? {
-        Ok(found) => found,
-        Err(exit) => return Ok(exit),
-    };
-    if found.tasks.is_empty() {
-        return Ok(found.exit);
-    }
+    let found = read_some(&args.choice.input, &[&args.choice.id], true, console)?;
     let task = find(&found.tasks, &args.choice.id)?;
     let graph = graph(&found, task, console);
     if args.report.json {

@@ -56,13 +56,10 @@ pub(crate) fn run(args: &ViewVerb, viewer: ViewIn, console: Console) -> Result<E
     let path = directory.path().join(viewer.file_name());
     let server = bind(args, viewer, &path)?;
     interrupt::watch();
-    let is_written = match viewer {
+    match viewer {
         ViewIn::Perfetto => write(ViewerWriter::Perfetto, &opened, &path)?,
         ViewIn::Firefox => write(ViewerWriter::Firefox, &opened, &path)?,
         ViewIn::Speedscope => write_stacks(&mut opened, &path)?,
-    };
-    if !is_written {
-        return Ok(interrupt::exit());
     }
     directory.restrict(viewer.file_name())?;
     let origin = viewer.page().origin();
@@ -100,8 +97,8 @@ fn bind(args: &ViewVerb, viewer: ViewIn, path: &Path) -> Result<FileServer, Fail
     })
 }
 
-/// Writes the file of a viewer. Returns `false` if interrupted.
-fn write(writer: ViewerWriter, opened: &OpenedRun<'_>, path: &Path) -> Result<bool, Failure> {
+/// Writes the file of a viewer.
+fn write(writer: ViewerWriter, opened: &OpenedRun<'_>, path: &Path) -> Result<(), Failure> {
     let reader = opened.reader()?;
     let follower = Follower::new(opened.progress(false), opened.console, false);
     let mut options = ConvertOptions::default();
@@ -112,20 +109,19 @@ fn write(writer: ViewerWriter, opened: &OpenedRun<'_>, path: &Path) -> Result<bo
     drop(options);
     follower.into_progress().finish();
     match written {
-        Ok(_) => Ok(true),
-        Err(ConvertError::Stopped) => Ok(false),
+        Ok(_) => Ok(()),
+        Err(ConvertError::Stopped) => Err(interrupt::end()),
         Err(error) => Err(Failure::new(error.to_string())),
     }
 }
 
-/// Writes the call stacks of events. Returns `false` if interrupted.
-fn write_stacks(opened: &mut OpenedRun<'_>, path: &Path) -> Result<bool, Failure> {
+/// Writes the call stacks of events.
+fn write_stacks(opened: &mut OpenedRun<'_>, path: &Path) -> Result<(), Failure> {
     let mut options = StackOptions::default();
     options.with_times = true;
     // Damage is no reason to show nothing.
     opened.is_strict = false;
-    let Some(collector) = opened.collect(StackCollector::new(options))? else { return Ok(false) };
-    let profile = collector.finish();
+    let profile = opened.collect(StackCollector::new(options))?.finish();
     if profile.weight() == 0 {
         return Err(Failure::new("no selected event has a call stack")
             .help("--in perfetto and --in firefox show other events"));
@@ -135,6 +131,5 @@ fn write_stacks(opened: &mut OpenedRun<'_>, path: &Path) -> Result<bool, Failure
         profile.write(StackFormat::Speedscope, StackRoots::None, &mut file)?;
         file.flush()
     };
-    write()?;
-    Ok(true)
+    Ok(write()?)
 }
