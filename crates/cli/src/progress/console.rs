@@ -5,7 +5,7 @@ use std::io::{IsTerminal as _, Write as _};
 use ichnos::export::text::Paint;
 use ichnos::export::{TerminalText, for_terminal};
 
-use crate::args::{Global, Progress, When};
+use crate::args::{Global, Progress, TextOptions, TextSettings, When};
 use crate::exit::Failure;
 use crate::output::{charset, safe};
 
@@ -52,14 +52,19 @@ impl Console {
         self.color.stdout()
     }
 
-    /// Returns `true` if reports have colors.
-    pub(crate) fn has_colors(self) -> bool {
-        self.colors.is_on()
-    }
-
-    /// Returns `true` to print no warnings and notices.
-    pub(crate) fn is_quiet(self) -> bool {
-        self.is_quiet
+    /// Returns the settings of a text that goes to a file.
+    pub(crate) fn text_settings(self, options: TextOptions, clock_gmt: bool) -> TextSettings {
+        TextSettings {
+            options,
+            stacks: false,
+            clock_gmt,
+            columns: None,
+            has_colors: false,
+            has_colored_warnings: self.colors.is_on(),
+            to_terminal: false,
+            is_quiet: self.is_quiet,
+            is_verbose: self.verbose,
+        }
     }
 
     /// Returns the form of progress.

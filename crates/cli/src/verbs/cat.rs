@@ -8,7 +8,7 @@ use ichnos::export::{CsvColumn, Undecoded};
 use ichnos::io::OutputFile;
 use ichnos::{Pass, PassOptions, Reader, Session};
 
-use crate::args::{Cat, TextSettings};
+use crate::args::Cat;
 use crate::exit::{Exit, Failure};
 use crate::input::OpenRequest;
 use crate::opened_run::OpenedRun;
@@ -105,7 +105,9 @@ fn print(
 ) -> Result<(), Failure> {
     let (format, console) = (args.format(), opened.console);
     let to_terminal = output.is_terminal();
-    let text = text_settings(args, columns, to_terminal, console);
+    let mut text = console.text_settings(args.text.clone(), args.selecting.clock_gmt);
+    (text.stacks, text.columns, text.to_terminal) = (args.stacks, columns, to_terminal);
+    text.has_colors = args.output.path.is_none() && console.paint().is_on();
     format.warn_of_zone(&text);
     let mut output = Destination::new(output, (format.terminal_text)(text.has_colors));
     let progress = opened.progress(to_terminal && format.is_printed);
@@ -154,26 +156,6 @@ fn open_request(args: &Cat) -> OpenRequest<'_> {
     let around = args.around.as_ref().and_then(|around| around.first());
     let running = running_threads::named_parts(&args.selecting, fields, around.map(String::as_str));
     OpenRequest::new(&args.reading).arithmetic(args.format().arithmetic).running(running)
-}
-
-/// Returns how the text is printed.
-fn text_settings(
-    args: &Cat,
-    columns: Option<Vec<CsvColumn>>,
-    to_terminal: bool,
-    console: Console,
-) -> TextSettings {
-    TextSettings {
-        options: args.text.clone(),
-        stacks: args.stacks,
-        clock_gmt: args.selecting.clock_gmt,
-        columns,
-        has_colors: args.output.path.is_none() && console.paint().is_on(),
-        has_colored_warnings: console.has_colors(),
-        to_terminal,
-        is_quiet: console.is_quiet(),
-        is_verbose: console.verbose,
-    }
 }
 
 /// Bytes of trace data in a chunk if nothing is printed.

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 
 use ichnos::convert::{Target, TextWriter};
 
-use crate::args::{Arithmetic, Convert, TextFormat, TextOptions, TextSettings, Writing};
+use crate::args::{Arithmetic, Convert, TextFormat, TextOptions, Writing};
 use crate::exit::Failure;
 use crate::opened_run::OpenedRun;
 use crate::select::columns;
@@ -40,22 +40,11 @@ impl TextTarget {
     /// Returns the target for the selected events of opened traces.
     pub(crate) fn target(&self, opened: &OpenedRun<'_>) -> Result<Target, Failure> {
         let (format, console) = (self.format, opened.console);
-        let options = TextOptions::default();
-        let columns = match format.has_columns {
-            true => Some(columns::find(&options, opened.session, &opened.selection, console)?),
-            false => None,
-        };
-        let text = TextSettings {
-            options,
-            stacks: false,
-            clock_gmt: self.clock_gmt,
-            columns,
-            has_colors: false,
-            has_colored_warnings: console.has_colors(),
-            to_terminal: false,
-            is_quiet: console.is_quiet(),
-            is_verbose: console.verbose,
-        };
+        let mut text = console.text_settings(TextOptions::default(), self.clock_gmt);
+        if format.has_columns {
+            let columns = columns::find(&text.options, opened.session, &opened.selection, console)?;
+            text.columns = Some(columns);
+        }
         format.warn_of_zone(&text);
         // Once in a run, as writers of traces are constants.
         let writer = TextWriter::new(format.extensions, move |writer| format.start(&text, writer));
