@@ -1,12 +1,14 @@
 //! A run whose traces are open.
 
+use ichnos::analysis::StatsTextOptions;
 use ichnos::export::text::count;
-use ichnos::model::{Sink, Window};
+use ichnos::model::{ClockOrigin, Sink, Window};
 use ichnos::{CollectorOutput, Pass, PassCounts, PassEnd, PassSummary, Reader, Session};
 
 use crate::args::Reading;
 use crate::exit::{Exit, Failure};
 use crate::input;
+use crate::output::line_width;
 use crate::progress::{Console, Follower, ReadProgress, damage, interrupt};
 use crate::select::{Selection, TraceSelection, no_match_help};
 
@@ -125,6 +127,24 @@ impl<'a> OpenedRun<'a> {
     /// Explains why nothing was selected, if nothing was.
     pub(crate) fn explain_no_match(&self) {
         no_match_help::explain(self.session, &self.selection, self.window, self.events, self.console);
+    }
+
+    /// Returns the options of a text about times: only times since the Unix epoch have dates.
+    pub(crate) fn text_options(
+        &self,
+        clock_seconds: bool,
+        clock_date: bool,
+        clock_gmt: bool,
+    ) -> StatsTextOptions {
+        let mut clocks = self.session.traces().iter().flat_map(|trace| &trace.trace().class.clocks);
+        let mut options = StatsTextOptions::default();
+        options.paint = self.console.paint();
+        options.width = line_width();
+        options.clock_seconds = clock_seconds || clocks.any(|clock| clock.origin != ClockOrigin::UnixEpoch);
+        options.clock_date = clock_date;
+        options.clock_gmt = clock_gmt;
+        options.hints.top = "--top";
+        options
     }
 
     /// Returns the exit code of a verb that has read everything. `is_empty` is `true` if it has found nothing.

@@ -1,6 +1,6 @@
 //! Destination of data: a file or standard output.
 
-use std::io::{self, Write};
+use std::io::{self, BufWriter, IntoInnerError, Write};
 
 use ichnos::export::text::{CharsetWriter, locale_is_ascii};
 use ichnos::export::{TerminalText, TerminalWriter};
@@ -36,6 +36,16 @@ impl Destination {
             Self::Plain(output) => output.discard(),
             Self::Terminal(writer) => writer.finish()?.finish()?.discard(),
         }
+    }
+
+    /// Writes everything by way of a buffer, and finishes.
+    pub(crate) fn write_buffered(
+        self,
+        write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let mut buffered = BufWriter::with_capacity(64 << 10, self);
+        write(&mut buffered)?;
+        buffered.into_inner().map_err(IntoInnerError::into_error)?.finish()
     }
 
     fn writer(&mut self) -> &mut dyn Write {

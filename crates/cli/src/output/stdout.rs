@@ -1,6 +1,6 @@
 //! Output to standard output.
 
-use std::io::{self, BufWriter, IntoInnerError, Write};
+use std::io::{self, Write};
 
 use ichnos::export::text::{Branch, Paint};
 use ichnos::export::{Integers, TerminalText};
@@ -10,26 +10,30 @@ use ichnos::json::write::ObjectWriter;
 use super::destination::Destination;
 use super::{charset, json_document};
 
+/// Returns standard output for lines for people.
+fn lines(paint: Paint) -> io::Result<Destination> {
+    let text = TerminalText::Lines { colors: paint.is_on() };
+    Ok(Destination::new(OutputFile::standard()?, text))
+}
+
 /// Prints a whole text for people; all texts of a trace in it must be [safe](crate::output::safe).
 pub(crate) fn print(text: &str, paint: Paint) -> io::Result<()> {
-    let output = OutputFile::standard()?;
-    let mut output = Destination::new(output, TerminalText::Lines { colors: paint.is_on() });
+    let mut output = lines(paint)?;
     output.write_all(charset::shown(text).as_bytes())?;
     output.finish()
 }
 
 /// Prints trees like [`print`], one at a time, separated by empty lines.
 pub(crate) fn print_trees(trees: impl IntoIterator<Item = Branch>, paint: Paint) -> io::Result<()> {
-    let output = OutputFile::standard()?;
-    let output = Destination::new(output, TerminalText::Lines { colors: paint.is_on() });
-    let mut output = BufWriter::with_capacity(64 << 10, output);
-    for (i, tree) in trees.into_iter().enumerate() {
-        if i > 0 {
-            output.write_all(b"\n")?;
+    lines(paint)?.write_buffered(|output| {
+        for (i, tree) in trees.into_iter().enumerate() {
+            if i > 0 {
+                output.write_all(b"\n")?;
+            }
+            tree.write(&mut |text| output.write_all(charset::shown(text).as_bytes()))?;
         }
-        tree.write(&mut |text| output.write_all(charset::shown(text).as_bytes()))?;
-    }
-    output.into_inner().map_err(IntoInnerError::into_error)?.finish()
+        Ok(())
+    })
 }
 
 /// Prints a JSON document of a kind, whose members `write` writes.
@@ -52,21 +56,15 @@ pub(crate) fn print_long_document(
     write: impl FnOnce(&mut ObjectWriter<'_>, &mut dyn Write) -> io::Result<()>,
 ) -> io::Result<()> {
     let output = Destination::new(OutputFile::standard()?, TerminalText::Json);
-    let mut output = BufWriter::with_capacity(64 << 10, output);
-    json_document::write_document(&mut output, kind, integers, write)?;
-    output.into_inner().map_err(IntoInnerError::into_error)?.finish()
+    output.write_buffered(|output| json_document::write_document(output, kind, integers, write))
 }
 
 /// Prints lines for people as they are generated; all texts of a trace in them must be
 /// [safe](crate::output::safe).
 pub(crate) fn print_lines(lines: impl IntoIterator<Item = String>, paint: Paint) -> io::Result<()> {
-    let output = OutputFile::standard()?;
-    let output = Destination::new(output, TerminalText::Lines { colors: paint.is_on() });
-    let mut output = BufWriter::with_capacity(64 << 10, output);
-    for line in lines {
-        output.write_all(charset::shown(&line).as_bytes())?;
-    }
-    output.into_inner().map_err(IntoInnerError::into_error)?.finish()
+    self::lines(paint)?.write_buffered(|output| {
+        lines.into_iter().try_for_each(|line| output.write_all(charset::shown(&line).as_bytes()))
+    })
 }
 
 /// Prints a whole text by the program itself, for other programs.

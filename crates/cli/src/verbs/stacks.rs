@@ -1,6 +1,6 @@
 //! `ichnos stacks`: writes the call stacks of events as a profile.
 
-use std::io::{BufWriter, Write as _};
+use std::io::Write as _;
 
 use ichnos::analysis::{
     FieldValues, LeftOut, StackCollector, StackFormat, StackFrames, StackOptions, StackProfile, StackRoots,
@@ -200,13 +200,8 @@ fn write(profile: &StackProfile, args: &Stacks) -> Result<(), Failure> {
         RootsShown::Process => StackRoots::Process,
         RootsShown::Thread => StackRoots::Thread,
     };
-    let mut output = Destination::new(output, TerminalText::Lines { colors: false });
-    let mut buffered = BufWriter::with_capacity(64 << 10, &mut output);
-    profile.write(format, roots, &mut buffered)?;
-    buffered.flush()?;
-    drop(buffered);
-    output.finish()?;
-    Ok(())
+    let output = Destination::new(output, TerminalText::Lines { colors: false });
+    Ok(output.write_buffered(|output| profile.write(format, roots, output))?)
 }
 
 /// Prints a table of the functions that count most.

@@ -2,7 +2,6 @@
 
 use ichnos::analysis::{GroupBy, PairOptions, StatsOptions, StatsReport, StatsTextOptions};
 use ichnos::json::write::ObjectWriter;
-use ichnos::model::ClockOrigin;
 use ichnos::model::running_thread::RunningParts;
 use ichnos::{PassCounts, PassOptions, Session, StatsOutput, StatsResult};
 
@@ -10,7 +9,7 @@ use crate::args::{SortBy, Stats, time};
 use crate::exit::{Exit, Failure};
 use crate::input::OpenRequest;
 use crate::opened_run::OpenedRun;
-use crate::output::{self, line_width, safe};
+use crate::output::{self, safe};
 use crate::progress::{Console, Follower};
 use crate::select::{Patterns, Selection, classes, field_names, no_match_help, running_threads};
 
@@ -56,7 +55,7 @@ pub(crate) fn run(args: &Stats, console: Console) -> Result<Exit, Failure> {
     } else if args.csv {
         output::print_source(&found.to_csv())?;
     } else {
-        let options = text_options(args, &session, console);
+        let options = text_options(args, &opened);
         if !options.clock_seconds && !options.clock_gmt && stats.all().totals.times().is_some() {
             time::warn_of_zone();
         }
@@ -144,16 +143,8 @@ fn options(args: &Stats) -> StatsOptions {
     options
 }
 
-fn text_options(args: &Stats, session: &Session, console: Console) -> StatsTextOptions {
-    let mut clocks = session.traces().iter().flat_map(|trace| &trace.trace().class.clocks);
-    let mut options = StatsTextOptions::default();
-    options.paint = console.paint();
-    options.width = line_width();
-    // Only times since the Unix epoch have dates.
-    options.clock_seconds = args.clock_seconds || clocks.any(|clock| clock.origin != ClockOrigin::UnixEpoch);
-    options.clock_date = args.clock_date;
-    options.clock_gmt = args.selecting.clock_gmt;
-    options.hints.top = "--top";
+fn text_options(args: &Stats, opened: &OpenedRun<'_>) -> StatsTextOptions {
+    let mut options = opened.text_options(args.clock_seconds, args.clock_date, args.selecting.clock_gmt);
     options.hints.groups = "--max groups=N";
     options.hints.open_pairs = "--max open-pairs=N";
     options.hints.key = "--key names other fields";

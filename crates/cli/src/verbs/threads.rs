@@ -1,14 +1,13 @@
 //! `ichnos threads`: what ran, what waited and why.
 
 use ichnos::Session;
-use ichnos::analysis::{PathOptions, StatsTextOptions, ThreadCollector, ThreadOptions, ThreadTextOptions};
-use ichnos::model::ClockOrigin;
+use ichnos::analysis::{PathOptions, ThreadCollector, ThreadOptions, ThreadTextOptions};
 
 use crate::args::{Threads, time};
 use crate::exit::{Exit, Failure};
 use crate::input::OpenRequest;
 use crate::opened_run::OpenedRun;
-use crate::output::{self, line_width};
+use crate::output;
 use crate::progress::Console;
 use crate::select::{Selection, TimeRange, running_threads};
 
@@ -39,7 +38,7 @@ pub(crate) fn run(args: &Threads, console: Console) -> Result<Exit, Failure> {
     } else if args.csv {
         output::print_source(&found.to_csv())?;
     } else {
-        let options = text_options(args, &session, console);
+        let options = text_options(args, &opened);
         if !options.shown.clock_seconds && !options.shown.clock_gmt {
             time::warn_of_zone();
         }
@@ -64,18 +63,9 @@ fn options(args: &Threads, session: &Session) -> Result<ThreadOptions, Failure> 
     Ok(options)
 }
 
-fn text_options(args: &Threads, session: &Session, console: Console) -> ThreadTextOptions {
-    let mut clocks = session.traces().iter().flat_map(|trace| &trace.trace().class.clocks);
-    let mut shown = StatsTextOptions::default();
-    shown.paint = console.paint();
-    shown.width = line_width();
-    // Only times since the Unix epoch have dates.
-    shown.clock_seconds = args.clock_seconds || clocks.any(|clock| clock.origin != ClockOrigin::UnixEpoch);
-    shown.clock_date = args.clock_date;
-    shown.clock_gmt = args.selecting.clock_gmt;
-    shown.hints.top = "--top";
+fn text_options(args: &Threads, opened: &OpenedRun<'_>) -> ThreadTextOptions {
     let mut options = ThreadTextOptions::default();
-    options.shown = shown;
+    options.shown = opened.text_options(args.clock_seconds, args.clock_date, args.selecting.clock_gmt);
     options.top = args.top;
     options
 }

@@ -1,7 +1,5 @@
 //! `ichnos task graph`.
 
-use std::io::{BufWriter, Write as _};
-
 use ichnos::analysis::GraphFormat;
 use ichnos::export::TerminalText;
 
@@ -25,12 +23,7 @@ pub(super) fn run(args: &TaskGraphArgs, console: Console) -> Result<Exit, Failur
         TaskGraphFormat::Svg => GraphFormat::Svg(args.width.map(usize::from)),
         TaskGraphFormat::Json => GraphFormat::Json,
     };
-    let output = output.create()?;
-    let mut output = Destination::new(output, TerminalText::Lines { colors: false });
-    let mut buffered = BufWriter::with_capacity(64 << 10, &mut output);
-    graph.write(format, &mut buffered)?;
-    buffered.flush()?;
-    drop(buffered);
-    output.finish()?;
+    let output = Destination::new(output.create()?, TerminalText::Lines { colors: false });
+    output.write_buffered(|output| graph.write(format, output))?;
     Ok(found.exit)
 }
