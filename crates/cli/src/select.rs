@@ -16,6 +16,6 @@ mod windows;
 pub(crate) use self::around_option::AroundOption;
 pub(crate) use self::patterns::Patterns;
 pub(crate) use self::selection::Selection;
-pub(crate) use self::time_range::TimeRange;
+pub(crate) use self::time_range::{TimeBounds, TimeRange};
 pub(crate) use self::trace_selection::TraceSelection;
 pub(crate) use self::windows::{Windows, intersection};

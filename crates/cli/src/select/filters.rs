@@ -1,13 +1,11 @@
 //! Filter expressions, with helpful errors.
 
-use std::cell::OnceCell;
-
 use ichnos::{Expression, Filter, FilterError, FilterErrorKind, FilterWarning, KnownName, Session};
 
 use crate::args::time::TimePoint;
 use crate::exit::Failure;
-use crate::input;
 use crate::progress::Console;
+use crate::select::TimeBounds;
 use crate::suggestions::{alternatives, nearest};
 
 /// Checks an expression against the opened traces; `gmt` if times of day are in GMT.
@@ -18,38 +16,22 @@ pub(crate) fn filter(
     gmt: bool,
     console: Console,
 ) -> Result<Filter, Failure> {
-    let times = KnownTimes::default();
-    let resolve = |text: &str| times.resolve(text, session, gmt);
+    let bounds = TimeBounds::default();
+    let resolve = |text: &str| resolve(text, &bounds, session, gmt);
     let filter = session.filter(expression, &resolve).map_err(|error| failure(&error, option))?;
     warn(filter.warnings(), option, console);
     Ok(filter)
 }
 
-/// Begin and end of a session, once they are needed.
-#[derive(Default)]
-struct KnownTimes {
-    start: OnceCell<Option<i128>>,
-    end: OnceCell<Option<i128>>,
-}
-
-impl KnownTimes {
-    fn resolve(&self, text: &str, session: &Session, gmt: bool) -> Result<i128, String> {
-        let point: TimePoint = text.parse().map_err(|error: crate::args::time::NoTime| error.to_string())?;
-        // Live traces can only be read once.
-        let is_known = !session.is_live();
-        let needs_start = matches!(point, TimePoint::FromStart(_) | TimePoint::OfDay(_));
-        let needs_end = matches!(point, TimePoint::BeforeEnd(_));
-        let start =
-            if needs_start && is_known { *self.start.get_or_init(|| input::start(session)) } else { None };
-        let end = if needs_end && is_known { *self.end.get_or_init(|| input::end(session)) } else { None };
-        point.resolve(gmt, start, end)
-    }
+fn resolve(text: &str, bounds: &TimeBounds, session: &Session, gmt: bool) -> Result<i128, String> {
+    let point = text.parse::<TimePoint>().map_err(|error| error.to_string())?;
+    bounds.resolve(point, session, gmt)
 }
 
 /// Converts a time in an expression to nanoseconds from the origin of the clock.
 #[cfg(feature = "view")]
 pub(crate) fn resolve_time(text: &str, session: &Session, gmt: bool) -> Result<i128, String> {
-    KnownTimes::default().resolve(text, session, gmt)
+    resolve(text, &TimeBounds::default(), session, gmt)
 }
 
 /// Reports names and types of the filter missing from all classes found while reading; returns `true` if

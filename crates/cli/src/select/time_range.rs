@@ -1,5 +1,7 @@
 //! Selected time range.
 
+use std::cell::OnceCell;
+
 use ichnos::Session;
 use ichnos::export::text::seconds;
 use ichnos::model::Window;
@@ -7,6 +9,26 @@ use ichnos::model::Window;
 use crate::args::time::TimePoint;
 use crate::exit::Failure;
 use crate::input;
+
+/// Begin and end of a session, once they are needed.
+#[derive(Default)]
+pub(crate) struct TimeBounds {
+    start: OnceCell<Option<i128>>,
+    end: OnceCell<Option<i128>>,
+}
+
+impl TimeBounds {
+    /// Converts a point in time to nanoseconds from the origin of the clock.
+    pub(crate) fn resolve(&self, point: TimePoint, session: &Session, gmt: bool) -> Result<i128, String> {
+        // Live traces can only be read once.
+        let is_known = !session.is_live();
+        let needs_start = is_known && matches!(point, TimePoint::FromStart(_) | TimePoint::OfDay(_));
+        let needs_end = is_known && matches!(point, TimePoint::BeforeEnd(_));
+        let start = if needs_start { *self.start.get_or_init(|| input::start(session)) } else { None };
+        let end = if needs_end { *self.end.get_or_init(|| input::end(session)) } else { None };
+        point.resolve(gmt, start, end)
+    }
+}
 
 /// Begin and end of the selection, as written.
 #[derive(Clone, Copy, Debug)]
@@ -36,16 +58,10 @@ impl TimeRange {
         if !self.is_some() {
             return Ok(Window::default());
         }
-        let needs_start = [self.begin, self.end]
-            .iter()
-            .any(|point| matches!(point, Some(TimePoint::FromStart(_) | TimePoint::OfDay(_))));
-        // Live traces can only be read once.
-        let is_known = needs_start && !session.is_live();
-        let start = if is_known { input::start(session) } else { None };
-        let end = if self.needs_end() && !session.is_live() { input::end(session) } else { None };
+        let bounds = TimeBounds::default();
         let resolve = |point: Option<TimePoint>, name: &str| {
             point
-                .map(|point| point.resolve(self.gmt, start, end))
+                .map(|point| bounds.resolve(point, session, self.gmt))
                 .transpose()
                 .map_err(|error| Failure::new(format!("the time of {name} cannot be used: {error}")))
         };
