@@ -26,8 +26,8 @@ use ichnos::jsonl::{JsonLines, JsonLinesOptions};
 use ichnos::model::decode::Position;
 use ichnos::model::plan::{Plan, TracePlans};
 use ichnos::model::{
-    BoxedCursor, Cursor, DamageKind, Event, EventCounts, Field, Limits, Message, MessageKind, OpenedTrace,
-    Real, Scope, Scopes, Sink, Skip, StreamCursor, Text, TraceClass, Visitor, Wide, Window,
+    BoxedCursor, Cursor, DamageKind, Event, EventCounts, Field, FieldValue, Limits, Message, MessageKind,
+    Real, Scope, Scopes, Sink, Skip, StreamCursor, Text, TraceClass, OpenedTrace, Visitor, Wide, Window,
 };
 
 /// Metadata for the target `packets`.
@@ -311,15 +311,7 @@ impl Visitor for Looking {
         self.field(field);
     }
 
-    fn boolean(&mut self, field: Field<'_>, _: bool, _: u64) {
-        self.field(field);
-    }
-
-    fn bit_array(&mut self, field: Field<'_>, _: u64) {
-        self.field(field);
-    }
-
-    fn bit_map(&mut self, field: Field<'_>, _: u64) {
+    fn value(&mut self, field: Field<'_>, _: FieldValue<'_>) {
         self.field(field);
     }
 
@@ -335,10 +327,6 @@ impl Visitor for Looking {
 
     fn blob(&mut self, field: Field<'_>, bytes: &[u8]) {
         self.field(field.with_length(bytes.len() as u64 * 8));
-    }
-
-    fn null(&mut self, field: Field<'_>) {
-        self.field(field);
     }
 
     fn begin_structure(&mut self, field: Field<'_>) {

@@ -157,7 +157,7 @@ pub fn roundtrip(metadata: &[u8], stream: &[u8], choice: u8) {
     let (mut dropped, mut cut) = (0, 0);
     for (loss, count) in report.losses.iter() {
         let is_cut = |what: &&str| loss.what.starts_with(what);
-        if ["events after the last whole byte", "time: bits that"].iter().any(is_cut) {
+        if ["events after the last whole byte", "time: bits without room"].iter().any(is_cut) {
             cut += count;
         }
         if loss.what.starts_with("event that cannot be written")

@@ -28,7 +28,7 @@ pub use collect::{StackCollector, ThreadSelection};
 #[cfg(feature = "firefox")]
 pub use firefox::FirefoxStacks;
 pub use format::StackFormat;
-pub use profile::{LeftOut, StackProfile, StackThread};
+pub use profile::{SkippedSamples, StackProfile, StackThread};
 pub use profile_builder::ProfileBuilder;
 pub use top::TopFunction;
 

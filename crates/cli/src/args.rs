@@ -124,7 +124,7 @@ pub(crate) enum Verb {
     Split(Box<Split>),
     /// Salvage a damaged trace: write the readable part as a valid trace
     Repair(Box<Repair>),
-    /// Write packet indexes next to the files of traces
+    /// Write packet indexes next to trace files
     Index(Index),
     /// Write the call stacks of events as a profile
     Stacks(Box<Stacks>),

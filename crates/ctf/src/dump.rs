@@ -70,8 +70,7 @@ pub(crate) fn unused_packets(
         && trailing_zeros(rest) == rest.len()
         && !writes_files(trace);
     is_buffer.then(|| {
-        let message =
-            format!("the last {} bytes are zeros: the unused end of a buffer of packets", rest.len());
+        let message = format!("the last {} bytes are zeros: the unused end of a packet buffer", rest.len());
         note(name, message)
     })
 }
@@ -103,7 +102,7 @@ pub(crate) fn is_ring(trace: &TraceClass, packets: &[PacketEntry]) -> bool {
 /// Returns the note about a ring buffer whose packets are sorted now.
 pub(crate) fn ring_note(name: &str, packets: &[PacketEntry]) -> Option<FileDiagnostic> {
     let byte = packets.first()?.offset;
-    Some(note(name, format!("the packets are those of a ring buffer: the oldest one is at byte {byte}")))
+    Some(note(name, format!("the packets form a ring buffer: the oldest packet is at byte {byte}")))
 }
 
 /// Number of events of a packet up to its first damage, and their end.
@@ -157,7 +156,7 @@ impl StreamInput {
                     self.replace_packet(packet, unmoved);
                     continue;
                 }
-                let message = format!("the data begin with {} bytes of a text: {}", text.len(), quoted(text));
+                let message = format!("the data start with {} bytes of text: {}", text.len(), quoted(text));
                 notes.push(note(&file.name, message));
             }
             let offset = usize::try_from(self.packets[packet].offset).unwrap_or(usize::MAX);

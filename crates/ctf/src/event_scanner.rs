@@ -19,13 +19,13 @@ use crate::overwritten::{SMALLEST, uniform_from};
 use crate::packet::{Clocks, EventVisitor};
 use crate::packet_reader::{PacketContent, Readable};
 use crate::rule::Rule;
-use crate::stream_input::EncoderConfig;
+use crate::stream_input::StreamRules;
 
 /// Scans the event records of one packet after the other.
 #[derive(Clone, Debug)]
 pub(crate) struct EventScanner {
     stream: Arc<DataStream>,
-    rules: Arc<EncoderConfig>,
+    rules: Arc<StreamRules>,
     /// Available bytes of the packet.
     data: Bytes,
     /// End of its content in bits.
@@ -59,7 +59,7 @@ pub(crate) struct EventScanner {
 }
 
 /// Positions of the scopes of an event record after its header, and its end.
-struct LaidOut {
+struct EventLayout {
     specific_context: Position,
     payload: Position,
     end: Position,
@@ -67,7 +67,7 @@ struct LaidOut {
 
 impl EventScanner {
     /// Creates a scanner outside of packets, for a data stream that is read by these rules.
-    pub(crate) fn new(stream: &Arc<DataStream>, rules: &Arc<EncoderConfig>) -> Self {
+    pub(crate) fn new(stream: &Arc<DataStream>, rules: &Arc<StreamRules>) -> Self {
         let clock = stream.clock().filter(|clock| clock.frequency == 1_000_000_000);
         Self {
             slots: vec![Cell::new(UNKNOWN); stream.plans().slots],
@@ -116,8 +116,14 @@ impl EventScanner {
             self.data = self.data.slice(0..usize::try_from(from / 8).unwrap_or(usize::MAX));
             self.uniform_from = None;
         }
-        self.range_begin = Some((self.at, self.clocks.value().unwrap_or_default()));
+        self.range_begin = Some((self.at, self.clock_cycles()));
         self.end = readable.end.min(self.content_end());
+    }
+
+    /// Returns the value of the default clock in cycles. Without such a clock it is 0, but events do not have times then, and
+    /// nothing depends on the value.
+    fn clock_cycles(&self) -> u64 {
+        self.clocks.value().unwrap_or(0)
     }
 
     /// Returns `true` if the packet continues after the scannable range.
@@ -248,7 +254,7 @@ impl EventScanner {
     /// Breaks the next event record at its beginning: its bytes are something else.
     pub(crate) fn break_here(&mut self, kind: DamageKind) {
         self.begins[2] = self.at;
-        self.clock_before = self.clocks.value().unwrap_or_default();
+        self.clock_before = self.clock_cycles();
         self.end = self.at.bit;
         self.note_broken(self.at.bit, kind);
     }
@@ -290,7 +296,7 @@ impl EventScanner {
         }
         self.begins[2] = begin;
         let before = self.clocks.value();
-        self.clock_before = before.unwrap_or_default();
+        self.clock_before = before.unwrap_or(0);
         match self.quick_header(begin, self.clock_before) {
             Some(header) => self.event_behind(begin, header, before.is_some()),
             None => self.event_with_any_header(begin),
@@ -311,7 +317,7 @@ impl EventScanner {
             self.clocks.others(&self.rules.records.other_clocks, &mut self.other_clocks);
         }
         self.begins[3] = header.end;
-        let Some(LaidOut { specific_context, payload, end }) = self.laid_out(body, header.end) else {
+        let Some(EventLayout { specific_context, payload, end }) = self.layout(body, header.end) else {
             return self.decoded_event(begin, header.end, body.has_roles);
         };
         (self.begins[4], self.begins[5], self.at) = (specific_context, payload, end);
@@ -329,7 +335,7 @@ impl EventScanner {
             return self.event_behind(begin, header, self.clocks.value().is_some());
         }
         let Some((id, end)) = self.any_header(begin) else { return false };
-        let cycles = self.clocks.value().unwrap_or_default();
+        let cycles = self.clock_cycles();
         match u64::try_from(id) {
             Ok(id) => {
                 let header = DecodedHeader { id, end, cycles };
@@ -418,7 +424,7 @@ impl EventScanner {
         mut note: impl FnMut(usize, Option<u64>),
     ) {
         let before = self.clocks.value();
-        let (mut at, mut now) = (self.at, before.unwrap_or_default());
+        let (mut at, mut now) = (self.at, before.unwrap_or(0));
         let mut last = self.order.last;
         while at.bit < self.end {
             let Some(header) = self.quick_header(at, now) else { break };
@@ -427,7 +433,7 @@ impl EventScanner {
             if !wants(body.class, cycles) {
                 break;
             }
-            let Some(LaidOut { end, .. }) = self.laid_out(body, header.end) else { break };
+            let Some(EventLayout { end, .. }) = self.layout(body, header.end) else { break };
             let is_in_order = self.order.allows_after(last, header.cycles);
             if end.bit == at.bit || !is_in_order && before.is_some() {
                 break;
@@ -502,13 +508,13 @@ impl EventScanner {
     /// Returns the positions of the scopes after the event record header that ends at a position, if their
     /// layout is fixed.
     #[inline(always)]
-    fn laid_out(&self, body: &Body, at: Position) -> Option<LaidOut> {
+    fn layout(&self, body: &Body, at: Position) -> Option<EventLayout> {
         let layout = body.layout.as_ref()?;
         let after = |bits: u32| at.at_byte(at.bit + u64::from(bits));
         if !at.bit.is_multiple_of(8) || after(layout.size.unwrap_or(layout.payload)).bit > self.end {
             return None;
         }
-        Some(LaidOut {
+        Some(EventLayout {
             specific_context: after(layout.specific_context),
             payload: after(layout.payload),
             end: match layout.size {

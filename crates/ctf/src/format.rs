@@ -42,15 +42,15 @@ const OPTIONS: &[FormatOption] = &[
 ];
 
 const LANGUAGES: &[SchemaLanguage] = &[
-    SchemaLanguage::new("tsdl", "metadata of CTF 1.8", |class, limits| schema(class, Dialect::Ctf18, limits))
+    SchemaLanguage::new("tsdl", "CTF 1.8 metadata", |class, limits| schema(class, Dialect::Ctf18, limits))
         .aliases(&["ctf1", "ctf1.8"]),
-    SchemaLanguage::new("prop1", "metadata of CTF 2 as in its first proposal", |class, limits| {
+    SchemaLanguage::new("prop1", "CTF 2 metadata as in its first proposal", |class, limits| {
         schema(class, Dialect::Prop1, limits)
     }),
-    SchemaLanguage::new("prop2", "metadata of CTF 2 as in its second proposal", |class, limits| {
+    SchemaLanguage::new("prop2", "CTF 2 metadata as in its second proposal", |class, limits| {
         schema(class, Dialect::Prop2, limits)
     }),
-    SchemaLanguage::new("spec2", "metadata of CTF 2 as specified", |class, limits| {
+    SchemaLanguage::new("spec2", "CTF 2 metadata as specified", |class, limits| {
         schema(class, Dialect::Spec2, limits)
     })
     .aliases(&["ctf2"]),
@@ -144,16 +144,16 @@ impl Format for Ctf {
             return Some(Hint::new(STREAM).with_option(option));
         }
         if has_magic(&[[0x75, 0xd1, 0x1d, 0x57], [0x57, 0x1d, 0xd1, 0x75]]) {
-            return Some(Hint::new(format!("metadata of CTF 1.8 in packets; {DESCRIBED}")));
+            return Some(Hint::new(format!("CTF 1.8 metadata in packets; {DESCRIBED}")));
         }
         if has_magic(&[[0xc1, 0xf1, 0xdc, 0xc1]]) {
-            let index = "a packet index of LTTng without its trace";
+            let index = "an LTTng packet index without its trace";
             return Some(Hint::new(format!(
-                "{index}; its trace is the directory around the one called `index`"
+                "{index}; its trace is the directory that contains the directory `index`"
             )));
         }
         let dialect = dialect_of_text(beginning)?;
-        Some(Hint::new(format!("metadata of {dialect}; {DESCRIBED}")))
+        Some(Hint::new(format!("{dialect} metadata; {DESCRIBED}")))
     }
 
     fn why_unrecognised(&self, tree: &Tree) -> Option<Hint> {
@@ -161,7 +161,9 @@ impl Format for Ctf {
             0 => return None,
             1 => Hint::new("a single CTF data stream file can only be read with its metadata")
                 .with_option(OptionHint::new(METADATA_OPTION, "FILE", "names it")),
-            files => Hint::new(format!("none of its {files} files is called `metadata`, as in a CTF trace")),
+            files => Hint::new(format!(
+                "none of its {files} files is called `metadata`, but a CTF trace needs one"
+            )),
         })
     }
 
@@ -187,7 +189,7 @@ impl Format for Ctf {
                 format!("the directory above has a file called `metadata`: did you mean `{}`?", shown(above))
             }
             (None, None) => "a CTF trace is a directory with a file called `metadata` and data stream files \
-                             beside it"
+                next to it"
                 .to_owned(),
         }))
     }
@@ -273,15 +275,15 @@ fn notice(given: &Path, directory: &Path) -> Hint {
     let (path, shown) = (given.display(), directory.display());
     match name_of(given).map(|name| name.to_string_lossy().into_owned()).as_deref() {
         Some(METADATA) => {
-            Hint::new(format!("{path}: this is the metadata of the trace {shown}, which is read"))
+            Hint::new(format!("{path}: this is the metadata of the trace {shown}: that trace is read"))
         }
         Some(name) if name == "index" || name.ends_with(".idx") => {
-            Hint::new(format!("{path}: this is the packet index of the trace {shown}, which is read"))
+            Hint::new(format!("{path}: this is the packet index of the trace {shown}: that trace is read"))
         }
         _ => {
             let metadata = format!("{shown}/{METADATA}");
             let option = OptionHint::new(METADATA_OPTION, metadata, "reads this file alone");
-            Hint::new(format!("{path}: this is a file of the trace {shown}, all of which is read"))
+            Hint::new(format!("{path}: this is a file of the trace {shown}: the whole trace is read"))
                 .with_option(option.for_path(path.to_string()))
         }
     }
@@ -345,10 +347,10 @@ mod tests {
         let what = |bytes: &[u8]| Ctf.describe_file(bytes).map(|hint| hint.message).unwrap_or_default();
         assert!(what(b"\xc1\x1f\xfc\xc1").starts_with("a CTF data stream file"));
         assert!(what(b"\xc1\xfc\x1f\xc1\xff").starts_with("a CTF data stream file"));
-        assert!(what(b"\x57\x1d\xd1\x75").starts_with("metadata of CTF 1.8 in packets"));
-        assert!(what(b"\xc1\xf1\xdc\xc1").starts_with("a packet index of LTTng"));
-        assert!(what(b"/* CTF 1.8 */\ntrace {").starts_with("metadata of CTF 1.8;"));
-        assert!(what(b"\x1e{\"type\":\"preamble\",\"version\":2}\xc3").starts_with("metadata of CTF 2;"));
+        assert!(what(b"\x57\x1d\xd1\x75").starts_with("CTF 1.8 metadata in packets"));
+        assert!(what(b"\xc1\xf1\xdc\xc1").starts_with("an LTTng packet index"));
+        assert!(what(b"/* CTF 1.8 */\ntrace {").starts_with("CTF 1.8 metadata;"));
+        assert!(what(b"\x1e{\"type\":\"preamble\",\"version\":2}\xc3").starts_with("CTF 2 metadata;"));
         for other in [&b"\xc1\x1f\xfc"[..], b"{}", b"\xff", b""] {
             assert_eq!(what(other), "");
         }

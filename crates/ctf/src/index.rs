@@ -58,7 +58,7 @@ pub(crate) fn scan(
         foreign: None,
         takes_any: false,
         before: Vec::new(),
-        held: None,
+        pending: None,
         size_before: None,
         largest: 0,
         take,
@@ -81,22 +81,22 @@ struct Scan<'a, T> {
     clocks: Clocks,
     /// Clocks of each data stream at the end of its last packet, if they continue from packet to packet.
     clocks_after: HashMap<(usize, Option<u128>), Clocks>,
-    /// UUID of the last packet, if it is not the one of the metadata.
+    /// UUID of the last packet, if it differs from the UUID of the metadata.
     foreign: Option<Uuid>,
     /// `true` if no packet of this recording follows that could be preferred to others.
     takes_any: bool,
     /// Damage to report before the next packet.
     before: Vec<Damage>,
-    /// Last packet: the bytes after it show whether its size can be right.
-    held: Option<Held>,
-    /// Size in bytes of the packet before the held one, and of the largest of all those.
+    /// Last packet.
+    pending: Option<PendingPacket>,
+    /// Size in bytes of the packet before the pending packet, and of the largest packet before it.
     size_before: Option<u64>,
     largest: u64,
     take: T,
 }
 
-/// Packet that was not delivered yet.
-struct Held {
+/// Packet that is not delivered yet, because the bytes after it show whether its size can be right.
+struct PendingPacket {
     found: ScannedPacket,
     /// End of its context, and end of the packet, if that is possible.
     begin: usize,
@@ -107,7 +107,7 @@ struct Held {
     clocks_before: Option<Clocks>,
 }
 
-impl Held {
+impl PendingPacket {
     /// Returns the offset from which on to search for a packet within it: also in its context, which may be
     /// the beginning of another packet if this one is truncated there.
     fn inside(&self) -> usize {
@@ -242,7 +242,7 @@ impl<T: FnMut(ScannedPacket) -> Result<(), TooMany>> Scan<'_, T> {
                 .and_then(|next| next.sequence?.since(sequence))
                 .is_some_and(|step| step == 1)
         });
-        let before = self.held.as_ref().map(|held| &held.found);
+        let before = self.pending.as_ref().map(|pending| &pending.found);
         let before_is_right = before.is_none_or(|before| {
             let is_right = !before.entry.is_corrected() && !before.entry.is_foreign();
             let step = before.entry.sequence().and_then(|before| sequence.since(before));
@@ -265,7 +265,7 @@ impl<T: FnMut(ScannedPacket) -> Result<(), TooMany>> Scan<'_, T> {
         let size = next.as_ref().map_or(self.data.len(), |(next, _)| *next) - offset;
         let content = info.content.unwrap_or(8 * size as u64);
         let has_room = (info.begins[2].bit.max(1)..=8 * size as u64).contains(&content);
-        let before = self.held.as_ref().map(|held| held.end - held.found.entry.offset as usize);
+        let before = self.pending.as_ref().map(|pending| pending.end - pending.found.entry.offset as usize);
         let next = next.map(|(_, next)| next);
         let of_stream = next.filter(|next| (next.class, next.stream_id) == (info.class, info.stream_id));
         let sequences = of_stream.and_then(|next| info.sequence.zip(next.sequence));
@@ -341,18 +341,18 @@ impl<T: FnMut(ScannedPacket) -> Result<(), TooMany>> Scan<'_, T> {
         let end = offset + if info.total.is_some() { size.max(1) } else { left };
         let begin = offset + (info.begins[2].bit.div_ceil(8) as usize).clamp(1, left.max(1));
         let found = ScannedPacket { class: info.class, stream_id: info.stream_id, entry };
-        self.held = Some(Held { found, begin, end, is_cut: false, clocks_before });
+        self.pending = Some(PendingPacket { found, begin, end, is_cut: false, clocks_before });
         end
     }
 
-    /// Delivers the packet that was held.
+    /// Delivers the pending packet.
     fn release(&mut self) -> Result<(), Damage> {
-        let Some(held) = self.held.take() else { return Ok(()) };
-        let offset = held.found.entry.offset;
-        let size = held.end as u64 - offset;
+        let Some(pending) = self.pending.take() else { return Ok(()) };
+        let offset = pending.found.entry.offset;
+        let size = pending.end as u64 - offset;
         self.size_before = Some(size);
         self.largest = self.largest.max(size);
-        (self.take)(held.found).map_err(|TooMany(most)| Damage {
+        (self.take)(pending.found).map_err(|TooMany(most)| Damage {
             file: self.name.to_owned(),
             stream: None,
             bit: offset * 8,
@@ -361,37 +361,37 @@ impl<T: FnMut(ScannedPacket) -> Result<(), TooMany>> Scan<'_, T> {
         })
     }
 
-    /// Ends the held packet at the beginning of another one.
+    /// Ends the pending packet at the start of another packet.
     fn cut_held(&mut self, at: usize) -> usize {
-        let Some(mut held) = self.held.take() else { return at };
-        let offset = held.found.entry.offset as usize;
-        if at < held.begin
+        let Some(mut pending) = self.pending.take() else { return at };
+        let offset = pending.found.entry.offset as usize;
+        if at < pending.begin
             && let Some(rest) = self.data.get(offset..at)
             && let Err(error) = self.decoder.decode(rest, &self.slots, &mut Clocks::of(self.decoder.class))
         {
             // Its bytes are those of the other packet: it is no packet itself.
-            let stream = (held.found.class, held.found.stream_id);
+            let stream = (pending.found.class, pending.found.stream_id);
             self.clocks_after.remove(&stream);
-            self.clocks_after.extend(held.clocks_before.map(|clocks| (stream, clocks)));
-            self.before = held.found.entry.damage_before().to_vec();
+            self.clocks_after.extend(pending.clocks_before.map(|clocks| (stream, clocks)));
+            self.before = pending.found.entry.damage_before().to_vec();
             let damage = self.damage(offset, at, error);
             self.before.push(damage);
             return at;
         }
-        held.found.entry.flaws_mut().room = Some((at - offset) as u64);
-        held.end = at;
-        held.is_cut = true;
-        self.held = Some(held);
+        pending.found.entry.flaws_mut().room = Some((at - offset) as u64);
+        pending.end = at;
+        pending.is_cut = true;
+        self.pending = Some(pending);
         at
     }
 
-    /// Returns a packet that begins within the held one. Searches only with a reason: no readable packet
+    /// Returns a packet that begins within the pending packet. Searches only with a reason: no readable packet
     /// follows, or packets seem to be missing.
     fn packet_within_held(&mut self, offset: usize, next: Option<&PacketInfo>) -> Option<usize> {
-        let held = self.held.as_ref().filter(|held| !held.is_cut && held.end == offset)?;
+        let pending = self.pending.as_ref().filter(|pending| !pending.is_cut && pending.end == offset)?;
         let (begin, most) = match next {
-            None => (held.inside(), self.data.len()),
-            Some(next) if self.seems_to_lack(held, next) => (held.inside(), held.end),
+            None => (pending.inside(), self.data.len()),
+            Some(next) if self.seems_to_lack(pending, next) => (pending.inside(), pending.end),
             Some(_) => return None,
         };
         self.next_packet(begin, offset, AcceptedOffsets::Sure(most))
@@ -400,30 +400,30 @@ impl<T: FnMut(ScannedPacket) -> Result<(), TooMany>> Scan<'_, T> {
     /// Returns a packet that begins within the last one of the file, if this extends beyond the end or is
     /// larger than all others. Searches the padding of an only packet.
     fn packet_within_last(&mut self) -> Option<usize> {
-        let held = self.held.as_ref().filter(|held| !held.is_cut)?;
-        let entry = &held.found.entry;
+        let pending = self.pending.as_ref().filter(|pending| !pending.is_cut)?;
+        let entry = &pending.found.entry;
         if entry.total().is_none() && entry.content().is_some() {
-            // It has no end before that of its data stream (PROP-1.0).
+            // It ends with its data stream (PROP-1.0).
             return None;
         }
         let is_cut_off = entry.cut_off("", self.data.len() as u64).is_some();
-        let size = held.end as u64 - entry.offset;
+        let size = pending.end as u64 - entry.offset;
         let begin = if is_cut_off || size > self.largest && self.largest > 0 {
-            held.inside()
+            pending.inside()
         } else if self.largest == 0 {
-            held.begin.max(usize::try_from(entry.offset + entry.content()?.div_ceil(8)).ok()?)
+            pending.begin.max(usize::try_from(entry.offset + entry.content()?.div_ceil(8)).ok()?)
         } else {
             return None;
         };
         self.next_packet(begin, self.data.len(), AcceptedOffsets::Sure(self.data.len()))
     }
 
-    /// Returns `true` if packets seem to be missing between the held one and the next one. Tracers lose
+    /// Returns `true` if packets seem to be missing between the pending and the next packet. Tracers lose
     /// packets, too: then a search is worthwhile only if the size is unusual.
-    fn seems_to_lack(&self, held: &Held, next: &PacketInfo) -> bool {
-        let entry = &held.found.entry;
-        let size = held.end as u64 - entry.offset;
-        let is_same_stream = (next.class, next.stream_id) == (held.found.class, held.found.stream_id);
+    fn seems_to_lack(&self, pending: &PendingPacket, next: &PacketInfo) -> bool {
+        let entry = &pending.found.entry;
+        let size = pending.end as u64 - entry.offset;
+        let is_same_stream = (next.class, next.stream_id) == (pending.found.class, pending.found.stream_id);
         match (entry.sequence(), next.sequence) {
             (Some(before), Some(after)) if is_same_stream => {
                 after.since(before) != Some(1) && self.size_before != Some(size)

@@ -32,7 +32,7 @@ pub(crate) enum IndexError {
     EntrySize(usize),
     #[error("it ends within an entry")]
     PartialEntry,
-    #[error("entry {entry} begins at byte {offset} of the data, but the one before ends at byte {end}")]
+    #[error("entry {entry} starts at byte {offset} of the data, but the previous entry ends at byte {end}")]
     Gap { entry: usize, offset: u64, end: u64 },
     #[error("entry {entry} has invalid sizes: {total} bits, {content} of them content")]
     Size { entry: usize, total: u64, content: u64 },
@@ -56,7 +56,7 @@ pub(crate) fn packets(
     index: &[u8],
 ) -> Result<Option<Vec<ScannedPacket>>, IndexError> {
     let size = entry_size(index)?;
-    let entries = index.get(HEADER..).unwrap_or_default();
+    let entries = index.get(HEADER..).ok_or(IndexError::NoIndex)?;
     if entries.len() % size != 0 {
         return Err(IndexError::PartialEntry);
     }
@@ -116,7 +116,9 @@ pub(crate) fn packets(
 /// Reason why packets have no index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum NoIndex {
-    #[error("the packet at byte {0} has no size in whole bytes, or extends beyond the end of the file")]
+    #[error(
+        "the packet at byte {0} does not have a size in whole bytes, or extends beyond the end of the file"
+    )]
     Size(u64),
     #[error("an id of a data stream or its class has more than 64 bits")]
     Id,

@@ -175,6 +175,7 @@ impl PacketEntry {
     /// Returns `true` if a header and a context match this entry.
     pub(crate) fn says(&self, info: &PacketInfo) -> bool {
         let mut recorded = Self { file: self.file, ..Self::new(self.offset, info, Vec::new()) };
+        // Without flaws, the times are those of the packet.
         let flaws = self.flaws().cloned().unwrap_or_default();
         let mut own = Self { flaws: None, ..self.clone() };
         own.begin = flaws.misplaced.unwrap_or(own.begin);

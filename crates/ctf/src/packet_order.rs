@@ -15,24 +15,24 @@ use crate::stream_input::StreamFile;
 pub(crate) struct PacketOrder {
     /// `true` if times can be compared before packets are read one after the other.
     pub(crate) has_times: bool,
-    /// `true` if the recorded ends of packets are credible.
+    /// `true` if the recorded end times are credible.
     pub(crate) has_ends: bool,
 }
 
 /// Packets that were dropped when packets were put in order.
 #[derive(Debug, Default)]
-pub(crate) struct LeftOut {
+pub(crate) struct SkippedPackets {
     /// Damage before and of dropped packets.
     pub(crate) damage: Vec<Damage>,
     /// Number of packets that are in another file, too.
     pub(crate) repeated: u64,
-    /// Packets with the bytes of an earlier one, as indexes of both: they are copies only if the clock moves
-    /// within them.
+    /// Pairs of packets with equal bytes, as indexes. The first is a copy of the second only if the clock moves within
+    /// them.
     pub(crate) equal: Vec<(usize, usize)>,
 }
 
-impl LeftOut {
-    /// Drops a packet that is a copy of one that is kept.
+impl SkippedPackets {
+    /// Drops a packet that is a copy of a retained packet.
     fn add(&mut self, packet: &PacketEntry, kept: &PacketEntry, files: &[StreamFile]) {
         self.damage.extend(packet.damage_before().iter().cloned());
         self.repeated += u64::from(packet.file != kept.file);
@@ -47,7 +47,7 @@ impl LeftOut {
         }
     }
 
-    /// Drops the packets of equal bytes.
+    /// Drops the packets with equal bytes.
     pub(crate) fn drop_equal(
         &mut self,
         packets: Box<[PacketEntry]>,
@@ -64,33 +64,33 @@ impl LeftOut {
 }
 
 impl PacketOrder {
-    /// Sorts packets, which come file by file in file order, by their begin times. Notes misplaced ones, and
-    /// returns the dropped ones. `begins_are_whole`: packets contain all bits of their begin, so that it can
-    /// be compared even if clocks continue from packet to packet.
+    /// Sorts packets, which come file by file in file order, by their start times. Marks misplaced packets, and returns
+    /// the dropped packets. `begins_are_whole`: packets contain all bits of their start time, so that it can be compared
+    /// even if clocks continue from packet to packet.
     pub(crate) fn apply(
         self,
         packets: &mut Vec<PacketEntry>,
         files: &[StreamFile],
         begins_are_whole: bool,
-    ) -> LeftOut {
+    ) -> SkippedPackets {
         if !packets.iter().all(|packet| packet.begin().is_some()) {
-            return LeftOut::default();
+            return SkippedPackets::default();
         }
         if self.has_times {
             packets.chunk_by_mut(|a, b| a.file == b.file).for_each(find_misplaced);
         }
         packets.sort_by_key(PacketEntry::begin);
-        let left_out = drop_copies(packets, files);
+        let skipped = drop_copies(packets, files);
         if self.has_ends && (self.has_times || begins_are_whole) {
             limit_ends(packets);
         }
-        left_out
+        skipped
     }
 }
 
-/// Marks packets of a file whose begin times do not fit between those of the packets around them. If such a
-/// packet is in the right place, only its begin is wrong: it begins when the one before ends. Others are in
-/// the wrong place, and their time determines the right one.
+/// Marks packets of a file whose start times do not fit between the packets around them. If such a packet is in the right
+/// place, only its start time is wrong: it starts when the packet before ends. Other packets are in the wrong place, and
+/// their time determines the right place.
 fn find_misplaced(packets: &mut [PacketEntry]) {
     if packets.is_sorted_by_key(PacketEntry::begin) {
         return;
@@ -130,7 +130,7 @@ struct NeighbourPackets<'a> {
 }
 
 impl NeighbourPackets<'_> {
-    /// Returns the begin of a packet that is in the right place, or `None` if it is not.
+    /// Returns the start time of a packet that is in the right place, or `None` if it is not.
     fn begin_within(&self, packet: &PacketEntry) -> Option<u64> {
         if !self.in_sequence(packet).unwrap_or_else(|| self.end_fits(packet)) {
             return None;
@@ -200,10 +200,10 @@ pub(crate) fn heaviest_in_order<T: Ord + Copy>(items: impl IntoIterator<Item = (
 /// from the file that has most of it. The damage before a copy is reported nevertheless, and the copy itself
 /// if it is in the same file, which only damage causes.
 ///
-/// The packets are sorted by their begin times, so that copies follow each other.
-fn drop_copies(packets: &mut Vec<PacketEntry>, files: &[StreamFile]) -> LeftOut {
-    let mut left_out = LeftOut::default();
-    let mut kept = Kept::default();
+/// The packets are sorted by their start times, so that copies follow each other.
+fn drop_copies(packets: &mut Vec<PacketEntry>, files: &[StreamFile]) -> SkippedPackets {
+    let mut skipped = SkippedPackets::default();
+    let mut retained = RetainedPackets::default();
     let mut all: Vec<PacketEntry> = Vec::with_capacity(packets.len());
     let file_of = |packet: &PacketEntry| files.get(packet.file as usize);
     let available =
@@ -213,22 +213,22 @@ fn drop_copies(packets: &mut Vec<PacketEntry>, files: &[StreamFile]) -> LeftOut 
         let begins_like = |other: Option<&PacketEntry>| other.is_some_and(|o| o.begin() == packet.begin());
         // In a valid file, no two packets begin at the same time.
         if !begins_like(all.last()) {
-            kept.clear();
+            retained.clear();
             if !begins_like(rest.peek()) {
                 all.push(packet);
                 continue;
             }
         }
-        match kept.find_or_keep(&packet, &all, files) {
+        match retained.find_or_retain(&packet, &all, files) {
             PacketMatch::Copy(of) => {
                 let Some(before) = all.get_mut(of) else { continue };
                 if available(&packet) > available(before) {
                     std::mem::swap(before, &mut packet);
                 }
-                left_out.add(&packet, before, files);
+                skipped.add(&packet, before, files);
             }
             PacketMatch::Equal(of) => {
-                left_out.equal.push((all.len(), of));
+                skipped.equal.push((all.len(), of));
                 all.push(packet);
             }
             PacketMatch::New => all.push(packet),
@@ -236,13 +236,13 @@ fn drop_copies(packets: &mut Vec<PacketEntry>, files: &[StreamFile]) -> LeftOut 
     }
     drop(rest);
     *packets = all;
-    left_out
+    skipped
 }
 
 /// Recorded numbers of a packet: end, sizes and counters.
 type RecordedNumbers = [Option<u64>; 5];
 
-/// Result of a search for a packet; with the index of the packet that is kept.
+/// Result of a search for a packet, with the index of the retained packet.
 enum PacketMatch {
     New,
     Copy(usize),
@@ -250,9 +250,9 @@ enum PacketMatch {
     Equal(usize),
 }
 
-/// Packets of one begin time that are no copies, as indexes into the kept ones.
+/// Packets with the same start time that are not copies, as indexes into the retained packets.
 #[derive(Default)]
-struct Kept {
+struct RetainedPackets {
     /// Packets with an end and a number: those with the same numbers are the same.
     numbered: HashMap<RecordedNumbers, usize>,
     /// Other packets, also by a hash of their bytes: those with the same numbers need not be the same.
@@ -260,14 +260,14 @@ struct Kept {
     hash: RandomState,
 }
 
-impl Kept {
+impl RetainedPackets {
     fn clear(&mut self) {
         self.numbered.clear();
         self.by_bytes.clear();
     }
 
-    /// Searches the kept packets for one of which this is a copy. New ones are kept from now on.
-    fn find_or_keep(
+    /// Searches the retained packets for the original of this packet. A new packet is retained from now on.
+    fn find_or_retain(
         &mut self,
         packet: &PacketEntry,
         all: &[PacketEntry],

@@ -32,16 +32,19 @@ impl Quirk {
     pub const fn describe(self) -> &'static str {
         match self {
             Self::LttngEventAfterPacket => {
-                "this version of LTTng may write events after the end time of their packet: then the packet ends with its last event"
+                "this LTTng version can write events after the end time of their packet; the packet is \
+                extended to its last event"
             }
             Self::LttngCrashPacketEnd => {
-                "packets that LTTng recovered after a crash may have no end time: then they end with their last event"
+                "packets that LTTng recovered after a crash can lack an end time; they end with their last \
+                event"
             }
             Self::LttngMonotonicClock => {
-                "the clock `monotonic` of LTTng counts from the Unix epoch, which the metadata does not state"
+                "the LTTng clock `monotonic` counts from the Unix epoch, but the metadata does not say so"
             }
             Self::BarectfEventBeforePacket => {
-                "this version of barectf may write events before the begin time of their packet: then the packet begins with its first event"
+                "this barectf version can write events before the begin time of their packet; the packet is \
+                extended to its first event"
             }
         }
     }

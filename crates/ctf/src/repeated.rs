@@ -29,8 +29,10 @@ impl Notices {
 
     pub(crate) fn finish(mut self) -> Vec<String> {
         if self.more > 0 {
-            self.list
-                .push(format!("{} more files or directories are links to others that are read", self.more));
+            self.list.push(format!(
+                "{} more files or directories are links to files or directories that are read",
+                self.more
+            ));
         }
         self.list
     }

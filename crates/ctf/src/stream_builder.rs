@@ -25,7 +25,7 @@ use crate::packet_order::PacketOrder;
 use crate::packet_times::{RecordedTime, most_cycles};
 use crate::quirks::{AppliedQuirks, Quirk};
 use crate::seek::packets_stand_alone;
-use crate::stream_input::{EncoderConfig, StreamFile, StreamInput};
+use crate::stream_input::{StreamFile, StreamInput, StreamRules};
 
 /// Number of packets between reports of the search's progress.
 const STRIDE: u64 = 1 << 12;
@@ -300,7 +300,7 @@ impl<'a> StreamBuilder<'a> {
             warning(file, format!("the data stream is empty, but must have at least one packet{more}"));
         }
         if let Some((file, byte)) = self.small.take().filter(|_| self.strict && dialect == Dialect::Prop1) {
-            warning(file, format!("the packet at byte {byte} has 8 bits, but must have more in PROP-1.0"));
+            warning(file, format!("the packet at byte {byte} has 8 bits, but PROP-1.0 requires more"));
         }
     }
 
@@ -313,22 +313,21 @@ impl<'a> StreamBuilder<'a> {
         let mut notes = Vec::new();
         let limits = self.packet_limits.of_events(self.packets);
         let mut streams: Vec<Arc<StreamInput>> = Vec::with_capacity(self.streams.len());
-        let mut rules: BTreeMap<usize, Arc<EncoderConfig>> = BTreeMap::new();
+        let mut rules: BTreeMap<usize, Arc<StreamRules>> = BTreeMap::new();
         let order = PacketOrder {
             has_times: !Clocks::of(&self.trace.class).go_on,
             has_ends: !quirks.contains(&Quirk::LttngEventAfterPacket),
         };
         for ((_, id, _), mut found) in self.streams {
+            let Some(name) = found.files.first().map(|file| file.name.clone()) else { continue };
             let class = self.trace.class.data_streams.get(found.class);
             let begins_are_whole =
                 class.is_some_and(|class| RecordedTime::of(class, Role::Timestamp, true).bits == 64);
             if order.has_times && found.files.len() == 1 && dump::is_ring(&self.trace.class, &found.packets) {
                 found.packets.sort_by_key(PacketEntry::begin);
-                let name = found.files.first().map(|file| &*file.name).unwrap_or_default();
-                notes.extend(dump::ring_note(name, &found.packets));
+                notes.extend(dump::ring_note(&name, &found.packets));
             }
             let mut put = order.apply(&mut found.packets, &found.files, begins_are_whole);
-            let name = found.files.first().map(|file| file.name.clone()).unwrap_or_default();
             let Some(stream) = DataStream::new(Arc::clone(self.trace), found.class, id, name) else {
                 continue;
             };
@@ -340,7 +339,7 @@ impl<'a> StreamBuilder<'a> {
                     };
                     let most_cycles = most_cycles(stream.clock());
                     let quirks = quirks.into();
-                    let rules = EncoderConfig { records, quirks, limits, clock_arithmetic, most_cycles };
+                    let rules = StreamRules { records, quirks, limits, clock_arithmetic, most_cycles };
                     Arc::clone(unknown.insert(Arc::new(rules)))
                 }
             };

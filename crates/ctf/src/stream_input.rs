@@ -32,7 +32,7 @@ pub struct StreamInput {
     /// Files of the stream.
     pub files: Box<[StreamFile]>,
     /// Rules for reading data streams of its class.
-    pub(crate) rules: Arc<EncoderConfig>,
+    pub(crate) rules: Arc<StreamRules>,
     /// Packets in reading order.
     pub packets: Box<[PacketEntry]>,
     /// Number of packets that are in a further file, too.
@@ -47,7 +47,7 @@ pub struct StreamInput {
 
 /// Rules for reading the data streams of a class. These can be many, so they share the rules.
 #[derive(Debug)]
-pub(crate) struct EncoderConfig {
+pub(crate) struct StreamRules {
     /// Facts about event records.
     pub(crate) records: EventRecords,
     /// Faults of the tracer to take into account.
@@ -60,7 +60,7 @@ pub(crate) struct EncoderConfig {
     pub(crate) most_cycles: u64,
 }
 
-impl EncoderConfig {
+impl StreamRules {
     /// Returns the value of a clock.
     pub(crate) fn clock_value(&self, clock: Option<&ClockClass>, cycles: Option<u64>) -> Option<ClockValue> {
         let cycles = cycles?;

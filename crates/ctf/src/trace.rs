@@ -108,7 +108,7 @@ pub(crate) fn own_files(tree: &Tree, files: &[usize]) -> Vec<usize> {
 #[must_use]
 pub fn open(trees: &[&Tree], options: &CtfOptions) -> Opened {
     let mut opened = Opened::default();
-    let mut found: Vec<Described> = Vec::new();
+    let mut found: Vec<TraceDescription> = Vec::new();
     let mut notices = Notices::default();
     let mut all: Vec<MetadataDirectory> = Vec::new();
     for tree in trees {
@@ -121,16 +121,16 @@ pub fn open(trees: &[&Tree], options: &CtfOptions) -> Opened {
     all.sort_by(|a, b| a.path.cmp(&b.path));
     for directory in without_repetition(all, &mut notices) {
         match directory.describe(options) {
-            Ok(described) => match found.iter_mut().find(|other| other.is_same_trace(&described)) {
-                Some(other) => other.join(described),
-                None => found.push(described),
+            Ok(description) => match found.iter_mut().find(|other| other.is_same_trace(&description)) {
+                Some(other) => other.join(description),
+                None => found.push(description),
             },
             Err(error) => opened.errors.push(error),
         }
     }
-    for mut described in found {
-        read_files_once(&mut described.directories, &mut notices);
-        match described.open(options) {
+    for mut description in found {
+        read_files_once(&mut description.directories, &mut notices);
+        match description.open(options) {
             Ok(trace) => opened.traces.push(trace),
             Err(error) => opened.errors.push(error),
         }
@@ -144,7 +144,7 @@ pub fn open(trees: &[&Tree], options: &CtfOptions) -> Opened {
 pub(crate) fn packet_indexes(tree: &Tree, options: &CtfOptions) -> PacketIndexes {
     let mut indexes = PacketIndexes::default();
     for directory in directories(tree, options) {
-        match directory.describe(options).and_then(|described| described.index(options)) {
+        match directory.describe(options).and_then(|description| description.index(options)) {
             Ok(mut of_trace) => {
                 indexes.files.append(&mut of_trace.files);
                 indexes.problems.append(&mut of_trace.problems);
@@ -158,8 +158,8 @@ pub(crate) fn packet_indexes(tree: &Tree, options: &CtfOptions) -> PacketIndexes
     indexes
 }
 
-/// A trace whose metadata was read.
-struct Described<'a> {
+/// Trace whose metadata was read.
+struct TraceDescription<'a> {
     class: TraceClass,
     quirks: Vec<Quirk>,
     limits: Limits,
@@ -173,7 +173,7 @@ struct Described<'a> {
 
 impl<'a> MetadataDirectory<'a> {
     /// Reads the metadata.
-    fn describe(self, options: &CtfOptions) -> Result<Described<'a>, TraceError> {
+    fn describe(self, options: &CtfOptions) -> Result<TraceDescription<'a>, TraceError> {
         let bytes = match &self.metadata {
             Ok(bytes) => bytes.clone(),
             Err(error) => return Err(self.problem(format!("cannot be read: {error}"))),
@@ -188,8 +188,8 @@ impl<'a> MetadataDirectory<'a> {
         let mut parsed = parsed.map_err(|error| match &self.cut_off {
             // Errors in a truncated text are no faults of the text.
             Some(cause) => self.problem(format!(
-                "the metadata is truncated after {} bytes, which are not enough to read it: {cause}; get the \
-                 archive again",
+                "the metadata is truncated after {} bytes, too few to read it: {cause}; get the archive \
+                again",
                 bytes.len()
             )),
             None => TraceError { path: self.path.clone(), diagnostics: self.in_metadata(error.diagnostics) },
@@ -200,7 +200,7 @@ impl<'a> MetadataDirectory<'a> {
             }
         }
         metadata_options.limits.description_bytes = parsed.left;
-        let mut described = Described {
+        let mut description = TraceDescription {
             class: parsed.trace,
             quirks: Vec::new(),
             limits,
@@ -210,12 +210,12 @@ impl<'a> MetadataDirectory<'a> {
             metadata_name: self.metadata_name.clone(),
             directories: Vec::new(),
         };
-        described.add_auxiliary(&self.auxiliary, self.tree, &mut metadata_options);
-        described.limits = metadata_options.limits;
+        description.add_auxiliary(&self.auxiliary, self.tree, &mut metadata_options);
+        description.limits = metadata_options.limits;
         // The auxiliary streams may name the tracer.
-        described.correct(options);
-        described.directories.push(self);
-        Ok(described)
+        description.correct(options);
+        description.directories.push(self);
+        Ok(description)
     }
 
     /// Error of the metadata as a whole.
@@ -231,7 +231,7 @@ impl<'a> MetadataDirectory<'a> {
     }
 }
 
-impl<'a> Described<'a> {
+impl<'a> TraceDescription<'a> {
     /// Returns `true` if the other one is a further part of the same trace: same UUID, or same name and
     /// unique identifier (CTF2-SPEC-2.0, "Trace class fragment"), and one includes all declarations of the
     /// other (metadata grows while a trace is recorded). Traces can share their metadata stream, with its UUID
@@ -307,10 +307,11 @@ impl<'a> Described<'a> {
             for entry in &directory.files {
                 let name = shown(directory.tree, &entry.path);
                 let before = directory.indexes.get(entry.name()).and_then(|index| index.read().ok());
+                // If the index cannot be read, a new index is written.
                 let before = before.as_deref().unwrap_or_default();
                 let index = builder.packets_of(&name, entry).and_then(|(packets, size)| {
                     lttng_index::write(&trace.class, &packets, size, before)
-                        .map_err(|error| format!("its packets have no index: {error}"))
+                        .map_err(|error| format!("its packets lack an index: {error}"))
                 });
                 match index {
                     Ok(bytes) => {
@@ -403,6 +404,7 @@ impl<'a> Described<'a> {
         }
         let texts: Vec<&[u8]> = texts.iter().map(|bytes| &**bytes).collect();
         for (i, diagnostic) in metadata::add_auxiliary_streams(&mut self.class, &texts, options) {
+            // Each text has its file.
             let file = files.get(i).cloned().unwrap_or_default();
             self.diagnostics.push(FileDiagnostic::new(file, diagnostic));
         }
@@ -421,7 +423,7 @@ fn read_stacks(
         directories.iter().flat_map(|directory| directory.stacks.iter().map(move |entry| (directory, entry)));
     for (directory, entry) in all {
         let Err(error) = stacks.add(entry, &options.limits) else { continue };
-        let diagnostic = Diagnostic::warning(TextPosition::default(), error.to_string());
+        let diagnostic = Diagnostic::warning(error.position(), error.to_string());
         diagnostics.push(FileDiagnostic::new(shown(directory.tree, &entry.path), diagnostic));
         if error == StackFileError::Conflict {
             return diagnostics;

@@ -9,7 +9,7 @@ mod row;
 use std::io;
 use std::ops::ControlFlow;
 
-use ichnos_model::{DataStream, Event, Message, Sink, Value};
+use ichnos_model::{DataStream, Event, Message, Sink, StreamTable, Value};
 
 use self::cells::{Cells, CommonKeys};
 use self::class_state::{CsvClassState, CsvStreamClassState, CsvStreamState};
@@ -17,7 +17,6 @@ pub use self::columns::{CsvColumn, CsvColumns};
 pub use self::options::{CsvForm, CsvOptions};
 use self::row::{CsvRow, end_line, property_cell, push_cell};
 use crate::resume::{ResumableSink, StreamOrder};
-use crate::stream_table::StreamTable;
 use crate::text_buffer::{TextBuffer, TextWriter};
 use crate::time::TimeWriter;
 

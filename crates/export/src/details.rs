@@ -10,7 +10,10 @@ use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use ichnos_model::{ClockValue, DataStream, Discarded, Event, Message, Packet, Scope, Sink, Trace};
+use ichnos_model::{
+    ClockValue, DataStream, Discarded, Event, FieldContainer, Message, Packet, Scope, Sink, StreamTable,
+    Trace,
+};
 
 use crate::color::Palette;
 use crate::event_stacks::EventStacks;
@@ -18,9 +21,8 @@ use crate::number;
 use crate::printable::printable;
 use crate::property::{self, Hidden};
 use crate::resume::StreamOrder;
-use crate::stream_table::StreamTable;
 use crate::text_buffer::{TextBuffer, TextWriter};
-use fields::{DetailsScratch, FieldLines};
+use fields::FieldLines;
 use text::DetailsLines;
 
 /// Options of [`Details`].
@@ -159,7 +161,8 @@ pub struct Details<W> {
     warnings: Box<dyn Write + Send>,
     options: DetailsOptions,
     palette: Palette,
-    scratch: DetailsScratch,
+    /// Memory for the containers of fields.
+    containers: Vec<FieldContainer>,
     traces: Vec<DetailsTraceState>,
     /// Indexes of `traces`, by address.
     trace_indexes: HashMap<usize, usize>,
@@ -186,7 +189,7 @@ impl<W: TextWriter> Details<W> {
             palette: Palette::new(options.color, !options.color_bright_codes)
                 .printable_only(options.printable_only),
             options,
-            scratch: DetailsScratch::default(),
+            containers: Vec::new(),
             traces: Vec::new(),
             trace_indexes: HashMap::new(),
             streams: StreamTable::default(),
@@ -486,7 +489,7 @@ impl<W: TextWriter> Details<W> {
             ];
             for (scope, hidden, title) in scopes {
                 if event.plan(scope).is_some() && !hidden.all() {
-                    let mut lines = FieldLines::root(out, &self.palette, hidden, &mut self.scratch, title);
+                    let mut lines = FieldLines::root(out, &self.palette, hidden, &mut self.containers, title);
                     self.output.failures.note(event.visit(scope, &mut lines));
                     out.push(b'\n');
                 }
@@ -521,7 +524,8 @@ impl<W: TextWriter> Details<W> {
         let shown = begins && !self.options.compact && !class.packet.all();
         if shown && packet.plan(Scope::PacketContext).is_some() {
             out.extend_from_slice(b":\n");
-            let mut lines = FieldLines::root(out, &self.palette, &class.packet, &mut self.scratch, "Context");
+            let mut lines =
+                FieldLines::root(out, &self.palette, &class.packet, &mut self.containers, "Context");
             self.output.failures.note(packet.visit(Scope::PacketContext, &mut lines));
         }
         out.push(b'\n');

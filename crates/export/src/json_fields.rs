@@ -1,30 +1,21 @@
 //! Fields as JSON.
 
 use ichnos_json::write::{ValueWriter, is_plain, push_plain, push_string, push_utf8};
-use ichnos_model::{Field, FieldKind, Real, StringEncoding, Text, Uuid, VariableLengthValue, Visitor, Wide};
+use ichnos_model::{
+    Field, FieldContainer, FieldKind, FieldValue, Real, StringEncoding, Text, Uuid, VariableLengthValue,
+    Visitor, Wide,
+};
 
 mod keys;
 
 use crate::number;
 use crate::time::push_date;
 pub use keys::Keys;
-pub(crate) use keys::mappings;
-
-/// Container of the value that is being written.
-#[derive(Clone, Copy, Debug)]
-enum Around {
-    /// No container, or an optional or a variant, of which only the content is written.
-    Alone,
-    /// An object; `true` if it has members.
-    Object(bool),
-    /// An array; `true` if it has elements.
-    Array(bool),
-}
 
 /// Buffers reused for all scopes, to avoid allocations.
 #[derive(Debug, Default)]
 pub struct Scratch {
-    around: Vec<Around>,
+    outer: Vec<FieldContainer>,
     /// Text converted from another encoding.
     text: Vec<u8>,
     /// Count of values written as `NaN` whose sign or further bits are not in the text.
@@ -37,19 +28,19 @@ pub struct FieldWriter<'a> {
     out: &'a mut Vec<u8>,
     scratch: &'a mut Scratch,
     keys: &'a Keys,
-    around: Around,
+    container: FieldContainer,
 }
 
 impl<'a> FieldWriter<'a> {
     /// Writes fields of the scope that `keys` belong to.
     pub fn new(out: &'a mut Vec<u8>, scratch: &'a mut Scratch, keys: &'a Keys) -> Self {
-        scratch.around.clear();
-        Self { out, scratch, keys, around: Around::Alone }
+        scratch.outer.clear();
+        Self { out, scratch, keys, container: FieldContainer::Root }
     }
 
     /// Writes members of an object that is already open; `any` is `true` if it has members.
     pub(crate) fn within(out: &'a mut Vec<u8>, scratch: &'a mut Scratch, keys: &'a Keys, any: bool) -> Self {
-        Self { around: Around::Object(any), ..Self::new(out, scratch, keys) }
+        Self { container: FieldContainer::Structure(any.into()), ..Self::new(out, scratch, keys) }
     }
 
     /// Returns the output buffer.
@@ -63,39 +54,39 @@ impl<'a> FieldWriter<'a> {
         if !failed {
             return;
         }
-        if self.scratch.around.is_empty() && matches!(self.around, Around::Alone) {
+        if self.container == FieldContainer::Root {
             self.out.extend_from_slice(b"null");
         }
-        while let Some(around) = self.scratch.around.pop() {
-            match self.around {
-                Around::Object(_) => self.out.push(b'}'),
-                Around::Array(_) => self.out.push(b']'),
-                Around::Alone => {
+        while let Some(container) = self.container.leave(&mut self.scratch.outer) {
+            match container {
+                FieldContainer::Structure(_) => self.out.push(b'}'),
+                FieldContainer::Array(_) => self.out.push(b']'),
+                FieldContainer::Root | FieldContainer::Wrapper => {
                     // An optional or a variant whose value is missing.
                     if self.out.ends_with(b":") || self.out.ends_with(b",") {
                         self.out.extend_from_slice(b"null");
                     }
                 }
             }
-            self.around = around;
         }
     }
 
     /// Appends the text before a value.
     #[inline]
-    fn lead(&mut self, field: Field<'_>) {
-        match &mut self.around {
-            Around::Alone => {}
-            Around::Object(any) => {
-                let is_first = !std::mem::replace(any, true);
+    fn push_prefix(&mut self, field: Field<'_>) {
+        match &mut self.container {
+            FieldContainer::Root | FieldContainer::Wrapper => {}
+            FieldContainer::Structure(count) => {
                 if let Some(key) = self.keys.get(field) {
-                    key.lead.push(self.out, is_first);
+                    key.prefix.push(self.out, *count == 0);
                 }
+                *count += 1;
             }
-            Around::Array(any) => {
-                if std::mem::replace(any, true) {
+            FieldContainer::Array(count) => {
+                if *count > 0 {
                     self.out.push(b',');
                 }
+                *count += 1;
             }
         }
     }
@@ -106,17 +97,40 @@ impl<'a> FieldWriter<'a> {
     }
 
     #[inline]
-    fn enter(&mut self, around: Around) {
-        self.scratch.around.push(std::mem::replace(&mut self.around, around));
+    fn enter(&mut self, container: FieldContainer) {
+        self.container.enter(container, &mut self.scratch.outer);
     }
 
     #[inline]
     fn leave(&mut self) {
-        self.around = self.scratch.around.pop().unwrap_or(Around::Alone);
+        self.container.leave(&mut self.scratch.outer);
     }
 
     fn names<'n>(&mut self, names: impl Iterator<Item = &'n str>) {
         ValueWriter::new(self.out).strings(names);
+    }
+
+    /// Appends an integer with its labels, or the date that it is. `push` appends the number.
+    #[inline(always)]
+    fn integer(&mut self, field: Field<'_>, value: i128, push: impl Fn(&mut Vec<u8>)) {
+        self.push_prefix(field);
+        if self.keys.get(field).is_some_and(|key| key.is_plain) {
+            return push(self.out);
+        }
+        match field.class().mappings() {
+            None if self.date(field, value) => {}
+            None => push(self.out),
+            Some(mappings) => self.labeled(|writer| push(writer.out), mappings.names_of(value)),
+        }
+    }
+
+    /// Appends a number and its labels as an object.
+    fn labeled<'n>(&mut self, number: impl FnOnce(&mut Self), labels: impl Iterator<Item = &'n str>) {
+        self.push("{\"value\":");
+        number(self);
+        self.push(",\"labels\":");
+        self.names(labels);
+        self.out.push(b'}');
     }
 
     /// Appends a value as a date in a string. Returns `false` if it is not a date.
@@ -173,45 +187,17 @@ impl<'a> FieldWriter<'a> {
 impl Visitor for FieldWriter<'_> {
     #[inline]
     fn unsigned(&mut self, field: Field<'_>, value: u64) {
-        self.lead(field);
-        if self.keys.get(field).is_some_and(|key| key.is_plain) {
-            return number::push_unsigned(self.out, value);
-        }
-        match mappings(&field.class().kind) {
-            None if self.date(field, value.into()) => {}
-            None => number::push_unsigned(self.out, value),
-            Some(mappings) => {
-                self.push("{\"value\":");
-                number::push_unsigned(self.out, value);
-                self.push(",\"labels\":");
-                self.names(mappings.names_of(i128::from(value)));
-                self.out.push(b'}');
-            }
-        }
+        self.integer(field, value.into(), |out| number::push_unsigned(out, value));
     }
 
     #[inline]
     fn signed(&mut self, field: Field<'_>, value: i64) {
-        self.lead(field);
-        if self.keys.get(field).is_some_and(|key| key.is_plain) {
-            return number::push_signed(self.out, value);
-        }
-        match mappings(&field.class().kind) {
-            None if self.date(field, value.into()) => {}
-            None => number::push_signed(self.out, value),
-            Some(mappings) => {
-                self.push("{\"value\":");
-                number::push_signed(self.out, value);
-                self.push(",\"labels\":");
-                self.names(mappings.names_of(i128::from(value)));
-                self.out.push(b'}');
-            }
-        }
+        self.integer(field, value.into(), |out| number::push_signed(out, value));
     }
 
     fn wide(&mut self, field: Field<'_>, value: Wide<'_>) {
-        self.lead(field);
-        match (&field.class().kind, mappings(&field.class().kind)) {
+        self.push_prefix(field);
+        match (&field.class().kind, field.class().mappings()) {
             (FieldKind::BitMap { flags, .. }, _) => {
                 self.push("{\"bits\":");
                 self.wide_value(value);
@@ -227,13 +213,8 @@ impl Visitor for FieldWriter<'_> {
                 self.out.push(b'}');
             }
             (_, Some(_)) => {
-                self.push("{\"value\":");
-                self.wide_value(value);
-                self.push(",\"labels\":");
-                let integer = field.class().integer();
-                let names = integer.map(|integer| integer.names_of_wide(value)).unwrap_or_default();
-                self.names(names.into_iter());
-                self.out.push(b'}');
+                let labels = field.class().labels(FieldValue::Wide(value));
+                self.labeled(|writer| writer.wide_value(value), labels);
             }
             (_, None) => self.wide_value(value),
         }
@@ -241,19 +222,16 @@ impl Visitor for FieldWriter<'_> {
 
     #[inline]
     fn boolean(&mut self, field: Field<'_>, value: bool, _: u64) {
-        self.lead(field);
+        self.push_prefix(field);
         self.push(if value { "true" } else { "false" });
     }
 
     fn bit_array(&mut self, field: Field<'_>, bits: u64) {
-        self.lead(field);
-        self.push("{\"bits\":");
-        number::push_unsigned(self.out, bits);
-        self.out.push(b'}');
+        self.bit_map(field, bits);
     }
 
     fn bit_map(&mut self, field: Field<'_>, bits: u64) {
-        self.lead(field);
+        self.push_prefix(field);
         self.push("{\"bits\":");
         number::push_unsigned(self.out, bits);
         if let FieldKind::BitMap { flags, .. } = &field.class().kind {
@@ -264,7 +242,7 @@ impl Visitor for FieldWriter<'_> {
     }
 
     fn real(&mut self, field: Field<'_>, value: Real<'_>) {
-        self.lead(field);
+        self.push_prefix(field);
         let double = match value {
             Real::Half(_) | Real::Double(_) => value.to_f64(),
             Real::Single(single) => {
@@ -302,7 +280,7 @@ impl Visitor for FieldWriter<'_> {
     }
 
     fn text(&mut self, field: Field<'_>, value: Text<'_>) {
-        self.lead(field);
+        self.push_prefix(field);
         if value.encoding == StringEncoding::Utf8 && push_plain(self.out, value.bytes) {
             return;
         }
@@ -322,7 +300,7 @@ impl Visitor for FieldWriter<'_> {
     }
 
     fn blob(&mut self, field: Field<'_>, bytes: &[u8]) {
-        self.lead(field);
+        self.push_prefix(field);
         self.bytes("$blob", bytes);
         if let FieldKind::Blob { media_type, .. } = &field.class().kind {
             self.push(",\"media_type\":");
@@ -332,22 +310,22 @@ impl Visitor for FieldWriter<'_> {
     }
 
     fn guid(&mut self, field: Field<'_>, value: Uuid) {
-        self.lead(field);
+        self.push_prefix(field);
         self.out.push(b'"');
         number::push_uuid(self.out, value);
         self.out.push(b'"');
     }
 
     fn null(&mut self, field: Field<'_>) {
-        self.lead(field);
+        self.push_prefix(field);
         self.push("null");
     }
 
     #[inline]
     fn begin_structure(&mut self, field: Field<'_>) {
-        self.lead(field);
+        self.push_prefix(field);
         self.out.push(b'{');
-        self.enter(Around::Object(false));
+        self.enter(FieldContainer::Structure(0));
     }
 
     #[inline]
@@ -358,9 +336,9 @@ impl Visitor for FieldWriter<'_> {
 
     #[inline]
     fn begin_array(&mut self, field: Field<'_>, _: u64) {
-        self.lead(field);
+        self.push_prefix(field);
         self.out.push(b'[');
-        self.enter(Around::Array(false));
+        self.enter(FieldContainer::Array(0));
     }
 
     #[inline]
@@ -372,15 +350,15 @@ impl Visitor for FieldWriter<'_> {
     #[inline]
     fn begin_optional(&mut self, field: Field<'_>, present: bool, _: i128) {
         // An absent member that consists of values is skipped; elements of arrays keep their positions.
-        let is_member = matches!(self.around, Around::Object(_));
+        let is_member = matches!(self.container, FieldContainer::Structure(_));
         let is_shown = present || !is_member || !field.class().is_shown_if_present();
         if is_shown {
-            self.lead(field);
+            self.push_prefix(field);
         }
         if !present && is_shown {
             self.push("null");
         }
-        self.enter(Around::Alone);
+        self.enter(FieldContainer::Wrapper);
     }
 
     #[inline]
@@ -390,8 +368,8 @@ impl Visitor for FieldWriter<'_> {
 
     #[inline]
     fn begin_variant(&mut self, field: Field<'_>, _: usize, _: i128) {
-        self.lead(field);
-        self.enter(Around::Alone);
+        self.push_prefix(field);
+        self.enter(FieldContainer::Wrapper);
     }
 
     #[inline]

@@ -30,7 +30,6 @@ mod property;
 mod repeated;
 mod resume;
 pub mod sinks;
-mod stream_table;
 mod terminal;
 #[cfg(test)]
 mod testing;

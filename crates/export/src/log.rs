@@ -12,19 +12,18 @@ use std::io;
 use std::ops::ControlFlow;
 
 use ichnos_model::{
-    ClockValue, Damage, DataStream, Discarded, Event, LogLevel, LogSeverity, Meaning, Message, Scope, Sink,
-    Value,
+    ClockValue, Damage, DataStream, Discarded, Event, FieldContainer, LogLevel, LogSeverity, Meaning,
+    Message, Scope, Sink, StreamTable, Value,
 };
 
 use crate::color::Palette;
 use crate::event_stacks::EventStacks;
 use crate::integers::Integers;
 use crate::json_fields::{FieldWriter, Keys, Scratch};
-use crate::stream_table::StreamTable;
 use crate::text_buffer::{Failures, TextBuffer, TextWriter};
 use crate::time::{self, JsonTime};
 use collect::{PartCollector, ShownParts, Treatments};
-use pairs::{Nesting, PairPrefixes, PairWriter};
+use pairs::{PairPrefixes, PairWriter};
 use parts::{LineParts, NumberPart, SignedNumber, TextPart};
 use resume::ResumedLog;
 pub use resume::{FirstMessage, LogState};
@@ -79,7 +78,7 @@ impl LogOptions {
 
 /// Texts before the pairs of a scope.
 #[derive(Debug)]
-enum Leads {
+enum LinePrefix {
     Text(PairPrefixes),
     Json(Keys),
 }
@@ -88,7 +87,7 @@ enum Leads {
 #[derive(Debug)]
 struct ScopeState {
     treatments: Treatments,
-    leads: Leads,
+    prefix: LinePrefix,
 }
 
 /// State of an event record class.
@@ -152,12 +151,12 @@ impl ScopeState {
         let meanings = event.class.log.as_deref().map(|_| &event.class.meanings);
         let shown = ShownParts { lines_need_files, thread_names: is_text, component_urls: !is_text };
         let treatments = Treatments::of(scope, plan, meanings, shown)?;
-        let leads = if is_text {
-            Leads::Text(PairPrefixes::of(plan, palette.log_escaping()))
+        let prefix = if is_text {
+            LinePrefix::Text(PairPrefixes::of(plan, palette.log_escaping()))
         } else {
-            Leads::Json(Keys::of(plan))
+            LinePrefix::Json(Keys::of(plan))
         };
-        Some(Self { treatments, leads })
+        Some(Self { treatments, prefix })
     }
 }
 
@@ -172,7 +171,8 @@ struct Sorter {
     parts: LineParts,
     /// Pairs of names and values, in the line format.
     pairs: Vec<u8>,
-    nesting: Nesting,
+    /// Memory for the containers of fields.
+    containers: Vec<FieldContainer>,
     scratch: Scratch,
 }
 
@@ -197,13 +197,13 @@ impl Sorter {
             if event.has_resource() { class.resource.get_or_init(resource).as_ref() } else { None };
         let mut others = class.scopes.iter();
         let mut next = resource.or_else(|| others.next());
-        while let Some(ScopeState { treatments, leads }) = next {
-            failures.note(match leads {
-                Leads::Text(names) => {
-                    let pairs = PairWriter::new(pairs, names, &mut self.nesting);
+        while let Some(ScopeState { treatments, prefix }) = next {
+            failures.note(match prefix {
+                LinePrefix::Text(names) => {
+                    let pairs = PairWriter::new(pairs, names, &mut self.containers);
                     event.visit(treatments.scope, &mut PartCollector { treatments, parts, pairs })
                 }
-                Leads::Json(keys) => {
+                LinePrefix::Json(keys) => {
                     let any = !pairs.is_empty();
                     let pairs = FieldWriter::within(pairs, &mut self.scratch, keys, any);
                     let mut collector = PartCollector { treatments, parts, pairs };

@@ -7,6 +7,5 @@ pub use crate::number::{nanoseconds, write_id};
 pub use crate::property::{emf_uri, has_plain_field, log_level_name, log_level_number};
 pub use crate::repeated::Repeated;
 pub use crate::resume::StreamRank;
-pub use crate::stream_table::StreamTable;
 pub use crate::text_buffer::{Failures, TextBuffer};
 pub use crate::time::{TimeWriter, has_dates};

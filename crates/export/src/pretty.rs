@@ -1,5 +1,6 @@
 //! One line per event, in the usual format for terminals.
 
+mod class_prefix;
 mod fields;
 mod labels;
 mod resume;
@@ -8,8 +9,9 @@ mod stamp;
 use std::io::{self, Write};
 use std::ops::ControlFlow;
 
+use ichnos_model::decode::DecodeError;
 use ichnos_model::plan::Plan;
-use ichnos_model::{ClockValue, Damage, DataStream, Discarded, Event, Message, Scope, Sink, Value};
+use ichnos_model::{ClockValue, Damage, DataStream, Discarded, Event, Message, Scope, Sink, StreamTable};
 
 use crate::block::Block;
 use crate::color::Palette;
@@ -19,9 +21,9 @@ use crate::printable::printable;
 use crate::property;
 use crate::repeated::Repeated;
 use crate::resume::ResumableSink as _;
-use crate::stream_table::StreamTable;
 use crate::text_buffer::{TextBuffer, TextWriter};
 use crate::time::ClockDisplay;
+use class_prefix::class_prefix;
 use fields::{FieldPrinter, PrettyScratch};
 use labels::FieldLabels;
 use resume::ResumedPretty;
@@ -207,19 +209,69 @@ struct PrettyStreamClassState {
 struct PrettyStreamState {
     /// Packet context and common context of the previous event in the same packet.
     contexts: Repeated,
-    /// Text of the current packet's context.
-    packet_text: Vec<u8>,
-    /// `true` if `packet_text` is for the current packet.
-    packet_known: bool,
-    /// `true` if `packet_text` may be kept until the packet ends.
-    in_packet: bool,
+    packet: PacketText,
 }
 
 impl PrettyStreamState {
     /// Resets the state when another packet begins, or this one has ended.
     fn change_packet(&mut self, begins: bool) {
-        (self.packet_known, self.in_packet) = (false, begins);
+        (self.packet.is_known, self.packet.is_open) = (false, begins);
         self.contexts.forget();
+    }
+}
+
+/// Text of the current packet's context.
+#[derive(Debug)]
+struct PacketText {
+    text: Vec<u8>,
+    /// `true` if the text is for the current packet.
+    is_known: bool,
+    /// `true` if the text may be kept until the packet ends.
+    is_open: bool,
+}
+
+impl PacketText {
+    /// Appends the text, which `write` writes unless it is known.
+    fn push(
+        &mut self,
+        out: &mut Vec<u8>,
+        write: impl FnOnce(&mut Vec<u8>) -> Result<(), DecodeError>,
+    ) -> Result<(), DecodeError> {
+        if self.is_known {
+            out.extend_from_slice(&self.text);
+            return Ok(());
+        }
+        let begin = out.len();
+        let result = write(out);
+        self.text.clear();
+        self.text.extend_from_slice(&out[begin..]);
+        self.is_known = self.is_open;
+        result
+    }
+}
+
+/// Writes the scopes of events.
+struct ScopePrinter<'p> {
+    options: &'p PrettyOptions,
+    palette: &'p Palette,
+    scratch: &'p mut PrettyScratch,
+}
+
+impl ScopePrinter<'_> {
+    /// Writes a scope with its title; `names` is `true` if its members are named.
+    #[inline(always)]
+    fn print<const STYLED: bool>(
+        &mut self,
+        out: &mut Vec<u8>,
+        event: &Event<'_>,
+        (scope, title): (Scope, &str),
+        labels: &FieldLabels,
+        names: bool,
+    ) -> Result<(), DecodeError> {
+        push_scope_name(out, self.options.names.scope, self.palette, title);
+        let flags = self.options.enum_flags;
+        let mut printer = FieldPrinter::<STYLED>::new(out, self.palette, labels, names, flags, self.scratch);
+        event.visit(scope, &mut printer)
     }
 }
 
@@ -299,10 +351,8 @@ impl<W: TextWriter> Pretty<W> {
     fn add_stream(&mut self, stream: &DataStream) {
         let part = PrettyStreamState {
             contexts: Repeated::default(),
-            packet_text: Vec::new(),
-            packet_known: false,
             // A resumed sink starts in the middle of a packet.
-            in_packet: self.resumed.is_some(),
+            packet: PacketText { text: Vec::new(), is_known: false, is_open: self.resumed.is_some() },
         };
         self.streams.insert(stream, part, || {
             let plans = stream.plans();
@@ -330,53 +380,41 @@ impl<W: TextWriter> Pretty<W> {
         let out = &mut self.output.buffer;
         class.prefix.push(out, false);
         let names = self.options.names;
-        let (palette, flags) = (&self.palette, self.options.enum_flags);
+        let mut printer =
+            ScopePrinter { options: &self.options, palette: &self.palette, scratch: &mut self.scratch };
         let mut first = true;
         let has_packet_context = event.plan(Scope::PacketContext).is_some() && !known.packet.hide_all();
-        let (packet, common, scratch) = (&known.packet, &known.common, &mut self.scratch);
-        let (packet_text, packet_known, in_packet) =
-            (&mut part.packet_text, &mut part.packet_known, part.in_packet);
-        let mut push_packet_context = |out: &mut Vec<u8>, scratch: &mut PrettyScratch| {
-            if *packet_known {
-                out.extend_from_slice(packet_text);
-                return Ok(());
-            }
-            let begin = out.len();
-            push_scope_name(out, names.scope, palette, "stream.packet.context");
-            let mut printer =
-                FieldPrinter::<STYLED>::new(out, palette, packet, names.context, flags, scratch);
-            let result = event.visit(Scope::PacketContext, &mut printer);
-            packet_text.clear();
-            packet_text.extend_from_slice(&out[begin..]);
-            *packet_known = in_packet;
-            result
+        let is_packet_open = part.packet.is_open;
+        let mut push_packet_context = |out: &mut Vec<u8>, printer: &mut ScopePrinter<'_>| {
+            part.packet.push(out, |out| {
+                let scope = (Scope::PacketContext, "stream.packet.context");
+                printer.print::<STYLED>(out, event, scope, &known.packet, names.context)
+            })
         };
-        if let Some(plan) = event.plan(Scope::CommonContext).filter(|_| !common.hide_all()) {
+        if let Some(plan) = event.plan(Scope::CommonContext).filter(|_| !known.common.hide_all()) {
             first = false;
             let result = part.contexts.push(out, event, Scope::CommonContext, plan, |out| {
                 let mut packet = Ok(());
                 if has_packet_context {
-                    packet = push_packet_context(out, scratch);
+                    packet = push_packet_context(out, &mut printer);
                     out.extend_from_slice(b", ");
                 }
-                push_scope_name(out, names.scope, palette, "stream.event.context");
-                let mut printer =
-                    FieldPrinter::<STYLED>::new(out, palette, common, names.context, flags, scratch);
-                packet.and(event.visit(Scope::CommonContext, &mut printer))
+                let scope = (Scope::CommonContext, "stream.event.context");
+                packet.and(printer.print::<STYLED>(out, event, scope, &known.common, names.context))
             });
-            if !in_packet {
+            if !is_packet_open {
                 part.contexts.forget();
             }
             self.output.failures.note(result);
         } else if has_packet_context {
             first = false;
-            self.output.failures.note(push_packet_context(out, scratch));
+            self.output.failures.note(push_packet_context(out, &mut printer));
         }
         let scopes = [
             (Scope::SpecificContext, &class.specific, "event.context", names.context),
             (Scope::Payload, &class.payload, "event.fields", names.payload),
         ];
-        for (scope, labels, name, names_members) in scopes {
+        for (scope, labels, title, names) in scopes {
             if event.plan(scope).is_none() || labels.hide_all() {
                 continue;
             }
@@ -384,10 +422,8 @@ impl<W: TextWriter> Pretty<W> {
                 out.extend_from_slice(b", ");
             }
             first = false;
-            push_scope_name(out, names.scope, palette, name);
-            let mut printer =
-                FieldPrinter::<STYLED>::new(out, palette, labels, names_members, flags, &mut self.scratch);
-            self.output.failures.note(event.visit(scope, &mut printer));
+            let result = printer.print::<STYLED>(out, event, (scope, title), labels, names);
+            self.output.failures.note(result);
         }
         out.push(b'\n');
         class.stacks.push_lines(out, event);
@@ -587,110 +623,15 @@ fn push_scope_name(out: &mut Vec<u8>, wanted: bool, palette: &Palette, name: &st
     }
 }
 
-/// Makes the text between the time and the scopes, for all events of a class.
 fn make_class(
     event: &Event<'_>,
     has_clock: bool,
     options: &PrettyOptions,
     palette: &Palette,
 ) -> PrettyClassState {
-    let mut out = Vec::new();
-    let (class, trace) = (event.class, &event.stream.trace.class);
-    let PrettyFields { hostname, domain, procname, vpid, .. } = options.fields;
-    let names = options.names.header;
-    // A named time is always followed by a comma.
-    let comma = has_clock && names;
-    let mut shown = false;
-    let mut begin = |out: &mut Vec<u8>, name: &str| {
-        if comma {
-            out.extend_from_slice(b", ");
-        }
-        if names {
-            push_name(out, palette, name);
-        } else if shown {
-            out.push(b':');
-        }
-        shown = true;
-    };
-    if options.fields.trace
-        && let Some(name) = property::trace_name(event.stream)
-    {
-        if comma {
-            out.extend_from_slice(b", ");
-        }
-        if names {
-            push_name(&mut out, palette, "trace");
-        }
-        palette.push(&mut out, name);
-        if names {
-            out.extend_from_slice(b", ");
-        }
-    }
-    let environment = [("hostname", hostname), ("domain", domain), ("procname", procname), ("vpid", vpid)];
-    for (name, wanted) in environment {
-        if !wanted {
-            continue;
-        }
-        let title = match name {
-            "hostname" => "trace:hostname",
-            "domain" => "trace:domain",
-            "procname" => "trace:procname",
-            _ => "trace:vpid",
-        };
-        match trace.environment(name) {
-            Some(Value::Text(text)) => {
-                begin(&mut out, title);
-                palette.push(&mut out, text);
-            }
-            Some(Value::Integer(integer)) => {
-                begin(&mut out, title);
-                let (open, close): (&[u8], &[u8]) = if name == "vpid" { (b"(", b")") } else { (b"", b"") };
-                out.extend_from_slice(open);
-                number::push_integer(&mut out, *integer);
-                out.extend_from_slice(close);
-            }
-            _ => {}
-        }
-    }
-    if options.fields.log_level
-        && let Some(level) = property::log_level(class)
-    {
-        begin(&mut out, "loglevel");
-        let _ = write!(out, "{} ({})", level.macro_name, level.number);
-    }
-    if options.fields.emf
-        && let Some(uri) = property::emf_uri(class)
-    {
-        begin(&mut out, "model.emf.uri");
-        palette.push(&mut out, uri);
-    }
-    if shown && !names {
-        out.push(b' ');
-    }
-    if comma {
-        out.extend_from_slice(b", ");
-    }
-    if names {
-        push_name(&mut out, palette, "name");
-    }
-    match &class.name {
-        Some(name) => {
-            for text in [palette.bold, palette.bright_magenta] {
-                out.extend_from_slice(text.as_bytes());
-            }
-            palette.push(&mut out, name);
-            out.extend_from_slice(palette.reset.as_bytes());
-        }
-        None => {
-            for text in [palette.bold, palette.bright_red, "<unknown>", palette.reset] {
-                out.extend_from_slice(text.as_bytes());
-            }
-        }
-    }
-    out.extend_from_slice(if names { b", " } else { b": " });
     let labels = |plan: &Option<Plan>, names| FieldLabels::of(plan.as_ref(), palette, names, options.color);
     PrettyClassState {
-        prefix: Block::new(&out),
+        prefix: Block::new(&class_prefix(event, has_clock, options, palette)),
         specific: labels(&event.plans().specific_context, options.names.context),
         payload: labels(&event.plans().payload, options.names.payload),
         stacks: EventStacks::of(event, options.stacks),

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use ichnos_model::{Event, Field, LogText, Real, Scope, Text, Uuid, Visitor, Wide};
+use ichnos_model::{Event, Field, FieldValue, LogText, Scope, Text, Uuid, Visitor};
 
 use super::value::FilterValue;
 
@@ -340,43 +340,25 @@ impl<const TRACKS: bool> Fetcher<'_, TRACKS> {
     }
 }
 
-impl Fetched {
-    fn add_bytes(&mut self, bytes: &[u8]) -> (usize, usize) {
-        let begin = self.bytes.len();
-        self.bytes.extend_from_slice(bytes);
-        (begin, self.bytes.len())
-    }
-}
-
 impl<const TRACKS: bool> Visitor for Fetcher<'_, TRACKS> {
-    #[inline]
-    fn unsigned(&mut self, field: Field<'_>, value: u64) {
-        self.begin(field, None, |_| FetchedValue::Integer(value.into()));
-    }
-
-    #[inline]
-    fn signed(&mut self, field: Field<'_>, value: i64) {
-        self.begin(field, None, |_| FetchedValue::Integer(value.into()));
-    }
-
-    fn wide(&mut self, field: Field<'_>, value: Wide<'_>) {
-        self.begin(field, None, |_| value.as_i128().map_or(FetchedValue::Nothing, FetchedValue::Integer));
-    }
-
-    fn boolean(&mut self, field: Field<'_>, value: bool, _: u64) {
-        self.begin(field, None, |_| FetchedValue::Boolean(value));
-    }
-
-    fn bit_array(&mut self, field: Field<'_>, bits: u64) {
-        self.begin(field, None, |_| FetchedValue::Integer(bits.into()));
-    }
-
-    fn bit_map(&mut self, field: Field<'_>, bits: u64) {
-        self.begin(field, None, |_| FetchedValue::Integer(bits.into()));
-    }
-
-    fn real(&mut self, field: Field<'_>, value: Real<'_>) {
-        self.begin(field, None, |_| FetchedValue::Float(value.to_f64()));
+    // Inlined into the method of each kind: most fields are only compared with the range of wanted nodes.
+    #[inline(always)]
+    fn value(&mut self, field: Field<'_>, value: FieldValue<'_>) {
+        self.begin(field, None, |fetched| match value {
+            FieldValue::Unsigned(value) | FieldValue::Bits(value) => FetchedValue::Integer(value.into()),
+            FieldValue::Signed(value) => FetchedValue::Integer(value.into()),
+            FieldValue::Integer(value) => FetchedValue::Integer(value),
+            FieldValue::Wide(value) => value.as_i128().map_or(FetchedValue::Nothing, FetchedValue::Integer),
+            FieldValue::Boolean(value) => FetchedValue::Boolean(value),
+            FieldValue::Real(value) => FetchedValue::Float(value.to_f64()),
+            FieldValue::Blob(bytes) => {
+                let begin = fetched.bytes.len();
+                fetched.bytes.extend_from_slice(bytes);
+                FetchedValue::Blob(begin, fetched.bytes.len())
+            }
+            FieldValue::Guid(value) => FetchedValue::Guid(value),
+            _ => FetchedValue::Nothing,
+        });
     }
 
     #[inline]
@@ -386,21 +368,6 @@ impl<const TRACKS: bool> Visitor for Fetcher<'_, TRACKS> {
             value.write_utf8(&mut fetched.bytes);
             FetchedValue::Text(begin, fetched.bytes.len())
         });
-    }
-
-    fn blob(&mut self, field: Field<'_>, bytes: &[u8]) {
-        self.begin(field, None, |fetched| {
-            let (begin, end) = fetched.add_bytes(bytes);
-            FetchedValue::Blob(begin, end)
-        });
-    }
-
-    fn guid(&mut self, field: Field<'_>, value: Uuid) {
-        self.begin(field, None, |_| FetchedValue::Guid(value));
-    }
-
-    fn null(&mut self, field: Field<'_>) {
-        self.begin(field, None, |_| FetchedValue::Nothing);
     }
 
     fn begin_structure(&mut self, field: Field<'_>) {

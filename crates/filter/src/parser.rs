@@ -512,7 +512,7 @@ impl<'s> FilterParser<'s> {
             }
             Token::Integer(_) | Token::Float(_) if !is_first => {
                 let error = self.expected("a name after the point");
-                Err(error.help("elements of arrays are written `a[0]`"))
+                Err(error.help("array elements are written `a[0]`"))
             }
             _ => Err(self.expected("a name")),
         }

@@ -47,14 +47,14 @@ struct ChunkProgress<T> {
     next: usize,
     /// Number of chunks taken completely.
     taken: usize,
-    /// Chunks that were begun and not yet taken completely.
-    begun: HashMap<usize, Begun<T>>,
+    /// Chunks that were started and not yet taken completely.
+    started: HashMap<usize, StartedChunk<T>>,
     /// `true` if no more chunks are wanted.
     is_over: bool,
 }
 
 /// A chunk in work.
-struct Begun<T> {
+struct StartedChunk<T> {
     items: Receiver<T>,
     /// `true` if it is complete, or there is no room for more of it.
     is_ready: bool,
@@ -70,8 +70,8 @@ impl<T> SharedChunks<T> {
     /// Marks a chunk as ready to be taken.
     fn note_ready(&self, chunk: usize) {
         let mut state = self.lock();
-        if let Some(begun) = state.begun.get_mut(&chunk) {
-            begun.is_ready = true;
+        if let Some(started) = state.started.get_mut(&chunk) {
+            started.is_ready = true;
             // Only the next chunk is waited for.
             if chunk == state.taken {
                 drop(state);
@@ -97,7 +97,7 @@ impl<T> Drop for EndGuard<'_, T> {
         let mut state = self.0.lock();
         state.is_over = true;
         // Threads that wait for room then find the receivers closed.
-        state.begun.clear();
+        state.started.clear();
         drop(state);
         self.0.changed.notify_all();
     }
@@ -146,7 +146,7 @@ pub fn in_order<T: Send>(
     make: impl Fn(usize, &ChunkSender<T>) + Sync,
     mut take: impl FnMut(usize, Receiver<T>) -> bool,
 ) -> io::Result<()> {
-    let state = ChunkProgress { next: 0, taken: 0, begun: HashMap::new(), is_over: false };
+    let state = ChunkProgress { next: 0, taken: 0, started: HashMap::new(), is_over: false };
     let shared = Arc::new(SharedChunks { state: Mutex::new(state), changed: Condvar::new() });
     let most_begun = threads.saturating_add(1);
     let work = || {
@@ -161,7 +161,7 @@ pub fn in_order<T: Send>(
             let chunk = state.next;
             state.next += 1;
             let (sender, items) = sync_channel(room);
-            state.begun.insert(chunk, Begun { items, is_ready: false });
+            state.started.insert(chunk, StartedChunk { items, is_ready: false });
             drop(state);
             let _chunk = ChunkGuard(&shared, chunk);
             make(chunk, &ChunkSender { chunk, items: sender, shared: Arc::clone(&shared) });
@@ -179,10 +179,10 @@ pub fn in_order<T: Send>(
         for chunk in 0..count {
             let mut state = shared.lock();
             let items = loop {
-                match state.begun.remove(&chunk) {
-                    Some(Begun { items, is_ready: true }) => break items,
-                    begun => {
-                        state.begun.extend(begun.map(|begun| (chunk, begun)));
+                match state.started.remove(&chunk) {
+                    Some(StartedChunk { items, is_ready: true }) => break items,
+                    started => {
+                        state.started.extend(started.map(|started| (chunk, started)));
                         state = shared.wait(state);
                     }
                 }

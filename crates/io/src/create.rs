@@ -1,5 +1,6 @@
 //! Writing traces: the counterpart of [`Format::open`](crate::Format::open).
 
+use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -165,6 +166,14 @@ pub struct WriteSource {
     pub streams: Vec<Arc<DataStream>>,
 }
 
+impl WriteSource {
+    /// Returns the first data stream for each class.
+    pub fn first_streams(&self) -> impl Iterator<Item = &DataStream> {
+        let mut classes = HashSet::new();
+        self.streams.iter().filter(move |stream| classes.insert(stream.class_index)).map(|stream| &**stream)
+    }
+}
+
 /// First time of the events of traces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FirstTime {
@@ -232,6 +241,16 @@ pub struct WriteOptions {
 }
 
 impl WriteOptions {
+    /// Returns the dialect's index in a list. The default is 0.
+    ///
+    /// # Errors
+    /// If the list lacks the dialect.
+    pub fn dialect_index(&self, dialects: &[OptionValue]) -> Result<usize, CreateError> {
+        let Some(name) = &self.dialect else { return Ok(0) };
+        let index = dialects.iter().position(|dialect| dialect.name == name);
+        index.ok_or_else(|| CreateError::Dialect(name.clone()))
+    }
+
     /// Ends work that takes long when writing is [stopped](Self::stop).
     ///
     /// # Errors

@@ -1,57 +1,40 @@
 //! Several files at once, one for each part of a trace, of formats whose traces are one file each.
 
 use std::io;
+use std::sync::Arc;
 
+use ichnos_model::Message;
 use ichnos_model::lower::LossTable;
-use ichnos_model::{Message, TraceDigest};
 
+use crate::message_encoder::EncoderWorker;
 use crate::{
-    CreateError, Lane, OutputBlock, PartFile, PartTarget, PartsOutput, Worker, WriteOptions, WriteReport,
+    CreateError, Lane, MessageEncoder, OutputBlock, PartFile, PartTarget, PartsOutput, Worker as _,
+    WriteOptions, WriteReport,
 };
 
 /// Maximum number of bytes waiting to be written, for all parts together.
 const WAITING: usize = 32 << 20;
 
-/// Makes the encoders of [`FileParts`], and keeps what they share.
-///
-/// # For implementations
-/// There can be very many encoders, so each should only allocate what it needs between two messages.
-pub trait PartEncoders {
-    /// Encodes the messages of a part.
-    type Encoder: Worker;
-
-    /// Makes the encoder of another part.
-    fn encoder(&mut self) -> Self::Encoder;
-
-    /// Returns the number of encoded bytes that were not taken yet.
-    fn waiting(encoder: &Self::Encoder) -> usize;
-
-    /// Encodes a message.
-    ///
-    /// # Errors
-    /// Those of [`Worker::message`].
-    fn message(&mut self, encoder: &mut Self::Encoder, message: &Message<'_>) -> io::Result<()> {
-        encoder.message(message).map(drop)
-    }
-
-    /// Encodes the end of a part, whose last blocks are taken then.
-    ///
-    /// # Errors
-    /// Those of [`Worker::finish`].
-    fn finish(&mut self, encoder: &mut Self::Encoder) -> io::Result<()>;
-
-    /// Returns the digest of a finished part.
-    fn digest(&self, encoder: &Self::Encoder) -> TraceDigest;
-
-    /// Returns the losses of all parts so far.
-    fn losses(&self) -> LossTable;
+/// Creates an output that writes one file per part.
+#[must_use]
+pub fn file_parts<E: MessageEncoder>(rules: E::Rules, options: &WriteOptions) -> Box<dyn PartsOutput> {
+    Box::new(FileParts::<E> {
+        rules: Arc::new(rules),
+        buffer: Box::default(),
+        parts: Vec::new(),
+        waiting: 0,
+        options: options.clone(),
+        report: WriteReport::default(),
+    })
 }
 
 /// Files of the parts of traces that are being written.
 #[derive(Debug)]
-pub struct FileParts<E: PartEncoders> {
-    encoders: E,
-    parts: Vec<FilePart<E::Encoder>>,
+struct FileParts<E: MessageEncoder> {
+    rules: Arc<E::Rules>,
+    /// Buffer shared by the encoders.
+    buffer: Box<[u8]>,
+    parts: Vec<FilePart<E>>,
     waiting: usize,
     options: WriteOptions,
     report: WriteReport,
@@ -59,16 +42,16 @@ pub struct FileParts<E: PartEncoders> {
 
 /// Part that is being written.
 #[derive(Debug)]
-struct FilePart<W> {
+struct FilePart<E: MessageEncoder> {
     file: PartFile,
-    encoder: W,
+    worker: EncoderWorker<E>,
     events: u64,
 }
 
-impl<W: Worker> FilePart<W> {
+impl<E: MessageEncoder> FilePart<E> {
     /// Appends the next block, if there is one, and counts it in the report of all parts. Returns `true` if there is one.
     fn append(&mut self, report: &mut WriteReport) -> io::Result<bool> {
-        let Some(OutputBlock { bytes, events, .. }) = self.encoder.take() else { return Ok(false) };
+        let Some(OutputBlock { bytes, events, .. }) = self.worker.take() else { return Ok(false) };
         self.file.write_bytes(&bytes)?;
         report.bytes += bytes.len() as u64;
         report.events += events;
@@ -77,18 +60,10 @@ impl<W: Worker> FilePart<W> {
     }
 }
 
-impl<E: PartEncoders> FileParts<E> {
-    /// Makes an output without parts.
-    pub fn new(encoders: E, options: &WriteOptions) -> Self {
-        let (options, report) = (options.clone(), WriteReport::default());
-        Self { encoders, parts: Vec::new(), waiting: 0, options, report }
-    }
-}
-
-impl<E: PartEncoders> PartsOutput for FileParts<E> {
+impl<E: MessageEncoder> PartsOutput for FileParts<E> {
     fn add_part(&mut self, target: PartTarget) -> Result<usize, CreateError> {
         let file = PartFile::create(&target)?;
-        self.parts.push(FilePart { file, encoder: self.encoders.encoder(), events: 0 });
+        self.parts.push(FilePart { file, worker: EncoderWorker::new(&self.rules), events: 0 });
         Ok(self.parts.len() - 1)
     }
 
@@ -96,14 +71,17 @@ impl<E: PartEncoders> PartsOutput for FileParts<E> {
 
     fn message(&mut self, part: usize, message: &Message<'_>) -> io::Result<()> {
         let Some(part) = self.parts.get_mut(part) else { return Ok(()) };
-        let before = E::waiting(&part.encoder);
-        self.encoders.message(&mut part.encoder, message)?;
+        let before = part.worker.encoder.waiting();
+        part.worker.encoder.swap_buffer(&mut self.buffer);
+        let result = part.worker.message(message);
+        part.worker.encoder.swap_buffer(&mut self.buffer);
+        result?;
         part.append(&mut self.report)?;
         // An encoder can have fewer bytes than before, also without a block.
-        self.waiting = (self.waiting + E::waiting(&part.encoder)).saturating_sub(before);
+        self.waiting = (self.waiting + part.worker.encoder.waiting()).saturating_sub(before);
         if self.waiting > WAITING {
             for part in &mut self.parts {
-                part.encoder.flush()?;
+                part.worker.flush()?;
                 part.append(&mut self.report)?;
             }
             self.waiting = 0;
@@ -114,7 +92,7 @@ impl<E: PartEncoders> PartsOutput for FileParts<E> {
     fn end_lane(&mut self) -> io::Result<()> {
         for part in &mut self.parts {
             self.options.check_stop()?;
-            self.encoders.finish(&mut part.encoder)?;
+            part.worker.finish_part()?;
             while part.append(&mut self.report)? {}
         }
         Ok(())
@@ -123,7 +101,7 @@ impl<E: PartEncoders> PartsOutput for FileParts<E> {
     fn finish_part(&mut self, part: usize) -> Result<WriteReport, CreateError> {
         let Some(part) = self.parts.get(part) else { return Ok(WriteReport::default()) };
         if let (Some(verify), Some(path)) = (&self.options.verify, part.file.path()) {
-            verify.check(path, &self.encoders.digest(&part.encoder))?;
+            verify.check(path, &part.worker.part_digest())?;
         }
         Ok(WriteReport { events: part.events, ..WriteReport::default() })
     }
@@ -133,11 +111,11 @@ impl<E: PartEncoders> PartsOutput for FileParts<E> {
     }
 
     fn losses(&self) -> LossTable {
-        self.encoders.losses()
+        E::shared(&self.rules).losses()
     }
 
     fn finish(self: Box<Self>) -> Result<WriteReport, CreateError> {
         let paths = self.parts.into_iter().filter_map(|part| part.file.into_path()).collect();
-        Ok(WriteReport { losses: self.encoders.losses(), paths, ..self.report })
+        Ok(WriteReport { losses: E::shared(&self.rules).losses(), paths, ..self.report })
     }
 }

@@ -41,6 +41,7 @@ mod input_places;
 mod limits;
 mod links;
 mod mapping;
+mod message_encoder;
 mod output;
 mod output_directory;
 mod output_file;
@@ -63,6 +64,7 @@ mod tree;
 mod tree_options;
 mod unpack_budget;
 mod walk;
+mod written_class;
 mod zip_archive;
 
 pub use bytes::Bytes;
@@ -76,8 +78,8 @@ pub use directory_part::{DirectoryPart, ExistingPart};
 pub use entry::{Entry, FileId, FileStatus};
 pub use error::IoError;
 pub use file_names::FileNames;
-pub use file_output::{FileEncoders, FileOutput};
-pub use file_parts::{FileParts, PartEncoders};
+pub use file_output::file_output;
+pub use file_parts::file_parts;
 pub use format::{
     EnclosingTrace, ExplainContext, Format, FormatInfo, Listen, OpenedTraces, OptionConflict, ReadOptions,
     Refused,
@@ -87,6 +89,7 @@ pub use hint::{Hint, OptionHint};
 pub use holes::DataRanges;
 pub use input_places::{InputPlaces, OutputConflict};
 pub use limits::IoLimits;
+pub use message_encoder::{EncoderRules, MessageEncoder, encode_message};
 pub use output::{
     ChunkStart, EncodedPacket, Joined, Lane, MessageOrder, Output, OutputBlock, Worker, WorkerFlow,
 };
@@ -108,6 +111,7 @@ pub use signals::ignores_signal;
 pub use trace_file::{PartFile, TraceFile, written_trace_files};
 pub use tree::Tree;
 pub use tree_options::TreeOptions;
+pub use written_class::{ClassTreatment, WrittenClass};
 
 /// Handles mapped files that become shorter while they are read, which otherwise ends the process: for
 /// programs that read files that may be truncated concurrently.

@@ -180,7 +180,7 @@ impl Drop for OutputFile {
     fn drop(&mut self) {
         if let Some(replace) = &self.replace {
             if let Some(writer) = self.writer.take() {
-                // The buffered output is not wanted any more.
+                // The buffered output is no longer needed.
                 drop(writer.into_parts());
             }
             let _ = fs::remove_file(&replace.temporary);

@@ -219,6 +219,15 @@ impl<'o> ValueWriter<'o> {
         self.out.extend_from_slice(b"null");
     }
 
+    /// Writes a value with `write`, or `null` if there is none.
+    #[inline]
+    pub fn or_null<T>(self, value: Option<T>, write: impl FnOnce(Self, T)) {
+        match value {
+            Some(value) => write(self, value),
+            None => self.null(),
+        }
+    }
+
     /// Begins an object.
     #[inline]
     pub fn object(self) -> ObjectWriter<'o> {

@@ -140,11 +140,7 @@ pub(crate) fn trace_class(value: &Value) -> Made<(TraceClass, String)> {
         name: owned("name"),
         uid: owned("uid"),
         uuid: uuid(value)?,
-        uuid_of: match text(value, "uuid_of") {
-            Some("trace-class") => UuidOf::TraceClass,
-            Some("metadata-stream") => UuidOf::MetadataStream,
-            _ => UuidOf::Trace,
-        },
+        uuid_of: text(value, "uuid_of").and_then(UuidOf::from_name).unwrap_or_default(),
         environment: match value.get("environment") {
             Some(Value::Map(entries)) => entries.clone(),
             _ => Vec::new(),
@@ -169,7 +165,7 @@ pub(crate) fn clock_class(value: &Value) -> Made<ClockClass> {
     let mut clock = ClockClass::new("", 1);
     clock_members(&mut Members::Read(value), &mut clock)?;
     if clock.frequency == 0 {
-        return Err("a clock whose frequency is 0".to_owned());
+        return Err("a clock with the frequency 0".to_owned());
     }
     Ok(clock)
 }

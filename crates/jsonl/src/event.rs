@@ -39,13 +39,13 @@ pub(crate) struct EventReader {
     /// Members that events do not have: offset in the file, and name.
     pub(crate) unknown: Vec<(usize, String)>,
     /// Last class of each name, among those that no line describes.
-    last: HashMap<String, Last>,
+    last: HashMap<String, ShapeClass>,
     key: Vec<u8>,
 }
 
 /// Class of events of one shape.
 #[derive(Clone, Debug)]
-struct Last {
+struct ShapeClass {
     class: Arc<DynamicClass>,
     id: Option<u128>,
     /// Number of members of the specific context that belong to the common context.
@@ -131,13 +131,13 @@ pub(crate) fn key_of(text: &str, part: &StreamPart) -> Option<Vec<u8>> {
     }
     let mut key = Vec::new();
     let is_named = parts.id.is_some_and(|id| part.classes.contains_key(&id));
-    Look::of(&parts, part).ok()?.push_key(&parts, is_named, &mut key);
+    EventShape::of(&parts, part).ok()?.push_key(&parts, is_named, &mut key);
     Some(key)
 }
 
 /// Shape of an event.
 #[derive(Debug)]
-struct Look {
+struct EventShape {
     context: Option<Shape>,
     payload: Option<Shape>,
     /// Number of members of the context that belong to the common context.
@@ -145,7 +145,7 @@ struct Look {
     log_level: Option<i64>,
 }
 
-impl Look {
+impl EventShape {
     fn of(parts: &Parts<'_>, part: &StreamPart) -> Parsed<Self> {
         let mut left = part.file.limits.field_classes;
         let mut object = |json: &Option<Reader<'_>>| -> Parsed<Option<Vec<(String, Shape)>>> {
@@ -230,7 +230,6 @@ impl EventReader {
         let mut is_first = true;
         let mut parts = Parts::default();
         let mut declared: Option<(usize, &[(Scope, u32)])> = None;
-        let stream_class = part.stream.class();
         while let Some(key) = json.key(&mut is_first)? {
             json.peek();
             let at = json.offset();
@@ -260,34 +259,9 @@ impl EventReader {
                 "name" => parts.name = Some(json.string()?),
                 "log_level" => parts.log_level = Some(later(&mut json)?),
                 "other_clocks" => parts.other_clocks = Some(later(&mut json)?),
-                "header" => match &stream_class.event_record_header {
-                    Some(class) => self.scope(&mut json, Scope::EventRecordHeader, class)?,
-                    None => self.ignore(&mut json, offset + at, key)?,
-                },
-                "common_context" => match &stream_class.common_context {
-                    // Contexts with call stacks are read later: the stacks may come last.
-                    Some(class) if declared.is_some_and(|(_, stacks)| stacks.is_empty()) => {
-                        self.scope(&mut json, Scope::CommonContext, class)?;
-                    }
-                    _ => parts.common = Some(later(&mut json)?),
-                },
-                "specific_context" | "payload" => {
-                    let is_payload = key.is("payload");
-                    let class = declared.filter(|(_, stacks)| stacks.is_empty()).and_then(|(index, _)| {
-                        let class = stream_class.event_records.get(index)?;
-                        if is_payload { class.payload.as_ref() } else { class.specific_context.as_ref() }
-                    });
-                    match class {
-                        Some(class) if is_payload => self.scope(&mut json, Scope::Payload, class)?,
-                        Some(class) => self.scope(&mut json, Scope::SpecificContext, class)?,
-                        None if is_payload => parts.payload = Some(later(&mut json)?),
-                        None => parts.specific = Some(later(&mut json)?),
-                    }
+                "header" | "common_context" | "specific_context" | "payload" | "resource" => {
+                    self.read_scope(key, &mut json, offset, declared, &mut parts, part)?;
                 }
-                "resource" => match &stream_class.resource {
-                    Some(class) => self.scope(&mut json, Scope::Resource, class)?,
-                    None => self.ignore(&mut json, offset + at, key)?,
-                },
                 "stacks" => parts.stacks = Some(later(&mut json)?),
                 _ => self.ignore(&mut json, offset + at, key)?,
             }
@@ -310,6 +284,45 @@ impl EventReader {
             None => self.read_undeclared(parts, &json, part)?,
         }
         Ok(true)
+    }
+
+    /// Reads a scope, or keeps it for later if its class is not known yet. `declared` is the index of the event's class if
+    /// a line describes it, and its members that are call stacks.
+    fn read_scope<'a>(
+        &mut self,
+        name: Raw<'_>,
+        json: &mut Reader<'a>,
+        offset: usize,
+        declared: Option<(usize, &[(Scope, u32)])>,
+        parts: &mut Parts<'a>,
+        part: &StreamPart,
+    ) -> Parsed<()> {
+        let stream_class = part.stream.class();
+        // Contexts with call stacks are read later: the stacks may come last.
+        let declared = declared.filter(|(_, stacks)| stacks.is_empty());
+        let record = declared.and_then(|(index, _)| stream_class.event_records.get(index));
+        let (scope, class, place) = match name.plain().unwrap_or_default() {
+            "header" => (Scope::EventRecordHeader, stream_class.event_record_header.as_ref(), None),
+            "resource" => (Scope::Resource, stream_class.resource.as_ref(), None),
+            "common_context" => {
+                let class = stream_class.common_context.as_ref().filter(|_| declared.is_some());
+                (Scope::CommonContext, class, Some(&mut parts.common))
+            }
+            "specific_context" => {
+                let class = record.and_then(|record| record.specific_context.as_ref());
+                (Scope::SpecificContext, class, Some(&mut parts.specific))
+            }
+            _ => {
+                let class = record.and_then(|record| record.payload.as_ref());
+                (Scope::Payload, class, Some(&mut parts.payload))
+            }
+        };
+        match (class, place) {
+            (Some(class), _) => self.scope(json, scope, class)?,
+            (None, Some(place)) => *place = Some(later(json)?),
+            (None, None) => self.ignore(json, offset + json.offset(), name)?,
+        }
+        Ok(())
     }
 
     fn scope(&mut self, json: &mut Reader<'_>, scope: Scope, class: &FieldClass) -> Parsed<()> {
@@ -434,7 +447,7 @@ impl EventReader {
     }
 
     /// Reads the members of an event; with `is_strict`, only if its shape gives exactly this class.
-    fn read_members(&mut self, parts: &Parts<'_>, last: &Last, is_strict: bool) -> Parsed<()> {
+    fn read_members(&mut self, parts: &Parts<'_>, last: &ShapeClass, is_strict: bool) -> Parsed<()> {
         self.values_of.is_strict = is_strict;
         self.values_of.takes_json = !is_strict;
         let class = &last.class.plans.class;
@@ -452,7 +465,7 @@ impl EventReader {
             return fault(&empty, "no context");
         }
         if class.payload.is_some() != parts.payload.is_some() {
-            return fault(&empty, "a payload as in the event before");
+            return fault(&empty, "a payload as in the previous event");
         }
         if let Some(mut json) = parts.payload.clone() {
             self.values.begin(Scope::Payload);
@@ -468,32 +481,32 @@ impl EventReader {
         name: Option<&str>,
         template: Option<&ClassEntry>,
         part: &StreamPart,
-    ) -> Parsed<Last> {
-        let look = Look::of(parts, part)?;
+    ) -> Parsed<ShapeClass> {
+        let event_shape = EventShape::of(parts, part)?;
         self.key.clear();
-        look.push_key(parts, template.is_some(), &mut self.key);
+        event_shape.push_key(parts, template.is_some(), &mut self.key);
         let key = &self.key;
         let make = || {
             let id = part.ids.give(parts.id, key, part);
             let (class, meanings) = match template {
                 Some(ClassEntry::Template(template)) => (template.0.clone(), template.1.clone()),
                 _ => {
-                    let (name, log_level) = (name.map(str::to_owned), look.log_level);
+                    let (name, log_level) = (name.map(str::to_owned), event_shape.log_level);
                     (EventRecordClass { name, log_level, ..EventRecordClass::default() }, Value::Null)
                 }
             };
             let [specific_context, payload] =
-                [&look.context, &look.payload].map(|shape| shape.as_ref().map(Shape::class));
+                [&event_shape.context, &event_shape.payload].map(|shape| shape.as_ref().map(Shape::class));
             let mut class = EventRecordClass { id, specific_context, payload, ..class };
-            class.meanings = undescribed_meanings(&meanings, &class, look.common);
+            class.meanings = undescribed_meanings(&meanings, &class, event_shape.common);
             class
         };
         let Some(classes) = part.stream.trace.dynamic_classes(part.stream.class_index) else {
             return fault(&Reader::new(""), "a class");
         };
-        let fault = || Fault { at: 0, expected: "an event whose class is within the limits".into() };
+        let fault = || Fault { at: 0, expected: "an event with a class within the limits".into() };
         let class = classes.intern(key, make).ok().flatten().ok_or_else(fault)?;
-        Ok(Last { class, id: parts.id, common: look.common })
+        Ok(ShapeClass { class, id: parts.id, common: event_shape.common })
     }
 
     fn read_other_clocks(&mut self, mut json: Reader<'_>, part: &StreamPart) -> Parsed<()> {

@@ -129,42 +129,19 @@ impl Classes<'_> {
                 layout(m, bits)?;
                 integer(m, properties)?;
             }
-            FieldKind::Float(bits) => {
-                layout(m, bits)?;
-                let is_known =
-                    matches!(bits.length, 16 | 32 | 64) || bits.length >= 128 && bits.length % 32 == 0;
-                if m.is_read() && !is_known {
-                    return Err(format!("a floating-point number of {} bits", bits.length));
-                }
-            }
-            FieldKind::VariableLength { value, alignment } => {
-                if let VariableLengthValue::Integer(properties) = value {
-                    integer(m, properties)?;
-                }
-                m.alignment("alignment", alignment, 8)?;
-                *alignment = (*alignment).max(8);
-            }
+            FieldKind::Float(bits) => float(m, bits)?,
+            FieldKind::VariableLength { value, alignment } => variable_length(m, value, alignment)?,
             FieldKind::String { encoding, length, alignment } => {
-                let mut unusual = Some(*encoding).filter(|encoding| *encoding != StringEncoding::Utf8);
-                m.named("encoding", &mut unusual, &StringEncoding::ALL, StringEncoding::name, "encoding")?;
-                *encoding = unusual.unwrap_or(StringEncoding::Utf8);
-                self.string_length(m, length)?;
-                m.alignment("alignment", alignment, 8)?;
-                // Strings with a length can begin within a byte, others cannot.
-                let has_length = matches!(length, StringLength::Static(_) | StringLength::Dynamic(_));
-                *alignment = (*alignment).max(if has_length { 1 } else { 8 });
+                self.string(m, encoding, length, alignment)?
             }
             FieldKind::Blob { length, media_type, alignment } => {
                 self.length(m, length)?;
                 m.text("media_type", media_type, "application/octet-stream");
-                m.alignment("alignment", alignment, 8)?;
-                *alignment = (*alignment).max(8);
+                byte_alignment(m, alignment)?;
             }
             FieldKind::Guid { alignment } => {
                 m.alignment("alignment", alignment, 8)?;
-                let mut process = class.activity_paths.map(|paths| paths.process);
-                m.optional_number("activity_process", &mut process)?;
-                class.activity_paths = process.map(|process| ActivityPaths { process });
+                activity_process(m, &mut class.activity_paths)?;
             }
             FieldKind::Structure { members, minimum_alignment } => {
                 m.alignment("minimum_alignment", minimum_alignment, 8)?;
@@ -178,37 +155,14 @@ impl Classes<'_> {
             }
             FieldKind::Optional { field, selector, ranges } => {
                 if needs_selector {
-                    self.location(m, "selector", selector)?;
-                    let mut found = ranges.take();
-                    if m.source().is_some_and(|source| source.get("ranges").is_some()) {
-                        found = Some(RangeSet(Vec::new())).filter(|_| !selector.is_of_values());
-                    }
-                    if let Some(found) = &mut found {
-                        m.ranges("ranges", found)?;
-                    }
-                    *ranges = found;
+                    self.selector_ranges(m, selector, ranges)?;
                 }
                 self.inner(m, "field", field, "an optional")?;
             }
             FieldKind::Variant { options, selector, alignment } => {
                 self.location(m, "selector", selector)?;
                 m.alignment("alignment", alignment, 1)?;
-                let make = || VariantOption {
-                    name: None,
-                    class: nothing(),
-                    ranges: RangeSet(Vec::new()),
-                    attributes: ichnos_model::Attributes::default(),
-                };
-                let is_there = m.objects("options", options, make, |m, option| {
-                    m.ranges("ranges", &mut option.ranges)?;
-                    m.optional_text("name", &mut option.name);
-                    self.inner(m, "class", &mut option.class, "an option")?;
-                    m.attributes(&mut option.attributes);
-                    Ok(())
-                })?;
-                if !is_there {
-                    return Err("no `options`".to_owned());
-                }
+                self.options(m, options)?;
             }
             FieldKind::Union { members, alignment } => {
                 m.alignment("alignment", alignment, 1)?;
@@ -252,6 +206,58 @@ impl Classes<'_> {
             Ok(())
         })?;
         if is_there { Ok(()) } else { Err("no `members`".to_owned()) }
+    }
+
+    /// Selector of an optional, and its values for which the field is present.
+    fn selector_ranges(
+        self,
+        m: &mut Members<'_, '_>,
+        selector: &mut FieldLocation,
+        ranges: &mut Option<RangeSet>,
+    ) -> Made<()> {
+        self.location(m, "selector", selector)?;
+        if m.source().is_some_and(|source| source.get("ranges").is_some()) {
+            *ranges = Some(RangeSet(Vec::new())).filter(|_| !selector.is_of_values());
+        }
+        match ranges {
+            Some(ranges) => m.ranges("ranges", ranges),
+            None => Ok(()),
+        }
+    }
+
+    fn options(self, m: &mut Members<'_, '_>, options: &mut Vec<VariantOption>) -> Made<()> {
+        let make = || VariantOption {
+            name: None,
+            class: nothing(),
+            ranges: RangeSet(Vec::new()),
+            attributes: ichnos_model::Attributes::default(),
+        };
+        let is_there = m.objects("options", options, make, |m, option| {
+            m.ranges("ranges", &mut option.ranges)?;
+            m.optional_text("name", &mut option.name);
+            self.inner(m, "class", &mut option.class, "an option")?;
+            m.attributes(&mut option.attributes);
+            Ok(())
+        })?;
+        if is_there { Ok(()) } else { Err("no `options`".to_owned()) }
+    }
+
+    fn string(
+        self,
+        m: &mut Members<'_, '_>,
+        encoding: &mut StringEncoding,
+        length: &mut StringLength,
+        alignment: &mut u64,
+    ) -> Made<()> {
+        let mut unusual = Some(*encoding).filter(|encoding| *encoding != StringEncoding::Utf8);
+        m.named("encoding", &mut unusual, &StringEncoding::ALL, StringEncoding::name, "encoding")?;
+        *encoding = unusual.unwrap_or(StringEncoding::Utf8);
+        self.string_length(m, length)?;
+        m.alignment("alignment", alignment, 8)?;
+        // Strings with a length can begin within a byte, others cannot.
+        let has_length = matches!(length, StringLength::Static(_) | StringLength::Dynamic(_));
+        *alignment = (*alignment).max(if has_length { 1 } else { 8 });
+        Ok(())
     }
 
     fn length(self, m: &mut Members<'_, '_>, length: &mut Length) -> Made<()> {
@@ -350,6 +356,40 @@ fn path(m: &mut Members<'_, '_>, path: &mut Vec<LocationStep>) {
             }
         }
         Members::Write(object) => write_path(object.member("path"), path),
+    }
+}
+
+/// Alignment of a field that begins with a byte.
+fn byte_alignment(m: &mut Members<'_, '_>, alignment: &mut u64) -> Made<()> {
+    m.alignment("alignment", alignment, 8)?;
+    *alignment = (*alignment).max(8);
+    Ok(())
+}
+
+fn variable_length(
+    m: &mut Members<'_, '_>,
+    value: &mut VariableLengthValue,
+    alignment: &mut u64,
+) -> Made<()> {
+    if let VariableLengthValue::Integer(properties) = value {
+        integer(m, properties)?;
+    }
+    byte_alignment(m, alignment)
+}
+
+fn activity_process(m: &mut Members<'_, '_>, paths: &mut Option<ActivityPaths>) -> Made<()> {
+    let mut process = paths.map(|paths| paths.process);
+    m.optional_number("activity_process", &mut process)?;
+    *paths = process.map(|process| ActivityPaths { process });
+    Ok(())
+}
+
+fn float(m: &mut Members<'_, '_>, bits: &mut BitField) -> Made<()> {
+    layout(m, bits)?;
+    let is_known = matches!(bits.length, 16 | 32 | 64) || bits.length >= 128 && bits.length % 32 == 0;
+    match m.is_read() && !is_known {
+        true => Err(format!("a floating-point number of {} bits", bits.length)),
+        false => Ok(()),
     }
 }
 

@@ -14,7 +14,7 @@ use crate::marks::{Mark, Marks, push_number};
 pub(crate) struct LineIndex {
     pub(crate) streams: Vec<StreamLines>,
     /// Call stacks: their data streams, and their lines.
-    pub(crate) stacks: Vec<(usize, Described)>,
+    pub(crate) stacks: Vec<(usize, DescribedLine)>,
     /// Faults in describing lines: offset, length of the line, and reason.
     pub(crate) faults: Vec<(usize, usize, String)>,
     /// Lines outside of any data stream: damage before the first.
@@ -29,9 +29,9 @@ const STREAM_BYTES: u64 = 4096;
 #[derive(Debug, Default)]
 pub(crate) struct StreamLines {
     /// Line that begins it.
-    pub(crate) begin: Option<Described>,
+    pub(crate) begin: Option<DescribedLine>,
     /// Lines of its event record classes.
-    pub(crate) classes: Vec<Described>,
+    pub(crate) classes: Vec<DescribedLine>,
     pub(crate) runs: Runs,
     /// Times of lines that are no events.
     pub(crate) marks: Marks,
@@ -59,7 +59,7 @@ impl StreamLines {
 
 /// Line that describes something.
 #[derive(Debug)]
-pub(crate) struct Described {
+pub(crate) struct DescribedLine {
     /// Offset and length in bytes.
     pub(crate) at: usize,
     pub(crate) length: usize,
@@ -314,7 +314,7 @@ impl Scan {
     }
 
     /// Reads a line that describes something.
-    fn describe(&mut self, line: &[u8], at: usize) -> Option<Described> {
+    fn describe(&mut self, line: &[u8], at: usize) -> Option<DescribedLine> {
         const EXCEEDED: &str =
             "the lines that describe data streams, classes and stacks take more bytes than the limit";
         let Some(left) = self.left.checked_sub(line.len() as u64) else {
@@ -332,7 +332,7 @@ impl Scan {
             value
         });
         match read {
-            Ok(value) => return Some(Described { at, length: line.len(), value }),
+            Ok(value) => return Some(DescribedLine { at, length: line.len(), value }),
             Err(_) if is_last && values == 0 => self.fault(at, line.len(), EXCEEDED.to_owned()),
             Err(fault) => self.fault(at, line.len(), format!("expected {}", fault.expected)),
         }

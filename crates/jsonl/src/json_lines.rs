@@ -10,15 +10,15 @@ use std::ops::ControlFlow;
 
 use ichnos_export::documents::write_uuid;
 use ichnos_export::parts::{
-    EventStacks, FieldWriter, Keys, Repeated, Scratch, StreamTable, TextBuffer, TimeWriter, emf_uri,
-    has_plain_field, log_level_name, write_id,
+    EventStacks, FieldWriter, Keys, Repeated, Scratch, TextBuffer, TimeWriter, emf_uri, has_plain_field,
+    log_level_name, write_id,
 };
 use ichnos_export::{Integers, JsonTime, TextWriter};
 use ichnos_json::write::{Escaped, ObjectWriter, ValueWriter};
 use ichnos_model::decode::DecodeError;
 use ichnos_model::{
     Attributes, ClockValue, Damage, DataStream, Discarded, Event, EventRecordClass, EventRole, FieldRef,
-    LogText, Message, Packet, Scope, Sink, Trace, UuidOf, ValueCache,
+    LogText, Message, Packet, Scope, Sink, StreamTable, Trace, UuidOf, ValueCache,
 };
 
 use crate::description::write_clock_class;
@@ -69,6 +69,38 @@ struct StreamState {
     introduced: Introduced,
     /// Present if events have a common context.
     common_context: Option<Box<Repeated>>,
+}
+
+impl StreamState {
+    /// Writes lines for the class of an event, if `with_classes`, and for its call stacks, unless they were written before.
+    #[inline]
+    fn introduce<W: TextWriter>(
+        &mut self,
+        output: &mut TextBuffer<W>,
+        resumed: &mut Option<Resumed>,
+        event: &Event<'_>,
+        class: &ClassState,
+        with_classes: bool,
+    ) {
+        let stream = self.number;
+        if let Some(index) = event.class_index()
+            && self.introduced.add_class(index)
+            && with_classes
+        {
+            introduce(output, resumed, stream, Subject::EventClass(index), |out| {
+                push_class(out, event, stream);
+            });
+        }
+        for field in &class.stacks {
+            if let Some(stack) = meanings::stack(event, field)
+                && self.introduced.add_stack(stack)
+            {
+                introduce(output, resumed, stream, Subject::Stack(stack), |out| {
+                    meanings::push_stack(out, event, stack, stream);
+                });
+            }
+        }
+    }
 }
 
 /// State of a data stream class.
@@ -248,27 +280,7 @@ impl<W: TextWriter> JsonLines<W> {
             return Ok(());
         };
         let class = classes.of(event, || ClassState::of(event, self.options.stacks));
-        if let Some(index) = event.class_index()
-            && part.introduced.add_class(index)
-            && self.options.streams
-        {
-            let subject = Subject::EventClass(index);
-            let stream = part.number;
-            introduce(&mut self.output, &mut self.resumed, stream, subject, |out| {
-                push_class(out, event, stream);
-            });
-        }
-        for field in &class.stacks {
-            if let Some(stack) = meanings::stack(event, field)
-                && part.introduced.add_stack(stack)
-            {
-                let subject = Subject::Stack(stack);
-                let stream = part.number;
-                introduce(&mut self.output, &mut self.resumed, stream, subject, |out| {
-                    meanings::push_stack(out, event, stack, stream);
-                });
-            }
-        }
+        part.introduce(&mut self.output, &mut self.resumed, event, class, self.options.streams);
         let out = &mut self.output.buffer;
         self.openings.push(out, part.number, event.clock, &mut known.time, self.options.cycles);
         out.extend_from_slice(&class.identity);
@@ -356,10 +368,7 @@ impl<W: TextWriter> JsonLines<W> {
         }
         let number = self.number_of(discarded.stream);
         let mut line = begin(&mut self.output.buffer, kind, number);
-        match discarded.count {
-            Some(count) => line.member("count").unsigned(count),
-            None => line.member("count").null(),
-        }
+        line.member("count").or_null(discarded.count, ValueWriter::unsigned);
         line.unsigned("thread", discarded.thread);
         for (name, value) in [("begin", discarded.begin), ("end", discarded.end)] {
             if let (Some(value), Some((_, class, _))) = (value, self.streams.get_mut(discarded.stream)) {
@@ -579,12 +588,8 @@ fn write_trace(place: ValueWriter<'_>, trace: &Trace) {
     object.string("implied_namespace", class.implied_namespace.as_deref());
     object.string("label", Some(&*trace.name).filter(|name| !name.is_empty()));
     write_uuid(&mut object, class.uuid);
-    let uuid_of = match class.uuid_of {
-        UuidOf::TraceClass => Some("trace-class"),
-        UuidOf::MetadataStream => Some("metadata-stream"),
-        _ => None,
-    };
-    object.string("uuid_of", uuid_of.filter(|_| class.uuid.is_some()));
+    let uuid_of = Some(class.uuid_of).filter(|of| *of != UuidOf::Trace && class.uuid.is_some());
+    object.string("uuid_of", uuid_of.map(UuidOf::name));
     write_map(object.member("environment"), &class.environment);
     write_attributes(&mut object, &class.attributes);
     if !class.call_sites.is_empty() {

@@ -31,6 +31,7 @@ mod members;
 mod number_set;
 mod open;
 mod recognition;
+mod rule;
 mod selectors;
 mod shape;
 mod source;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use ichnos_json::read::Reader;
 use ichnos_model::plan::{PlanError, scope_class};
 use ichnos_model::{
-    BrokenRule, ClockArithmetic, ClockClass, ClockOffsets, Damage, DataStream, DataStreamClass,
-    EventRecordClass, FieldClass, FieldKind, Member, Scope, StackTable, Symbols, Trace, TraceClass, Value,
+    ClockArithmetic, ClockClass, ClockOffsets, Damage, DataStream, DataStreamClass, EventRecordClass,
+    FieldClass, FieldKind, Member, Scope, StackTable, Symbols, Trace, TraceClass, Value,
 };
 
 use crate::class_ids::{self, ClassIds};
@@ -16,6 +16,7 @@ use crate::fault::value;
 use crate::field_class::{Classes, StreamScopes};
 use crate::index::{LineIndex, StreamLines};
 use crate::members::{Made, text};
+use crate::rule::LineRule;
 use crate::source::damage_of;
 use crate::stacks::{self, Renumbered};
 use crate::stream::{ClassEntry, File, StreamPart};
@@ -75,13 +76,7 @@ impl Faults<'_> {
         if self.damage.len() >= self.file.limits.diagnostics {
             return;
         }
-        let rule = BrokenRule {
-            name: "description",
-            statement: format!("invalid description in the line: {what}"),
-            remedy: "fix the program that wrote the line",
-            record: None,
-            fatal: true,
-        };
+        let rule = LineRule::Description.broken(format!("invalid description in the line: {what}"));
         let mut damage =
             Damage::new(&*self.file.name, at as u64 * 8, rule.into()).skipping(length as u64 * 8);
         damage.stream = stream.map(str::to_owned);
@@ -329,29 +324,7 @@ impl<'i> Draft<'i> {
         self.number_stream_classes();
         let mut trace = Trace::with_class_map(self.class, self.label, &file.limits, file.class_map.as_ref())?;
         trace.path = self.path;
-        let own = |stream: usize| self.streams.iter().any(|(number, _)| *number == stream);
-        let owned: Vec<bool> = match self.streams.len() == index.streams.len() {
-            true => vec![true; index.streams.len()],
-            false => (0..index.streams.len()).map(own).collect(),
-        };
-        let classes: HashMap<usize, usize> = self.streams.iter().copied().collect();
-        let lines = index.stacks.iter().filter(|(stream, _)| owned.get(*stream) == Some(&true));
-        let lines: Vec<(usize, &Value)> =
-            lines.filter_map(|(stream, line)| Some((*classes.get(stream)?, &line.value))).collect();
-        // Numbers of stacks that differ from those in the file, by data stream class.
-        let mut renumbered: HashMap<usize, Arc<Renumbered>> = HashMap::new();
-        if stacks::differ(lines.iter().copied()) {
-            let mut by_class: BTreeMap<usize, Vec<&Value>> = BTreeMap::new();
-            lines.into_iter().for_each(|(class, line)| by_class.entry(class).or_default().push(line));
-            for (class, lines) in by_class {
-                let table = StackTable::default();
-                renumbered.insert(class, Arc::new(stacks::fill(&table, lines.into_iter())));
-                trace.add_stacks([class], table, Symbols::default);
-            }
-        } else {
-            let all = Arc::new(stacks::fill(&trace.stacks, lines.into_iter().map(|(_, line)| line)));
-            renumbered.extend(classes.values().map(|class| (*class, Arc::clone(&all))));
-        }
+        let renumbered = add_stacks(&mut trace, &self.streams, index);
         let trace = Arc::new(trace);
         let entries = self.entries.into_iter().map(|entries| {
             let by_id = entries.by_id.into_iter();
@@ -374,34 +347,71 @@ impl<'i> Draft<'i> {
             let id = description::id(begin).ok().flatten();
             let name = text(begin, "name").unwrap_or(&file.name);
             let Some(stream) = DataStream::new(Arc::clone(&trace), class, id, name) else { continue };
-            let mut names = HashMap::new();
-            for (id, entry) in &**classes {
-                let class = match entry {
-                    ClassEntry::Declared { index, .. } => {
-                        stream.class().event_records.get(*index).map(|class| &**class)
-                    }
-                    ClassEntry::Template(template) => Some(&template.0),
-                };
-                if let Some(name) = class.and_then(|class| class.name.clone()) {
-                    names.entry(name).and_modify(|known| *known = None).or_insert(Some(*id));
-                }
-            }
             let offsets = &file.clock_offsets;
             streams.push(Arc::new(StreamPart {
                 file: Arc::clone(file),
                 added_cycles: Arc::clone(&added_cycles),
                 clock_offset: stream.clock().map_or(offsets.all, |clock| offsets.of(clock)),
+                names: ids_by_name(&stream, classes),
                 stream: Arc::new(stream),
                 runs: Arc::clone(runs),
                 marks: lines.marks.clone(),
                 classes: Arc::clone(classes),
                 ids: Arc::clone(ids),
-                names,
                 stacks: renumbered.get(&class).cloned().unwrap_or_default(),
             }));
         }
         Ok(JsonTrace::new(trace, &file.name, streams))
     }
+}
+
+/// Adds the call stacks of lines to a trace of these data streams, each with the index of its class. Returns the numbers
+/// of stacks that differ from those in the file, by data stream class.
+fn add_stacks(
+    trace: &mut Trace,
+    streams: &[(usize, usize)],
+    index: &LineIndex,
+) -> HashMap<usize, Arc<Renumbered>> {
+    let own = |stream: usize| streams.iter().any(|(number, _)| *number == stream);
+    let owned: Vec<bool> = match streams.len() == index.streams.len() {
+        true => vec![true; index.streams.len()],
+        false => (0..index.streams.len()).map(own).collect(),
+    };
+    let classes: HashMap<usize, usize> = streams.iter().copied().collect();
+    let lines = index.stacks.iter().filter(|(stream, _)| owned.get(*stream) == Some(&true));
+    let lines: Vec<(usize, &Value)> =
+        lines.filter_map(|(stream, line)| Some((*classes.get(stream)?, &line.value))).collect();
+    let mut renumbered: HashMap<usize, Arc<Renumbered>> = HashMap::new();
+    if stacks::differ(lines.iter().copied()) {
+        let mut by_class: BTreeMap<usize, Vec<&Value>> = BTreeMap::new();
+        lines.into_iter().for_each(|(class, line)| by_class.entry(class).or_default().push(line));
+        for (class, lines) in by_class {
+            let table = StackTable::default();
+            renumbered.insert(class, Arc::new(stacks::fill(&table, lines.into_iter())));
+            trace.add_stacks([class], table, Symbols::default);
+        }
+    } else {
+        let all = Arc::new(stacks::fill(&trace.stacks, lines.into_iter().map(|(_, line)| line)));
+        renumbered.extend(classes.values().map(|class| (*class, Arc::clone(&all))));
+    }
+    renumbered
+}
+
+/// Returns the ids of the classes of a data stream by their names; `None` for a name of several classes.
+fn ids_by_name(stream: &DataStream, classes: &HashMap<u128, ClassEntry>) -> HashMap<String, Option<u128>> {
+    let mut names = HashMap::new();
+    for (id, entry) in classes {
+        let class = match entry {
+            ClassEntry::Declared { index, .. } => {
+                stream.class().event_records.get(*index).map(|class| &**class)
+            }
+            ClassEntry::Template(template) => Some(&template.0),
+        };
+        if let Some(name) = class.and_then(|class| class.name.clone()) {
+            names.entry(name).and_modify(|known| *known = None).or_insert(Some(*id));
+        }
+    }
+    names
 }
 
 /// Returns a data stream class without event record classes.
@@ -455,7 +465,7 @@ fn add_class<'i>(
         return if is_same(value, known) {
             Ok(())
         } else {
-            Err(format!("a class of the id {}, which an earlier line describes differently", class.id))
+            Err(format!("a class with the id {}, described differently in an earlier line", class.id))
         };
     }
     let Some(fields) = value.get("fields") else {

@@ -83,7 +83,7 @@ impl Shape {
         json.expect(b'{', "an object")?;
         while let Some(key) = json.key(&mut is_first)? {
             let Some(fewer) = left.checked_sub(1) else {
-                return fault(json, "an event whose class is within the limits");
+                return fault(json, "an event with a class within the limits");
             };
             *left = fewer;
             members.push((key.text().into_owned(), Self::of(json, left)?));

@@ -1,12 +1,13 @@
 //! Source of the messages of a data stream.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use ichnos_json::read::Reader;
 use ichnos_model::plan::EventRecordPlans;
 use ichnos_model::{
-    BrokenRule, ClockValue, Damage, DamageKind, DataPosition, DataStream, Event, EventValues, Head,
-    MessageKind, NextRecord, Packet, QueuedMessage, Record, Scope, Scopes, Source, StreamLoss, Value, Window,
+    ClockValue, Damage, DamageKind, DataPosition, DataStream, Event, EventValues, Head, MessageKind,
+    NextRecord, Packet, QueuedMessage, Record, Scope, Scopes, Source, StreamLoss, Value, Window,
 };
 
 use crate::description::{UnknownMember, unknown_members};
@@ -16,6 +17,7 @@ use crate::index::{RunCursor, byte_order_mark, line_at};
 use crate::line::{self, Kind, LONGEST};
 use crate::marks::MarkCursor;
 use crate::members::integer_of;
+use crate::rule::LineRule;
 use crate::stream::StreamPart;
 use crate::time;
 
@@ -126,32 +128,7 @@ impl LineSource {
                 let is_last = self.at >= self.end && self.part.runs.next(&mut runs).is_none();
                 Ok(is_last.then_some(QueuedMessage::StreamEnd))
             }
-            Kind::PacketBegin | Kind::PacketEnd => {
-                let value = value(&mut Reader::new(text))?;
-                let clock = self.clock(&value);
-                let number = |name: &str| u64_of(&value, name);
-                let is_begin = kind == Kind::PacketBegin;
-                if is_begin {
-                    self.packet_values.clear();
-                    packet_scopes(
-                        &mut self.reader.values_of,
-                        text,
-                        &self.part.stream,
-                        &mut self.packet_values,
-                    )?;
-                    self.packet =
-                        Some(PacketLine { begin: clock, line: (at, next), ..PacketLine::default() });
-                }
-                let packet = self.packet.get_or_insert_default();
-                packet.sequence_number = number("sequence_number");
-                if !is_begin {
-                    packet.end = clock;
-                    packet.discarded_counter = number("discarded_counter");
-                    packet.content_length = number("content_bits").unwrap_or_default();
-                    packet.total_length = number("total_bits").unwrap_or_default();
-                }
-                Ok(Some(if is_begin { QueuedMessage::PacketBegin } else { QueuedMessage::PacketEnd }))
-            }
+            Kind::PacketBegin | Kind::PacketEnd => self.packet_line(kind, text, at..next).map(Some),
             Kind::DiscardedEvents | Kind::DiscardedPackets => {
                 let value = value(&mut Reader::new(text))?;
                 let clock = |name: &str| value.get(name).and_then(|value| self.clock(value));
@@ -171,6 +148,29 @@ impl LineSource {
                 Ok(Some(QueuedMessage::Damage(Box::new(damage))))
             }
         }
+    }
+
+    /// Reads a line of a packet.
+    fn packet_line(&mut self, kind: Kind, text: &str, line: Range<usize>) -> Parsed<QueuedMessage> {
+        let value = value(&mut Reader::new(text))?;
+        let clock = self.clock(&value);
+        let number = |name: &str| u64_of(&value, name);
+        let is_begin = kind == Kind::PacketBegin;
+        if is_begin {
+            self.packet_values.clear();
+            packet_scopes(&mut self.reader.values_of, text, &self.part.stream, &mut self.packet_values)?;
+            let line = (line.start, line.end);
+            self.packet = Some(PacketLine { begin: clock, line, ..PacketLine::default() });
+        }
+        let packet = self.packet.get_or_insert_default();
+        packet.sequence_number = number("sequence_number");
+        if !is_begin {
+            packet.end = clock;
+            packet.discarded_counter = number("discarded_counter");
+            packet.content_length = number("content_bits").unwrap_or_default();
+            packet.total_length = number("total_bits").unwrap_or_default();
+        }
+        Ok(if is_begin { QueuedMessage::PacketBegin } else { QueuedMessage::PacketEnd })
     }
 
     /// Returns the clock value of an object with `ts` and `cycles`.
@@ -193,9 +193,7 @@ impl LineSource {
         };
         let statement =
             format!("the line cannot be read: byte {}: expected {}, found {found}", fault.at, fault.expected);
-        let remedy =
-            "fix the program that wrote the line; if bytes of the file were changed, get the file again";
-        let rule = BrokenRule { name: "line", statement, remedy, record: None, fatal: true };
+        let rule = LineRule::Line.broken(statement);
         let damage = Damage::new(&*self.part.file.name, at as u64 * 8, rule.into());
         damage.in_stream(&*self.part.stream.name).skipping(line.len() as u64 * 8)
     }
@@ -266,13 +264,7 @@ fn packet_scopes(
 /// Returns the damage that a line reports.
 pub(crate) fn damage_of(value: &Value) -> Damage {
     let text = |name: &str| value.get(name).and_then(Value::as_text).unwrap_or_default();
-    let rule = BrokenRule {
-        name: "reported-damage",
-        statement: text("message").to_owned(),
-        remedy: "the trace from which the lines were written was damaged: check that trace",
-        record: None,
-        fatal: true,
-    };
+    let rule = LineRule::ReportedDamage.broken(text("message"));
     let mut damage = Damage::new(text("file"), u64_of(value, "bit").unwrap_or_default(), rule.into());
     damage.stream = value.get("stream_name").and_then(Value::as_text).map(str::to_owned);
     damage.skipping(u64_of(value, "skipped_bits").unwrap_or_default())

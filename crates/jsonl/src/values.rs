@@ -5,8 +5,8 @@ use std::collections::HashMap;
 
 use ichnos_json::read::Reader;
 use ichnos_model::{
-    BitField, EventValues, FieldClass, FieldKind, FieldValue, IntegerProperties, Length, Member, Real, Scope,
-    StringEncoding, VariableLengthValue, VariantOption, Wide,
+    BitField, EventValues, FieldClass, FieldKind, FieldLocation, FieldValue, IntegerProperties, Length,
+    Member, Real, Scope, StringEncoding, VariableLengthValue, VariantOption, Wide,
 };
 use uuid::Uuid;
 
@@ -222,7 +222,7 @@ impl ValueReader {
         in_any_order: bool,
     ) -> Parsed<()> {
         if self.is_strict && !is_just(json, class) {
-            return fault(json, "what the event before looks like");
+            return fault(json, "the same shape as the previous event");
         }
         match &class.kind {
             FieldKind::Integer { bits, integer } => self.integer(json, Some(*bits), integer, values),
@@ -230,12 +230,7 @@ impl ValueReader {
                 self.integer(json, None, integer, values)
             }
             FieldKind::Boolean(_) | FieldKind::VariableLength { value: VariableLengthValue::Boolean, .. } => {
-                let value = json.literal("true");
-                if !value && !json.literal("false") {
-                    return fault(json, "a boolean");
-                }
-                values.push(value);
-                Ok(())
+                boolean(json, values)
             }
             FieldKind::BitArray(bits) | FieldKind::BitMap { bits, .. } => {
                 self.bits(json, Some(*bits), values)
@@ -245,25 +240,8 @@ impl ValueReader {
             }
             FieldKind::Float(bits) => self.float(json, bits.length, values),
             FieldKind::String { encoding, .. } => self.string(json, *encoding, values),
-            FieldKind::Blob { length, .. } => {
-                let begin = json.offset();
-                self.tagged(json, "$blob", "a BLOB: an object with `$blob`")?;
-                if let Length::Static(length) = length
-                    && *length != self.bytes.len() as u64
-                {
-                    json.seek(begin);
-                    return fault(json, format!("{length} bytes"));
-                }
-                values.push(FieldValue::Blob(&self.bytes));
-                Ok(())
-            }
-            FieldKind::Guid { .. } => {
-                json.peek();
-                let at = json.offset();
-                let guid = json.string()?.plain().and_then(|text| Uuid::parse_str(text).ok());
-                values.push(guid.ok_or(Fault { at, expected: "a GUID".into() })?);
-                Ok(())
-            }
+            FieldKind::Blob { length, .. } => self.blob(json, length, values),
+            FieldKind::Guid { .. } => guid(json, values),
             FieldKind::Structure { members, .. } | FieldKind::Union { members, .. } => {
                 values.begin_structure();
                 json.peek();
@@ -273,20 +251,7 @@ impl ValueReader {
                 Ok(())
             }
             FieldKind::Array { element, length, .. } => {
-                json.expect(b'[', "an array")?;
-                values.begin_array();
-                let (mut is_first, mut count) = (true, 0);
-                while json.element(&mut is_first)? {
-                    self.field(json, place, element, values, in_any_order)?;
-                    count += 1;
-                }
-                values.end();
-                match length {
-                    Length::Static(length) if *length != count => {
-                        fault(json, format!("{length} elements before the end of the array"))
-                    }
-                    _ => Ok(()),
-                }
+                self.array(json, place, (element, length), values, in_any_order)
             }
             FieldKind::Optional { field, .. } => {
                 if !matches!(field.kind, FieldKind::Null { .. }) && json.literal("null") {
@@ -297,25 +262,7 @@ impl ValueReader {
                 self.field(json, place, field, values, in_any_order)
             }
             FieldKind::Variant { options, selector, .. } => {
-                json.peek();
-                let recorded = match selector.is_of_values() {
-                    true => None,
-                    false => place.structure.value(selector, &mut self.work),
-                };
-                let recorded = recorded
-                    .and_then(|recorded| options.iter().position(|option| option.ranges.contains(recorded)));
-                let mut fits =
-                    |option: &VariantOption| looks_like(json.clone(), &option.class, &mut self.work);
-                let recorded = recorded.filter(|option| fits(&options[*option]));
-                let Some(option) = recorded.or_else(|| options.iter().position(fits)) else {
-                    return fault(
-                        json,
-                        match self.work {
-                            0 => "a line with fewer values of variants",
-                            _ => "a value of one of the options of a variant",
-                        },
-                    );
-                };
+                let option = self.option(json, place, options, selector)?;
                 values.push_variant(option);
                 self.field(json, place, &options[option].class, values, in_any_order)
             }
@@ -327,6 +274,68 @@ impl ValueReader {
                 Ok(())
             }
             _ => fault(json, "a field of a known class"),
+        }
+    }
+
+    fn blob(&mut self, json: &mut Reader<'_>, length: &Length, values: &mut EventValues) -> Parsed<()> {
+        let begin = json.offset();
+        self.tagged(json, "$blob", "a BLOB: an object with `$blob`")?;
+        if let Length::Static(length) = length
+            && *length != self.bytes.len() as u64
+        {
+            json.seek(begin);
+            return fault(json, format!("{length} bytes"));
+        }
+        values.push(FieldValue::Blob(&self.bytes));
+        Ok(())
+    }
+
+    fn array<'a>(
+        &mut self,
+        json: &mut Reader<'a>,
+        place: Place<'_, 'a>,
+        (element, length): (&FieldClass, &Length),
+        values: &mut EventValues,
+        in_any_order: bool,
+    ) -> Parsed<()> {
+        json.expect(b'[', "an array")?;
+        values.begin_array();
+        let (mut is_first, mut count) = (true, 0);
+        while json.element(&mut is_first)? {
+            self.field(json, place, element, values, in_any_order)?;
+            count += 1;
+        }
+        values.end();
+        match length {
+            Length::Static(length) if *length != count => {
+                fault(json, format!("{length} elements before the end of the array"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns the index of the option that a value has: the selected option if the value looks like it, or the first
+    /// option that it looks like.
+    fn option<'a>(
+        &mut self,
+        json: &mut Reader<'a>,
+        place: Place<'_, 'a>,
+        options: &[VariantOption],
+        selector: &FieldLocation,
+    ) -> Parsed<usize> {
+        json.peek();
+        let selected = match selector.is_of_values() {
+            true => None,
+            false => place.structure.value(selector, &mut self.work),
+        };
+        let selected =
+            selected.and_then(|value| options.iter().position(|option| option.ranges.contains(value)));
+        let mut fits = |option: &VariantOption| looks_like(json.clone(), &option.class, &mut self.work);
+        let selected = selected.filter(|option| fits(&options[*option]));
+        match selected.or_else(|| options.iter().position(fits)) {
+            Some(option) => Ok(option),
+            None if self.work == 0 => fault(json, "a line with fewer variant values"),
+            None => fault(json, "a value of a variant option"),
         }
     }
 
@@ -653,6 +662,23 @@ impl ValueReader {
         }
         Ok(())
     }
+}
+
+fn boolean(json: &mut Reader<'_>, values: &mut EventValues) -> Parsed<()> {
+    let value = json.literal("true");
+    if !value && !json.literal("false") {
+        return fault(json, "a boolean");
+    }
+    values.push(value);
+    Ok(())
+}
+
+fn guid(json: &mut Reader<'_>, values: &mut EventValues) -> Parsed<()> {
+    json.peek();
+    let at = json.offset();
+    let guid = json.string()?.plain().and_then(|text| Uuid::parse_str(text).ok());
+    values.push(guid.ok_or(Fault { at, expected: "a GUID".into() })?);
+    Ok(())
 }
 
 fn stack<'s, 'n>(stacks: &'s [(u32, Numbers<'n>)], index: usize) -> Option<&'s Numbers<'n>> {

@@ -18,25 +18,6 @@ pub(crate) fn looks_like(mut json: Reader<'_>, class: &FieldClass, work: &mut u6
     let Some(less) = work.checked_sub(1) else { return false };
     *work = less;
     let first = json.peek();
-    let integer_fits = |json: &mut Reader<'_>, length: Option<u64>, signed: bool| {
-        let digits = match first {
-            Some(b'"') => json.string().ok().and_then(|text| text.plain()),
-            Some(b'{') => {
-                return length.is_none_or(|length| length > 64)
-                    && json.skip().is_ok_and(|text| text.contains("\"$int\""));
-            }
-            _ => json.number().ok(),
-        };
-        let Some(digits) = digits.filter(|digits| is_integer(digits)) else { return false };
-        match (digits.parse::<i128>(), length) {
-            (Ok(value), Some(length)) if length < 127 => match signed {
-                true => (-(1i128 << (length - 1))..1i128 << (length - 1)).contains(&value),
-                false => (0..1i128 << length).contains(&value),
-            },
-            (Ok(value), _) => signed || value >= 0,
-            (Err(_), length) => length.is_none_or(|length| length > 64),
-        }
-    };
     if let Some(integer) = class.integer() {
         if integer.mappings.is_some() {
             return labels_fit(json, integer);
@@ -44,7 +25,7 @@ pub(crate) fn looks_like(mut json: Reader<'_>, class: &FieldClass, work: &mut u6
         if first == Some(b'"') && integer.wall_clock.is_some() {
             return true;
         }
-        return integer_fits(&mut json, class.bits().map(|bits| bits.length), integer.signed);
+        return integer_fits(json, class.bits().map(|bits| bits.length), integer.signed);
     }
     if let Some(members) = class.members() {
         return members_fit(json, members, work);
@@ -57,26 +38,7 @@ pub(crate) fn looks_like(mut json: Reader<'_>, class: &FieldClass, work: &mut u6
             has_keys(json, &["bits"])
         }
         FieldKind::BitMap { .. } => has_keys(json, &["bits", "flags"]),
-        FieldKind::Float(bits) => match first {
-            Some(b'{') => first_key(json).is_some_and(|key| match bits.length {
-                16 | 32 | 64 => key == "$float",
-                length => key.strip_prefix("$float").and_then(|text| text.parse().ok()) == Some(length),
-            }),
-            Some(b'-' | b'0'..=b'9') => {
-                let number = json.number().unwrap_or_default();
-                match bits.length {
-                    16 => number.parse().ok().and_then(Real::exact_half).is_some(),
-                    // The shortest digits of a number of 32 bits are no more than 9.
-                    32 => number.parse().is_ok_and(|value: f64| {
-                        let single = value as f32;
-                        single.is_finite() && number.parse() == Ok(single) && shortest_digits(number) <= 9
-                    }),
-                    64 => true,
-                    _ => false,
-                }
-            }
-            _ => false,
-        },
+        FieldKind::Float(bits) => float_fits(json, bits.length),
         FieldKind::String { encoding, .. } => match first {
             // Other encodings than UTF-8 are given.
             Some(b'{') if *encoding == StringEncoding::Utf8 => has_keys(json, &["$bytes"]),
@@ -89,17 +51,9 @@ pub(crate) fn looks_like(mut json: Reader<'_>, class: &FieldClass, work: &mut u6
             text.is_some_and(|text| text.len() == 36 && Uuid::parse_str(text).is_ok())
         }
         FieldKind::Array { element, length, .. } => {
-            if !json.take(b'[') {
-                return false;
-            }
-            let (mut is_first, mut count) = (true, 0);
-            while json.element(&mut is_first) == Ok(true) {
-                if !looks_like(json.clone(), element, work) || json.skip().is_err() {
-                    return false;
-                }
-                count += 1;
-            }
-            matches!(length, Length::Dynamic(_)) || *length == Length::Static(count)
+            let count = matching_elements(json, element, work);
+            count
+                .is_some_and(|count| matches!(length, Length::Dynamic(_)) || *length == Length::Static(count))
         }
         FieldKind::Optional { .. } if first == Some(b'n') => true,
         FieldKind::Optional { .. } | FieldKind::Variant { .. } => {
@@ -108,6 +62,64 @@ pub(crate) fn looks_like(mut json: Reader<'_>, class: &FieldClass, work: &mut u6
         FieldKind::Null { .. } => first == Some(b'n'),
         _ => false,
     }
+}
+
+/// Returns `true` if a value can be an integer of this length in bits, or of any length.
+fn integer_fits(mut json: Reader<'_>, length: Option<u64>, signed: bool) -> bool {
+    let digits = match json.peek() {
+        Some(b'"') => json.string().ok().and_then(|text| text.plain()),
+        Some(b'{') => {
+            return length.is_none_or(|length| length > 64)
+                && json.skip().is_ok_and(|text| text.contains("\"$int\""));
+        }
+        _ => json.number().ok(),
+    };
+    let Some(digits) = digits.filter(|digits| is_integer(digits)) else { return false };
+    match (digits.parse::<i128>(), length) {
+        (Ok(value), Some(length)) if length < 127 => match signed {
+            true => (-(1i128 << (length - 1))..1i128 << (length - 1)).contains(&value),
+            false => (0..1i128 << length).contains(&value),
+        },
+        (Ok(value), _) => signed || value >= 0,
+        (Err(_), length) => length.is_none_or(|length| length > 64),
+    }
+}
+
+/// Returns `true` if a value can be a floating-point number of this length in bits.
+fn float_fits(mut json: Reader<'_>, length: u64) -> bool {
+    match json.peek() {
+        Some(b'{') => first_key(json).is_some_and(|key| match length {
+            16 | 32 | 64 => key == "$float",
+            length => key.strip_prefix("$float").and_then(|text| text.parse().ok()) == Some(length),
+        }),
+        Some(b'-' | b'0'..=b'9') => {
+            let number = json.number().unwrap_or_default();
+            match length {
+                16 => number.parse().ok().and_then(Real::exact_half).is_some(),
+                // The shortest digits of a number of 32 bits are no more than 9.
+                32 => number.parse().is_ok_and(|value: f64| {
+                    let single = value as f32;
+                    single.is_finite() && number.parse() == Ok(single) && shortest_digits(number) <= 9
+                }),
+                64 => true,
+                _ => false,
+            }
+        }
+        _ => false,
+    }
+}
+
+/// Returns the number of elements of an array if all of them can be of a class.
+fn matching_elements(mut json: Reader<'_>, element: &FieldClass, work: &mut u64) -> Option<u64> {
+    json.take(b'[').then_some(())?;
+    let (mut is_first, mut count) = (true, 0);
+    while json.element(&mut is_first) == Ok(true) {
+        if !looks_like(json.clone(), element, work) || json.skip().is_err() {
+            return None;
+        }
+        count += 1;
+    }
+    Some(count)
 }
 
 /// Returns `true` if a value is an object of these members, of which optional ones can be missing.

@@ -68,6 +68,7 @@ fn word(bytes: &[u8], at: usize) -> u64 {
 
 #[cold]
 fn word_at_end(bytes: &[u8], at: usize) -> u64 {
+    // Bytes beyond the end are 0: callers use only bits that exist.
     first_word(bytes.get(at..).unwrap_or_default())
 }
 
@@ -114,6 +115,7 @@ pub fn read_bits(data: &[u8], bit: u64, length: u64, big_endian: bool) -> u64 {
 fn read_bits_at_end(data: &[u8], bit: u64, length: u64, big_endian: bool) -> u64 {
     let shift = bit % 8;
     let mut bytes = [0; 16];
+    // Bytes beyond the end are 0: callers use only bits that exist.
     let rest = data.get((bit / 8) as usize..).unwrap_or_default();
     let count = rest.len().min(9);
     bytes[..count].copy_from_slice(&rest[..count]);

@@ -1,8 +1,12 @@
-//! Clocks: exact integer conversion between cycles and nanoseconds.
+//! Clocks: their classes, and exact integer conversion between cycles and nanoseconds.
+
+mod wall_clock;
 
 use uuid::Uuid;
 
 use crate::{Attributes, DeclaredAt};
+
+pub use self::wall_clock::WallClock;
 
 /// Nanoseconds of a second.
 const BILLION: i128 = 1_000_000_000;

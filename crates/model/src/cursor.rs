@@ -1,10 +1,18 @@
-//! Sources of messages: the traits that formats implement, and those derived from them.
+//! Cursors: the messages of a data stream, one after the other.
+//!
+//! Users get a [`BoxedCursor`] from a trace. Format readers implement [`Source`](crate::Source) instead.
+
+mod head;
+mod small_cursor;
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use crate::head::{first_time, sort_key};
-use crate::{DataPosition, EventCounts, Head, Message, MessageKind};
+use self::head::first_time;
+use crate::{DataPosition, EventCounts, Message};
+
+pub use self::head::{Head, MessageKind, sort_key};
+pub use self::small_cursor::{Reopen, SharedCursorState, SmallCursor};
 
 /// A source of the messages of a data stream, in order.
 ///

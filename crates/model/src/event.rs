@@ -1,11 +1,30 @@
-//! Delivered events and packets: the positions of their scopes, and the plans to decode them.
+//! Events and packets: the positions of their scopes, the plans to decode them, and events made from values.
 
+mod class_list;
+mod cost;
+mod event_builder;
+mod event_class_table;
+mod event_counts;
+mod event_values;
+mod stream_table;
+mod value_cache;
+mod value_recorder;
+
+use self::value_recorder::Recorder;
 use crate::decode::{
     DecodeError, DecodeLimits, PacketBits, Plans, Position, Slots, changed_since, decode_all, decode_joined,
 };
 use crate::plan::{EventRecordPlans, Node, Plan, scope_plan};
-use crate::value_recorder::Recorder;
-use crate::{ClockValue, DataStream, EventRecordClass, EventValues, Scope, Visitor};
+use crate::{ClockValue, DataStream, EventRecordClass, Scope, Visitor};
+
+pub use self::class_list::ClassList;
+pub use self::cost::Cost;
+pub use self::event_builder::{BuildError, EventBuilder};
+pub use self::event_class_table::EventClassTable;
+pub use self::event_counts::EventCounts;
+pub use self::event_values::{EventValues, ValuesMark};
+pub use self::stream_table::StreamTable;
+pub use self::value_cache::ValueCache;
 
 /// Positions or values of the scopes of a packet and of an event record in it.
 #[derive(Clone, Copy, Debug)]

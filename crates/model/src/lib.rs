@@ -9,97 +9,44 @@
 //!   with [`Event::field`].
 //! - A [`Sink`] takes messages.
 //!
-//! Each module below is about one of these. All names but those of [`decode`], [`lower`], [`memory`] and [`plan`] are
-//! also names of the crate itself.
+//! Each module below is about one of these. All names except those of [`decode`], [`lower`], [`memory`],
+//! [`running_thread`] and [`plan`] are also names of the crate itself.
 #![forbid(unsafe_code)]
 
-mod activity_path;
-mod attribute;
 mod bits;
-mod class_tree;
-pub mod classes;
-mod clock;
-pub mod clocks;
-mod cost;
-mod cursor;
-pub mod cursors;
-mod damage;
-mod data_position;
+pub mod class;
+pub mod clock;
+pub mod cursor;
 pub mod decode;
-mod diagnostic;
-mod digest;
-pub mod digests;
-mod dynamic_classes;
-mod event;
-mod event_builder;
-mod event_class_table;
-mod event_counts;
-mod event_display;
-mod event_role;
-mod event_rule;
-mod event_values;
-pub mod events;
-mod field_class;
-mod field_path;
-mod field_ref;
-mod field_value;
-pub mod fields;
-mod head;
-mod identifier;
-mod limits;
-mod listed_thread;
-mod location;
+pub mod digest;
+pub mod event;
+pub mod field;
 pub mod locks;
-mod log;
-pub mod logs;
+pub mod log;
 pub mod lower;
-mod meaning;
-pub mod meanings;
+pub mod meaning;
 pub mod memory;
-mod message;
-mod message_queue;
-pub mod messages;
+pub mod message;
 mod named_enum;
-mod on_demand;
-mod opened_trace;
 pub mod plan;
-mod range;
-mod record;
-mod record_trace;
-mod role;
+mod rule_table;
 pub mod running_thread;
-mod selectors;
-mod small_cursor;
-mod source;
-mod source_cursor;
-pub mod sources;
-mod stack;
-pub mod stacks;
-mod stream;
-mod symbols;
-mod text_position;
-mod trace_class;
-pub mod traces;
-mod utf16;
-mod value;
-mod value_cache;
-mod value_hash;
-mod value_recorder;
-mod visitor;
-mod wall_clock;
-mod wide_integer;
+pub mod source;
+pub mod stack;
+pub mod trace;
 
 // Everything has its page in a module; paths in code are short.
-pub use classes::*;
-pub use clocks::*;
-pub use cursors::*;
-pub use digests::*;
-pub use events::*;
-pub use fields::*;
+pub use class::*;
+pub use clock::*;
+pub use cursor::*;
+pub use digest::*;
+pub use event::*;
+pub use field::*;
 pub use locks::*;
-pub use logs::*;
-pub use meanings::*;
-pub use messages::*;
-pub use sources::*;
-pub use stacks::*;
-pub use traces::*;
+pub use log::*;
+pub use meaning::*;
+pub use message::*;
+pub use named_enum::UnknownName;
+pub use source::*;
+pub use stack::*;
+pub use trace::*;

@@ -1,6 +1,18 @@
-//! Meanings of members of event record classes, independent of the format.
+//! Meanings of event record class members: processes, threads, operations, causes and others, whatever their format.
+
+mod activity_path;
+mod event_display;
+mod event_role;
+mod event_rule;
+mod identifier;
 
 use crate::Scope;
+
+pub use self::activity_path::ActivityPaths;
+pub use self::event_display::{EventDisplay, EventTrack};
+pub use self::event_role::EventRole;
+pub use self::event_rule::{ClassMap, EventRule};
+pub use self::identifier::{Chain, FindMentions, Identifier, Mention};
 
 /// A member of the root structure of a scope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

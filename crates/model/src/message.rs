@@ -1,8 +1,15 @@
-//! Messages, which readers deliver in order for each data stream.
+//! Messages, which readers deliver in order for each data stream: events, losses, damage, and the start and end of data
+//! streams and packets.
+
+mod damage;
+mod data_position;
 
 use std::ops::ControlFlow;
 
-use crate::{ClockValue, Damage, DataStream, Event, Packet};
+use crate::{ClockValue, DataStream, Event, Packet};
+
+pub use self::damage::{BrokenRule, Damage, DamageKind, remedy};
+pub use self::data_position::DataPosition;
 
 /// The next item of a data stream.
 ///

@@ -1,10 +1,22 @@
-//! Sources of the records of a data stream: the trait that every format implements.
+//! Sources: the part of a reader that differs from format to format.
+//!
+//! A format implements [`Source`]. [`SourceCursor`] makes it a cursor, [`RecordTrace`] a trace.
+
+mod message_queue;
+mod record;
+mod record_trace;
+mod source_cursor;
 
 use std::sync::Arc;
 
 use crate::{
-    Checkpoint, Damage, DataPosition, Event, EventCounts, ExcludedClasses, Head, MessageKind, Packet, Record,
+    Checkpoint, Damage, DataPosition, Event, EventCounts, ExcludedClasses, Head, MessageKind, Packet,
 };
+
+pub use self::message_queue::{MessageQueue, QueuedMessage, StreamLoss};
+pub use self::record::Record;
+pub use self::record_trace::RecordTrace;
+pub use self::source_cursor::SourceCursor;
 
 /// Reads the records of a data stream, in order. [`SourceCursor`](crate::SourceCursor) makes messages of them.
 ///

@@ -1,10 +1,16 @@
-//! Call stacks, each stored once for all events that have it.
+//! Call stacks, each stored once for all events that have it, and symbols of their addresses.
+
+mod symbols;
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use crate::IgnorePoison as _;
+
+use ichnos_json::write::ObjectWriter;
+
+pub use self::symbols::{CodeKind, Resolved, Symbol, Symbols, Validity};
 
 /// A frame of a call stack: a position at which a function was interrupted or called the next one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -50,6 +56,14 @@ impl Frame {
     pub fn with_module(self, module: impl Into<Arc<str>>) -> Self {
         Self { module: Some(module.into()), ..self }
     }
+
+    /// Writes the frame as members of a JSON object. Unknown parts have no member.
+    pub fn write_members(&self, object: &mut ObjectWriter<'_>) {
+        object.unsigned("address", self.address);
+        object.string("symbol", self.symbol.as_deref());
+        object.string("module", self.module.as_deref());
+        object.unsigned("address_space", Some(self.address_space.into()).filter(|space| *space != 0));
+    }
 }
 
 /// The call stacks of a trace: a prefix tree that only grows, shared by all cursors.
@@ -79,13 +93,13 @@ pub struct StackTable {
 struct Inner {
     frames: Vec<Frame>,
     /// Frames that consist only of an address space and an address.
-    by_address: HashMap<(u32, u64), u32, MixState>,
+    by_address: HashMap<(u32, u64), u32, StackHasherKeys>,
     /// All other frames.
     by_frame: HashMap<Frame, u32>,
     /// Caller, or [`NO_CALLER`], and frame of each stack.
     stacks: Vec<(u32, u32)>,
     /// Stacks by caller (upper half) and frame.
-    by_top: HashMap<u64, u32, MixState>,
+    by_top: HashMap<u64, u32, StackHasherKeys>,
 }
 
 const NO_CALLER: u32 = u32::MAX;
@@ -284,11 +298,11 @@ fn next(len: usize, limit: u32) -> Option<u32> {
 /// Hashes integers in a few steps: each is mixed in with a multiplication to twice the width, and both halves
 /// are used. The keys are random, so that nobody can choose integers with colliding hashes.
 #[derive(Clone, Copy, Debug)]
-struct MixState {
+struct StackHasherKeys {
     keys: [u64; 2],
 }
 
-impl Default for MixState {
+impl Default for StackHasherKeys {
     fn default() -> Self {
         let random = RandomState::new();
         // The factor is odd, so that the multiplication loses nothing.
@@ -296,21 +310,21 @@ impl Default for MixState {
     }
 }
 
-impl BuildHasher for MixState {
-    type Hasher = Mix;
+impl BuildHasher for StackHasherKeys {
+    type Hasher = StackHasher;
 
     #[inline]
-    fn build_hasher(&self) -> Mix {
-        Mix { state: self.keys[0], factor: self.keys[1] }
+    fn build_hasher(&self) -> StackHasher {
+        StackHasher { state: self.keys[0], factor: self.keys[1] }
     }
 }
 
-struct Mix {
+struct StackHasher {
     state: u64,
     factor: u64,
 }
 
-impl Hasher for Mix {
+impl Hasher for StackHasher {
     fn write(&mut self, bytes: &[u8]) {
         bytes.iter().for_each(|byte| self.write_u64(u64::from(*byte)));
     }

@@ -6,59 +6,15 @@
 
 use std::ops::Range;
 
-use memchr::memmem;
-
+use crate::block::{Block, BlockKind, Version};
+use crate::block_view::{BlockView, SearchResult};
+use crate::first_block::find_block;
+use crate::object_type::{
+    BEGIN_OBJECT, BEGIN_PRIVATE_OBJECT, LONGEST_TYPE, NULL_REFERENCE, ObjectType, Tagged, TypeRead,
+    skip_tagged,
+};
 use crate::rule::{Fault, Rule};
 use crate::wire::Wire;
-
-/// Version of a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[non_exhaustive]
-pub enum Version {
-    /// `.netperf`: .NET Core 2.1, and newer runtimes on request.
-    V3,
-    /// `.nettrace` since .NET Core 3.0. Version 5 is the same with tags in its metadata; files have 4 or 5 in their header.
-    V4,
-    /// Written by one-collect since 2025: major version 6, and this minor version.
-    V6(u32),
-}
-
-/// Kind of a block.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum BlockKind {
-    /// Properties of the whole trace.
-    Trace,
-    /// Events.
-    Event,
-    /// Descriptions of events.
-    Metadata,
-    /// Call stacks.
-    Stack,
-    /// A barrier, with sequence numbers of threads.
-    SequencePoint,
-    /// Threads (version 6).
-    Thread,
-    /// Threads that have ended (version 6).
-    RemoveThread,
-    /// Lists of labels (version 6).
-    LabelList,
-    /// A kind unknown to this reader.
-    Unknown,
-}
-
-/// A block of a file. Offsets are in bytes from the beginning of the file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Block {
-    /// Kind of the block.
-    pub kind: BlockKind,
-    /// Offset of the block.
-    pub begin: u64,
-    /// Range of its content.
-    pub content: Range<u64>,
-    /// `true` if the content is complete.
-    pub is_whole: bool,
-}
 
 /// Next item of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,16 +34,16 @@ pub enum FileItem {
 #[non_exhaustive]
 pub enum Refusal {
     /// The file has another format.
-    #[error("not an EventPipe file: expected `Nettrace` or `!FastSerialization.1` at the beginning")]
+    #[error("not an EventPipe file: expected `Nettrace` or `!FastSerialization.1` at the start")]
     NotNettrace,
     /// The version is too old.
     #[error(
-        "EventPipe's format of version {0} is not supported: only previews of .NET Core 2 wrote it; record the trace \
-         with .NET Core 2.1 or newer"
+        "EventPipe format version {0} is not supported: only .NET Core 2 previews wrote it; record the trace \
+        with .NET Core 2.1 or newer"
     )]
     TooOld(i32),
     /// The version is too new.
-    #[error("EventPipe's format of version {0} is too new: this reader knows versions up to 6")]
+    #[error("EventPipe format version {0} is too new: this reader knows versions up to 6")]
     TooNew(u32),
     /// The file ends within its first object.
     #[error("the file ends after {0} bytes, within its header")]
@@ -104,12 +60,6 @@ pub enum Refusal {
 
 const MAGIC: &[u8] = b"Nettrace";
 const FAST_SERIALIZATION: &[u8] = b"\x14\0\0\0!FastSerialization.1";
-
-// Tags of FastSerialization.
-const NULL_REFERENCE: u8 = 1;
-const BEGIN_OBJECT: u8 = 4;
-const BEGIN_PRIVATE_OBJECT: u8 = 5;
-const END_OBJECT: u8 = 6;
 
 /// Size in bytes of the payload of the object `Trace`, since version 3.
 const TRACE_SIZE: u64 = 48;
@@ -134,25 +84,6 @@ fn is_of_other_library(beginning: &[u8]) -> bool {
     let name = name.get(..length).unwrap_or(name);
     // A damaged name is none of theirs.
     !b"Trace".starts_with(name) && name.iter().all(|byte| byte.is_ascii_alphabetic() || *byte == b'.')
-}
-
-/// Number of bytes of a file without its beginning that are searched for a block.
-pub(crate) const SEARCHED: usize = 4 << 20;
-
-/// Returns the offset of the first block in the bytes of a file without its beginning, and the version of its format.
-pub(crate) fn find_block(bytes: &[u8]) -> Option<(usize, Version)> {
-    let searched = bytes.get(..SEARCHED).unwrap_or(bytes);
-    let objects = [(Version::V4, BEGIN_PRIVATE_OBJECT), (Version::V3, BEGIN_OBJECT)].map(|(version, tag)| {
-        let at = memmem::find_iter(searched, &[tag, tag, NULL_REFERENCE]).find(|at| {
-            let object = ObjectType::read(&mut Wire::at(searched, *at));
-            matches!(object, Read::Object(object) if object.kind() != BlockKind::Unknown)
-        });
-        at.map(|at| (at, version))
-    });
-    // A chain that begins there goes on behind these bytes.
-    let view = View { bytes, base: 0, missing: 0, is_end: true, is_last: true };
-    let chain = || (0..searched.len()).find(|at| view.is_first_block(*at));
-    objects.into_iter().flatten().min_by_key(|(at, _)| *at).or_else(|| Some((chain()?, Version::V6(0))))
 }
 
 /// Finds the blocks of a file, one after the other.
@@ -278,10 +209,10 @@ impl Container {
     fn check_trace(self, beginning: &[u8], is_all: bool) -> Result<Option<Self>, Refusal> {
         let mut wire = Wire::at(beginning, self.at as usize);
         let object = match ObjectType::read(&mut wire) {
-            Read::Object(object) => object,
-            Read::Short if is_all => return Err(Refusal::Short(beginning.len() as u64)),
-            Read::Short => return Ok(None),
-            Read::Wrong => {
+            TypeRead::Object(object) => object,
+            TypeRead::Short if is_all => return Err(Refusal::Short(beginning.len() as u64)),
+            TypeRead::Short => return Ok(None),
+            TypeRead::Wrong => {
                 return Err(Refusal::NoTrace { offset: self.at, found: "no object".to_owned() });
             }
         };
@@ -303,8 +234,7 @@ impl Container {
     /// Returns the container of a file without its beginning: the first step returns a fault.
     fn without_beginning(self) -> Self {
         let begin = self.at;
-        let statement =
-            format!("expected `Nettrace`, found a block at byte {begin}: the beginning is missing");
+        let statement = format!("expected `Nettrace`, found a block at byte {begin}: the start is missing");
         let fault = Fault::new(Rule::FileHeader, 0, statement).skipping(begin);
         Self { is_rest: true, fault: Some(fault), ..self }
     }
@@ -347,7 +277,7 @@ impl Container {
         };
         let most = at.saturating_add(LOOK_AHEAD);
         let is_end = is_all && bytes.len() <= most;
-        let view = View {
+        let view = BlockView {
             bytes: bytes.get(..most).unwrap_or(bytes),
             base,
             missing: self.missing,
@@ -382,7 +312,7 @@ impl Container {
 
     /// Requests more bytes, at least up to this index; bytes from `from` on are scanned again, so their number
     /// should double.
-    fn more(&mut self, view: View<'_>, from: usize, until: usize) -> Option<FileItem> {
+    fn more(&mut self, view: BlockView<'_>, from: usize, until: usize) -> Option<FileItem> {
         let looked_at = view.bytes.len().saturating_sub(from);
         self.needed = view.base + until.max(view.bytes.len() + 1 + looked_at) as u64;
         None
@@ -391,28 +321,16 @@ impl Container {
     // -----------------------------------------------------------------------------------------
     // Versions 3 to 5
 
-    fn next_object(&mut self, view: View<'_>, at: usize) -> Option<FileItem> {
-        let begin = self.at;
-        let tag = *view.bytes.get(at)?;
-        if tag == NULL_REFERENCE {
-            return match view.bytes.get(at + 1..).unwrap_or_default() {
-                [] | [BEGIN_OBJECT | BEGIN_PRIVATE_OBJECT] if !view.is_last => None,
-                // The beginning of an object with a damaged first byte.
-                [BEGIN_OBJECT | BEGIN_PRIVATE_OBJECT, NULL_REFERENCE, ..] => self.resync(view, at, false),
-                _ => {
-                    self.is_complete = true;
-                    self.is_done = true;
-                    self.at += 1;
-                    Some(FileItem::End)
-                }
-            };
+    fn next_object(&mut self, view: BlockView<'_>, at: usize) -> Option<FileItem> {
+        if *view.bytes.get(at)? == NULL_REFERENCE {
+            return self.end_mark(view, at);
         }
         let mut wire = Wire::at(view.bytes, at);
         let object = match ObjectType::read(&mut wire) {
-            Read::Object(object) => object,
+            TypeRead::Object(object) => object,
             // The type may be incomplete.
-            Read::Short if !view.is_last => return None,
-            read => return self.resync(view, at, matches!(read, Read::Short)),
+            TypeRead::Short if !view.is_last => return None,
+            read => return self.resync(view, at, matches!(read, TypeRead::Short)),
         };
         let kind = object.kind();
         let known = if kind == BlockKind::Trace { 5 } else { 2 };
@@ -433,9 +351,9 @@ impl Container {
                 (content, end.unwrap_or(Tagged::Wrong))
             }
         };
-        let absolute = |range: Range<usize>| view.base + range.start as u64..view.base + range.end as u64;
         match (end, content) {
             (Tagged::End(end), Some(content)) => {
+                let begin = self.at;
                 self.at = view.base + end as u64;
                 if least_reader > known && kind != BlockKind::Unknown {
                     let statement = format!(
@@ -446,39 +364,61 @@ impl Container {
                         Fault::new(Rule::ObjectVersion, begin, statement).skipping(size),
                     ));
                 }
-                Some(FileItem::Block(Block { kind, begin, content: absolute(content), is_whole: true }))
+                Some(FileItem::Block(Block { kind, begin, content: view.absolute(content), is_whole: true }))
             }
             (Tagged::Short, Some(content)) if !view.is_last => self.more(view, content.end, content.end + 1),
-            (_, content) => {
-                // Too long or without an end: continue at the next recognized object, or at the end of the file.
-                let data = content.as_ref().map_or(behind + 4, |content| content.start).min(view.bytes.len());
-                let (until, is_found) = match view.find_object(data, self.version) {
-                    SearchResult::At(next) => (next, true),
-                    SearchResult::Short => return self.more(view, data, 0),
-                    SearchResult::Nothing => (view.bytes.len(), false),
-                };
-                let size = content.as_ref().map(Range::len);
-                let end = content.map_or(usize::MAX, |content| content.end);
-                let is_truncated = !is_found && view.is_end && end >= view.bytes.len();
-                let available = until.saturating_sub(data) as u64;
-                self.at = view.base + until as u64;
-                let statement = match size {
-                    Some(size) if is_truncated => {
-                        format!("the block of {size} bytes ends after {available} bytes")
-                    }
-                    _ => "expected the end of the object after its payload, found something else".to_owned(),
-                };
-                let rule = if is_truncated { Rule::StreamEnd } else { Rule::ObjectEnd };
-                self.is_done = !is_found && view.is_end;
-                self.fault = Some(Fault::new(rule, if is_truncated { self.at } else { begin }, statement));
-                let end = until.min(end).max(data);
-                Some(FileItem::Block(Block { kind, begin, content: absolute(data..end), is_whole: false }))
+            (_, content) => self.damaged_object(view, kind, behind, content),
+        }
+    }
+
+    /// Returns the end of the stream, unless this is the beginning of an object with a damaged first byte.
+    fn end_mark(&mut self, view: BlockView<'_>, at: usize) -> Option<FileItem> {
+        match view.bytes.get(at + 1..).unwrap_or_default() {
+            [] | [BEGIN_OBJECT | BEGIN_PRIVATE_OBJECT] if !view.is_last => None,
+            [BEGIN_OBJECT | BEGIN_PRIVATE_OBJECT, NULL_REFERENCE, ..] => self.resync(view, at, false),
+            _ => {
+                self.is_complete = true;
+                self.is_done = true;
+                self.at += 1;
+                Some(FileItem::End)
             }
         }
     }
 
+    /// Returns the part of an object that is too long or has no end. Reading continues at the next recognized object,
+    /// or at the end of the file.
+    fn damaged_object(
+        &mut self,
+        view: BlockView<'_>,
+        kind: BlockKind,
+        behind: usize,
+        content: Option<Range<usize>>,
+    ) -> Option<FileItem> {
+        let begin = self.at;
+        let data = content.as_ref().map_or(behind + 4, |content| content.start).min(view.bytes.len());
+        let (until, is_found) = match view.find_object(data, self.version) {
+            SearchResult::At(next) => (next, true),
+            SearchResult::Short => return self.more(view, data, 0),
+            SearchResult::Nothing => (view.bytes.len(), false),
+        };
+        let size = content.as_ref().map(Range::len);
+        let end = content.map_or(usize::MAX, |content| content.end);
+        let is_truncated = !is_found && view.is_end && end >= view.bytes.len();
+        let available = until.saturating_sub(data) as u64;
+        self.at = view.base + until as u64;
+        let statement = match size {
+            Some(size) if is_truncated => format!("the block of {size} bytes ends after {available} bytes"),
+            _ => "expected the end of the object after its payload, found something else".to_owned(),
+        };
+        let rule = if is_truncated { Rule::StreamEnd } else { Rule::ObjectEnd };
+        self.is_done = !is_found && view.is_end;
+        self.fault = Some(Fault::new(rule, if is_truncated { self.at } else { begin }, statement));
+        let content = view.absolute(data..until.min(end).max(data));
+        Some(FileItem::Block(Block { kind, begin, content, is_whole: false }))
+    }
+
     /// Continues at the next object, as none begins here. `is_short` if the bytes could be the beginning of one.
-    fn resync(&mut self, view: View<'_>, at: usize, is_short: bool) -> Option<FileItem> {
+    fn resync(&mut self, view: BlockView<'_>, at: usize, is_short: bool) -> Option<FileItem> {
         let begin = self.at;
         let (until, rule) = match view.find_object(at + 1, self.version) {
             SearchResult::At(next) => (next, Rule::ObjectBegin),
@@ -500,7 +440,11 @@ impl Container {
     /// tagged values. If it could be both, the end that comes first is used. Returns `None` if more bytes are
     /// needed, `Some(None)` if it is neither.
     #[allow(clippy::option_option)]
-    fn unknown_object(&mut self, view: View<'_>, behind: usize) -> Option<Option<(Range<usize>, usize)>> {
+    fn unknown_object(
+        &mut self,
+        view: BlockView<'_>,
+        behind: usize,
+    ) -> Option<Option<(Range<usize>, usize)>> {
         let bytes = view.bytes;
         let tagged = match skip_tagged(bytes, behind) {
             // Without values, an apparent end of the file after it is more likely a size.
@@ -535,13 +479,12 @@ impl Container {
     // -----------------------------------------------------------------------------------------
     // Version 6
 
-    fn next_block(&mut self, view: View<'_>, at: usize) -> Option<FileItem> {
+    fn next_block(&mut self, view: BlockView<'_>, at: usize) -> Option<FileItem> {
         let begin = self.at;
         let header = Wire::at(view.bytes, at).u32()?;
         let (size, kind) = ((header & 0xff_ffff) as usize, (header >> 24) as u8);
         let data = at + 4;
         let end = data.checked_add(size)?;
-        let absolute = |range: Range<usize>| view.base + range.start as u64..view.base + range.end as u64;
         // Newer versions may have content in it; if more bytes follow, it is another block with a damaged kind.
         if kind == 0 && (size == 0 || view.is_end && end >= view.bytes.len()) {
             self.is_complete = true;
@@ -561,7 +504,7 @@ impl Container {
             match view.may_follow(end, 0) {
                 Some(true) => {
                     self.at = view.base + end as u64;
-                    let content = absolute(data..end);
+                    let content = view.absolute(data..end);
                     return Some(FileItem::Block(Block {
                         kind: kind_of(kind),
                         begin,
@@ -593,13 +536,13 @@ impl Container {
         let rule = if is_truncated { Rule::StreamEnd } else { Rule::BlockSize };
         self.is_done = is_truncated;
         self.fault = Some(Fault::new(rule, if is_truncated { self.at } else { begin }, statement));
-        let content = absolute(data..until.min(end).max(data));
+        let content = view.absolute(data..until.min(end).max(data));
         Some(FileItem::Block(Block { kind: kind_of(kind), begin, content, is_whole: false }))
     }
 
     /// Searches for a chain of blocks from a position on. Returns `None` if more bytes are needed.
     #[allow(clippy::option_option)]
-    fn find_chain(&mut self, view: View<'_>, from: usize) -> Option<Option<usize>> {
+    fn find_chain(&mut self, view: BlockView<'_>, from: usize) -> Option<Option<usize>> {
         let searched = self.chainless_until.saturating_sub(view.base) as usize;
         for at in from.max(searched)..view.bytes.len() {
             if view.is_chain(at)? {
@@ -614,7 +557,7 @@ impl Container {
 /// Returns the content of an object that is a block, after its size and padding; `None` if more bytes are needed,
 /// `Some(None)` if the size is invalid.
 #[allow(clippy::option_option)]
-fn sized_content(view: View<'_>, behind: usize) -> Option<Option<Range<usize>>> {
+fn sized_content(view: BlockView<'_>, behind: usize) -> Option<Option<Range<usize>>> {
     let mut wire = Wire::at(view.bytes, behind);
     let Some(size) = wire.u32() else { return if view.is_end { None } else { view.is_last.then_some(None) } };
     // Padding to 4 bytes, relative to the beginning of the file.
@@ -622,16 +565,6 @@ fn sized_content(view: View<'_>, behind: usize) -> Option<Option<Range<usize>>> 
     let begin = wire.position() + padding as usize;
     let size = usize::try_from(size as i32).ok().filter(|size| *size <= MOST_BLOCK_BYTES);
     Some(size.map(|size| begin..begin + size))
-}
-
-/// Maximum length of a type name; known ones have at most 37 bytes.
-const LONGEST_NAME: usize = 1 << 10;
-
-/// Maximum length of an object's type: tags, three numbers, the name.
-const LONGEST_TYPE: usize = LONGEST_NAME + 16;
-
-const fn tag_is_begin(tag: u8) -> bool {
-    matches!(tag, BEGIN_OBJECT | BEGIN_PRIVATE_OBJECT)
 }
 
 const fn kind_of(kind: u8) -> BlockKind {
@@ -645,256 +578,6 @@ const fn kind_of(kind: u8) -> BlockKind {
         7 => BlockKind::RemoveThread,
         8 => BlockKind::LabelList,
         _ => BlockKind::Unknown,
-    }
-}
-
-/// Type of an object.
-struct ObjectType<'a> {
-    version: i32,
-    least_reader: i32,
-    name: &'a [u8],
-}
-
-/// Result of reading an object's type.
-enum Read<'a> {
-    Object(ObjectType<'a>),
-    /// Possibly a partial type.
-    Short,
-    Wrong,
-}
-
-impl<'a> ObjectType<'a> {
-    fn read(wire: &mut Wire<'a>) -> Read<'a> {
-        let mut next = *wire;
-        for is_right in [tag_is_begin as fn(u8) -> bool, tag_is_begin, |tag| tag == NULL_REFERENCE] {
-            match next.u8() {
-                None => return Read::Short,
-                Some(tag) if !is_right(tag) => return Read::Wrong,
-                Some(_) => {}
-            }
-        }
-        let (Some(version), Some(least_reader), Some(length)) = (next.u32(), next.u32(), next.u32()) else {
-            return Read::Short;
-        };
-        if length as usize > LONGEST_NAME {
-            return Read::Wrong;
-        }
-        let (Some(name), Some(end)) = (next.take(length as usize), next.u8()) else { return Read::Short };
-        if end != END_OBJECT {
-            return Read::Wrong;
-        }
-        *wire = next;
-        Read::Object(Self { version: version as i32, least_reader: least_reader as i32, name })
-    }
-
-    fn kind(&self) -> BlockKind {
-        match self.name {
-            b"Trace" | b"Microsoft.DotNet.Runtime.EventPipeFile" => BlockKind::Trace,
-            b"EventBlock" => BlockKind::Event,
-            b"MetadataBlock" => BlockKind::Metadata,
-            b"StackBlock" => BlockKind::Stack,
-            b"SPBlock" => BlockKind::SequencePoint,
-            _ => BlockKind::Unknown,
-        }
-    }
-}
-
-/// Result of skipping tagged values.
-enum Tagged {
-    /// The object ends here.
-    End(usize),
-    /// More bytes are needed.
-    Short,
-    /// Not a tagged value.
-    Wrong,
-}
-
-/// Skips tagged values, which newer versions may add to an object, up to its end.
-fn skip_tagged(bytes: &[u8], at: usize) -> Tagged {
-    let mut wire = Wire::at(bytes, at);
-    loop {
-        let Some(tag) = wire.u8() else { return Tagged::Short };
-        let size = match tag {
-            END_OBJECT => return Tagged::End(wire.position()),
-            // Byte, Int16, Int32, Int64.
-            8..=11 => 1 << (tag - 8),
-            // String, Blob.
-            13 | 14 => match wire.u32().map(|size| usize::try_from(size as i32)) {
-                Some(Ok(size)) => size,
-                Some(Err(_)) => return Tagged::Wrong,
-                None => return Tagged::Short,
-            },
-            _ => return Tagged::Wrong,
-        };
-        if wire.take(size).is_none() {
-            return Tagged::Short;
-        }
-    }
-}
-
-/// Bytes to examine.
-#[derive(Clone, Copy)]
-struct View<'a> {
-    bytes: &'a [u8],
-    base: u64,
-    /// Number of bytes before the file that are missing, modulo 4.
-    missing: u64,
-    /// `true` if the file ends after them.
-    is_end: bool,
-    /// `true` if no more bytes exist, or will be examined.
-    is_last: bool,
-}
-
-/// Result of a search.
-enum SearchResult {
-    At(usize),
-    Nothing,
-    /// More bytes are needed.
-    Short,
-}
-
-impl View<'_> {
-    /// Returns the answer for missing bytes: `None`, or `otherwise` if no more will come.
-    fn unknown(self, otherwise: bool) -> Option<bool> {
-        self.is_last.then_some(otherwise)
-    }
-
-    /// Finds the next object of a known type, from an index on.
-    fn find_object(self, from: usize, version: Version) -> SearchResult {
-        let tag = if version == Version::V3 { BEGIN_OBJECT } else { BEGIN_PRIVATE_OBJECT };
-        let rest = self.bytes.get(from..).unwrap_or_default();
-        let begin = [tag, tag, NULL_REFERENCE];
-        for at in memmem::find_iter(rest, &begin).map(|found| from + found) {
-            match ObjectType::read(&mut Wire::at(self.bytes, at)) {
-                Read::Object(object) if !matches!(object.kind(), BlockKind::Unknown | BlockKind::Trace) => {
-                    return SearchResult::At(at);
-                }
-                Read::Short if !self.is_last => return SearchResult::Short,
-                _ => {}
-            }
-        }
-        if self.is_last { SearchResult::Nothing } else { SearchResult::Short }
-    }
-
-    /// Returns `true` if an object can end here: another object begins, or the file ends, also with its mark if
-    /// `may` is set.
-    fn ends_here(self, at: usize, may: bool) -> Option<bool> {
-        let rest = self.bytes.get(at..).unwrap_or_default();
-        match rest {
-            [] => self.unknown(true),
-            [NULL_REFERENCE, ..] => Some(may),
-            [tag, ..] if !tag_is_begin(*tag) => Some(false),
-            [_] => self.unknown(true),
-            [_, tag, ..] if !tag_is_begin(*tag) => Some(false),
-            [_, _] => self.unknown(true),
-            [_, _, tag, ..] => Some(*tag == NULL_REFERENCE),
-        }
-    }
-
-    /// Returns `true` if a block of version 6 may begin here, after `unknown` blocks of unknown kinds; `None` if
-    /// more bytes are needed.
-    fn may_follow(self, at: usize, unknown: u32) -> Option<bool> {
-        // A partial header: the file was truncated.
-        let Some(header) = Wire::at(self.bytes, at).u32() else { return self.unknown(true) };
-        let (size, kind) = ((header & 0xff_ffff) as usize, header >> 24);
-        match kind {
-            // Nothing can follow the end of the stream.
-            0 if at + 4 + size < self.bytes.len() => Some(false),
-            0 => self.unknown(self.is_end && at + 4 + size == self.bytes.len()),
-            1 => Some(false),
-            2..=8 => self.looks_like(kind, at + 4, size),
-            // Newer kinds are possible, but not many in a row.
-            _ => {
-                let end = at + 4 + size;
-                match end <= self.bytes.len() {
-                    true if unknown < 2 => self.may_follow(end, unknown + 1),
-                    true => Some(true),
-                    // Truncated, if the kind is plausible for a newer version.
-                    false => self.unknown(self.is_end && kind < 64),
-                }
-            }
-        }
-    }
-
-    /// Returns `true` if the content of a block looks like its kind; `None` if more bytes are needed.
-    fn looks_like(self, kind: u32, at: usize, size: usize) -> Option<bool> {
-        let mut wire = Wire::at(self.bytes, at);
-        match kind {
-            2 if size < 20 => Some(false),
-            3 if size < 2 => Some(false),
-            2 => {
-                let (Some(header), Some(flags)) = (wire.u16(), wire.u16()) else { return self.unknown(true) };
-                Some((20..=size).contains(&header.into()) && flags < 0x100)
-            }
-            3 => {
-                let Some(header) = wire.u16() else { return self.unknown(true) };
-                Some(usize::from(header) + 2 <= size)
-            }
-            4 => Some(size >= 16),
-            5 | 8 => Some(size >= 8),
-            _ => Some(size > 0),
-        }
-    }
-
-    /// Returns `true` if the first block of a file without its beginning is here: so many blocks follow each other that
-    /// this is no chance, or at least two up to the end of the file or its mark. If the last of them is cut, one of them
-    /// must have events, whose header is not there by chance. The first block may be a trace block.
-    fn is_first_block(self, mut at: usize) -> bool {
-        const LINKS: u32 = 8;
-        /// Size of the parts that every trace block has in bytes.
-        const TRACE: usize = 36;
-        let (mut links, mut has_events) = (0, false);
-        while links < LINKS {
-            let Some(header) = Wire::at(self.bytes, at).u32() else {
-                return self.is_end && links > 1 && (has_events || at == self.bytes.len());
-            };
-            let (size, kind) = ((header & 0xff_ffff) as usize, header >> 24);
-            has_events |= kind == 2 && self.has_times(at + 4);
-            let is_block = match kind {
-                0 => return size == 0 && self.is_end && links > 0 && at + 4 == self.bytes.len(),
-                1 => links == 0 && size >= TRACE,
-                2..=8 => self.looks_like(kind, at + 4, size) == Some(true),
-                _ => false,
-            };
-            if !is_block {
-                return false;
-            }
-            links += 1;
-            at += 4 + size;
-        }
-        links == LINKS
-    }
-
-    /// Returns `true` if the header of a block of events is here, with the times of its first and last event.
-    fn has_times(self, at: usize) -> bool {
-        // After the size of the header and the flags.
-        let mut wire = Wire::at(self.bytes, at + 4);
-        matches!((wire.u64(), wire.u64()), (Some(first), Some(last)) if first <= last)
-    }
-
-    /// Returns `true` if a chain of blocks begins here; `None` if more bytes are needed.
-    fn is_chain(self, mut at: usize) -> Option<bool> {
-        for link in 0..3 {
-            let Some(header) = Wire::at(self.bytes, at).u32() else {
-                return self.unknown(self.is_end && link > 1 && at == self.bytes.len());
-            };
-            let (size, kind) = ((header & 0xff_ffff) as usize, header >> 24);
-            match kind {
-                0 if link == 0 || size != 0 || at + 4 != self.bytes.len() => return Some(false),
-                0 => return self.unknown(self.is_end),
-                2..=8 => match self.looks_like(kind, at + 4, size) {
-                    Some(true) => {}
-                    other => return other,
-                },
-                _ => return Some(false),
-            }
-            let end = at + 4 + size;
-            if end > self.bytes.len() {
-                return self.unknown(false);
-            }
-            at = end;
-        }
-        Some(true)
     }
 }
 

@@ -275,149 +275,193 @@ impl Feed {
         let version = self.container.as_ref()?.version();
         let range = (block.content.start - self.base) as usize..(block.content.end - self.base) as usize;
         let content = self.buffer.get(range.clone())?;
-        let offset = block.content.start;
-        let missing = |rule, what: &str| {
+        let (offset, is_whole) = (block.content.start, block.is_whole);
+        let begun = match block.kind {
+            BlockKind::Trace | BlockKind::Stack | BlockKind::SequencePoint | BlockKind::Unknown => {
+                single_item(&block, content, range, version)
+            }
+            _ => Rows::of(block.kind, content, range, self.base, version).map(|(rows, times)| {
+                self.open = Some(OpenBlock { block, rows });
+                times.map(|times| Next::Item(FeedItem::EventBlock { offset, times }))
+            }),
+        };
+        begun.unwrap_or_else(|(rule, what)| {
             let fault = Fault::new(rule, offset, format!("expected {what}, found fewer bytes"));
-            block.is_whole.then_some(Next::Item(FeedItem::Fault(fault)))
-        };
-        let is_v6 = matches!(version, Version::V6(_));
-        let rows = match block.kind {
-            BlockKind::Trace => {
-                let trace = TraceBlock::read(content, version).filter(|_| block.is_whole || is_v6);
-                return match trace {
-                    Some(trace) => Some(Next::Item(FeedItem::Trace(trace))),
-                    None => missing(Rule::TraceBlock, "properties of the trace"),
-                };
-            }
-            BlockKind::Stack => {
-                return match StackRows::read(content) {
-                    Some(_) => Some(Next::Stacks(range)),
-                    None => missing(Rule::BlockHeader, "the first id and the number of stacks"),
-                };
-            }
-            BlockKind::SequencePoint => {
-                return match SequencePoint::read(content, version) {
-                    Some(point) => Some(Next::Item(FeedItem::SequencePoint(point))),
-                    None => missing(Rule::SequencePoint, "a time and threads"),
-                };
-            }
-            BlockKind::Unknown => return None,
-            BlockKind::Event if version == Version::V3 => {
-                Rows::Events(EventRows::new(RowEncoding::V3, range, self.base))
-            }
-            BlockKind::Metadata if is_v6 => {
-                let mut wire = Wire::new(content);
-                if wire.u16().and_then(|size| wire.take(size.into())).is_none() {
-                    return missing(Rule::BlockHeader, "the header of a metadata block");
-                }
-                Rows::MetadataV6(range.start + wire.position())
-            }
-            BlockKind::Event | BlockKind::Metadata => {
-                let Some(header) = EventBlockHeader::read(content) else {
-                    return missing(Rule::BlockHeader, "the header of a block");
-                };
-                let encoding = RowEncoding::new(version, header.flags);
-                let rows = EventRows::new(encoding, range.start + header.rows..range.end, self.base);
-                if block.kind == BlockKind::Event {
-                    self.open = Some(OpenBlock { block, rows: Rows::Events(rows) });
-                    return Some(Next::Item(FeedItem::EventBlock { offset, times: header.times }));
-                }
-                Rows::Metadata(rows)
-            }
-            BlockKind::Thread => Rows::Threads(range.start),
-            BlockKind::RemoveThread => Rows::RemovedThreads(range.start),
-            BlockKind::LabelList => {
-                let mut wire = Wire::new(content);
-                let (Some(index), Some(left)) = (wire.u32(), wire.u32()) else {
-                    return missing(Rule::BlockHeader, "the first index and the number of lists");
-                };
-                Rows::Labels { at: range.start + wire.position(), index, left }
-            }
-        };
-        let is_v3 = block.kind == BlockKind::Event;
-        self.open = Some(OpenBlock { block, rows });
-        let times = (0, u64::MAX);
-        is_v3.then_some(Next::Item(FeedItem::EventBlock { offset, times }))
+            is_whole.then_some(Next::Item(FeedItem::Fault(fault)))
+        })
     }
 
     /// Returns the next row of the open block, or `None` at its end.
     fn next_row(&mut self) -> Option<Next> {
         let OpenBlock { block, rows } = self.open.as_mut()?;
-        let (base, is_whole) = (self.base, block.is_whole);
-        let end = (block.content.end - base) as usize;
+        let end = (block.content.end - self.base) as usize;
         let bytes = self.buffer.get(..end)?;
         let is_v3 = self.container.as_ref()?.version() == Version::V3;
-        // Fault for bytes at the end of a complete block that are not a row.
-        let rest = |rule, at: usize, what: &str| {
-            let rest = (end - at.min(end)) as u64;
-            let statement = format!("expected {what}, found {rest} other bytes: they are skipped");
-            (is_whole && rest > 0).then(|| Fault::new(rule, base + at as u64, statement).skipping(rest))
+        match rows.next(bytes, self.base, is_v3)? {
+            NextRow::Event => Some(Next::Event),
+            NextRow::Item(item) => Some(Next::Item(item)),
+            NextRow::End => None,
+            NextRow::Rest { at, rule, expected } => {
+                let rest = (end - at.min(end)) as u64;
+                if block.is_whole && rest > 0 {
+                    let statement =
+                        format!("expected {expected}, found {rest} other bytes: they are skipped");
+                    self.fault = Some(Fault::new(rule, self.base + at as u64, statement).skipping(rest));
+                }
+                None
+            }
+        }
+    }
+}
+
+/// Rule of a block whose content is too short, and the missing content.
+type Missing = (Rule, &'static str);
+
+/// Returns a block that is one item, in this range of the bytes. `None` for an unknown block.
+fn single_item(
+    block: &Block,
+    content: &[u8],
+    range: Range<usize>,
+    version: Version,
+) -> Result<Option<Next>, Missing> {
+    let item = match block.kind {
+        BlockKind::Trace => {
+            let is_complete = block.is_whole || matches!(version, Version::V6(_));
+            let trace = TraceBlock::read(content, version).filter(|_| is_complete);
+            Next::Item(FeedItem::Trace(trace.ok_or((Rule::TraceBlock, "properties of the trace"))?))
+        }
+        BlockKind::Stack => {
+            StackRows::read(content).ok_or((Rule::BlockHeader, "the first id and the number of stacks"))?;
+            Next::Stacks(range)
+        }
+        BlockKind::SequencePoint => {
+            let point = SequencePoint::read(content, version);
+            Next::Item(FeedItem::SequencePoint(point.ok_or((Rule::SequencePoint, "a time and threads"))?))
+        }
+        _ => return Ok(None),
+    };
+    Ok(Some(item))
+}
+
+/// Next row of a block.
+enum NextRow {
+    Event,
+    Item(FeedItem<'static>),
+    /// The bytes from `at` on are not the expected row.
+    Rest {
+        at: usize,
+        rule: Rule,
+        expected: &'static str,
+    },
+    End,
+}
+
+impl Rows {
+    /// Returns the rows of a block in this range of the bytes, and the times of a block of events.
+    fn of(
+        kind: BlockKind,
+        content: &[u8],
+        range: Range<usize>,
+        base: u64,
+        version: Version,
+    ) -> Result<(Self, Option<(u64, u64)>), Missing> {
+        let mut wire = Wire::new(content);
+        let rows = match kind {
+            BlockKind::Event if version == Version::V3 => {
+                return Ok((Self::Events(EventRows::new(RowEncoding::V3, range, base)), Some((0, u64::MAX))));
+            }
+            BlockKind::Metadata if matches!(version, Version::V6(_)) => {
+                let header = wire.u16().and_then(|size| wire.take(size.into()));
+                header.ok_or((Rule::BlockHeader, "the header of a metadata block"))?;
+                Self::MetadataV6(range.start + wire.position())
+            }
+            BlockKind::Thread => Self::Threads(range.start),
+            BlockKind::RemoveThread => Self::RemovedThreads(range.start),
+            BlockKind::LabelList => {
+                let (Some(index), Some(left)) = (wire.u32(), wire.u32()) else {
+                    return Err((Rule::BlockHeader, "the first index and the number of lists"));
+                };
+                Self::Labels { at: range.start + wire.position(), index, left }
+            }
+            _ => {
+                let header =
+                    EventBlockHeader::read(content).ok_or((Rule::BlockHeader, "the header of a block"))?;
+                let encoding = RowEncoding::new(version, header.flags);
+                let rows = EventRows::new(encoding, range.start + header.rows..range.end, base);
+                match kind {
+                    BlockKind::Event => return Ok((Self::Events(rows), Some(header.times))),
+                    _ => Self::Metadata(rows),
+                }
+            }
         };
-        let metadata = |metadata: Option<EventMetadata>, at: usize| match metadata {
-            Some(metadata) => FeedItem::Metadata(metadata),
-            None => FeedItem::Fault(Fault::new(
-                Rule::MetadataRow,
-                base + at as u64,
-                "the row of metadata is incomplete",
-            )),
-        };
-        let (item, fault) = match rows {
-            Rows::Events(rows) => match rows.next(bytes) {
+        Ok((rows, None))
+    }
+
+    /// Reads the next row. `base` is the file offset of the bytes.
+    fn next(&mut self, bytes: &[u8], base: u64, is_v3: bool) -> Option<NextRow> {
+        Some(match self {
+            Self::Events(rows) => match rows.next(bytes) {
                 Some(row) if row.metadata_id == 0 && is_v3 => {
                     let payload = row.payload.clone();
-                    (Some(metadata(EventMetadata::read(bytes.get(payload.clone())?), payload.start)), None)
+                    metadata_row(EventMetadata::read(bytes.get(payload.clone())?), base, payload.start)
                 }
-                Some(_) => return Some(Next::Event),
-                None => (None, rest(Rule::RowSize, rows.position(), "an event")),
+                Some(_) => NextRow::Event,
+                None => NextRow::Rest { at: rows.position(), rule: Rule::RowSize, expected: "an event" },
             },
-            Rows::Metadata(rows) => match rows.next(bytes) {
+            Self::Metadata(rows) => match rows.next(bytes) {
                 Some(row) => {
                     let payload = row.payload.clone();
-                    (Some(metadata(EventMetadata::read(bytes.get(payload.clone())?), payload.start)), None)
+                    metadata_row(EventMetadata::read(bytes.get(payload.clone())?), base, payload.start)
                 }
-                None => (None, rest(Rule::MetadataRow, rows.position(), "a row of metadata")),
+                None => no_metadata(rows.position()),
             },
-            Rows::MetadataV6(at) => match sized(bytes, at) {
-                Some(row) => {
-                    (Some(metadata(EventMetadata::read_v6(bytes.get(row.clone())?), row.start)), None)
-                }
-                None => (None, rest(Rule::MetadataRow, *at, "a row of metadata")),
+            Self::MetadataV6(at) => match sized(bytes, at) {
+                Some(row) => metadata_row(EventMetadata::read_v6(bytes.get(row.clone())?), base, row.start),
+                None => no_metadata(*at),
             },
-            Rows::Threads(at) => {
+            Self::Threads(at) => {
                 let begin = *at;
                 match sized(bytes, at).and_then(|row| ThreadRow::read(bytes.get(row)?)) {
-                    Some(thread) => (Some(FeedItem::Thread(thread)), None),
-                    None => (None, rest(Rule::RowSize, begin, "a row of a thread")),
+                    Some(thread) => NextRow::Item(FeedItem::Thread(thread)),
+                    None => NextRow::Rest { at: begin, rule: Rule::RowSize, expected: "a thread row" },
                 }
             }
-            Rows::RemovedThreads(at) => {
+            Self::RemovedThreads(at) => {
                 let mut wire = Wire::at(bytes, *at);
-                match (wire.varuint64(), wire.varuint32()) {
-                    (Some(index), Some(sequence)) => {
-                        *at = wire.position();
-                        (Some(FeedItem::RemovedThread(index, sequence)), None)
-                    }
-                    _ => (None, None),
-                }
+                let (Some(index), Some(sequence)) = (wire.varuint64(), wire.varuint32()) else {
+                    return Some(NextRow::End);
+                };
+                *at = wire.position();
+                NextRow::Item(FeedItem::RemovedThread(index, sequence))
             }
-            Rows::Labels { left: 0, .. } => (None, None),
-            Rows::Labels { at, index, left } => {
+            Self::Labels { left: 0, .. } => NextRow::End,
+            Self::Labels { at, index, left } => {
                 let mut wire = Wire::at(bytes, *at);
-                match Label::read_list(&mut wire) {
-                    Some(list) => {
-                        *at = wire.position();
-                        *left -= 1;
-                        let number = *index;
-                        *index = index.wrapping_add(1);
-                        (Some(FeedItem::Labels(number, list)), None)
-                    }
-                    None => (None, rest(Rule::LabelKind, *at, "labels of known kinds")),
-                }
+                let Some(list) = Label::read_list(&mut wire) else {
+                    let (rule, expected) = (Rule::LabelKind, "labels with known kinds");
+                    return Some(NextRow::Rest { at: *at, rule, expected });
+                };
+                *at = wire.position();
+                *left -= 1;
+                let number = *index;
+                *index = index.wrapping_add(1);
+                NextRow::Item(FeedItem::Labels(number, list))
             }
-        };
-        self.fault = fault;
-        item.map(Next::Item)
+        })
     }
+}
+
+fn metadata_row(metadata: Option<EventMetadata>, base: u64, at: usize) -> NextRow {
+    NextRow::Item(match metadata {
+        Some(metadata) => FeedItem::Metadata(metadata),
+        None => {
+            FeedItem::Fault(Fault::new(Rule::MetadataRow, base + at as u64, "the metadata row is incomplete"))
+        }
+    })
+}
+
+const fn no_metadata(at: usize) -> NextRow {
+    NextRow::Rest { at, rule: Rule::MetadataRow, expected: "a metadata row" }
 }
 
 /// Reads a row after its 16-bit size; moves `at` to the end of it.

@@ -26,13 +26,17 @@
 //! | sequence point | point at which reading can begin |
 #![forbid(unsafe_code)]
 
+mod block;
+mod block_view;
 mod container;
 mod event_row;
 mod feed;
 mod field;
+mod first_block;
 pub mod known;
 mod metadata;
 mod metadata_writer;
+mod object_type;
 mod reader;
 mod rule;
 mod tables;
@@ -41,7 +45,8 @@ mod wire;
 mod wire_writer;
 mod writer;
 
-pub use container::{Block, BlockKind, Container, FileItem, Refusal, Version, recognise};
+pub use block::{Block, BlockKind, Version};
+pub use container::{Container, FileItem, Refusal, recognise};
 pub use event_row::{EventRow, EventRows, RowEncoding};
 pub use feed::{Feed, FeedEvent, FeedItem};
 pub use field::{Field, FieldType, ValueNames};

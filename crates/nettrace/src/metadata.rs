@@ -52,12 +52,12 @@ const DEPTH: u32 = 32;
 const MOST_FIELDS: u32 = 10_000;
 
 /// Remaining limits of a description.
-struct Left {
+struct RemainingFields {
     depth: u32,
     fields: u32,
 }
 
-impl Left {
+impl RemainingFields {
     const ALL: Self = Self { depth: DEPTH, fields: MOST_FIELDS };
 
     /// Reads one level deeper; returns `None` beyond the limit.
@@ -98,7 +98,7 @@ impl EventMetadata {
         if wire.is_at_end() {
             return Some((metadata, None));
         }
-        match fields(&mut wire, Order::TypeThenName, &mut { Left::ALL }) {
+        match fields(&mut wire, Order::TypeThenName, &mut { RemainingFields::ALL }) {
             Some(fields) => metadata.fields = fields,
             None => {
                 metadata.has_unknown_fields = true;
@@ -110,7 +110,7 @@ impl EventMetadata {
             && let Some(kind) = wire.u8()
         {
             let Some(tag) = wire.take(size) else {
-                broken = Some("expected tags that end with the row of metadata, found a longer one");
+                broken = Some("expected tags that end with the metadata row, found a longer tag");
                 break;
             };
             match kind {
@@ -143,7 +143,7 @@ impl EventMetadata {
             ..Self::default()
         };
         // Invalid fields cannot be skipped: they have no size of their own.
-        match fields_v6(&mut wire, &mut { Left::ALL }) {
+        match fields_v6(&mut wire, &mut { RemainingFields::ALL }) {
             Some(fields) => metadata.fields = fields,
             None => {
                 metadata.has_unknown_fields = true;
@@ -252,12 +252,12 @@ enum Order {
 
 /// Reads the fields in a tag. The runtime writes names first, the document has types first.
 fn tagged_fields(tag: &[u8]) -> Option<Vec<Field>> {
-    let read = |order| fields(&mut Wire::new(tag), order, &mut { Left::ALL });
+    let read = |order| fields(&mut Wire::new(tag), order, &mut { RemainingFields::ALL });
     read(Order::NameThenType).or_else(|| read(Order::WithArrays))
 }
 
 /// Reads the fields of an event or an object of versions 3 to 5.
-fn fields(wire: &mut Wire<'_>, order: Order, left: &mut Left) -> Option<Vec<Field>> {
+fn fields(wire: &mut Wire<'_>, order: Order, left: &mut RemainingFields) -> Option<Vec<Field>> {
     left.within(|left| {
         let count = wire.length()?;
         let mut fields = Vec::new();
@@ -284,7 +284,7 @@ fn fields(wire: &mut Wire<'_>, order: Order, left: &mut Left) -> Option<Vec<Fiel
     })
 }
 
-fn field_type(wire: &mut Wire<'_>, order: Order, left: &mut Left) -> Option<FieldType> {
+fn field_type(wire: &mut Wire<'_>, order: Order, left: &mut RemainingFields) -> Option<FieldType> {
     left.within(|left| {
         Some(match wire.u32()? {
             OBJECT => FieldType::Object(fields(wire, order, left)?),
@@ -297,7 +297,7 @@ fn field_type(wire: &mut Wire<'_>, order: Order, left: &mut Left) -> Option<Fiel
 }
 
 /// Reads the fields of an event or an object of version 6.
-fn fields_v6(wire: &mut Wire<'_>, left: &mut Left) -> Option<Vec<Field>> {
+fn fields_v6(wire: &mut Wire<'_>, left: &mut RemainingFields) -> Option<Vec<Field>> {
     left.within(|left| {
         let count = wire.u16()?;
         let mut fields = Vec::new();
@@ -311,7 +311,7 @@ fn fields_v6(wire: &mut Wire<'_>, left: &mut Left) -> Option<Vec<Field>> {
     })
 }
 
-fn type_v6(wire: &mut Wire<'_>, left: &mut Left) -> Option<FieldType> {
+fn type_v6(wire: &mut Wire<'_>, left: &mut RemainingFields) -> Option<FieldType> {
     left.within(|left| {
         let mut element = |wire: &mut Wire<'_>| type_v6(wire, left).map(Box::new);
         Some(match wire.u8()? {

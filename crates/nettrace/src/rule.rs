@@ -1,121 +1,78 @@
 //! Rules of the format, and errors at a position.
 
-use ichnos_model::{BrokenRule, Damage, DamageKind};
+use ichnos_model::{Damage, DamageKind, rules};
 
-ichnos_model::named_enum! {
+const CHANGED_BYTES: &str = "bytes of the file were changed or are missing: copy it again from its source";
+const READ_WITHOUT: &str =
+    "the events are read without it; the program that wrote the file has a bug, or blocks are missing";
+const BEST_ORDER: &str =
+    "the events are delivered in the best possible order; the program that wrote the file has a bug";
+const READ_ALL: &str = "everything that the file has is read; the program that wrote it has a bug";
+
+rules! {
     /// A rule of the document about the format.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     #[non_exhaustive]
     pub enum Rule {
         /// A file ends with the tag `NullReference`, or with a block of kind `EndOfStream`.
-        StreamEnd = "stream-end",
+        StreamEnd: "stream-end", true,
+            "the process ended, or the connection was lost, before the session was stopped; or the session is \
+            still running: everything recorded up to there is read";
         /// An object begins with a tag and its type.
-        ObjectBegin = "object-begin",
+        ObjectBegin: "object-begin", true, CHANGED_BYTES;
         /// An object ends with the tag `EndObject` after its payload.
-        ObjectEnd = "object-end",
+        ObjectEnd: "object-end", true, CHANGED_BYTES;
         /// A block has its stated size, and another one follows.
-        BlockSize = "block-size",
+        BlockSize: "block-size", true, CHANGED_BYTES;
         /// The header of a block has at least the size defined by the format's version.
-        BlockHeader = "block-header",
+        BlockHeader: "block-header", true, CHANGED_BYTES;
         /// The reader knows the version of an object.
-        ObjectVersion = "object-version",
+        ObjectVersion: "object-version", true,
+            "the file has a newer version of the format: its known parts are read";
         /// The rows of a block fill it.
-        RowSize = "row-size",
+        RowSize: "row-size", true, CHANGED_BYTES;
         /// An event refers to preceding metadata.
-        MetadataId = "metadata-id",
+        MetadataId: "metadata-id", true, CHANGED_BYTES;
         /// A row of metadata is complete, and describes fields of known types.
-        MetadataRow = "metadata-row",
+        MetadataRow: "metadata-row", true, CHANGED_BYTES;
         /// An id of metadata is defined once.
-        MetadataIdOnce = "metadata-id-once",
+        MetadataIdOnce: "metadata-id-once", false, READ_WITHOUT;
         /// An event refers to a preceding stack in the same section between sequence points.
-        StackId = "stack-id",
+        StackId: "stack-id", false, READ_WITHOUT;
         /// A stack is a whole number of addresses.
-        StackSize = "stack-size",
+        StackSize: "stack-size", true, CHANGED_BYTES;
         /// An event refers to a thread described by a preceding thread block (version 6).
-        ThreadIndex = "thread-index",
+        ThreadIndex: "thread-index", false, READ_WITHOUT;
         /// An event refers to a preceding label list (version 6).
-        LabelListId = "label-list-id",
+        LabelListId: "label-list-id", false, READ_WITHOUT;
         /// The labels of a list have known kinds (version 6).
-        LabelKind = "label-kind",
+        LabelKind: "label-kind", true, READ_WITHOUT;
         /// The payload of an event consists of the fields described by its metadata.
-        Payload = "payload",
+        Payload: "payload", false,
+            "an event that does not match its fields is shown as bytes, and bytes after them are not shown; the \
+            provider describes its event incorrectly, or has an unknown version";
         /// No event after a sorted event, or after a sequence point, is earlier.
-        EventOrder = "event-order",
+        EventOrder: "event-order", false, BEST_ORDER;
         /// The times of events are within the range in the header of their block.
-        BlockTimes = "block-times",
+        BlockTimes: "block-times", false, BEST_ORDER;
         /// A sequence point is complete.
-        SequencePoint = "sequence-point",
+        SequencePoint: "sequence-point", true, CHANGED_BYTES;
         /// The times of sequence points increase.
-        SequencePointOrder = "sequence-point-order",
+        SequencePointOrder: "sequence-point-order", false, BEST_ORDER;
         /// An event block has events.
-        EmptyBlock = "empty-block",
+        EmptyBlock: "empty-block", false, READ_ALL;
         /// The tags of a row of metadata end with it, and the fields are described once.
-        MetadataTag = "metadata-tag",
+        MetadataTag: "metadata-tag", false, READ_ALL;
         /// Nothing follows the end mark.
-        AfterEnd = "after-end",
+        AfterEnd: "after-end", true,
+            "only the first recording of a file is read; split the file there, and read its parts";
         /// The trace block is complete, and its times are valid dates.
-        TraceBlock = "trace-block",
+        TraceBlock: "trace-block", true,
+            "the file is read with another value, if one is known; the program that wrote it has a bug";
         /// A file begins with `Nettrace`, or with the name of FastSerialization.
-        FileHeader = "file-header",
-    }
-}
-
-impl Rule {
-    /// Returns the remedy for the owner of a file.
-    const fn remedy(self) -> &'static str {
-        match self {
-            Self::StreamEnd => {
-                "the process ended, or the connection was lost, before the session was stopped; or the \
-                session is still running: everything recorded up to there is read"
-            }
-            Self::EventOrder | Self::BlockTimes | Self::SequencePointOrder => {
-                "the events are delivered in the best possible order; the program that wrote the file has \
-                a bug"
-            }
-            Self::StackId
-            | Self::ThreadIndex
-            | Self::LabelListId
-            | Self::LabelKind
-            | Self::MetadataIdOnce => {
-                "the events are read without it; the program that wrote the file has a bug, or blocks are missing"
-            }
-            Self::Payload => {
-                "an event that does not match its fields is shown as bytes, and bytes after them are not \
-                shown; the provider describes its event incorrectly, or has an unknown version"
-            }
-            Self::EmptyBlock | Self::MetadataTag => {
-                "everything that the file has is read; the program that wrote it has a bug"
-            }
-            Self::AfterEnd => {
-                "only the first recording of a file is read; split the file there, and read its parts"
-            }
-            Self::TraceBlock => {
-                "the file is read with another value, as far as one is known; the program that wrote it has a bug"
-            }
-            Self::FileHeader => {
-                "all blocks that are there are read; events whose descriptions are missing are shown as bytes: get the \
-                beginning of the file, too"
-            }
-            Self::ObjectVersion => "the file has a newer version of the format: its known parts are read",
-            _ => "bytes of the file were changed or are missing: get it again from where it was recorded",
-        }
-    }
-
-    /// Returns `true` if breaking the rule makes something unreadable.
-    pub(crate) const fn is_fatal(self) -> bool {
-        !matches!(
-            self,
-            Self::EventOrder
-                | Self::BlockTimes
-                | Self::StackId
-                | Self::ThreadIndex
-                | Self::LabelListId
-                | Self::Payload
-                | Self::MetadataIdOnce
-                | Self::SequencePointOrder
-                | Self::EmptyBlock
-                | Self::MetadataTag
-        )
+        FileHeader: "file-header", true,
+            "all existing blocks are read; events without descriptions are shown as bytes; copy the start of \
+            the file, too";
     }
 }
 
@@ -145,13 +102,7 @@ impl Fault {
     /// Returns the fault as damage of the model.
     #[must_use]
     pub fn damage(&self, file: &str) -> Damage {
-        let rule = BrokenRule {
-            name: self.rule.name(),
-            statement: self.statement.clone(),
-            remedy: self.rule.remedy(),
-            record: None,
-            fatal: self.rule.is_fatal(),
-        };
+        let rule = self.rule.broken(self.statement.clone());
         let damage = Damage::new(file, self.offset.saturating_mul(8), DamageKind::from(rule));
         damage.in_stream(file).skipping(self.skipped.saturating_mul(8))
     }

@@ -154,7 +154,7 @@ impl BatchEncoder {
             let [first, second] = [plan.label(), batch.plan.label()];
             let message = match first == second {
                 true => format!("events `{first}` have different columns"),
-                false => format!("events `{second}` have other columns than events `{first}`"),
+                false => format!("`{first}` and `{second}` have different columns"),
             };
             let message = format!("{message}: Arrow IPC has one schema; select events of one class");
             return Err(io::Error::new(io::ErrorKind::InvalidInput, message));

@@ -10,6 +10,7 @@ use arrow_array::{
 };
 use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, Field as ArrowField};
+use ichnos_model::lower::LossCounts;
 use ichnos_model::{StringEncoding, Text, Wide};
 
 use crate::cell_type::{CellType, LabelNames};
@@ -34,20 +35,17 @@ pub(crate) struct ColumnValues {
     is_too_long: bool,
     /// `false`: a row has one value of a fixed size, for which there always is room.
     can_be_long: bool,
-    pub(crate) losses: ColumnLosses,
+    pub(crate) losses: LossCounts<ColumnLoss>,
 }
 
-/// Counts of values that are not exactly those of the field.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct ColumnLosses {
-    /// Texts with invalid parts, replaced by U+FFFD.
-    pub(crate) invalid_texts: u64,
-    /// Values with several names, of which the first is kept.
-    pub(crate) further_labels: u64,
-    /// Integers of a variable length of more than 64 bits.
-    pub(crate) wide: u64,
-    /// Fields with more elements or bytes than a column can have.
-    pub(crate) long: u64,
+ichnos_model::loss_set! {
+    /// A loss of a value of a column.
+    pub(crate) enum ColumnLoss {
+        InvalidText => Rounded("invalid text: U+FFFD instead"),
+        FurtherLabel => Dropped("additional names of a value"),
+        WideInteger => Dropped("integer of more than 64 bits"),
+        TooLong => Dropped("too many elements or bytes for a column"),
+    }
 }
 
 /// Lists of a level.
@@ -237,7 +235,7 @@ impl ColumnValues {
             lists: std::iter::repeat_with(Lists::new).take(lists).collect(),
             is_too_long: false,
             can_be_long: lists > 0 || !cell_type.is_fixed(),
-            losses: ColumnLosses::default(),
+            losses: LossCounts::default(),
         }
     }
 
@@ -366,7 +364,7 @@ impl ColumnValues {
                 }));
             }
             _ => {
-                self.losses.wide += 1;
+                self.losses.add(ColumnLoss::WideInteger, 1);
                 self.push_null();
             }
         }
@@ -443,7 +441,7 @@ impl ColumnValues {
         }
         match &mut self.values {
             Values::Bytes(offsets, bytes) => {
-                self.losses.invalid_texts += u64::from(!value.write_utf8(bytes));
+                self.losses.add(ColumnLoss::InvalidText, u64::from(!value.write_utf8(bytes)));
                 offsets.push(bytes.len() as i32);
             }
             _ => self.push_null(),
@@ -472,7 +470,7 @@ impl ColumnValues {
                 let mut names = names();
                 let key = names.next().and_then(|name| labels.names.key(name));
                 let is_ambiguous = names.next().is_some();
-                self.losses.further_labels += u64::from(is_ambiguous);
+                self.losses.add(ColumnLoss::FurtherLabel, u64::from(is_ambiguous));
                 *last = value.filter(|_| !is_ambiguous).map(|value| (value, key));
                 key
             }
@@ -560,7 +558,7 @@ impl ColumnValues {
 
     #[cold]
     fn drop_row(&mut self, row: usize) {
-        self.losses.long += u64::from(self.is_too_long);
+        self.losses.add(ColumnLoss::TooLong, u64::from(self.is_too_long));
         self.is_too_long = false;
         let mut len = row;
         for lists in &mut self.lists {
@@ -650,12 +648,12 @@ impl ColumnValues {
             let bytes = text.unwrap_or_default();
             let begin = valid.len();
             let is_valid = Text { bytes, raw: bytes, encoding: StringEncoding::Utf8 }.write_utf8(&mut valid);
-            self.losses.invalid_texts += u64::from(!is_valid);
+            self.losses.add(ColumnLoss::InvalidText, u64::from(!is_valid));
             // An invalid byte becomes three.
             let is_too_long = valid.len() > MOST_BYTES;
             if is_too_long {
                 valid.truncate(begin);
-                self.losses.long += 1;
+                self.losses.add(ColumnLoss::TooLong, 1);
             }
             if is_too_long || text.is_none() {
                 validity.push_null(index);

@@ -88,8 +88,10 @@ pub(crate) fn files_of_shards(directory: &Path, own: Shard) -> io::Result<Vec<Pa
     for path in &files {
         let problem = match parse(path) {
             None => return Err(foreign(path)),
-            Some(None) => "it is of a dataset that was not written in shards",
-            Some(Some(shard)) if shard.count() != own.count() => "it is of another number of shards",
+            Some(None) => "it belongs to a dataset that was not written in shards",
+            Some(Some(shard)) if shard.count() != own.count() => {
+                "it belongs to a dataset with another number of shards"
+            }
             // Other files are never deleted. Very many footers would take long to read.
             Some(Some(shard)) if shard == own && !is_written_by_us(&directory.join(path))? => {
                 return Err(foreign(path));
@@ -110,7 +112,7 @@ pub(crate) fn files_of(shard: Shard) -> DirectoryPart {
 }
 
 fn foreign(path: &Path) -> io::Error {
-    foreign_file(path, "it is not a file of a dataset of events")
+    foreign_file(path, "it is not a file of an event dataset")
 }
 
 /// Returns the shard of a file of a dataset, `Some(None)` without shards. `None` for other files.

@@ -4,7 +4,7 @@ use std::iter;
 use std::ops::Range;
 
 use ichnos_model::decode::WordVisitor;
-use ichnos_model::{Field, FieldKind, Real, Scope, Text, Uuid, Visitor, Wide};
+use ichnos_model::{Field, FieldValue, Real, Scope, Text, Uuid, Visitor, Wide};
 
 use crate::column_values::ColumnValues;
 use crate::table_plan::{FieldTarget, ScopeTargets};
@@ -60,10 +60,24 @@ impl<'a> FieldVisitor<'a> {
         self.given_up.start <= columns.start && columns.end <= self.given_up.end
     }
 
+    /// Adds an integer, which `push` adds to a column, and its label.
+    #[inline(always)]
+    fn integer(&mut self, field: Field<'_>, value: i128, push: impl FnOnce(&mut ColumnValues)) {
+        match *self.target(field) {
+            FieldTarget::Value(column) => self.with(column, push),
+            FieldTarget::Enumeration(number, label) => {
+                if let Some(number) = number {
+                    self.with(number, push);
+                }
+                self.label(label, field, value);
+            }
+            _ => {}
+        }
+    }
+
     fn label(&mut self, column: Option<usize>, field: Field<'_>, value: i128) {
         let Some(column) = column else { return };
-        let mappings = field.class().mappings();
-        let names = || mappings.into_iter().flat_map(move |mappings| mappings.names_of(value));
+        let names = || field.class().labels(FieldValue::Integer(value));
         self.with(column, |column| column.push_label(Some(value), names));
     }
 
@@ -103,30 +117,12 @@ impl WordVisitor for FieldVisitor<'_> {
 impl Visitor for FieldVisitor<'_> {
     #[inline]
     fn unsigned(&mut self, field: Field<'_>, value: u64) {
-        match *self.target(field) {
-            FieldTarget::Value(column) => self.with(column, |column| column.push_unsigned(value)),
-            FieldTarget::Enumeration(number, label) => {
-                if let Some(number) = number {
-                    self.with(number, |column| column.push_unsigned(value));
-                }
-                self.label(label, field, value.into());
-            }
-            _ => {}
-        }
+        self.integer(field, value.into(), |column| column.push_unsigned(value));
     }
 
     #[inline]
     fn signed(&mut self, field: Field<'_>, value: i64) {
-        match *self.target(field) {
-            FieldTarget::Value(column) => self.with(column, |column| column.push_signed(value)),
-            FieldTarget::Enumeration(number, label) => {
-                if let Some(number) = number {
-                    self.with(number, |column| column.push_signed(value));
-                }
-                self.label(label, field, value.into());
-            }
-            _ => {}
-        }
+        self.integer(field, value.into(), |column| column.push_signed(value));
     }
 
     fn wide(&mut self, field: Field<'_>, value: Wide<'_>) {
@@ -136,19 +132,16 @@ impl Visitor for FieldVisitor<'_> {
                 if let Some(number) = number {
                     self.with(number, |column| column.push_wide(value));
                 }
-                let integer = field.class().integer();
-                let names = integer.map(|integer| integer.names_of_wide(value)).unwrap_or_default();
                 if let Some(label) = label {
-                    self.with(label, |column| column.push_label(None, || names.into_iter()));
+                    let names = || field.class().labels(FieldValue::Wide(value));
+                    self.with(label, |column| column.push_label(None, names));
                 }
             }
             FieldTarget::Flags(bits, names, lists) => {
                 if let Some(bits) = bits {
                     self.with(bits, |column| column.push_wide(value));
                 }
-                if let FieldKind::BitMap { flags, .. } = &field.class().kind {
-                    self.flags(names, lists, flags.flags_of_wide(value));
-                }
+                self.flags(names, lists, field.class().labels(FieldValue::Wide(value)));
             }
             _ => {}
         }
@@ -174,9 +167,7 @@ impl Visitor for FieldVisitor<'_> {
             if let Some(column) = column {
                 self.with(column, |column| column.push_unsigned(bits));
             }
-            if let FieldKind::BitMap { flags, .. } = &field.class().kind {
-                self.flags(names, lists, flags.flags_of(bits));
-            }
+            self.flags(names, lists, field.class().labels(FieldValue::Bits(bits)));
         }
     }
 

@@ -17,7 +17,7 @@ pub(crate) fn check_options(
         return Err(CreateError::Dialect(unknown.clone()));
     }
     match options.verify {
-        Some(_) => Err(unsupported(sources, dialect, "tables cannot be read again to verify them")),
+        Some(_) => Err(unsupported(sources, dialect, "tables cannot be read back for verification")),
         None => Ok(()),
     }
 }

@@ -88,7 +88,7 @@ impl WriterFactory for ParquetWriter {
         sources: Vec<WriteSource>,
         _: &WriteOptions,
     ) -> Result<Box<dyn PartsOutput>, CreateError> {
-        let problem = "a dataset has parts of its own: a directory for each event record class";
+        let problem = "a dataset is already split by class, with a directory for each event record class";
         Err(unsupported(&sources, "Parquet", problem))
     }
 }

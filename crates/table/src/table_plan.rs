@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field as ArrowField, Schema, SchemaRef};
 use ichnos_model::decode::{WordChoice, WordLoads};
-use ichnos_model::lower::{LossEntry, LossKind, LossTable};
+use ichnos_model::lower::{LossKind, LossTable};
 use ichnos_model::plan::Plan;
 use ichnos_model::{ClockOrigin, Event, EventRecordClass, FieldKind, LogSeverity, Meaning, Scope};
 
@@ -319,11 +319,6 @@ fn loads(event: &Event<'_>, scopes: &[ScopeTargets], columns: &[FieldColumn]) ->
     })
 }
 
-/// Makes a loss of a class.
-pub(crate) fn loss(kind: LossKind, class: &str, field: &str, what: &str) -> LossEntry {
-    LossEntry { kind, class: class.to_owned(), field: field.to_owned(), what: what.to_owned() }
-}
-
 /// Returns the columns of a table, all of which can have missing values.
 fn schema(
     properties: &[&'static str],
@@ -404,28 +399,28 @@ impl PlanBuilder<'_> {
     /// Adds the losses of the class as a whole.
     fn add_class_losses(&mut self, event: &Event<'_>) {
         if self.event.len() < event.name().len() {
-            let what = format!("name of more than {MOST_LABEL} bytes: its beginning");
-            self.losses.add(loss(LossKind::Rounded, self.event, "event", &what), 1);
+            let what = format!("name of more than {MOST_LABEL} bytes: cut");
+            self.losses.note(LossKind::Rounded, self.event, "event", what);
         }
         let clock = event.stream.clock();
         if self.options.timestamps.is_some()
             && self.options.projection.wants(TIME)
             && clock.is_some_and(|clock| clock.origin != ClockOrigin::UnixEpoch)
         {
-            let what = "no column of dates: the clock does not count from 1970-01-01";
-            self.losses.add(loss(LossKind::Dropped, self.event, TIME, what), 1);
+            let what = "no date column: the clock does not count from 1970-01-01";
+            self.losses.note(LossKind::Dropped, self.event, TIME, what);
         }
         if !event.class.attributes.is_empty() {
             let what = "attributes of the class have no column";
-            self.losses.add(loss(LossKind::Dropped, self.event, "", what), 1);
+            self.losses.note(LossKind::Dropped, self.event, "", what);
         }
         if self.omitted > 0 {
             let what = format!(
-                "more than {MOST_COLUMNS} columns, {} MiB of their names or {} MiB for a row",
+                "more than {MOST_COLUMNS} columns, {} MiB of column names or {} MiB for a row",
                 MOST_NAMES >> 20,
                 MOST_WIDTH >> 20
             );
-            self.losses.add(loss(LossKind::Dropped, self.event, "", &what), self.omitted);
+            self.losses.note_times(LossKind::Dropped, self.event, "", what, self.omitted);
         }
     }
 
@@ -507,7 +502,7 @@ impl PlanBuilder<'_> {
             self.names.insert(lower, number);
         }
         let what = format!("column `{found}`: the name is taken, perhaps in another case");
-        self.losses.add(loss(LossKind::Renamed, self.event, &with_scope, &what), 1);
+        self.losses.note(LossKind::Renamed, self.event, with_scope, what);
         found
     }
 
@@ -651,12 +646,14 @@ impl ScopeFields<'_, '_> {
             let mut nodes = plan.within(node).filter_map(|node| plan.get(node));
             let is_bare = nodes.all(|node| node.class.is_compound());
             match &class.kind {
-                FieldKind::Array { .. } => self.lose("an array of elements without columns has no column"),
+                FieldKind::Array { .. } => {
+                    self.record_loss("an array of elements without columns has no column")
+                }
                 FieldKind::Optional { .. } if is_bare => {
-                    self.lose("presence of a field without columns has no column");
+                    self.record_loss("presence of a field without columns has no column");
                 }
                 FieldKind::Variant { .. } if is_bare => {
-                    self.lose("option of a variant without columns has no column");
+                    self.record_loss("option of a variant without columns has no column");
                 }
                 _ => {}
             }
@@ -689,11 +686,11 @@ impl ScopeFields<'_, '_> {
         }
     }
 
-    fn lose(&mut self, what: &str) {
+    fn record_loss(&mut self, what: &str) {
         let is_all = matches!(self.builder.options.projection, Projection::All);
         if is_all && self.builder.take_name(self.path.len()) {
             let field = format!("{}.{}", self.scope.short_name(), self.path);
-            self.builder.losses.add(loss(LossKind::Dropped, self.builder.event, &field, what), 1);
+            self.builder.losses.note(LossKind::Dropped, self.builder.event, field, what);
         }
     }
 
@@ -709,7 +706,7 @@ impl ScopeFields<'_, '_> {
         match LeafColumns::of(&node.class, builder.options.u64_type) {
             LeafColumns::Nothing(None) => FieldTarget::Nothing,
             LeafColumns::Nothing(Some(what)) => {
-                self.lose(what);
+                self.record_loss(what);
                 FieldTarget::Nothing
             }
             LeafColumns::Value(value) => match builder.add(place, "", value, lists) {

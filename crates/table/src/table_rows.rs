@@ -9,12 +9,12 @@ use arrow_schema::ArrowError;
 use ichnos_model::lower::{LossKind, LossTable};
 use ichnos_model::{Event, Scope, StackTable};
 
-use crate::column_values::{ColumnLosses, ColumnValues};
+use crate::column_values::ColumnValues;
 use crate::field_visitor::FieldVisitor;
 use crate::place_columns::{PlaceColumns, RowPlace};
 use crate::stack_hashes::StackHashes;
 use crate::table_options::TimestampUnit;
-use crate::table_plan::{FieldColumn, MeaningSource, TIME, TablePlan, loss};
+use crate::table_plan::{FieldColumn, MeaningSource, TIME, TablePlan};
 
 /// Maximum number of rows of a batch.
 pub const BATCH_ROWS: usize = 8_192;
@@ -229,27 +229,17 @@ impl TableRows {
     pub(crate) fn move_losses(&mut self, table: &mut LossTable) {
         let class = self.plan.label();
         for (values, column) in self.columns.iter_mut().zip(&self.plan.columns) {
-            let ColumnLosses { invalid_texts, further_labels, wide, long } =
-                std::mem::take(&mut values.losses);
-            let losses = [
-                (LossKind::Rounded, invalid_texts, "invalid text: U+FFFD instead"),
-                (LossKind::Dropped, further_labels, "further names of a value"),
-                (LossKind::Dropped, wide, "integer of more than 64 bits"),
-                (LossKind::Dropped, long, "too many elements or bytes for a column"),
-            ];
-            for (kind, count, what) in losses.into_iter().filter(|(_, count, _)| *count > 0) {
-                table.add(loss(kind, class, &column.name, what), count);
-            }
+            values.losses.move_with_fields(class, table, |_| &*column.name);
         }
         let lost_times = std::mem::take(&mut self.lost_times);
         if lost_times > 0 {
             let what = "time beyond 64 bits of nanoseconds (the years 1677 to 2262)";
-            table.add(loss(LossKind::Dropped, class, "ts", what), lost_times);
+            table.note_times(LossKind::Dropped, class, "ts", what, lost_times);
         }
         let lost_packets = std::mem::take(&mut self.place.lost_packets);
         if lost_packets > 0 {
-            let what = "integer of the packet beyond 64 bits with a sign";
-            table.add(loss(LossKind::Dropped, class, "packet", what), lost_packets);
+            let what = "packet integer beyond 64 bits with a sign";
+            table.note_times(LossKind::Dropped, class, "packet", what, lost_packets);
         }
     }
 }

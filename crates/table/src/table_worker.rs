@@ -9,7 +9,7 @@ use ichnos_model::lower::{LossKind, LossTable};
 use ichnos_model::plan::Plan;
 use ichnos_model::{
     DataStream, DataStreamClass, Event, EventRecordClass, IgnorePoison as _, Message, Packet, Scope,
-    StackTable, Trace,
+    StackTable, StreamTable, Trace,
 };
 
 use crate::field_visitor::IntegerVisitor;
@@ -17,7 +17,7 @@ use crate::note::TableNote;
 use crate::place_columns::RowPlace;
 use crate::stack_hashes::StackHashes;
 use crate::table_options::{Projection, TableOptions};
-use crate::table_plan::{TablePlan, has_column, loss, packet_integer, packet_processor};
+use crate::table_plan::{TablePlan, has_column, packet_integer, packet_processor};
 use crate::table_rows::{AddedRow, TableBatch, TableRows};
 
 /// Approximate maximum size of all rows that wait to become a batch, in bytes.
@@ -82,10 +82,9 @@ impl TableRecord {
         let Some(clock) = stream.clock() else { return };
         if !1_000_000_000_u64.is_multiple_of(clock.frequency) {
             let field = format!("clock.{}", clock.id);
-            let what = "cycles of the clock -> nanoseconds, rounded down";
-            let entry = loss(LossKind::Rounded, "", &field, what);
-            if !self.losses.iter().any(|(known, _)| *known == entry) {
-                self.losses.add(entry, 1);
+            let what = "clock cycles -> nanoseconds, rounded down";
+            if !self.losses.iter().any(|(known, _)| known.field == field && known.what == what) {
+                self.losses.note(LossKind::Rounded, "", field, what);
             }
         }
     }
@@ -124,8 +123,6 @@ pub(crate) type SharedRecord = Arc<Mutex<TableRecord>>;
 struct StreamPlace {
     /// Number of the data stream.
     number: u32,
-    /// Index of its class.
-    class: usize,
     /// Number of the current packet, and of packets so far.
     packet: Option<u64>,
     packets: u64,
@@ -139,7 +136,6 @@ struct StreamPlace {
 /// Tables of the events of a data stream class.
 #[derive(Debug)]
 struct ClassTables {
-    /// Keeps the classes alive, as they are identified by their addresses.
     trace: Arc<Trace>,
     class_index: usize,
     /// By the index of the event record class.
@@ -176,10 +172,7 @@ impl ClassTables {
 pub(crate) struct TableWorker {
     options: TableOptions,
     record: SharedRecord,
-    /// By key of the data stream.
-    streams: Vec<Option<Box<StreamPlace>>>,
-    classes: Vec<ClassTables>,
-    class_indexes: HashMap<(usize, usize), usize>,
+    streams: StreamTable<StreamPlace, ClassTables, ()>,
     /// Number of packets of all data streams so far, and of data streams.
     runs: u64,
     block: TableBlock,
@@ -196,9 +189,7 @@ impl TableWorker {
         Self {
             options,
             record,
-            streams: Vec::new(),
-            classes: Vec::new(),
-            class_indexes: HashMap::new(),
+            streams: StreamTable::default(),
             runs: 0,
             block: TableBlock::default(),
             events: 0,
@@ -211,44 +202,31 @@ impl TableWorker {
     /// Returns the place in a data stream, which is added if it is new.
     #[inline]
     fn place(&mut self, stream: &DataStream) -> Option<&mut StreamPlace> {
-        let key = stream.key as usize;
-        if self.streams.get(key).is_none_or(Option::is_none) {
+        if !self.streams.has(stream) {
             self.add_stream(stream);
         }
-        self.streams.get_mut(key)?.as_deref_mut()
+        self.streams.state_mut(stream)
     }
 
     #[cold]
     fn add_stream(&mut self, stream: &DataStream) {
-        let id = (Arc::as_ptr(&stream.trace).addr(), stream.class_index);
-        let stacks = match self.class_indexes.contains_key(&id) {
-            true => 0,
-            false => self.record.lock().ignore_poison().stacks_of(&stream.trace, stream.class_index),
-        };
-        let class = *self.class_indexes.entry(id).or_insert_with(|| {
-            self.classes.push(ClassTables {
-                trace: Arc::clone(&stream.trace),
-                class_index: stream.class_index,
-                rows: Vec::new(),
-                declared: stream.class().event_records.len(),
-                found: 0,
-                other: None,
-                other_class: None,
-                hashes: StackHashes::new(stacks),
-            });
-            self.classes.len() - 1
-        });
+        let Self { streams, record, .. } = self;
         // Every data stream was added before the first worker was made.
-        let number = self.record.lock().ignore_poison().numbers.get(&stream.key).copied().unwrap_or(u32::MAX);
-        let key = stream.key as usize;
-        if self.streams.len() <= key {
-            self.streams.resize_with(key + 1, || None);
-        }
+        let number = record.lock().ignore_poison().numbers.get(&stream.key).copied().unwrap_or(u32::MAX);
         self.runs += 1;
-        if let Some(place) = self.streams.get_mut(key) {
-            let run = self.runs;
-            *place = Some(Box::new(StreamPlace { number, class, run, ..StreamPlace::default() }));
-        }
+        let place = StreamPlace { number, run: self.runs, ..StreamPlace::default() };
+        streams.insert(stream, place, || ClassTables {
+            trace: Arc::clone(&stream.trace),
+            class_index: stream.class_index,
+            rows: Vec::new(),
+            declared: stream.class().event_records.len(),
+            found: 0,
+            other: None,
+            other_class: None,
+            hashes: StackHashes::new(
+                record.lock().ignore_poison().stacks_of(&stream.trace, stream.class_index),
+            ),
+        });
     }
 
     fn begin_packet(&mut self, packet: &Packet<'_>) {
@@ -283,9 +261,10 @@ impl TableWorker {
     /// are enough for a batch; `None` without a table.
     #[inline]
     fn add(&mut self, event: &Event<'_>) -> Option<(usize, bool)> {
-        let place = self.streams.get_mut(event.stream.key as usize)?.as_deref_mut()?;
-        let StreamPlace { number, class, packet, events, run, context, .. } = place;
-        let rows = self.classes.get_mut(*class)?.rows_mut(event.class_index())?;
+        let class = self.streams.class_index(event.stream)?;
+        let (place, tables, _) = self.streams.get_mut(event.stream)?;
+        let StreamPlace { number, packet, events, run, context, .. } = place;
+        let rows = tables.rows_mut(event.class_index())?;
         let (context, sequence) = (&context.values[..], *events);
         let row = RowPlace { run: *run, stream: *number, packet: *packet, sequence, context };
         let AddedRow { is_decoded, bytes } = rows.add(event, row);
@@ -293,14 +272,15 @@ impl TableWorker {
         self.events += 1;
         self.undecoded += u64::from(!is_decoded);
         self.waiting += bytes;
-        Some((*class, rows.is_full()))
+        Some((class, rows.is_full()))
     }
 
     /// Adds what the first event of a data stream or a class needs.
     #[cold]
     fn prepare(&mut self, event: &Event<'_>) -> io::Result<()> {
-        let Some(class) = self.place(event.stream).map(|place| place.class) else { return Ok(()) };
-        if self.classes.get(class).is_some_and(|class| class.has_rows(event)) {
+        self.place(event.stream);
+        let Some(class) = self.streams.class_index(event.stream) else { return Ok(()) };
+        if self.streams.class(class).is_some_and(|class| class.has_rows(event)) {
             return Ok(());
         }
         self.add_rows(event, class)
@@ -309,7 +289,7 @@ impl TableWorker {
     /// Adds the table for the class of an event.
     #[cold]
     fn add_rows(&mut self, event: &Event<'_>, class: usize) -> io::Result<()> {
-        let last = self.classes.get(class).and_then(|tables| tables.other_class.as_ref());
+        let last = self.streams.class(class).and_then(|tables| tables.other_class.as_ref());
         match event.class_index() {
             None if last == Some(event.class) => return Ok(()),
             None => self.end_batch(class, None)?,
@@ -323,7 +303,7 @@ impl TableWorker {
             found.extend(plan.schema().fields().iter().map(|field| field.name().clone()));
         }
         let rows = Some(Box::new(TableRows::new(Arc::new(plan))));
-        let Some(tables) = self.classes.get_mut(class) else { return Ok(()) };
+        let Some(tables) = self.streams.class_mut(class) else { return Ok(()) };
         let Some(index) = event.class_index() else {
             tables.other = rows;
             tables.other_class = Some(event.class.clone());
@@ -340,7 +320,7 @@ impl TableWorker {
 
     /// Makes room for the table of a class that the trace does not declare.
     fn make_room(&mut self, class: usize, index: usize) -> io::Result<()> {
-        let Some(tables) = self.classes.get_mut(class).filter(|tables| index >= tables.declared) else {
+        let Some(tables) = self.streams.class_mut(class).filter(|tables| index >= tables.declared) else {
             return Ok(());
         };
         tables.found += 1;
@@ -352,7 +332,7 @@ impl TableWorker {
         for index in found.clone() {
             self.end_batch(class, Some(index))?;
         }
-        if let Some(tables) = self.classes.get_mut(class) {
+        if let Some(tables) = self.streams.class_mut(class) {
             tables.rows.truncate(found.start);
         }
         Ok(())
@@ -360,7 +340,7 @@ impl TableWorker {
 
     /// Makes a batch of the rows of a class.
     fn end_batch(&mut self, class: usize, index: Option<usize>) -> io::Result<()> {
-        let Some(tables) = self.classes.get_mut(class) else { return Ok(()) };
+        let Some(tables) = self.streams.class_mut(class) else { return Ok(()) };
         let (trace, class_index) = (Arc::clone(&tables.trace), tables.class_index);
         let mut hashes = tables.hashes.take();
         let Some(rows) = tables.rows_mut(index).filter(|rows| rows.size() > 0) else {
@@ -379,8 +359,8 @@ impl TableWorker {
 
     /// Makes batches of all rows.
     fn end_batches(&mut self) -> io::Result<()> {
-        for class in 0..self.classes.len() {
-            let count = self.classes.get(class).map_or(0, |class| class.rows.len());
+        let counts: Vec<usize> = self.streams.classes_mut().map(|class| class.rows.len()).collect();
+        for (class, count) in counts.into_iter().enumerate() {
             for index in (0..count).map(Some).chain([None]) {
                 self.end_batch(class, index)?;
             }

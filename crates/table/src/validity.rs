@@ -11,14 +11,14 @@ impl Validity {
         Self(NullBufferBuilder::new(0))
     }
 
-    /// Notes that the value with this index is missing, after those of all earlier ones.
+    /// Records that the value with this index is missing. Earlier values must be recorded first.
     #[inline]
     pub(crate) fn push_null(&mut self, index: usize) {
         self.0.append_n_non_nulls(index.saturating_sub(self.0.len()));
         self.0.append_null();
     }
 
-    /// Notes that a number of values from this index on are missing.
+    /// Records that a number of values from this index on are missing.
     pub(crate) fn push_nulls(&mut self, index: usize, count: usize) {
         self.0.append_n_non_nulls(index.saturating_sub(self.0.len()));
         self.0.append_n_nulls(count);

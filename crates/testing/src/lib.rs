@@ -1,9 +1,9 @@
 //! Helpers for tests of several crates: [random numbers](Random) from a seed, [a limit of CPU time](in_cpu_time) that
 //! does not depend on the load of the machine, [the memory](PrivateMemory) of other processes, [an encoder](encoder) of
 //! single bits, [traces of one construct](constructs), [random traces](proposals) of the two proposals for CTF 2,
-//! [tables](compare_table) of documents, [bodies of HTTP](join_chunks), and programs that read what ichnos writes:
-//! [Google's trace processor](TraceProcessor), [Microsoft's TraceEvent](TraceEventLibrary), [Python](find_python) and
-//! [DuckDB](DuckDb).
+//! [selections](is_like_another) of recorded traces, [tables](compare_table) of documents, [HTTP bodies](join_chunks), and
+//! programs that read what ichnos writes: [Google's trace processor](TraceProcessor),
+//! [Microsoft's TraceEvent](TraceEventLibrary), [Python](find_python) and [DuckDB](DuckDb).
 #![forbid(unsafe_code)]
 // Helpers of tests may panic like tests.
 #![allow(clippy::panic, clippy::unwrap_used)]
@@ -23,6 +23,7 @@ mod private_memory;
 pub mod proposals;
 mod python;
 mod random;
+mod recorded;
 mod trace_event_library;
 mod trace_processor;
 
@@ -33,5 +34,6 @@ pub use kernel_queries::{DuckDb, KernelQuery};
 pub use private_memory::{PrivateMemory, private_memory};
 pub use python::find_python;
 pub use random::{Random, cases};
+pub use recorded::{is_complete_sweep, is_like_another, is_turn, sample_size};
 pub use trace_event_library::{TraceEventDump, TraceEventLibrary};
 pub use trace_processor::TraceProcessor;

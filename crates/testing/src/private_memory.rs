@@ -1,6 +1,6 @@
 //! Private memory of other processes.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -48,8 +48,9 @@ impl PrivateMemory {
         let state = Arc::new(PeakState::default());
         let watched = Arc::clone(&state);
         let thread = std::thread::spawn(move || {
+            let mut others = HashSet::new();
             while !watched.is_over.load(Ordering::Relaxed) {
-                let mut all = descendants(process);
+                let mut all = descendants(process, &mut others);
                 all.extend(with_itself.then_some(process));
                 let now = all.into_iter().filter_map(private_memory).max();
                 watched.peak.fetch_max(now.unwrap_or(0), Ordering::Relaxed);
@@ -83,11 +84,19 @@ pub fn private_memory(process: u32) -> Option<u64> {
     Some(line.split_whitespace().next()?.parse::<u64>().ok()? * 1024)
 }
 
-/// Finds the descendants of a process.
-fn descendants(process: u32) -> Vec<u32> {
+/// Finds the descendants of a process. `others` are processes that were not descendants before. A parent never changes, so
+/// their parents are not read again.
+fn descendants(process: u32, others: &mut HashSet<u32>) -> Vec<u32> {
     let mut parents: HashMap<u32, Vec<u32>> = HashMap::new();
+    let mut listed = HashSet::new();
     for item in fs::read_dir("/proc").into_iter().flatten().flatten() {
-        let Some(number) = item.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
+        let Some(number) = item.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else {
+            continue;
+        };
+        listed.insert(number);
+        if others.contains(&number) {
+            continue;
+        }
         let Ok(stat) = fs::read_to_string(item.path().join("stat")) else { continue };
         // The state and the parent follow the name, which can contain any characters.
         let fields = stat.rsplit_once(')').map(|(_, rest)| rest.split_whitespace());
@@ -103,6 +112,10 @@ fn descendants(process: u32) -> Vec<u32> {
         found.extend(parents.remove(process).unwrap_or_default());
         next += 1;
     }
+    for process in &found {
+        listed.remove(process);
+    }
+    *others = listed;
     found
 }
 

@@ -65,7 +65,7 @@ pub(crate) fn answer(shared: &Arc<AppState>, name: &str, query: &Query) -> Resul
         "log" => events::log(shared, query)?,
         "command" => command::answer(shared, query)?,
         "check" => overview::check(shared, query)?,
-        _ => return Err(ApiError::missing(format!("no such question: {name}"))),
+        _ => return Err(ApiError::missing(format!("unknown request: {name}"))),
     };
     Ok(Response::json(body))
 }

@@ -134,8 +134,7 @@ impl AppState {
         let source = source.map_err(|error| ApiError::bad(format!("offsets: {error}")))?;
         // Track and data stream numbers would refer to other traces.
         if shape(&source.session) != shape(&self.session) {
-            let text =
-                "offsets: the traces are no longer what they were, or some cannot be read without the others";
+            let text = "offsets: the traces have changed, or some cannot be read without the others";
             return Err(ApiError::bad(text));
         }
         let mut shared = self.of_source(source, TimelineBuilder::beside(&self.build, FILTERED_BUDGET));
@@ -157,7 +156,7 @@ impl AppState {
     pub(crate) fn reader(&self, window: Window) -> Result<Reader<'_>, ApiError> {
         if self.session.is_live() {
             return Err(ApiError::bad(
-                "events that arrive are shown and not kept: only the timeline has them",
+                "arriving events are shown but not stored: only the timeline has them",
             ));
         }
         self.options.reader(&self.session, window).map_err(ApiError::failed)

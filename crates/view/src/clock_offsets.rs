@@ -23,7 +23,7 @@ impl ClockOffsets {
             let wrong = || ApiError::bad(format!("offsets: expected TRACK:NANOSECONDS, found `{text}`"));
             let (track, nanoseconds) = parsed.ok_or_else(wrong)?;
             if offsets.insert(track, nanoseconds).is_some() {
-                return Err(ApiError::bad(format!("offsets: track {track} has two")));
+                return Err(ApiError::bad(format!("offsets: track {track} has two offsets")));
             }
             if offsets.len() > MOST_OFFSETS {
                 return Err(ApiError::bad(format!("offsets: at most {MOST_OFFSETS}")));

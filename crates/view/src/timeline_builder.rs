@@ -187,7 +187,7 @@ impl TimelineBuilder {
         if let Err(error) = stored {
             let mut status = self.lock_status();
             status.generation += 1;
-            status.failure = Some(format!("the timeline could not be kept: {error}"));
+            status.failure = Some(format!("the timeline cannot be cached: {error}"));
             drop(status);
             self.changed.notify_all();
         }

@@ -3,7 +3,7 @@
 use std::io::Write as _;
 
 use ichnos_model::plan::Plan;
-use ichnos_model::{Event, Field, Real, Scope, Text, Uuid, Visitor, Wide};
+use ichnos_model::{Event, Field, FieldValue, Scope, Text, Visitor};
 
 use ichnos_analysis::events::class::{SCOPES, ViewerClass};
 use ichnos_analysis::events::names::NumberedNames;
@@ -39,24 +39,24 @@ pub(super) struct ScopeNames {
 impl ScopeNames {
     /// Returns the names of all scopes of a class.
     pub(super) fn all(event: &Event<'_>, class: &ViewerClass, names: &mut NumberedNames) -> Vec<Self> {
-        Self::all_with_lead(event, class, "", names)
+        Self::all_with_prefix(event, class, "", names)
     }
 
-    /// Returns the names of all scopes of a class, each with `lead` before it.
-    pub(super) fn all_with_lead(
+    /// Returns the names of all scopes of a class, each with `prefix` before it.
+    pub(super) fn all_with_prefix(
         event: &Event<'_>,
         class: &ViewerClass,
-        lead: &str,
+        prefix: &str,
         names: &mut NumberedNames,
     ) -> Vec<Self> {
-        SCOPES.into_iter().filter_map(|scope| Self::of(event, class, scope, lead, names)).collect()
+        SCOPES.into_iter().filter_map(|scope| Self::of(event, class, scope, prefix, names)).collect()
     }
 
     fn of(
         event: &Event<'_>,
         class: &ViewerClass,
         scope: Scope,
-        lead: &str,
+        prefix: &str,
         names: &mut NumberedNames,
     ) -> Option<Self> {
         let plan = event.plan(scope)?;
@@ -71,9 +71,9 @@ impl ScopeNames {
                 nodes.get_mut(plan.within(member)).unwrap_or_default().fill(None);
             } else if let Some(Some(node)) = nodes.get_mut(member) {
                 let name = match scope {
-                    Scope::Payload if lead.is_empty() => continue,
-                    Scope::Payload => format!("{lead}{}", names.name(*node)),
-                    _ => format!("{lead}{}.{}", scope.short_name(), names.name(*node)),
+                    Scope::Payload if prefix.is_empty() => continue,
+                    Scope::Payload => format!("{prefix}{}", names.name(*node)),
+                    _ => format!("{prefix}{}.{}", scope.short_name(), names.name(*node)),
                 };
                 *node = names.number(&name);
             }
@@ -124,7 +124,7 @@ impl<'v, A: ArgumentOutput> ArgumentVisitor<'v, A> {
     }
 
     #[inline]
-    fn value(&mut self, field: Field<'_>, write: impl FnOnce(&mut A, u32)) {
+    fn argument(&mut self, field: Field<'_>, write: impl FnOnce(&mut A, u32)) {
         if let Some(name) = self.next(field) {
             write(&mut self.arguments, name);
         }
@@ -137,9 +137,8 @@ impl<'v, A: ArgumentOutput> ArgumentVisitor<'v, A> {
     }
 
     fn names_of(&mut self, field: Field<'_>, value: i128) -> bool {
-        let mappings = field.class().mappings();
         self.text.clear();
-        for name in mappings.into_iter().flat_map(|mappings| mappings.names_of(value)) {
+        for name in field.class().labels(FieldValue::Integer(value)) {
             if !self.text.is_empty() {
                 self.text.extend_from_slice(b" | ");
             }
@@ -147,23 +146,30 @@ impl<'v, A: ArgumentOutput> ArgumentVisitor<'v, A> {
         }
         let has_name = !self.text.is_empty();
         if has_name {
-            self.made_text(field);
+            self.push_text(field);
         }
         has_name
     }
 
-    /// Writes the text that was made.
-    fn made_text(&mut self, field: Field<'_>) {
+    /// Writes the text in the buffer.
+    fn push_text(&mut self, field: Field<'_>) {
         if let Some(name) = self.next(field) {
             self.arguments.text(name, self.text);
         }
     }
 
-    fn display(&mut self, field: Field<'_>, value: impl std::fmt::Display) {
+    /// Writes a text that `make` appends to a buffer.
+    fn made_text(&mut self, field: Field<'_>, make: impl FnOnce(&mut Vec<u8>)) {
         self.text.clear();
-        // Writing into memory cannot fail.
-        let _ = write!(self.text, "{value}");
-        self.made_text(field);
+        make(self.text);
+        self.push_text(field);
+    }
+
+    fn display(&mut self, field: Field<'_>, value: impl std::fmt::Display) {
+        self.made_text(field, |text| {
+            // Writing into memory cannot fail.
+            let _ = write!(text, "{value}");
+        });
     }
 
     /// Notes the name of an optional or a variant for the field in it.
@@ -178,67 +184,50 @@ impl<A: ArgumentOutput> Visitor for ArgumentVisitor<'_, A> {
     #[inline]
     fn unsigned(&mut self, field: Field<'_>, value: u64) {
         if !self.label(field, value.into()) {
-            self.value(field, |arguments, name| arguments.unsigned(name, value));
+            self.argument(field, |arguments, name| arguments.unsigned(name, value));
         }
     }
 
     #[inline]
     fn signed(&mut self, field: Field<'_>, value: i64) {
         if !self.label(field, value.into()) {
-            self.value(field, |arguments, name| arguments.signed(name, value));
+            self.argument(field, |arguments, name| arguments.signed(name, value));
         }
     }
 
-    fn wide(&mut self, field: Field<'_>, value: Wide<'_>) {
-        self.text.clear();
-        value.write_decimal(self.text);
-        self.made_text(field);
-    }
-
-    fn boolean(&mut self, field: Field<'_>, value: bool, _: u64) {
-        self.value(field, |arguments, name| arguments.boolean(name, value));
-    }
-
-    fn bit_array(&mut self, field: Field<'_>, bits: u64) {
-        self.value(field, |arguments, name| arguments.unsigned(name, bits));
-    }
-
-    fn bit_map(&mut self, field: Field<'_>, bits: u64) {
-        self.bit_array(field, bits);
-    }
-
-    fn real(&mut self, field: Field<'_>, value: Real<'_>) {
-        self.value(field, |arguments, name| arguments.double(name, value.to_f64()));
+    fn value(&mut self, field: Field<'_>, value: FieldValue<'_>) {
+        match value {
+            FieldValue::Boolean(value) => {
+                self.argument(field, |arguments, name| arguments.boolean(name, value));
+            }
+            FieldValue::Bits(bits) => self.argument(field, |arguments, name| arguments.unsigned(name, bits)),
+            FieldValue::Real(value) => {
+                self.argument(field, |arguments, name| arguments.double(name, value.to_f64()));
+            }
+            FieldValue::Wide(value) => self.made_text(field, |text| value.write_decimal(text)),
+            FieldValue::Blob(bytes) => {
+                self.made_text(field, |text| ichnos_export::number::push_hex_bytes(text, bytes));
+            }
+            FieldValue::Guid(value) => self.display(field, value),
+            FieldValue::Null => self.display(field, "null"),
+            _ => {}
+        }
     }
 
     #[inline]
     fn text(&mut self, field: Field<'_>, value: Text<'_>) {
         if let Some(text) = value.as_str() {
-            return self.value(field, |arguments, name| arguments.text(name, text.as_bytes()));
+            return self.argument(field, |arguments, name| arguments.text(name, text.as_bytes()));
         }
         self.text.clear();
         value.write_utf8(self.text);
-        self.made_text(field);
-    }
-
-    fn blob(&mut self, field: Field<'_>, bytes: &[u8]) {
-        self.text.clear();
-        ichnos_export::number::push_hex_bytes(self.text, bytes);
-        self.made_text(field);
-    }
-
-    fn guid(&mut self, field: Field<'_>, value: Uuid) {
-        self.display(field, value);
-    }
-
-    fn null(&mut self, field: Field<'_>) {
-        self.display(field, "null");
+        self.push_text(field);
     }
 
     fn begin_structure(&mut self, field: Field<'_>) {
         // The root structure is the event.
         if field.index() != 0 {
-            self.value(field, |arguments, name| arguments.begin_dictionary(name));
+            self.argument(field, |arguments, name| arguments.begin_dictionary(name));
         }
     }
 
@@ -249,7 +238,7 @@ impl<A: ArgumentOutput> Visitor for ArgumentVisitor<'_, A> {
     }
 
     fn begin_array(&mut self, field: Field<'_>, _: u64) {
-        self.value(field, |arguments, name| arguments.begin_array(name));
+        self.argument(field, |arguments, name| arguments.begin_array(name));
     }
 
     fn end_array(&mut self, field: Field<'_>) {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ichnos_json::write::{ObjectWriter, ValueWriter, push_string};
 use ichnos_model::lower::{LossKind, LossTable};
-use ichnos_model::{DataStream, Event, Message};
+use ichnos_model::{DataStream, Event, Message, StreamTable};
 
 use crate::arguments::{ArgumentVisitor, ScopeNames};
 use crate::json_arguments::JsonArguments;
@@ -25,7 +25,6 @@ use ichnos_analysis::events::thread_fields::NamedThread;
 use ichnos_analysis::events::tracks::{TraceNumbers, TrackKind, Tracks, name_key, track_id};
 use ichnos_analysis::tasks::EventContent;
 use ichnos_export::number;
-use ichnos_export::parts::StreamTable;
 use ichnos_export::parts::has_dates;
 
 /// Bits of the numbers of threads and processes that stand for longer ones.
@@ -33,7 +32,7 @@ const SHORT: u64 = 0x3fff_ffff;
 
 /// Writes events as JSON of Chrome's trace event format, which `chrome://tracing`, Perfetto and others read.
 ///
-/// Messages are to be in order of time. Bytes are in [`Chrome::bytes`] after each message, the last ones after
+/// Messages must be sorted by time. Bytes are in [`Chrome::bytes`] after each message, the last ones after
 /// [`Chrome::finish`].
 #[derive(Debug, Default)]
 pub struct Chrome {
@@ -82,7 +81,7 @@ struct ChromeSpans {
 #[derive(Clone, Debug)]
 struct KeyedName {
     id: u64,
-    lead: Arc<ChromeLead>,
+    prefix: Arc<ChromePrefix>,
     /// Number of the name of the event that began it, if it has its own; 0 if that was not kept.
     own: Option<u32>,
 }
@@ -150,7 +149,7 @@ impl ChromeSpans {
             }
         }
         let own = name.map(|name| if names.len() < MOST_NAMES { names.number(name) } else { 0 });
-        let begun = KeyedName { id: span_id(key, edge), lead: Arc::clone(&class.lead), own };
+        let begun = KeyedName { id: span_id(key, edge), prefix: Arc::clone(&class.prefix), own };
         let again = if is_end { None } else { keyed.begin(key, edge, begun.clone()) };
         Some((begun, again))
     }
@@ -180,12 +179,12 @@ enum SpanLoss {
 struct ChromeClass {
     class: ViewerClass,
     scopes: Vec<ScopeNames>,
-    lead: Arc<ChromeLead>,
+    prefix: Arc<ChromePrefix>,
 }
 
 /// Name and category of the events of a class, as members of an object.
 #[derive(Debug)]
-struct ChromeLead {
+struct ChromePrefix {
     text: Vec<u8>,
     /// Where the category begins.
     category_at: usize,
@@ -209,7 +208,7 @@ impl ChromeClass {
         text.extend_from_slice(b",\"cat\":");
         push_string(&mut text, category);
         let scopes = ScopeNames::all(event, &class, names);
-        Self { class, scopes, lead: Arc::new(ChromeLead { text, category_at }) }
+        Self { class, scopes, prefix: Arc::new(ChromePrefix { text, category_at }) }
     }
 }
 
@@ -305,9 +304,8 @@ fn thread_track(place: &EventPlace<'_>) -> ChromeTrack {
 }
 
 impl Chrome {
-    /// Makes an empty one. Events before the first one with a time are shown at `first_time`, in nanoseconds from the
-    /// origin of the clock; `None` if it is unknown: they are at the origin then.
-    /// `has_date` if it counts from the Unix epoch.
+    /// Creates an empty file. Events before the first time are shown at `first_time`, in nanoseconds since the clock
+    /// origin. If it is `None`, they are shown at the origin. `has_date` is `true` if the clock counts from 1970.
     #[must_use]
     pub fn new(first_time: Option<u64>, has_date: bool) -> Self {
         Self { first_time, has_date, ..Self::default() }
@@ -558,24 +556,24 @@ impl EventWriter<'_> {
     ) {
         let name = part.name;
         if let Some(span) = &part.span {
-            return self.lead(&span.lead, spans.name(span, name));
+            return self.push_prefix(&span.prefix, spans.name(span, name));
         }
         match form {
             EventForm::Counter => self.counter(event, class),
             EventForm::End if part.is_bare => self.out.push(b'{'),
             EventForm::Begin | EventForm::End => {
-                self.lead(&class.lead, spans.nested(&class.class, form, name));
+                self.push_prefix(&class.prefix, spans.nested(&class.class, form, name));
             }
-            _ => self.lead(&class.lead, name.map_or(ChromeName::OfClass, ChromeName::Own)),
+            _ => self.push_prefix(&class.prefix, name.map_or(ChromeName::OfClass, ChromeName::Own)),
         }
     }
 
     /// Writes name and category of an event: the name of its class, or its own.
     #[inline]
-    fn lead(&mut self, lead: &ChromeLead, name: ChromeName<'_>) {
-        let mut category = lead.text.get(lead.category_at..).unwrap_or_default();
+    fn push_prefix(&mut self, prefix: &ChromePrefix, name: ChromeName<'_>) {
+        let mut category = prefix.text.get(prefix.category_at..).unwrap_or_default();
         match name {
-            ChromeName::OfClass => category = &lead.text,
+            ChromeName::OfClass => category = &prefix.text,
             ChromeName::Own(name) => {
                 self.out.extend_from_slice(b"{\"name\":");
                 push_string(self.out, name);
@@ -623,7 +621,7 @@ impl EventWriter<'_> {
     fn end_frame(&mut self, class: &ChromeClass, key: u64, time: u64, track: ChromeTrack) {
         if !self.tracks.is_changed(track_id(TrackKind::Slice, [key, 0]), "") {
             self.begin();
-            self.out.extend_from_slice(&class.lead.text);
+            self.out.extend_from_slice(&class.prefix.text);
             self.place(phase(EventForm::KeyedEnd), time, track);
             self.id(key);
             self.out.push(b'}');
@@ -676,7 +674,7 @@ impl EventWriter<'_> {
     /// Ends a span with a key that has no end in the trace.
     fn end_keyed(&mut self, span: &KeyedName, name: ChromeName<'_>, time: u64, track: ChromeTrack) {
         self.begin();
-        self.lead(&span.lead, name);
+        self.push_prefix(&span.prefix, name);
         self.place(phase(EventForm::KeyedEnd), time, track);
         self.id(span.id);
         self.out.extend_from_slice(b",\"args\":{}");
@@ -755,8 +753,8 @@ impl EventWriter<'_> {
             number::push_unsigned(self.out, number);
         }
         if let Some(processor) = processor {
-            let lead: &[u8] = if number.is_some() { b" CPU " } else { b"CPU " };
-            self.out.extend_from_slice(lead);
+            let prefix: &[u8] = if number.is_some() { b" CPU " } else { b"CPU " };
+            self.out.extend_from_slice(prefix);
             number::push_unsigned(self.out, processor);
         }
         self.out.push(b'"');
@@ -828,7 +826,7 @@ impl EventWriter<'_> {
 
     /// Writes name and category of a counter.
     fn counter(&mut self, event: &Event<'_>, class: &ChromeClass) {
-        self.lead(&class.lead, ChromeName::Own(&class.class.counter_name(event)));
+        self.push_prefix(&class.prefix, ChromeName::Own(&class.class.counter_name(event)));
     }
 
     /// Writes the values of a counter.

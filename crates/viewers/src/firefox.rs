@@ -10,7 +10,7 @@ mod threads;
 use std::io;
 
 use ichnos_model::lower::LossTable;
-use ichnos_model::{Event, Message};
+use ichnos_model::{Event, Message, StreamTable};
 
 use self::marker_class::MarkerClass;
 use self::profile_writer::{EventAtPlace, ProfileWriter};
@@ -20,14 +20,13 @@ use ichnos_analysis::events::losses::{EarlyLosses, LossNote, NO_TIME, lose_event
 use ichnos_analysis::events::scheduling::{EventLocation, Scheduling};
 use ichnos_analysis::events::tracks::TraceNumbers;
 use ichnos_analysis::tasks::EventContent;
-use ichnos_export::parts::StreamTable;
 
 /// Makes a profile of events for the Firefox Profiler: markers with fields, intervals, samples, counters.
 ///
 /// The profile is in memory as a whole, with at most 16,777,216 values (8 of each event, and one of each field) and
 /// 256 MiB of texts; events beyond are losses.
 ///
-/// Messages are to be in order of time. Bytes are in [`Firefox::bytes`] after [`Firefox::finish`].
+/// Messages must be sorted by time. Bytes are in [`Firefox::bytes`] after [`Firefox::finish`].
 #[derive(Debug, Default)]
 pub struct Firefox {
     out: Vec<u8>,
@@ -47,8 +46,8 @@ pub struct Firefox {
 }
 
 impl Firefox {
-    /// Makes an empty one. Events before the first one with a time are shown at `first_time`, in nanoseconds from the
-    /// origin of the clock; `None` if it is unknown: they are at the origin then.
+    /// Creates an empty profile. Events before the first time are shown at `first_time`, in nanoseconds since the clock
+    /// origin. If it is `None`, they are shown at the origin.
     #[must_use]
     pub fn new(first_time: Option<u64>) -> Self {
         Self { first_time, ..Self::default() }

@@ -46,7 +46,7 @@ impl<'w> JsonArguments<'w> {
     }
 
     #[inline]
-    fn lead(&mut self, name: u32) {
+    fn push_prefix(&mut self, name: u32) {
         if std::mem::replace(&mut self.has_members, true) {
             self.out.push(b',');
         }
@@ -64,7 +64,7 @@ impl<'w> JsonArguments<'w> {
     }
 
     fn enter(&mut self, name: u32, [open, close]: [u8; 2]) {
-        self.lead(name);
+        self.push_prefix(name);
         self.out.push(open);
         self.has_members = false;
         self.open.push(close);
@@ -86,7 +86,7 @@ impl<'w> JsonArguments<'w> {
 impl ArgumentOutput for JsonArguments<'_> {
     #[inline]
     fn unsigned(&mut self, name: u32, value: u64) {
-        self.lead(name);
+        self.push_prefix(name);
         if value <= EXACT {
             return number::push_unsigned(self.out, value);
         }
@@ -97,7 +97,7 @@ impl ArgumentOutput for JsonArguments<'_> {
 
     #[inline]
     fn signed(&mut self, name: u32, value: i64) {
-        self.lead(name);
+        self.push_prefix(name);
         if value.unsigned_abs() <= EXACT {
             return number::push_signed(self.out, value);
         }
@@ -107,12 +107,12 @@ impl ArgumentOutput for JsonArguments<'_> {
     }
 
     fn boolean(&mut self, name: u32, value: bool) {
-        self.lead(name);
+        self.push_prefix(name);
         self.out.extend_from_slice(if value { b"true" } else { b"false" });
     }
 
     fn double(&mut self, name: u32, value: f64) {
-        self.lead(name);
+        self.push_prefix(name);
         if value.is_finite() {
             return number::push_shortest(self.out, value);
         }
@@ -121,7 +121,7 @@ impl ArgumentOutput for JsonArguments<'_> {
 
     #[inline]
     fn text(&mut self, name: u32, text: &[u8]) {
-        self.lead(name);
+        self.push_prefix(name);
         push_utf8(self.out, text);
     }
 

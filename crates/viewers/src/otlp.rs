@@ -23,7 +23,7 @@ mod spans;
 mod telemetry;
 
 use ichnos_model::lower::{LossKind, LossTable};
-use ichnos_model::{Event, FindMentions, Message};
+use ichnos_model::{Event, FindMentions, Message, StreamTable};
 
 pub use self::batch::OtlpSignal;
 use self::class::OtlpClass;
@@ -37,14 +37,13 @@ use ichnos_analysis::events::losses::{EarlyLosses, LossNote, NO_TIME, lose_event
 use ichnos_analysis::events::scheduling::{EventLocation, Scheduling};
 use ichnos_analysis::events::tracks::TraceNumbers;
 use ichnos_analysis::tasks::EventContent;
-use ichnos_export::parts::StreamTable;
 
 /// Loss of the time of an event.
 const AT_ORIGIN: &str = "time at the clock's origin -> 1 ns later, because 0 stands for an unknown time";
 
 /// Writes events as requests of OTLP: of spans, of log records and of metrics, with all fields as attributes.
 ///
-/// Messages are to be in order of time. Bytes are in [`Otlp::bytes`] after each message, the last ones after
+/// Messages must be sorted by time. Bytes are in [`Otlp::bytes`] after each message, the last ones after
 /// [`Otlp::finish`].
 #[derive(Debug)]
 pub struct Otlp {

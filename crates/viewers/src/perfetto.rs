@@ -11,7 +11,7 @@ mod sequence;
 mod task_states;
 
 use ichnos_model::lower::{LossKind, LossTable};
-use ichnos_model::{DataStream, Event, Message, Value};
+use ichnos_model::{DataStream, Event, Message, StreamTable, Value};
 
 use self::annotations::Annotations;
 use self::packet_writer::{PacketWriter, describe};
@@ -20,7 +20,7 @@ use self::sequence::{AllNames, PerfettoClass, Sequence, SequenceId};
 use crate::arguments::ArgumentVisitor;
 use crate::output_bytes;
 use crate::protobuf::{begin, end, push_bytes, push_fixed, push_unsigned};
-use ichnos_analysis::events::class::{ContextNames, EventForm};
+use ichnos_analysis::events::class::{ContextNames, EventForm, EventPlace, ViewerClass};
 use ichnos_analysis::events::flows::{FlowEnd, Flows};
 use ichnos_analysis::events::keyed_spans::KeyedSpanIds;
 use ichnos_analysis::events::losses::{
@@ -30,9 +30,9 @@ use ichnos_analysis::events::losses::{
 use ichnos_analysis::events::names::{NumberBits, NumberedNames};
 use ichnos_analysis::events::nested_spans::NestedSpans;
 use ichnos_analysis::events::scheduling::{Scheduling, next_thread};
+use ichnos_analysis::events::span_edge::SpanEdge;
 use ichnos_analysis::events::tracks::{TraceNumbers, TrackKind, Tracks, track_id};
 use ichnos_analysis::tasks::EventContent;
-use ichnos_export::parts::StreamTable;
 use ichnos_export::parts::has_dates;
 
 /// Sequence of the packets about losses and damage.
@@ -41,7 +41,7 @@ const OWN_SEQUENCE: SequenceId = SequenceId { number: 1, machine: 0 };
 /// Writes events as packets of Perfetto's trace format: a sequence for each data stream, slices, instants, counters,
 /// flows and samples, with all fields as arguments.
 ///
-/// Messages are to be in order of time. Bytes are in [`Perfetto::bytes`] after each message.
+/// Messages must be sorted by time. Bytes are in [`Perfetto::bytes`] after each message.
 #[derive(Debug, Default)]
 pub struct Perfetto {
     out: Vec<u8>,
@@ -80,8 +80,8 @@ struct PerfettoSpans {
 }
 
 impl Perfetto {
-    /// Makes an empty one. Events before the first one with a time are shown at `first_time`, in nanoseconds from the
-    /// origin of the clock; `None` if it is unknown: they are at the origin then.
+    /// Creates an empty file. Events before the first time are shown at `first_time`, in nanoseconds since the clock
+    /// origin. If it is `None`, they are shown at the origin.
     #[must_use]
     pub fn new(first_time: Option<u64>) -> Self {
         Self { first_time, ..Self::default() }
@@ -133,10 +133,12 @@ impl Perfetto {
         }
     }
 
-    fn event(&mut self, event: &Event<'_>) -> bool {
+    /// Begins the data stream of an event unless it has begun. Returns the time of the event, or `None` if it cannot be
+    /// shown.
+    fn prepare(&mut self, event: &Event<'_>) -> Option<u64> {
         let Some(time) = shown_time(event.nanoseconds()) else {
             lose_event(&mut self.losses, event, NO_TIME);
-            return false;
+            return None;
         };
         // Events without a clock are where the last one with it is.
         let time = time.or(self.now).or(self.first_time).unwrap_or(0);
@@ -147,14 +149,18 @@ impl Perfetto {
         if !self.streams.has(event.stream) {
             self.add_stream(event.stream, time);
         }
+        Some(time)
+    }
+
+    fn event(&mut self, event: &Event<'_>) -> bool {
+        let Some(time) = self.prepare(event) else { return false };
         let Self { out, streams, names, tracks, spans, losses, scheduling, .. } = self;
         let PerfettoSpans { keyed, nested } = spans;
         let Some(((sequence, known), (), classes)) = streams.get_mut(event.stream) else { return false };
         let class = classes.of(event, || PerfettoClass::of(event, names, losses));
         let trace = sequence.trace;
         let mut place = class.class.place(event, known);
-        let next = next_thread(event, &class.class, &place).filter(|_| class.class.form == EventForm::Wakeup);
-        let is_running = next.is_some_and(|thread| scheduling.runs(trace, thread.number));
+        let is_running = wakes_running_thread(scheduling, trace, event, &class.class, &place);
         let has_processors = scheduling.has_processors(trace, &class.class);
         let name = scheduling.event_name(trace, &class.class, place.process, event, &mut self.name);
         scheduling.complete(trace, &class.class, &mut place);
@@ -171,15 +177,7 @@ impl Perfetto {
                     lose_part(losses, event, LossKind::Lowered, "", BEGUN_AGAIN);
                 }
                 if form == EventForm::End {
-                    let ended = nested.end(track, class.class.edge(name), |_| {
-                        writer.end_slice(track, true);
-                        lose_part(losses, event, LossKind::Lowered, "", LOST_END);
-                    });
-                    is_unbegun = ended.is_none();
-                    if let Some(begin) = ended.filter(|begin| *begin > time) {
-                        writer.time = begin;
-                        lose_part(losses, event, LossKind::Rounded, "", BACKWARDS);
-                    }
+                    is_unbegun = !writer.end_nested(nested, track, class.class.edge(name), event, losses);
                 }
                 if is_unbegun {
                     form = EventForm::Instant;
@@ -187,31 +185,13 @@ impl Perfetto {
                 }
                 let begin = writer.out.len();
                 let at = writer.begin_event((class, form), names, event, track, name);
-                let mut is_whole = true;
-                for scope in &class.scopes {
-                    let annotations = Annotations::new(writer.out, &mut self.open);
-                    let mut visitor = ArgumentVisitor::new(annotations, scope, &mut self.text);
-                    let visited = event.visit(scope.scope, &mut visitor);
-                    is_whole &= visited.is_ok() && !visitor.arguments.is_too_large;
-                }
+                let is_whole = push_arguments(writer.out, &mut self.open, &mut self.text, class, event);
                 if is_unbegun {
                     writer.mark(BEGIN_MISSING);
                 }
-                if let Some(tasks) = &class.class.tasks {
-                    tasks.read(event, &[], &mut self.content);
-                    let out = &mut *writer.out;
-                    self.flows.find(&self.content, trace, |id, _| push_fixed(out, track_event::FLOWS, id));
-                }
-                if let Some((end, key)) = class.class.message(event) {
-                    let field = match end {
-                        FlowEnd::Begin => track_event::FLOWS,
-                        FlowEnd::End => track_event::LAST_FLOWS,
-                    };
-                    push_fixed(writer.out, field, self.flows.message(key));
-                }
+                push_flows(writer.out, &mut self.flows, &mut self.content, &class.class, event, trace);
                 if !(writer.end_packet(at) && is_whole) {
-                    writer.out.truncate(begin);
-                    writer.sequence.restart();
+                    writer.drop_from(begin);
                     lose_event(losses, event, UNDECODED);
                     return false;
                 }
@@ -221,23 +201,14 @@ impl Perfetto {
                     writer.end_complete(track, class.class.duration(event).unwrap_or(0));
                 }
                 if class.class.form == EventForm::Instant && class.log.are_lines {
-                    let machine = writer.sequence.id.machine;
-                    // Lines have dates, whatever the clock of the trace: 0 is 1970.
-                    if self.snapshots.add(machine) {
-                        push_clocks(writer.out, machine, time);
-                    }
+                    writer.add_clocks(&mut self.snapshots, time);
                     class.log.message(event, &mut self.message);
                     writer.log_line(event, class, &place, &self.message);
                 }
             }
         }
-        if let Some(ended) = scheduling.ended_thread(trace, event, &class.class)
-            && let Some(track) = writer.thread_track(&ended)
-        {
-            nested.end_all(track, |_| {
-                writer.end_slice(track, true);
-                lose_part(losses, event, LossKind::Lowered, "", EXITED);
-            });
+        if let Some(ended) = scheduling.ended_thread(trace, event, &class.class) {
+            writer.end_thread(nested, &ended, event, losses);
         }
         scheduling.observe(trace, event, &class.class);
         process_tree::push_changes(out, sequence.id, time, scheduling);
@@ -290,6 +261,110 @@ impl Perfetto {
         }
         end(out, event);
         end(out, at);
+    }
+}
+
+impl PacketWriter<'_> {
+    /// Ends the open span that an end belongs to, and those that are open in it. Returns `false` if there is none.
+    fn end_nested(
+        &mut self,
+        nested: &mut NestedSpans<u64>,
+        track: u64,
+        edge: SpanEdge,
+        event: &Event<'_>,
+        losses: &mut LossTable,
+    ) -> bool {
+        let begin = nested.end(track, edge, |_| {
+            self.end_slice(track, true);
+            lose_part(losses, event, LossKind::Lowered, "", LOST_END);
+        });
+        if let Some(begin) = begin.filter(|begin| *begin > self.time) {
+            self.time = begin;
+            lose_part(losses, event, LossKind::Rounded, "", BACKWARDS);
+        }
+        begin.is_some()
+    }
+
+    /// Removes the packets from this offset on, which cannot be completed.
+    fn drop_from(&mut self, begin: usize) {
+        self.out.truncate(begin);
+        self.sequence.restart();
+    }
+
+    /// Writes the clocks of the machine for log lines, unless they were written before.
+    fn add_clocks(&mut self, snapshots: &mut NumberBits, time: u64) {
+        let machine = self.sequence.id.machine;
+        // Lines have dates, whatever the clock of the trace: 0 is 1970.
+        if snapshots.add(machine) {
+            push_clocks(self.out, machine, time);
+        }
+    }
+
+    /// Ends the open spans of a thread that has ended.
+    fn end_thread(
+        &mut self,
+        nested: &mut NestedSpans<u64>,
+        ended: &EventPlace<'_>,
+        event: &Event<'_>,
+        losses: &mut LossTable,
+    ) {
+        let Some(track) = self.thread_track(ended) else { return };
+        nested.end_all(track, |_| {
+            self.end_slice(track, true);
+            lose_part(losses, event, LossKind::Lowered, "", EXITED);
+        });
+    }
+}
+
+/// Returns `true` for a wakeup of a thread that runs.
+fn wakes_running_thread<'e>(
+    scheduling: &Scheduling,
+    trace: u32,
+    event: &Event<'e>,
+    class: &ViewerClass,
+    place: &EventPlace<'e>,
+) -> bool {
+    let next = next_thread(event, class, place).filter(|_| class.form == EventForm::Wakeup);
+    next.is_some_and(|thread| scheduling.runs(trace, thread.number))
+}
+
+/// Writes the fields of an event as arguments. Returns `false` if they are not complete.
+fn push_arguments(
+    out: &mut Vec<u8>,
+    open: &mut Vec<(usize, u32)>,
+    text: &mut Vec<u8>,
+    class: &PerfettoClass,
+    event: &Event<'_>,
+) -> bool {
+    let mut is_whole = true;
+    for scope in &class.scopes {
+        let annotations = Annotations::new(out, open);
+        let mut visitor = ArgumentVisitor::new(annotations, scope, text);
+        let visited = event.visit(scope.scope, &mut visitor);
+        is_whole &= visited.is_ok() && !visitor.arguments.is_too_large;
+    }
+    is_whole
+}
+
+/// Writes the flows of an event's operations and messages.
+fn push_flows(
+    out: &mut Vec<u8>,
+    flows: &mut Flows,
+    content: &mut EventContent,
+    class: &ViewerClass,
+    event: &Event<'_>,
+    trace: u32,
+) {
+    if let Some(tasks) = &class.tasks {
+        tasks.read(event, &[], content);
+        flows.find(content, trace, |id, _| push_fixed(out, track_event::FLOWS, id));
+    }
+    if let Some((end, key)) = class.message(event) {
+        let field = match end {
+            FlowEnd::Begin => track_event::FLOWS,
+            FlowEnd::End => track_event::LAST_FLOWS,
+        };
+        push_fixed(out, field, flows.message(key));
     }
 }
 

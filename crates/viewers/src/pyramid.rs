@@ -70,7 +70,7 @@ struct CounterLane {
 }
 
 impl Pyramid {
-    /// Makes an empty one. `budget` is the size of its items in bytes: 40 for a span or an instant, 48 for a value of a
+    /// Creates an empty summary. `budget` is the size of its items in bytes: 40 for a span or an instant, 48 for a value of a
     /// counter.
     #[must_use]
     pub fn new(budget: usize) -> Self {

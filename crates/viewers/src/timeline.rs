@@ -1,4 +1,4 @@
-//! Timeline of a trace, summarized: what `ichnos view` draws.
+//! Timeline of a trace, summarized in bounded memory, as `ichnos view` draws it.
 
 mod board;
 mod counts;
@@ -16,7 +16,7 @@ use std::ops::ControlFlow;
 
 use crate::pyramid::{CounterItem, SpanItem};
 use ichnos_model::lower::LossTable;
-use ichnos_model::{DataStream, Discarded, Event, Message, Sink};
+use ichnos_model::{DataStream, Discarded, Event, Message, Sink, StreamTable};
 
 use self::board::Board;
 pub use self::counts::TimelineCounts;
@@ -36,42 +36,41 @@ use ichnos_analysis::events::scheduling::{EventLocation, Scheduling, next_thread
 use ichnos_analysis::events::span_edge::SpanEdge;
 use ichnos_analysis::events::thread_states::{StateEvent, ThreadState};
 use ichnos_analysis::events::tracks::{TraceNumbers, name_key};
-use ichnos_export::parts::StreamTable;
 use ichnos_export::parts::has_dates;
 
-/// Maximum number of names; beyond it, all are [`Timeline::OTHER`].
+/// Maximum number of names. Further names become [`Timeline::OTHER`].
 const MOST_NAMES: usize = 1 << 20;
 
-/// Maximum number of events that wait for the first time; with more, it is 0.
+/// Maximum number of events that wait for a first time. With more events, it is set to 0.
 const MOST_UNTIMED: usize = 1 << 16;
 
 /// Maximum length of a name, in bytes.
 const MOST_NAME: usize = 256;
 
-/// Tracks of a trace and what is on them, in bounded memory: see [`Pyramid`](crate::Pyramid).
+/// Tracks of a trace and their items, in bounded memory: see [`Pyramid`](crate::Pyramid).
 ///
-/// Messages must be in order of time. Queries see the messages that were taken so far. Spans without an end
-/// [are open](SpanItem::is_open) up to the last time, or to the end of the span around them, or of their thread.
+/// Messages must be sorted by time. Queries see all messages so far. A span without an end [is open](SpanItem::is_open)
+/// up to the last time, or up to the end of the enclosing span or the thread.
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Debug)]
 pub struct Timeline {
     board: Board,
     tracks: TrackList,
     names: NumberedNames,
-    /// Colors of names, from maps.
+    /// Colors from event maps, by name number.
     colors: BTreeMap<u32, [u8; 3]>,
     #[cfg_attr(feature = "serde", serde(skip))]
     streams: StreamTable<TimelineStream, (), TimelineClass>,
     #[cfg_attr(feature = "serde", serde(skip))]
     traces: TraceNumbers,
-    /// Numbers of data streams by their keys.
+    /// Data stream numbers by key.
     #[cfg_attr(feature = "serde", serde(skip))]
     stream_numbers: HashMap<u32, u32>,
     scheduling: Scheduling,
     states: StateTracks,
-    /// Threads by the numbers of their names on the tracks of processors.
+    /// Threads by name number, for names on processor tracks.
     threads: HashMap<u32, u64>,
-    /// Time of the last event, for messages that have none.
+    /// Time of the last event, for messages without a time.
     now: Option<u64>,
     range: Option<(u64, u64)>,
     has_dates: bool,
@@ -79,14 +78,14 @@ pub struct Timeline {
     early: EarlyLosses,
     #[cfg_attr(feature = "serde", serde(skip))]
     losses: LossTable,
-    /// `None` if they are not asked for.
+    /// `None` if flows were not requested.
     flows: Option<FlowTable>,
-    /// Tracks and names of events before the first time that is known.
+    /// Tracks and names of events before the first known time.
     #[cfg_attr(feature = "serde", serde(skip))]
     untimed: Vec<(u32, u32)>,
-    /// `true` if events before the first time are not in this part.
+    /// `true` for a part that does not contain events before the first time.
     is_later: bool,
-    /// Memory that is used again for each event.
+    /// Buffer for the name of an event.
     #[cfg_attr(feature = "serde", serde(skip))]
     text: String,
 }
@@ -94,17 +93,17 @@ pub struct Timeline {
 /// State of a data stream.
 #[derive(Debug)]
 struct TimelineStream {
-    /// Number of its trace, and its own.
+    /// Trace number, and data stream number.
     trace: u32,
     number: u32,
     /// Names in the last context.
     names: ContextNames,
     positions: StreamPositions,
-    /// Processor of its last switch of threads, or of its first event.
+    /// Processor of the last thread switch, or of the first event.
     processor: Option<Option<u64>>,
 }
 
-/// An event record class with what is the same for all its events.
+/// Event record class with its name number.
 #[derive(Debug)]
 struct TimelineClass {
     class: ViewerClass,
@@ -124,17 +123,17 @@ impl TimelineClass {
     }
 }
 
-/// Returns the number of a name.
+/// Returns the number of a name, which is added if it is new.
 fn number(names: &mut NumberedNames, name: &str) -> u32 {
     let name = name.get(..name.floor_char_boundary(MOST_NAME)).unwrap_or_default();
     if names.len() >= MOST_NAMES { Timeline::OTHER } else { names.number(name) }
 }
 
 impl Timeline {
-    /// Number of the name of all that have none of their own.
+    /// Name number of all items without a separate name.
     pub const OTHER: u32 = 0;
 
-    /// Makes an empty one whose items need at most `budget` bytes.
+    /// Creates an empty timeline whose items need at most `budget` bytes.
     #[must_use]
     pub fn new(budget: usize) -> Self {
         Self {
@@ -166,10 +165,10 @@ impl Timeline {
         Self { flows: Some(FlowTable::default()), ..self }
     }
 
-    /// Makes a timeline for the messages from a time on, with the tracks, the names and the open spans of this one. It needs
-    /// at most `budget` bytes for items. To be exact for a range, it needs the messages of two
-    /// [resolutions](Self::resolution) before and one after it, and [`finish_part`](Self::finish_part). Spans that begin
-    /// earlier and are shorter than that are not in it.
+    /// Creates a timeline for the messages from a time on, with the tracks, names and open spans of this timeline. Its
+    /// items need at most `budget` bytes. To be exact for a range, it must get the messages from two
+    /// [resolutions](Self::resolution) before the range to one after it, and then [`finish_part`](Self::finish_part).
+    /// Shorter spans that begin earlier are missing.
     #[must_use]
     pub fn part(&mut self, begin: u64, budget: usize) -> Self {
         let mut part = Self::new(budget);
@@ -181,7 +180,7 @@ impl Timeline {
         part.stream_numbers = self.stream_numbers.clone();
         part.threads = self.threads.clone();
         part.has_dates = self.has_dates;
-        // Readers pass events without a time whatever the window.
+        // Readers pass events without a time for any window.
         part.now = self.range.map(|(first, _)| first).filter(|first| begin <= *first);
         part.is_later = part.now.is_none();
         part.scheduling = self.scheduling.threads_alone();
@@ -203,7 +202,7 @@ impl Timeline {
         part.board.take_open(&mut self.board, begin, is_keyed, |track, name| {
             let runs_on = tracks.get(track as usize).and_then(|track| track.runs_on);
             let Some((trace, processor)) = runs_on else { return };
-            // A processor without a thread is idle: it runs thread 0.
+            // An idle processor runs thread 0.
             if let Some(thread) = name.map_or(Some(0), |name| threads.get(&name).copied()) {
                 scheduling.set_running(trace, processor, thread);
                 states.set_running(trace, processor, thread);
@@ -212,8 +211,7 @@ impl Timeline {
         part
     }
 
-    /// Makes an empty timeline in which tracks and names of this one have the same numbers. It needs at most `budget` bytes
-    /// for items.
+    /// Creates an empty timeline with the same track and name numbers. Its items need at most `budget` bytes.
     #[must_use]
     pub fn numbered(&self, budget: usize) -> Self {
         let mut empty = Self::new(budget);
@@ -223,8 +221,8 @@ impl Timeline {
         empty
     }
 
-    /// Numbers these data streams, and their traces, in this order, so that a timeline that is made [anew](Self::numbered)
-    /// has the same numbers whichever has the first event. Those of others are arbitrary.
+    /// Numbers these data streams and their traces in this order, so that a [renewed](Self::numbered) timeline has the
+    /// same numbers, whichever data stream has the first event. Other data streams get arbitrary numbers.
     pub fn number_streams<'s>(&mut self, streams: impl IntoIterator<Item = &'s DataStream>) {
         for (number, stream) in (0..).zip(streams) {
             self.traces.number(stream);
@@ -232,7 +230,7 @@ impl Timeline {
         }
     }
 
-    /// Ends a [part](Self::part) after its last message, with what `whole` knows of spans that end later.
+    /// Completes a [part](Self::part) after its last message. `whole` provides the ends of spans that end later.
     pub fn finish_part(&mut self, whole: &mut Self) {
         self.show_early(self.now.unwrap_or(0));
         self.finish_states_of_part(whole);
@@ -242,7 +240,7 @@ impl Timeline {
         }
     }
 
-    /// Returns about the number of items in a range, at least that of the events that are one.
+    /// Estimates the number of items in a range.
     pub fn estimate(&mut self, begin: u64, end: u64) -> u64 {
         let mut items = 0;
         for track in 0..self.tracks.tracks.len() as u32 {
@@ -252,20 +250,20 @@ impl Timeline {
         items
     }
 
-    /// Returns the tracks; their indexes are their numbers.
+    /// Returns the tracks. A track number is an index into them.
     #[must_use]
     pub fn tracks(&self) -> &[TimelineTrack] {
         &self.tracks.tracks
     }
 
-    /// Returns the number of the trace that a track stands for: its place among the traces of
-    /// [`number_streams`](Self::number_streams). `None` for tracks of other kinds.
+    /// Returns the trace number of a trace track: the index among the traces of
+    /// [`number_streams`](Self::number_streams). `None` for other tracks.
     #[must_use]
     pub fn trace_of(&self, track: u32) -> Option<u32> {
         self.tracks.trace_of(track)
     }
 
-    /// Returns a number that grows when tracks are added or get other names.
+    /// Returns a number that grows when a track is added or renamed.
     #[must_use]
     pub fn track_changes(&self) -> u64 {
         self.tracks.changes
@@ -283,13 +281,13 @@ impl Timeline {
         if number == Self::OTHER { "(other)" } else { self.names.name(number) }
     }
 
-    /// Returns the names of events that have a color, by their numbers, with red, green and blue.
+    /// Returns the colors from event maps by name number: red, green and blue.
     #[must_use]
     pub fn colors(&self) -> &BTreeMap<u32, [u8; 3]> {
         &self.colors
     }
 
-    /// Returns the first and the last time, in nanoseconds since the origin of the clock.
+    /// Returns the first and last time, in nanoseconds since the clock origin.
     #[must_use]
     pub fn range(&self) -> Option<(u64, u64)> {
         self.range
@@ -301,13 +299,13 @@ impl Timeline {
         self.has_dates
     }
 
-    /// Returns what was taken.
+    /// Returns the numbers of events so far.
     #[must_use]
     pub fn counts(&self) -> TimelineCounts {
         self.board.counts
     }
 
-    /// Returns the length in nanoseconds from which on all spans are kept; 0 if everything is.
+    /// Returns the resolution in nanoseconds: longer spans are never merged. 0 if nothing was merged.
     #[must_use]
     pub fn resolution(&self) -> u64 {
         self.board.pyramid.resolution()
@@ -325,8 +323,8 @@ impl Timeline {
         self.board.lanes(track)
     }
 
-    /// Returns the time at which the first span, instant or value of a track begins, in nanoseconds since the origin of the
-    /// clock. Spans that have not ended do not count.
+    /// Returns the start of the first span, instant or value of a track, in nanoseconds since the clock origin. Open
+    /// spans do not count.
     #[must_use]
     pub fn begin(&self, track: u32) -> Option<u64> {
         self.board.pyramid.begin(track)
@@ -338,8 +336,8 @@ impl Timeline {
         self.board.pyramid.extremes(track)
     }
 
-    /// Returns the spans and instants of a track that touch a range, with their lanes, by lane and time. Those of a lane that
-    /// are narrower than a pixel and begin in the same one are one.
+    /// Returns the spans and instants of a track that touch a range, with their lanes, sorted by lane and time. Items
+    /// narrower than a pixel are merged if they begin in the same pixel and lane.
     pub fn spans(&mut self, track: u32, begin: u64, end: u64, pixels: u64) -> Vec<(u16, SpanItem)> {
         let mut found = Vec::new();
         self.board.pyramid.spans(track, begin, end, pixels, |lane, item| found.push((lane, item)));
@@ -356,26 +354,26 @@ impl Timeline {
         found
     }
 
-    /// Returns the values of a counter in a range, merged in the same way, and the one before it.
+    /// Returns the values of a counter in a range, merged in the same way, and the previous value.
     pub fn values(&mut self, track: u32, begin: u64, end: u64, pixels: u32) -> Vec<CounterItem> {
         let mut found = Vec::new();
         self.board.pyramid.values(track, begin, end, pixels, |item| found.push(item));
         found
     }
 
-    /// Returns the flows whose events were both found, if it was made [with flows](Self::with_flows).
+    /// Returns the flows whose two events are known, if the timeline was created [with flows](Self::with_flows).
     #[must_use]
     pub fn flows(&self) -> &[TimelineFlow] {
         self.flows.as_ref().map_or(&[], FlowTable::flows)
     }
 
-    /// Returns `false` if there were too many flows for the memory: the first ones are known.
+    /// Returns `false` if there were too many flows, of which only the first ones are known.
     #[must_use]
     pub fn has_all_flows(&self) -> bool {
         self.flows.as_ref().is_some_and(FlowTable::is_complete)
     }
 
-    /// Returns the events that an event at a place follows, and that follow it, as far as [flows](Self::flows) are known.
+    /// Returns the causes and effects of an event at a place, as far as [flows](Self::flows) are known.
     pub fn links(&mut self, event: &Event<'_>, place: TimelinePlace) -> EventLinks {
         self.add_stream(event);
         let Self { names, colors, streams, flows, .. } = self;
@@ -386,7 +384,7 @@ impl Timeline {
         flows.links(event, &class.class, stream.trace, place)
     }
 
-    /// Takes a message. Returns the place of an event.
+    /// Adds a message. Returns the place of an event.
     pub fn take(&mut self, message: &Message<'_>) -> Option<TimelinePlace> {
         match message {
             Message::Event(event) => return self.event(event),
@@ -410,7 +408,7 @@ impl Timeline {
         None
     }
 
-    /// Takes an event that is not shown, for what it says about threads.
+    /// Updates the thread states by an event that is not shown.
     pub fn pass_over(&mut self, event: &Event<'_>) {
         self.add_stream(event);
         let Self { names, colors, streams, scheduling, states, now, text, .. } = self;
@@ -429,7 +427,7 @@ impl Timeline {
         self.add_states(event);
     }
 
-    /// Notes that what the processor of a data stream runs is unknown from a loss on.
+    /// Marks the thread of a data stream's processor as unknown after a loss.
     fn lose_processor(&mut self, message: &Message<'_>, time: u64) {
         let (Message::DiscardedEvents(loss) | Message::DiscardedPackets(loss)) = message else { return };
         if let Some((stream, ..)) = self.streams.get_mut(loss.stream)
@@ -442,7 +440,7 @@ impl Timeline {
         }
     }
 
-    /// Adds the states that an event has ended to the tracks of their threads.
+    /// Adds the states that an event ended to the tracks of their threads.
     #[inline]
     fn add_states(&mut self, event: &Event<'_>) {
         if !self.states.ended.is_empty() {
@@ -485,7 +483,7 @@ impl Timeline {
         }
     }
 
-    /// Shows losses whose time is not known, and the last states of threads, at the end of the trace.
+    /// Completes the timeline after the last message: shows losses without a time, and the last thread states.
     pub fn finish(&mut self) {
         self.show_early(self.now.unwrap_or(0));
         self.states.finish(self.range.map_or(0, |(_, last)| last));
@@ -495,7 +493,7 @@ impl Timeline {
         }
     }
 
-    /// Keeps an event until a time is known.
+    /// Keeps an event without a time until a first time is known.
     fn keep_untimed(&mut self, event: &Event<'_>) {
         if self.is_later {
             return;
@@ -516,7 +514,7 @@ impl Timeline {
         }
     }
 
-    /// Shows what came before the first time.
+    /// Shows events and losses that came before the first known time.
     fn show_early(&mut self, time: u64) {
         for (track, name) in std::mem::take(&mut self.untimed) {
             self.board.counts.events += 1;
@@ -541,15 +539,15 @@ impl Timeline {
         self.range = Some((first.min(time), last.max(time)));
     }
 
-    /// Returns the time at which an event is shown, after showing what waited for a first time. Counts or keeps an event that
-    /// cannot be shown.
+    /// Returns the time at which an event is shown. The first time also shows everything that waited for it. An event
+    /// that cannot be shown yet is kept or counted.
     fn time_of(&mut self, event: &Event<'_>) -> Option<u64> {
         let Some(time) = shown_time(event.nanoseconds()) else {
             self.board.counts.not_shown += 1;
             return None;
         };
         self.add_stream(event);
-        // Events without a clock are where the last one with it is.
+        // Events without a clock get the time of the last event.
         let Some(time) = time.or(self.now) else {
             self.keep_untimed(event);
             return None;
@@ -600,7 +598,7 @@ fn end_of(loss: &Discarded<'_>) -> Option<u64> {
     shown_time(Some(loss.end?.nanoseconds))?
 }
 
-/// An event, and what is known of it.
+/// Event with its class, place and name.
 struct EventOf<'a, 'e> {
     event: &'a Event<'e>,
     class: &'a TimelineClass,
@@ -608,13 +606,13 @@ struct EventOf<'a, 'e> {
     location: &'a EventLocation<'a>,
     time: u64,
     name: u32,
-    /// Track of its thread, process, processor or data stream.
+    /// Track of the thread, process, processor or data stream.
     track: u32,
 }
 
 impl EventOf<'_, '_> {
-    /// Adds the event to the board. Returns its track, and the part and the key of a span. A switch adds the name and the
-    /// number of its thread to `names` and `threads`.
+    /// Adds the event to the board. Returns its track, and the side and key of a span. A thread switch adds the name of
+    /// its thread to `names` and `threads`.
     fn show(
         &self,
         board: &mut Board,
@@ -690,7 +688,7 @@ impl EventOf<'_, '_> {
         states.take(StateEvent { event, class: &class.class, trace, place, time, names });
     }
 
-    /// Returns the key of a span among those of all processes.
+    /// Returns a span key that is unique across processes.
     fn key(&self, key: u64) -> u64 {
         let process = self.location.place.process.map_or(0, |process| process.wrapping_add(1));
         ichnos_analysis::events::tracks::track_id(
@@ -699,17 +697,17 @@ impl EventOf<'_, '_> {
         )
     }
 
-    /// Returns the track of spans of this name.
+    /// Returns the track for keyed spans with the name of the event.
     fn spans(&self, tracks: &mut TrackList) -> u32 {
         let (name, key) = match self.location.own_name {
-            // An end whose class does not say the name of the span is on the track of its own class.
+            // An end without a span name is on the track of its own class.
             Some(name) => (name, name_key(name)),
             None => (self.class.class.name.as_str(), self.class.class.edge(None).kind),
         };
         tracks.of_spans(self.trace, &self.location.place, key, name)
     }
 
-    /// Adds the values of a counter. Returns the track of the last one.
+    /// Adds the values of a counter. Returns the track of the last value.
     fn values(&self, board: &mut Board, tracks: &mut TrackList) -> u32 {
         let Self { event, time, .. } = *self;
         let class = &self.class.class;
@@ -730,7 +728,7 @@ impl EventOf<'_, '_> {
         track
     }
 
-    /// Shows which thread a processor runs from the event on.
+    /// Shows the thread that a processor runs after the event.
     fn run(
         &self,
         board: &mut Board,

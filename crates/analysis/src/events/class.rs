@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ichnos_model::{
     Event, EventDisplay, EventRole, EventTrack, FieldKind, FieldRef, FieldValue, Meaning, MemberIndex, Scope,
-    Value, ValueHash,
+    ValueHash,
 };
 
 use super::counter::{CounterFields, CounterValue};
@@ -136,10 +136,7 @@ impl ProcessFields {
     /// Finds the fields of the class of an event.
     pub fn of(event: &Event<'_>) -> Self {
         let number = FieldRef::of_meaning(event, Meaning::Process);
-        let of_trace = match event.stream.trace.class.environment("vpid") {
-            Some(Value::Integer(process)) => u64::try_from(*process).ok(),
-            _ => None,
-        };
+        let of_trace = event.stream.trace.class.environment_number("vpid");
         let is_numbered = number.is_some() || of_trace.is_some();
         let name = |meaning| if is_numbered { None } else { FieldRef::of_meaning(event, meaning) };
         Self { number, of_trace, names: [name(Meaning::Machine), name(Meaning::Component)] }

@@ -1,30 +1,30 @@
-//! Places of events on a timeline.
+//! Event places on a timeline.
 
 use std::fmt;
 use std::num::ParseIntError;
 use std::str::FromStr;
 
-/// Part of a span that an event is.
+/// Side of a span that an event marks.
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SpanSide {
-    /// Begin of a span.
+    /// Begins a span.
     Begin,
-    /// End of a span.
+    /// Ends a span.
     End,
-    /// Whole span.
+    /// Is a whole span.
     Whole,
-    /// End of a frame, and begin of the next one.
+    /// Ends a frame, and begins the next one.
     Frame,
 }
 
-/// Identifier of an event; as text `STREAM:TIME:POSITION`.
+/// Event id. Its text is `STREAM:TIME:POSITION`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EventId {
-    /// Number of the data stream: see [`number_streams`](Timeline::number_streams).
+    /// Data stream number on the timeline.
     pub stream: u32,
-    /// Time in nanoseconds since the origin of the clock.
+    /// Time in nanoseconds since the clock origin.
     pub time: u64,
     /// Position among the events of the data stream at this time.
     pub position: u64,
@@ -46,28 +46,28 @@ impl FromStr for EventId {
     }
 }
 
-/// Place of an event.
+/// Place of an event on a timeline.
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimelinePlace {
-    /// Number of the track.
+    /// Track number.
     pub track: u32,
-    /// Time in nanoseconds since the origin of the clock.
+    /// Time in nanoseconds since the clock origin.
     pub time: u64,
-    /// Number of the name.
+    /// Name number.
     pub name: u32,
-    /// Number of the data stream: see [`number_streams`](Timeline::number_streams).
+    /// Data stream number on the timeline.
     pub stream: u32,
-    /// Position among the events of the data stream at this time, those that were passed over included.
+    /// Position among the events of the data stream at this time, including events that are not shown.
     pub position: u64,
-    /// Part of a span; `None` for other events.
+    /// Side of a span; `None` for other events.
     pub side: Option<SpanSide>,
-    /// Number that begin and end of a span have in common if it has a key, 0 for other events.
+    /// Number shared by the begin and end of a keyed span; 0 for other events.
     pub key: u64,
 }
 
 impl TimelinePlace {
-    /// Returns the identifier of the event.
+    /// Returns the event id.
     #[must_use]
     pub fn event(&self) -> EventId {
         let Self { stream, time, position, .. } = *self;
@@ -75,7 +75,7 @@ impl TimelinePlace {
     }
 }
 
-/// Number of events at the last time of a data stream.
+/// Counter of events at the last time of a data stream.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct StreamPositions {
     last: u64,
@@ -83,7 +83,7 @@ pub struct StreamPositions {
 }
 
 impl StreamPositions {
-    /// Returns the position of the next event, which is at this time.
+    /// Returns the position of the next event, given its time.
     #[inline]
     pub fn next(&mut self, time: u64) -> u64 {
         if self.last != time {

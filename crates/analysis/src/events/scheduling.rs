@@ -1,4 +1,4 @@
-//! Threads and processors: which thread runs where, and what threads are called.
+//! Scheduling: running threads of processors, and names of threads.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
@@ -10,13 +10,13 @@ use super::class::{ContextNames, EventForm, EventPlace, ViewerClass};
 use super::named_objects::NamedObjects;
 use super::thread_fields::NamedThread;
 
-/// Maximum number of threads, and of processors, that are kept; beyond it, all are forgotten.
+/// Maximum number of threads and of processors. Beyond it, all are forgotten.
 const MOST: usize = 1 << 16;
 
-/// Maximum length of names of threads, in bytes.
+/// Maximum length of thread names in bytes.
 const MOST_NAME: usize = 256;
 
-/// Returns the thread that a processor runs from an event on, or that can run; `None` if it is not known.
+/// Returns the thread that runs after a switch, or can run after a wakeup; `None` if it is unknown.
 pub fn next_thread<'e>(
     event: &Event<'e>,
     class: &ViewerClass,
@@ -32,34 +32,34 @@ pub fn next_thread<'e>(
 #[derive(Clone, Debug, Default)]
 struct KnownThread {
     process: Option<u64>,
-    /// Process of its track, once it has one: open slices keep their track.
+    /// Process of the thread's track, once it has a track. It does not change, because open slices keep their track.
     shown: Option<Option<u64>>,
-    /// The process whose name was asked for last, and the index of its first thread, which has the same number and name.
+    /// Process that was looked up last, and the index of its main thread, which has the same number and name.
     main: Option<(u64, u32)>,
     name: String,
 }
 
-/// Knowledge of events so far about the threads of the traces with these numbers.
+/// Threads and processors of all traces, as known from events so far. Traces are given by number.
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Clone, Debug, Default)]
 pub struct Scheduling {
-    /// Thread that each processor runs; of traces that name no processors, the only one.
+    /// Running thread of each processor. A trace that does not name processors has one.
     running: HashMap<(u32, Option<u64>), u64>,
-    /// Number of processors that run a thread of a trace.
+    /// Number of processors that run a thread, by trace and thread.
     processors: HashMap<(u32, u64), u32>,
     /// Traces that name processors.
     with_processors: HashSet<u32>,
     threads: HashMap<(u32, u64), u32>,
-    /// Threads by these indexes.
+    /// Threads by index.
     known: Vec<KnownThread>,
-    /// Processes of the threads whose own events name both, for events of the scheduler that name the thread alone.
+    /// Processes of threads whose own events name both. Scheduler events can name only the thread.
     processes: HashMap<(u32, u64), u64>,
-    /// Threads that the traces list, by their numbers.
+    /// Threads that a trace lists, by trace number.
     #[cfg_attr(feature = "serde", serde(skip))]
     listed: HashMap<u32, Arc<[ListedThread]>>,
-    /// Objects that are the names of events.
+    /// Objects that name events.
     objects: NamedObjects,
-    /// Threads with a new process or name, if they are noted: the number of the trace and that of the thread.
+    /// Threads with a new process or name, by trace and thread number; `None` if changes are not recorded.
     #[cfg_attr(feature = "serde", serde(skip))]
     changes: Option<Vec<(u32, u64)>>,
 }
@@ -95,8 +95,8 @@ impl Scheduling {
         EventLocation { place, own_name, has_processor }
     }
 
-    /// Completes the place of an event: an event with a processor happened in the thread that ran there, and a thread
-    /// has the process and the name of earlier events.
+    /// Completes the place of an event from earlier events: the running thread of its processor, and the process and
+    /// name of its thread.
     #[inline]
     pub fn complete<'p>(&'p mut self, trace: u32, class: &ViewerClass, place: &mut EventPlace<'p>) {
         let is_of_scheduler = matches!(class.form, EventForm::Switch | EventForm::Wakeup);
@@ -125,7 +125,7 @@ impl Scheduling {
                 Some((of, main)) if of == process => main,
                 _ => {
                     let main = self.index(trace, process);
-                    // Finding it can forget all others.
+                    // This can forget all other threads.
                     if let Some(known) = self.known.get_mut(index as usize) {
                         known.main = Some((process, main));
                     }
@@ -140,12 +140,12 @@ impl Scheduling {
         place.thread_name = place.thread_name.or(self.thread_name(index));
     }
 
-    /// Notes the process of a thread, of which an event has named both.
+    /// Records the process of a thread, from an event that names both.
     pub fn learn_process(&mut self, trace: u32, thread: u64, process: u64) {
         self.processes.entry((trace, thread)).or_insert(process);
     }
 
-    /// Returns the process of a thread, the name of the process and that of the thread, as far as they are known.
+    /// Returns the process of a thread, the process name and the thread name, as far as known.
     pub fn describe(&self, trace: u32, thread: u64) -> (Option<u64>, Option<&str>, Option<&str>) {
         let name = |thread| self.thread_name(*self.threads.get(&(trace, thread))?);
         let known = self.threads.get(&(trace, thread)).and_then(|index| self.known.get(*index as usize));
@@ -157,7 +157,7 @@ impl Scheduling {
         (process, process.and_then(name_of), name_of(thread))
     }
 
-    /// Returns the place of the thread that an event says has ended: it ran before, and will not run again.
+    /// Returns the place of the thread that exited with a switch.
     pub fn ended_thread<'p>(
         &'p mut self,
         trace: u32,
@@ -173,7 +173,7 @@ impl Scheduling {
         Some(place)
     }
 
-    /// Returns the name of a thread, by its index; `None` if it is not known.
+    /// Returns the name of a thread by index; `None` if it is unknown.
     fn thread_name(&self, index: u32) -> Option<&str> {
         self.known.get(index as usize).map(|known| &*known.name).filter(|name| !name.is_empty())
     }
@@ -202,13 +202,13 @@ impl Scheduling {
         index
     }
 
-    /// Returns a thread as its trace lists it.
+    /// Returns a thread from the list of its trace.
     fn listed(&self, trace: u32, thread: u64) -> Option<&ListedThread> {
         let all = self.listed.get(&trace)?;
         all.get(all.binary_search_by_key(&thread, |listed| listed.number).ok()?)
     }
 
-    /// Takes the threads that a trace lists.
+    /// Adds the threads that a trace lists.
     pub fn add_trace(&mut self, number: u32, trace: &Trace) {
         let threads = trace.threads();
         if !threads.is_empty() {
@@ -216,12 +216,12 @@ impl Scheduling {
         }
     }
 
-    /// Notes threads whose process or name changes from now on, for [`take_change`](Self::take_change).
+    /// Starts recording threads with a new process or name, for [`take_change`](Self::take_change).
     pub fn note_changes(&mut self) {
         self.changes.get_or_insert_default();
     }
 
-    /// Takes a thread with a new process or name: its number, its process and its name.
+    /// Removes and returns a thread with a new process or name: number, process and name.
     pub fn take_change(&mut self) -> Option<(u64, u64, &str)> {
         while let Some((trace, thread)) = self.changes.as_mut()?.pop() {
             let index = self.threads.get(&(trace, thread)).copied();
@@ -233,7 +233,7 @@ impl Scheduling {
         None
     }
 
-    /// Returns what is known of threads, without what runs.
+    /// Returns a copy without running threads.
     pub fn threads_alone(&self) -> Self {
         Self {
             running: HashMap::new(),
@@ -248,7 +248,7 @@ impl Scheduling {
         }
     }
 
-    /// Returns the name that an event of a process has instead of that of its class. `text` is memory for it.
+    /// Returns the name of the event itself, if it has one instead of the class name. `text` is memory for it.
     pub fn event_name<'t>(
         &self,
         trace: u32,
@@ -260,7 +260,7 @@ impl Scheduling {
         class.event_name(event, (trace, process), &self.objects, text)
     }
 
-    /// Notes the thread that a processor runs.
+    /// Sets the running thread of a processor.
     pub fn set_running(&mut self, trace: u32, processor: Option<u64>, thread: u64) {
         self.forget_running(trace, processor);
         if self.running.len() >= MOST {
@@ -271,7 +271,7 @@ impl Scheduling {
         *self.processors.entry((trace, thread)).or_default() += 1;
     }
 
-    /// Notes that it is unknown which thread a processor runs.
+    /// Marks the running thread of a processor as unknown.
     fn forget_running(&mut self, trace: u32, processor: Option<u64>) {
         if let Some(thread) = self.running.remove(&(trace, processor))
             && let Entry::Occupied(mut count) = self.processors.entry((trace, thread))
@@ -283,13 +283,13 @@ impl Scheduling {
         }
     }
 
-    /// Returns the thread that a processor runs, if it is known.
+    /// Returns the running thread of a processor, if it is known.
     pub fn running(&self, trace: u32, processor: Option<u64>) -> Option<u64> {
         self.running.get(&(trace, processor)).copied()
     }
 
-    /// Returns `true` if a trace names the processors on which threads are switched, as far as is known. A trace that does
-    /// not is from a machine with one processor.
+    /// Returns `true` if a trace is known to name the processors of thread switches. Otherwise the machine has one
+    /// processor.
     pub fn has_processors(&self, trace: u32, class: &ViewerClass) -> bool {
         class.has_processor() || self.with_processors.contains(&trace)
     }
@@ -299,7 +299,7 @@ impl Scheduling {
         self.processors.contains_key(&(trace, thread))
     }
 
-    /// Takes what an event says.
+    /// Updates threads and processors by an event.
     #[inline]
     pub fn observe(&mut self, trace: u32, event: &Event<'_>, class: &ViewerClass) {
         if class.threads.is_some() || class.form == EventForm::Switch {
@@ -339,7 +339,7 @@ impl Scheduling {
         }
     }
 
-    /// Notes name and process of a thread. Thread 0 is that of each idle processor.
+    /// Records the name and process of a thread. Thread 0 is the idle thread of each processor.
     fn name(&mut self, trace: u32, thread: NamedThread<'_>, process: Option<u64>) {
         if thread.number == 0 {
             return;
@@ -348,7 +348,7 @@ impl Scheduling {
         let Some(known) = self.known.get_mut(index as usize) else { return };
         let before = known.process;
         if before.is_some() && process.is_some_and(|process| before != Some(process)) {
-            // The one before has ended, and another process has a thread with its number.
+            // The earlier thread has exited, and another process has a thread with its number.
             *known = KnownThread::default();
         }
         known.process = process.or(before);

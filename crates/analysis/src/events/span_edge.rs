@@ -1,26 +1,26 @@
-//! Events that begin or end a span.
+//! Begin and end events of spans.
 
-/// Names of an event that begins or ends a span: texts, as numbers or as hashes.
+/// Names of an event that begins or ends a span, as numbers or hashes.
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SpanEdge<N = u64> {
     /// Name of the event, or else of its class.
     pub name: N,
-    /// Name of its class.
+    /// Class name.
     pub kind: N,
-    /// `true` for an end whose class does not say the name of the span.
+    /// `true` for an end whose class lacks the span name.
     pub is_unnamed: bool,
 }
 
 impl<N: Copy + PartialEq> SpanEdge<N> {
-    /// Returns `true` if this is the end of what the other one begins.
+    /// Returns `true` if this end matches a begin.
     pub fn ends(self, begin: Self) -> bool {
         self.is_unnamed || self.is_named_as(begin)
     }
 
     /// Returns `true` if both have the same names.
     pub fn is_named_as(self, begin: Self) -> bool {
-        // Only one of both may have a name of its own.
+        // Only one of the two events may have its own name.
         let both_have_own = self.name != self.kind && begin.name != begin.kind;
         self.kind == begin.kind && (!both_have_own || self.name == begin.name)
     }

@@ -1,6 +1,6 @@
-//! States of the threads of traces, from their messages.
+//! Reader of thread states.
 
-use ichnos_model::{DataStream, Event, Message};
+use ichnos_model::{DataStream, Event, Message, StreamTable};
 
 use super::class::{ContextNames, EventForm, ViewerClass};
 use super::losses::shown_time;
@@ -8,19 +8,18 @@ use super::names::NumberedNames;
 use super::scheduling::{EventLocation, Scheduling};
 use super::thread_states::{StateEvent, StateInterval, ThreadStates};
 use super::tracks::TraceNumbers;
-use ichnos_export::parts::StreamTable;
 
-/// Maximum number of names; beyond it, all are empty.
+/// Maximum number of names. Further names are empty.
 const MOST_NAMES: usize = 1 << 16;
 
 /// Maximum length of a name, in bytes.
 const MOST_NAME: usize = 256;
 
-/// Finds the states of threads in messages in order of time, in bounded memory.
+/// Finds thread states in messages sorted by time, in bounded memory.
 ///
-/// States follow from the roles of events and the meanings of their members alone, whatever their format: switches of
-/// threads with the state of the one that stops running, and wake-ups. A thread is *unknown* where events do not say what it
-/// does. Losses end what a processor runs; other threads keep their states.
+/// For every format, states follow from event roles and member meanings: thread switches with the state of the previous
+/// thread, and wakeups. If events do not tell the state of a thread, it is *unknown*. A loss ends the running state on
+/// its processor. Other threads keep their states.
 #[derive(Debug, Default)]
 pub struct ThreadStateReader {
     streams: StreamTable<StateStream, (), StateClass>,
@@ -28,7 +27,7 @@ pub struct ThreadStateReader {
     scheduling: Scheduling,
     names: NumberedNames,
     states: ThreadStates,
-    /// Memory that is used again for each event.
+    /// Buffer for the name of an event.
     text: String,
     range: Option<(u64, u64)>,
 }
@@ -38,7 +37,7 @@ pub struct ThreadStateReader {
 struct StateStream {
     trace: u32,
     names: ContextNames,
-    /// Processor of its last switch, or of its first event.
+    /// Processor of the last thread switch, or of the first event.
     processor: Option<Option<u64>>,
 }
 
@@ -48,15 +47,15 @@ struct StateClass {
     name: u32,
 }
 
-/// What is known of a thread.
+/// Process and names of a thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub struct ThreadNames {
-    /// Number of its process.
+    /// Process number.
     pub process: Option<u64>,
-    /// Name of its process.
+    /// Process name.
     pub process_name: Option<String>,
-    /// Its own name.
+    /// Thread name.
     pub name: Option<String>,
 }
 
@@ -73,20 +72,20 @@ impl StateClass {
 }
 
 impl ThreadStateReader {
-    /// Makes a reader of the messages from their beginning on.
+    /// Creates a reader for messages from the start of the traces.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Numbers the traces of these data streams in this order. Those of others are numbered as their first events come.
+    /// Numbers the traces of these data streams in this order. Other traces are numbered by their first event.
     pub fn number_streams<'s>(&mut self, streams: impl IntoIterator<Item = &'s DataStream>) {
         for stream in streams {
             self.traces.number(stream);
         }
     }
 
-    /// Takes a message, and passes the states that it ends to `out`, in order of their ends.
+    /// Takes a message, and passes the states that it ends to `out`, sorted by end.
     pub fn take(&mut self, message: &Message<'_>, out: &mut dyn FnMut(&StateInterval)) {
         match message {
             Message::Event(event) => self.event(event, out),
@@ -143,38 +142,38 @@ impl ThreadStateReader {
         scheduling.observe(*trace, event, class);
     }
 
-    /// Passes the states at the end to `out`.
+    /// Passes the last states to `out`.
     pub fn finish(&mut self, out: &mut dyn FnMut(&StateInterval)) {
         if let Some((_, last)) = self.range {
             self.states.finish(last, out);
         }
     }
 
-    /// Returns the times of the first and the last event, in nanoseconds since the origin of the clock.
+    /// Returns the times of the first and last event, in nanoseconds since the clock origin.
     #[must_use]
     pub fn range(&self) -> Option<(u64, u64)> {
         self.range
     }
 
-    /// Returns `true` if an event said which thread runs.
+    /// Returns `true` if there was a thread switch.
     #[must_use]
     pub fn has_switches(&self) -> bool {
         self.states.has_switches()
     }
 
-    /// Returns the processors that were seen, with the numbers of their traces, in any order. A processor without a number is
-    /// the only one of its trace.
+    /// Returns the processors so far with their trace numbers, in any order. A processor without a number is the only
+    /// processor of its trace.
     pub fn processors(&self) -> impl Iterator<Item = (u32, Option<u64>)> {
         self.states.processors()
     }
 
-    /// Returns the name with a number, which is empty if there were too many.
+    /// Returns the name with a number. It is empty if there were too many names.
     #[must_use]
     pub fn name(&self, number: u32) -> &str {
         self.names.name(number)
     }
 
-    /// Returns what is known of a thread so far.
+    /// Returns the process and names of a thread as known so far.
     #[must_use]
     pub fn describe(&self, trace: u32, thread: u64) -> ThreadNames {
         let (process, process_name, name) = self.scheduling.describe(trace, thread);

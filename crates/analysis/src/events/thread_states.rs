@@ -1,4 +1,4 @@
-//! States of threads, from the events of the scheduler: one model for timelines and reports.
+//! Thread states from scheduler events, for timelines and reports.
 
 use std::collections::HashMap;
 
@@ -9,10 +9,10 @@ use super::scheduling::next_thread;
 use super::span_edge::SpanEdge;
 use super::thread_fields::{PreviousState, linux};
 
-/// Maximum number of threads that are known at a time; beyond it, all are forgotten.
+/// Maximum number of threads. Beyond it, all are forgotten.
 const MOST: usize = 1 << 16;
 
-/// Maximum number of open spans of a thread or a processor; those within them are not known.
+/// Maximum number of open spans of a thread or a processor. Deeper spans are ignored.
 const MOST_OPEN: usize = 64;
 
 ichnos_model::named_enum! {
@@ -21,17 +21,17 @@ ichnos_model::named_enum! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
     #[non_exhaustive]
     pub enum ThreadState {
-        /// A processor runs it.
+        /// A processor runs the thread.
         Running = "running",
-        /// It can run, but no processor runs it.
+        /// The thread can run, but no processor runs it.
         Runnable = "runnable",
-        /// It waits for something, and a signal would end that: Linux's interruptible sleep.
+        /// The thread waits, and a signal would wake it: Linux's interruptible sleep.
         Sleeping = "sleeping",
-        /// It waits for something: Linux's uninterruptible sleep, a blocked thread of other systems.
+        /// The thread waits: Linux's uninterruptible sleep, or a blocked thread of another system.
         Waiting = "waiting",
-        /// It was stopped, by a debugger or a signal.
+        /// The thread was stopped by a debugger or a signal.
         Stopped = "stopped",
-        /// Nothing says what it does: it does not run, or events were lost.
+        /// No event tells the state: the thread does not run, or events were lost.
         Unknown = "unknown",
     }
 }
@@ -43,7 +43,7 @@ impl ThreadState {
         matches!(self, Self::Sleeping | Self::Waiting)
     }
 
-    /// Returns the state of a thread that a processor does not run any more; `None` if the thread has ended.
+    /// Returns the state of a thread after it stopped running; `None` if it has exited.
     fn after_running(state: Option<PreviousState>) -> Option<Self> {
         Some(match state {
             None => Self::Unknown,
@@ -64,38 +64,38 @@ impl ThreadState {
     }
 }
 
-/// What ended a wait.
+/// Cause of a wakeup.
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ThreadWaker {
     /// The thread with this number.
     Thread(u64),
-    /// An interrupt: the number of its name, if events name interrupts.
+    /// An interrupt, with its name number if events name interrupts.
     Interrupt(Option<u32>),
 }
 
-/// Time during which a thread was in one state.
+/// Time interval in which a thread had the same state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StateInterval {
-    /// Number of the trace.
+    /// Trace number.
     pub trace: u32,
-    /// Number of the thread, which is unique in the trace at a time.
+    /// Thread number, unique in the trace at a time.
     pub thread: u64,
-    /// Begin in nanoseconds since the origin of the clock.
+    /// Start in nanoseconds since the clock origin.
     pub begin: u64,
-    /// End in nanoseconds since the origin of the clock.
+    /// End in nanoseconds since the clock origin.
     pub end: u64,
     /// State.
     pub state: ThreadState,
-    /// Processor that runs the thread, if it runs and the trace names processors.
+    /// Processor of a running thread, if the trace names processors.
     pub processor: Option<u64>,
-    /// Number of the name of the innermost span in which the thread stopped running: what it waits in.
+    /// Name number of the innermost span in which the thread stopped running.
     pub reason: Option<u32>,
-    /// What ended the wait; for other states, what ended the last wait before.
+    /// Cause of the wakeup after this wait. For other states, after the last wait before.
     pub waker: Option<ThreadWaker>,
-    /// `true` if the state lasts until the end of the trace, or longer.
+    /// `true` if the state lasts until the end of the trace or longer.
     pub is_open: bool,
 }
 
@@ -107,68 +107,68 @@ struct KnownState {
     processor: Option<u64>,
     reason: Option<u32>,
     waker: Option<ThreadWaker>,
-    /// `true` if it stopped running, and no event says why: it waits if it is woken up later.
+    /// `true` if the thread stopped running for an unknown reason. It was waiting if it is woken up later.
     has_left: bool,
-    /// `true` if it follows an earlier state.
+    /// `true` if the state follows an earlier one.
     is_later: bool,
 }
 
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Clone, Debug, Default)]
 struct KnownProcessor {
-    /// Time of its first event.
+    /// Time of the first event.
     first: u64,
-    /// Thread that it runs, 0 if it is idle; `None` before the first switch, and after a loss.
+    /// Running thread, 0 for an idle processor. `None` before the first switch and after a loss.
     running: Option<u64>,
-    /// `true` if a switch or a loss was seen.
+    /// `true` after a switch or a loss.
     is_switched: bool,
-    /// Names of open spans of interrupts.
+    /// Names of open interrupt spans.
     interrupts: Vec<(u32, u32)>,
 }
 
-/// An event with what is known of it.
+/// Event with its place, time and names.
 #[derive(Clone, Copy)]
 pub struct StateEvent<'a, 'e> {
     /// The event.
     pub event: &'a Event<'e>,
     /// Its class.
     pub class: &'a ViewerClass,
-    /// Number of its trace.
+    /// Trace number.
     pub trace: u32,
-    /// Its place, with the thread that runs.
+    /// Place, including the running thread.
     pub place: &'a EventPlace<'a>,
     /// Its time in nanoseconds since the origin of the clock.
     pub time: u64,
-    /// Number of its name, and that of its class.
+    /// Name number of the event, and of its class.
     pub names: (u32, u32),
 }
 
-/// States of the threads of traces so far.
+/// Thread states of all traces so far.
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Clone, Debug, Default)]
 pub struct ThreadStates {
     threads: HashMap<(u32, u64), KnownState>,
     processors: HashMap<(u32, Option<u64>), KnownProcessor>,
-    /// Open spans of threads: names, and those of the classes.
+    /// Open spans of threads: event names and class names.
     spans: HashMap<(u32, u64), Vec<(u32, u32)>>,
-    /// Traces with switches of threads.
+    /// Traces with thread switches.
     has_switches: bool,
-    /// Thread whose state ended last: the next one follows it.
+    /// Thread whose state ended last.
     ended: Option<(u32, u64)>,
 }
 
 impl ThreadStates {
-    /// Returns `true` if a switch of threads was seen.
+    /// Returns `true` if there was a thread switch.
     pub fn has_switches(&self) -> bool {
         self.has_switches
     }
 
-    /// Returns the processors that were seen, with the numbers of their traces.
+    /// Returns the processors so far, with their trace numbers.
     pub fn processors(&self) -> impl Iterator<Item = (u32, Option<u64>)> {
         self.processors.keys().copied()
     }
 
-    /// Takes the first event of a data stream or processor: what a processor runs, it runs since its first event.
+    /// Records the first event of a data stream or processor. The first running thread of a processor runs since then.
     pub fn note_first(&mut self, trace: u32, processor: Option<u64>, time: u64) {
         let new = || KnownProcessor { first: time, ..KnownProcessor::default() };
         if self.processors.len() < MOST {
@@ -203,7 +203,7 @@ impl ThreadStates {
         }
     }
 
-    /// Returns the open spans of the thread of an event, or those of its processor, which are interrupts.
+    /// Returns the open spans of an event's thread, or the interrupt spans of its processor.
     fn open_spans(&mut self, of: StateEvent<'_, '_>) -> Option<&mut Vec<(u32, u32)>> {
         let StateEvent { class, trace, place, time, .. } = of;
         if class.is_of_thread() {
@@ -247,7 +247,8 @@ impl ThreadStates {
         }
     }
 
-    /// Ends the time that a thread runs. `first` is the first time of its processor if that was not switched before.
+    /// Ends the running state of a thread. `first` is the first time of its processor, if this is the first switch
+    /// there.
     fn leave(
         &mut self,
         thread: (u32, u64),
@@ -263,11 +264,11 @@ impl ThreadStates {
             known.is_some_and(|known| known.state == ThreadState::Running),
             known.and_then(|known| known.waker),
         );
-        // What it did since the first event is known if a state ended since then.
+        // Its state since the first event is known if a state ended since then.
         let since = known.filter(|known| known.is_later).map(|known| known.since);
         match first.filter(|first| *first < time && since.is_none_or(|since| since <= *first)) {
             _ if ran => drop(self.end(thread, time, None, out)),
-            // It also ran when other processors woke it up, and began to run unseen.
+            // The thread may have started running unseen after a wakeup by another processor.
             Some(first) => {
                 self.end(thread, first, Some(ThreadState::Unknown), out);
                 self.set(thread, ThreadState::Running, first, (processor, None, None));
@@ -301,20 +302,20 @@ impl ThreadStates {
         let interrupt = interrupt.and_then(|processor| processor.interrupts.last());
         let waker = match (interrupt, place.thread) {
             (Some((name, _)), _) => Some(ThreadWaker::Interrupt(Some(*name))),
-            // An idle processor does nothing else.
+            // On an idle processor, only an interrupt can wake a thread.
             (None, Some(0)) => Some(ThreadWaker::Interrupt(None)),
             (None, thread) => thread.map(ThreadWaker::Thread),
         };
         if let Some(known) = self.threads.get_mut(&thread) {
             known.waker = waker;
         }
-        // Who is woken up had been waiting.
+        // A woken thread was waiting before.
         let waited = known.filter(|(_, has_left)| *has_left).map(|_| ThreadState::Waiting);
         self.end(thread, time, waited, out);
         self.set(thread, ThreadState::Runnable, time, (None, None, waker));
     }
 
-    /// Takes a loss of events of a processor from a time on: what it ran may have stopped.
+    /// Handles lost events of a processor from a time on. Its thread may have stopped running.
     pub fn lose_processor(
         &mut self,
         trace: u32,
@@ -332,7 +333,7 @@ impl ThreadStates {
         }
     }
 
-    /// Notes that it is unknown since when a thread does not run any more.
+    /// Marks the time at which a thread stopped running as unknown.
     fn lose(&mut self, trace: u32, thread: u64, time: u64, out: &mut dyn FnMut(&StateInterval)) {
         let is_running = |known: &KnownState| known.state == ThreadState::Running;
         if self.threads.get(&(trace, thread)).is_some_and(is_running) {
@@ -341,7 +342,7 @@ impl ThreadStates {
         }
     }
 
-    /// Ends the state of a thread, or another one that it turned out to be in.
+    /// Ends the state of a thread. `was` is the actual state, if a later event tells more about it.
     fn end(
         &mut self,
         thread: (u32, u64),
@@ -353,7 +354,7 @@ impl ThreadStates {
         self.ended = Some(thread);
         let mut interval = known.interval(thread, time, false);
         interval.state = was.unwrap_or(interval.state);
-        // Events at the same time can come in any order; a clock can go back.
+        // Events at the same time can come in any order, and clocks can go back.
         if interval.begin < interval.end {
             out(&interval);
         }
@@ -375,7 +376,7 @@ impl ThreadStates {
         self.threads.insert(thread, known);
     }
 
-    /// Passes the states at the end to `out`.
+    /// Passes the last states to `out`.
     pub fn finish(&self, time: u64, out: &mut dyn FnMut(&StateInterval)) {
         let open = self.threads.iter().map(|(thread, known)| known.interval(*thread, time, true));
         let mut open: Vec<_> = open.filter(|interval| interval.begin < interval.end).collect();
@@ -383,12 +384,12 @@ impl ThreadStates {
         open.iter().for_each(out);
     }
 
-    /// Sets what is known of a thread from elsewhere.
+    /// Sets the state of a thread from another timeline.
     pub fn restore(&mut self, trace: u32, thread: u64, state: ThreadState, since: u64) {
         self.set((trace, thread), state, since, (None, None, None));
     }
 
-    /// Sets the thread that a processor runs, which is known from elsewhere.
+    /// Sets the running thread of a processor from another timeline.
     pub fn restore_processor(&mut self, trace: u32, processor: Option<u64>, thread: u64) {
         let known = KnownProcessor { running: Some(thread), is_switched: true, ..KnownProcessor::default() };
         self.processors.insert((trace, processor), known);

@@ -5,15 +5,16 @@ use std::io;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use ichnos_model::{DataStream, Event, EventRole, FieldRef, FieldValue, Meaning, Message, Sink, Trace};
+use ichnos_model::{
+    DataStream, Event, EventRole, FieldRef, FieldValue, Meaning, Message, Sink, StreamTable, Trace,
+};
 
 use super::calls::{Calls, NO_CALL};
 use super::condition::Condition;
 use super::packed::{RunState, Sample, Samples};
-use super::profile::{LeftOut, StackProfile, StackThread, ThreadSamples, Total, display_name, title};
+use super::profile::{SkippedSamples, StackProfile, StackThread, ThreadSamples, Total, display_name, title};
 use super::resolve::Resolver;
 use super::{CPU_TIME, StackOptions, StackWeight, UNMANAGED_CODE_TIME};
-use ichnos_export::parts::StreamTable;
 use ichnos_export::parts::has_dates;
 
 /// Maximum size of samples kept before their calls are looked up, in bytes.
@@ -49,7 +50,7 @@ pub struct StackCollector {
     only_samples: bool,
     /// `true` after a sample with the state of its thread.
     has_states: bool,
-    left_out: LeftOut,
+    skipped: SkippedSamples,
 }
 
 /// A class of samples.
@@ -97,7 +98,7 @@ struct PendingSample {
 }
 
 /// The last sample of a thread.
-struct Last {
+struct PreviousSample {
     time: i128,
     stack: u32,
     state: RunState,
@@ -158,7 +159,7 @@ struct ThreadState {
     /// Samples whose calls are not looked up yet, with their stacks.
     buffer: Samples,
     /// The sample that lasts until the next one, if the weight is time.
-    last: Option<Last>,
+    previous: Option<PreviousSample>,
     /// Time of the first sample.
     begin: Option<i128>,
 }
@@ -187,7 +188,7 @@ impl StackCollector {
             buffered: 0,
             only_samples: false,
             has_states: false,
-            left_out: LeftOut::default(),
+            skipped: SkippedSamples::default(),
         }
     }
 
@@ -204,7 +205,7 @@ impl StackCollector {
         if self.options.weight == StackWeight::Time {
             // The last sample of a thread has no successor.
             for thread in &mut self.threads {
-                if let Some(Last { time, stack, state, is_wanted: true }) = thread.last.take() {
+                if let Some(PreviousSample { time, stack, state, is_wanted: true }) = thread.previous.take() {
                     thread.buffer.push(Sample { time, stack, weight: 0, state });
                 }
             }
@@ -225,7 +226,7 @@ impl StackCollector {
             threads,
             begin,
             has_dates: self.traces.iter().all(|trace| trace.has_dates),
-            left_out: self.left_out,
+            skipped: self.skipped,
             has_states: self.has_states,
             not_counted,
         }
@@ -267,7 +268,7 @@ impl StackCollector {
                 self.only_samples = true;
                 return self.event(event);
             }
-            let sample = source.sample(event, *trace, options, &mut self.names, &mut self.left_out);
+            let sample = source.sample(event, *trace, options, &mut self.names, &mut self.skipped);
             if let Some(found) = sample {
                 self.sample(event, &found);
             }
@@ -283,7 +284,7 @@ impl StackCollector {
         self.calls = Calls::default();
         self.buffered = 0;
         self.has_states = false;
-        self.left_out = LeftOut::default();
+        self.skipped = SkippedSamples::default();
         for trace in &mut self.traces {
             trace.resolver = Resolver::new(self.options.frames);
         }
@@ -319,16 +320,21 @@ impl StackCollector {
         let before = thread.buffer.len();
         if self.options.weight.is_time() {
             let Some(time) = event.nanoseconds() else {
-                self.left_out.without_time += 1;
+                self.skipped.without_time += 1;
                 return;
             };
             let is_before = self.options.weight == StackWeight::TimeBefore;
-            match thread.last.replace(Last { time, stack, state, is_wanted }) {
-                Some(last) if last.is_wanted => {
-                    let weight = u64::try_from(time.saturating_sub(last.time)).unwrap_or_default();
+            match thread.previous.replace(PreviousSample { time, stack, state, is_wanted }) {
+                Some(previous) if previous.is_wanted => {
+                    let weight = u64::try_from(time.saturating_sub(previous.time)).unwrap_or_default();
                     thread.buffer.push(match is_before {
                         true => Sample { time, stack, weight, state },
-                        false => Sample { time: last.time, stack: last.stack, weight, state: last.state },
+                        false => Sample {
+                            time: previous.time,
+                            stack: previous.stack,
+                            weight,
+                            state: previous.state,
+                        },
                     });
                 }
                 None if is_before && is_wanted => {
@@ -386,7 +392,15 @@ impl StackCollector {
             let kept = ThreadSamples { thread, ..ThreadSamples::default() };
             let buffer = Samples::default();
             let (trace, kind) = (key.trace, key.kind);
-            self.threads.push(ThreadState { trace, kind, taken: 0, kept, buffer, last: None, begin: None });
+            self.threads.push(ThreadState {
+                trace,
+                kind,
+                taken: 0,
+                kept,
+                buffer,
+                previous: None,
+                begin: None,
+            });
             self.threads.len() - 1
         });
         self.by_key.insert(key, index);
@@ -412,7 +426,7 @@ impl StackCollector {
                     thread.begin = Some(thread.begin.map_or(time, |begin| begin.min(time)));
                     let call = trace.resolver.call(stack, time, &view, symbols, &mut self.calls);
                     if call == NO_CALL {
-                        self.left_out.without_frames += 1;
+                        self.skipped.without_frames += 1;
                         continue;
                     }
                     let call = match state {
@@ -477,14 +491,14 @@ impl SampleSource {
         trace: usize,
         options: &StackOptions,
         names: &mut ThreadNames,
-        left_out: &mut LeftOut,
+        skipped: &mut SkippedSamples,
     ) -> Option<PendingSample> {
         let stack = |field| u32::try_from(event.get(field)?.as_u64()?).ok();
         let stack = self.stacks.iter().find_map(stack)?;
         let value = self.weight.as_ref().and_then(|field| weight(event.get(field)?));
         let weight = match options.weight {
             StackWeight::Field(_) => {
-                left_out.without_weight += u64::from(value.is_none());
+                skipped.without_weight += u64::from(value.is_none());
                 value?
             }
             _ => value.unwrap_or(1),

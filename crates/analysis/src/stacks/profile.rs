@@ -21,7 +21,7 @@ pub struct StackProfile {
     /// `true` if the clock counts from the Unix epoch.
     #[cfg_attr(not(any(feature = "pprof", feature = "firefox")), allow(dead_code))]
     pub(super) has_dates: bool,
-    pub(super) left_out: LeftOut,
+    pub(super) skipped: SkippedSamples,
     pub(super) has_states: bool,
     pub(super) not_counted: Vec<(String, u64)>,
 }
@@ -40,7 +40,7 @@ pub(super) fn title(names: impl Iterator<Item = String>) -> String {
 /// Numbers of samples that were skipped, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct LeftOut {
+pub struct SkippedSamples {
     /// Samples without a kept frame.
     pub without_frames: u64,
     /// Samples without a time, if times are the weight.
@@ -191,8 +191,8 @@ impl StackProfile {
 
     /// Returns the numbers of samples that were skipped.
     #[must_use]
-    pub fn left_out(&self) -> LeftOut {
-        self.left_out
+    pub fn skipped(&self) -> SkippedSamples {
+        self.skipped
     }
 
     /// Returns the names and sample counts of the sample classes that do not count. Weights of different

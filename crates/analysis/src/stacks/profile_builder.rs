@@ -7,7 +7,7 @@ use ichnos_model::DataStream;
 use super::StackWeight;
 use super::calls::{Calls, NO_CALL};
 use super::packed::{RunState, Sample};
-use super::profile::{LeftOut, StackProfile, StackThread, ThreadSamples, Total, display_name, title};
+use super::profile::{SkippedSamples, StackProfile, StackThread, ThreadSamples, Total, display_name, title};
 
 /// Builds a [`StackProfile`] from calls that begin and end, such as spans. Weights are nanoseconds.
 #[derive(Debug, Default)]
@@ -83,7 +83,7 @@ impl ProfileBuilder {
             threads: self.threads,
             begin: begin.map(i128::from),
             has_dates,
-            left_out: LeftOut::default(),
+            skipped: SkippedSamples::default(),
             has_states: false,
             not_counted: Vec::new(),
         }

@@ -135,7 +135,7 @@ fn samples_count_once_or_until_the_next_one_or_what_a_field_says() {
     assert_eq!((time.samples(), time.weight(), time.threads().count()), (4, 10, 2));
     assert_eq!(folded(&profile(StackWeight::Field("size".into()))), "main;a 16\nmain;a;lib!b 1\n");
     let missing = profile(StackWeight::Field("length".into()));
-    assert_eq!((missing.samples(), missing.left_out().without_weight), (0, 4));
+    assert_eq!((missing.samples(), missing.skipped().without_weight), (0, 4));
     let mut out = Vec::new();
     time.write(StackFormat::Folded, StackRoots::Thread, &mut out).unwrap();
     assert_eq!(

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
-use ichnos_model::{Discarded, DisplayBase, Event, FieldRef, Message};
+use ichnos_model::{Discarded, DisplayBase, Event, FieldRef, Message, StreamTable};
 
 use super::distribution::{Distribution, Number};
 use super::gaps::LongestGaps;
@@ -11,7 +11,6 @@ use super::group::{GroupRow, Groups, TableGroup};
 use super::key::{self, ClassKey, GroupBy, GroupValue, KnownFields, StreamKey, find_field};
 use super::timeline::TimeHistogram;
 use super::totals::{EventTotals, ReportedLosses};
-use ichnos_export::parts::StreamTable;
 
 /// Options of [`StatsCollector`].
 #[derive(Clone, Debug)]

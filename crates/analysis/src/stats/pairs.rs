@@ -8,7 +8,9 @@ use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::fmt;
 use std::sync::Arc;
 
-use ichnos_model::{DataStreamClass, Event, EventRecordClass, EventRole, FieldKind, Meaning, Message};
+use ichnos_model::{
+    DataStreamClass, Event, EventRecordClass, EventRole, FieldKind, Meaning, Message, StreamTable,
+};
 
 use super::collect::{MOST_NUMBERS, MOST_NUMBERS_OF_GROUP};
 use super::distribution::{Distribution, Number};
@@ -19,7 +21,6 @@ use super::own_names::{OwnName, OwnNames, push_name};
 use super::spans::{self, NestedSpans, SpanNames, SpanPart};
 use crate::events::{NameObjects, NamedObjects, SpanEdge};
 use crate::span_name::span_name;
-use ichnos_export::parts::StreamTable;
 
 /// Returns `true` if events with this name are selected.
 type NamePredicate = Arc<dyn Fn(&str) -> bool + Send + Sync>;

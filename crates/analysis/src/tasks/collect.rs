@@ -5,7 +5,7 @@ use std::io;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use ichnos_model::{DataStream, Event, EventRole, FindMentions, Message, Sink};
+use ichnos_model::{DataStream, Event, EventRole, FindMentions, Message, Sink, StreamTable};
 use std::collections::HashMap;
 
 use super::fields::{EventContent, TaskFields};
@@ -15,7 +15,6 @@ use super::operations::{
 };
 use super::{Tasks, join};
 use crate::events::{EventId, TimelinePlace};
-use ichnos_export::parts::StreamTable;
 use ichnos_export::parts::has_dates;
 
 /// Options of [`TaskCollector`].

@@ -3,7 +3,7 @@
 use ichnos_model::plan::Plan;
 use ichnos_model::{
     CauseKind, Chain, Event, Field, FieldKind, FieldValue, FindMentions, Identifier, Meaning, Mention, Scope,
-    StringEncoding, Text, Uuid, Visitor, Wide,
+    StringEncoding, Text, Uuid, Visitor,
 };
 
 use ichnos_export::number;
@@ -295,7 +295,8 @@ impl ScopeReader<'_> {
         self.uses.get(field.index()).copied().unwrap_or(Use::Nothing)
     }
 
-    fn value(&mut self, field: Field<'_>, value: &FieldValue<'_>) {
+    /// Takes the value of a field with a use.
+    fn take(&mut self, field: Field<'_>, value: &FieldValue<'_>) {
         let content = &mut *self.content;
         let wanted = self.uses.get(field.index());
         if let Some(Use::Task | Use::Operation | Use::Cause(_)) = wanted
@@ -376,22 +377,16 @@ const MOST_MENTIONS: usize = 64;
 const MOST_LABELED: usize = 1 << 10;
 
 impl Visitor for ScopeReader<'_> {
-    fn unsigned(&mut self, field: Field<'_>, value: u64) {
-        self.value(field, &FieldValue::Unsigned(value));
-    }
-
-    fn signed(&mut self, field: Field<'_>, value: i64) {
-        self.value(field, &FieldValue::Signed(value));
-    }
-
-    fn wide(&mut self, field: Field<'_>, value: Wide<'_>) {
-        self.value(field, &FieldValue::Wide(value));
+    fn value(&mut self, field: Field<'_>, value: FieldValue<'_>) {
+        if let FieldValue::Unsigned(_) | FieldValue::Signed(_) | FieldValue::Wide(_) = value {
+            self.take(field, &value);
+        }
     }
 
     fn guid(&mut self, field: Field<'_>, value: Uuid) {
         match self.use_of(field) {
             Use::Search => self.search_bytes(field, value.as_bytes()),
-            _ => self.value(field, &FieldValue::Guid(value)),
+            _ => self.take(field, &FieldValue::Guid(value)),
         }
     }
 
@@ -403,7 +398,7 @@ impl Visitor for ScopeReader<'_> {
             Use::Context if bytes.len() <= MOST_LABELED => {
                 self.content.context(&hexadecimal(bytes).collect::<Vec<u8>>(), self.finders);
             }
-            _ => self.value(field, &FieldValue::Blob(bytes)),
+            _ => self.take(field, &FieldValue::Blob(bytes)),
         }
     }
 
@@ -439,7 +434,7 @@ impl Visitor for ScopeReader<'_> {
                     place.extend_from_slice(bytes);
                 }
             }
-            _ => self.value(field, &FieldValue::Text(bytes)),
+            _ => self.take(field, &FieldValue::Text(bytes)),
         }
         self.content.text = converted;
     }

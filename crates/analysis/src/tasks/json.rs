@@ -59,10 +59,7 @@ pub(super) fn write(graph: &TaskGraph<'_>, out: &mut dyn Write) -> io::Result<()
 
 /// Writes a time, or null.
 pub(super) fn write_time(place: ValueWriter<'_>, time: Option<i128>) {
-    match time {
-        Some(time) => place.integer(time),
-        None => place.null(),
-    }
+    place.or_null(time, ValueWriter::integer);
 }
 
 /// Writes the list of corrected clocks.

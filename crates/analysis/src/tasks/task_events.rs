@@ -3,11 +3,10 @@
 use std::collections::HashSet;
 use std::sync::Mutex;
 
-use ichnos_model::{Event, FindMentions, Identifier, IgnorePoison as _};
+use ichnos_model::{Event, FindMentions, Identifier, IgnorePoison as _, StreamTable};
 
 use super::Tasks;
 use super::fields::{EventContent, TaskFields};
-use ichnos_export::parts::StreamTable;
 
 /// Events of a task: those that name it, that have one of its operations and name no task, or whose texts mention it.
 ///

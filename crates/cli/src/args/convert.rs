@@ -181,7 +181,7 @@ impl SplitBy {
     fn parse(text: &str) -> Result<Self, String> {
         match (text, text.split_once('=')) {
             (_, Some(("size", size))) => match size::parse(size)? {
-                0 => Err("the size of parts must be greater than 0".to_owned()),
+                0 => Err("the part size must be greater than 0".to_owned()),
                 size => Ok(Self::Size(size)),
             },
             (_, Some(("time", duration))) => match time::offset_from(&format!("+{duration}")) {
@@ -194,7 +194,7 @@ impl SplitBy {
             }
             ("stream", None) => Ok(Self::Stream),
             ("event", None) => Ok(Self::Event),
-            ("", None) => Err("expected the name of a field".to_owned()),
+            ("", None) => Err("expected a field name".to_owned()),
             (field, None) => Ok(Self::Field(field.to_owned())),
         }
     }

@@ -137,7 +137,7 @@ pub(crate) const LIMITS: &[Limit] = limits! {
     Model model "fields-per-bit" false [fields_per_bit] ["few_fields"]
         "fields per bit of trace data" ", after the first 1048576";
     Model model "empty-elements" false [zero_size_elements] []
-        "array elements of size zero in a packet" ", and one for each bit";
+        "zero-size array elements in a packet" ", and one for each bit";
     Model model "packets" false [packets] []
         "packets of a trace" "";
     Model model "problems" false [diagnostics] []

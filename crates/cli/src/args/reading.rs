@@ -121,7 +121,7 @@ pub(crate) struct Reading {
     pub(crate) follow_links: bool,
     /// Directory for temporary files [default: $TMPDIR, or the system's]
     ///
-    /// Unpacked data of more than 64 MiB, and events that are sorted, are stored there in unnamed files.
+    /// Stores unpacked data beyond 64 MiB, and events to be sorted, in unnamed files.
     #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath, hide_short_help = true,
           help_heading = "Reading")]
     pub(crate) temp_dir: Option<PathBuf>,

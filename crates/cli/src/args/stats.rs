@@ -79,7 +79,7 @@ pub(crate) struct Stats {
     /// Print the date before the time
     #[arg(long, hide_short_help = true)]
     pub(crate) clock_date: bool,
-    /// Print times in seconds since the origin of the clock
+    /// Print times in seconds since the clock's origin
     #[arg(long, hide_short_help = true)]
     pub(crate) clock_seconds: bool,
 }

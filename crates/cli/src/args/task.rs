@@ -56,8 +56,9 @@ impl Task {
 
 #[derive(Args, Debug)]
 #[command(
-    after_long_help = "Without OUT, the task is written to standard output. Without --to, --dialect and an extension of OUT \
-that name a format, it is written as reports of operations. With --strict, nothing is written if anything is lost."
+    after_long_help = "Without OUT, the task is written to standard output. Unless --to, --dialect or the \
+        extension of OUT names a format, it is written as operation reports. With --strict, nothing is \
+        written if anything is lost."
 )]
 pub(crate) struct TaskExportArgs {
     /// Identifier of the task, or its first digits; `latest`

@@ -11,7 +11,7 @@ use crate::args::time::TimePoint;
 #[derive(Args, Debug)]
 #[command(
     after_long_help = "Scheduler events show which thread a processor runs: sched_switch and sched_wakeup \
-        on Linux, FXT scheduling records, thread_switched_in on Zephyr. Process names and system calls need \
+        on Linux, context switch records, thread_switched_in on Zephyr. Process names and system calls need \
         events that contain them.\n\n\
 With --path, the output is the critical path over wake-ups, followed backward from the end. While the \
 thread runs or waits for a processor, it is on the path. While it waits for something else, the path \
@@ -42,7 +42,7 @@ pub(crate) struct Threads {
     /// Print the date before the time
     #[arg(long, hide_short_help = true)]
     pub(crate) clock_date: bool,
-    /// Print times in seconds since the origin of the clock
+    /// Print times in seconds since the clock's origin
     #[arg(long, hide_short_help = true)]
     pub(crate) clock_seconds: bool,
 }

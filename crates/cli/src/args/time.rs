@@ -30,10 +30,10 @@ pub(crate) enum TimePoint {
 
 /// Notations, for help texts and errors.
 pub(crate) const NOTATIONS: &str = "\
-a time is one of: `2026-05-22 13:45:10.25` (seconds and fraction may be left out; also \
+a time is one of: `2026-05-22 13:45:10.25` (seconds and fraction can be omitted; also \
 with `T`, `Z` or an offset as in RFC 3339), `2026-05-22`, `13:45[:10[.25]]` (on the day \
 the trace begins), `1779457510.25` (seconds from the clock's origin, may be negative), \
-`@1779457510250000000` (nanoseconds), `+3s` (from the beginning of the trace; units: ns, us, ms, \
+`@1779457510250000000` (nanoseconds), `+3s` (after the start of the trace; units: ns, us, ms, \
 s, min, h), `-3s` (before the end of the trace; always with a unit)";
 
 /// Error for an invalid time.
@@ -97,9 +97,8 @@ impl FromStr for TimePoint {
 impl TimePoint {
     /// Returns nanoseconds from the origin of the clock. `start` and `end` are those of the trace.
     pub(crate) fn resolve(self, gmt: bool, start: Option<i128>, end: Option<i128>) -> Result<i128, String> {
-        let start = || {
-            start.ok_or("the beginning of the trace is unknown, so only times with a date or in seconds work")
-        };
+        let start =
+            || start.ok_or("the start of the trace is unknown, so only times with a date or in seconds work");
         match self {
             Self::Nanoseconds(nanoseconds) => Ok(nanoseconds),
             Self::FromStart(duration) => {

@@ -194,15 +194,15 @@ fn option(name: &str, value: &str) -> Option<Failure> {
     let (message, help) = match name {
         "-c" | "--component" => ("ichnos has no components", component(value)),
         "-x" | "--connect" | "--run-args" | "--run-args-0" => (
-            "ichnos has no components that could be connected",
-            "`ichnos cat PATH...` reads traces, puts their events in the order of time and prints them",
+            "ichnos has no components to connect",
+            "`ichnos cat PATH...` reads traces, sorts their events by time and prints them",
         ),
-        "-p" | "--params" => ("ichnos has options instead of parameters of components", parameters(value)),
+        "-p" | "--params" => ("ichnos has options instead of component parameters", parameters(value)),
         "--plugin-path" | "--omit-home-plugin-path" | "--omit-system-plugin-path" => {
             ("ichnos has no plugins", "leave it out; `ichnos formats` lists what ichnos reads and prints")
         }
         "-l" | "--log-level" | "-d" | "--debug" | "--debug-mode" => (
-            "ichnos has no levels of logging",
+            "ichnos does not have logging levels",
             "leave it out, or use `-v` to see notes, and `-q` to see less",
         ),
         "--retry-duration" => ("ichnos reads existing data, without retries", "leave it out"),
@@ -234,13 +234,14 @@ fn component(value: &str) -> &'static str {
         "sink.text.details" => "`ichnos cat --format details PATH` prints this text",
         "sink.utils.dummy" => "`ichnos cat --format null PATH` reads everything and prints nothing",
         "sink.utils.counter" => {
-            "`ichnos info --count PATH` counts events, and `ichnos cat --format null --stats PATH` all that is read"
+            "`ichnos info --count PATH` counts events, and `ichnos cat --format null --stats PATH` counts \
+            everything that is read"
         }
         "sink.ctf.fs" => WRITING,
         "source.ctf.fs" => "name the paths: `ichnos cat PATH...`",
         "source.ctf.lttng-live" => NO_LIVE,
         "source.text.dmesg" => "ichnos does not read kernel messages; `ichnos formats` lists what it reads",
-        "filter.utils.muxer" => "leave it out: `ichnos cat` always puts events in the order of time",
+        "filter.utils.muxer" => "leave it out: `ichnos cat` always sorts events by time",
         "filter.utils.trimmer" => {
             "`ichnos cat --begin TIME --end TIME PATH` prints the events between two times"
         }
@@ -276,7 +277,7 @@ fn output_format(option: &str, value: &str, verb: &str) -> Option<Failure> {
     let help = match value {
         "text" if verb == "convert" => "`ichnos cat PATH` prints text",
         "dummy" if verb == "convert" => "`ichnos cat --format null PATH` reads everything and prints nothing",
-        "text" => "text is printed anyway: `--format pretty` is what `ichnos cat PATH` prints",
+        "text" => "text is the default: `ichnos cat PATH` prints `--format pretty`",
         "dummy" => "`--format null` reads everything and prints nothing",
         "ctf" => WRITING,
         "ctf-metadata" => "`ichnos schema PATH` prints the contents of the metadata",
@@ -286,7 +287,7 @@ fn output_format(option: &str, value: &str, verb: &str) -> Option<Failure> {
     let (message, help) = if option == "-o" {
         let message = format!("`-o {value}`: `-o` is the file to write, not the format");
         let what = if verb == "convert" { "an output" } else { "a file" };
-        (message, format!("{help}; {what} of this name is `-o ./{value}`"))
+        (message, format!("{help}; {what} with this name is `-o ./{value}`"))
     } else {
         (format!("`{}`: ichnos has no such option", written(option, value)), help.to_owned())
     };
@@ -327,10 +328,10 @@ fn missing_option(option: &str) -> Option<&'static str> {
     Some(match option {
         "--pid" | "--tid" | "--vpid" | "--vtid" | "--procname" | "--process" | "--cpu" | "--where"
         | "--field" => {
-            "events are selected by --event, --stream, --begin and --end; by fields: --filter 'vpid == 5'"
+            "select events with --event, --stream, --begin and --end, or by fields: --filter 'vpid == 5'"
         }
         "--follow" => "--listen reads live datagrams; ichnos does not wait for files to grow",
-        "--text" | "--pretty" => "`--format pretty` is what `ichnos cat` prints anyway",
+        "--text" | "--pretty" => "`--format pretty` is the default of `ichnos cat`",
         _ => return None,
     })
 }
@@ -371,7 +372,7 @@ pub(crate) fn improve(mut error: clap::Error) -> clap::Error {
         }
         ErrorKind::InvalidValue if argument.starts_with("--format") && are_all::<FieldName>(&value) => {
             error.remove(ContextKind::SuggestedValue);
-            Some(format!("properties to print are selected by `--fields {value}`"))
+            Some(format!("select the printed properties with `--fields {value}`"))
         }
         ErrorKind::InvalidValue
             if argument.starts_with("--format")
@@ -382,12 +383,12 @@ pub(crate) fn improve(mut error: clap::Error) -> clap::Error {
             let fields = format!("`--format csv --fields time,event,{value}`");
             // A single word may as well be a format that ichnos lacks.
             Some(match value.contains([',', '.']) {
-                true => format!("columns of a table are named by `--fields`: {fields}"),
-                false => format!("if `{value}` is a field and no format, print its column by {fields}"),
+                true => format!("name table columns with `--fields`: {fields}"),
+                false => format!("if `{value}` is a field, not a format, print its column with {fields}"),
             })
         }
         ErrorKind::ValueValidation if argument.starts_with("--limit <") && are_all::<NameScope>(&value) => {
-            Some(format!("scopes of printed names are selected by `--names {value}`"))
+            Some(format!("select the scopes of printed names with `--names {value}`"))
         }
         _ => None,
     };
@@ -421,7 +422,7 @@ pub(crate) fn missing_pair(error: &clap::Error, words: &[OsString]) -> Option<Fa
         Failure::new(format!(
             "--pair: the name of the events that end pairs is missing: `{path_name}` is a path"
         ))
-        .help(format!("write `--pair {begin_name} END {path_name}`; both names may be the same"))
+        .help(format!("write `--pair {begin_name} END {path_name}`; both names can be equal"))
     })
 }
 
@@ -558,7 +559,7 @@ mod tests {
                 assert!(failure.help.unwrap().contains(&format!("`-o ./{value}`")), "{line}");
             }
             let failure = arranged(&format!("convert a/b -o {value}")).unwrap_err();
-            assert!(failure.help.unwrap().contains(&format!("an output of this name is `-o ./{value}`")));
+            assert!(failure.help.unwrap().contains(&format!("an output with this name is `-o ./{value}`")));
             assert!(arranged(&format!("cut a/b -o {value}")).is_ok());
             assert!(arranged(&format!("a/b --output-format={value}")).is_err());
             // The long option is the same in both programs.

@@ -20,7 +20,7 @@ pub(crate) fn check(args: &LowArgs, matches: &ArgMatches) -> Result<(), Failure>
             Failure::all(wrong.map(|id| not_applying(id, cat.format()))).or_else(|| no_property(cat))
         }
         Verb::Info(info) if info.report.json && is_given("clock_gmt") && !has_times(&info.selecting) => Some(
-            Failure::new("`--clock-gmt` does not apply to JSON: times are numbers of nanoseconds there")
+            Failure::new("`--clock-gmt` does not apply to JSON: its times are numbers, in nanoseconds")
                 .help("leave it out, or leave out --json"),
         ),
         Verb::Check(check) if check.metadata_only && check.needs_data() => Some(

@@ -105,7 +105,7 @@ Roles:
         let _ = writeln!(text, "  {name:20}  {about}");
     };
     EventRole::ALL.into_iter().for_each(|role| column(&mut text, role.name(), about_role(role)));
-    text.push_str("\nMeanings of fields, by their short names:\n");
+    text.push_str("\nField meanings, by their short names:\n");
     SHORT.into_iter().for_each(|(short, meaning)| column(&mut text, short, meaning.name()));
     text.push_str("\nAll meanings:\n");
     let names = Meaning::ALL.map(Meaning::name);

@@ -59,7 +59,7 @@ fn not_found(message: String, path: &str) -> Failure {
     if let Some(replaced) = ichnos::io::interrupted_replacement(Path::new(path)) {
         let replaced = safe(&replaced.display().to_string()).into_owned();
         return failure.help(format!(
-            "a killed process left `{replaced}`: rename it, or write `{path}` again, which also renames it"
+            "a killed process left `{replaced}`: rename it, or write `{path}` again: this also renames it"
         ));
     }
     match similar(Path::new(path)) {

@@ -27,7 +27,7 @@ fn message(step: ScanStep) -> String {
                 Some(total) => format!("{} of {}", size(packed), size(total)),
                 None => size(packed),
             };
-            format!("unpacking: {of}, which are {} unpacked", size(unpacked))
+            format!("unpacking: {of} ({} unpacked)", size(unpacked))
         }
         ScanStep::Indexed { files, bytes } => {
             format!("looking for packets: {} done, {} of the current one", count(files, "file"), size(bytes))

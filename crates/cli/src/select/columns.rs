@@ -69,7 +69,7 @@ pub(crate) fn find(
         };
         Failure::new(format!("`--fields`: no selected event has a field `{name}`")).help(help)
     });
-    Err(Failure::all(failures).unwrap_or_else(|| Failure::new("`--fields`: there is no such field")))
+    Err(Failure::all(failures).unwrap_or_else(|| Failure::new("`--fields`: unknown field")))
 }
 
 /// Returns the columns missing from all classes.

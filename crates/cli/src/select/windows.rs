@@ -34,8 +34,7 @@ impl Windows {
             Some(last) if last.0 <= begin && begin <= last.1 => last.1 = last.1.max(end),
             _ if count >= Self::MOST => {
                 return Err(Failure::new("--around: more than a million windows").help(
-                    "use a larger margin, which joins them, or write only the events with `ichnos \
-                    filter`",
+                    "use a larger margin to join them, or write only the events with `ichnos filter`",
                 ));
             }
             _ => self.times.push((begin, end)),

@@ -171,7 +171,7 @@ fn named_target(args: &Convert, edit: Edit<'_>) -> Result<NamedTarget, Failure> 
         check_shard(&args.writing, None)?;
         if edit.repairs || edit.whole_packets {
             let option = if edit.repairs { "repair" } else { "--align packet" };
-            return Err(Failure::new(format!("{option} writes packets of traces, not text"))
+            return Err(Failure::new(format!("{option} is for trace packets, not for text"))
                 .help("name a trace as the output"));
         }
     }

@@ -123,7 +123,7 @@ fn print_text(paint: Paint) -> Result<(), Failure> {
         root.render(&mut text);
     }
     for (kind, names) in only_written().into_iter().filter(|(_, names)| !names.is_empty()) {
-        let kind = if kind == "viewers" { "files for viewers" } else { kind };
+        let kind = if kind == "viewers" { "viewer files" } else { kind };
         let mut branch = Branch::new(format!("{kind} written by `ichnos convert --to`"));
         for name in &names {
             branch.line(paint.name(name));

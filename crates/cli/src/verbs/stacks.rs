@@ -3,8 +3,8 @@
 use std::io::Write as _;
 
 use ichnos::analysis::{
-    FieldValues, LeftOut, StackCollector, StackFormat, StackFrames, StackOptions, StackProfile, StackRoots,
-    StackThread, StackWeight,
+    FieldValues, SkippedSamples, StackCollector, StackFormat, StackFrames, StackOptions, StackProfile,
+    StackRoots, StackThread, StackWeight,
 };
 use ichnos::export::TerminalText;
 use ichnos::export::text::{LineWidth, Paint, count};
@@ -60,7 +60,7 @@ fn read_samples(
         check_fields(args, opened, true)?;
     }
     let (profile, console) = (collector.finish(), opened.console);
-    report_left_out(&profile, args, console);
+    report_skipped(&profile, args, console);
     if args.cpu && profile.samples() > 0 && !profile.has_states() {
         console.notice("no sample has the state of its thread: --cpu has no effect");
     }
@@ -220,8 +220,8 @@ fn print_top(profile: &StackProfile, most: usize, args: &Stacks, console: Consol
 }
 
 /// Reports samples that count nothing.
-fn report_left_out(profile: &StackProfile, args: &Stacks, console: Console) {
-    let LeftOut { without_frames, without_time, without_weight, .. } = profile.left_out();
+fn report_skipped(profile: &StackProfile, args: &Stacks, console: Console) {
+    let SkippedSamples { without_frames, without_time, without_weight, .. } = profile.skipped();
     for (name, number) in profile.not_counted() {
         let (name, samples) = (safe(name), count(*number, "sample"));
         console.notice(&format!(
@@ -253,8 +253,8 @@ fn report_nothing(profile: &StackProfile, args: &Stacks, console: Console) {
             _ => "choose another field with --weight",
         };
         console.warning_with_help(&format!("no weight in {samples}: nothing is written"), help);
-    } else if profile.left_out() == LeftOut::default() {
-        let help = "`ichnos cat --format jsonl` shows the members of events";
+    } else if profile.skipped() == SkippedSamples::default() {
+        let help = "`ichnos cat --format jsonl` shows event members";
         console.warning_with_help("no selected event has a call stack: nothing is written", help);
     }
 }

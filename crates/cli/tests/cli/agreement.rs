@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use ichnos_testing::{Random, cases};
+use ichnos_testing::{Random, cases, sample_size};
 use serde_json::Value;
 
 use crate::support::{Directory, Run, ichnos, recorded, root};
@@ -127,7 +127,7 @@ fn verbs_agree_on_what_is_selected() {
     let sources = sources();
     let directory = Directory::new("agreement");
     let out = directory.join("out");
-    cases(60, |random| {
+    cases(sample_size(40, 60), |random| {
         let source = &sources[random.index(sources.len())];
         let (path, options) = (&source.path, selection(random, source));
         let shown = format!("{} {options:?}", path.display());

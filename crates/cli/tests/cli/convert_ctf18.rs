@@ -89,7 +89,7 @@ fn metadata_without_names_of_events_is_reported() {
                     event { fields := struct { integer { size = 8; } x; }; };\n";
     fs::write(directory.join("metadata"), metadata).unwrap();
     fs::write(directory.join("s"), [1, 2, 3]).unwrap();
-    ichnos(["check", "--strict", text(&directory)]).expect(1, &[]).prints(&["has no name"]);
+    ichnos(["check", "--strict", text(&directory)]).expect(1, &[]).prints(&["lacks a name"]);
     // It can be read, and what is written of it has names.
     ichnos(["check", text(&directory)]).expect(0, &[]);
     let others = Directory::new("ctf18-unnamed-out");

@@ -254,12 +254,16 @@ fn a_damaged_file_of_stacks_is_a_warning() {
     let stacks = fs::read(converted.join(FILE)).unwrap();
     let events = run(&["cat"], &converted).expect(0, &[]).out;
     let mut flipped = stacks.clone();
-    flipped[20] ^= 0xff;
+    let second = stacks.iter().position(|byte| *byte == b'\n').unwrap() + 1;
+    flipped[second + 2] ^= 0xff;
     for (content, message) in [
         (&stacks[..stacks.len() / 2], "the call stacks are truncated; the rest is missing"),
-        (&flipped, "the call stacks are damaged from byte"),
-        (&b"ichnos-stacks\n\x63"[..], "skipped call stacks of the unknown version 99"),
-        (&[][..], "this is not a file of call stacks: skipped"),
+        (&flipped, "the call stacks are damaged, expected UTF-8; the rest is skipped"),
+        (
+            &b"{\"type\":\"call-stacks\",\"version\":99}\n"[..],
+            "skipped call stacks with the unknown version 99",
+        ),
+        (&[][..], "this is not a call stack file: skipped"),
     ] {
         fs::write(converted.join(FILE), content).unwrap();
         run(&["check"], &converted).prints(&[message]);

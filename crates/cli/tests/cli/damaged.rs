@@ -54,7 +54,7 @@ fn one_data_stream_fails() {
         ),
         (
             long,
-            "the packet ends at 9000000000000000000 cycles, but the next one begins at 6000",
+            "the packet ends at 9000000000000000000 cycles, but the next packet begins at 6000",
             vec![1000, 2000, 3000, 4000, 5000, 6000, 7000, 8000],
         ),
     ];
@@ -186,7 +186,7 @@ fn a_packet_that_was_copied_is_read_once() {
     for bad in [[&*one, &one, &next].concat(), [&*one, &next, &one].concat(), [&*one, &next, &next].concat()]
     {
         let directory = beside(&bad);
-        let copy = "the packet is a copy of the one at byte ";
+        let copy = "the packet is a copy of the packet at byte ";
         let cat = run(&directory, "cat", &["--format=jsonl"]).expect(3, &["bad: byte ", copy]);
         assert_eq!(times(&cat.out), expected);
         assert!(!cat.err.contains("clock"), "{}", cat.err);

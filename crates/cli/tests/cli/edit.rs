@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use ichnos_testing::cases;
+use ichnos_testing::{cases, sample_size};
 
 use crate::fault_trace::{FaultTrace, choose};
 use crate::support::{Directory, METADATA, Run, ichnos, packet, recorded, root, trace};
@@ -362,7 +362,7 @@ fn each_loss_of_random_packets_is_in_one_part() {
         .replace("u32 stream_id; }", "u32 stream_id; u32 stream_instance_id; }")
         .replace("minor = 8;", "minor = 8; uuid = \"2a6422d0-6cee-11e0-8c08-cb07d7b3a564\";")
         .replace("u64 events_discarded;", "u32 events_discarded; u64 packet_seq_num;");
-    cases(12, |random| {
+    cases(sample_size(6, 12), |random| {
         let trace = Directory::new("split-random");
         fs::write(trace.join("metadata"), &metadata).unwrap();
         for stream in 0..2u32 {
@@ -446,7 +446,7 @@ fn parts_that_cannot_be_are_errors() {
     let split = |by: &str| run(&["split", "--by", by, text(&trace), "--force", "-o", text(&out)]);
     split("nothing").expect(2, &["no selected event has a field `nothing`"]);
     split("time=1ns").expect(2, &["parts would exceed the limit of 100,000"]);
-    split("size=0").expect(2, &["size of parts must be greater than 0"]);
+    split("size=0").expect(2, &["part size must be greater than 0"]);
     split("time=soon").expect(2, &["expected a duration"]);
     assert!(!out.exists());
     fs::create_dir(&out).unwrap();
@@ -603,7 +603,7 @@ fn repaired_traces_are_sound() {
     let directory = Directory::new("repair-random");
     let (damaged, out) = (directory.join("in"), directory.join("out"));
     fs::create_dir(&damaged).unwrap();
-    cases(60, |random| {
+    cases(sample_size(30, 60), |random| {
         let trace = match random.is_one_in(4) {
             true => FaultTrace::without_uuid(60),
             false => FaultTrace::new(60),

@@ -180,7 +180,7 @@ fn lines_stay_lines() {
     run(&[VERBS[4], &["--force"]].concat(), &[&lines], &parts).expect(0, &[]);
     fs::write(parts.join("notes.jsonl"), "{\"mine\":1}\n").unwrap();
     run(&[VERBS[4], &["--force"]].concat(), &[&lines], &parts)
-        .expect(2, &["`notes.jsonl`", "it has no JSON Lines of a trace"]);
+        .expect(2, &["`notes.jsonl`", "it does not contain JSON Lines of a trace"]);
 }
 
 /// Whatever is damaged, the repaired log breaks no rule.

@@ -275,8 +275,8 @@ fn mistakes_that_have_an_answer() {
     run(&["cat", "-f", "prety"], &lttng).expect(2, &["pretty"]);
     // A format that ichnos lacks is no field.
     let yaml = run(&["cat", "-f", "yaml"], &lttng).expect(2, &["possible values", "if `yaml` is a field"]);
-    assert!(!yaml.err.contains("columns of a table are named"), "{}", yaml.err);
-    run(&["cat", "-f", "number,text"], &lttng).expect(2, &["columns of a table are named by `--fields`"]);
+    assert!(!yaml.err.contains("name table columns"), "{}", yaml.err);
+    run(&["cat", "-f", "number,text"], &lttng).expect(2, &["name table columns with `--fields`"]);
     // Words that are missing, or in the place of others.
     run(&["stats", "--pair", "hello:tick"], &lttng)
         .expect(2, &["the name of the events that end pairs is missing"]);

@@ -231,7 +231,7 @@ fn fields_at_the_wrong_place() {
     fs::write(&path, "{\"ts\":1,\"name\":\"a\",\"x\":1}\n{\"ts\":2,\"name\":\"a\",\"x\":2}\n").unwrap();
     let input = path.to_str().unwrap();
     let Run { err: error, code, .. } = ichnos(["cat", input]);
-    assert!(error.contains("JSON Lines of another program") && code == 2, "{error}");
+    assert!(error.contains("JSON Lines from another program") && code == 2, "{error}");
     assert!(error.contains("payload: ."), "{error}");
     let Run { out, err: error, code } = ichnos(["cat", "--from", "jsonl", input]);
     assert_eq!((out.lines().count(), code), (2, 3), "{error}");

@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use ichnos_testing::is_turn;
+
 use crate::support::{Directory, ichnos};
 
 const DIALECTS: [&str; 4] = ["spec2", "prop2", "prop1", "ctf1.8"];
@@ -22,7 +24,7 @@ fn events(path: &Path) -> Vec<(i128, u64)> {
     lines.lines().skip(1).map(event).collect()
 }
 
-const NEAREST: &str = "time that the clock does not have: the nearest one";
+const NEAREST: &str = "time that the clock cannot have: used the nearest time";
 
 #[test]
 fn times_that_clocks_do_not_have_are_listed() {
@@ -83,7 +85,7 @@ fn origins_that_are_read_as_others_are_listed() {
         let out = directory.join(dialect);
         let words = ["convert", "--losses", "--dialect", dialect, text(&source), "-o", text(&out)];
         let losses = ichnos(words).expect(0, &[]).out;
-        let is_listed = losses.contains("clock.monotonic  origin that is not the Unix epoch");
+        let is_listed = losses.contains("clock.monotonic  origin other than the Unix epoch");
         let info = ichnos(["info", text(&out)]).expect(0, &[]).out;
         let is_other = info.contains("from the Unix epoch");
         assert_eq!((is_listed, is_other), (dialect == "ctf1.8", dialect == "ctf1.8"), "{losses}{info}");
@@ -147,7 +149,7 @@ fn problems(path: &Path) -> usize {
     out.lines().filter(|line| line.contains(": error: ")).count()
 }
 
-/// Packets that are made of damaged ones have no more damage than these.
+/// Conversions of damaged packets add no damage. Each verb writes one dialect, or both in a complete sweep.
 #[test]
 fn wrong_times_do_not_become_those_of_new_packets() {
     let directory = Directory::new("wrong-times");
@@ -175,7 +177,9 @@ fn wrong_times_do_not_become_those_of_new_packets() {
                 &["filter", "v > 4"],
             ];
             for (verb, words) in verbs.into_iter().enumerate() {
-                for dialect in ["spec2", "ctf1.8"] {
+                let dialects = ["spec2", "ctf1.8"].into_iter().enumerate();
+                let is_written = |turn: &usize| is_turn(number + verb + bits as usize / 32, *turn, 2);
+                for (_, dialect) in dialects.filter(|(turn, _)| is_written(turn)) {
                     let out = directory.join(format!("{number}-{bits}-{verb}-{dialect}"));
                     let rest = ["--dialect", dialect, text(&source), "-o", text(&out)];
                     ichnos([words, &rest].concat()).expect(3, &[]);

@@ -115,7 +115,7 @@ fn times_of_more_than_64_bits() {
     assert!(!out.exists());
     let run = convert(0).expect(0, &[]);
     for place in
-        ["begin of a packet, which the clock does not have", "end of a packet, which the clock does not have"]
+        ["begin of a packet that the clock cannot have", "end of a packet that the clock cannot have"]
     {
         assert!(run.out.contains(place), "{}", run.out);
     }

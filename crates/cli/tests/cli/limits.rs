@@ -101,7 +101,7 @@ fn each_flag_sets_its_limit() {
     };
     // More than one for each bit: few enough in a small file that nothing is left out.
     assert_eq!(cat(&files, &[]).expect(0, &[]).out.lines().count(), 100);
-    damaged(&["--max", "empty-elements=200"], "more than 200 array elements of zero size");
+    damaged(&["--max", "empty-elements=200"], "more than 200 zero-size array elements");
     let fields =
         "stream{};event{name=\"e\";fields:=struct{integer{size=1;align=1;}a;struct{}b,c,d,e,f,g,h;};};";
     let fields = fields.replace(

@@ -184,7 +184,7 @@ fn rounded_numbers_are_listed() {
 {"type":"event","ts":1,"id":1,"name":"l","payload":{"level":15}}
 "#;
     let (losses, _) = converted(lines, &["--to", "xtrace", "--orphans", "chain"]);
-    assert!(losses.contains("number of the severity -> level of syslog"), "{losses}");
+    assert!(losses.contains("severity number -> syslog level"), "{losses}");
 }
 
 #[test]

@@ -17,6 +17,13 @@ impl Directory {
     pub fn new(name: &str) -> Self {
         Self(tempfile::Builder::new().prefix(&format!("ichnos-cli-{name}-")).tempdir().unwrap())
     }
+
+    /// Creates a directory in the target directory, for sparse files. In `tmpfs`, a mapped hole takes as much memory as
+    /// data.
+    pub fn on_disk(name: &str) -> Self {
+        let prefix = format!("ichnos-cli-{name}-");
+        Self(tempfile::Builder::new().prefix(&prefix).tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap())
+    }
 }
 
 impl Deref for Directory {

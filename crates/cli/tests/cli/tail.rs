@@ -3,6 +3,8 @@
 use std::ffi::OsStr;
 use std::path::Path;
 
+use ichnos_testing::is_like_another;
+
 use crate::support::{ichnos, packet, recorded, root, trace};
 use crate::transcript::transcript;
 
@@ -75,8 +77,9 @@ fn the_last_lines_of_recorded_traces() {
     let Some(root) = recorded("ctf") else { return };
     let list = std::fs::read_to_string(root.join("real.json")).unwrap();
     let list: Vec<serde_json::Value> = serde_json::from_str(&list).unwrap();
-    for entry in &list {
-        compare(&root.join("real").join(entry["trace"].as_str().unwrap()), &[1, 10, 3_000], &["-q"]);
+    let names = list.iter().map(|entry| entry["trace"].as_str().unwrap());
+    for name in names.filter(|name| !is_like_another(name)) {
+        compare(&root.join("real").join(name), &[1, 10, 3_000], &["-q"]);
     }
 }
 

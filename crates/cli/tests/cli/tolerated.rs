@@ -123,8 +123,8 @@ fn open_arrays_of_fragments_are_read() {
         ] {
             fs::write(path.join("metadata"), &metadata[..cut]).unwrap();
             let run = cat(&path);
-            assert!(run.err.contains("has no end") && run.err.contains(what), "{cut}: {}", run.err);
-            ichnos(["cat", "--strict", text(&path)]).expect(2, &["has no end"]);
+            assert!(run.err.contains("lacks its end") && run.err.contains(what), "{cut}: {}", run.err);
+            ichnos(["cat", "--strict", text(&path)]).expect(2, &["lacks its end"]);
             if cut == end {
                 assert_eq!((run.code, &run.out), (0, &expected));
                 assert_eq!(repaired(&path, 0), expected);
@@ -218,12 +218,8 @@ fn one_event_record_class_is_refused() {
     let different =
         format!("event {{ id = 1; name = c; fields := struct {{ {byte} integer {{ size = 8; }} w; }}; }};");
     let path = write(&directory, "ctf18", &tsdl(&blocks(&different), &[0, 7, 0, 8, 1, 9]));
-    let found = [
-        "duplicate event record class id 1",
-        "the first one is at 4:",
-        ":5:",
-        "unknown event record class 1",
-    ];
+    let found =
+        ["duplicate event record class id 1", "the first is at 4:", ":5:", "unknown event record class 1"];
     let out = cat(&path).expect(3, &found).out;
     assert_eq!(out, "a: { v = 7 }\na: { v = 8 }\n");
     ichnos(["cat", "--strict", text(&path)]).expect(2, &["duplicate event record class id 1"]);
@@ -240,7 +236,7 @@ fn one_event_record_class_is_refused() {
     let events =
         [prop1_event(0, "a", field), prop1_event(1, "b", field), prop1_event(1, "c", &two)].join(",");
     let path = write(&directory, "prop1", &prop1(&events, &[0, 7, 1, 9]));
-    let found = ["duplicate event record class id 1", "the first one is at"];
+    let found = ["duplicate event record class id 1", "the first is at"];
     assert_eq!(cat(&path).expect(3, &found).out, "a: { v = 7 }\n");
 }
 
@@ -274,7 +270,7 @@ fn dumps_of_buffers_are_read_with_notes() {
             [&events[..], &[0; 500]].concat(),
             &["500 bytes are zeros: the unused end of a buffer"][..],
         ),
-        ("text", [banner, &events[..]].concat(), &["23 bytes of a text: \"*** Booting an OS ***\\r\\n\""]),
+        ("text", [banner, &events[..]].concat(), &["23 bytes of text: \"*** Booting an OS ***\\r\\n\""]),
         ("both", [banner, &events[..], &[0; 500]].concat(), &["a text", "unused end"]),
     ] {
         let path = write(&directory, name, &tsdl(metadata, &data));
@@ -294,10 +290,10 @@ fn dumps_of_buffers_are_read_with_notes() {
     let expected = cat(&sorted).expect(0, &[]).out;
     let size = packet(&[1, 2], 0).len();
     let ring = packets([3_000, 4_000, 1_000, 2_000]);
-    let oldest = format!("a ring buffer: the oldest one is at byte {}", 2 * size);
+    let oldest = format!("a ring buffer: the oldest packet is at byte {}", 2 * size);
     let unused = [packets([1_000, 2_000, 3_000, 4_000]), vec![0; 3 * size]].concat();
     for (name, data, note) in
-        [("ring", ring, &*oldest), ("unused", unused, "the unused end of a buffer of packets")]
+        [("ring", ring, &*oldest), ("unused", unused, "the unused end of a packet buffer")]
     {
         let path = write(&directory, name, &vec![("metadata", METADATA.into()), ("s", data)]);
         assert_eq!(cat(&path).expect(0, &[]).out, expected, "{name}");

@@ -206,7 +206,7 @@ fn a_part_of_a_trace_stands_for_it() {
         let stderr = String::from_utf8_lossy(&run.stderr);
         assert!(run.status.success(), "{path}: {stderr}");
         assert!(
-            stderr.contains("this is the packet index of the trace .., which is read"),
+            stderr.contains("this is the packet index of the trace ..: that trace is read"),
             "{path}: {stderr}"
         );
     }
@@ -248,7 +248,8 @@ fn what_is_no_file_is_called_what_it_is() {
     assert!(!run.out.contains("mode") && run.out.contains("remove it from the directory"), "{}", run.out);
 }
 
-/// Packets at these places of a file that is as long as this, with holes between.
+/// Writes packets at places of a sparse file. Returns the packet size, or `None` without support for holes. The file must be
+/// [on a disk](Directory::on_disk).
 pub fn sparse(path: &Path, places: &[u64], len: u64) -> Option<u64> {
     let mut file = File::create(path).unwrap();
     for at in places {
@@ -288,7 +289,7 @@ fn a_hole_of_a_terabyte_is_one_damaged_place() {
         ("between", &[0, TERABYTE / 2, TERABYTE - 4096], 9),
         ("before", &[TERABYTE / 4 + 77], 3),
     ] {
-        let directory = Directory::new("tree-sparse");
+        let directory = Directory::on_disk("tree-sparse");
         fs::write(directory.join("metadata"), METADATA).unwrap();
         let Some(size) = sparse(&directory.join("stream"), places, TERABYTE) else { return };
         let before = cpu_time_of_children();
@@ -316,7 +317,7 @@ fn a_hole_of_a_terabyte_is_one_damaged_place() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_hole_within_a_packet_is_no_damage() {
-    let directory = Directory::new("tree-padding");
+    let directory = Directory::on_disk("tree-padding");
     fs::write(directory.join("metadata"), METADATA).unwrap();
     // A packet of 64 MiB, of which all but the beginning is padding, and one behind it.
     const SIZE: u64 = 64 << 20;

@@ -7,9 +7,9 @@ use crate::support::{Directory, ichnos};
 
 const DIALECTS: [&str; 5] = ["spec2", "prop2", "prop1", "ctf1.8", "ctf1.8-packetized"];
 
-const BEFORE: &str = "no time: that of the event before";
-const NEXT: &str = "no time: the first time after it";
-const ZERO: &str = "no time: value 0 of the clock";
+const BEFORE: &str = "no timestamp: used the previous event's";
+const NEXT: &str = "no timestamp: used the next event's";
+const ZERO: &str = "no timestamp: clock value 0";
 
 fn text(path: &Path) -> &str {
     path.to_str().unwrap()
@@ -168,7 +168,7 @@ fn reports_without_a_timestamp_are_written_whole() {
         let words = ["convert", "--losses", "--dialect", dialect, text(&source), "-o", text(&out)];
         ichnos(words)
             .expect(0, &[])
-            .prints(&["rounded         2  report  no time: that of the event before"]);
+            .prints(&["rounded         2  report  no timestamp: used the previous event's"]);
         assert_eq!(columns(&out), expected, "{dialect}");
     }
     let merged = directory.join("merged");
@@ -202,7 +202,7 @@ fn untimed_log_lines_get_the_time_before_them() {
     let out = directory.join("out.log");
     ichnos(["convert", "--losses", text(&source), "-o", text(&out)])
         .expect(0, &[])
-        .prints(&["2  line  no time: that of the record before, or 0"]);
+        .prints(&["2  line  no timestamp: used the previous record's, or 0"]);
     let found =
         ichnos(["cat", "-q", "-f", "csv", "--fields", "cycles,message", text(&out)]).expect(0, &[]).out;
     assert_eq!(found, "cycles,message\n0,a\n1000,b\n1000,c\n2000,d\n");

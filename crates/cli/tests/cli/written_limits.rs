@@ -43,7 +43,7 @@ fn elements_without_bits() {
         let out = directory.join(dialect);
         let words = ["convert", "--losses", "--dialect", dialect, text(&source), "-o", text(&out)];
         run(&words).expect(0, &["1 dropped"]).prints(&[
-            "dropped         1  e  event that cannot be written: more than 65536 array elements of zero size",
+            "dropped         1  e  event that cannot be written: more than 65536 zero-size array elements",
         ]);
         let count = "1 data stream, 3 packets, 4 events";
         run(&["check", "--strict", text(&out)]).expect(0, &[]).prints(&[count]);
@@ -97,6 +97,6 @@ fn events_out_of_order() {
     let out = directory.join("out");
     run(&["convert", "--losses", text(&source), "-o", text(&out)])
         .expect(0, &["2 moved"])
-        .prints(&["moved           2  ", "events before earlier ones -> 3 data streams"]);
+        .prints(&["moved           2  ", "events before earlier events -> 3 data streams"]);
     run(&["check", "--strict", text(&out)]).expect(0, &[]).prints(&["3 data streams"]);
 }

@@ -560,7 +560,7 @@ fn losses_of_what_a_trace_class_does_not_contain() {
     let class = json!({"type": "trace-class", "user-attributes": {"ns": {"a": 1, "b": 2}, "other": 3}});
     let files = [("x.json", r#"{"ns": {"b": 3, "c": 4}}"#), ("y.json", r#"{"tracer": 42}"#)];
     let source = second_proposal(&directory.join("aux"), &class, &files);
-    assert!(ichnos(["check", &source]).out.contains("the latter are used"));
+    assert!(ichnos(["check", &source]).out.contains("the metadata attributes are used"));
     let written = directory.join("out");
     let words = ["convert", "--losses", "--dialect", "prop2", &source, "-o", written.to_str().unwrap()];
     let run = ichnos(words);

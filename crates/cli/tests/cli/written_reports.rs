@@ -50,7 +50,7 @@ fn reports_have_the_same_graphs_in_both_dialects() {
 #[test]
 fn an_extension_of_another_dialect_is_noted() {
     let directory = Directory::new("written-reports-dialect");
-    let note = "note: --dialect json won over the extension";
+    let note = "note: --dialect json overrides the extension";
     for (name, options, is_noted) in [
         ("a.reports", &["--dialect", "json"][..], true),
         ("b.XTRACE", &["--to", "xtrace", "--dialect", "json"], true),

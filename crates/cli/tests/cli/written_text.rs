@@ -125,8 +125,8 @@ fn options_of_traces_are_refused() {
     }
     refused(&["convert", "--packet-size", "4K"], "--packet-size is for traces");
     refused(&["merge", "--dialect", "ctf2"], "--dialect is for traces");
-    refused(&["repair"], "repair writes packets of traces, not text");
-    refused(&["cut", "--begin", "+1s", "--align", "packet"], "--align packet writes packets of traces");
+    refused(&["repair"], "repair is for trace packets, not for text");
+    refused(&["cut", "--begin", "+1s", "--align", "packet"], "--align packet is for trace packets");
     run(&["convert", text(&trace)], &directory.join("x.foo"))
         .expect(2, &["cannot infer the output format", "csv, tsv, pretty, log, log-json"]);
 }

@@ -8,12 +8,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use ichnos_collect::Index;
-use ichnos_testing::Random;
+use ichnos_testing::{Random, sample_size};
 
 use crate::support::{COLLECT, Process, counted, frame, report, sync};
 
 const CLIENTS: u64 = 4;
-const KILLS: usize = 50;
 
 /// A client that sends increasing numbers, remembers which were acknowledged, and sends the others again.
 struct Client {
@@ -79,7 +78,8 @@ fn nothing_acknowledged_is_lost() {
             std::thread::spawn(move || client.run(&address, &stop))
         })
         .collect();
-    for _ in 0..KILLS {
+    let kills = sample_size(25, 50);
+    for _ in 0..kills {
         std::thread::sleep(Duration::from_micros(random.below(150_000)));
         process.kill();
         process = Process::start(path, 200_000);
@@ -104,7 +104,7 @@ fn nothing_acknowledged_is_lost() {
     check(path, counted.values().sum());
     let again: u64 = clients.iter().map(|client| client.again.load(Ordering::Relaxed)).sum();
     eprintln!(
-        "{KILLS} kills: {acknowledged} reports were acknowledged and are there, {} are there in all, {} of them \
+        "{kills} kills: {acknowledged} reports were acknowledged and are there, {} are there in all, {} of them \
          again; {again} connections",
         counted.values().sum::<u64>(),
         counted.values().map(|count| count - 1).sum::<u64>(),

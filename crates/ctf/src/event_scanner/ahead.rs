@@ -38,7 +38,7 @@ impl EventScanner {
     pub(crate) fn end_content_by_events(&mut self, latest: u64, before: &[u8]) -> u64 {
         let mut scanner = self.clone();
         scanner.end = scanner.content_end();
-        let begin = scanner.clocks.value().unwrap_or_default();
+        let begin = scanner.clock_cycles();
         let header = self.stream.plans().event_record_header.as_ref();
         let times = header.into_iter().flat_map(|plan| plan.nodes());
         let mut times = times.filter(|node| node.roles.has(Role::Timestamp)).peekable();
@@ -73,7 +73,7 @@ impl EventScanner {
     pub(crate) fn overwritten_from(&self, block: Range<u64>, found: Overwritten) -> Option<u64> {
         let block_before = block.start.saturating_sub(8 * BLOCK as u64);
         let mut scanner = self.scanner_before(block_before);
-        let (mut begin, mut last) = (scanner.at.bit, scanner.clocks.value().unwrap_or_default());
+        let (mut begin, mut last) = (scanner.at.bit, scanner.clock_cycles());
         let (mut steps, mut is_split) = (TimeSteps::default(), false);
         // Where the first event record of the block before begins in it.
         let mut first_before = None;

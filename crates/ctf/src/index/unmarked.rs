@@ -59,8 +59,8 @@ impl<T: FnMut(ScannedPacket) -> Result<(), TooMany>> Scan<'_, T> {
         if self.searches > MOST_SEARCHES {
             return None;
         }
-        let size_before = match &self.held {
-            Some(held) => Some(held.end - held.found.entry.offset as usize),
+        let size_before = match &self.pending {
+            Some(pending) => Some(pending.end - pending.found.entry.offset as usize),
             None => self.size_before.and_then(|size| usize::try_from(size).ok()),
         };
         let usual = size_before.and_then(|size| offset.checked_add(size)).filter(|at| *at > offset);
@@ -74,20 +74,20 @@ impl<T: FnMut(ScannedPacket) -> Result<(), TooMany>> Scan<'_, T> {
         by_size.or_else(|| tried.find(|at| is_sure(*at)))
     }
 
-    /// Returns the offset of the first packet inside the held packet, after its content and not before `from`. Either both
-    /// parts have the same size, or the held packet then has the size of the packet before.
+    /// Returns the offset of the first packet inside the pending packet, after its content and not before `from`. Either both
+    /// parts have the same size, or the pending packet then has the size of the packet before.
     pub(super) fn unmarked_within(&self, from: usize, to: usize) -> Option<usize> {
-        let held = self.held.as_ref()?;
-        let begin = usize::try_from(held.found.entry.offset).ok()?;
+        let pending = self.pending.as_ref()?;
+        let begin = usize::try_from(pending.found.entry.offset).ok()?;
         let content =
-            held.found.entry.content().and_then(|content| usize::try_from(content.div_ceil(8)).ok());
+            pending.found.entry.content().and_then(|content| usize::try_from(content.div_ceil(8)).ok());
         let end = content.and_then(|content| content.checked_add(begin));
-        let from = from.max(end.filter(|end| *end < held.end).unwrap_or(held.begin));
+        let from = from.max(end.filter(|end| *end < pending.end).unwrap_or(pending.begin));
         let is_usual =
             |at: usize, size: usize| at - begin == size || self.size_before == Some((at - begin) as u64);
         (from..to)
             .take(MOST_TRIED)
-            .find(|at| self.run_at(*at, held.end).is_some_and(|(size, _)| is_usual(*at, size)))
+            .find(|at| self.run_at(*at, pending.end).is_some_and(|(size, _)| is_usual(*at, size)))
     }
 }
 

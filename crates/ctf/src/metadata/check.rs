@@ -86,7 +86,7 @@ fn check_stream(
             }
         }
         if is_shared_empty && is_empty(&event.specific_context) && is_empty(&event.payload) {
-            let message = "its event records would be empty: no bits at all";
+            let message = "its event records would be empty";
             // In CTF 1.8, other readers report this at the beginning of the text, not in the block.
             let start = TextPosition { line: 1, column: 1, offset: 0 };
             let position = if dialect == Dialect::Ctf18 { start } else { event.declared_at.0 };
@@ -101,7 +101,7 @@ pub(super) fn check_names(trace: &TraceClass, problems: &mut Problems) {
         for event in stream.event_records.iter().filter(|event| event.name.is_none()) {
             let within =
                 [format!("data stream class {}", stream.id), format!("event record class {}", event.id)];
-            let message = "the event record class has no name: other readers of CTF 1.8 refuse that";
+            let message = "the event record class lacks a name: other CTF 1.8 readers refuse that";
             problems.add(Diagnostic::warning(event.declared_at.0, message).within(within.into()));
         }
     }

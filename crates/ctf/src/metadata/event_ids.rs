@@ -46,7 +46,7 @@ impl EventIds {
     ) {
         let Some(first) = self.first.get_mut(&(stream.id, class.id)) else { return };
         let message = format!(
-            "duplicate event record class id {} in data stream class {}: the first one is at {}",
+            "duplicate event record class id {} in data stream class {}: the first is at {}",
             class.id, stream.id, first.position
         );
         let other = stream.event_records.get(first.index).filter(|other| other.id == class.id);

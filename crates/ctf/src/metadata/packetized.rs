@@ -117,6 +117,7 @@ pub fn pack(text: &[u8], layout: &PacketLayout) -> Vec<u8> {
     let bits = |bytes: usize| word(u32::try_from(bytes * 8).unwrap_or(u32::MAX));
     let mut packed = Vec::new();
     let mut contents = text.chunks(bytes - HEADER_BYTES);
+    // An empty text has one packet.
     let mut content = contents.next().unwrap_or_default();
     loop {
         packed.extend_from_slice(&word(MAGIC));
@@ -195,7 +196,7 @@ fn read_packet(
         return None;
     };
     if unpacked.is_none() && header.version.0 == 2 {
-        let message = "the packet header is that of CTF 1.8, but it names version 2";
+        let message = "the packet has a CTF 1.8 header, but it names version 2";
         problems.add(Diagnostic::note(position, message));
     }
     let target = unpacked.get_or_insert_with(|| Unpacked {
@@ -218,7 +219,7 @@ fn read_packet(
     }
     if let Some(found) = packet_within(rest, content, packet) {
         let message =
-            format!("the packet of {packet} bytes is too long: another one begins after {found} bytes");
+            format!("the packet of {packet} bytes is too long: another packet starts after {found} bytes");
         problems.warning(position, message);
         return Some(found);
     }
@@ -275,7 +276,8 @@ fn refusal(header: &Header, first: Option<&Unpacked>, position: TextPosition) ->
         return wrong("the packet names an unknown version of CTF", "1.8".into(), format!("{major}.{minor}"));
     }
     if let Some(first) = first.filter(|first| first.uuid != header.uuid) {
-        let message = "the packet belongs to other metadata: its UUID differs from that of the first one";
+        let message = "the packet belongs to other metadata: its UUID differs from the UUID of the first \
+            packet";
         return wrong(message, first.uuid.to_string(), header.uuid.to_string());
     }
     if !header.content_bits.is_multiple_of(8) || !header.packet_bits.is_multiple_of(8) {

@@ -66,8 +66,7 @@ impl Problems {
             return true;
         }
         if !std::mem::replace(&mut self.is_exhausted, true) {
-            let message =
-                format!("not enough memory for the description, which takes {taken} bytes up to here");
+            let message = format!("not enough memory for the description ({taken} bytes up to here)");
             self.error(position, message);
         }
         false

@@ -1,4 +1,4 @@
-//! Counters of packets in fields that are added, because a dialect has no place for those of the source.
+//! Packet counters in added fields, for dialects that have no place for the source's counters.
 
 use std::sync::Arc;
 

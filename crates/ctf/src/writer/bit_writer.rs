@@ -2,7 +2,7 @@
 
 use ichnos_model::{BitField, ByteOrder, Wide};
 
-/// Appends fields of bits to the bytes of a packet.
+/// Appends bit fields to the bytes of a packet.
 ///
 /// Little-endian fields use the least significant bits of a byte first, big-endian ones the most significant
 /// (CTF2-SPEC-2.0, "Fixed-length bit array field decoding procedure").
@@ -86,7 +86,7 @@ impl BitWriter {
         self.bytes.resize(self.begin + self.at.div_ceil(8) as usize, 0);
     }
 
-    /// Appends whole bytes; the packet must be at a byte.
+    /// Appends whole bytes. The packet must be at a byte.
     #[inline]
     pub(super) fn bytes(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use ichnos_model::lower::{EventLosses, Fit, LoweredEvent};
+use ichnos_model::lower::{EventLosses, LoweredEvent, ScopeConversion};
 use ichnos_model::{ByteOrder, Cost, Event, Field, Scope, Scopes, StringEncoding, Text, Visitor};
 
 use super::bit_writer::BitWriter;
@@ -44,9 +44,12 @@ struct ScopeEncoding {
 impl ScopeEncoding {
     fn new(lowered: &LoweredEvent, scope: Scope, shape: Option<ScopeShape>, config: &EncoderConfig) -> Self {
         // Classes of other formats can have fields that CTF does not have, and less exact ends of scopes.
-        let keeps_bits = config.is_ctf
-            && config.mirrors
-            && config.lowered.fit(lowered, scope).is_some_and(|fit| fit <= Fit::SameBits);
+        let keeps_bits = config.frame.is_ctf
+            && config.frame.mirrors
+            && config
+                .lowered
+                .conversion(lowered, scope)
+                .is_some_and(|conversion| conversion <= ScopeConversion::SameBits);
         let copy = shape.filter(|_| keeps_bits).map(|shape| shape.most_alignment);
         let checks_texts = config.repairs && shape.is_some_and(|shape| shape.has_texts);
         Self { scope, copy, checks_texts, keeps_bits }
@@ -99,18 +102,18 @@ impl ClassEncoding {
     pub(super) fn new(lowered: Arc<LoweredEvent>, event: &Event<'_>, config: &EncoderConfig) -> Self {
         let id = lowered.class().id;
         let shapes = [
-            (Scope::EventRecordHeader, config.header_shape),
-            (Scope::CommonContext, config.common_shape),
-            (Scope::SpecificContext, event.plans().specific_context.as_ref().map(ScopeShape::of)),
-            (Scope::Payload, event.plans().payload.as_ref().map(ScopeShape::of)),
+            (Scope::EventRecordHeader, config.records.header_shape),
+            (Scope::CommonContext, config.records.common_shape),
+            (Scope::SpecificContext, event.plans().specific_context.as_ref().map(ScopeShape::for_plan)),
+            (Scope::Payload, event.plans().payload.as_ref().map(ScopeShape::for_plan)),
         ];
-        let has_empty_elements = config.has_empty_elements || {
+        let has_empty_elements = config.records.has_empty_elements || {
             let class = lowered.class();
             let roots = class.specific_context.iter().chain(&class.payload);
             roots.into_iter().any(Cost::has_empty_elements)
         };
-        let copies_events = config.copies_events && !has_empty_elements;
-        let copy = (copies_events && lowered.fit() <= Fit::SameBits).then(|| {
+        let copies_events = config.records.copies && !has_empty_elements;
+        let copy = (copies_events && lowered.conversion() <= ScopeConversion::SameBits).then(|| {
             let all = shapes.iter().filter_map(|(_, shape)| *shape);
             all.map(|shape| shape.most_alignment).fold(8, u64::max)
         });
@@ -167,7 +170,7 @@ impl ClassEncoding {
                 continue;
             }
             let is_plain = is_same && scope != config.timestamp.scope && !*has_empty_elements;
-            let is_context = scope == Scope::CommonContext && !config.mirrors && is_plain;
+            let is_context = scope == Scope::CommonContext && !config.frame.mirrors && is_plain;
             if is_context && contexts.put(out, event, &config.lowered) {
                 continue;
             }
@@ -213,14 +216,14 @@ fn end_header(
     recorded: Option<u64>,
     cycles: Option<u64>,
 ) -> Result<Option<u64>, String> {
-    if let Some(recorded) = recorded.filter(|recorded| u128::from(*recorded) != id && !config.is_ctf) {
+    if let Some(recorded) = recorded.filter(|recorded| u128::from(*recorded) != id && !config.frame.is_ctf) {
         return Err(format!("its header has the class id {recorded}, but its class is {id}"));
     }
     if config.added.are_in_events() {
         out.align(8);
     }
     if config.added.class_id {
-        let bits = config.class_id_bits;
+        let bits = config.records.class_id_bits;
         let fits = |id: &u64| id.checked_shr(bits as u32).unwrap_or(0) == 0;
         let Some(short) = u64::try_from(id).ok().filter(fits) else {
             return Err(format!("the id {id} of its class has more than {bits} bits"));
@@ -249,11 +252,11 @@ pub(super) struct WrittenTime<'t> {
     pub(super) cycles: Option<u64>,
     /// Value after each timestamp, if there are several.
     pub(super) fields: &'t [u64],
-    /// `true` if all timestamps get the time of the event, as their own would be decoded as another one.
+    /// `true` if all timestamps get the event's time, because readers would decode their own as another time.
     pub(super) is_changed: bool,
 }
 
-/// Numbers of changed texts of an event record.
+/// Numbers of changed texts in an event record.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ChangedTexts {
     pub(super) cut: u64,

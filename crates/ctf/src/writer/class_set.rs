@@ -1,6 +1,6 @@
-//! Sets of event record classes.
+//! Event record class sets.
 
-/// Indexes of event record classes.
+/// Event record class indexes.
 ///
 /// There can be very many sets, each with few of very many classes.
 #[derive(Debug, Default)]

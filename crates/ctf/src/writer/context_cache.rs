@@ -8,7 +8,7 @@ use super::bit_writer::BitWriter;
 /// Most contexts that are kept.
 const MOST: usize = 1 << 10;
 
-/// Common contexts of events before, where they are values: many events have the same.
+/// Common contexts of earlier events, where they are values: many events have the same context.
 #[derive(Debug)]
 pub(super) struct ContextCache {
     /// `None`: not known yet.

@@ -2,101 +2,151 @@
 
 use std::sync::{Arc, Mutex};
 
+use ichnos_io::WriteOptions;
 use ichnos_model::decode::DecodeLimits;
 use ichnos_model::lower::LoweredTrace;
 use ichnos_model::{DataStream, FieldClass, TraceDigest, Uuid, Window};
 
+use super::lowered_source::keeps_packets;
 use super::packet_clock::PacketClock;
+use super::packet_sizes::PacketSizes;
 use super::role_values::RoleValues;
 use super::scope_shape::ScopeShape;
-use super::source_frame::AddedFields;
+use super::source_frame::{AddedFields, SourceFrame};
 use super::timestamps::Timestamps;
 use super::usage::Usage;
+use crate::metadata::Dialect;
 
 /// Configuration that all encoders of a data stream share.
 #[derive(Debug)]
 pub(super) struct EncoderConfig {
     pub(super) lowered: Arc<LoweredTrace>,
     pub(super) stream: Arc<DataStream>,
-    /// Number of the data stream in the output.
+    pub(super) output: OutputPlace,
+    /// Parts of packets and event record headers that come from the source.
+    pub(super) frame: SourceFrame,
+    /// Fields that the source's packets and event record headers lack.
+    pub(super) added: AddedFields,
+    pub(super) packets: PacketRules,
+    pub(super) records: RecordRules,
+    /// Packet start and end timestamps.
+    pub(super) clock: PacketClock,
+    /// Index of the default clock in the output.
+    pub(super) default_clock: Option<u16>,
+    /// Event record timestamps.
+    pub(super) timestamp: Timestamps,
+    /// `true` if the time between events can exceed the time between them in the source, and the bits of timestamps.
+    pub(super) has_gaps: bool,
+    /// `true` if times, counters and texts are made valid.
+    pub(super) repairs: bool,
+    /// `true` if an event that cannot be written is an error.
+    pub(super) must_fit: bool,
+    /// Packet header values.
+    pub(super) header: HeaderConfig,
+    /// Reader limits, and their use by the trace.
+    pub(super) limits: DecodeLimits,
+    pub(super) usage: Arc<Usage>,
+    /// Digest of all written data, if it is compared with the output.
+    pub(super) digest: Option<Arc<Mutex<TraceDigest>>>,
+}
+
+/// Place of a data stream in the output.
+#[derive(Debug)]
+pub(super) struct OutputPlace {
+    /// Number of the data stream.
     pub(super) number: usize,
     /// Name of its first file.
     pub(super) file: String,
-    /// Number of its trace in the output.
-    pub(super) source: usize,
-    /// `true` if the source is read from CTF.
-    pub(super) is_ctf: bool,
-    /// `true` if packets are made of those of the source; otherwise it has none.
-    pub(super) mirrors: bool,
-    /// Fields that the source's packets and event record headers lack.
-    pub(super) added: AddedFields,
-    /// Begin and end timestamps of packets.
-    pub(super) clock: PacketClock,
-    /// `true` if packets can be copied unchanged.
-    pub(super) copies_packets: bool,
-    /// `true` if events can be copied, if their class allows it.
-    pub(super) copies_events: bool,
-    /// `true` if something can take more bits than in the source, so that a packet can get too large.
-    pub(super) grows: bool,
-    /// `true` if the time between events can exceed that in the source, and the bits of timestamps.
-    pub(super) has_gaps: bool,
-    /// `true` if packets keep begin, end and, if possible, length: nothing is dropped or changed.
-    pub(super) keeps_packets: bool,
-    /// Maximum size of a packet in bytes, if requested.
-    pub(super) packet_size: Option<u64>,
-    /// `true` if packets have a size that locates the next one, so that one of them can become several.
-    pub(super) is_delimited: bool,
-    /// `true` if indexes of packets are written, too.
-    pub(super) has_index: bool,
-    /// `true` if times, counters and texts are made valid.
-    pub(super) repairs: bool,
-    /// Time range of the packets.
-    pub(super) window: Window,
-    /// Index of the default clock in the output.
-    pub(super) default_clock: Option<u16>,
-    /// Timestamps of event records.
-    pub(super) timestamp: Timestamps,
-    /// Bits of the ids of event record classes in event record headers, if the source has none.
-    pub(super) class_id_bits: u64,
+    /// Number of its trace.
+    pub(super) trace: usize,
     /// `true` if each packet is output as soon as it is complete.
     pub(super) is_live: bool,
-    /// Digest of all written data, if it is compared with the output.
-    pub(super) digest: Option<Arc<Mutex<TraceDigest>>>,
-    /// `true` if an event that cannot be written is an error.
-    pub(super) must_fit: bool,
-    /// Limits of readers, and their use by the data of the trace.
-    pub(super) limits: DecodeLimits,
-    pub(super) usage: Arc<Usage>,
+    /// `true` if packet indexes are written, too.
+    pub(super) has_index: bool,
+}
+
+/// Rules for the packets of a data stream.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PacketRules {
+    /// `true` if packets can be copied unchanged.
+    pub(super) copies: bool,
+    /// `true` if packets keep their start, end and, if possible, length: nothing is dropped or changed.
+    pub(super) keeps: bool,
+    /// `true` if something can take more bits than in the source, so that a packet can get too large.
+    pub(super) grow: bool,
+    /// `true` if packets have a size that locates the next packet, so that one packet can become several.
+    pub(super) are_delimited: bool,
+    /// Maximum size of a packet in bytes, if requested.
+    pub(super) size: Option<u64>,
+    /// Time range of the packets.
+    pub(super) window: Window,
+}
+
+impl PacketRules {
+    /// Returns the rules for the packets of a data stream whose lowered class is written in a dialect.
+    pub(super) fn new(
+        frame: SourceFrame,
+        options: &WriteOptions,
+        dialect: Dialect,
+        stream: &DataStream,
+        lowered: &LoweredTrace,
+    ) -> Self {
+        let keeps_layout = lowered.keeps_packets(stream.class_index);
+        let is_unchanged = !options.leaves_out && options.packet_size.is_none() && !options.repair;
+        let are_delimited = |class, dialect: &str| PacketSizes::for_class(class).delimit(dialect);
+        let written = lowered.trace().class.data_streams.get(stream.class_index);
+        Self {
+            copies: frame.is_ctf
+                && frame.mirrors
+                && is_unchanged
+                && keeps_layout
+                && are_delimited(stream.class(), &stream.trace.class.dialect),
+            keeps: keeps_packets(options),
+            grow: !frame.is_ctf || !keeps_layout,
+            are_delimited: written.is_some_and(|class| are_delimited(class, dialect.title())),
+            size: options.packet_size,
+            window: options.window,
+        }
+    }
+}
+
+/// Rules for the event records of a data stream.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RecordRules {
+    /// `true` if event records can be copied, if their class allows it.
+    pub(super) copies: bool,
+    /// Bits of class ids in event record headers, if the source lacks them.
+    pub(super) class_id_bits: u64,
     /// `true` if event record headers or common contexts can have array elements without bits.
     pub(super) has_empty_elements: bool,
-    /// Values of packet headers.
-    pub(super) header: HeaderConfig,
-    /// Shapes of event record headers and of common contexts.
+    /// Event record header and common context shapes.
     pub(super) header_shape: Option<ScopeShape>,
     pub(super) common_shape: Option<ScopeShape>,
 }
 
 impl EncoderConfig {
-    /// Returns `true` if packets can be encoded without those before: no packet is inserted, which would
-    /// change later sequence numbers, none begins at the end of the one before, and no counter is added.
+    /// Returns `true` if packets can be encoded without earlier packets: no packet is inserted, which would change later
+    /// sequence numbers, no packet starts at the end of the previous packet, and no counter is added.
     pub(super) fn is_divisible(&self) -> bool {
-        let inserts = self.packet_size.is_some() || self.grows || self.has_gaps && self.timestamp.bits < 64;
+        let PacketRules { size, grow, .. } = self.packets;
+        let inserts = size.is_some() || grow || self.has_gaps && self.timestamp.bits < 64;
         let counts = self.added.discarded || self.added.number;
-        !self.repairs && self.mirrors && !self.clock.adds_begin && !inserts && !counts
+        !self.repairs && self.frame.mirrors && !self.clock.adds_begin && !inserts && !counts
     }
 
-    /// Returns `true` if the open packet can end, and another one with the same context can begin at a clock value.
+    /// Returns `true` if the open packet can end, and a packet with the same context can start at a clock value.
     pub(super) fn can_split(&self, before: u64, begin: Option<u64>) -> bool {
-        self.is_delimited && begin.is_none_or(|begin| self.clock.can_begin(begin, before, self.timestamp))
+        self.packets.are_delimited
+            && begin.is_none_or(|begin| self.clock.can_begin(begin, before, self.timestamp))
     }
 
-    /// Returns `true` if packet contexts have fields after those of the source.
+    /// Returns `true` if packet contexts have fields after the source's fields.
     pub(super) fn adds_to_context(&self) -> bool {
         let AddedFields { total_size, content_size, discarded, number, .. } = self.added;
         self.clock.adds_begin || total_size || content_size || discarded || number
     }
 
-    /// Returns the lowered class of packet contexts.
+    /// Returns the lowered packet context class.
     pub(super) fn lowered_context(&self) -> Option<&FieldClass> {
         let classes = &self.lowered.trace().class.data_streams;
         classes.get(self.stream.class_index)?.packet_context.as_deref()
@@ -106,9 +156,9 @@ impl EncoderConfig {
 /// Values in the packet headers of a data stream.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct HeaderConfig {
-    /// `true` if they are those of [`frame::packet_header`]; otherwise they have the class of the source.
+    /// `true` for the header of [`frame::packet_header`]. Otherwise headers have the source's class.
     pub(super) is_common: bool,
-    /// Values that replace those in headers of the source.
+    /// Values that replace source values.
     pub(super) replaced: RoleValues,
     /// Id of the data stream class.
     pub(super) class_id: u64,

@@ -4,13 +4,13 @@ use std::borrow::Cow;
 
 use ichnos_model::{
     BitField, ByteOrder, Field, FieldKind, Real, Role, Roles, StringEncoding, StringLength, Text, Uuid,
-    Visitor, Wide,
+    VariableLengthValue, Visitor, Wide,
 };
 
 use super::bit_writer::BitWriter;
 use super::encoder_config::EncoderConfig;
 use super::packet_clock::PacketClock;
-use super::placed::{OverwriteLayout, Placed};
+use super::placed::{OverwriteLayout, PlacedField};
 use super::role_values::{RoleValues, is_of_other_clock};
 use super::source_frame::AddedFields;
 use crate::packet::PACKET_MAGIC;
@@ -22,11 +22,11 @@ pub(super) enum EncodeError {
     TooLarge { member: String, length: u64, found: String },
     #[error("member `{member}`: its length field has the value {recorded}, but its length is {found}")]
     Length { member: String, recorded: i128, found: u64 },
-    #[error("member `{member}`: its selector has the value {recorded}, which selects something else")]
+    #[error("member `{member}`: its selector has the value {recorded}, but this selects something else")]
     Selector { member: String, recorded: i128 },
     #[error("member `{member}`: expected at most {most} bytes, found {found}")]
     TooLong { member: String, most: u64, found: u64 },
-    #[error("member `{member}`: expected an integer of at most {most} bits, found one of {found}")]
+    #[error("member `{member}`: expected an integer of at most {most} bits, found {found} bits")]
     WideInteger { member: String, most: u64, found: u64 },
     #[error("member `{member}`: it begins within a byte, after a field of the other byte order")]
     ByteOrder { member: String },
@@ -61,8 +61,8 @@ pub(super) struct FieldEncoder<'e> {
     /// Values for the timestamps of an event that has several, in order, instead of that in `roles`.
     pub(super) times: &'e [u64],
     /// Receives the fields with roles.
-    placed: Option<&'e mut Vec<Placed>>,
-    /// Values of length fields, by slot.
+    placed: Option<&'e mut Vec<PlacedField>>,
+    /// Length field values, by slot.
     lengths: &'e mut Vec<Option<i128>>,
     /// Number of timestamps whose replacement has other lower bits.
     pub(super) changed_times: u64,
@@ -71,10 +71,10 @@ pub(super) struct FieldEncoder<'e> {
     /// Number of texts that were cut at a U+0000.
     pub(super) cut: u64,
     pub(super) error: Option<EncodeError>,
-    /// `true` to replace invalid bytes of texts; followed by the number of such texts.
+    /// `true` to replace invalid bytes in texts. The number of such texts follows.
     pub(super) replaces_invalid: bool,
     pub(super) replaced: u64,
-    /// Index of the default clock of the data stream: times of other clocks are unchanged.
+    /// Index of the data stream's default clock. Times of other clocks are unchanged.
     default_clock: Option<u16>,
     added: AddedFields,
     clock: PacketClock,
@@ -94,7 +94,7 @@ impl<'e> FieldEncoder<'e> {
         out: &'e mut BitWriter,
         config: &EncoderConfig,
         roles: RoleValues,
-        placed: Option<&'e mut Vec<Placed>>,
+        placed: Option<&'e mut Vec<PlacedField>>,
         lengths: &'e mut Vec<Option<i128>>,
     ) -> Self {
         lengths.clear();
@@ -241,7 +241,7 @@ impl<'e> FieldEncoder<'e> {
         let Some(placed) = &mut self.placed else { return };
         let is_time = |role| matches!(role, Role::Timestamp | Role::PacketEndTimestamp);
         let roles = roles.iter().filter(|role| !(stays && is_time(*role)));
-        placed.extend(roles.map(|role| Placed { role, at, layout, value }));
+        placed.extend(roles.map(|role| PlacedField { role, at, layout, value }));
     }
 
     /// Notes a field with a role whose bits were written as another member of a union.
@@ -271,7 +271,7 @@ impl<'e> FieldEncoder<'e> {
         }
     }
 
-    /// Writes bits of a fixed or variable length; `fill` is the value of the bits above them.
+    /// Writes bits of a fixed or variable length. `fill` is the value of the bits above them.
     #[inline]
     fn bits(&mut self, field: Field<'_>, value: u64, fill: u64) {
         if self.is_left_out() {
@@ -289,86 +289,99 @@ impl<'e> FieldEncoder<'e> {
             (value, is_uuid) = (u64::from(byte), true);
         }
         if node.is_needed() {
-            let length = if fill == 0 { i128::from(value) } else { i128::from(value as i64) };
-            for slot in node.saved_in() {
-                let slot = usize::from(*slot);
-                if self.lengths.len() <= slot {
-                    self.lengths.resize(slot + 1, None);
-                }
-                self.lengths[slot] = Some(length);
-            }
+            self.save_length(field, if fill == 0 { i128::from(value) } else { i128::from(value as i64) });
         }
         match &field.class().kind {
             FieldKind::Integer { bits, .. }
             | FieldKind::BitArray(bits)
             | FieldKind::BitMap { bits, .. }
-            | FieldKind::Boolean(bits) => {
-                let bits = match &self.placed {
-                    Some(_) => &self.added.layout(*bits, node.roles),
-                    None => bits,
-                };
-                self.begin_bits(field, *bits);
-                if is_uuid && let Some(placed) = &mut self.placed {
-                    let (role, at, layout) =
-                        (Role::MetadataStreamUuid, self.out.at(), OverwriteLayout::Bits(*bits));
-                    placed.push(Placed { role, at, layout, value });
-                }
-                if bits.length > 64 {
-                    // Lower 64 bits of the field.
-                    let low = BitField::new(64, bits.byte_order, 1);
-                    let high = if bits.byte_order == ByteOrder::BigEndian { bits.length - 64 } else { 0 };
-                    let at = self.out.at() + high;
-                    if !bits.is_reversed() {
-                        self.place(field, at, OverwriteLayout::Bits(low), value);
-                    }
-                    let words = [value, fill];
-                    let wide = Wide { words: &words, length: bits.length, signed: fill != 0 };
-                    return self.out.put_wide(wide, *bits);
-                }
-                let fits = match (bits.length, fill) {
-                    (64, _) => true,
-                    (length, 0) => value >> length == 0,
-                    (length, _) => (value as i64) >> (length - 1) == -1,
-                };
-                if !fits {
-                    let length = bits.length;
-                    let found = if fill == 0 { value.to_string() } else { (value as i64).to_string() };
-                    return self.fail(field, |member| EncodeError::TooLarge { member, length, found });
-                }
-                if self.placed.is_some() && !node.roles.is_empty() {
-                    let at = self.out.at();
-                    self.place(field, at, OverwriteLayout::Bits(*bits), value);
-                }
-                self.out.put_field(value, *bits);
-            }
+            | FieldKind::Boolean(bits) => self.fixed_bits(field, bits, (value, fill), is_uuid),
             FieldKind::VariableLength { alignment, value: kind } => {
                 self.out.align((*alignment).max(8));
-                let is_signed = matches!(
-                    kind,
-                    ichnos_model::VariableLengthValue::Integer(integer) if integer.signed
-                );
-                let significant = match fill {
-                    0 => 64 - u64::from(value.leading_zeros()) + u64::from(is_signed),
-                    _ => 65 - u64::from(value.leading_ones()),
-                };
-                let mut groups = significant.div_ceil(7).max(field.length / 7).max(1);
-                if self.placed.is_some() && !node.roles.is_empty() {
-                    groups = groups.max(MOST_GROUPS);
-                    let at = self.out.at();
-                    self.place(field, at, OverwriteLayout::Groups(groups), value);
-                }
-                let wide = u128::from(value) | u128::from(fill) << 64;
-                self.out.put_groups(groups, |index| match 7 * index {
-                    shift @ 0..128 => (wide >> shift) as u8,
-                    _ => fill as u8,
-                });
+                self.groups(field, kind, value, fill);
             }
             _ => self.fail(field, |member| EncodeError::Class { member }),
         }
     }
 
-    /// Returns the position of the first U+0000 of a text, in code units; counts a text that has one.
-    fn note_cut(&mut self, bytes: &[u8], unit: usize) -> Option<usize> {
+    /// Saves the value of a field that others need.
+    fn save_length(&mut self, field: Field<'_>, length: i128) {
+        for slot in field.node().saved_in() {
+            let slot = usize::from(*slot);
+            if self.lengths.len() <= slot {
+                self.lengths.resize(slot + 1, None);
+            }
+            self.lengths[slot] = Some(length);
+        }
+    }
+
+    #[inline]
+    fn fixed_bits(&mut self, field: Field<'_>, bits: &BitField, (value, fill): (u64, u64), is_uuid: bool) {
+        let roles = field.node().roles;
+        let bits = match &self.placed {
+            Some(_) => &self.added.layout(*bits, roles),
+            None => bits,
+        };
+        self.begin_bits(field, *bits);
+        if is_uuid && let Some(placed) = &mut self.placed {
+            let (role, at, layout) = (Role::MetadataStreamUuid, self.out.at(), OverwriteLayout::Bits(*bits));
+            placed.push(PlacedField { role, at, layout, value });
+        }
+        if bits.length > 64 {
+            return self.wide_bits(field, *bits, value, fill);
+        }
+        let fits = match (bits.length, fill) {
+            (64, _) => true,
+            (length, 0) => value >> length == 0,
+            (length, _) => (value as i64) >> (length - 1) == -1,
+        };
+        if !fits {
+            let length = bits.length;
+            let found = if fill == 0 { value.to_string() } else { (value as i64).to_string() };
+            return self.fail(field, |member| EncodeError::TooLarge { member, length, found });
+        }
+        if self.placed.is_some() && !roles.is_empty() {
+            let at = self.out.at();
+            self.place(field, at, OverwriteLayout::Bits(*bits), value);
+        }
+        self.out.put_field(value, *bits);
+    }
+
+    /// Writes a value of at most 64 bits into a larger field.
+    #[cold]
+    fn wide_bits(&mut self, field: Field<'_>, bits: BitField, value: u64, fill: u64) {
+        let high = if bits.byte_order == ByteOrder::BigEndian { bits.length - 64 } else { 0 };
+        let at = self.out.at() + high;
+        if !bits.is_reversed() {
+            let low = BitField::new(64, bits.byte_order, 1);
+            self.place(field, at, OverwriteLayout::Bits(low), value);
+        }
+        let words = [value, fill];
+        self.out.put_wide(Wide { words: &words, length: bits.length, signed: fill != 0 }, bits);
+    }
+
+    /// Writes a variable-length value in groups of 7 bits.
+    fn groups(&mut self, field: Field<'_>, kind: &VariableLengthValue, value: u64, fill: u64) {
+        let is_signed = matches!(kind, VariableLengthValue::Integer(integer) if integer.signed);
+        let significant = match fill {
+            0 => 64 - u64::from(value.leading_zeros()) + u64::from(is_signed),
+            _ => 65 - u64::from(value.leading_ones()),
+        };
+        let mut groups = significant.div_ceil(7).max(field.length / 7).max(1);
+        if self.placed.is_some() && !field.node().roles.is_empty() {
+            groups = groups.max(MOST_GROUPS);
+            let at = self.out.at();
+            self.place(field, at, OverwriteLayout::Groups(groups), value);
+        }
+        let wide = u128::from(value) | u128::from(fill) << 64;
+        self.out.put_groups(groups, |index| match 7 * index {
+            shift @ 0..128 => (wide >> shift) as u8,
+            _ => fill as u8,
+        });
+    }
+
+    /// Returns the position of the first U+0000 of a text, in code units, and counts such texts.
+    fn record_cut(&mut self, bytes: &[u8], unit: usize) -> Option<usize> {
         let end = bytes.chunks(unit).position(|unit| unit.iter().all(|byte| *byte == 0));
         self.cut += u64::from(end.is_some());
         end
@@ -385,14 +398,14 @@ impl<'e> FieldEncoder<'e> {
         let unit = encoding.unit();
         match length {
             StringLength::NullTerminated => {
-                let end = self.note_cut(value.bytes, unit);
+                let end = self.record_cut(value.bytes, unit);
                 let end = end.map_or(value.bytes.len(), |end| end * unit);
                 self.out.bytes_at_bit(&value.bytes[..end], self.out.order());
                 self.out.bytes_at_bit(&[0; 4][..unit], self.out.order());
             }
             StringLength::Static(most) => {
                 // The bytes are written, but a reader ends the text at the first U+0000.
-                self.note_cut(value.bytes, unit);
+                self.record_cut(value.bytes, unit);
                 let most = *most;
                 let bytes = if value.raw.len() as u64 == most { value.raw } else { value.bytes };
                 let found = bytes.len() as u64;
@@ -427,7 +440,7 @@ impl<'e> FieldEncoder<'e> {
         self.roles.uuid.filter(|_| field.node().roles.has(Role::MetadataStreamUuid))
     }
 
-    /// Returns the recorded length of a field, the value of its length field.
+    /// Returns the length of a field from its length field.
     fn recorded_length(&self, field: Field<'_>) -> Option<i128> {
         self.lengths.get(usize::from(field.node().length_slot()?)).copied().flatten()
     }
@@ -575,7 +588,7 @@ impl Visitor for FieldEncoder<'_> {
                     let (role, begin) = (Role::MetadataStreamUuid, self.out.at());
                     let layout = OverwriteLayout::Bits(BitField::new(8, ByteOrder::LittleEndian, 8));
                     let bytes = (0..).zip(uuid.as_bytes());
-                    placed.extend(bytes.map(|(number, byte)| Placed {
+                    placed.extend(bytes.map(|(number, byte)| PlacedField {
                         role,
                         at: begin + 8 * number,
                         layout,

@@ -1,8 +1,8 @@
-//! Packet headers and contexts and event record headers for traces that have none.
+//! Packet headers, packet contexts and event record headers for traces without them.
 
 use std::sync::Arc;
 
-use ichnos_model::lower::{Capabilities, RolePlaces};
+use ichnos_model::lower::{Capabilities, Feature, RolePlaces};
 use ichnos_model::{
     ByteOrder, DataStreamClass, DisplayBase, FieldClass, FieldKind, Length, Member, Role, Roles, TraceClass,
     Uuid,
@@ -15,7 +15,7 @@ use super::source_frame::AddedFields;
 /// Magic number of packets.
 const MAGIC: u32 = 0xc1fc_1fc1;
 
-/// Adds the headers and contexts of packets to a trace whose class has none.
+/// Adds packet headers and contexts to a trace whose class lacks them.
 pub(super) fn add_packets(class: &mut TraceClass, capabilities: &Capabilities) {
     class.packet_header = Some(Arc::new(packet_header(class.uuid.is_some(), capabilities)));
     let member = |role, scope, class| Member::new(role_name(role, scope, capabilities), class);
@@ -140,7 +140,7 @@ pub(super) fn add_times(class: &mut DataStreamClass, clock: PacketClock, capabil
     class.packet_context = Some(Arc::new(FieldClass { attributes, ..FieldClass::new(kind) }));
 }
 
-/// Returns the class of written packet headers if the source has none, or another one than other sources.
+/// Returns the class of written packet headers if the source lacks them, or its class differs from other sources.
 pub(super) fn packet_header(has_uuid: bool, capabilities: &Capabilities) -> FieldClass {
     let scope = ichnos_model::Scope::PacketHeader;
     let member = |role, class| Member::new(role_name(role, scope, capabilities), class);
@@ -181,7 +181,7 @@ fn role_name(role: Role, scope: ichnos_model::Scope, capabilities: &Capabilities
 
 /// Returns the class of the UUID in packet headers.
 fn uuid_class(capabilities: &Capabilities) -> FieldClass {
-    let kind = if capabilities.uuid_blobs {
+    let kind = if capabilities.has(Feature::Blobs) {
         let media_type = "application/octet-stream".to_owned();
         FieldKind::Blob { length: Length::Static(16), media_type, alignment: 8 }
     } else {

@@ -1,11 +1,12 @@
 //! Packet index of a data stream file, in the layout of LTTng: see `lttng_index`.
 
-use ichnos_io::EncodedPacket;
+use ichnos_io::{EncodedPacket, OutputBlock};
 use ichnos_model::{Field, Packet, Role, Scope, Visitor};
 
+use super::encoder_config::EncoderConfig;
 use super::role_values::is_of_other_clock;
 
-/// Size of an entry in bytes: that of version 1.1.
+/// Size of a version 1.1 entry in bytes.
 const ENTRY: u32 = 72;
 
 /// Returns the header of an index.
@@ -13,15 +14,25 @@ pub(super) fn header() -> Vec<u8> {
     [0xc1f1_dcc1, 1, 1, ENTRY].iter().flat_map(|number: &u32| number.to_be_bytes()).collect()
 }
 
-/// Appends the entry of a packet at an offset in bytes.
-pub(super) fn push_entry(out: &mut Vec<u8>, offset: u64, packet: &EncodedPacket, class: u64, stream: u64) {
-    let EncodedPacket { total, content, begin, end, discarded, sequence } = *packet;
-    for number in [offset, total, content, begin, end, discarded, class, stream, sequence] {
-        out.extend_from_slice(&number.to_be_bytes());
+/// Adds the packets of a block to the size of its file, and to the index of the file if indexes are written.
+pub(super) fn add_block(index: &mut Vec<u8>, size: &mut u64, block: &OutputBlock, config: &EncoderConfig) {
+    let class_id = config.header.class_id;
+    let stream_id = config.header.written_stream_id(config, block.part);
+    for packet in &block.packets {
+        if config.output.has_index {
+            if index.is_empty() {
+                index.extend(header());
+            }
+            let EncodedPacket { total, content, begin, end, discarded, sequence } = *packet;
+            for number in [*size, total, content, begin, end, discarded, class_id, stream_id, sequence] {
+                index.extend_from_slice(&number.to_be_bytes());
+            }
+        }
+        *size += packet.total / 8;
     }
 }
 
-/// Times in the fields of a packet: the reader may correct those of the packet for known faults of tracers.
+/// Times in packet fields: the reader may correct a packet's own times for known tracer faults.
 #[derive(Debug, Default)]
 pub(super) struct RecordedTimes {
     default_clock: Option<u16>,
@@ -30,7 +41,7 @@ pub(super) struct RecordedTimes {
 }
 
 impl RecordedTimes {
-    pub(super) fn of(packet: &Packet<'_>, default_clock: Option<u16>) -> Self {
+    pub(super) fn from_packet(packet: &Packet<'_>, default_clock: Option<u16>) -> Self {
         let mut times = Self { default_clock, ..Self::default() };
         // Unreadable fields are treated as missing.
         let _ = packet.visit(Scope::PacketContext, &mut times);

@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use ichnos_io::{CreateError, WriteOptions, WriteSource};
-use ichnos_model::lower::{ExtendedScopes, LossEntry, LossKind, LowerOptions, LoweredTrace};
+use ichnos_model::lower::{Capabilities, ExtendedScopes, Feature, LossKind, LowerOptions, LoweredTrace};
 use ichnos_model::{ByteOrder, DataStreamClass, FieldClass, Role, Roles, TraceClass, Window};
 
 use super::capabilities::capabilities;
 use super::frame::{add_fields, add_packets, add_stream_ids, add_times, packet_header};
 use super::names::derived_uuid;
-use super::packet_clock::{GoesOn, PacketClock};
+use super::packet_clock::{ClockContinuity, PacketClock};
 use super::packet_sizes::adapt_sizes;
-use super::source_frame::{LostRoles, SourceFrame};
+use super::source_frame::{AddedFields, LostRoles, SourceFrame};
 use crate::metadata::Dialect;
 use crate::quirks::Quirk;
 
@@ -26,95 +26,133 @@ pub(super) fn lower(
 ) -> Result<LoweredTrace, CreateError> {
     let mut capabilities = capabilities(dialect);
     // The same dialect keeps its clocks.
-    capabilities.several_clocks |= source.trace.class.dialect == dialect.title();
+    if source.trace.class.dialect == dialect.title() {
+        capabilities.features = capabilities.features.with(&[Feature::SeveralClocks]);
+    }
     let separates_scopes = source.format != "ctf" && !source.format.is_empty();
-    let annotates = separates_scopes || source.trace.is_mapped();
-    let original = &source.trace.class;
-    let (frame, has_dynamic_classes) =
-        (SourceFrame::of(source.format, original, options), source.has_dynamic_classes);
-    // If added fields contain the ids of classes, they need not be those of the source.
-    let placed: Vec<(LostRoles, DataStreamClass)> =
-        original.data_streams.iter().map(|class| LostRoles::of(original, class, &capabilities)).collect();
-    let numbers_classes = placed.iter().all(|(lost, class)| frame.added_fields(class, lost).class_id);
-    let goes_on = GoesOn::of(original, dialect);
-    let clocks: Vec<PacketClock> = match frame.mirrors {
-        true => {
-            let clock = |(lost, stream): &(LostRoles, DataStreamClass)| {
-                PacketClock::of(stream, options, goes_on, frame.is_ctf, lost)
-            };
-            placed.iter().map(clock).collect()
-        }
-        false => Vec::new(),
+    let adaptation = Adaptation::new(source, options, dialect, capabilities);
+    let Adaptation { frame, clocks, .. } = &adaptation;
+    let added = || adaptation.streams.iter().map(|(_, added)| added);
+    let lower_options = LowerOptions {
+        annotates: separates_scopes || source.trace.is_mapped(),
+        separates_scopes,
+        // If added fields contain the ids of classes, they need not be those of the source.
+        numbers_classes: added().all(|added| added.class_id),
+        numbers_streams: !frame.is_ctf || !frame.mirrors || added().any(|added| added.stream_class_id),
+        extended: ExtendedScopes {
+            packet_header: added().any(|added| added.are_in_packet_headers()),
+            packet_context: added().any(|added| added.are_in_packet_contexts())
+                || clocks.iter().any(|clock| clock.adds_begin),
+            event_record_header: added().any(|added| added.are_in_events()),
+        },
+        limits: options.limits,
     };
     let widened_roles: Vec<Roles> = clocks.iter().map(|clock| clock.widened).collect();
-    let added: Vec<_> = placed.iter().map(|(lost, class)| frame.added_fields(class, lost)).collect();
-    let numbers_streams = !frame.is_ctf || !frame.mirrors || added.iter().any(|added| added.stream_class_id);
-    let extended = ExtendedScopes {
-        packet_header: added.iter().any(|added| added.are_in_packet_headers()),
-        packet_context: added.iter().any(|added| added.are_in_packet_contexts())
-            || clocks.iter().any(|clock| clock.adds_begin),
-        event_record_header: added.iter().any(|added| added.are_in_events()),
-    };
-    let limits = options.limits;
-    let lower_options =
-        LowerOptions { annotates, separates_scopes, numbers_classes, numbers_streams, extended, limits };
-    let lowered = LoweredTrace::new(&source.trace, &capabilities, lower_options, &widened_roles, |class| {
+    let complete = |class: &mut TraceClass| adaptation.complete(class, source, options, dialect);
+    let lowered =
+        LoweredTrace::new(&source.trace, &adaptation.capabilities, lower_options, &widened_roles, complete);
+    let lowered =
+        lowered.map_err(|error| CreateError::Classes { trace: source.trace.path.clone(), error })?;
+    if keeps_packets(options) {
+        record_whole_times(&lowered, clocks);
+    }
+    for (stream, added) in &adaptation.streams {
+        for (field, what) in added.changes(stream) {
+            lowered.record_loss(LossKind::Lowered, "", field, what);
+        }
+    }
+    record_origins(&lowered);
+    let leaves_out = options.leaves_out || options.leaves_out_packets || options.window != Window::default();
+    record_other_clocks(&lowered, frame.is_ctf, leaves_out);
+    Ok(lowered)
+}
+
+/// Changes of a source's packets and event record headers for a dialect.
+struct Adaptation {
+    frame: SourceFrame,
+    /// Data stream classes without the roles that they lose, and the fields that are added to them.
+    streams: Vec<(DataStreamClass, AddedFields)>,
+    /// Packet times by data stream class, if packets are made from source packets.
+    clocks: Vec<PacketClock>,
+    capabilities: Capabilities,
+}
+
+impl Adaptation {
+    fn new(
+        source: &WriteSource,
+        options: &WriteOptions,
+        dialect: Dialect,
+        capabilities: Capabilities,
+    ) -> Self {
+        let class = &source.trace.class;
+        let frame = SourceFrame::for_trace(source.format, class, options);
+        let goes_on = ClockContinuity::for_trace(class, dialect);
+        let (mut streams, mut clocks) = (Vec::new(), Vec::new());
+        for stream in &class.data_streams {
+            let (lost, stream) = LostRoles::for_stream(class, stream, &capabilities);
+            if frame.mirrors {
+                clocks.push(PacketClock::for_stream(&stream, options, goes_on, frame.is_ctf, &lost));
+            }
+            let added = frame.added_fields(&stream, &lost);
+            streams.push((stream, added));
+        }
+        Self { frame, streams, clocks, capabilities }
+    }
+
+    /// Adds the fields that the dialect needs to a lowered class.
+    fn complete(
+        &self,
+        class: &mut TraceClass,
+        source: &WriteSource,
+        options: &WriteOptions,
+        dialect: Dialect,
+    ) {
+        let (original, capabilities) = (&source.trace.class, &self.capabilities);
         dialect.title().clone_into(&mut class.dialect);
         class.default_byte_order.get_or_insert(ByteOrder::LittleEndian);
         let gets_no_stream = original.data_streams.is_empty() && !source.format.is_empty();
         let is_kept = original.dialect == dialect.title() && !options.repair;
         if gets_no_stream && dialect != Dialect::Ctf18 && !is_kept {
             // CTF 2 needs one. A source that is not a trace gets its classes later.
-            class.data_streams.push(ichnos_model::DataStreamClass::default());
+            class.data_streams.push(DataStreamClass::default());
         }
         if !options.selected_by.is_empty() {
             identify_part(class, &options.selected_by);
         }
-        if !frame.mirrors {
-            add_packets(class, &capabilities);
-        } else if frame.lacks_header {
-            class.packet_header = Some(Arc::new(packet_header(class.uuid.is_some(), &capabilities)));
+        if !self.frame.mirrors {
+            add_packets(class, capabilities);
+        } else if self.frame.lacks_header {
+            class.packet_header = Some(Arc::new(packet_header(class.uuid.is_some(), capabilities)));
         }
-        if let Some((lost, source)) = placed.first() {
-            add_stream_ids(class, frame.added_fields(source, lost), &capabilities);
+        if let Some((_, added)) = self.streams.first() {
+            add_stream_ids(class, *added, capabilities);
         }
-        for (stream, (lost, source)) in class.data_streams.iter_mut().zip(&placed) {
-            add_fields(stream, frame.added_fields(source, lost), &capabilities, has_dynamic_classes);
+        for (stream, (_, added)) in class.data_streams.iter_mut().zip(&self.streams) {
+            add_fields(stream, *added, capabilities, source.has_dynamic_classes);
             adapt_sizes(stream, &original.dialect, dialect);
         }
-        for (stream, clock) in class.data_streams.iter_mut().zip(&clocks) {
-            add_times(stream, *clock, &capabilities);
-        }
-    });
-    let lowered =
-        lowered.map_err(|error| CreateError::Classes { trace: source.trace.path.clone(), error })?;
-    if keeps_packets(options) {
-        let added = [
-            ("begin", "begins", clocks.iter().filter(|clock| clock.adds_begin).count()),
-            ("end", "ends", clocks.iter().filter(|clock| clock.adds_end).count()),
-        ];
-        for (name, verb, count) in added.into_iter().filter(|(.., count)| *count > 0) {
-            let what = format!("added: the value of the clock when the packet {verb}, with all bits");
-            let field = format!("packet.context.timestamp_{name}");
-            lowered
-                .lose(LossEntry { kind: LossKind::Lowered, class: String::new(), field, what }, count as u64);
+        for (stream, clock) in class.data_streams.iter_mut().zip(&self.clocks) {
+            add_times(stream, *clock, capabilities);
         }
     }
-    for (lost, stream) in &placed {
-        for (field, what) in frame.added_fields(stream, lost).changes(stream) {
-            let (class, field) = (String::new(), field.to_owned());
-            lowered.lose(LossEntry { kind: LossKind::Lowered, class, field, what: what.to_owned() }, 1);
-        }
-    }
-    note_origins(&lowered);
-    let leaves_out = options.leaves_out || options.leaves_out_packets || options.window != Window::default();
-    note_other_clocks(&lowered, frame.is_ctf, leaves_out);
-    Ok(lowered)
 }
 
-/// Lists the times of further clocks as a loss: only the default clock gets all bits where a packet begins, and a field
-/// that is added. `has_fields`: fields of the source contain the times.
-fn note_other_clocks(lowered: &LoweredTrace, has_fields: bool, leaves_out: bool) {
+/// Records the packet times that get fields with all bits.
+fn record_whole_times(lowered: &LoweredTrace, clocks: &[PacketClock]) {
+    let added = [
+        ("begin", "begins", clocks.iter().filter(|clock| clock.adds_begin).count()),
+        ("end", "ends", clocks.iter().filter(|clock| clock.adds_end).count()),
+    ];
+    for (name, verb, count) in added {
+        let what = format!("added: the value of the clock when the packet {verb}, with all bits");
+        let field = format!("packet.context.timestamp_{name}");
+        lowered.record_losses(LossKind::Lowered, "", &field, &what, count as u64);
+    }
+}
+
+/// Records the times of further clocks as a loss: only the default clock gets all bits at the start of a packet, and an
+/// added field. `has_fields`: fields of the source contain the times.
+fn record_other_clocks(lowered: &LoweredTrace, has_fields: bool, leaves_out: bool) {
     for stream in &lowered.trace().class.data_streams {
         let is_other = |clock: u16| Some(clock) != stream.default_clock;
         let is_partial = |class: &FieldClass| {
@@ -126,24 +164,24 @@ fn note_other_clocks(lowered: &LoweredTrace, has_fields: bool, leaves_out: bool)
         let are_partial = || stream.roots().any(|root| root.exists(&mut |class| is_partial(class)));
         let (kind, what) = match has_fields {
             false if !stream.other_clocks.is_empty() => (LossKind::Dropped, "no field has them"),
-            true if leaves_out && are_partial() => (LossKind::Rounded, "bits that the events before had"),
+            true if leaves_out && are_partial() => (LossKind::Rounded, "bits from earlier events"),
             _ => continue,
         };
         let what = format!("times from clocks other than the default clock: {what}");
-        lowered.lose(LossEntry { kind, class: String::new(), field: "clock".to_owned(), what }, 1);
+        lowered.record_loss(kind, "", "clock", &what);
     }
 }
 
-/// Notes clocks that readers assume to have the Unix epoch as origin, as clocks of the tracer in the environment do.
-fn note_origins(lowered: &LoweredTrace) {
+/// Records clocks that readers assume to have the Unix epoch as origin, because the environment names a tracer whose clocks
+/// have it.
+fn record_origins(lowered: &LoweredTrace) {
     let written = &lowered.trace().class;
     let mut read = written.clone();
     Quirk::of(&read).into_iter().for_each(|quirk| quirk.correct(&mut read));
     let clocks = written.clocks.iter().zip(&read.clocks);
     for (clock, _) in clocks.filter(|(written, read)| written.origin != read.origin) {
-        let (kind, class, field) = (LossKind::Rounded, String::new(), format!("clock.{}", clock.id));
-        let what = "origin that is not the Unix epoch: read as the Unix epoch, like that of LTTng".to_owned();
-        lowered.lose(LossEntry { kind, class, field, what }, 1);
+        let what = "origin other than the Unix epoch: read as the Unix epoch, as in LTTng traces";
+        lowered.record_loss(LossKind::Rounded, "", &format!("clock.{}", clock.id), what);
     }
 }
 
@@ -157,7 +195,7 @@ pub(super) fn identify_part(class: &mut TraceClass, selected_by: &[String]) {
     }
 }
 
-/// Returns `true` if nothing is dropped, and packets are those of the source.
+/// Returns `true` if nothing is dropped, and packets stay as in the source.
 pub(super) fn keeps_packets(options: &WriteOptions) -> bool {
     let leaves_out = options.leaves_out || options.leaves_out_packets || options.repair;
     !leaves_out && options.packet_size.is_none() && options.window == Window::default()

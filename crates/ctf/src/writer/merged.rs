@@ -1,4 +1,4 @@
-//! Merging of the classes of several traces.
+//! Merging of trace classes.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -19,17 +19,17 @@ pub(super) struct MergePart<'a> {
     pub(super) path: &'a str,
     /// Lowered class of the trace.
     pub(super) class: &'a TraceClass,
-    /// `true` if its packets are made of those of the source.
+    /// `true` if its packets are made from source packets.
     pub(super) mirrors: bool,
-    /// `true` if its data stream classes can be shared with equal ones of other traces.
+    /// `true` if other traces can share its data stream classes, if theirs are equal.
     pub(super) shares_classes: bool,
     /// `true` if fields after the packet header depend on fields in it.
     pub(super) needs_header: bool,
 }
 
-/// Class of a trace that is made of several.
+/// Class of a trace that is made from several traces.
 #[derive(Debug)]
-pub(super) struct Merged {
+pub(super) struct MergedClass {
     pub(super) class: TraceClass,
     /// `true` if packets have the header of [`frame::packet_header`] instead of their own.
     pub(super) has_common_header: bool,
@@ -54,7 +54,7 @@ pub(super) fn merge(
     capabilities: &Capabilities,
     correlated: bool,
     replaces_header: bool,
-) -> Result<Merged, MergeProblem> {
+) -> Result<MergedClass, MergeProblem> {
     let mut merger = Merger { correlated, class: TraceClass::default(), changes: LossTable::default() };
     merger.describe(parts);
     let data_streams = merger.add_data_streams(parts)?;
@@ -66,7 +66,7 @@ pub(super) fn merge(
         merger.replace_header(parts, capabilities)?;
     }
     let Merger { class, changes, .. } = merger;
-    Ok(Merged { class, has_common_header, data_streams, changes })
+    Ok(MergedClass { class, has_common_header, data_streams, changes })
 }
 
 struct Merger {
@@ -212,7 +212,7 @@ impl Merger {
                 renamed == *known && (self.correlated || clock.correlates_with(known))
             });
             let index = same.unwrap_or(self.class.clocks.len());
-            let problem = "all of them together have too many clocks".to_owned();
+            let problem = "all traces together have too many clocks".to_owned();
             indexes.push(u16::try_from(index).map_err(|_| MergeProblem { part: number, problem })?);
             if same.is_some() {
                 continue;
@@ -233,7 +233,7 @@ impl Merger {
         Ok(indexes)
     }
 
-    /// Gives clocks of unknown origin the origin of the others, or the Unix epoch if none is known.
+    /// Gives clocks with an unknown origin the other clocks' origin, or the Unix epoch if no origin is known.
     fn relate_clocks(&mut self) {
         let clocks = &self.class.clocks;
         let Some(first) = clocks.first() else { return };
@@ -250,7 +250,7 @@ impl Merger {
             }
         }
         for clock in changed {
-            let what = "clock with another origin, or an unknown one -> the origin of the others";
+            let what = "clock with another or unknown origin -> origin of the other clocks";
             self.change(LossKind::Moved, &format!("clock {clock}"), what.to_owned());
         }
     }
@@ -276,7 +276,7 @@ impl Merger {
         for (number, part) in parts.iter().enumerate() {
             let Some(header) = part.class.packet_header.as_deref().filter(|_| part.mirrors) else { continue };
             let refuse = |problem: &str| {
-                let problem = format!("{problem}, and its packet headers are not those of the other traces");
+                let problem = format!("{problem}, and its packet headers differ from the other traces");
                 Err(MergeProblem { part: number, problem })
             };
             if part.needs_header {
@@ -284,11 +284,11 @@ impl Merger {
             }
             for role in [Role::Timestamp, Role::PacketEndTimestamp, Role::DiscardedEventCounter] {
                 if bits_of_role(header, role).is_some() {
-                    return refuse("packet headers have times, or counters of discarded events");
+                    return refuse("packet headers have times, or discarded event counters");
                 }
             }
             if has_other_fields(header) {
-                let what = format!("{}: fields of packet headers that have no role", part.path);
+                let what = format!("{}: packet header fields without a role", part.path);
                 self.change(LossKind::Dropped, "packet header", what);
             }
         }
@@ -298,7 +298,7 @@ impl Merger {
         }
         let header = frame::packet_header(self.class.uuid.is_some(), capabilities);
         self.class.packet_header = Some(Arc::new(header));
-        self.change(LossKind::Lowered, "packet header", "different ones -> a common one".to_owned());
+        self.change(LossKind::Lowered, "packet header", "different headers -> a common header".to_owned());
         Ok(())
     }
 }
@@ -325,7 +325,7 @@ pub(super) fn bits_of_role(class: &FieldClass, role: Role) -> Option<u64> {
     }
 }
 
-/// Returns `true` if a packet header has fields that a common one does not have.
+/// Returns `true` if a packet header has fields that a common header lacks.
 fn has_other_fields(class: &FieldClass) -> bool {
     match &class.kind {
         FieldKind::Structure { members, .. } => members.iter().any(|member| has_other_fields(&member.class)),
@@ -397,7 +397,7 @@ mod tests {
         TraceClass::new("CTF 1.8", [clock], [DataStreamClass::new(Some(0), [event])])
     }
 
-    fn merged(parts: &[&TraceClass], correlated: bool) -> Merged {
+    fn merged(parts: &[&TraceClass], correlated: bool) -> MergedClass {
         let parts: Vec<_> = parts.iter().map(|class| part(class)).collect();
         merge(&parts, &super::super::capabilities::capabilities(Dialect::Ctf18), correlated, false).unwrap()
     }

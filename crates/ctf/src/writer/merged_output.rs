@@ -1,4 +1,4 @@
-//! Merging of the packets of several traces into one.
+//! Merging of packets from several traces.
 
 use std::collections::HashSet;
 
@@ -8,7 +8,7 @@ use ichnos_model::{DataStream, Role, TraceClass};
 
 use super::capabilities::capabilities;
 use super::encoder_config::{EncoderConfig, HeaderConfig};
-use super::merged::{MergePart, MergeProblem, Merged, bits_of_role, merge};
+use super::merged::{MergePart, MergeProblem, MergedClass, bits_of_role, merge};
 use super::role_values::RoleValues;
 use crate::metadata::Dialect;
 use crate::packet::Clocks;
@@ -20,7 +20,7 @@ pub(super) struct MergeInput {
     pub(super) path: String,
     /// Lowered class, with all dynamic classes found so far.
     pub(super) class: TraceClass,
-    /// `true` if its packets are made of those of the source.
+    /// `true` if its packets are made from source packets.
     pub(super) mirrors: bool,
     /// `true` if fields depend on fields of the packet header.
     pub(super) needs_header: bool,
@@ -37,7 +37,7 @@ pub(super) struct MergeRules {
 
 impl HeaderConfig {
     /// Returns the packet header values of a data stream of a trace that is not merged.
-    pub(super) fn of(class: &TraceClass, stream: &DataStream, number: usize) -> Self {
+    pub(super) fn for_stream(class: &TraceClass, stream: &DataStream, number: usize) -> Self {
         Self {
             is_common: false,
             replaced: RoleValues::default(),
@@ -47,9 +47,9 @@ impl HeaderConfig {
         }
     }
 
-    /// Returns the id of the data stream in packets of a part; all bits are set if they have none.
+    /// Returns the data stream id in the packets of a part. All bits are set if they lack an id.
     pub(super) fn written_stream_id(&self, config: &EncoderConfig, part: usize) -> u64 {
-        let is_own = config.mirrors && !self.is_common && self.replaced.data_stream_id.is_none();
+        let is_own = config.frame.mirrors && !self.is_common && self.replaced.data_stream_id.is_none();
         match config.stream.id {
             id if is_own => id.map_or(u64::MAX, |id| id as u64),
             _ => self.stream_id | part as u64,
@@ -62,7 +62,7 @@ pub(super) fn merged(
     inputs: &[MergeInput],
     rules: MergeRules,
     dialect: Dialect,
-) -> Result<Merged, CreateError> {
+) -> Result<MergedClass, CreateError> {
     let unmergeable = |part: usize, problem: String| {
         let trace = inputs.get(part).map_or_else(String::new, |input| input.path.clone());
         CreateError::Unmergeable { trace, problem }
@@ -89,7 +89,7 @@ pub(super) fn merged(
     Ok(merged)
 }
 
-/// Plans how to merge all into one trace, with the changes; determines the values of packet headers.
+/// Plans how to merge all sources into one trace. Sets the packet header values, and returns the changes.
 pub(super) fn plan(
     inputs: &[MergeInput],
     sources: &[WriteSource],
@@ -109,9 +109,9 @@ pub(super) fn plan(
     Ok((rules, all.changes))
 }
 
-/// Determines the values of packet headers. Returns `false` if ids do not fit into the existing fields.
+/// Sets the packet header values. Returns `false` if ids do not fit into the existing fields.
 fn number(
-    merged: &mut Merged,
+    merged: &mut MergedClass,
     inputs: &[MergeInput],
     sources: &[WriteSource],
     headers: &mut [HeaderConfig],

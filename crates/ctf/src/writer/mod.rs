@@ -19,6 +19,7 @@ mod lowered_source;
 mod merged;
 mod merged_output;
 mod names;
+mod open_files;
 mod packet_clock;
 mod packet_sizes;
 mod packets;
@@ -73,7 +74,7 @@ const DIALECTS: &[OptionValue] = &[
     OptionValue::new(PACKETIZED, "CTF 1.8: metadata in TSDL, in packets"),
 ];
 
-/// Dialect of the output; `is_packetized` puts its metadata into packets.
+/// Output dialect. `is_packetized` puts its metadata into packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct OutputDialect {
     dialect: Dialect,
@@ -81,7 +82,7 @@ struct OutputDialect {
 }
 
 impl OutputDialect {
-    fn of(name: Option<&str>) -> Result<Self, CreateError> {
+    fn from_name(name: Option<&str>) -> Result<Self, CreateError> {
         let Some(name) = name else { return Ok(Self { dialect: Dialect::Spec2, is_packetized: false }) };
         let known = DIALECTS.iter().find(|known| known.name == name || known.aliases.contains(&name));
         match known.map(|known| known.name) {
@@ -137,7 +138,7 @@ impl WriterFactory for CtfWriter {
         sources: Vec<WriteSource>,
         options: &WriteOptions,
     ) -> Result<Box<dyn Output>, CreateError> {
-        let dialect = OutputDialect::of(options.dialect.as_deref())?;
+        let dialect = OutputDialect::from_name(options.dialect.as_deref())?;
         Ok(Box::new(trace_output::CtfOutput::new(target, sources, options, dialect)?))
     }
 
@@ -146,7 +147,7 @@ impl WriterFactory for CtfWriter {
         sources: Vec<WriteSource>,
         options: &WriteOptions,
     ) -> Result<Box<dyn PartsOutput>, CreateError> {
-        let dialect = OutputDialect::of(options.dialect.as_deref())?;
+        let dialect = OutputDialect::from_name(options.dialect.as_deref())?;
         Ok(Box::new(parts_output::create(sources, options, dialect)?))
     }
 }

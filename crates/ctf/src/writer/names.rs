@@ -1,9 +1,9 @@
-//! Names of the files and directories of traces, and identities of traces.
+//! File and directory names, and trace identities.
 
 use ichnos_io::FileNames;
 use ichnos_model::Uuid;
 
-/// Returns the name of an output data stream file: that of the source's file, if it is allowed.
+/// Returns the name of an output data stream file: the source file's name, if it is allowed.
 pub(super) fn file_name(source: &str, names: &mut FileNames) -> String {
     let last = source.rsplit(['/', '\\']).next().unwrap_or_default();
     let name = names.add(if last.is_empty() { NO_NAME } else { last });

@@ -1,4 +1,4 @@
-//! Begin and end timestamps of packets that are made of those of the source.
+//! Start and end timestamps of packets that are made from source packets.
 
 use ichnos_io::WriteOptions;
 use ichnos_model::{DataStreamClass, Role, Roles, TraceClass, Window};
@@ -12,19 +12,19 @@ use crate::packet_times::RecordedTime;
 
 /// `true` if clocks continue from packet to packet, in the source and in the output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct GoesOn {
+pub(super) struct ClockContinuity {
     pub(super) source: bool,
     pub(super) output: bool,
 }
 
-impl GoesOn {
+impl ClockContinuity {
     /// Returns the values for a trace that is written in a dialect.
-    pub(super) fn of(trace: &TraceClass, dialect: Dialect) -> Self {
+    pub(super) fn for_trace(trace: &TraceClass, dialect: Dialect) -> Self {
         let goes_on = |dialect| Clocks::go_on_in(dialect, trace);
         let capabilities = capabilities(dialect);
         // In CTF 1.8, the begin of packets of one data stream class stops the clocks of all.
         let gets_begin = |class: &DataStreamClass| {
-            let (lost, _) = LostRoles::of(trace, class, &capabilities);
+            let (lost, _) = LostRoles::for_stream(trace, class, &capabilities);
             class.default_clock.is_some() && lost.times_of_packets()
         };
         let stops = dialect == Dialect::Ctf18 && trace.data_streams.iter().any(gets_begin);
@@ -39,11 +39,11 @@ impl GoesOn {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct PacketClock {
     has_clock: bool,
-    /// Bits of the source's longest begin timestamp of a fixed length; 0: there is none.
+    /// Bits of the source's longest fixed-length start timestamp. 0 if all have a variable length.
     bits: u64,
-    /// `true` if there is one of a variable length: that takes all bits when it is encoded.
+    /// `true` if a start timestamp has a variable length: it takes all bits when it is encoded.
     is_variable: bool,
-    pub(super) goes_on: GoesOn,
+    pub(super) goes_on: ClockContinuity,
     /// `true` if a further member of the packet context has the whole value.
     pub(super) adds_begin: bool,
     /// `true` if a further member has the whole value at the end of the packet.
@@ -57,12 +57,12 @@ pub(super) struct PacketClock {
 }
 
 impl PacketClock {
-    /// Returns the clock of a data stream class whose packet context lost roles of its fields. If it `is_ctf`, packets of the source are those of CTF: each
-    /// has enough of its begin.
-    pub(super) fn of(
+    /// Returns the clock of a data stream class whose packet context lost field roles. If it `is_ctf`, each source packet has
+    /// enough of its start time.
+    pub(super) fn for_stream(
         stream: &DataStreamClass,
         options: &WriteOptions,
-        goes_on: GoesOn,
+        goes_on: ClockContinuity,
         is_ctf: bool,
         lost: &LostRoles,
     ) -> Self {
@@ -79,7 +79,7 @@ impl PacketClock {
             goes_on,
             ..Self::default()
         };
-        let header = Timestamps::of(stream);
+        let header = Timestamps::for_class(stream);
         clock.adds_begin = match is_ctf {
             true => clock.lacks_begin(options, header),
             false => clock.has_clock && clock.bits != 64 && !clock.is_variable,
@@ -102,9 +102,9 @@ impl PacketClock {
         clock
     }
 
-    /// Returns `true` if the begin timestamps of packets are not enough for the output.
+    /// Returns `true` if packet start timestamps are not enough for the output.
     fn lacks_begin(&self, options: &WriteOptions, header: Timestamps) -> bool {
-        let GoesOn { source, output } = self.goes_on;
+        let ClockContinuity { source, output } = self.goes_on;
         let stops = source && !output;
         // Packets of one of several traces may have begin timestamps: then clocks continue nowhere.
         let joins = options.merge && output;
@@ -125,11 +125,11 @@ impl PacketClock {
     /// Returns `true` if begin timestamps have few bits, and are relative to the end of the packet before,
     /// unlike in the source.
     pub(super) fn depends_on_ends(&self) -> bool {
-        let GoesOn { source, output } = self.goes_on;
+        let ClockContinuity { source, output } = self.goes_on;
         output && !source && !self.adds_begin && (1..64).contains(&self.bits)
     }
 
-    /// Returns `true` if a begin timestamp would be decoded as a later time, because the packet before ends later.
+    /// Returns `true` if readers would decode a later start time, because the previous packet ends later.
     pub(super) fn goes_back(&self, begin: u64, before: u64) -> bool {
         self.depends_on_ends() && begin < before
     }
@@ -159,7 +159,7 @@ mod tests {
 
     #[test]
     fn ends_have_few_bits() {
-        let goes_on = GoesOn { source: true, output: true };
+        let goes_on = ClockContinuity { source: true, output: true };
         let short = PacketClock { has_clock: true, end_bits: 8, goes_on, ..PacketClock::default() };
         assert!(!short.lacks_room_for_end(7, 262) && short.lacks_room_for_end(7, 263));
         assert!(!PacketClock { end_bits: 64, ..short }.lacks_room_for_end(0, u64::MAX));
@@ -171,7 +171,7 @@ mod tests {
         let header = |bits| Timestamps { bits, ..Timestamps::default() };
         let short = PacketClock { has_clock: true, bits: 8, ..PacketClock::default() };
         assert!(short.can_begin(255, 0, header(8)) && !short.can_begin(256, 255, header(8)));
-        let goes_on = PacketClock { goes_on: GoesOn { source: true, output: true }, ..short };
+        let goes_on = PacketClock { goes_on: ClockContinuity { source: true, output: true }, ..short };
         assert!(goes_on.can_begin(1000, 745, header(8)) && !goes_on.can_begin(1000, 744, header(8)));
         let nothing = PacketClock { bits: 0, ..short };
         assert!(nothing.can_begin(1000, 0, header(64)) && !nothing.can_begin(1000, 0, header(32)));

@@ -1,4 +1,4 @@
-//! Size fields of packets.
+//! Packet size fields.
 
 use std::sync::Arc;
 
@@ -16,8 +16,8 @@ pub(super) struct PacketSizes {
 }
 
 impl PacketSizes {
-    /// Returns those of a data stream class.
-    pub(super) fn of(class: &DataStreamClass) -> Self {
+    /// Returns the size fields of a data stream class.
+    pub(super) fn for_class(class: &DataStreamClass) -> Self {
         let Some(context) = &class.packet_context else { return Self::default() };
         let (total, content) = (Role::PacketTotalLength, Role::PacketContentLength);
         Self { total: says(context, total), content: says(context, content) }
@@ -30,7 +30,7 @@ impl PacketSizes {
     }
 }
 
-/// Sets the roles of size fields for the same meaning in a dialect. `source` is the dialect of the source.
+/// Sets the roles of size fields for the same meaning in a dialect. `source` is the source's dialect.
 pub(super) fn adapt_sizes(class: &mut DataStreamClass, source: &str, dialect: Dialect) {
     let Some(context) = &mut class.packet_context else { return };
     let (total, content) = (Role::PacketTotalLength, Role::PacketContentLength);

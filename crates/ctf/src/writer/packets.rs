@@ -1,15 +1,15 @@
 //! Packets of an output data stream file.
 
 use ichnos_io::EncodedPacket;
+use ichnos_model::Role;
 use ichnos_model::plan::align;
-use ichnos_model::{BitField, ByteOrder, Role};
 
 use super::added_counter::AddedCounters;
 use super::bit_writer::BitWriter;
 use super::empty_elements::EmptyElements;
 use super::encoder_config::{EncoderConfig, HeaderConfig};
 use super::frame;
-use super::placed::{OverwriteLayout, Placed};
+use super::placed::{PlacedField, patch_role, put_placed};
 use super::written_digest::WrittenEvent;
 
 /// Packets of one file.
@@ -20,10 +20,10 @@ pub(super) struct Packets {
     pub(super) encoded: Vec<EncodedPacket>,
     pub(super) events: u64,
     pub(super) copied_packets: u64,
-    /// Number of events dropped at the ends of packets, and of dropped packets.
+    /// Number of events dropped at packet ends, and of dropped packets.
     pub(super) cut_events: u64,
     pub(super) cut_packets: u64,
-    /// Sequence number of the packet, if the source has no packets.
+    /// Sequence number of the packet, if the source lacks packets.
     pub(super) sequence: u64,
     pub(super) discarded: u64,
     /// Counters in fields that the source's packets lack.
@@ -33,7 +33,7 @@ pub(super) struct Packets {
     /// Value of the default clock at the latest event.
     pub(super) last_event: u64,
     pub(super) has_packets: bool,
-    /// Number of packets in excess of those of the source.
+    /// Number of packets in excess of the source's packets.
     pub(super) inserted: u64,
     /// Events of the open packet that may be dropped when it ends, if they are counted.
     pub(super) uncertain: Vec<WrittenEvent>,
@@ -42,7 +42,7 @@ pub(super) struct Packets {
 /// A packet that is being encoded.
 #[derive(Clone, Debug, Default)]
 pub(super) struct OpenPacket {
-    pub(super) placed: Vec<Placed>,
+    pub(super) placed: Vec<PlacedField>,
     /// Header and context, to begin further packets with.
     pub(super) head: Vec<u8>,
     pub(super) head_bits: u64,
@@ -56,17 +56,17 @@ pub(super) struct OpenPacket {
     pub(super) head_elements: EmptyElements,
     /// Maximum size of its content in bits that fits into its size fields.
     pub(super) most_bits: u64,
-    /// Latest time of an event; see [`Repair`](super::repair::Repair).
+    /// Latest possible event time, see [`Repair`](super::repair::Repair).
     pub(super) latest: u64,
     /// `true` if the end of the source can be right.
     pub(super) has_end: bool,
-    /// Size in the source including the padding at its end, if the padding is to be kept.
+    /// Size in the source including the padding at its end, if the padding is kept.
     pub(super) total: u64,
-    /// `true` if the begin is that of the source, regardless of its first event.
+    /// `true` to keep the source's start time, regardless of the first event.
     pub(super) has_begin: bool,
     /// `true` if the reader corrected the times in the source's packet.
     pub(super) is_corrected: bool,
-    /// `true` if its events up to now are between its begin and its end, in order.
+    /// `true` if its events up to now are in order, between its start and its end.
     pub(super) has_right_times: bool,
     /// `true` if its content can end within a byte.
     pub(super) ends_in_byte: bool,
@@ -92,12 +92,10 @@ impl OpenPacket {
         ends.any(|placed| end.is_some_and(|end| !placed.has_lower_bits_of(end)))
     }
 
-    /// Moves its begin to a value of the default clock, before its first event.
+    /// Moves its start to a value of the default clock, before its first event.
     pub(super) fn begin_at(&mut self, out: &mut BitWriter, cycles: u64) {
         (self.begin, self.now) = (cycles, cycles);
-        for placed in self.placed.iter().filter(|placed| placed.role == Role::Timestamp) {
-            placed.patch(out, cycles);
-        }
+        patch_role(&self.placed, Role::Timestamp, out, cycles);
     }
 
     /// Adds skipped events to its counters.
@@ -105,6 +103,12 @@ impl OpenPacket {
         for placed in self.placed.iter_mut().filter(|placed| placed.role == Role::DiscardedEventCounter) {
             placed.value = placed.value.wrapping_add(left_out);
         }
+    }
+
+    /// Overwrites its counters with their current values.
+    pub(super) fn patch_counters(&self, out: &mut BitWriter) {
+        let counters = self.placed.iter().filter(|placed| placed.role == Role::DiscardedEventCounter);
+        counters.for_each(|placed| placed.patch(out, placed.value));
     }
 }
 
@@ -120,21 +124,16 @@ impl Packets {
         let out = &mut self.out;
         let mut placed = Vec::new();
         out.begin_packet();
-        let order = ByteOrder::LittleEndian;
-        let bits = BitField::new(64, order, 8);
         frame::put_packet_header(out, header.uuid, header.class_id, header.stream_id | lane as u64);
-        let mut put = |out: &mut BitWriter, role, value| {
-            placed.push(Placed { role, at: out.at(), layout: OverwriteLayout::Bits(bits), value });
-            out.put(value, 64, order);
-        };
-        put(out, Role::PacketTotalLength, 0);
-        put(out, Role::PacketContentLength, 0);
+        let mut put = |role, value| put_placed(out, &mut placed, role, value);
+        put(Role::PacketTotalLength, 0);
+        put(Role::PacketContentLength, 0);
         if has_clock {
-            put(out, Role::Timestamp, begin);
-            put(out, Role::PacketEndTimestamp, begin);
+            put(Role::Timestamp, begin);
+            put(Role::PacketEndTimestamp, begin);
         }
-        put(out, Role::DiscardedEventCounter, self.discarded);
-        put(out, Role::PacketSequenceNumber, self.sequence);
+        put(Role::DiscardedEventCounter, self.discarded);
+        put(Role::PacketSequenceNumber, self.sequence);
         self.has_packets = true;
         let most_bits = u64::MAX;
         let ends_in_byte = true;
@@ -142,7 +141,7 @@ impl Packets {
             Some(OpenPacket { placed, begin, now: begin, most_bits, ends_in_byte, ..OpenPacket::default() });
     }
 
-    /// Ends the open packet, which is made of one of the source, and begins another one with the same context.
+    /// Ends the open packet, which is made from a source packet, and starts a packet with the same context.
     /// `left_out`: number of events missing before its end in addition to those that the source counts.
     pub(super) fn split(&mut self, end: u64, begin: Option<u64>, left_out: u64) {
         let Some(mut open) = self.open.take() else { return };
@@ -169,9 +168,7 @@ impl Packets {
         };
         open.total = 0;
         open.count_left_out(left_out);
-        for placed in open.placed.iter().filter(|placed| placed.role == Role::DiscardedEventCounter) {
-            placed.patch(&mut self.out, placed.value);
-        }
+        open.patch_counters(&mut self.out);
         self.close(open, Some(end));
         self.inserted += 1;
         let out = &mut self.out;
@@ -227,7 +224,7 @@ impl Packets {
         whole.is_some()
     }
 
-    /// Ends a packet; `end` replaces the time that is written already.
+    /// Ends a packet. `end` replaces the time that is already written.
     pub(super) fn close(&mut self, open: OpenPacket, end: Option<u64>) {
         if !open.ends_in_byte && !self.end_at_byte(&open) {
             self.out.go_back(0);

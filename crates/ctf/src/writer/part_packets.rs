@@ -2,17 +2,18 @@
 //! with sequence numbers and counters for the losses of the part.
 
 use ichnos_io::EncodedPacket;
-use ichnos_model::lower::{LossEntry, LossKind};
+use ichnos_model::lower::LossKind;
 use ichnos_model::{DataStreamClass, Message, Packet, Role, TraceClass, Uuid, Window};
 
 use super::added_counter::{AddedCounters, width_of};
+use super::encoder_config::EncoderConfig;
 use super::packets::{OpenPacket, Packets};
-use super::placed::Placed;
+use super::placed::PlacedField;
 use super::source_frame::AddedFields;
 use super::stream_encoder::{PacketRange, StreamEncoder, begin_in_window};
 use crate::packet::Counter;
 
-/// Packet of the source from which those of parts are made.
+/// Source packet from which the packets of parts are made.
 #[derive(Debug)]
 pub(super) struct Template {
     open: OpenPacket,
@@ -41,7 +42,7 @@ pub(super) struct Losses {
     is_unknown: bool,
 }
 
-/// Widths of the counter fields of packets in bits.
+/// Widths of packet counter fields in bits.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Widths {
     discarded: u64,
@@ -92,8 +93,8 @@ impl PacketContext {
 }
 
 impl Widths {
-    /// Returns the widths of a data stream class of a trace; fields that are added have 64 bits.
-    pub(super) fn of(trace: &TraceClass, class: &DataStreamClass, added: AddedFields) -> Self {
+    /// Returns the widths for a data stream class. Added fields have 64 bits.
+    pub(super) fn for_class(trace: &TraceClass, class: &DataStreamClass, added: AddedFields) -> Self {
         let width = |role| width_of(trace, class, role).unwrap_or(64);
         let width_if = |is_added, role| if is_added { 64 } else { width(role) };
         Self {
@@ -114,12 +115,25 @@ fn masked(value: u64, width: u64) -> u64 {
 }
 
 impl Counters {
+    /// Returns the values before the first packet of a part, whose source has these `own` values. `counts_anew`: the part
+    /// counts losses from 0.
+    fn before(own: (Option<u64>, Option<u64>), losses: &Losses, widths: Widths, counts_anew: bool) -> Self {
+        let before = |own: u64| masked(own.wrapping_sub(losses.events), widths.discarded);
+        let from_zero = counts_anew && !losses.is_unknown;
+        let number = |own: u64| own.wrapping_sub(1).wrapping_sub(losses.packets);
+        Self {
+            discarded: own.0.map(|own| if from_zero { 0 } else { before(own) }),
+            sequence: own.1.map(|own| masked(number(own), widths.sequence)),
+            has_packets: true,
+        }
+    }
+
     pub(super) fn is_new(&self) -> bool {
         !self.has_packets
     }
 
-    /// Notes the counters of a packet.
-    pub(super) fn note(&mut self, packet: &EncodedPacket) {
+    /// Stores the counters of a packet.
+    pub(super) fn record(&mut self, packet: &EncodedPacket) {
         self.has_packets = true;
         if self.discarded.is_some() {
             self.discarded = Some(packet.discarded);
@@ -152,7 +166,7 @@ impl Counters {
             })
     }
 
-    /// Returns the counter values of the next packet: those of the source, if they fit the losses.
+    /// Returns the counter values of the next packet: the source's values, if they fit the losses.
     fn next(
         &self,
         own: (Option<u64>, Option<u64>),
@@ -177,14 +191,14 @@ impl Counters {
 }
 
 /// Returns the value of the first field with a role.
-fn value_of(placed: &[Placed], role: Role) -> Option<u64> {
+fn value_of(placed: &[PlacedField], role: Role) -> Option<u64> {
     placed.iter().find(|placed| placed.role == role).map(|placed| placed.value)
 }
 
 impl Template {
     /// Encodes the header and the context of a packet. Returns `None`, and notes a loss, if they cannot be written.
     /// `added` are the counters in fields that packets of the source lack.
-    pub(super) fn of(
+    pub(super) fn encode(
         encoder: &mut StreamEncoder,
         packet: &Packet<'_>,
         around: PacketContext,
@@ -219,9 +233,7 @@ impl Template {
         around: PacketContext,
         counts_anew: bool,
     ) {
-        let PacketContext { widths, end_before, .. } = around;
         let config = std::sync::Arc::clone(&encoder.config);
-        let window = encoder.window;
         let elements = &mut encoder.most_elements;
         elements.of_head = elements.of_head.max(self.open.head_elements.excess);
         let packets = &mut encoder.lanes[0];
@@ -229,72 +241,30 @@ impl Template {
             packets.uncertain.drain(..).for_each(|event| digest.add(event));
             digest.packet = hash;
         }
-        let mut open = self.open.clone();
-        let raises = self.has_late_events && config.timestamp.are_whole();
-        let is_early = raises && open.begin < packets.last_event;
-        if is_early {
-            open.begin = packets.last_event;
-        }
-        if config.clock.adds_begin {
-            let end = self.range.end.map(|end| end.cycles);
-            let latest = end.filter(|end| !open.is_corrected || *end >= open.begin);
-            open.begin = open.begin.max(packets.end).min(latest.unwrap_or(u64::MAX));
-        }
-        if let Some(begin) = begin_in_window(&config, window, self.range.begin, self.range.end, open.begin) {
-            open.begin = begin;
-        }
-        let is_late = !config.is_ctf && open.begin < packets.end;
-        if is_late {
-            open.begin = packets.end;
-        }
-        encoder.lose_begin(is_early, is_late);
-        let packets = &mut encoder.lanes[0];
-        open.now = open.begin;
+        let begin = self.start_time(encoder, &config);
+        let open = OpenPacket { begin, now: begin, ..self.open.clone() };
         let own = (
             value_of(&open.placed, Role::DiscardedEventCounter),
             value_of(&open.placed, Role::PacketSequenceNumber),
         );
         if counters.is_new() {
-            // Values before the first packet of the part.
-            let first = match counts_anew && !losses.is_unknown {
-                true => own.0.map(|_| 0),
-                false => own.0.map(|own| masked(own.wrapping_sub(losses.events), widths.discarded)),
-            };
-            let before =
-                own.1.map(|own| masked(own.wrapping_sub(1).wrapping_sub(losses.packets), widths.sequence));
-            let has_field = losses.events > 0 && own.0.is_some() || losses.packets > 0 && own.1.is_some();
-            *counters = Counters { discarded: first, sequence: before, has_packets: true };
-            if has_field {
-                // Readers see a loss between two packets, so an empty packet is written before it.
-                let wanted = end_before.unwrap_or(open.begin);
-                let first =
-                    begin_in_window(&config, window, self.range.begin, self.range.end, 0).unwrap_or(0);
-                let wanted = wanted.max(first).max(packets.end).min(open.begin);
-                let can_begin = config.clock.can_begin(wanted, packets.end, config.timestamp);
-                let begin = if can_begin { wanted } else { open.begin };
-                let empty =
-                    OpenPacket { begin, now: begin, source_end: Some(begin), total: 0, ..self.open.clone() };
-                let empty = self.begin(packets, empty, uuid, (counters.discarded, counters.sequence));
-                packets.close(empty, Some(begin));
-                packets.end = packets.end.max(begin);
-            } else if counters.discarded != own.0 && counts_anew && own.0.is_some() {
-                // Count from 0, because nothing was lost.
-                counters.discarded = first;
+            *counters = Counters::before(own, losses, around.widths, counts_anew);
+            if losses.events > 0 && own.0.is_some() || losses.packets > 0 && own.1.is_some() {
+                let wanted = around.end_before.unwrap_or(begin);
+                self.put_empty(encoder, uuid, counters, wanted, begin);
             }
         }
         let (discarded, sequence) = counters.next(own, losses, around);
         if let Some(now) = discarded {
-            let recorded = counters.discarded.and_then(|before| grown(before, now, widths.discarded));
+            let recorded = counters.discarded.and_then(|before| grown(before, now, around.widths.discarded));
             let recorded = recorded.unwrap_or(now).min(losses.events);
             if let Some(digest) = &mut encoder.digest {
                 digest.add_discarded(recorded);
             }
             // A counter with few bits may be too small for the loss.
             if recorded < losses.events {
-                let what = "discarded events: more than their counter can count".to_owned();
-                let loss =
-                    LossEntry { kind: LossKind::Dropped, class: String::new(), field: String::new(), what };
-                config.lowered.lose(loss, losses.events - recorded);
+                let what = "discarded events: more than their counter can count";
+                config.lowered.record_losses(LossKind::Dropped, "", "", what, losses.events - recorded);
             }
         }
         let packets = &mut encoder.lanes[0];
@@ -303,6 +273,49 @@ impl Template {
         *losses = Losses::default();
         packets.has_packets = true;
         packets.open = Some(open);
+    }
+
+    /// Returns the start time of the packet in the current part.
+    fn start_time(&self, encoder: &StreamEncoder, config: &EncoderConfig) -> u64 {
+        let packets = &encoder.lanes[0];
+        let PacketRange { begin: source_begin, end: source_end } = self.range;
+        let mut begin = self.open.begin;
+        let raises = self.has_late_events && config.timestamp.are_whole();
+        let is_early = raises && begin < packets.last_event;
+        if is_early {
+            begin = packets.last_event;
+        }
+        if config.clock.adds_begin {
+            let end = source_end.map(|end| end.cycles);
+            let latest = end.filter(|end| !self.open.is_corrected || *end >= begin);
+            begin = begin.max(packets.end).min(latest.unwrap_or(u64::MAX));
+        }
+        begin = begin_in_window(config, encoder.window, source_begin, source_end, begin).unwrap_or(begin);
+        let is_late = !config.frame.is_ctf && begin < packets.end;
+        encoder.record_moved_start(is_early, is_late);
+        if is_late { packets.end } else { begin }
+    }
+
+    /// Writes an empty packet before a part's first packet, which starts at `next`: readers see a loss between two packets.
+    /// The packet starts at the time `wanted`, if it can.
+    fn put_empty(
+        &self,
+        encoder: &mut StreamEncoder,
+        uuid: Option<Uuid>,
+        counters: &Counters,
+        wanted: u64,
+        next: u64,
+    ) {
+        let config = &*encoder.config;
+        let packets = &mut encoder.lanes[0];
+        let first = begin_in_window(config, encoder.window, self.range.begin, self.range.end, 0).unwrap_or(0);
+        let wanted = wanted.max(first).max(packets.end).min(next);
+        let can_begin = config.clock.can_begin(wanted, packets.end, config.timestamp);
+        let begin = if can_begin { wanted } else { next };
+        let empty = OpenPacket { begin, now: begin, source_end: Some(begin), total: 0, ..self.open.clone() };
+        let empty = self.begin(packets, empty, uuid, (counters.discarded, counters.sequence));
+        packets.close(empty, Some(begin));
+        packets.end = packets.end.max(begin);
     }
 
     /// Writes the beginning of a packet.

@@ -1,6 +1,6 @@
-//! Writer for parts of traces, all in one pass.
+//! Writer for all parts of a trace, in one pass.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -20,6 +20,7 @@ use super::encoder_config::EncoderConfig;
 use super::index_file;
 use super::lowered_source::identify_part;
 use super::names::{derived_uuid, part_name};
+use super::open_files::OpenFiles;
 use super::part_packets::{Counters, Losses, PacketContext, Template, Widths};
 use super::stream_encoder::{OutputState, PacketRange, StreamEncoder, close_unended};
 use super::trace_output::CtfOutput;
@@ -28,17 +29,14 @@ use super::usage::Usage;
 /// Maximum number of bytes that wait to be written, of all parts together.
 const WAITING: usize = 32 << 20;
 
-/// Maximum number of open files.
-const MOST_OPEN: usize = 128;
-
 /// Parts of CTF traces that are being written, data stream after data stream.
 #[derive(Debug)]
 pub(super) struct CtfParts {
-    /// Common classes and data streams of all parts; writes nothing itself.
+    /// Common classes and data streams of all parts. Writes nothing itself.
     base: CtfOutput,
     parts: Vec<TracePart>,
     lane: Option<PartsLane>,
-    /// Names of further files of data streams, by number of the data stream and file.
+    /// Names of further data stream files, by data stream number and file number.
     names: HashMap<(usize, usize), String>,
     /// Classes and metadata of traces whose parts are all the same, once they are known.
     metadata: HashMap<usize, DescribedTrace>,
@@ -55,7 +53,7 @@ struct TracePart {
     classes: BTreeMap<(usize, usize, u128), Arc<EventRecordClass>>,
     /// Digest of the written events, if it is compared with the output.
     digest: Option<Arc<Mutex<TraceDigest>>>,
-    /// Use of the limits of readers by its traces, by number.
+    /// Use of reader limits by its traces, by number.
     usages: HashMap<usize, Usage>,
     events: u64,
     copied_packets: u64,
@@ -75,7 +73,7 @@ struct PartsLane {
     parts: HashMap<usize, PartStream>,
     /// Part whose packets the encoder has.
     current: Option<usize>,
-    /// Current packet of the source; `None`: it cannot be written.
+    /// Current source packet, `None` if it cannot be written.
     template: Option<Template>,
     /// Parts that may have the packet open.
     open: Vec<usize>,
@@ -84,8 +82,7 @@ struct PartsLane {
     /// Number of waiting bytes, and the threshold for writing them.
     waiting: usize,
     most_waiting: usize,
-    /// Open files, the most recently used last.
-    open_files: VecDeque<(usize, usize)>,
+    open_files: OpenFiles,
 }
 
 /// A data stream of a part.
@@ -102,7 +99,7 @@ struct PartStream {
 struct PartFile {
     size: u64,
     index: Vec<u8>,
-    /// Open file; `None`: it is closed, or does not exist yet.
+    /// Open file, `None` if it is closed or does not exist yet.
     file: Option<File>,
 }
 
@@ -111,7 +108,7 @@ struct PartFile {
 enum PacketEnd {
     /// End in the source.
     Known(PacketRange),
-    /// End before that of the source.
+    /// End before the source's end.
     OfPart,
     /// Its end was lost in damage.
     Lost,
@@ -169,7 +166,7 @@ impl CtfParts {
     fn open(&mut self, part: usize) {
         let counts_anew = self.parts.get(part).is_some_and(|part| part.target.selected_by.is_some());
         let Some(lane) = self.select(part) else { return };
-        if !lane.encoder.config.mirrors || lane.encoder.lanes[0].open.is_some() {
+        if !lane.encoder.config.frame.mirrors || lane.encoder.lanes[0].open.is_some() {
             return;
         }
         let PartsLane { encoder, parts, template, around, wrong_values, .. } = lane;
@@ -223,14 +220,14 @@ impl CtfParts {
         if let (Some(stream), Some(last)) = (parts.get_mut(&part), encoder.lanes[0].encoded.get(count..)) {
             // The packet can have been split.
             if let Some(last) = last.last() {
-                stream.counters.note(last);
+                stream.counters.record(last);
             }
         }
         lane.encoder.collect(false);
         self.write(part)
     }
 
-    /// Ends the open packets of all parts: that of the source does not end.
+    /// Ends the open packets of all parts, because the source's packet does not end.
     fn close_lost(&mut self) -> io::Result<()> {
         let open = self.lane.as_mut().map(|lane| std::mem::take(&mut lane.open)).unwrap_or_default();
         open.into_iter().try_for_each(|part| self.close(part, PacketEnd::Lost))
@@ -259,7 +256,7 @@ impl CtfParts {
         let file = &mut stream.files[block.part];
         if let Some(directory) = &target.path {
             let name = name_of(&mut self.names, &self.base, &config, block.part);
-            let path = directory.join(self.base.directory_of(config.source)).join(name);
+            let path = directory.join(self.base.directory_of(config.output.trace)).join(name);
             let place =
                 |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
             let mut open = match file.file.take() {
@@ -275,20 +272,10 @@ impl CtfParts {
             open.write_all(&block.bytes).map_err(place)?;
             file.file = Some(open);
         }
-        let class_id = config.header.class_id;
-        let stream_id = config.header.written_stream_id(&config, block.part);
-        for packet in &block.packets {
-            if config.has_index {
-                if file.index.is_empty() {
-                    file.index = index_file::header();
-                }
-                index_file::push_entry(&mut file.index, file.size, packet, class_id, stream_id);
-            }
-            file.size += packet.total / 8;
-        }
+        index_file::add_block(&mut file.index, &mut file.size, &block, &config);
         lane.used(part, block.part);
         let (bytes, packets) = (block.bytes.len() as u64, block.packets.len() as u64);
-        self.base.add_packets(owner.usages.entry(config.source).or_default(), bytes, packets)?;
+        self.base.add_packets(owner.usages.entry(config.output.trace).or_default(), bytes, packets)?;
         owner.events += block.events;
         owner.copied_packets += block.copied_packets;
         self.report.bytes += block.bytes.len() as u64;
@@ -321,7 +308,7 @@ impl CtfParts {
     }
 
     /// Notes the class of an event, if the metadata of the part would lack it otherwise.
-    fn note_class(&mut self, part: usize, event: &Event<'_>) {
+    fn record_class(&mut self, part: usize, event: &Event<'_>) {
         let Some(lane) = &self.lane else { return };
         if event.class_index().is_none_or(|index| index < lane.declared) {
             return;
@@ -389,10 +376,10 @@ fn name_of(
     file: usize,
 ) -> String {
     if file == 0 {
-        return config.file.clone();
+        return config.output.file.clone();
     }
-    let name = || base.with_names(config.source, |names| part_name(&config.file, file, names));
-    names.entry((config.number, file)).or_insert_with(name).clone()
+    let name = || base.with_names(config.output.trace, |names| part_name(&config.output.file, file, names));
+    names.entry((config.output.number, file)).or_insert_with(name).clone()
 }
 
 impl PartsLane {
@@ -403,15 +390,9 @@ impl PartsLane {
         }
     }
 
-    /// Notes that a file was used, and closes another one if too many are open.
+    /// Stores that a file was used, and closes the least recently used file if too many are open.
     fn used(&mut self, part: usize, file: usize) {
-        if self.open_files.back() == Some(&(part, file)) {
-            return;
-        }
-        self.open_files.retain(|open| *open != (part, file));
-        self.open_files.push_back((part, file));
-        if self.open_files.len() > MOST_OPEN
-            && let Some((part, file)) = self.open_files.pop_front()
+        if let Some((part, file)) = self.open_files.touch((part, file))
             && let Some(file) = self.parts.get_mut(&part).and_then(|stream| stream.files.get_mut(file))
         {
             file.file = None;
@@ -440,7 +421,7 @@ impl PartsOutput for CtfParts {
         self.lane = self.base.config_of(lane).map(|config| PartsLane {
             source,
             around: PacketContext {
-                widths: Widths::of(&config.stream.trace.class, config.stream.class(), config.added),
+                widths: Widths::for_class(&config.stream.trace.class, config.stream.class(), config.added),
                 end_before: None,
                 sequence_before: None,
             },
@@ -454,7 +435,7 @@ impl PartsOutput for CtfParts {
             wrong_values: 0,
             waiting: 0,
             most_waiting: WAITING,
-            open_files: VecDeque::new(),
+            open_files: OpenFiles::default(),
         });
     }
 
@@ -494,10 +475,10 @@ impl PartsOutput for CtfParts {
         self.close_lost()?;
         let Some(lane) = &mut self.lane else { return Ok(()) };
         lane.release();
-        lane.template = match lane.encoder.config.mirrors {
+        lane.template = match lane.encoder.config.frame.mirrors {
             true => {
                 let packet = lane.encoder.with_possible_times(packet);
-                Template::of(&mut lane.encoder, &packet, lane.around, &mut lane.added)
+                Template::encode(&mut lane.encoder, &packet, lane.around, &mut lane.added)
             }
             false => None,
         };
@@ -525,13 +506,13 @@ impl PartsOutput for CtfParts {
     }
 
     fn message(&mut self, part: usize, message: &Message<'_>) -> io::Result<()> {
-        let mirrors = self.lane.as_ref().is_some_and(|lane| lane.encoder.config.mirrors);
+        let mirrors = self.lane.as_ref().is_some_and(|lane| lane.encoder.config.frame.mirrors);
         match message {
             Message::Event(event) => {
                 if mirrors {
                     self.open(part);
                 }
-                self.note_class(part, event);
+                self.record_class(part, event);
                 let Some(lane) = self.select(part) else { return Ok(()) };
                 let size = |lane: &PartsLane| -> usize {
                     lane.encoder.lanes.iter().map(|packets| packets.out.len()).sum()
@@ -582,9 +563,9 @@ impl PartsOutput for CtfParts {
             let (Some(lane), Some(owner)) = (&mut self.lane, self.parts.get_mut(part)) else { continue };
             if lane.parts.get(&part).is_some_and(|stream| stream.losses.are_counted()) {
                 let what = "discarded events or packets: no packet follows that can count them";
-                lane.encoder.lose(LossKind::Dropped, "", "", what);
+                lane.encoder.record_loss(LossKind::Dropped, "", "", what);
             }
-            let trace = lane.encoder.config.source;
+            let trace = lane.encoder.config.output.trace;
             lane.encoder.end_output(owner.usages.entry(trace).or_default());
         }
         let Some(mut lane) = self.lane.take() else { return Ok(()) };
@@ -593,7 +574,7 @@ impl PartsOutput for CtfParts {
         lane.encoder.finish()?;
         let config = &lane.encoder.config;
         // Packets without a size are alone in their file.
-        if !config.has_index || !config.is_delimited && config.mirrors {
+        if !config.output.has_index || !config.packets.are_delimited && config.frame.mirrors {
             return Ok(());
         }
         for (part, stream) in &lane.parts {
@@ -601,7 +582,7 @@ impl PartsOutput for CtfParts {
             let Some(Some(directory)) = self.parts.get(*part).map(|part| &part.target.path) else { continue };
             for (number, file) in stream.files.iter().enumerate().filter(|(_, file)| !file.index.is_empty()) {
                 let name = name_of(&mut self.names, &self.base, config, number);
-                let trace = directory.join(self.base.directory_of(config.source));
+                let trace = directory.join(self.base.directory_of(config.output.trace));
                 let path = trace.join("index").join(format!("{name}.idx"));
                 let result = create_parent(&path).and_then(|()| fs::write(&path, &file.index));
                 result
@@ -681,7 +662,7 @@ impl CtfOutput {
     }
 }
 
-/// Creates the output for parts of some sources.
+/// Creates the output for the parts of some sources.
 pub(super) fn create(
     sources: Vec<WriteSource>,
     options: &ichnos_io::WriteOptions,

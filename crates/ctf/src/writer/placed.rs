@@ -6,7 +6,7 @@ use super::bit_writer::BitWriter;
 
 /// A written field with a role, and its location for overwriting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Placed {
+pub(super) struct PlacedField {
     pub(super) role: Role,
     pub(super) at: u64,
     pub(super) layout: OverwriteLayout,
@@ -14,7 +14,7 @@ pub(super) struct Placed {
     pub(super) value: u64,
 }
 
-impl Placed {
+impl PlacedField {
     /// Returns the number of bits for the value of a field.
     pub(super) fn bits(&self) -> u64 {
         match self.layout {
@@ -23,7 +23,7 @@ impl Placed {
         }
     }
 
-    /// Returns `true` if its value equals another one in the bits of the field.
+    /// Returns `true` if its value equals `value` in the bits of the field.
     pub(super) fn has_lower_bits_of(&self, value: u64) -> bool {
         (self.value ^ value) & 1_u64.checked_shl(self.bits() as u32).map_or(u64::MAX, |end| end - 1) == 0
     }
@@ -44,6 +44,19 @@ impl Placed {
     }
 }
 
+/// Writes an aligned 64-bit field with a role, and stores its location.
+pub(super) fn put_placed(out: &mut BitWriter, placed: &mut Vec<PlacedField>, role: Role, value: u64) {
+    let bits = BitField::new(64, ByteOrder::LittleEndian, 8);
+    out.align(8);
+    placed.push(PlacedField { role, at: out.at(), layout: OverwriteLayout::Bits(bits), value });
+    out.put_field(value, bits);
+}
+
+/// Overwrites all fields with a role.
+pub(super) fn patch_role(placed: &[PlacedField], role: Role, out: &mut BitWriter, value: u64) {
+    placed.iter().filter(|placed| placed.role == role).for_each(|placed| placed.patch(out, value));
+}
+
 /// Layout of a field that can be overwritten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum OverwriteLayout {
@@ -53,7 +66,7 @@ pub(super) enum OverwriteLayout {
 }
 
 /// Returns the maximum size of a packet in bits that fits into its size fields.
-pub(super) fn most_bits(placed: &[Placed]) -> u64 {
+pub(super) fn most_bits(placed: &[PlacedField]) -> u64 {
     let sizes = placed
         .iter()
         .filter(|placed| matches!(placed.role, Role::PacketTotalLength | Role::PacketContentLength));
@@ -68,7 +81,7 @@ pub(super) fn most_bits(placed: &[Placed]) -> u64 {
 
 /// Returns `true` if the content of a packet can end within a byte: its length is not the total length.
 /// `is_delimited`: another packet can follow.
-pub(super) fn ends_in_byte(placed: &[Placed], is_delimited: bool) -> bool {
+pub(super) fn ends_in_byte(placed: &[PlacedField], is_delimited: bool) -> bool {
     let at = |role| placed.iter().filter(move |placed| placed.role == role).map(|placed| placed.at);
     let says_total = |bit| at(Role::PacketTotalLength).any(|other| other == bit);
     let has_total = at(Role::PacketTotalLength).next().is_some();

@@ -120,7 +120,7 @@ fn id_bits(class: &FieldClass, role: Role) -> Option<u64> {
 /// Checks that ids are unique and fit in their field.
 fn check_ids(ids: impl Iterator<Item = u128>, bits: Option<u64>, of: &str, broken: &mut Vec<String>) {
     let Some(bits) = bits else {
-        return broken.push(format!("{of}: several, but packets or events have no id"));
+        return broken.push(format!("{of}: several, but packets or events lack an id"));
     };
     let mut known = HashSet::new();
     for id in ids {

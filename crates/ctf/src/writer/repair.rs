@@ -7,16 +7,16 @@ use super::packets::OpenPacket;
 use super::time_survey::TimeSurvey;
 use crate::packet_times::most_cycles;
 
-/// Counters with fewer bits wrap: any value can follow the one before.
+/// Counters with fewer bits wrap: any value can follow.
 const WIDE: u64 = 32;
 
 /// Counters with fewer bits say nothing about each other.
 const NARROW: u64 = 8;
 
-/// Sequence numbers with fewer bits turn often: any of them can follow the one before.
+/// Sequence numbers with fewer bits wrap often: any number can follow.
 const SELDOM_TURNS: u64 = 16;
 
-/// Values of the packets around the one that is written.
+/// Values of the packets around the written packet.
 #[derive(Debug, Default)]
 pub(super) struct Repair {
     /// Largest value of the default clock that is a time of 64 bits.
@@ -50,7 +50,7 @@ impl Repair {
         repair
     }
 
-    /// Notes the values of the packet after the one that begins next.
+    /// Stores the values of the packet after the next packet.
     pub(super) fn look_ahead(&mut self, next: Option<&Packet<'_>>) {
         self.next = next.map_or(PacketValues::default(), |next| PacketValues {
             begin: next.begin.map(|begin| begin.cycles),
@@ -59,12 +59,12 @@ impl Repair {
         });
     }
 
-    /// Returns the largest value of the default clock that is a time of 64 bits; if there is none, the largest of all.
+    /// Returns the largest value of the default clock that is a time of 64 bits, or else the largest value.
     pub(super) fn most_cycles(&self) -> u64 {
         if self.most == 0 { u64::MAX } else { self.most }
     }
 
-    /// Returns the begin of the packet after the one that begins next, if it is known.
+    /// Returns the start of the packet after the next packet, if it is known.
     pub(super) fn next_begin(&self) -> Option<u64> {
         self.next.begin
     }
@@ -75,7 +75,7 @@ impl Repair {
         Some(cycles.saturating_add(1).saturating_mul(self.nanoseconds_per_cycle?))
     }
 
-    /// Notes that unreadable data was skipped; `in_packet`: within a packet that was written up to there.
+    /// Stores that unreadable data was skipped. `in_packet`: within a packet that was written up to there.
     pub(super) fn skipped(&mut self, in_packet: bool) {
         // Sequence numbers show missing packets, if there are any.
         if in_packet || self.sequence.is_none() {
@@ -99,8 +99,8 @@ impl Repair {
         // Without the field, there is no contradiction.
         if begin != open.begin && open.placed.iter().any(|placed| placed.role == Role::Timestamp) {
             changes.push(match begin == before {
-                true => "impossible begin time: the end of the packet before",
-                false => "begin time after the first event: the time of that",
+                true => "impossible begin time: used the previous packet's end",
+                false => "begin time after the first event: used that event's time",
             });
         }
         (open.begin, open.now) = (begin, begin);
@@ -113,7 +113,7 @@ impl Repair {
             (earliest..=open.latest).contains(&end) && !clock.lacks_room_for_end(open.begin, end)
         });
         if open.source_end.is_some() && !open.has_end {
-            changes.push("impossible end time: the time of the last event");
+            changes.push("impossible end time: used the last event's time");
         }
         let end = open.source_end.filter(|_| open.has_end).unwrap_or(last);
         // Where times are wrong, they say nothing about counters.
@@ -132,11 +132,11 @@ impl Repair {
                     continue;
                 }
                 Role::PacketSequenceNumber => {
-                    let what = "impossible sequence number: the next one";
+                    let what = "impossible sequence number: used the next number";
                     (&mut self.sequence, self.next.sequence, 1, what)
                 }
                 Role::DiscardedEventCounter => {
-                    let what = "impossible counter of discarded events: that of the packet before";
+                    let what = "impossible counter of discarded events: used the previous packet's";
                     (&mut self.discarded, self.next.discarded, 0, what)
                 }
                 _ => continue,
@@ -158,7 +158,7 @@ struct CounterBounds {
     next: Option<u64>,
     /// Least that it grows by from packet to packet.
     step: u64,
-    /// Most that it can grow by beyond that since the packet before; `None`: it is unknown.
+    /// Most that it can grow by beyond that since the packet before, if it is known.
     room: Option<u64>,
 }
 

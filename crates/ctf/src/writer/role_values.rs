@@ -1,12 +1,12 @@
-//! Values that replace those of fields with roles.
+//! Values that replace fields with roles.
 
 use ichnos_model::{Roles, Uuid};
 
-/// Values that replace those of fields with roles.
+/// Values that replace fields with roles.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct RoleValues {
     pub(super) class_id: Option<u64>,
-    /// Value of the default clock; a field gets as many of its lower bits as it has.
+    /// Value of the default clock. A field gets as many of its lower bits as it has.
     pub(super) timestamp: Option<u64>,
     /// The same, but only for fields with room for all of it: then the original number of bits does not matter.
     pub(super) whole_timestamp: Option<u64>,

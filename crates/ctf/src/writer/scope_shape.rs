@@ -12,7 +12,7 @@ pub(super) struct ScopeShape {
 }
 
 impl ScopeShape {
-    pub(super) fn of(plan: &Plan) -> Self {
+    pub(super) fn for_plan(plan: &Plan) -> Self {
         let is_text = |node: &Node| matches!(node.class.kind, FieldKind::String { .. });
         Self {
             most_alignment: plan.nodes().map(Node::alignment).fold(8, u64::max),

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use ichnos_io::WriteOptions;
-use ichnos_model::lower::{Capabilities, unplaced_roles, without_roles};
+use ichnos_model::lower::{Capabilities, Feature, unplaced_roles, without_roles};
 use ichnos_model::{BitField, DataStreamClass, FieldClass, FieldKind, Role, Roles, Scope, TraceClass};
 
 use super::timestamps::Timestamps;
@@ -17,7 +17,7 @@ use crate::metadata::Dialect;
 pub(super) struct SourceFrame {
     /// `true` if the source is read from CTF, so that its packets and headers have all that CTF needs.
     pub(super) is_ctf: bool,
-    /// `true` if packets are made of those of the source; otherwise it has none.
+    /// `true` if packets are made from source packets. Otherwise the source lacks packets.
     pub(super) mirrors: bool,
     /// `true` if its packet headers lack the id of the data stream class, and need it.
     pub(super) lacks_header: bool,
@@ -25,7 +25,7 @@ pub(super) struct SourceFrame {
 
 impl SourceFrame {
     /// Returns the frame of a trace that is read from `format`, which is empty if it is not read.
-    pub(super) fn of(format: &str, class: &TraceClass, options: &WriteOptions) -> Self {
+    pub(super) fn for_trace(format: &str, class: &TraceClass, options: &WriteOptions) -> Self {
         let has_header = |class: &DataStreamClass| class.event_record_header.is_some();
         let has_context = |class: &DataStreamClass| class.packet_context.is_some();
         let has_packets = class.packet_header.is_some() || class.data_streams.iter().any(has_context);
@@ -73,7 +73,7 @@ impl SourceFrame {
         let context = class.packet_context.as_deref();
         let lacks =
             |class: Option<&FieldClass>, role| !class.is_some_and(|class| has_member_of_role(class, role));
-        let says_time = !lacks(header, Role::Timestamp) && Timestamps::of(class).are_whole();
+        let says_time = !lacks(header, Role::Timestamp) && Timestamps::for_class(class).are_whole();
         let total_size = self.mirrors && lacks(context, Role::PacketTotalLength);
         let lacks_content = self.mirrors && lacks(context, Role::PacketContentLength);
         AddedFields {
@@ -93,16 +93,16 @@ pub(super) struct LostRoles {
     packet_header: Roles,
     pub(super) packet_context: Roles,
     event_record_header: Roles,
-    /// Roles of fields after the event record header.
+    /// Roles after the event record header.
     after_header: Roles,
-    /// `true` if packets of a proposal become those of another dialect.
+    /// `true` if packets of a proposal become packets of another dialect.
     converts: bool,
 }
 
 impl LostRoles {
     /// Returns the roles that fields of packets and event record headers of a data stream class lose, and the class
     /// without them.
-    pub(super) fn of(
+    pub(super) fn for_stream(
         trace: &TraceClass,
         class: &DataStreamClass,
         capabilities: &Capabilities,
@@ -135,7 +135,7 @@ impl LostRoles {
         for (root, scope) in events.chain([(&class.common_context, Scope::CommonContext)]) {
             let Some(root) = root.as_ref().filter(|root| root.exists(is_update)) else { continue };
             let is_unplaced = || unplaced_roles(trace, root, scope, capabilities).has(Role::Timestamp);
-            if !capabilities.timestamps_anywhere || is_unplaced() {
+            if !capabilities.has(Feature::TimestampsAnywhere) || is_unplaced() {
                 lost.after_header.insert(Role::Timestamp);
             }
         }
@@ -158,7 +158,7 @@ impl LostRoles {
     }
 }
 
-/// Fields that packets and event record headers have after those of the source.
+/// Fields that packets and event record headers have after the source's fields.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct AddedFields {
     /// `true` to add the id of the class to event record headers.
@@ -176,7 +176,7 @@ pub(super) struct AddedFields {
     pub(super) stream_class_id: bool,
     /// `true` to add the id of the data stream to packet headers.
     pub(super) stream_id: bool,
-    /// `true` to widen short fields of packet sizes: added fields need room.
+    /// `true` to widen short packet size fields: added fields need room.
     pub(super) widens_sizes: bool,
 }
 
@@ -201,7 +201,7 @@ impl AddedFields {
         let (header, context) = (class.event_record_header.is_some(), class.packet_context.is_some());
         let all = [
             (header && self.class_id, "event.header", "added: the id of the class"),
-            (header && self.timestamp, "event.header", "added: all of the time"),
+            (header && self.timestamp, "event.header", "added: the full time"),
             (context && self.total_size, "packet.context", "added: the total size of the packet"),
             (context && self.content_size, "packet.context", "added: the size of the packet's content"),
             (context && self.discarded, "packet.context", "added: the counter of discarded events"),

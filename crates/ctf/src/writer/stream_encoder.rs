@@ -7,10 +7,10 @@ use std::io;
 use std::sync::Arc;
 
 use ichnos_io::{EncodedPacket, OutputBlock, Worker, WorkerFlow};
-use ichnos_model::lower::{LossEntry, LossKind, PacketLosses};
+use ichnos_model::lower::{LossKind, PacketLosses};
 use ichnos_model::{ClockArithmetic, ClockValue, DamageKind, Event, Message, Packet, Window};
 
-use super::class_encoding::{ChangedTexts, ClassEncoding, WrittenTime};
+use super::class_encoding::{ChangedTexts, ClassEncoding, EncodedEvent, WrittenTime};
 use super::class_set::ClassSet;
 use super::context_cache::ContextCache;
 use super::encoder_config::{EncoderConfig, HeaderConfig};
@@ -19,7 +19,7 @@ use super::index_file::RecordedTimes;
 use super::packets::{OpenPacket, Packets};
 use super::repair::Repair;
 use super::role_values::RoleValues;
-use super::untimed::{TimeSource, Untimed};
+use super::untimed::{TimeSource, UntimedEvents};
 use super::usage::ExcessElements;
 use super::written_digest::WrittenDigest;
 use crate::packet::update_clock;
@@ -30,8 +30,11 @@ pub(super) use output_state::OutputState;
 /// Size of an output block in bytes, if there is that much data.
 const BLOCK: usize = 1 << 20;
 
-/// Size in bytes of packets that do not correspond to one of the source.
+/// Size in bytes of packets that do not correspond to a source packet.
 const PACKET: u64 = 256 << 10;
+
+/// Loss of the time of an event that is out of order.
+const LATE_EVENT: &str = "time before earlier events: used the time of the last event";
 
 /// Maximum number of lanes of a data stream whose events are not in time order.
 const MOST_LANES: usize = 16;
@@ -40,7 +43,7 @@ const MOST_LANES: usize = 16;
 #[derive(Debug)]
 pub(super) struct StreamEncoder {
     pub(super) config: Arc<EncoderConfig>,
-    /// Values of packet headers.
+    /// Packet header values.
     pub(super) header: HeaderConfig,
     /// Time range of the packets.
     pub(super) window: Window,
@@ -52,7 +55,7 @@ pub(super) struct StreamEncoder {
     contexts: ContextCache,
     packet_losses: PacketLosses,
     repair: Repair,
-    untimed: Untimed,
+    untimed: UntimedEvents,
     /// Digest of the written events, if it is compared with the output.
     pub(super) digest: Option<Box<WrittenDigest>>,
     pub(super) most_elements: ExcessElements,
@@ -62,9 +65,35 @@ pub(super) struct StreamEncoder {
     moved_events: u64,
     /// `true` if packets were copied.
     has_copies: bool,
-    /// `true` if the source had a packet that has no counterpart in the output.
+    /// `true` if a source packet lacks a counterpart in the output.
     has_unwritten_packets: bool,
     times: EventTimes,
+}
+
+/// Place of an event in the output.
+#[derive(Clone, Copy)]
+struct EventPlace {
+    lane: usize,
+    /// Index of the event record class.
+    class: usize,
+    /// Written time.
+    cycles: Option<u64>,
+    /// Clock value after the first timestamp.
+    first: Option<u64>,
+    /// `true` if all timestamps have the written time.
+    is_changed: bool,
+}
+
+/// Limits of a packet that an event exceeds.
+struct ExceededLimits {
+    /// `true` if the packet has its maximum size.
+    is_full: bool,
+    /// `true` if timestamps have too few bits for the time.
+    wraps: bool,
+    /// `true` if the end timestamp of the packet has too few bits.
+    lacks_end: bool,
+    /// `true` if the time is wrong: after a packet that starts at a wrong time, later packets would get wrong times, too.
+    is_wrong: bool,
 }
 
 impl StreamEncoder {
@@ -74,7 +103,7 @@ impl StreamEncoder {
         Self {
             digest,
             header: config.header,
-            window: config.window,
+            window: config.packets.window,
             config,
             classes: Vec::new(),
             lanes: vec![Packets::default()],
@@ -83,7 +112,7 @@ impl StreamEncoder {
             contexts: ContextCache::default(),
             packet_losses: PacketLosses::default(),
             repair,
-            untimed: Untimed::default(),
+            untimed: UntimedEvents::default(),
             most_elements: ExcessElements::default(),
             written: ClassSet::default(),
             moved_events: 0,
@@ -93,13 +122,11 @@ impl StreamEncoder {
         }
     }
 
-    pub(super) fn lose(&self, kind: LossKind, class: &str, field: &str, what: &str) {
-        let loss =
-            LossEntry { kind, class: class.to_owned(), field: field.to_owned(), what: what.to_owned() };
-        self.config.lowered.lose(loss, 1);
+    pub(super) fn record_loss(&self, kind: LossKind, class: &str, field: &str, what: &str) {
+        self.config.lowered.record_loss(kind, class, field, what);
     }
 
-    /// Returns the index of an event's class; creates its encoding for the first event.
+    /// Returns the index of an event's class. Creates the encoding at its first event.
     fn class(&mut self, event: &Event<'_>) -> io::Result<Option<usize>> {
         let Some(index) = event.class_index() else { return Ok(None) };
         if let Some(Some(_)) = self.classes.get(index) {
@@ -116,24 +143,17 @@ impl StreamEncoder {
     }
 
     pub(super) fn event(&mut self, event: &Event<'_>) -> io::Result<()> {
-        let Some(class_index) = self.class(event)? else {
-            self.lose(LossKind::Dropped, event.name(), "", "event of an unknown class");
+        let Some(class) = self.class(event)? else {
+            self.record_loss(LossKind::Dropped, event.name(), "", "event of an unknown class");
             return Ok(());
         };
-        let (cycles, time_source) = self.time(event);
-        let lane = if self.config.mirrors { 0 } else { self.lane(cycles, event.name()) };
-        let cycles = match (self.config.mirrors, cycles) {
-            (false, Some(cycles)) => Some(cycles.max(self.lanes[lane].end)),
-            (true, Some(cycles)) if self.config.repairs => Some(self.possible_time(event, cycles)),
-            (true, Some(cycles)) if !self.config.is_ctf => Some(self.time_in_order(cycles, event.name())),
-            _ => cycles,
-        };
+        let (lane, cycles, source) = self.lane_and_time(event);
         let first = self.first_time(event, cycles);
         if let (Some(open), Some(cycles)) = (&mut self.lanes[lane].open, cycles) {
-            open.has_right_times &= (open.now..=open.latest).contains(&cycles) || !self.config.mirrors;
+            open.has_right_times &= (open.now..=open.latest).contains(&cycles) || !self.config.frame.mirrors;
         }
         let (is_changed, mut cycles) = self.make_room(lane, cycles, first);
-        let config = Arc::clone(&self.config);
+        let config = &self.config;
         if !config.timestamp.are_there
             && config.clock.adds_begin
             && let Some(open) = &self.lanes[lane].open
@@ -141,35 +161,77 @@ impl StreamEncoder {
         {
             // Damaged packets may not allow their begin, the only known time.
             cycles = Some(open.now);
-            self.lose(LossKind::Rounded, event.name(), "", "time: that of its packet");
+            self.record_loss(LossKind::Rounded, event.name(), "", "time: used the packet's time");
         }
+        let place = EventPlace { lane, class, cycles, first, is_changed };
+        let Some(encoded) = self.put_event(event, place)? else { return Ok(()) };
+        self.written.insert(class);
+        self.record_changed_texts(event.name(), encoded.texts);
+        let packets = &mut self.lanes[lane];
+        let Some(open) = &mut packets.open else { return Ok(()) };
+        open.events += 1;
+        packets.events += 1;
+        if packets.out.at() % 8 == 0 {
+            open.whole = Some((packets.out.at(), open.events));
+        }
+        if let Some(cycles) = cycles {
+            open.now = cycles;
+            if open.has_right_times || !self.config.frame.mirrors {
+                packets.end = packets.end.max(cycles);
+            }
+            packets.last_event = packets.last_event.max(cycles);
+            if let Some(source) = source {
+                self.untimed.record(source, class, encoded.timestamp_bit);
+            }
+            if matches!(source, None | Some(TimeSource::Nearest)) {
+                self.untimed.record_timed(cycles);
+            }
+        }
+        let waits = source == Some(TimeSource::Next) && encoded.timestamp_bit.is_some();
+        self.record_written((lane, class), event, cycles, waits);
+        Ok(())
+    }
+
+    /// Returns the lane of an event, its written time, and the source of the time if the event lacks one.
+    #[inline]
+    fn lane_and_time(&mut self, event: &Event<'_>) -> (usize, Option<u64>, Option<TimeSource>) {
+        let (cycles, source) = self.time(event);
+        if !self.config.frame.mirrors {
+            let lane = self.lane(cycles, event.name());
+            return (lane, cycles.map(|cycles| cycles.max(self.lanes[lane].end)), source);
+        }
+        let cycles = cycles.map(|cycles| match (self.config.repairs, self.config.frame.is_ctf) {
+            (true, _) => self.possible_time(event, cycles),
+            (false, false) => self.time_in_order(cycles, event.name()),
+            (false, true) => cycles,
+        });
+        (0, cycles, source)
+    }
+
+    /// Writes an event into the open packet of a lane, or into a further packet with the same context. Returns `None` if
+    /// the event is dropped.
+    #[inline]
+    fn put_event(&mut self, event: &Event<'_>, place: EventPlace) -> io::Result<Option<EncodedEvent>> {
+        let config = Arc::clone(&self.config);
+        let EventPlace { lane, class, cycles, first, is_changed } = place;
         let mut is_split = false;
-        let mut timestamp_bit;
         loop {
             let packets = &mut self.lanes[lane];
             let Some(OpenPacket { most_bits, now, events, mut elements, .. }) = packets.open else {
-                self.lose_event(event, "its packet cannot be written");
-                return Ok(());
+                self.record_lost_event(event, "its packet cannot be written");
+                return Ok(None);
             };
-            let Some(Some(class)) = self.classes.get_mut(class_index) else { return Ok(()) };
+            let Some(Some(class)) = self.classes.get_mut(class) else { return Ok(None) };
             let begin = packets.out.at();
-            timestamp_bit = None;
-            let mut texts = ChangedTexts::default();
-            if is_changed || !(config.mirrors && class.copy_event(&mut packets.out, event)) {
+            let mut encoded = EncodedEvent::default();
+            if is_changed || !(config.frame.mirrors && class.copy_event(&mut packets.out, event)) {
                 let time = WrittenTime { cycles, fields: &self.times.clocks, is_changed };
                 let (out, before) = (&mut packets.out, (&mut self.lengths, &mut self.contexts));
                 match class.encode_event(out, before, &config, event, time, &mut elements) {
-                    Ok(encoded) => (texts, timestamp_bit) = (encoded.texts, encoded.timestamp_bit),
+                    Ok(done) => encoded = done,
                     Err(problem) => {
                         packets.out.go_back(begin);
-                        if !config.mirrors {
-                            packets.drop_empty_own();
-                        }
-                        if config.must_fit {
-                            return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));
-                        }
-                        self.lose_event(event, &problem);
-                        return Ok(());
+                        return self.reject(lane, event, problem);
                     }
                 }
             }
@@ -180,29 +242,20 @@ impl StreamEncoder {
                     open.elements = elements;
                 }
                 self.most_elements.of_packet = self.most_elements.of_packet.max(elements.excess);
-                self.written.insert(class_index);
-                self.lose_texts(event.name(), texts);
-                break;
+                return Ok(Some(encoded));
             }
             packets.out.go_back(begin);
-            if is_split || events == 0 || config.mirrors && !config.can_split(now, first) {
+            if is_split || events == 0 || config.frame.mirrors && !config.can_split(now, first) {
                 let problem = match has_too_many {
                     true => {
-                        format!("more than {most_elements} array elements of zero size, the limit of readers")
+                        format!("more than {most_elements} zero-size array elements, the reader limit")
                     }
                     false => "a packet with it would be too large for its size fields".to_owned(),
                 };
-                if !config.mirrors {
-                    packets.drop_empty_own();
-                }
-                if config.must_fit {
-                    return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));
-                }
-                self.lose_event(event, &problem);
-                return Ok(());
+                return self.reject(lane, event, problem);
             }
             let end = first.unwrap_or(now).max(now);
-            if config.mirrors {
+            if config.frame.mirrors {
                 self.lanes[lane].split(end, first, self.repair.left_out);
             } else {
                 self.lanes[lane].close_own(now);
@@ -210,36 +263,28 @@ impl StreamEncoder {
             }
             is_split = true;
         }
-        let packets = &mut self.lanes[lane];
-        let Some(open) = &mut packets.open else { return Ok(()) };
-        open.events += 1;
-        packets.events += 1;
-        if packets.out.at() % 8 == 0 {
-            open.whole = Some((packets.out.at(), open.events));
+    }
+
+    /// Drops an event that cannot be written.
+    #[cold]
+    fn reject(
+        &mut self,
+        lane: usize,
+        event: &Event<'_>,
+        problem: String,
+    ) -> io::Result<Option<EncodedEvent>> {
+        if !self.config.frame.mirrors {
+            self.lanes[lane].drop_empty_own();
         }
-        if let Some(cycles) = cycles {
-            open.now = cycles;
-            if open.has_right_times || !config.mirrors {
-                packets.end = packets.end.max(cycles);
-            }
-            packets.last_event = packets.last_event.max(cycles);
-            match time_source {
-                None => self.untimed.note_timed(cycles),
-                Some(source) => {
-                    self.untimed.note(source, class_index, timestamp_bit);
-                    if source == TimeSource::Nearest {
-                        self.untimed.note_timed(cycles);
-                    }
-                }
-            }
+        if self.config.must_fit {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));
         }
-        let waits = time_source == Some(TimeSource::Next) && timestamp_bit.is_some();
-        self.note_written((lane, class_index), event, cycles, waits);
-        Ok(())
+        self.record_lost_event(event, &problem);
+        Ok(None)
     }
 
     /// Counts an encoded event, if the digest is compared with the output. `waits`: its time is not known yet.
-    fn note_written(
+    fn record_written(
         &mut self,
         (lane, class): (usize, usize),
         event: &Event<'_>,
@@ -263,18 +308,18 @@ impl StreamEncoder {
         }
     }
 
-    /// Returns the written time of an event, and the source of the time if the event has none.
+    /// Returns the written time of an event, and the source of the time if the event lacks one.
     #[inline]
     fn time(&mut self, event: &Event<'_>) -> (Option<u64>, Option<TimeSource>) {
         if self.config.default_clock.is_none() {
             return (None, None);
         }
         let Some(clock) = event.clock else {
-            let now = self.lanes[0].open.as_ref().filter(|_| self.config.mirrors).map(|open| open.now);
+            let now = self.lanes[0].open.as_ref().filter(|_| self.config.frame.mirrors).map(|open| open.now);
             let (time, source) = self.untimed.time(now, self.lanes[0].end);
             return (Some(time), Some(source));
         };
-        if self.config.mirrors && self.config.is_ctf {
+        if self.config.frame.mirrors && self.config.frame.is_ctf {
             return (Some(clock.cycles), None);
         }
         let (cycles, is_exact) = self.nearest(*clock);
@@ -304,7 +349,7 @@ impl StreamEncoder {
         packet
     }
 
-    /// Returns the begin and the end of a packet that ends.
+    /// Returns the start and end of a packet that ends.
     pub(super) fn possible_range(&self, packet: &Packet<'_>) -> PacketRange {
         PacketRange {
             begin: packet.begin.map(|begin| self.nearest_value(begin).0),
@@ -312,18 +357,18 @@ impl StreamEncoder {
         }
     }
 
-    /// Returns the nearest value that the clock can have; an inexact one is noted as a loss.
+    /// Returns the nearest value that the clock can have. Records a loss if it is inexact.
     fn possible(&self, time: Option<ClockValue>, what: &str) -> Option<ClockValue> {
         let (value, is_exact) = self.nearest_value(time?);
         if !is_exact {
-            let what = format!("{what}, which the clock does not have: the nearest time");
-            self.lose(LossKind::Rounded, "", "packet.context", &what);
+            let what = format!("{what} that the clock cannot have: used the nearest time");
+            self.record_loss(LossKind::Rounded, "", "packet.context", &what);
         }
         Some(value)
     }
 
     fn nearest_value(&self, time: ClockValue) -> (ClockValue, bool) {
-        if self.config.is_ctf {
+        if self.config.frame.is_ctf {
             return (time, true);
         }
         let (cycles, is_exact) = self.nearest(time);
@@ -353,25 +398,23 @@ impl StreamEncoder {
         }
     }
 
-    fn lose_texts(&self, name: &str, texts: ChangedTexts) {
-        let lose = |kind, what: &str, count| {
-            let (class, field, what) = (name.to_owned(), "payload".to_owned(), what.to_owned());
-            self.config.lowered.lose(LossEntry { kind, class, field, what }, count);
-        };
+    fn record_changed_texts(&self, name: &str, texts: ChangedTexts) {
+        let record =
+            |kind, what, count| self.config.lowered.record_losses(kind, name, "payload", what, count);
         if texts.cut > 0 {
-            lose(LossKind::Dropped, "rest of a text after U+0000", texts.cut);
+            record(LossKind::Dropped, "rest of a text after U+0000", texts.cut);
         }
         if texts.replaced > 0 {
-            lose(LossKind::Rounded, "bytes that are not UTF-8: question marks", texts.replaced);
+            record(LossKind::Rounded, "bytes that are not UTF-8: question marks", texts.replaced);
         }
     }
 
-    fn lose_event(&self, event: &Event<'_>, problem: &str) {
+    fn record_lost_event(&self, event: &Event<'_>, problem: &str) {
         let what = format!("event that cannot be written: {problem}");
-        self.lose(LossKind::Dropped, event.name(), "", &what);
+        self.record_loss(LossKind::Dropped, event.name(), "", &what);
     }
 
-    /// Returns the lane whose last event is no later than an event.
+    /// Returns the lane whose last event is not later than an event.
     fn lane(&mut self, cycles: Option<u64>, name: &str) -> usize {
         let Some(cycles) = cycles else { return 0 };
         if let Some(lane) = self.lanes.iter().position(|packets| packets.end <= cycles) {
@@ -383,12 +426,7 @@ impl StreamEncoder {
             self.lanes.push(Packets::default());
             return self.lanes.len() - 1;
         }
-        self.lose(
-            LossKind::Rounded,
-            name,
-            "",
-            "time before that of earlier events: the time of the last one",
-        );
+        self.record_loss(LossKind::Rounded, name, "", LATE_EVENT);
         0
     }
 
@@ -396,7 +434,7 @@ impl StreamEncoder {
     #[inline]
     fn first_time(&mut self, event: &Event<'_>, cycles: Option<u64>) -> Option<u64> {
         let config = &*self.config;
-        if !config.timestamp.are_several || !config.mirrors {
+        if !config.timestamp.are_several || !config.frame.mirrors {
             return cycles;
         }
         // If the written time of the event is another one, all of its timestamps get that.
@@ -432,74 +470,25 @@ impl StreamEncoder {
     /// `true` if all of its timestamps must have the time of the event, and the time that a reader decodes.
     fn make_room(&mut self, lane: usize, mut cycles: Option<u64>, first: Option<u64>) -> (bool, Option<u64>) {
         let config = Arc::clone(&self.config);
-        let packets = &mut self.lanes[lane];
-        let most = config.packet_size.or((!config.mirrors).then_some(PACKET));
-        if let (true, Some(open), Some(first)) = (config.clock.adds_begin, &mut packets.open, first)
-            && open.events == 0
-            && !open.has_begin
-            && (open.has_right_times || config.repairs)
-        {
-            // A packet cannot begin before the end of the previous one for an event with several timestamps.
-            let begin = if first == cycles.unwrap_or(first) { first } else { first.max(packets.end) };
-            open.begin_at(&mut packets.out, begin);
-        }
-        let mut is_changed = false;
-        if let (true, Some(open), Some(cycles), Some(first)) =
-            (config.mirrors, &self.lanes[lane].open, cycles, first)
-            && config.has_gaps
-            && self.times.first().is_some()
-            && first < open.now
-            && self.wraps(open.now, cycles)
-        {
-            // The packet begins between two timestamps of the event.
-            let packets = &mut self.lanes[lane];
-            let can_begin = !config.repairs
-                && packets.end <= first
-                && config.clock.can_begin(first, packets.end, config.timestamp);
-            match &mut packets.open {
-                Some(open) if open.events == 0 && can_begin => open.begin_at(&mut packets.out, first),
-                _ => is_changed = true,
-            }
-        }
+        self.begin_at_event(lane, cycles, first);
+        let mut is_changed = self.begins_within_event(lane, cycles, first);
         if let Some(open) = &self.lanes[lane].open {
-            let at = self.lanes[lane].out.at();
-            let can_end = at % 8 == 0 || open.ends_in_byte;
-            // Wrong times would become those of packets.
-            let can_end = can_end && (open.has_right_times || !config.mirrors);
-            let is_full = most.is_some_and(|most| at / 8 >= most) && open.events > 0 && can_end;
-            let wraps = config.mirrors
-                && config.has_gaps
-                && cycles.is_some_and(|cycles| match is_changed {
-                    true => self.has_no_room(open.now, cycles),
-                    false => self.wraps(open.now, cycles),
-                });
-            let begin = if is_changed { cycles } else { first };
-            let now = open.now;
-            let lacks_end = config.repairs
-                && config.mirrors
-                && cycles.is_some_and(|cycles| config.clock.lacks_room_for_end(open.begin, cycles));
-            let wraps = wraps || lacks_end;
-            // After a packet that begins at a wrong time, later packets would get wrong times, too.
-            let is_wrong = wraps
-                && !config.repairs
-                && !cycles.is_some_and(|cycles| (now..=open.latest).contains(&cycles));
-            if (is_full || wraps) && config.mirrors && (is_wrong || !config.can_split(now, begin)) {
+            let (now, begin) = (open.now, if is_changed { cycles } else { first });
+            let exceeded = self.exceeded_limits(lane, open, cycles, is_changed);
+            let ExceededLimits { is_full, wraps, lacks_end, is_wrong } = exceeded;
+            if (is_full || wraps) && config.frame.mirrors && (is_wrong || !config.can_split(now, begin)) {
                 if lacks_end {
                     cycles = Some(now);
-                    self.lose(
-                        LossKind::Rounded,
-                        "",
-                        "",
-                        "time after the last possible end of its packet: the time before",
-                    );
+                    let what = "time after the last possible end of its packet: used the previous time";
+                    self.record_loss(LossKind::Rounded, "", "", what);
                 } else if wraps {
                     cycles = cycles.map(|cycles| self.read_after(now, cycles, is_changed));
-                    let what = "time: bits that the event record header has no room for";
-                    self.lose(LossKind::Rounded, "", "", what);
+                    let what = "time: bits without room in the event record header";
+                    self.record_loss(LossKind::Rounded, "", "", what);
                 }
             } else if is_full || wraps {
                 let end = if wraps && !is_full { now } else { begin.unwrap_or(now).max(now) };
-                if config.mirrors {
+                if config.frame.mirrors {
                     self.lanes[lane].split(end, begin, self.repair.left_out);
                     is_changed |= !is_changed
                         && config.has_gaps
@@ -512,14 +501,91 @@ impl StreamEncoder {
             }
         }
         if is_changed {
-            let what = "timestamps before the last one: the time of the event";
-            self.lose(LossKind::Rounded, "", self.config.timestamp.scope.short_name(), what);
+            let what = "timestamps before the last timestamp: used the event's time";
+            self.record_loss(LossKind::Rounded, "", self.config.timestamp.scope.short_name(), what);
         }
-        if self.lanes[lane].open.is_none() && !config.mirrors {
+        if self.lanes[lane].open.is_none() && !config.frame.mirrors {
             let begin = cycles.unwrap_or(0).max(self.lanes[lane].end);
             self.lanes[lane].open_own(&config, self.header, lane, begin);
         }
         (is_changed, cycles)
+    }
+
+    /// Moves the start of a packet without events to the first timestamp of its first event, if the source's packet has no
+    /// start time.
+    #[inline]
+    fn begin_at_event(&mut self, lane: usize, cycles: Option<u64>, first: Option<u64>) {
+        let config = &*self.config;
+        let packets = &mut self.lanes[lane];
+        if let (true, Some(open), Some(first)) = (config.clock.adds_begin, &mut packets.open, first)
+            && open.events == 0
+            && !open.has_begin
+            && (open.has_right_times || config.repairs)
+        {
+            // A packet cannot begin before the end of the previous one for an event with several timestamps.
+            let begin = if first == cycles.unwrap_or(first) { first } else { first.max(packets.end) };
+            open.begin_at(&mut packets.out, begin);
+        }
+    }
+
+    /// Returns `true` if a packet starts between two timestamps of an event, and cannot start at the first of them.
+    #[inline]
+    fn begins_within_event(&mut self, lane: usize, cycles: Option<u64>, first: Option<u64>) -> bool {
+        let config = &*self.config;
+        let (true, Some(open), Some(cycles), Some(first)) =
+            (config.frame.mirrors, &self.lanes[lane].open, cycles, first)
+        else {
+            return false;
+        };
+        let is_within = config.has_gaps
+            && self.times.first().is_some()
+            && first < open.now
+            && self.wraps(open.now, cycles);
+        if !is_within {
+            return false;
+        }
+        let packets = &mut self.lanes[lane];
+        let can_begin = !config.repairs
+            && packets.end <= first
+            && config.clock.can_begin(first, packets.end, config.timestamp);
+        match &mut packets.open {
+            Some(open) if open.events == 0 && can_begin => {
+                open.begin_at(&mut packets.out, first);
+                false
+            }
+            _ => true,
+        }
+    }
+
+    /// Returns the limits of the open packet of a lane that an event exceeds.
+    #[inline]
+    fn exceeded_limits(
+        &self,
+        lane: usize,
+        open: &OpenPacket,
+        cycles: Option<u64>,
+        is_changed: bool,
+    ) -> ExceededLimits {
+        let config = &*self.config;
+        let most = config.packets.size.or((!config.frame.mirrors).then_some(PACKET));
+        let at = self.lanes[lane].out.at();
+        // Wrong times would become those of packets.
+        let can_end = (at % 8 == 0 || open.ends_in_byte) && (open.has_right_times || !config.frame.mirrors);
+        let is_full = most.is_some_and(|most| at / 8 >= most) && open.events > 0 && can_end;
+        let lacks_bits = config.frame.mirrors
+            && config.has_gaps
+            && cycles.is_some_and(|cycles| match is_changed {
+                true => self.has_no_room(open.now, cycles),
+                false => self.wraps(open.now, cycles),
+            });
+        let lacks_end = config.repairs
+            && config.frame.mirrors
+            && cycles.is_some_and(|cycles| config.clock.lacks_room_for_end(open.begin, cycles));
+        let wraps = lacks_bits || lacks_end;
+        let is_wrong = wraps
+            && !config.repairs
+            && !cycles.is_some_and(|cycles| (open.now..=open.latest).contains(&cycles));
+        ExceededLimits { is_full, wraps, lacks_end, is_wrong }
     }
 
     fn flow(&self) -> WorkerFlow {
@@ -528,27 +594,25 @@ impl StreamEncoder {
 
     /// Moves complete packets into blocks.
     pub(super) fn collect(&mut self, is_end: bool) {
-        let lose = |count: u64, what: &str| {
-            let (kind, class, field) = (LossKind::Dropped, String::new(), String::new());
-            if count > 0 {
-                self.config.lowered.lose(LossEntry { kind, class, field, what: what.to_owned() }, count);
-            }
-        };
         for packets in &mut self.lanes {
-            let (events, cut) = (&mut packets.cut_events, &mut packets.cut_packets);
-            lose(
-                std::mem::take(events),
-                "events after the last whole byte of a packet without both size fields",
-            );
-            lose(std::mem::take(cut), "packets that end within a byte, without both size fields");
+            for (count, what) in [
+                (
+                    &mut packets.cut_events,
+                    "events after the last whole byte of a packet without both size fields",
+                ),
+                (&mut packets.cut_packets, "packets that end within a byte, without both size fields"),
+            ] {
+                let count = std::mem::take(count);
+                self.config.lowered.record_losses(LossKind::Dropped, "", "", what, count);
+            }
         }
         for (lane, packets) in self.lanes.iter_mut().enumerate() {
-            let is_due = is_end || self.config.is_live || packets.out.len() >= BLOCK;
+            let is_due = is_end || self.config.output.is_live || packets.out.len() >= BLOCK;
             if packets.open.is_some() || packets.encoded.is_empty() || !is_due {
                 continue;
             }
             self.blocks.push(OutputBlock {
-                stream: self.config.number,
+                stream: self.config.output.number,
                 part: lane,
                 bytes: packets.out.take(),
                 packets: std::mem::take(&mut packets.encoded),
@@ -567,7 +631,7 @@ impl Worker for StreamEncoder {
                 self.event(event)?;
                 return Ok(self.flow());
             }
-            Message::PacketBegin(packet) if self.config.mirrors => {
+            Message::PacketBegin(packet) if self.config.frame.mirrors => {
                 let packet = self.with_possible_times(packet);
                 self.open_mirrored(&packet);
             }
@@ -575,15 +639,11 @@ impl Worker for StreamEncoder {
             Message::PacketBegin(packet) => {
                 let is_first = !std::mem::replace(&mut self.has_unwritten_packets, true);
                 if !is_first || packet.begin.is_some() || packet.sequence_number.is_some() {
-                    self.lose(
-                        LossKind::Dropped,
-                        "",
-                        "packet",
-                        "packet without a context: its begin and its end",
-                    );
+                    let what = "packet without a context: its begin and its end";
+                    self.record_loss(LossKind::Dropped, "", "packet", what);
                 }
             }
-            Message::PacketEnd(packet) if self.config.mirrors => {
+            Message::PacketEnd(packet) if self.config.frame.mirrors => {
                 let range = self.possible_range(packet);
                 self.close_mirrored(range);
             }
@@ -593,8 +653,8 @@ impl Worker for StreamEncoder {
                     digest.add_discarded(discarded.count.unwrap_or(0));
                 }
             }
-            Message::DiscardedPackets(_) if !self.config.mirrors => {
-                self.lose(LossKind::Dropped, "", "", "loss of packets");
+            Message::DiscardedPackets(_) if !self.config.frame.mirrors => {
+                self.record_loss(LossKind::Dropped, "", "", "loss of packets");
             }
             Message::Damage(damage) => {
                 // A copied packet after the damage contains it, too.
@@ -605,16 +665,16 @@ impl Worker for StreamEncoder {
                 let kind = if damage.skipped > 0 { LossKind::Dropped } else { LossKind::Rounded };
                 if !self.config.repairs {
                     let what = format!("damaged data: {}", damage.kind);
-                    self.lose(LossKind::Dropped, "", "", &what);
+                    self.record_loss(LossKind::Dropped, "", "", &what);
                     if let (LossKind::Rounded, Some(digest)) = (kind, &mut self.digest) {
                         // Wrong times and numbers stay in the output.
                         digest.add_damage();
                     }
                 } else if kind == LossKind::Dropped {
                     self.repair.skipped(self.lanes[0].open.is_some());
-                    self.lose(kind, "", "", "data that cannot be read");
+                    self.record_loss(kind, "", "", "data that cannot be read");
                 } else if matches!(damage.kind, DamageKind::UnknownMember { .. }) {
-                    self.lose(LossKind::Dropped, "", "", &format!("damaged data: {}", damage.kind));
+                    self.record_loss(LossKind::Dropped, "", "", &format!("damaged data: {}", damage.kind));
                 }
             }
             _ => {}
@@ -627,7 +687,6 @@ impl Worker for StreamEncoder {
         if !self.can_copy(packet) {
             return Ok(false);
         }
-        let (has_index, default_clock) = (self.config.has_index, self.config.default_clock);
         let bytes = packet.scopes.bits.data;
         let changed = match self.header.replaced == RoleValues::default() {
             true => None,
@@ -645,8 +704,10 @@ impl Worker for StreamEncoder {
             packets.out.go_back(0);
             return Ok(false);
         }
-        let times =
-            if has_index { RecordedTimes::of(packet, default_clock) } else { RecordedTimes::default() };
+        let times = match self.config.output.has_index {
+            true => RecordedTimes::from_packet(packet, self.config.default_clock),
+            false => RecordedTimes::default(),
+        };
         packets.encoded.push(EncodedPacket {
             total: packet.total_length,
             content: packet.content_length,
@@ -657,7 +718,6 @@ impl Worker for StreamEncoder {
         });
         packets.copied_packets += 1;
         self.has_copies = true;
-        let packets = &mut self.lanes[0];
         packets.has_packets = true;
         packets.end = packets.end.max(packet.end.map_or(0, |end| end.cycles));
         self.collect(false);
@@ -684,12 +744,12 @@ impl Worker for StreamEncoder {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        if !self.config.mirrors {
+        if !self.config.frame.mirrors {
             self.give_up_leading();
-            for lane in 0..self.lanes.len() {
-                if let Some(open) = self.lanes[lane].open.as_ref().filter(|open| open.events > 0) {
+            for packets in &mut self.lanes {
+                if let Some(open) = packets.open.as_ref().filter(|open| open.events > 0) {
                     let end = open.now;
-                    self.lanes[lane].close_own(end);
+                    packets.close_own(end);
                 }
             }
         }
@@ -698,7 +758,7 @@ impl Worker for StreamEncoder {
     }
 
     fn wants_survey(&self) -> bool {
-        self.config.repairs && self.config.mirrors && self.config.default_clock.is_some()
+        self.config.repairs && self.config.frame.mirrors && self.config.default_clock.is_some()
     }
 
     fn survey(&mut self, message: &Message<'_>) {
@@ -714,17 +774,13 @@ impl Worker for StreamEncoder {
     }
 
     fn finish(&mut self) -> io::Result<()> {
-        for lane in 0..self.lanes.len() {
-            if self.config.mirrors {
-                match self.lanes[lane].open.take() {
-                    Some(open) if self.config.repairs => self.close_repaired(open),
-                    Some(open) => close_unended(&mut self.lanes[lane], open, &self.config),
-                    None => {}
-                }
-            } else if let Some(open) = &self.lanes[lane].open {
-                let end = open.now;
-                self.lanes[lane].close_own(end);
-            }
+        let config = Arc::clone(&self.config);
+        if config.frame.mirrors {
+            self.close_without_end(&config);
+        }
+        for packets in &mut self.lanes {
+            let end = packets.open.as_ref().map_or(0, |open| open.now);
+            packets.close_own(end);
         }
         self.collect(true);
         let usage = Arc::clone(&self.config.usage);
@@ -732,10 +788,9 @@ impl Worker for StreamEncoder {
         for (index, class) in self.classes.iter().enumerate() {
             let Some(class) = class else { continue };
             self.config.lowered.add_losses(&class.lowered, index, &class.losses);
-            let name = class.lowered.class().name.clone().unwrap_or_default();
+            let name = class.lowered.class().name.as_deref().unwrap_or_default();
             for (what, count) in self.untimed.losses(index) {
-                let (kind, class, field) = (LossKind::Rounded, name.clone(), String::new());
-                self.config.lowered.lose(LossEntry { kind, class, field, what: what.to_owned() }, count);
+                self.config.lowered.record_losses(LossKind::Rounded, name, "", what, count);
             }
         }
         self.config.lowered.add_packet_losses(self.config.stream.class_index, &self.packet_losses);

@@ -33,7 +33,7 @@ struct EventRun {
 /// Times of the events of a packet that agree with all others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SurveyedTimes {
-    /// First and last one; `None` if the packet has none.
+    /// First and last event, `None` if the packet has no events.
     pub(super) range: Option<(u64, u64)>,
     /// First one of the packets after it.
     pub(super) next: u64,
@@ -49,7 +49,7 @@ pub(super) struct TimeSurvey {
     /// Bits and times of the events of the run that is being surveyed.
     open: Vec<(u64, u64)>,
     runs: Vec<EventRun>,
-    /// Packets and bits of events that do not agree with the others of their run, in order.
+    /// Packets and bits of events that do not agree with the rest of their run, in order.
     outliers: Vec<(u64, u64)>,
     is_complete: bool,
     /// Index of the current run, and of the next outlier, when packets are written.

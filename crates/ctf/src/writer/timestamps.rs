@@ -1,15 +1,15 @@
-//! Timestamps of event records.
+//! Event record timestamps.
 
 use ichnos_model::{DataStreamClass, FieldClass, FieldKind, Role, Scope};
 
 use super::role_values::is_of_other_clock;
 
-/// Timestamps of event records.
+/// Event record timestamps.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Timestamps {
     /// `true` if event records have timestamp fields, of all or parts of the time.
     pub(super) are_there: bool,
-    /// Bits of the shortest timestamp field of a fixed length; 64 if none is shorter.
+    /// Bits of the shortest fixed-length timestamp field, at most 64.
     pub(super) bits: u64,
     /// `true` if there are variable-length fields, which hold full timestamps.
     pub(super) are_variable: bool,
@@ -35,7 +35,7 @@ impl Timestamps {
     }
 
     /// Returns the timestamps of a data stream class: of the first scope that has the time.
-    pub(super) fn of(class: &DataStreamClass) -> Self {
+    pub(super) fn for_class(class: &DataStreamClass) -> Self {
         let scopes = [
             (Scope::EventRecordHeader, &class.event_record_header),
             (Scope::CommonContext, &class.common_context),

@@ -1,30 +1,30 @@
-//! Output files of CTF traces.
+//! CTF trace output files.
 
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use ichnos_io::{
     CreateError, FileNames, Joined, Lane, ListWritten, MessageOrder, Output, OutputBlock, OutputDirectory,
     Worker, WorkerFlow, WriteOptions, WriteReport, WriteSource, WriteTarget,
 };
 use ichnos_model::decode::DecodeLimits;
-use ichnos_model::lower::{LossTable, LoweredTrace, take_annotations};
+use ichnos_model::lower::{Feature, LossTable, LoweredTrace, take_annotations};
 use ichnos_model::{
-    ByteOrder, Cost, DataStream, IgnorePoison as _, Trace, TraceClass, TraceDigest, Value, Window,
+    ByteOrder, Cost, DataStream, DataStreamClass, Trace, TraceClass, TraceDigest, Value, Window,
 };
 
 use super::OutputDialect;
 use super::capabilities::capabilities;
-use super::encoder_config::{EncoderConfig, HeaderConfig};
+use super::encoder_config::{EncoderConfig, HeaderConfig, OutputPlace, PacketRules, RecordRules};
 use super::index_file;
-use super::lowered_source::{keeps_packets, lower};
+use super::lowered_source::lower;
 use super::merged_output::{MergeInput, MergeRules, merged, plan};
 use super::names::{directory_name, file_name, part_name};
-use super::packet_clock::{GoesOn, PacketClock};
-use super::packet_sizes::PacketSizes;
+use super::open_files::OpenFiles;
+use super::packet_clock::{ClockContinuity, PacketClock};
 use super::scope_shape::ScopeShape;
 use super::source_frame::{LostRoles, SourceFrame};
 use super::stream_encoder::StreamEncoder;
@@ -37,16 +37,13 @@ use crate::metadata::{ANNOTATIONS, Dialect, write_metadata};
 use crate::packet_times::is_out_of_range;
 use crate::stack_file::{stack_file, write_stacks};
 
-/// Maximum number of open files.
-const MOST_OPEN: usize = 128;
-
 /// CTF traces that are being written.
 #[derive(Debug)]
 pub(super) struct CtfOutput {
     pub(super) traces: Vec<OutputTrace>,
     /// Rules of all data streams, by their numbers.
     streams: RwLock<Vec<Arc<EncoderConfig>>>,
-    /// Output directory; `None`: nothing is written.
+    /// Output directory, `None` if nothing is written.
     directory: Option<OutputDirectory>,
     files: Mutex<Files>,
     target: OutputDialect,
@@ -73,15 +70,15 @@ pub(super) struct OutputTrace {
     names: Mutex<FileNames>,
     usage: Arc<Usage>,
     /// `goes_on` of the trace that was added last, cached because data streams can be many.
-    goes_on: Mutex<Option<(Arc<Trace>, GoesOn)>>,
+    goes_on: Mutex<Option<(Arc<Trace>, ClockContinuity)>>,
 }
 
 impl OutputTrace {
-    fn goes_on(&self, trace: &Arc<Trace>, dialect: Dialect) -> GoesOn {
-        let mut known = self.goes_on.lock().ignore_poison();
+    fn goes_on(&self, trace: &Arc<Trace>, dialect: Dialect) -> ClockContinuity {
+        let mut known = lock(&self.goes_on);
         match &*known {
             Some((last, goes_on)) if Arc::ptr_eq(last, trace) => *goes_on,
-            _ => known.insert((Arc::clone(trace), GoesOn::of(&trace.class, dialect))).1,
+            _ => known.insert((Arc::clone(trace), ClockContinuity::for_trace(&trace.class, dialect))).1,
         }
     }
 }
@@ -91,8 +88,7 @@ impl OutputTrace {
 struct Files {
     /// Files by number of the data stream and part.
     streams: HashMap<(usize, usize), Arc<Mutex<StreamFile>>>,
-    /// Open files, the most recently used last.
-    open: Vec<(usize, usize)>,
+    open: OpenFiles,
     report: WriteReport,
     /// Number of classes in the metadata when it was written, by trace.
     described: Vec<Option<usize>>,
@@ -106,7 +102,7 @@ struct StreamFile {
     name: String,
     size: u64,
     index: Vec<u8>,
-    /// Open file; `None`: it is closed, or does not exist yet.
+    /// Open file, `None` if it is closed or does not exist yet.
     file: Option<File>,
 }
 
@@ -178,7 +174,7 @@ impl CtfOutput {
     ) -> Result<(), CreateError> {
         let mut headers = headers.into_iter();
         for (number, source) in sources.iter().enumerate() {
-            let is_ctf = SourceFrame::of(source.format, &source.trace.class, &self.options).is_ctf;
+            let is_ctf = SourceFrame::for_trace(source.format, &source.trace.class, &self.options).is_ctf;
             for (stream, header) in source.streams.iter().zip(&mut headers) {
                 check_stop(&self.options)?;
                 if let Some(clock) = stream.clock().filter(|clock| !is_ctf && is_out_of_range(clock)) {
@@ -198,7 +194,7 @@ impl CtfOutput {
     }
 
     fn lock(&self) -> MutexGuard<'_, Files> {
-        self.files.lock().ignore_poison()
+        lock(&self.files)
     }
 
     /// Returns the configuration of the data stream of a lane.
@@ -206,7 +202,7 @@ impl CtfOutput {
         let number = match lane {
             Lane::Stream { source, stream } => {
                 let streams = &self.traces.get(source)?.streams;
-                streams.read().ignore_poison().get(stream).copied()?
+                streams.read().unwrap_or_else(PoisonError::into_inner).get(stream).copied()?
             }
             // Data streams come one after the other.
             Lane::All | Lane::Chunk(_) => 0,
@@ -215,13 +211,13 @@ impl CtfOutput {
     }
 
     fn config(&self, number: usize) -> Option<Arc<EncoderConfig>> {
-        self.streams.read().ignore_poison().get(number).cloned()
+        self.streams.read().unwrap_or_else(PoisonError::into_inner).get(number).cloned()
     }
 
     /// Returns the lowered trace for output trace `number`.
     fn lower(&self, number: usize, trace: &Arc<Trace>) -> Result<Arc<LoweredTrace>, CreateError> {
-        let mut versions = self.traces[number].versions.write().ignore_poison();
-        if let Some(lowered) = versions.of(trace) {
+        let mut versions = self.traces[number].versions.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(lowered) = versions.for_source(trace) {
             return Ok(Arc::clone(lowered));
         }
         let OutputTrace { format, has_dynamic_classes, .. } = self.traces[number];
@@ -245,7 +241,7 @@ impl CtfOutput {
     /// Returns the traces to be merged.
     fn merge_inputs(&self) -> Vec<MergeInput> {
         let input = |trace: &OutputTrace| {
-            let versions = trace.versions.read().ignore_poison();
+            let versions = trace.versions.read().unwrap_or_else(PoisonError::into_inner);
             let header = |lowered: &Arc<LoweredTrace>| {
                 let plan = lowered.trace().plans.packet_header.as_ref();
                 plan.is_some_and(|plan| plan.nodes().any(ichnos_model::plan::Node::is_needed))
@@ -254,7 +250,7 @@ impl CtfOutput {
                 path: trace.path.clone(),
                 class: versions.class().into_owned(),
                 mirrors: versions.first().is_some_and(|first| {
-                    SourceFrame::of(trace.format, &first.source().class, &self.options).mirrors
+                    SourceFrame::for_trace(trace.format, &first.source().class, &self.options).mirrors
                 }),
                 needs_header: versions.first().is_some_and(header),
                 has_stacks: versions.has_stacks(),
@@ -284,9 +280,9 @@ impl CtfOutput {
         stream: &DataStream,
         number: usize,
     ) -> HeaderConfig {
-        let mut header = HeaderConfig::of(&lowered.trace().class, stream, number);
+        let mut header = HeaderConfig::for_stream(&lowered.trace().class, stream, number);
         let format = self.traces.get(source).map_or("", |trace| trace.format);
-        let frame = SourceFrame::of(format, &stream.trace.class, &self.options);
+        let frame = SourceFrame::for_trace(format, &stream.trace.class, &self.options);
         if frame.mirrors && !frame.is_ctf {
             header.is_common = frame.lacks_header;
             // Differing values in the lines of a program are wrong.
@@ -309,13 +305,13 @@ impl CtfOutput {
     ) -> Result<usize, CreateError> {
         let Some(trace) = self.traces.get(source) else { return Err(CreateError::FixedStreams) };
         let lowered = self.lower(source, &stream.trace)?;
-        let mut streams = self.streams.write().ignore_poison();
+        let mut streams = self.streams.write().unwrap_or_else(PoisonError::into_inner);
         let number = streams.len();
         let header = header.unwrap_or_else(|| self.header(source, &lowered, stream, number));
         let written_in = &self.traces[self.written_in(source)];
-        let file = file_name(&stream.name, &mut written_in.names.lock().ignore_poison());
+        let file = file_name(&stream.name, &mut lock(&written_in.names));
         let config = config(source, &lowered, stream, (number, file), self, header);
-        let mut numbers = trace.streams.write().ignore_poison();
+        let mut numbers = trace.streams.write().unwrap_or_else(PoisonError::into_inner);
         numbers.push(number);
         streams.push(Arc::new(config));
         Ok(numbers.len() - 1)
@@ -326,7 +322,7 @@ impl CtfOutput {
         Ok(match &self.merge {
             Some((rules, _)) => merged(&self.merge_inputs(), *rules, self.target.dialect)?.class,
             None => {
-                let versions = self.traces[trace].versions.read().ignore_poison();
+                let versions = self.traces[trace].versions.read().unwrap_or_else(PoisonError::into_inner);
                 versions.class().into_owned()
             }
         })
@@ -345,7 +341,7 @@ impl CtfOutput {
         mut class: TraceClass,
     ) -> Result<Vec<(PathBuf, Vec<u8>)>, CreateError> {
         let trace = &self.traces[trace];
-        if !capabilities(self.target.dialect).attributes
+        if !capabilities(self.target.dialect).has(Feature::Attributes)
             && let Some(annotations) = take_annotations(&mut class)
         {
             class.environment.push((ANNOTATIONS.to_owned(), Value::Text(annotations.to_string())));
@@ -363,8 +359,7 @@ impl CtfOutput {
             text = packetized(&text, &class);
             let most = self.options.limits.metadata_bytes;
             if text.len() as u64 > most {
-                let problem =
-                    format!("its metadata in packets has more than {most} bytes, which readers refuse");
+                let problem = format!("readers refuse its packetized metadata of more than {most} bytes");
                 return Err(CreateError::Unsupported {
                     trace: trace.path.clone(),
                     dialect: self.target.dialect.title(),
@@ -404,7 +399,7 @@ impl CtfOutput {
     pub(super) fn add_packets(&self, usage: &Usage, bytes: u64, packets: u64) -> io::Result<()> {
         let most = self.options.limits.packets;
         if usage.add_packets(bytes, packets) > most {
-            let message = format!("the trace would have more than {most} packets, which readers refuse");
+            let message = format!("readers refuse a trace with more than {most} packets");
             return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
         }
         Ok(())
@@ -443,13 +438,13 @@ impl CtfOutput {
         if let Some((rules, _)) = &self.merge {
             let merged = merged(&self.merge_inputs(), *rules, self.target.dialect)?;
             for (part, indexes) in self.traces.iter().zip(&merged.data_streams) {
-                let versions = part.versions.read().ignore_poison();
+                let versions = part.versions.read().unwrap_or_else(PoisonError::into_inner);
                 let class = |index: &usize| merged.class.data_streams.get(*index).map(|class| class.id);
                 let ids: Vec<Option<u128>> = indexes.iter().map(class).collect();
                 tables.extend(versions.stacks().into_iter().map(|table| with_ids(table, &ids)));
             }
         } else {
-            let versions = self.traces[trace].versions.read().ignore_poison();
+            let versions = self.traces[trace].versions.read().unwrap_or_else(PoisonError::into_inner);
             let ids: Vec<_> = versions.class().data_streams.iter().map(|class| Some(class.id)).collect();
             tables.extend(versions.stacks().into_iter().map(|table| with_ids(table, &ids)));
         }
@@ -471,26 +466,17 @@ impl CtfOutput {
 
     /// Calls `change` with the names of the files of a trace.
     pub(super) fn with_names<T>(&self, trace: usize, change: impl FnOnce(&mut FileNames) -> T) -> T {
-        change(&mut self.traces[trace].names.lock().ignore_poison())
+        change(&mut lock(&self.traces[trace].names))
     }
 
     /// Returns the current number of classes of a trace.
     fn class_count(&self, trace: usize) -> usize {
-        let count = |trace: &OutputTrace| trace.versions.read().ignore_poison().count();
+        let count =
+            |trace: &OutputTrace| trace.versions.read().unwrap_or_else(PoisonError::into_inner).count();
         match self.merge {
             Some(_) => self.traces.iter().map(count).sum(),
             None => count(&self.traces[trace]),
         }
-    }
-}
-
-impl Files {
-    /// Notes that a file is used. Returns a file to close instead, if too many are open.
-    fn open(&mut self, key: (usize, usize)) -> Option<Arc<Mutex<StreamFile>>> {
-        self.open.retain(|open| *open != key);
-        self.open.push(key);
-        let unused = (self.open.len() > MOST_OPEN).then(|| self.open.remove(0));
-        self.streams.get(&unused?).map(Arc::clone)
     }
 }
 
@@ -521,6 +507,10 @@ fn check_stop(options: &WriteOptions) -> Result<(), CreateError> {
     options.check_stop().map_err(|_| CreateError::Stopped)
 }
 
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 impl Output for CtfOutput {
     fn order(&self) -> MessageOrder {
         MessageOrder::ByStream
@@ -529,7 +519,7 @@ impl Output for CtfOutput {
     fn worker(&self, lane: Lane) -> Box<dyn Worker + Send> {
         match self.config_of(lane) {
             Some(config) => Box::new(StreamEncoder::new(config)),
-            None => Box::new(Nothing),
+            None => Box::new(IdleWorker),
         }
     }
 
@@ -553,7 +543,7 @@ impl Output for CtfOutput {
             return Ok(Joined::Done);
         }
         let mut files = self.lock();
-        let trace = self.written_in(config.source);
+        let trace = self.written_in(config.output.trace);
         if self.is_live {
             // A packet is never present before its metadata.
             let classes = self.class_count(trace);
@@ -565,31 +555,24 @@ impl Output for CtfOutput {
         let key = (block.stream, block.part);
         let stream = files.streams.entry(key).or_insert_with(|| {
             let name = match block.part {
-                0 => config.file.clone(),
-                part => part_name(&config.file, part, &mut self.traces[trace].names.lock().ignore_poison()),
+                0 => config.output.file.clone(),
+                part => part_name(&config.output.file, part, &mut lock(&self.traces[trace].names)),
             };
             let (path, index) = (self.traces[trace].directory.join(&name), index_file::header());
             Arc::new(Mutex::new(StreamFile { path, name, size: 0, index, file: None }))
         });
         let stream = Arc::clone(stream);
-        let unused = files.open(key);
+        let unused = files.open.touch(key).and_then(|key| files.streams.get(&key).map(Arc::clone));
         drop(files);
         if let Some(unused) = unused {
-            unused.lock().ignore_poison().file = None;
+            lock(&unused).file = None;
         }
-        let mut stream = stream.lock().ignore_poison();
+        let mut stream = lock(&stream);
         if let Some(directory) = &self.directory {
             stream.append(directory, &block.bytes)?;
         }
-        let class_id = config.header.class_id;
-        let stream_id = config.header.written_stream_id(&config, block.part);
-        for packet in &block.packets {
-            let offset = stream.size;
-            if self.options.index {
-                index_file::push_entry(&mut stream.index, offset, packet, class_id, stream_id);
-            }
-            stream.size += packet.total / 8;
-        }
+        let StreamFile { index, size, .. } = &mut *stream;
+        index_file::add_block(index, size, &block, &config);
         drop(stream);
         let (bytes, packets) = (block.bytes.len() as u64, block.packets.len() as u64);
         self.add_packets(&self.traces[trace].usage, bytes, packets)?;
@@ -604,7 +587,7 @@ impl Output for CtfOutput {
     fn losses(&self) -> LossTable {
         let mut losses = self.merge.as_ref().map(|(_, changes)| changes.clone()).unwrap_or_default();
         for trace in &self.traces {
-            losses.merge(trace.versions.read().ignore_poison().losses());
+            losses.merge(trace.versions.read().unwrap_or_else(PoisonError::into_inner).losses());
         }
         losses
     }
@@ -625,12 +608,13 @@ impl Output for CtfOutput {
             for ((number, _), stream) in &streams {
                 check_stop(&self.options)?;
                 // Packets without a size are alone in their file.
-                let Some(config) =
-                    self.config(*number).filter(|config| config.is_delimited || !config.mirrors)
+                let Some(config) = self
+                    .config(*number)
+                    .filter(|config| config.packets.are_delimited || !config.frame.mirrors)
                 else {
                     continue;
                 };
-                let (trace, stream) = (&self.traces[config.source], stream.lock().ignore_poison());
+                let (trace, stream) = (&self.traces[config.output.trace], lock(stream));
                 let path = trace.directory.join("index").join(format!("{}.idx", stream.name));
                 directory.write_file(&path, &stream.index).map_err(|error| with_path(&path, error))?;
             }
@@ -638,7 +622,7 @@ impl Output for CtfOutput {
         drop(streams);
         check_stop(&self.options)?;
         if let (Some(verify), Some(digest)) = (&self.options.verify, &self.digest) {
-            verify.check(directory.path(), &digest.lock().ignore_poison())?;
+            verify.check(directory.path(), &lock(digest))?;
         }
         let at = directory.path().to_owned();
         if let Some(directory) = self.directory {
@@ -669,9 +653,9 @@ fn with_ids(stacks: SourceStacks, ids: &[Option<u128>]) -> (Arc<Trace>, usize, V
 }
 
 /// Ignores all messages.
-struct Nothing;
+struct IdleWorker;
 
-impl Worker for Nothing {
+impl Worker for IdleWorker {
     fn message(&mut self, _: &ichnos_model::Message<'_>) -> io::Result<WorkerFlow> {
         Ok(WorkerFlow::Continue)
     }
@@ -718,70 +702,58 @@ fn config(
     let (options, dialect) = (&output.options, output.target.dialect);
     let class = stream.class();
     let written = lowered.trace().class.data_streams.get(stream.class_index);
-    let frame = SourceFrame::of(output.traces[source].format, &stream.trace.class, options);
+    let frame = SourceFrame::for_trace(output.traces[source].format, &stream.trace.class, options);
     let SourceFrame { is_ctf, mirrors, .. } = frame;
-    let (lost, placed) = LostRoles::of(&stream.trace.class, class, &capabilities(dialect));
+    let (lost, placed) = LostRoles::for_stream(&stream.trace.class, class, &capabilities(dialect));
     let added = frame.added_fields(&placed, &lost);
     let clock = match mirrors {
         true => {
             let goes_on = output.traces[source].goes_on(&stream.trace, dialect);
-            PacketClock::of(&placed, options, goes_on, is_ctf, &lost)
+            PacketClock::for_stream(&placed, options, goes_on, is_ctf, &lost)
         }
         false => PacketClock::default(),
     };
-    let timestamp = if added.timestamp { Timestamps::WHOLE } else { Timestamps::of(&placed) };
-    let keeps_events = is_ctf && mirrors && !options.repair && lowered.keeps_events(stream.class_index);
-    let copies_packets = is_ctf && mirrors && copies_packets(options, stream, lowered);
-    let roots =
-        written.into_iter().flat_map(|class| class.event_record_header.iter().chain(&class.common_context));
-    let has_empty_elements = roots.into_iter().any(Cost::has_empty_elements);
+    let timestamp = if added.timestamp { Timestamps::WHOLE } else { Timestamps::for_class(&placed) };
     let has_gaps = !is_ctf
         || options.leaves_out
         || options.repair
         || clock.adds_begin
         || options.window != Window::default();
+    let keeps_events = is_ctf && mirrors && !options.repair && lowered.keeps_events(stream.class_index);
+    let roots =
+        written.into_iter().flat_map(|class| class.event_record_header.iter().chain(&class.common_context));
+    let records = RecordRules {
+        copies: keeps_events && !(has_gaps && timestamp.are_variable),
+        class_id_bits: written.and_then(DataStreamClass::class_id_length).unwrap_or(64),
+        has_empty_elements: roots.into_iter().any(Cost::has_empty_elements),
+        header_shape: stream.plans().event_record_header.as_ref().map(ScopeShape::for_plan),
+        common_shape: stream.plans().common_context.as_ref().map(ScopeShape::for_plan),
+    };
     EncoderConfig {
         lowered: Arc::clone(lowered),
         stream: Arc::clone(stream),
-        number,
-        file,
-        source,
-        is_ctf,
-        mirrors,
+        output: OutputPlace {
+            number,
+            file,
+            trace: source,
+            is_live: output.is_live,
+            has_index: options.index,
+        },
+        frame,
         added,
+        packets: PacketRules::new(frame, options, dialect, stream, lowered),
+        records,
         clock,
-        copies_packets,
-        copies_events: keeps_events && !(has_gaps && timestamp.are_variable),
-        grows: !is_ctf || !lowered.keeps_packets(stream.class_index),
-        has_gaps,
-        keeps_packets: keeps_packets(options),
-        packet_size: options.packet_size,
-        is_delimited: written.is_some_and(|class| PacketSizes::of(class).delimit(dialect.title())),
-        has_index: options.index,
-        repairs: options.repair,
-        header,
-        window: options.window,
         default_clock: written.and_then(|class| class.default_clock),
         timestamp,
-        class_id_bits: written.and_then(ichnos_model::DataStreamClass::class_id_length).unwrap_or(64),
-        is_live: output.is_live,
-        digest: output.digest.clone(),
+        has_gaps,
+        repairs: options.repair,
         must_fit: options.must_fit,
+        header,
         limits: DecodeLimits::from(&options.limits),
         usage: Arc::clone(&output.traces[output.written_in(source)].usage),
-        has_empty_elements,
-        header_shape: stream.plans().event_record_header.as_ref().map(ScopeShape::of),
-        common_shape: stream.plans().common_context.as_ref().map(ScopeShape::of),
+        digest: output.digest.clone(),
     }
-}
-
-/// Returns `true` if packets of a CTF stream can be copied, as nothing is dropped or changed.
-fn copies_packets(options: &WriteOptions, stream: &DataStream, lowered: &LoweredTrace) -> bool {
-    !options.leaves_out
-        && options.packet_size.is_none()
-        && !options.repair
-        && PacketSizes::of(stream.class()).delimit(&stream.trace.class.dialect)
-        && lowered.keeps_packets(stream.class_index)
 }
 
 /// Returns metadata in packets (CTF 1.8, section 7.1).

@@ -1,4 +1,4 @@
-//! Times for events that have none, or an impossible one, in a data stream with a clock.
+//! Times for events with a missing or impossible time, in a data stream with a clock.
 
 use ichnos_model::{BitField, ByteOrder};
 
@@ -8,13 +8,13 @@ use super::packets::OpenPacket;
 /// Layout of timestamps in event record headers of [`frame`](super::frame).
 const TIMESTAMP: BitField = BitField::new(64, ByteOrder::LittleEndian, 8);
 
-/// Times of events that have none: every event header of a data stream with a clock has a time.
+/// Times of events without a time: every event header of a data stream with a clock has a time.
 ///
 /// Each gets the time of the event before it. Events before the first time get that time, as long as their
 /// packet is open.
 #[derive(Debug, Default)]
-pub(super) struct Untimed {
-    /// Time of the last event; `None`: no event had one.
+pub(super) struct UntimedEvents {
+    /// Time of the last event, if an event had a time.
     last: Option<u64>,
     /// Events before the first time: the bit of their timestamp in the open packet, and the index of their class.
     leading: Vec<(u64, usize)>,
@@ -40,15 +40,15 @@ impl TimeSource {
 
     const fn loss(self) -> &'static str {
         match self {
-            Self::Before => "no time: that of the event before",
-            Self::Next => "no time: the first time after it",
-            Self::Zero => "no time: value 0 of the clock",
-            Self::Nearest => "time that the clock does not have: the nearest one",
+            Self::Before => "no timestamp: used the previous event's",
+            Self::Next => "no timestamp: used the next event's",
+            Self::Zero => "no timestamp: clock value 0",
+            Self::Nearest => "time that the clock cannot have: used the nearest time",
         }
     }
 }
 
-impl Untimed {
+impl UntimedEvents {
     /// Returns the time of an event without one. `now` is the value of the default clock, if packets have it;
     /// `begin` is the least value that the packet can have.
     pub(super) fn time(&self, now: Option<u64>, begin: u64) -> (u64, TimeSource) {
@@ -60,13 +60,13 @@ impl Untimed {
 
     /// Notes the time of an event that was written.
     #[inline]
-    pub(super) fn note_timed(&mut self, cycles: u64) {
+    pub(super) fn record_timed(&mut self, cycles: u64) {
         self.last = Some(cycles);
     }
 
     /// Notes the time source of an event that was written, and the bit of its timestamp in the open packet if
     /// that can be changed.
-    pub(super) fn note(&mut self, source: TimeSource, class: usize, bit: Option<u64>) {
+    pub(super) fn record(&mut self, source: TimeSource, class: usize, bit: Option<u64>) {
         match (source, bit) {
             (TimeSource::Next, Some(bit)) => self.leading.push((bit, class)),
             (TimeSource::Next, None) => self.count(class, TimeSource::Zero),
@@ -80,7 +80,7 @@ impl Untimed {
         !self.leading.is_empty()
     }
 
-    /// Exchanges the times with those of another output of the same data stream; the numbers of events stay.
+    /// Swaps the times with another output of the same data stream. The numbers of events stay.
     #[inline]
     pub(super) fn swap_times(&mut self, other: &mut Self) {
         std::mem::swap(&mut self.last, &mut other.last);
@@ -111,7 +111,7 @@ impl Untimed {
         self.counts[class][source as usize] += 1;
     }
 
-    /// Returns the losses of the events of a class: descriptions and numbers of events.
+    /// Returns the losses of a class's events: descriptions and event counts.
     pub(super) fn losses(&self, class: usize) -> impl Iterator<Item = (&'static str, u64)> {
         let counts = self.counts.get(class).copied().unwrap_or_default();
         let losses = TimeSource::ALL.into_iter().map(move |source| (source.loss(), counts[source as usize]));

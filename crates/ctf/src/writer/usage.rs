@@ -1,19 +1,19 @@
-//! Use of the limits of readers by the data of a trace.
+//! Use of reader limits by a trace.
 
 use std::collections::HashSet;
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ichnos_model::decode::DecodeLimits;
-use ichnos_model::{Cost, IgnorePoison as _, Limits, TraceClass};
+use ichnos_model::{Cost, Limits, TraceClass};
 
 use crate::allowed::Allowed;
 
-/// Use of the limits of readers by the data of a trace.
+/// Use of reader limits by a trace.
 #[derive(Debug, Default)]
-pub(super) struct Usage(Mutex<Used>);
+pub(super) struct Usage(Mutex<UsageCounts>);
 
 #[derive(Debug, Default)]
-struct Used {
+struct UsageCounts {
     bytes: u64,
     packets: u64,
     /// Event record classes that have events: the id of the data stream class, and their own.
@@ -33,8 +33,8 @@ pub(super) struct ExcessElements {
 }
 
 impl Usage {
-    fn lock(&self) -> MutexGuard<'_, Used> {
-        self.0.lock().ignore_poison()
+    fn lock(&self) -> MutexGuard<'_, UsageCounts> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Adds packets. Returns their new total number.
@@ -45,7 +45,7 @@ impl Usage {
         used.packets
     }
 
-    /// Adds the output of an encoder of a data stream class: events of some classes, and copied packets.
+    /// Adds the output of a data stream class's encoder: events of some classes, and copied packets.
     pub(super) fn add_events(
         &self,
         stream_class: u64,
@@ -79,7 +79,7 @@ impl Usage {
         let most = [packets.heads, packets.of_events(used.packets)].map(|limits| limits.zero_size_elements);
         if used.elements.of_head > most[0] || used.elements.of_packet > most[1] {
             return Some(format!(
-                "its {} packets have more array elements of zero size than readers accept",
+                "its {} packets have more zero-size array elements than readers accept",
                 used.packets
             ));
         }

@@ -27,11 +27,11 @@ impl Versions {
     }
 
     /// Returns the lowered trace of a source, if it is one of them.
-    pub(super) fn of(&self, source: &Arc<Trace>) -> Option<&Arc<LoweredTrace>> {
+    pub(super) fn for_source(&self, source: &Arc<Trace>) -> Option<&Arc<LoweredTrace>> {
         self.0.iter().find(|lowered| Arc::ptr_eq(lowered.source(), source))
     }
 
-    /// Returns that of the source.
+    /// Returns the trace of the source.
     pub(super) fn first(&self) -> Option<&Arc<LoweredTrace>> {
         self.0.first()
     }

@@ -25,7 +25,7 @@ pub(super) struct WrittenEvent {
 pub(super) struct WrittenDigest {
     /// Digest of all encoders.
     all: Arc<Mutex<TraceDigest>>,
-    /// Classes of events, and their digests in the same order.
+    /// Event classes, and their digests in the same order.
     indexes: ClassSet,
     classes: Vec<ClassDigest>,
     digest: TraceDigest,
@@ -101,7 +101,7 @@ impl WrittenDigest {
         self.waiting.push(event);
     }
 
-    /// Adds the held events with a time; `None`: each keeps its own.
+    /// Adds the held events with a time, or each with its own if there is no time.
     pub(super) fn release(&mut self, cycles: Option<u64>) {
         for event in std::mem::take(&mut self.waiting) {
             self.add(WrittenEvent { cycles: cycles.or(event.cycles), ..event });

@@ -36,7 +36,7 @@ pub(super) fn written_files(root: &Path) -> io::Result<Vec<PathBuf>> {
         } else if directory.ends_with("index") && directory.parent().is_some_and(is_trace) {
             files.iter().try_for_each(|file| check_index(root, file))?;
         } else if let Some(file) = files.first() {
-            return Err(foreign_file(file, "it is in no CTF trace"));
+            return Err(foreign_file(file, "it is not part of a CTF trace"));
         }
     }
     Ok(files)

@@ -224,11 +224,11 @@ const PROP1: &[Expected] = &[
 /// Warnings of the examples of PROP-2.0, and the extensions that are unknown.
 const PROP2: &[Expected] = &[
     (1096, Severity::Warning, "a comma before `]`"),
-    (1194, Severity::Error, "the extension `piano` of the namespace `my.tracer`"),
-    (1194, Severity::Error, "the extension `ramen` of the namespace `my.tracer`"),
-    (1194, Severity::Error, "the extension `sax` of the namespace `abc/xyz`"),
-    (4770, Severity::Error, "the extension `piano` of the namespace `my.tracer`"),
-    (4770, Severity::Error, "the extension `ramen` of the namespace `my.tracer`"),
+    (1194, Severity::Error, "the extension `piano` in the namespace `my.tracer`"),
+    (1194, Severity::Error, "the extension `ramen` in the namespace `my.tracer`"),
+    (1194, Severity::Error, "the extension `sax` in the namespace `abc/xyz`"),
+    (4770, Severity::Error, "the extension `piano` in the namespace `my.tracer`"),
+    (4770, Severity::Error, "the extension `ramen` in the namespace `my.tracer`"),
 ];
 
 fn check(found: &[(usize, Severity, String)], expected: &[Expected]) {

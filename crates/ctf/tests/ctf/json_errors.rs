@@ -132,10 +132,10 @@ fn extensions_must_be_declared_and_known() {
     let (_, problems) =
         spec2(&[declared, r#"{"type": "data-stream-class", "extensions": {"example.com": {"harp": 2}}}"#]);
     assert_eq!(problems.len(), 1);
-    assert!(problems[0].contains("the extension `harp` of the namespace `example.com` is not supported"));
+    assert!(problems[0].contains("the extension `harp` in the namespace `example.com` is not supported"));
     refused(
         &[r#"{"type": "data-stream-class", "extensions": {"example.com": {"harp": 2}}}"#],
-        &["the preamble declares no extension of the namespace `example.com`"],
+        &["the preamble does not declare an extension in the namespace `example.com`"],
     );
 }
 
@@ -165,7 +165,7 @@ fn roles_have_their_places() {
         &["unknown role (expected `packet-magic"],
     );
     let uuid = r#"{"name": "u", "field-class": {"type": "static-length-blob", "length": 16, "roles": ["metadata-stream-uuid"]}}"#;
-    refused(&[&header(uuid), STREAM], &["the preamble has no property `uuid`"]);
+    refused(&[&header(uuid), STREAM], &["the preamble lacks the property `uuid`"]);
     // An alias does not know its scope; its use does.
     let alias = r#"{"type": "field-class-alias", "name": "a", "field-class": {"type": "variable-length-unsigned-integer", "roles": ["data-stream-id"]}}"#;
     refused(
@@ -179,7 +179,7 @@ fn roles_have_their_places() {
             r#"{"type": "data-stream-class", "event-record-header-field-class": {"type": "structure", "member-classes": [
             {"name": "t", "field-class": {"type": "variable-length-unsigned-integer", "roles": ["default-clock-timestamp"]}}]}}"#,
         ],
-        &["has no default clock class"],
+        &["lacks a default clock class"],
     );
 }
 
@@ -256,7 +256,8 @@ fn field_classes_keep_their_rules() {
              "length-field-location": {"origin": "event-record-payload", "path": ["n"]}}}]}}"#,
         ],
         &[
-            "a field of the scope `packet-context` needs one of `event-record-payload`, which is decoded later",
+            "a field in the scope `packet-context` needs a field in `event-record-payload`, but that scope is \
+            decoded later",
         ],
     );
 }
@@ -307,7 +308,7 @@ fn prop2_keeps_its_own_rules() {
         (r#"{"type": "trace-class", "uuid": "1ec96494e402454693dbe9222bee6cc7"}, "#.to_owned() + stream, "expected a UUID such as"),
         (r#"{"type": "field-class-alias", "name": "a"}, "#.to_owned() + stream, "unknown fragment type"),
         (class("\"alias\""), "expected an object, found the string `alias`"),
-        (class(r#"{"type": "fixed-length-bit-map"}"#), "PROP-2.0 has no field class of the type"),
+        (class(r#"{"type": "fixed-length-bit-map"}"#), "PROP-2.0 does not have a field class of the type"),
         (class(r#"{"type": "variable-length-unsigned-enumeration"}"#), "the property `mappings` is missing"),
         (class(r#"{"type": "null-terminated-string", "encoding": "utf-16be"}"#), "unknown property `encoding`"),
         (class(r#"{"type": "dynamic-length-string", "length-field-location": ["event-record-payload"]}"#), "at least one name"),
@@ -336,7 +337,7 @@ fn prop1_keeps_its_own_rules() {
     for (fragments, expected) in [
         (
             fields(int).replace(r#", "default-byte-order": "le""#, ""),
-            "needs the default byte order, but the trace class has none",
+            "needs the default byte order, but the trace class lacks it",
         ),
         (fields(r#"{"name": "s", "field-type": "text"}"#), "unknown field type alias `text`: no earlier fragment declares it"),
         (fields(r#"{"name": "s", "field-type": {"field-type": "quaternion"}}"#), "an unknown field type cannot be decoded"),
@@ -353,7 +354,7 @@ fn prop1_keeps_its_own_rules() {
                 r#"{{"name": "e", "field-type": {{"field-type": "enum", "size": 8, "members": {{"a": [1]}}}}}},
                 {{"name": "v", "field-type": {{"field-type": "variant", "tag": ["e"], "choices": [{int}]}}}}"#
             )),
-            "the enumeration of the tag has no label `n`",
+            "the tag enumeration lacks the label `n`",
         ),
         (
             fields(r#"{"name": "e", "field-type": {"field-type": "enum", "size": 8, "members": {"a": [{"base": 2, "value": "12"}]}}}"#),

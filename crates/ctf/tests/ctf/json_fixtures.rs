@@ -224,7 +224,7 @@ fn auxiliary_streams_tell_the_environment() {
     assert_eq!(trace.environment.len(), 3);
     assert_eq!(trace.attributes.get("d4c1a1f2"), Some(&Value::Integer(42)));
     let problems: Vec<String> = problems.into_diagnostics().iter().map(ToString::to_string).collect();
-    assert_eq!(problems, ["error: there are two auxiliary streams of the namespace `d4c1a1f2`"]);
+    assert_eq!(problems, ["error: there are two auxiliary streams with the namespace `d4c1a1f2`"]);
 }
 
 /// Only the auxiliary stream names the tracer.

@@ -120,10 +120,10 @@ fn labels_and_options_that_do_not_fit() {
     };
     read_strictly(text("a, b", "u8 a; string b;").as_bytes());
     let lacking = text("a", "u8 a; string b;");
-    read_with_warning(lacking.as_bytes(), "the tag of the variant has no label for the option `b`");
+    read_with_warning(lacking.as_bytes(), "the tag of the variant lacks a label for the option `b`");
     assert_eq!(values(&lacking, &[0, 0x41]), ["u:0", "u:65"]);
     let more = text("a, b, c", "u8 a; string b;");
-    read_with_warning(more.as_bytes(), "no option of the variant has the name of the label `c`");
+    read_with_warning(more.as_bytes(), "no option of the variant is named after the tag label `c`");
     assert_eq!(values(&more, &[0, 0x41]), ["u:0", "u:65"]);
     let observed = observed(&trace(more.as_bytes(), &[("s", &[2, 0x41])]));
     assert_eq!(damage(&observed)[0].kind.to_string(), "2 selects no option of the variant");
@@ -140,7 +140,10 @@ fn labels_and_options_that_do_not_fit() {
     };
     read_strictly(prop1(r#""a": [0], "b": [1], "c": [2]"#).as_bytes());
     let lacking = prop1(r#""a": [0]"#);
-    read_with_warning(lacking.as_bytes(), "the enumeration of the tag has no label `b`: nothing selects it");
+    read_with_warning(
+        lacking.as_bytes(),
+        "the tag enumeration lacks the label `b`: nothing selects this option",
+    );
     assert_eq!(values(&lacking, &[0, 0x41]), ["u:0", "u:65"]);
 }
 

@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use ichnos_model::decode::DecodeError;
 use ichnos_model::plan::Plan;
-use ichnos_model::{Event, Field, FieldKind, Real, Scope, Text, Uuid, Visitor, Wide};
+use ichnos_model::{Event, Field, FieldValue, Real, Scope, Text, Uuid, Visitor, Wide};
 
 use super::columns::{ColumnField, ColumnSource, CsvColumn, EventProperty, Trees};
 use super::options::CsvOptions;
 use super::row::{ClassCell, CsvRow, push_cell};
-use crate::json_fields::{FieldWriter, Keys, Scratch, mappings};
+use crate::json_fields::{FieldWriter, Keys, Scratch};
 use crate::number;
 use crate::repeated::Repeated;
 use crate::time::push_date;
@@ -78,7 +78,7 @@ pub(super) struct ScopeCells {
 #[derive(Debug, Default)]
 struct CellSearch {
     /// In the order of their fields.
-    wants: Vec<Want>,
+    wants: Vec<WantedCell>,
     /// Until all are there: the fields of `wants` with where they end. None of them is within another one.
     spans: BTreeMap<usize, usize>,
     /// By index of the field: index of the first of `wants` that is of it, plus 1. Empty where only a few of very many
@@ -106,7 +106,7 @@ impl NodeCells {
 }
 
 #[derive(Debug)]
-struct Want {
+struct WantedCell {
     /// Number of the cell.
     cell: usize,
     target: ColumnField,
@@ -191,7 +191,7 @@ impl ScopeCells {
         };
         let pass = &mut self.passes[place];
         pass.spans.insert(target.node, target.end);
-        pass.wants.push(Want { cell, target, elements: Vec::new() });
+        pass.wants.push(WantedCell { cell, target, elements: Vec::new() });
     }
 
     /// Writes the cells. Fails if the scope cannot be decoded.
@@ -268,10 +268,10 @@ impl ScopeCells {
         if pass.by_node.is_empty() {
             return false;
         }
-        let is_alone = |[first, second]: &[Want; 2]| {
+        let is_alone = |[first, second]: &[WantedCell; 2]| {
             first.target.node != second.target.node || first.target.names != second.target.names
         };
-        let in_order = |want: &Want| want.cell >= std::mem::replace(next, want.cell);
+        let in_order = |want: &WantedCell| want.cell >= std::mem::replace(next, want.cell);
         pass.counted.is_empty() && pass.wants.array_windows().all(is_alone) && pass.wants.iter().all(in_order)
     }
 
@@ -332,7 +332,7 @@ impl CellSearch {
     }
 
     /// Returns the cells of a field, for all of its elements.
-    fn of(&self, field: Field<'_>) -> &[Want] {
+    fn of(&self, field: Field<'_>) -> &[WantedCell] {
         let node = field.index();
         let first = match self.by_node.get(node) {
             Some(0) => return &[],
@@ -378,7 +378,7 @@ struct CollectedCells<'a> {
 }
 
 impl<'a> CellSink for CollectedCells<'a> {
-    type Wants = &'a [Want];
+    type Wants = &'a [WantedCell];
 
     #[inline]
     fn find(&mut self, field: Field<'_>) -> Option<Self::Wants> {
@@ -545,7 +545,7 @@ impl<'a, D: CellSink> CellWriter<'a, D> {
     #[inline]
     fn integer_names(&mut self, field: Field<'_>, wants: D::Wants, value: i128) {
         if D::has_names(wants)
-            && let Some(mappings) = mappings(&field.class().kind)
+            && let Some(mappings) = field.class().mappings()
         {
             self.names(wants, mappings.names_of(value));
         }
@@ -577,7 +577,7 @@ impl<'a, D: CellSink> CellWriter<'a, D> {
 }
 
 /// `true` if the current elements are those to write.
-fn is_at(want: &Want, counts: &[u64]) -> bool {
+fn is_at(want: &WantedCell, counts: &[u64]) -> bool {
     want.elements.iter().all(|(place, index)| counts.get(*place) == Some(&index.saturating_add(1)))
 }
 
@@ -607,13 +607,7 @@ impl<D: CellSink> Visitor for CellWriter<'_, D> {
         within_json!(self, wide(field, value));
         let wants = self.plain(field, |out| value.write_decimal(out));
         let Some(wants) = wants.filter(|wants| D::has_names(*wants)) else { return };
-        match &field.class().kind {
-            FieldKind::BitMap { flags, .. } => self.names(wants, flags.flags_of_wide(value)),
-            _ => {
-                let names = field.class().integer().map(|integer| integer.names_of_wide(value));
-                self.names(wants, names.unwrap_or_default().into_iter());
-            }
-        }
+        self.names(wants, field.class().labels(FieldValue::Wide(value)));
     }
 
     fn boolean(&mut self, field: Field<'_>, value: bool, bits: u64) {
@@ -630,10 +624,8 @@ impl<D: CellSink> Visitor for CellWriter<'_, D> {
     fn bit_map(&mut self, field: Field<'_>, bits: u64) {
         within_json!(self, bit_map(field, bits));
         let wants = self.plain(field, |out| number::push_unsigned(out, bits));
-        if let Some(wants) = wants.filter(|wants| D::has_names(*wants))
-            && let FieldKind::BitMap { flags, .. } = &field.class().kind
-        {
-            self.names(wants, flags.flags_of(bits));
+        if let Some(wants) = wants.filter(|wants| D::has_names(*wants)) {
+            self.names(wants, field.class().labels(FieldValue::Bits(bits)));
         }
     }
 

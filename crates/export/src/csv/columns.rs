@@ -10,7 +10,6 @@ use ichnos_model::{
     Child, DataStreamClass, Event, EventRecordClass, FieldClass, FieldKind, Scope, running_thread,
 };
 
-use crate::json_fields::mappings;
 use crate::time::JsonTime;
 
 /// A property of an event that is not a field.
@@ -156,22 +155,22 @@ impl CsvColumns {
     }
 
     fn add_field(&mut self, scope: Scope, path: &str, class: &FieldClass) {
-        let lead = scope.prefix();
+        let prefix = scope.prefix();
         let first = path.split('.').next().unwrap_or_default();
         let is_scope = !Scope::of_prefix(first).is_empty();
         let is_property = PROPERTIES.iter().any(|(known, _)| *known == path);
         let name = match scope {
             // A root field that is no structure has the name of its scope.
-            _ if path.is_empty() => lead.to_owned(),
+            _ if path.is_empty() => prefix.to_owned(),
             Scope::Payload if !is_scope && !is_property => path.to_owned(),
-            _ => format!("{lead}.{path}"),
+            _ => format!("{prefix}.{path}"),
         };
         // The specific context is searched before the common one for paths with `ctx`.
-        let scope = (lead != "ctx").then_some(scope);
+        let scope = (prefix != "ctx").then_some(scope);
         let within = if scope.is_some() { path.to_owned() } else { name.clone() };
         let suffix = match &class.kind {
             FieldKind::BitMap { .. } => Some(NAMES[1]),
-            kind => mappings(kind).map(|_| NAMES[0]),
+            _ => class.mappings().map(|_| NAMES[0]),
         };
         for suffix in [Some(""), suffix].into_iter().flatten() {
             let (name, path) = (format!("{name}{suffix}"), format!("{within}{suffix}"));
@@ -358,7 +357,7 @@ impl<'c> Tree<'c> {
                 self.children(target.node).for_each(|child| self.follow(to(child), path, found));
             }
             kind if path.is_empty() => {
-                let has_names = matches!(kind, FieldKind::BitMap { .. }) || mappings(kind).is_some();
+                let has_names = branch.class.mappings().is_some();
                 if !matches!(kind, FieldKind::Padding(_)) && (has_names || !target.names) {
                     let is_date = branch.class.integer().is_some_and(|integer| integer.wall_clock.is_some());
                     found.push(ColumnField { end: branch.end, is_date, ..target });

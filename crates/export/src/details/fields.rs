@@ -1,7 +1,8 @@
 //! Fields as lines, one below the other.
 
 use ichnos_model::{
-    DisplayBase, Field, FieldKind, Real, StringEncoding, Text, Uuid, VariableLengthValue, Visitor, Wide,
+    DisplayBase, Field, FieldContainer, FieldKind, FieldValue, StringEncoding, Text, VariableLengthValue,
+    Visitor, Wide,
 };
 
 use super::text::push_indent;
@@ -10,61 +11,46 @@ use crate::number;
 use crate::property::Hidden;
 use crate::time::push_date;
 
-/// Container of the field that is being written.
-#[derive(Clone, Copy, Debug)]
-enum DetailsContainer {
-    /// No container, or an optional or a variant.
-    Alone,
-    Structure,
-    /// An array, with the number of elements written so far.
-    Array(u64),
-}
-
-/// Buffers reused for all scopes, to avoid allocations.
-#[derive(Debug, Default)]
-pub(crate) struct DetailsScratch {
-    around: Vec<DetailsContainer>,
-}
-
 /// Writes the fields of one scope.
 pub(crate) struct FieldLines<'a> {
     out: &'a mut Vec<u8>,
     palette: &'a Palette,
     hidden: &'a Hidden,
-    scratch: &'a mut DetailsScratch,
-    around: DetailsContainer,
+    container: FieldContainer,
+    /// Containers around it.
+    outer: &'a mut Vec<FieldContainer>,
     indent: usize,
 }
 
 impl<'a> FieldLines<'a> {
-    /// Begins a scope with the title `title`.
+    /// Begins a scope with the title `title`. `outer` is memory that is reused for all scopes.
     pub(crate) fn root(
         out: &'a mut Vec<u8>,
         palette: &'a Palette,
         hidden: &'a Hidden,
-        scratch: &'a mut DetailsScratch,
+        outer: &'a mut Vec<FieldContainer>,
         title: &str,
     ) -> Self {
-        scratch.around.clear();
+        outer.clear();
         for text in ["  ", palette.magenta, title, palette.reset, ":"] {
             out.extend_from_slice(text.as_bytes());
         }
-        Self { out, palette, hidden, scratch, around: DetailsContainer::Alone, indent: 2 }
+        Self { out, palette, hidden, container: FieldContainer::Root, outer, indent: 2 }
     }
 
     /// Appends the text before a field. Returns `false` if the field is hidden.
     #[inline]
-    fn lead(&mut self, field: Field<'_>) -> bool {
+    fn push_prefix(&mut self, field: Field<'_>) -> bool {
         if self.hidden.has(field) {
             return false;
         }
-        match &mut self.around {
-            DetailsContainer::Alone => return true,
-            DetailsContainer::Structure => {
+        match &mut self.container {
+            FieldContainer::Root | FieldContainer::Wrapper => return true,
+            FieldContainer::Structure(_) => {
                 self.line();
                 self.palette.push(self.out, field.name().unwrap_or_default());
             }
-            DetailsContainer::Array(count) => {
+            FieldContainer::Array(count) => {
                 let index = *count;
                 *count += 1;
                 self.line();
@@ -92,7 +78,7 @@ impl<'a> FieldLines<'a> {
     /// Appends the text before the value of a field. Returns `false` if the field is hidden.
     #[inline]
     fn begin_value(&mut self, field: Field<'_>) -> bool {
-        let shown = self.lead(field);
+        let shown = self.push_prefix(field);
         if shown {
             self.out.push(b' ');
             self.push(self.palette.bold);
@@ -111,76 +97,35 @@ impl<'a> FieldLines<'a> {
         }
     }
 
-    fn enter(&mut self, around: DetailsContainer, indent: usize) {
-        self.scratch.around.push(std::mem::replace(&mut self.around, around));
+    fn enter(&mut self, container: FieldContainer, indent: usize) {
+        self.container.enter(container, self.outer);
         self.indent += indent;
     }
 
     fn leave(&mut self, indent: usize) {
-        self.around = self.scratch.around.pop().unwrap_or(DetailsContainer::Alone);
+        self.container.leave(self.outer);
         self.indent -= indent;
     }
 
-    fn length(&mut self, length: u64) {
-        self.push(" Length ");
-        self.push(self.palette.bold);
-        number::push_grouped(self.out, i128::from(length));
-        self.push(self.palette.reset);
-        self.out.push(b':');
-    }
-}
-
-fn base(field: Field<'_>) -> DisplayBase {
-    match &field.class().kind {
-        FieldKind::Integer { integer, .. }
-        | FieldKind::VariableLength { value: VariableLengthValue::Integer(integer), .. } => {
-            integer.preferred_base
-        }
-        _ => DisplayBase::Hexadecimal,
-    }
-}
-
-impl Visitor for FieldLines<'_> {
-    fn unsigned(&mut self, field: Field<'_>, value: u64) {
-        if !self.begin_value(field) {
+    /// Appends an integer, or the date that it is.
+    fn integer(&mut self, field: Field<'_>, value: i128) {
+        if push_date(self.out, field.class().integer(), value) {
             return;
-        }
-        if push_date(self.out, field.class().integer(), value.into()) {
-            return self.end_value();
-        }
-        match base(field) {
-            DisplayBase::Decimal => number::push_grouped(self.out, i128::from(value)),
-            DisplayBase::Octal => number::push_grouped_octal(self.out, value),
-            DisplayBase::Binary | DisplayBase::Hexadecimal => number::push_grouped_hex(self.out, value),
-        }
-        self.end_value();
-    }
-
-    fn signed(&mut self, field: Field<'_>, value: i64) {
-        if !self.begin_value(field) {
-            return;
-        }
-        if push_date(self.out, field.class().integer(), value.into()) {
-            return self.end_value();
         }
         let base = base(field);
         if value < 0 && base != DisplayBase::Decimal {
             self.out.push(b'-');
         }
+        // Integers with more than 64 bits are wide.
+        let magnitude = value.unsigned_abs() as u64;
         match base {
-            DisplayBase::Decimal => number::push_grouped(self.out, i128::from(value)),
-            DisplayBase::Octal => number::push_grouped_octal(self.out, value.unsigned_abs()),
-            DisplayBase::Binary | DisplayBase::Hexadecimal => {
-                number::push_grouped_hex(self.out, value.unsigned_abs());
-            }
+            DisplayBase::Decimal => number::push_grouped(self.out, value),
+            DisplayBase::Octal => number::push_grouped_octal(self.out, magnitude),
+            DisplayBase::Binary | DisplayBase::Hexadecimal => number::push_grouped_hex(self.out, magnitude),
         }
-        self.end_value();
     }
 
-    fn wide(&mut self, field: Field<'_>, value: Wide<'_>) {
-        if !self.begin_value(field) {
-            return;
-        }
+    fn wide_number(&mut self, field: Field<'_>, value: Wide<'_>) {
         let base = base(field);
         if base == DisplayBase::Decimal {
             let mut begin = self.out.len();
@@ -203,37 +148,50 @@ impl Visitor for FieldLines<'_> {
             self.out.extend_from_slice(digits);
             number::separate(self.out, begin, if base == DisplayBase::Octal { 3 } else { 4 }, b':');
         }
+    }
+
+    fn length(&mut self, length: u64) {
+        self.push(" Length ");
+        self.push(self.palette.bold);
+        number::push_grouped(self.out, i128::from(length));
+        self.push(self.palette.reset);
+        self.out.push(b':');
+    }
+}
+
+fn base(field: Field<'_>) -> DisplayBase {
+    match &field.class().kind {
+        FieldKind::Integer { integer, .. }
+        | FieldKind::VariableLength { value: VariableLengthValue::Integer(integer), .. } => {
+            integer.preferred_base
+        }
+        _ => DisplayBase::Hexadecimal,
+    }
+}
+
+impl Visitor for FieldLines<'_> {
+    fn value(&mut self, field: Field<'_>, value: FieldValue<'_>) {
+        if !self.begin_value(field) {
+            return;
+        }
+        match value {
+            FieldValue::Unsigned(value) => self.integer(field, value.into()),
+            FieldValue::Signed(value) => self.integer(field, value.into()),
+            FieldValue::Bits(bits) => number::push_grouped_hex(self.out, bits),
+            FieldValue::Wide(value) => self.wide_number(field, value),
+            FieldValue::Real(value) => number::push_fixed(self.out, value.to_f64()),
+            FieldValue::Guid(value) => number::push_guid(self.out, &field, value),
+            FieldValue::Boolean(value) => {
+                let (color, text) = match value {
+                    true => (self.palette.bright_green, "Yes"),
+                    false => (self.palette.bright_red, "No"),
+                };
+                self.push(color);
+                self.push(text);
+            }
+            _ => {}
+        }
         self.end_value();
-    }
-
-    fn boolean(&mut self, field: Field<'_>, value: bool, _: u64) {
-        if self.begin_value(field) {
-            let (color, text) = match value {
-                true => (self.palette.bright_green, "Yes"),
-                false => (self.palette.bright_red, "No"),
-            };
-            self.push(color);
-            self.push(text);
-            self.end_value();
-        }
-    }
-
-    fn bit_array(&mut self, field: Field<'_>, bits: u64) {
-        if self.begin_value(field) {
-            number::push_grouped_hex(self.out, bits);
-            self.end_value();
-        }
-    }
-
-    fn bit_map(&mut self, field: Field<'_>, bits: u64) {
-        self.bit_array(field, bits);
-    }
-
-    fn real(&mut self, field: Field<'_>, value: Real<'_>) {
-        if self.begin_value(field) {
-            number::push_fixed(self.out, value.to_f64());
-            self.end_value();
-        }
     }
 
     fn text(&mut self, field: Field<'_>, value: Text<'_>) {
@@ -251,7 +209,7 @@ impl Visitor for FieldLines<'_> {
     }
 
     fn blob(&mut self, field: Field<'_>, bytes: &[u8]) {
-        if !self.lead(field) {
+        if !self.push_prefix(field) {
             return;
         }
         if bytes.is_empty() {
@@ -266,25 +224,18 @@ impl Visitor for FieldLines<'_> {
         self.push(self.palette.reset);
     }
 
-    fn guid(&mut self, field: Field<'_>, value: Uuid) {
-        if self.begin_value(field) {
-            number::push_guid(self.out, &field, value);
-            self.end_value();
-        }
-    }
-
     fn null(&mut self, field: Field<'_>) {
-        if self.lead(field) {
+        if self.push_prefix(field) {
             self.none("None");
         }
     }
 
     fn begin_structure(&mut self, field: Field<'_>) {
-        if self.lead(field) {
+        if self.push_prefix(field) {
             if matches!(&field.class().kind, FieldKind::Structure { members, .. } if members.is_empty()) {
                 self.none("Empty");
             }
-            self.enter(DetailsContainer::Structure, 2);
+            self.enter(FieldContainer::Structure(0), 2);
         }
     }
 
@@ -295,13 +246,13 @@ impl Visitor for FieldLines<'_> {
     }
 
     fn begin_array(&mut self, field: Field<'_>, length: u64) {
-        if self.lead(field) {
+        if self.push_prefix(field) {
             if length == 0 {
                 self.none("Empty");
             } else {
                 self.length(length);
             }
-            self.enter(DetailsContainer::Array(0), 2);
+            self.enter(FieldContainer::Array(0), 2);
         }
     }
 
@@ -310,11 +261,11 @@ impl Visitor for FieldLines<'_> {
     }
 
     fn begin_optional(&mut self, field: Field<'_>, present: bool, _: i128) {
-        if self.lead(field) {
+        if self.push_prefix(field) {
             if !present {
                 self.none("None");
             }
-            self.enter(DetailsContainer::Alone, 0);
+            self.enter(FieldContainer::Wrapper, 0);
         }
     }
 
@@ -325,8 +276,8 @@ impl Visitor for FieldLines<'_> {
     }
 
     fn begin_variant(&mut self, field: Field<'_>, _: usize, _: i128) {
-        if self.lead(field) {
-            self.enter(DetailsContainer::Alone, 0);
+        if self.push_prefix(field) {
+            self.enter(FieldContainer::Wrapper, 0);
         }
     }
 
@@ -335,8 +286,8 @@ impl Visitor for FieldLines<'_> {
     }
 
     fn begin_union(&mut self, field: Field<'_>) {
-        if self.lead(field) {
-            self.enter(DetailsContainer::Structure, 2);
+        if self.push_prefix(field) {
+            self.enter(FieldContainer::Structure(0), 2);
         }
     }
 }

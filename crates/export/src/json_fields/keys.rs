@@ -2,7 +2,7 @@
 
 use ichnos_json::write::push_string;
 use ichnos_model::plan::{Node, Plan};
-use ichnos_model::{Field, FieldKind, IntegerProperties, Mappings, VariableLengthValue};
+use ichnos_model::{Field, IntegerProperties};
 
 use crate::block::Block;
 
@@ -10,7 +10,7 @@ use crate::block::Block;
 #[derive(Debug)]
 pub(crate) struct Key {
     /// Comma, name of the member and colon.
-    pub(crate) lead: Block,
+    pub(crate) prefix: Block,
     /// `true` for an integer whose values have no names or dates.
     pub(crate) is_plain: bool,
 }
@@ -27,12 +27,12 @@ impl Keys {
     #[must_use]
     pub fn of(plan: Option<&Plan>) -> Self {
         let key = |node: &Node| {
-            let mut lead = b",".to_vec();
-            push_string(&mut lead, node.name.as_deref().unwrap_or_default());
-            lead.push(b':');
+            let mut prefix = b",".to_vec();
+            push_string(&mut prefix, node.name.as_deref().unwrap_or_default());
+            prefix.push(b':');
             let is_plain =
                 |integer: &IntegerProperties| integer.mappings.is_none() && integer.wall_clock.is_none();
-            Key { lead: Block::new(&lead), is_plain: node.class.integer().is_some_and(is_plain) }
+            Key { prefix: Block::new(&prefix), is_plain: node.class.integer().is_some_and(is_plain) }
         };
         Self { keys: plan.into_iter().flat_map(Plan::nodes).map(key).collect() }
     }
@@ -41,16 +41,5 @@ impl Keys {
     #[inline]
     pub(crate) fn get(&self, field: Field<'_>) -> Option<&Key> {
         self.keys.get(field.index())
-    }
-}
-
-/// Returns the names of an integer's values.
-pub(crate) fn mappings(kind: &FieldKind) -> Option<&Mappings> {
-    match kind {
-        FieldKind::Integer { integer, .. }
-        | FieldKind::VariableLength { value: VariableLengthValue::Integer(integer), .. } => {
-            integer.mappings.as_ref()
-        }
-        _ => None,
     }
 }

@@ -3,11 +3,10 @@
 use std::io::Write;
 
 use ichnos_model::plan::Plan;
-use ichnos_model::{Field, FieldKind, Real, Text, Uuid, Visitor, Wide};
+use ichnos_model::{Field, FieldContainer, FieldKind, FieldValue, Real, Text, Visitor, Wide};
 
 use super::parts::push_utf8;
 use crate::block::Block;
-use crate::json_fields::mappings;
 use crate::number;
 use crate::printable::{Escaping, escape_from};
 use crate::time::push_date;
@@ -35,70 +34,61 @@ impl PairPrefixes {
     }
 }
 
-/// Container of the value that is being written.
-#[derive(Clone, Copy, Debug)]
-enum PairContainer {
-    /// The line.
-    Line,
-    /// An optional or a variant, of which only the content is written.
-    Alone,
-    /// A structure; `true` if it has members.
-    Structure(bool),
-    /// An array; `true` if it has elements.
-    Array(bool),
-}
-
-/// Buffers reused for all scopes, to avoid allocations.
-#[derive(Debug, Default)]
-pub(super) struct Nesting(Vec<PairContainer>);
-
 /// Writes the pairs of a scope.
 pub(super) struct PairWriter<'a> {
     out: &'a mut Vec<u8>,
     names: &'a PairPrefixes,
-    nesting: &'a mut Nesting,
-    around: PairContainer,
+    container: FieldContainer,
+    /// Containers around it.
+    outer: &'a mut Vec<FieldContainer>,
 }
 
 impl<'a> PairWriter<'a> {
-    pub(super) fn new(out: &'a mut Vec<u8>, names: &'a PairPrefixes, nesting: &'a mut Nesting) -> Self {
-        nesting.0.clear();
-        Self { out, names, nesting, around: PairContainer::Line }
+    /// Writes pairs to `out`. `outer` is memory that is reused for all scopes.
+    pub(super) fn new(
+        out: &'a mut Vec<u8>,
+        names: &'a PairPrefixes,
+        outer: &'a mut Vec<FieldContainer>,
+    ) -> Self {
+        outer.clear();
+        Self { out, names, container: FieldContainer::Root, outer }
     }
 
     /// Appends the text before a value.
     #[inline]
-    fn lead(&mut self, field: Field<'_>) {
-        match &mut self.around {
-            PairContainer::Alone => {}
-            PairContainer::Line => {
+    fn push_prefix(&mut self, field: Field<'_>) {
+        match &mut self.container {
+            FieldContainer::Wrapper => {}
+            FieldContainer::Root => {
                 if let Some(name) = self.names.names.get(field.index()) {
                     name.push(self.out, false);
                 }
             }
-            PairContainer::Structure(any) => {
-                if std::mem::replace(any, true) {
+            FieldContainer::Structure(count) => {
+                if *count > 0 {
                     self.out.push(b',');
                 }
+                *count += 1;
                 let is_first = self.out.ends_with(b"{");
                 if let Some(name) = self.names.names.get(field.index()) {
                     name.push(self.out, is_first);
                 }
             }
-            PairContainer::Array(any) => {
-                if std::mem::replace(any, true) {
+            FieldContainer::Array(count) => {
+                if *count > 0 {
                     self.out.extend_from_slice(b", ");
                 }
+                *count += 1;
             }
         }
     }
 
-    fn enter(&mut self, around: PairContainer) {
-        self.nesting.0.push(std::mem::replace(&mut self.around, around));
+    fn enter(&mut self, container: FieldContainer) {
+        self.container.enter(container, self.outer);
     }
 
     fn leave(&mut self) {
-        self.around = self.nesting.0.pop().unwrap_or(PairContainer::Line);
+        self.container.leave(self.outer);
     }
 
     /// Appends names with `|` between them. Returns `false` if there are none.
@@ -116,46 +106,16 @@ impl<'a> PairWriter<'a> {
     /// Appends the names or the date of an integer. Returns `false` if it has none.
     #[inline]
     fn label(&mut self, field: Field<'_>, value: i128) -> bool {
-        match mappings(&field.class().kind) {
+        match field.class().mappings() {
             Some(mappings) => self.names(mappings.names_of(value)),
             None => push_date(self.out, field.class().integer(), value),
         }
     }
 
-    fn hex(&mut self, bits: u64) {
-        let _ = write!(self.out, "{bits:#x}");
-    }
-}
-
-impl Visitor for PairWriter<'_> {
-    #[inline]
-    fn unsigned(&mut self, field: Field<'_>, value: u64) {
-        self.lead(field);
-        if !self.label(field, value.into()) {
-            number::push_unsigned(self.out, value);
-        }
-    }
-
-    #[inline]
-    fn signed(&mut self, field: Field<'_>, value: i64) {
-        self.lead(field);
-        if !self.label(field, value.into()) {
-            number::push_signed(self.out, value);
-        }
-    }
-
-    fn wide(&mut self, field: Field<'_>, value: Wide<'_>) {
-        self.lead(field);
-        let any = match &field.class().kind {
-            FieldKind::BitMap { flags, .. } => self.names(flags.flags_of_wide(value)),
-            _ => {
-                let integer = field.class().integer();
-                let names = integer.map(|integer| integer.names_of_wide(value)).unwrap_or_default();
-                self.names(names.into_iter())
-            }
-        };
+    fn wide_number(&mut self, field: Field<'_>, value: Wide<'_>) {
+        let is_named = self.names(field.class().labels(FieldValue::Wide(value)));
         match &field.class().kind {
-            _ if any => {}
+            _ if is_named => {}
             FieldKind::BitMap { .. } | FieldKind::BitArray(_) => {
                 self.out.extend_from_slice(b"0x");
                 value.write_radix(4, self.out);
@@ -163,63 +123,58 @@ impl Visitor for PairWriter<'_> {
             _ => value.write_decimal(self.out),
         }
     }
+}
 
-    fn boolean(&mut self, field: Field<'_>, value: bool, _: u64) {
-        self.lead(field);
-        self.out.extend_from_slice(if value { b"true" } else { b"false" });
-    }
-
-    fn bit_array(&mut self, field: Field<'_>, bits: u64) {
-        self.lead(field);
-        self.hex(bits);
-    }
-
-    fn bit_map(&mut self, field: Field<'_>, bits: u64) {
-        self.lead(field);
-        let any = match &field.class().kind {
-            FieldKind::BitMap { flags, .. } => self.names(flags.flags_of(bits)),
-            _ => false,
-        };
-        if !any {
-            self.hex(bits);
+impl Visitor for PairWriter<'_> {
+    #[inline]
+    fn unsigned(&mut self, field: Field<'_>, value: u64) {
+        self.push_prefix(field);
+        if !self.label(field, value.into()) {
+            number::push_unsigned(self.out, value);
         }
     }
 
-    fn real(&mut self, field: Field<'_>, value: Real<'_>) {
-        self.lead(field);
-        let _ = match value {
-            Real::Single(single) => write!(self.out, "{single}"),
-            _ => write!(self.out, "{}", value.to_f64()),
-        };
+    #[inline]
+    fn signed(&mut self, field: Field<'_>, value: i64) {
+        self.push_prefix(field);
+        if !self.label(field, value.into()) {
+            number::push_signed(self.out, value);
+        }
+    }
+
+    fn value(&mut self, field: Field<'_>, value: FieldValue<'_>) {
+        self.push_prefix(field);
+        match value {
+            FieldValue::Boolean(value) => {
+                self.out.extend_from_slice(if value { b"true" } else { b"false" });
+            }
+            FieldValue::Bits(bits) => {
+                if !self.names(field.class().labels(value)) {
+                    // Writing into memory cannot fail.
+                    let _ = write!(self.out, "{bits:#x}");
+                }
+            }
+            FieldValue::Wide(wide) => self.wide_number(field, wide),
+            FieldValue::Real(Real::Single(single)) => drop(write!(self.out, "{single}")),
+            FieldValue::Real(value) => drop(write!(self.out, "{}", value.to_f64())),
+            FieldValue::Blob(bytes) => number::push_hex_bytes(self.out, bytes),
+            FieldValue::Guid(value) => number::push_guid(self.out, &field, value),
+            _ => self.out.extend_from_slice(b"null"),
+        }
     }
 
     #[inline]
     fn text(&mut self, field: Field<'_>, value: Text<'_>) {
-        self.lead(field);
+        self.push_prefix(field);
         let begin = self.out.len();
         push_utf8(self.out, value, self.names.escaping == Escaping::Unprintable);
         escape_from(self.out, begin, self.names.escaping);
     }
 
-    fn blob(&mut self, field: Field<'_>, bytes: &[u8]) {
-        self.lead(field);
-        number::push_hex_bytes(self.out, bytes);
-    }
-
-    fn guid(&mut self, field: Field<'_>, value: Uuid) {
-        self.lead(field);
-        number::push_guid(self.out, &field, value);
-    }
-
-    fn null(&mut self, field: Field<'_>) {
-        self.lead(field);
-        self.out.extend_from_slice(b"null");
-    }
-
     fn begin_structure(&mut self, field: Field<'_>) {
-        self.lead(field);
+        self.push_prefix(field);
         self.out.push(b'{');
-        self.enter(PairContainer::Structure(false));
+        self.enter(FieldContainer::Structure(0));
     }
 
     fn end_structure(&mut self, _: Field<'_>) {
@@ -228,9 +183,9 @@ impl Visitor for PairWriter<'_> {
     }
 
     fn begin_array(&mut self, field: Field<'_>, _: u64) {
-        self.lead(field);
+        self.push_prefix(field);
         self.out.push(b'[');
-        self.enter(PairContainer::Array(false));
+        self.enter(FieldContainer::Array(0));
     }
 
     fn end_array(&mut self, _: Field<'_>) {
@@ -240,13 +195,13 @@ impl Visitor for PairWriter<'_> {
 
     fn begin_optional(&mut self, field: Field<'_>, present: bool, _: i128) {
         // An absent field is not a pair, but it is an element.
-        if present || !matches!(self.around, PairContainer::Line) {
-            self.lead(field);
+        if present || self.container != FieldContainer::Root {
+            self.push_prefix(field);
         }
-        if !present && !matches!(self.around, PairContainer::Line) {
+        if !present && self.container != FieldContainer::Root {
             self.out.extend_from_slice(b"none");
         }
-        self.enter(PairContainer::Alone);
+        self.enter(FieldContainer::Wrapper);
     }
 
     fn end_optional(&mut self, _: Field<'_>) {
@@ -254,8 +209,8 @@ impl Visitor for PairWriter<'_> {
     }
 
     fn begin_variant(&mut self, field: Field<'_>, _: usize, _: i128) {
-        self.lead(field);
-        self.enter(PairContainer::Alone);
+        self.push_prefix(field);
+        self.enter(FieldContainer::Wrapper);
     }
 
     fn end_variant(&mut self, _: Field<'_>) {

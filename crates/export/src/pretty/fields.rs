@@ -1,8 +1,8 @@
 //! Fields in one line: `{ a = 1, b = [ [0] = "x" ] }`.
 
 use ichnos_model::{
-    DisplayBase, Field, FieldKind, IntegerProperties, Mappings, Real, Text, Uuid, VariableLengthValue,
-    Visitor, Wide,
+    DisplayBase, Field, FieldContainer, FieldKind, FieldValue, IntegerProperties, Mappings, Real, Text, Uuid,
+    VariableLengthValue, Visitor, Wide,
 };
 
 use super::labels::FieldLabels;
@@ -10,21 +10,10 @@ use crate::color::Palette;
 use crate::number;
 use crate::time::push_date;
 
-/// Container of the field that is being written.
-#[derive(Clone, Copy, Debug)]
-enum PrettyContainer {
-    /// No container, or an optional or a variant.
-    Alone,
-    /// A structure, with the number of members written so far.
-    Structure(u64),
-    /// An array, with the number of elements written so far.
-    Array(u64),
-}
-
 /// Buffers reused for all scopes, to avoid allocations.
 #[derive(Debug, Default)]
 pub(crate) struct PrettyScratch {
-    around: Vec<PrettyContainer>,
+    outer: Vec<FieldContainer>,
     /// Text converted from another encoding.
     text: Vec<u8>,
 }
@@ -39,7 +28,7 @@ pub(crate) struct FieldPrinter<'a, const STYLED: bool> {
     /// `true` if unnamed values of enumerations are split into bits.
     pub(crate) enum_flags: bool,
     scratch: &'a mut PrettyScratch,
-    around: PrettyContainer,
+    container: FieldContainer,
 }
 
 impl<'a, const STYLED: bool> FieldPrinter<'a, STYLED> {
@@ -51,27 +40,27 @@ impl<'a, const STYLED: bool> FieldPrinter<'a, STYLED> {
         enum_flags: bool,
         scratch: &'a mut PrettyScratch,
     ) -> Self {
-        scratch.around.clear();
-        Self { out, palette, labels, names, enum_flags, scratch, around: PrettyContainer::Alone }
+        scratch.outer.clear();
+        Self { out, palette, labels, names, enum_flags, scratch, container: FieldContainer::Root }
     }
 
     /// Appends the text before a field. Returns `false` if the field is hidden.
     #[inline]
-    fn lead(&mut self, field: Field<'_>) -> bool {
+    fn push_prefix(&mut self, field: Field<'_>) -> bool {
         let Some(label) = self.labels.get(field) else { return true };
         if label.is_hidden {
             return false;
         }
-        match &mut self.around {
-            PrettyContainer::Alone => {}
-            PrettyContainer::Structure(count) => {
-                label.lead.push(self.out, *count == 0);
+        match &mut self.container {
+            FieldContainer::Root | FieldContainer::Wrapper => {}
+            FieldContainer::Structure(count) => {
+                label.prefix.push(self.out, *count == 0);
                 *count += 1;
             }
-            PrettyContainer::Array(count) => {
+            FieldContainer::Array(count) => {
                 *count += 1;
                 let index = *count - 1;
-                self.lead_element(index);
+                self.push_element_prefix(index);
             }
         }
         true
@@ -79,15 +68,15 @@ impl<'a, const STYLED: bool> FieldPrinter<'a, STYLED> {
 
     /// Appends the text before an element of an array.
     #[inline(never)]
-    fn lead_element(&mut self, index: u64) {
+    fn push_element_prefix(&mut self, index: u64) {
         if !self.names {
             self.out.extend_from_slice(if index > 0 { b", " } else { b" " });
         } else if index == 0 {
             self.out.extend_from_slice(b" [0] = ");
         } else if index < 10 {
-            let mut lead = *b", [0] = ";
-            lead[3] += index as u8;
-            self.out.extend_from_slice(&lead);
+            let mut prefix = *b", [0] = ";
+            prefix[3] += index as u8;
+            self.out.extend_from_slice(&prefix);
         } else {
             self.out.extend_from_slice(b", [");
             number::push_unsigned(self.out, index);
@@ -99,7 +88,7 @@ impl<'a, const STYLED: bool> FieldPrinter<'a, STYLED> {
     /// `false` if the field is of another kind or hidden.
     #[inline]
     fn decimal(&mut self, field: Field<'_>) -> bool {
-        self.labels.get(field).is_some_and(|label| label.is_decimal) && self.lead(field)
+        self.labels.get(field).is_some_and(|label| label.is_decimal) && self.push_prefix(field)
     }
 
     #[inline]
@@ -121,12 +110,12 @@ impl<'a, const STYLED: bool> FieldPrinter<'a, STYLED> {
         }
     }
 
-    fn enter(&mut self, around: PrettyContainer) {
-        self.scratch.around.push(std::mem::replace(&mut self.around, around));
+    fn enter(&mut self, container: FieldContainer) {
+        self.container.enter(container, &mut self.scratch.outer);
     }
 
     fn leave(&mut self) {
-        self.around = self.scratch.around.pop().unwrap_or(PrettyContainer::Alone);
+        self.container.leave(&mut self.scratch.outer);
     }
 
     fn unknown(&mut self) {
@@ -140,7 +129,7 @@ impl<'a, const STYLED: bool> FieldPrinter<'a, STYLED> {
 
     #[inline(never)]
     fn integer(&mut self, field: Field<'_>, value: u64, signed: bool) {
-        if !self.lead(field) {
+        if !self.push_prefix(field) {
             return;
         }
         static PLAIN: IntegerProperties = IntegerProperties {
@@ -335,7 +324,7 @@ impl<const STYLED: bool> Visitor for FieldPrinter<'_, STYLED> {
     }
 
     fn wide(&mut self, field: Field<'_>, value: Wide<'_>) {
-        if !self.lead(field) {
+        if !self.push_prefix(field) {
             return;
         }
         self.bold();
@@ -363,7 +352,7 @@ impl<const STYLED: bool> Visitor for FieldPrinter<'_, STYLED> {
     }
 
     fn boolean(&mut self, field: Field<'_>, value: bool, _: u64) {
-        if self.lead(field) {
+        if self.push_prefix(field) {
             self.bold();
             self.push(if value { "true" } else { "false" });
             self.reset();
@@ -371,24 +360,21 @@ impl<const STYLED: bool> Visitor for FieldPrinter<'_, STYLED> {
     }
 
     fn bit_array(&mut self, field: Field<'_>, bits: u64) {
-        if self.lead(field) {
+        if self.push_prefix(field) {
             self.hex(bits);
         }
     }
 
     fn bit_map(&mut self, field: Field<'_>, bits: u64) {
-        if !self.lead(field) {
+        if !self.push_prefix(field) {
             return;
         }
         self.hex(bits);
-        if let FieldKind::BitMap { flags, .. } = &field.class().kind {
-            let names = flags.flags_of(bits).collect();
-            self.flags(names);
-        }
+        self.flags(field.class().labels(FieldValue::Bits(bits)).collect());
     }
 
     fn real(&mut self, field: Field<'_>, value: Real<'_>) {
-        if self.lead(field) {
+        if self.push_prefix(field) {
             self.bold();
             number::push_general(self.out, value.to_f64());
             self.reset();
@@ -396,7 +382,7 @@ impl<const STYLED: bool> Visitor for FieldPrinter<'_, STYLED> {
     }
 
     fn text(&mut self, field: Field<'_>, value: Text<'_>) {
-        if !self.lead(field) {
+        if !self.push_prefix(field) {
             return;
         }
         self.bold();
@@ -413,7 +399,7 @@ impl<const STYLED: bool> Visitor for FieldPrinter<'_, STYLED> {
     }
 
     fn blob(&mut self, field: Field<'_>, bytes: &[u8]) {
-        if !self.lead(field) {
+        if !self.push_prefix(field) {
             return;
         }
         self.bold();
@@ -427,7 +413,7 @@ impl<const STYLED: bool> Visitor for FieldPrinter<'_, STYLED> {
     }
 
     fn guid(&mut self, field: Field<'_>, value: Uuid) {
-        if self.lead(field) {
+        if self.push_prefix(field) {
             self.bold();
             number::push_guid(self.out, &field, value);
             self.reset();
@@ -435,15 +421,15 @@ impl<const STYLED: bool> Visitor for FieldPrinter<'_, STYLED> {
     }
 
     fn null(&mut self, field: Field<'_>) {
-        if self.lead(field) {
+        if self.push_prefix(field) {
             self.push("<none>");
         }
     }
 
     fn begin_structure(&mut self, field: Field<'_>) {
-        if self.lead(field) {
+        if self.push_prefix(field) {
             self.out.push(b'{');
-            self.enter(PrettyContainer::Structure(0));
+            self.enter(FieldContainer::Structure(0));
         }
     }
 
@@ -455,9 +441,9 @@ impl<const STYLED: bool> Visitor for FieldPrinter<'_, STYLED> {
     }
 
     fn begin_array(&mut self, field: Field<'_>, _: u64) {
-        if self.lead(field) {
+        if self.push_prefix(field) {
             self.out.push(b'[');
-            self.enter(PrettyContainer::Array(0));
+            self.enter(FieldContainer::Array(0));
         }
     }
 
@@ -472,23 +458,23 @@ impl<const STYLED: bool> Visitor for FieldPrinter<'_, STYLED> {
         if field.class().is_shown_if_present() {
             // An absent field is not in the record, so it is skipped; elements of arrays keep their positions.
             if !present {
-                if matches!(self.around, PrettyContainer::Array(_)) && self.lead(field) {
+                if matches!(self.container, FieldContainer::Array(_)) && self.push_prefix(field) {
                     self.push("<none>");
                 }
-                self.enter(PrettyContainer::Array(0));
-            } else if self.lead(field) {
-                self.enter(PrettyContainer::Alone);
+                self.enter(FieldContainer::Array(0));
+            } else if self.push_prefix(field) {
+                self.enter(FieldContainer::Wrapper);
             }
-        } else if self.lead(field) {
+        } else if self.push_prefix(field) {
             self.push(if present { "{ " } else { "<none>" });
-            self.enter(if present { PrettyContainer::Alone } else { PrettyContainer::Array(0) });
+            self.enter(if present { FieldContainer::Wrapper } else { FieldContainer::Array(0) });
         }
     }
 
     fn end_optional(&mut self, field: Field<'_>) {
         let is_bare = field.class().is_shown_if_present();
-        if !self.labels.hide(field) || is_bare && matches!(self.around, PrettyContainer::Array(_)) {
-            if matches!(self.around, PrettyContainer::Alone) && !is_bare {
+        if !self.labels.hide(field) || is_bare && matches!(self.container, FieldContainer::Array(_)) {
+            if self.container == FieldContainer::Wrapper && !is_bare {
                 self.push(" }");
             }
             self.leave();
@@ -496,9 +482,9 @@ impl<const STYLED: bool> Visitor for FieldPrinter<'_, STYLED> {
     }
 
     fn begin_variant(&mut self, field: Field<'_>, _: usize, _: i128) {
-        if self.lead(field) {
+        if self.push_prefix(field) {
             self.push("{ ");
-            self.enter(PrettyContainer::Alone);
+            self.enter(FieldContainer::Wrapper);
         }
     }
 

@@ -11,7 +11,7 @@ use crate::property::Hidden;
 #[derive(Debug)]
 pub(crate) struct FieldLabel {
     /// Text before the field as a member of a structure; the comma is skipped for the first member.
-    pub(crate) lead: Block,
+    pub(crate) prefix: Block,
     pub(crate) is_hidden: bool,
     /// `true` for an integer in decimal without named values.
     pub(crate) is_decimal: bool,
@@ -31,13 +31,13 @@ impl FieldLabels {
         let Some(plan) = plan else { return Self::default() };
         let hidden = Hidden::of(Some(plan));
         let label = |(index, node): (usize, &Node)| {
-            let mut lead = b", ".to_vec();
+            let mut prefix = b", ".to_vec();
             if names {
                 let (begin, end) = if color { (palette.cyan, palette.reset) } else { ("", "") };
-                lead.extend_from_slice(begin.as_bytes());
-                palette.push(&mut lead, node.name.as_deref().unwrap_or_default());
+                prefix.extend_from_slice(begin.as_bytes());
+                palette.push(&mut prefix, node.name.as_deref().unwrap_or_default());
                 for text in [end, " = "] {
-                    lead.extend_from_slice(text.as_bytes());
+                    prefix.extend_from_slice(text.as_bytes());
                 }
             }
             let integer = match &node.class.kind {
@@ -52,7 +52,7 @@ impl FieldLabels {
                     && integer.wall_clock.is_none()
                     && integer.preferred_base == DisplayBase::Decimal
             });
-            FieldLabel { lead: Block::new(&lead), is_hidden: hidden.at(index), is_decimal }
+            FieldLabel { prefix: Block::new(&prefix), is_hidden: hidden.at(index), is_decimal }
         };
         Self { labels: plan.nodes().enumerate().map(label).collect(), is_hidden: hidden.all() }
     }

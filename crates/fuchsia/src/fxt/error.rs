@@ -16,7 +16,7 @@ rules! {
     RecordContent, "record-content", true, Unit::AtMost("bytes"),
         "the content of a record ends within it";
     RecordReserved, "record-reserved", false, Unit::Bits,
-        "the reserved bits of the header of a record are 0";
+        "the reserved bits of a record header are 0";
     RecordExtra, "record-extra", false, Unit::Plain("bytes"),
         "nothing follows the known content of a record";
     Padding, "padding", false, Unit::Found("the bits"),

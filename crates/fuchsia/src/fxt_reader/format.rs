@@ -15,7 +15,7 @@ const PROBED: usize = 4 << 10;
 
 static INFO: FormatInfo = FormatInfo {
     versions: "FXT, little-endian, with the records of Fuchsia's profiler and of Jane Street's writers",
-    detection: "files that begin with the magic number record, or with a clock, a provider or strings",
+    detection: "files that start with the magic number record, or with a clock, a provider or strings",
     writer: Some(&FxtWriter),
     has_file_order: true,
     ..FormatInfo::new("fxt", "Fuchsia traces")

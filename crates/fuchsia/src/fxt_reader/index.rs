@@ -193,11 +193,12 @@ impl FileScan<'_> {
             if !std::mem::replace(&mut self.has_too_many, true) {
                 let problem = if streams.len() >= MOST_STREAMS {
                     format!(
-                        "more than {MOST_STREAMS} providers and changes of their clocks, the limit: further ones are skipped"
+                        "more than {MOST_STREAMS} providers and clock changes, the limit: the rest is skipped"
                     )
                 } else {
                     format!(
-                        "more than {MOST_KEPT_ENTRIES} strings and threads at changes of clocks, the limit: records after further changes are skipped"
+                        "more than {MOST_KEPT_ENTRIES} strings and threads at clock changes, the limit: \
+                        records after further changes are skipped"
                     )
                 };
                 self.index.problems.push((at as u64, problem));
@@ -292,8 +293,8 @@ impl FileScan<'_> {
         if self.flow_events.len() >= MOST_EVENTS {
             if !std::mem::replace(&mut self.has_too_many_flows, true) {
                 let problem = format!(
-                    "more than {MOST_EVENTS} events of flows, the limit: further flows with an id that was used before are \
-                     not told apart"
+                    "more than {MOST_EVENTS} flow events, the limit: further flows with an id that was used \
+                    before are not told apart"
                 );
                 self.index.problems.push((offset, problem));
             }
@@ -392,16 +393,14 @@ pub(super) fn ticks_of(record: &Record<'_>) -> Option<u64> {
 pub(super) fn remedy(rule: Rule) -> &'static str {
     match rule {
         Rule::StringIndex | Rule::ThreadIndex => {
-            "the record that registers it is missing: the buffer of the tracer was too small, or the file is only a part \
-             of the trace"
+            "the record that registers it is missing: the tracer's buffer was too small, or the file is only \
+            part of the trace"
         }
-        Rule::TicksPerSecond => {
-            "the clock before is used; the program that wrote the record should be corrected"
-        }
+        Rule::TicksPerSecond => "the previous clock is used; fix the program that wrote the record",
         rule if rule.is_fatal() => {
-            "the program that wrote the record is faulty, or bytes were changed or are missing: get the file again from \
-             where it was recorded"
+            "the program that wrote the record is faulty, or bytes were changed or are missing: copy the \
+            file again from its source"
         }
-        _ => "it is read as if the rule were kept; the program that wrote it should be corrected",
+        _ => "it is read as if it followed the rule; fix the program that wrote it",
     }
 }

@@ -3,7 +3,7 @@
 
 use std::slice::IterMut;
 
-use ichnos_model::{Event, Field, Real, Scope, Text, Uuid, Visitor, Wide};
+use ichnos_model::{Event, Field, FieldValue, Real, Scope, Text, Visitor};
 
 use super::own::OwnClass;
 use super::record_parts::RecordHash;
@@ -137,39 +137,13 @@ impl LastNumbers {
 
 impl Visitor for LastNumbers {
     #[inline]
-    fn unsigned(&mut self, _: Field<'_>, value: u64) {
-        self.push(value);
+    fn value(&mut self, _: Field<'_>, value: FieldValue<'_>) {
+        match value {
+            FieldValue::Unsigned(value) | FieldValue::Bits(value) => self.push(value),
+            _ => self.push(0),
+        }
     }
-    fn signed(&mut self, _: Field<'_>, _: i64) {
-        self.push(0);
-    }
-    fn wide(&mut self, _: Field<'_>, _: Wide<'_>) {
-        self.push(0);
-    }
-    fn boolean(&mut self, _: Field<'_>, _: bool, _: u64) {
-        self.push(0);
-    }
-    fn bit_array(&mut self, _: Field<'_>, bits: u64) {
-        self.push(bits);
-    }
-    fn bit_map(&mut self, _: Field<'_>, bits: u64) {
-        self.push(bits);
-    }
-    fn real(&mut self, _: Field<'_>, _: Real<'_>) {
-        self.push(0);
-    }
-    fn text(&mut self, _: Field<'_>, _: Text<'_>) {
-        self.push(0);
-    }
-    fn blob(&mut self, _: Field<'_>, _: &[u8]) {
-        self.push(0);
-    }
-    fn guid(&mut self, _: Field<'_>, _: Uuid) {
-        self.push(0);
-    }
-    fn null(&mut self, _: Field<'_>) {
-        self.push(0);
-    }
+
     #[inline]
     fn begin_optional(&mut self, _: Field<'_>, present: bool, _: i128) {
         if !present {
@@ -182,48 +156,23 @@ impl Visitor for LastNumbers {
 fn first_number(event: &Event<'_>) -> Option<u64> {
     /// Keeps the first field: `None` before it, and then its number if it is one.
     #[derive(Default)]
-    struct First(Option<Option<u64>>);
+    struct FirstValue(Option<Option<u64>>);
 
-    impl Visitor for First {
-        fn unsigned(&mut self, _: Field<'_>, value: u64) {
-            self.0.get_or_insert(Some(value));
+    impl Visitor for FirstValue {
+        fn value(&mut self, _: Field<'_>, value: FieldValue<'_>) {
+            self.0.get_or_insert(match value {
+                FieldValue::Unsigned(value) | FieldValue::Bits(value) => Some(value),
+                FieldValue::Signed(value) => Some(value as u64),
+                _ => None,
+            });
         }
-        fn signed(&mut self, _: Field<'_>, value: i64) {
-            self.0.get_or_insert(Some(value as u64));
-        }
-        fn wide(&mut self, _: Field<'_>, _: Wide<'_>) {
-            self.0.get_or_insert(None);
-        }
-        fn boolean(&mut self, _: Field<'_>, _: bool, _: u64) {
-            self.0.get_or_insert(None);
-        }
-        fn bit_array(&mut self, _: Field<'_>, bits: u64) {
-            self.0.get_or_insert(Some(bits));
-        }
-        fn bit_map(&mut self, _: Field<'_>, bits: u64) {
-            self.0.get_or_insert(Some(bits));
-        }
-        fn real(&mut self, _: Field<'_>, _: Real<'_>) {
-            self.0.get_or_insert(None);
-        }
-        fn text(&mut self, _: Field<'_>, _: Text<'_>) {
-            self.0.get_or_insert(None);
-        }
-        fn blob(&mut self, _: Field<'_>, _: &[u8]) {
-            self.0.get_or_insert(None);
-        }
-        fn guid(&mut self, _: Field<'_>, _: Uuid) {
-            self.0.get_or_insert(None);
-        }
-        fn null(&mut self, _: Field<'_>) {
-            self.0.get_or_insert(None);
-        }
+
         fn begin_optional(&mut self, _: Field<'_>, _: bool, _: i128) {
             self.0.get_or_insert(None);
         }
     }
 
-    let mut first = First::default();
+    let mut first = FirstValue::default();
     event.visit(Scope::SpecificContext, &mut first).ok()?;
     first.0?
 }
@@ -340,19 +289,7 @@ impl Visitor for ArgumentVisitor<'_, '_> {
         self.write(kind::BLOB, name, 0, ArgumentValue::Blob(bytes), bytes);
     }
 
-    fn wide(&mut self, _: Field<'_>, _: Wide<'_>) {
-        self.fail();
-    }
-
-    fn bit_array(&mut self, _: Field<'_>, _: u64) {
-        self.fail();
-    }
-
-    fn bit_map(&mut self, _: Field<'_>, _: u64) {
-        self.fail();
-    }
-
-    fn guid(&mut self, _: Field<'_>, _: Uuid) {
+    fn value(&mut self, _: Field<'_>, _: FieldValue<'_>) {
         self.fail();
     }
 

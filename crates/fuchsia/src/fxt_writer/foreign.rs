@@ -1,6 +1,6 @@
 //! Events of other formats, which become events of this one.
 
-use ichnos_model::lower::{LossKind, LossTable};
+use ichnos_model::lower::{LossKind, LossRow, LossTable};
 use ichnos_model::{Event, EventRole, FieldRef, FieldValue, Meaning, Scope, ValueHash};
 
 use super::class_losses::{ClassLoss, ClassLosses};
@@ -102,28 +102,19 @@ impl ForeignClass {
         table.add_class_metadata(event, KEPT_METADATA);
         table.add_dates(event);
         table.add_other_clocks(event);
-        let mut lose = |kind, field: &str, what: &str| {
-            table.note(kind, event.name(), field, what);
-        };
-        lose(LossKind::Lowered, "", "fields -> arguments");
+        let mut losses = table.for_class(event.name());
+        losses.record_loss(LossKind::Lowered, "", "fields -> arguments");
         if class.role == EventRole::Sample {
-            lose(LossKind::Lowered, "", "sample -> instant event");
+            losses.record_loss(LossKind::Lowered, "", "sample -> instant event");
         }
         if class.meanings.members(Meaning::Stack).next().is_some() {
-            lose(
-                LossKind::Lowered,
-                "stack",
-                "call stack -> backtrace, without names of functions, or of modules that have no range of addresses",
-            );
+            let what = "call stack -> backtrace, without function names, and without modules that lack an address range";
+            losses.record_loss(LossKind::Lowered, "stack", what);
         }
         if class.log.is_some() {
-            lose(LossKind::Lowered, "", "line of a log -> event");
+            losses.record_loss(LossKind::Lowered, "", "log line -> event");
         }
-        let environment = event.stream.trace.class.environment("vpid");
-        let own_process = match environment {
-            Some(ichnos_model::Value::Integer(process)) => u64::try_from(*process).ok(),
-            _ => None,
-        };
+        let own_process = event.stream.trace.class.environment_number("vpid");
         let skipped = class.meanings.iter().filter_map(|(member, meaning)| {
             let node = event.plan(member.scope)?.member(member.index as usize)?;
             matches!(meaning, Meaning::Stack | Meaning::Hidden).then_some((member.scope, node))
@@ -142,9 +133,15 @@ impl ForeignClass {
         Self { event: kind, category, name, ids, stack, more_keys, skipped, own_process }
     }
 
-    /// Returns the names of the fields with the process, the thread and the key.
-    pub(super) fn id_names(&self) -> [String; 3] {
-        self.ids.each_ref().map(|id| id.as_ref().map(|id| id.name.clone()).unwrap_or_default())
+    /// Returns the name of the field that a loss belongs to.
+    pub(super) fn field_of(&self, row: &LossRow<ClassLoss>) -> &str {
+        let id = match row.loss {
+            ClassLoss::Process => id::PROCESS,
+            ClassLoss::Thread => id::THREAD,
+            ClassLoss::Key => id::KEY,
+            _ => return row.field,
+        };
+        self.ids.get(id).and_then(Option::as_ref).map_or("", |id| id.name.as_str())
     }
 
     /// Returns `true` if a field of a scope becomes no argument. `is_used` are the ids that the record has.
@@ -176,7 +173,7 @@ pub(super) fn read(
     for scope in SCOPES {
         let begin = leaves.list.len();
         leaves.begin_scope();
-        losses.note(ClassLoss::Fields, event.visit(scope, leaves).is_err());
+        losses.add(ClassLoss::Fields, u64::from(event.visit(scope, leaves).is_err()));
         losses.add(ClassLoss::Float, std::mem::take(&mut leaves.rounded));
         for (member, count) in leaves.empty.drain(..) {
             if !class.is_skipped(scope, member, is_used) {
@@ -232,8 +229,8 @@ fn read_ids(
             }
         }
     }
-    losses.note(ClassLoss::NoProcess, ids[id::PROCESS].is_none());
-    losses.note(ClassLoss::NoThread, ids[id::THREAD].is_none());
+    losses.add(ClassLoss::NoProcess, u64::from(ids[id::PROCESS].is_none()));
+    losses.add(ClassLoss::NoThread, u64::from(ids[id::THREAD].is_none()));
     let mut ids = ids.map(|id| id.unwrap_or(0));
     if !class.more_keys.is_empty() {
         is_used[id::KEY] = false;
@@ -300,7 +297,7 @@ fn push_rest(
             LeafValue::Boolean(value) => write!(text, "{value}"),
             LeafValue::Text { .. } => {
                 let bytes = leaves.bytes_of(leaf.value);
-                losses.note(ClassLoss::Encoding, std::str::from_utf8(bytes).is_err());
+                losses.add(ClassLoss::Encoding, u64::from(std::str::from_utf8(bytes).is_err()));
                 push_utf8(text, bytes);
                 Ok(())
             }

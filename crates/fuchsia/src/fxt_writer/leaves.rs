@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::ops::Range;
 
-use ichnos_model::{Field, Real, Text, Uuid, Visitor, Wide};
+use ichnos_model::{Field, FieldValue, Real, Text, Uuid, Visitor};
 
 use crate::fxt::argument_kind as kind;
 
@@ -135,7 +135,7 @@ impl Leaves {
     }
 
     /// Counts a field that was begun if it has no elements, unless it is the root.
-    fn note_empty(&mut self, is_empty: bool) {
+    fn count_empty(&mut self, is_empty: bool) {
         if !is_empty || self.around.len() == 1 {
             return;
         }
@@ -183,34 +183,31 @@ impl Leaves {
 }
 
 impl Visitor for Leaves {
-    fn unsigned(&mut self, field: Field<'_>, value: u64) {
-        self.push(field, LeafValue::Unsigned(value), Self::integer_kind(field, false));
-    }
-
-    fn signed(&mut self, field: Field<'_>, value: i64) {
-        self.push(field, LeafValue::Signed(value), Self::integer_kind(field, true));
-    }
-
-    fn wide(&mut self, field: Field<'_>, value: Wide<'_>) {
-        let text = self.text_value(|bytes| value.write_decimal(bytes));
-        self.push(field, text, kind::STRING);
-    }
-
-    fn boolean(&mut self, field: Field<'_>, value: bool, _: u64) {
-        self.push(field, LeafValue::Boolean(value), kind::BOOLEAN);
-    }
-
-    fn bit_array(&mut self, field: Field<'_>, bits: u64) {
-        self.push(field, LeafValue::Unsigned(bits), Self::integer_kind(field, false));
-    }
-
-    fn bit_map(&mut self, field: Field<'_>, bits: u64) {
-        self.push(field, LeafValue::Unsigned(bits), Self::integer_kind(field, false));
-    }
-
-    fn real(&mut self, field: Field<'_>, value: Real<'_>) {
-        self.rounded += u64::from(matches!(value, Real::Wide(_)));
-        self.push(field, LeafValue::Double(value.to_f64()), kind::DOUBLE);
+    fn value(&mut self, field: Field<'_>, value: FieldValue<'_>) {
+        let (value, kind) = match value {
+            FieldValue::Unsigned(value) | FieldValue::Bits(value) => {
+                (LeafValue::Unsigned(value), Self::integer_kind(field, false))
+            }
+            FieldValue::Signed(value) => (LeafValue::Signed(value), Self::integer_kind(field, true)),
+            FieldValue::Wide(value) => (self.text_value(|bytes| value.write_decimal(bytes)), kind::STRING),
+            FieldValue::Boolean(value) => (LeafValue::Boolean(value), kind::BOOLEAN),
+            FieldValue::Real(value) => {
+                self.rounded += u64::from(matches!(value, Real::Wide(_)));
+                (LeafValue::Double(value.to_f64()), kind::DOUBLE)
+            }
+            FieldValue::Blob(bytes) => {
+                let begin = self.bytes.len();
+                self.bytes.extend_from_slice(bytes);
+                (LeafValue::Blob { begin, length: bytes.len() }, kind::BLOB)
+            }
+            FieldValue::Guid(value) => {
+                let mut digits = Uuid::encode_buffer();
+                let digits = value.hyphenated().encode_lower(&mut digits).as_bytes();
+                (self.text_value(|bytes| bytes.extend_from_slice(digits)), kind::STRING)
+            }
+            _ => (LeafValue::Null, kind::NULL),
+        };
+        self.push(field, value, kind);
     }
 
     fn text(&mut self, field: Field<'_>, value: Text<'_>) {
@@ -225,26 +222,9 @@ impl Visitor for Leaves {
         self.push(field, text, kind::STRING);
     }
 
-    fn blob(&mut self, field: Field<'_>, bytes: &[u8]) {
-        let begin = self.bytes.len();
-        self.bytes.extend_from_slice(bytes);
-        self.push(field, LeafValue::Blob { begin, length: bytes.len() }, kind::BLOB);
-    }
-
-    fn guid(&mut self, field: Field<'_>, value: Uuid) {
-        let mut digits = Uuid::encode_buffer();
-        let digits = value.hyphenated().encode_lower(&mut digits).as_bytes();
-        let text = self.text_value(|bytes| bytes.extend_from_slice(digits));
-        self.push(field, text, kind::STRING);
-    }
-
-    fn null(&mut self, field: Field<'_>) {
-        self.push(field, LeafValue::Null, kind::NULL);
-    }
-
     fn begin_structure(&mut self, field: Field<'_>) {
         self.begin(field, None);
-        self.note_empty(field.class().members().is_some_and(<[_]>::is_empty));
+        self.count_empty(field.class().members().is_some_and(<[_]>::is_empty));
     }
 
     fn end_structure(&mut self, _: Field<'_>) {
@@ -253,7 +233,7 @@ impl Visitor for Leaves {
 
     fn begin_array(&mut self, field: Field<'_>, length: u64) {
         self.begin(field, Some(0));
-        self.note_empty(length == 0);
+        self.count_empty(length == 0);
     }
 
     fn end_array(&mut self, _: Field<'_>) {

@@ -9,7 +9,6 @@ mod clock_base;
 mod encode;
 mod event_encoder;
 mod foreign;
-mod fxt_encoders;
 mod leaves;
 mod own;
 mod record_parts;
@@ -22,36 +21,25 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use ichnos_io::{
-    CreateError, FileOutput, FileParts, OptionValue, Output, PartsOutput, ReaderRules, Tree, WriteOptions,
-    WriteSource, WriteTarget, WriterFactory, written_trace_files,
+    CreateError, OptionValue, Output, PartsOutput, ReaderRules, Tree, WriteOptions, WriteSource, WriteTarget,
+    WriterFactory, file_output, file_parts, written_trace_files,
 };
 use ichnos_model::Event;
 
-use self::fxt_encoders::FxtEncoders;
 use self::rules::TraceRules;
+use self::trace_encoder::TraceEncoder;
 use crate::fxt::recognise;
 
 /// Writes Fuchsia traces.
 #[derive(Clone, Copy, Debug)]
 pub struct FxtWriter;
 
-const DIALECTS: &[OptionValue] =
-    &[OptionValue::new("fxt", "little-endian, with tables of strings and threads")];
+const DIALECTS: &[OptionValue] = &[OptionValue::new("fxt", "little-endian, with string and thread tables")];
 
 /// Returns a rule of Google's trace processor that an event breaks.
 fn broken_rule(event: &Event<'_>) -> Option<String> {
     let time = event.nanoseconds().filter(|time| i64::try_from(*time).is_err())?;
     Some(format!("{}: a time of {time} ns, which has more than 63 bits", event.name()))
-}
-
-/// Checks the name of a dialect.
-fn check_dialect(options: &WriteOptions) -> Result<(), CreateError> {
-    match &options.dialect {
-        Some(name) if DIALECTS.iter().all(|dialect| dialect.name != name) => {
-            Err(CreateError::Dialect(name.clone()))
-        }
-        _ => Ok(()),
-    }
 }
 
 impl WriterFactory for FxtWriter {
@@ -71,7 +59,7 @@ impl WriterFactory for FxtWriter {
         let is_trace = |tree: &Tree| {
             tree.entries.iter().any(|entry| entry.beginning(8).is_ok_and(|beginning| recognise(&beginning)))
         };
-        written_trace_files(directory, "fxt", is_trace, "it is not a trace of Fuchsia")
+        written_trace_files(directory, "fxt", is_trace, "it is not a Fuchsia trace")
     }
 
     fn create(
@@ -80,9 +68,8 @@ impl WriterFactory for FxtWriter {
         sources: Vec<WriteSource>,
         options: &WriteOptions,
     ) -> Result<Box<dyn Output>, CreateError> {
-        check_dialect(options)?;
-        let encoders = FxtEncoders::new(TraceRules::new(sources, options));
-        Ok(Box::new(FileOutput::new(&target, encoders, options)?))
+        options.dialect_index(DIALECTS)?;
+        file_output::<TraceEncoder>(&target, TraceRules::new(sources, options), options)
     }
 
     fn create_parts(
@@ -90,8 +77,7 @@ impl WriterFactory for FxtWriter {
         sources: Vec<WriteSource>,
         options: &WriteOptions,
     ) -> Result<Box<dyn PartsOutput>, CreateError> {
-        check_dialect(options)?;
-        let encoders = FxtEncoders::new(TraceRules::new(sources, options));
-        Ok(Box::new(FileParts::new(encoders, options)))
+        options.dialect_index(DIALECTS)?;
+        Ok(file_parts::<TraceEncoder>(TraceRules::new(sources, options), options))
     }
 }

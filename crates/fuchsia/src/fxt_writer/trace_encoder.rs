@@ -5,11 +5,13 @@ use std::collections::HashSet;
 use std::io;
 use std::sync::Arc;
 
-use ichnos_io::{OutputBlock, Worker, WorkerFlow};
-use ichnos_model::lower::{LossEntry, LossKind};
-use ichnos_model::{ClassDigest, ClockClass, ClockValue, DataStream, Discarded, Event, Message};
+use ichnos_io::{ClassTreatment, EncoderRules, MessageEncoder};
+use ichnos_model::{
+    ClassDigest, ClassList, ClockClass, ClockValue, Damage, DataStream, Discarded, Event, StreamTable,
+    TraceDigest,
+};
 
-use super::class_losses::{ClassLoss, ClassLosses};
+use super::class_losses::{ClassLoss, ClassLosses, TraceLoss};
 use super::clock_base::{base_of, last_tick, offset_of};
 use super::encode::RecordEncoder;
 use super::event_encoder::{EventEncoder, EventReferences};
@@ -17,7 +19,7 @@ use super::foreign::{self, ForeignBuffers, ForeignClass};
 use super::leaves::Leaves;
 use super::own::{self, OwnClass};
 use super::record_parts::RecordParts;
-use super::rules::{TraceRules, timed_hash};
+use super::rules::{TraceRules, record_hash, timed_hash};
 use super::stack_writer::StackWriter;
 use super::tables::{WrittenTables, append};
 use crate::fxt::{BUFFER_FULL, Initialization};
@@ -31,28 +33,15 @@ const LONGEST_NAME: usize = 255;
 /// Maximum number of classes of this format that are kept: up to 5 kB each, besides their names.
 const MOST_OWN_CLASSES: usize = 8192;
 
-/// Treatment of a class of events.
-#[derive(Debug)]
-enum ClassTreatment {
-    Own(OwnClass),
-    Foreign(Box<ForeignClass>),
-}
-
-/// A class of events, and the losses of its events.
-#[derive(Debug)]
-struct WrittenClass {
-    name: String,
-    treatment: ClassTreatment,
-    losses: ClassLosses,
-    references: EventReferences,
-}
+/// A class of events, and for an own class its references to tables.
+type WrittenClass = ichnos_io::WrittenClass<(OwnClass, EventReferences), ForeignClass, ClassLoss>;
 
 /// A data stream.
 #[derive(Debug)]
 struct WrittenStream {
     /// Index of the provider whose records its events become; `None` if there are too many.
     provider: Option<usize>,
-    classes: Vec<Option<Box<WrittenClass>>>,
+    classes: ClassList<WrittenClass>,
     /// Time of the last event.
     last: u64,
     /// Ticks to add to cycles.
@@ -77,8 +66,7 @@ struct Provider {
 #[derive(Debug)]
 pub(super) struct TraceEncoder {
     rules: Arc<TraceRules>,
-    /// By the key of the data stream.
-    streams: Vec<Option<Box<WrittenStream>>>,
+    streams: StreamTable<WrittenStream, (), ()>,
     /// Number of classes of this format.
     own_classes: usize,
     providers: Vec<Provider>,
@@ -101,68 +89,19 @@ pub(super) struct TraceEncoder {
     digest: ClassDigest,
     /// Time of the current event in nanoseconds by its own clock. `None` if its record has another time.
     nanoseconds: Option<i128>,
-    is_flushed: bool,
 }
 
 impl TraceEncoder {
-    pub(super) fn new(rules: Arc<TraceRules>) -> Self {
-        Self {
-            rules,
-            streams: Vec::new(),
-            own_classes: 0,
-            providers: Vec::new(),
-            ids: HashSet::new(),
-            next_id: 1,
-            order: Vec::new(),
-            current: None,
-            has_magic: false,
-            waiting: 0,
-            encoder: RecordEncoder::default(),
-            events_encoder: EventEncoder::new(),
-            leaves: Leaves::default(),
-            buffers: ForeignBuffers::default(),
-            stacks: StackWriter::default(),
-            parts: RecordParts::new(),
-            events: 0,
-            digest: ClassDigest::default(),
-            nanoseconds: None,
-            is_flushed: false,
-        }
-    }
-
-    /// Returns the number of encoded bytes that were not taken yet.
-    pub(super) fn waiting(&self) -> usize {
-        self.waiting
-    }
-
-    /// Returns the digest of written records that are not counted elsewhere.
-    pub(super) fn records(&self) -> ClassDigest {
-        self.digest
-    }
-
-    /// Finishes a part, whose records are counted by [`Self::records`] and nowhere else.
-    pub(super) fn finish_part(&mut self) -> io::Result<()> {
-        let records = self.digest;
-        self.finish()?;
-        self.digest = records;
-        Ok(())
-    }
-
-    /// Begins a data stream, unless it has begun; returns its key.
+    /// Begins a data stream, unless it has begun.
     #[inline(always)]
-    fn stream(&mut self, stream: &DataStream) -> usize {
-        let key = stream.key as usize;
-        if self.streams.get(key).is_none_or(Option::is_none) {
-            self.begin_stream(stream, key);
+    fn stream(&mut self, stream: &DataStream) {
+        if !self.streams.has(stream) {
+            self.add_stream(stream);
         }
-        key
     }
 
     #[inline(never)]
-    fn begin_stream(&mut self, stream: &DataStream, key: usize) {
-        if self.streams.len() <= key {
-            self.streams.resize_with(key + 1, || None);
-        }
+    fn add_stream(&mut self, stream: &DataStream) {
         let base = stream.clock().and_then(|clock| base_of(&stream.trace.class, clock));
         let offset = if base.is_none() { stream.clock().map_or(0, offset_of) } else { 0 };
         let ticks_per_second = stream.clock().map_or(1_000_000_000, |clock| clock.frequency);
@@ -173,22 +112,17 @@ impl TraceEncoder {
         } else {
             // Readers skip more providers: the latest one with the same clock has their records.
             let shared = self.providers.iter().rposition(|provider| provider.clock == clock);
-            let (kind, what) = match shared {
-                Some(_) => (LossKind::Lowered, "data stream beyond 1,024 -> part of another one"),
-                None => (LossKind::Dropped, "data stream beyond 1,024: no other one has its clock"),
-            };
-            self.lose(kind, what);
+            self.record_loss(if shared.is_some() { TraceLoss::JoinedStream } else { TraceLoss::Stream });
             shared
         };
-        if let Some(place) = self.streams.get_mut(key) {
-            *place = Some(Box::new(WrittenStream { provider, classes: Vec::new(), last: 0, offset, end }));
-        }
+        let written = WrittenStream { provider, classes: ClassList::default(), last: 0, offset, end };
+        self.streams.insert(stream, written, || ());
     }
 
     /// Adds the provider of a data stream; returns its index.
     fn add_provider(&mut self, stream: &DataStream, clock: Initialization) -> usize {
         let wanted = stream.id.and_then(|id| u32::try_from(id).ok());
-        let id = if self.rules.is_alone() && wanted.is_none() && stream.class().name.is_none() {
+        let id = if self.rules.is_alone && wanted.is_none() && stream.class().name.is_none() {
             None
         } else {
             let is_free = |id: &u32| !self.ids.contains(id);
@@ -202,14 +136,14 @@ impl TraceEncoder {
         let mut records = Vec::new();
         if let Some(id) = id {
             let mut name = name_of_provider(stream);
-            if self.rules.repairs()
+            if self.rules.shared.repairs
                 && let Cow::Owned(valid) = String::from_utf8_lossy(&name)
             {
                 name = Cow::Owned(valid.into_bytes());
             }
             let kept = shorten(&name);
             if kept.len() < name.len() {
-                self.lose(LossKind::Dropped, "name of a data stream: bytes beyond 255");
+                self.record_loss(TraceLoss::StreamName);
             }
             append(&mut records, 8 + kept.len().next_multiple_of(8), |writer| writer.provider(id, kept));
         }
@@ -224,34 +158,30 @@ impl TraceEncoder {
     }
 
     #[inline]
-    fn event(&mut self, event: &Event<'_>) {
-        let key = self.stream(event.stream);
-        let Some(index) = event.class_index() else {
-            return self.lose(LossKind::Dropped, "event of an unknown class");
-        };
-        let stream = self.streams.get(key).and_then(Option::as_ref);
-        if stream.is_none_or(|stream| stream.classes.get(index).is_none_or(Option::is_none)) {
-            self.begin_class(event, key, index);
+    fn write_event(&mut self, event: &Event<'_>, index: usize) {
+        self.stream(event.stream);
+        let stream = self.streams.state_mut(event.stream);
+        if stream.is_none_or(|stream| stream.classes.get(index).is_none()) {
+            self.begin_class(event, index);
         }
         let Self { streams, providers, rules, events_encoder, nanoseconds, .. } = self;
-        let Some(Some(stream)) = streams.get_mut(key) else { return };
-        let WrittenStream { provider, classes, last, offset, end } = &mut **stream;
+        let Some(stream) = streams.state_mut(event.stream) else { return };
+        let WrittenStream { provider, classes, last, offset, end } = stream;
         let Some(number) = *provider else {
-            return self.lose(LossKind::Dropped, "event of a data stream beyond 1,024");
+            return self.record_loss(TraceLoss::StreamEvent);
         };
         let Some(Provider { tables, records, .. }) = providers.get_mut(number) else { return };
-        let Some(Some(class)) = classes.get_mut(index) else { return };
-        let WrittenClass { treatment, losses, references, .. } = &mut **class;
+        let Some(WrittenClass { treatment, losses, .. }) = classes.get_mut(index) else { return };
         let time = event.clock.map(|clock| ticks(clock, event.stream.clock(), (*offset, *end), losses));
         *nanoseconds = time.and_then(|(_, nanoseconds)| nanoseconds);
         let time = time.map(|(ticks, _)| ticks);
-        if let (ClassTreatment::Own(own), Some(time)) = (&*treatment, time)
+        if let (ClassTreatment::Own((own, references)), Some(time)) = (treatment, time)
             && own.is_event()
-            && !rules.repairs()
+            && !rules.shared.repairs
         {
             let before = records.len();
-            let is_compared = rules.is_compared();
-            let class = (own, references);
+            let is_compared = rules.shared.is_compared;
+            let class = (&*own, references);
             let hash = events_encoder.encode(event, class, time, (tables, records), is_compared);
             if let Some(hash) = hash {
                 *last = time;
@@ -267,53 +197,37 @@ impl TraceEncoder {
                 return;
             }
         }
-        self.other_event(event, time, (key, index, number));
+        self.other_event(event, time, (index, number));
     }
 
     /// Begins a class of a data stream. When there are too many, those of this format are forgotten: they are made again
     /// when they are needed.
     #[inline(never)]
-    fn begin_class(&mut self, event: &Event<'_>, key: usize, index: usize) {
+    fn begin_class(&mut self, event: &Event<'_>, index: usize) {
         if self.own_classes >= MOST_OWN_CLASSES {
-            self.name_losses();
-            let classes = self.streams.iter_mut().flatten().flat_map(|stream| &mut stream.classes);
-            let is_own = |class: &WrittenClass| matches!(class.treatment, ClassTreatment::Own(_));
-            for place in classes.filter(|place| place.as_deref().is_some_and(is_own)) {
-                *place = None;
-            }
+            self.move_losses();
+            let is_kept = |class: &WrittenClass| matches!(class.treatment, ClassTreatment::Foreign(_));
+            self.streams.states_mut().for_each(|stream| stream.classes.retain(is_kept));
             self.own_classes = 0;
         }
-        let Some(Some(stream)) = self.streams.get_mut(key) else { return };
+        let Some(stream) = self.streams.state_mut(event.stream) else { return };
         // Events of a data stream without a provider are dropped.
         if stream.provider.is_none() {
             return;
         }
-        if stream.classes.len() <= index {
-            stream.classes.resize_with(index + 1, || None);
-        }
         let class = written_class(event, &self.rules);
         self.own_classes += usize::from(matches!(class.treatment, ClassTreatment::Own(_)));
-        if let Some(place) = stream.classes.get_mut(index) {
-            *place = Some(Box::new(class));
-        }
+        *stream.classes.place(index) = Some(Box::new(class));
     }
 
-    /// Takes an event apart and writes its parts: an event of the class at an index of a data stream, with a key and the
-    /// number of a provider.
+    /// Takes an event apart and writes its parts, as a record of the provider with a number. The class has an index.
     #[inline(never)]
-    fn other_event(
-        &mut self,
-        event: &Event<'_>,
-        time: Option<u64>,
-        (key, index, number): (usize, usize, usize),
-    ) {
+    fn other_event(&mut self, event: &Event<'_>, time: Option<u64>, (index, number): (usize, usize)) {
         let Self { streams, providers, leaves, buffers, parts, .. } = self;
-        let Some(Some(stream)) = streams.get_mut(key) else { return };
-        let WrittenStream { classes, last, .. } = &mut **stream;
-        let Some(Some(class)) = classes.get_mut(index) else { return };
-        let WrittenClass { treatment, losses, .. } = &mut **class;
+        let Some(WrittenStream { classes, last, .. }) = streams.state_mut(event.stream) else { return };
+        let Some(WrittenClass { treatment, losses, .. }) = classes.get_mut(index) else { return };
         let has_time = match &*treatment {
-            ClassTreatment::Own(own) => own.has_time(),
+            ClassTreatment::Own((own, _)) => own.has_time(),
             ClassTreatment::Foreign(_) => true,
         };
         if has_time != time.is_some() {
@@ -321,10 +235,10 @@ impl TraceEncoder {
         }
         let time = time.unwrap_or(*last);
         match &*treatment {
-            ClassTreatment::Own(own) if own.is_unknown_and_large() => {
+            ClassTreatment::Own((own, _)) if own.is_unknown_and_large() => {
                 return losses.add(ClassLoss::LargeRecord, 1);
             }
-            ClassTreatment::Own(own) => {
+            ClassTreatment::Own((own, _)) => {
                 if own::read(event, own, Some(time), leaves, parts).is_none() {
                     return losses.add(ClassLoss::Fields, 1);
                 }
@@ -335,22 +249,23 @@ impl TraceEncoder {
                 foreign::read(event, foreign, time, (leaves, buffers), parts, losses);
             }
         }
-        if self.rules.repairs() {
+        if self.rules.shared.repairs {
             parts.repair(losses);
         }
         *last = parts.ticks.unwrap_or(*last);
         let has_stack = matches!(&*treatment, ClassTreatment::Foreign(foreign) if foreign.stack.is_some());
-        self.write_parts(key, index, number);
+        self.write_parts(event, index, number);
         if has_stack {
-            self.stack(event, key, index, number);
+            self.stack(event, index, number);
         }
     }
 
-    /// Writes [`Self::parts`] as a record of an event of a class of a data stream.
+    /// Writes [`Self::parts`] as a record of an event.
     #[inline(always)]
-    fn write_parts(&mut self, key: usize, index: usize, number: usize) {
+    fn write_parts(&mut self, event: &Event<'_>, index: usize, number: usize) {
         let Self { streams, providers, encoder, parts, .. } = self;
-        let (Some(class), Some(provider)) = (class_of(streams, key, index), providers.get_mut(number)) else {
+        let (Some(class), Some(provider)) = (class_of(streams, event, index), providers.get_mut(number))
+        else {
             return;
         };
         let Provider { tables, records, .. } = provider;
@@ -358,7 +273,7 @@ impl TraceEncoder {
         // Strings of the tables do not depend on the record: they stay if it has no room.
         if encoder.encode(parts, tables, &mut class.losses, records) {
             self.events += 1;
-            if self.rules.is_compared() {
+            if self.rules.shared.is_compared {
                 let nanoseconds = self.nanoseconds_of(number, self.parts.ticks);
                 self.digest.add(self.parts.ticks, timed_hash(self.parts.hash(), nanoseconds));
             }
@@ -368,9 +283,9 @@ impl TraceEncoder {
 
     /// Writes the call stack of the event whose record was written last, after the modules that are in memory.
     #[inline(never)]
-    fn stack(&mut self, event: &Event<'_>, key: usize, index: usize, number: usize) {
+    fn stack(&mut self, event: &Event<'_>, index: usize, number: usize) {
         let Some(WrittenClass { treatment: ClassTreatment::Foreign(foreign), losses, .. }) =
-            class_of(&mut self.streams, key, index)
+            class_of(&mut self.streams, event, index)
         else {
             return;
         };
@@ -386,16 +301,16 @@ impl TraceEncoder {
                 begin(&mut self.parts, RecordKind::Module, 0);
                 self.parts.words[0] = module.id.into();
                 self.parts.name = self.parts.add(module.name.as_bytes());
-                self.write_parts(key, index, number);
+                self.write_parts(event, index, number);
             }
             begin(&mut self.parts, RecordKind::Mapping, 0);
             // Readable and executable.
             self.parts.words = [module.id.into(), 5, module.begin, module.size, 0, 0];
-            self.write_parts(key, index, number);
+            self.write_parts(event, index, number);
         }
         begin(&mut self.parts, RecordKind::Backtrace, thread);
         self.parts.data = self.parts.add(&self.stacks.addresses);
-        self.write_parts(key, index, number);
+        self.write_parts(event, index, number);
     }
 
     /// Returns the time of the current record in nanoseconds, by the event's clock if its ticks are exact.
@@ -419,41 +334,153 @@ impl TraceEncoder {
         }
     }
 
+    fn record_loss(&self, loss: TraceLoss) {
+        self.rules.shared.record_loss(loss);
+    }
+
+    /// Moves the losses of all classes to the table.
+    fn move_losses(&mut self) {
+        for class in self.streams.states_mut().flat_map(|stream| stream.classes.values_mut()) {
+            let WrittenClass { name, treatment, losses } = class;
+            self.rules.shared.with_losses(|table| match &*treatment {
+                ClassTreatment::Own(_) => losses.move_to(name, table),
+                ClassTreatment::Foreign(foreign) => {
+                    losses.move_with_fields(name, table, |row| foreign.field_of(row));
+                }
+            });
+        }
+    }
+}
+
+/// Returns the class of an event with an index.
+#[inline(always)]
+fn class_of<'c>(
+    streams: &'c mut StreamTable<WrittenStream, (), ()>,
+    event: &Event<'_>,
+    index: usize,
+) -> Option<&'c mut WrittenClass> {
+    streams.state_mut(event.stream)?.classes.get_mut(index)
+}
+
+/// Returns the ticks of an event, at most `end`. The second number is the time in nanoseconds if the ticks are exact.
+fn ticks(
+    time: &ClockValue,
+    clock: Option<&ClockClass>,
+    (offset, end): (i128, u64),
+    losses: &mut ClassLosses,
+) -> (u64, Option<i128>) {
+    let nanoseconds = clock.map(|clock| clock.nanoseconds(time.cycles));
+    let ticks = i128::from(time.cycles) + offset;
+    let exact = u64::try_from(ticks).ok().filter(|ticks| *ticks <= end);
+    // Readers take the first and the last value for times outside of the clock's range.
+    let is_other = matches!(time.cycles, 0 | u64::MAX) && nanoseconds != Some(time.nanoseconds);
+    losses.add(ClassLoss::Range, u64::from(exact.is_none() || is_other));
+    match exact {
+        Some(ticks) => (ticks, nanoseconds),
+        None => (if ticks < 0 { 0 } else { end }, None),
+    }
+}
+
+fn written_class(event: &Event<'_>, rules: &TraceRules) -> WrittenClass {
+    let own = OwnClass::of(event.class).map(|own| (own, EventReferences::default()));
+    WrittenClass::new(event, own, || rules.shared.with_losses(|table| ForeignClass::of(event, table)))
+}
+
+/// Returns the name of the provider of a data stream.
+fn name_of_provider(stream: &DataStream) -> Cow<'_, [u8]> {
+    class::provider_name(stream.class()).unwrap_or_else(|| {
+        let name = stream.name.rsplit('/').next().unwrap_or_default();
+        Cow::Borrowed(name.as_bytes())
+    })
+}
+
+/// Returns the beginning of a name that a record has room for, in whole characters.
+fn shorten(name: &[u8]) -> &[u8] {
+    let most = std::str::from_utf8(name).map_or(LONGEST_NAME, |text| text.floor_char_boundary(LONGEST_NAME));
+    name.get(..most).unwrap_or(name)
+}
+
+impl MessageEncoder for TraceEncoder {
+    type Rules = TraceRules;
+
+    fn shared(rules: &TraceRules) -> &EncoderRules {
+        &rules.shared
+    }
+
+    fn new(rules: Arc<TraceRules>) -> Self {
+        Self {
+            rules,
+            streams: StreamTable::default(),
+            own_classes: 0,
+            providers: Vec::new(),
+            ids: HashSet::new(),
+            next_id: 1,
+            order: Vec::new(),
+            current: None,
+            has_magic: false,
+            waiting: 0,
+            encoder: RecordEncoder::default(),
+            events_encoder: EventEncoder::new(),
+            leaves: Leaves::default(),
+            buffers: ForeignBuffers::default(),
+            stacks: StackWriter::default(),
+            parts: RecordParts::new(),
+            events: 0,
+            digest: ClassDigest::default(),
+            nanoseconds: None,
+        }
+    }
+
+    fn begin_stream(&mut self, stream: &DataStream) {
+        self.stream(stream);
+    }
+
+    fn event(&mut self, event: &Event<'_>, index: usize) -> io::Result<()> {
+        self.write_event(event, index);
+        Ok(())
+    }
+
     /// Writes that the buffer of a provider was full.
-    fn discarded(&mut self, discarded: &Discarded<'_>) {
-        let key = self.stream(discarded.stream);
-        let number = self.streams.get(key).and_then(|stream| stream.as_ref()?.provider);
+    fn discarded(&mut self, discarded: &Discarded<'_>, shared: &EncoderRules) -> io::Result<()> {
+        self.stream(discarded.stream);
+        let number = self.streams.state_mut(discarded.stream).and_then(|stream| stream.provider);
         let provider = number.and_then(|number| self.providers.get_mut(number));
         let (Some(number), Some(Provider { id: Some(id), records, .. })) = (number, provider) else {
-            return self.lose(LossKind::Dropped, "loss of events");
+            shared.record_loss(TraceLoss::Discarded);
+            return Ok(());
         };
         let before = records.len();
         append(records, 8, |writer| writer.provider_event(*id, BUFFER_FULL));
         self.add_waiting(number, before);
         if discarded.count.is_some() {
-            self.lose(LossKind::Dropped, "number of discarded events");
+            shared.record_loss(TraceLoss::DiscardedCount);
         }
         if discarded.thread.is_some() {
-            self.lose(LossKind::Dropped, "thread of discarded events");
+            shared.record_loss(TraceLoss::DiscardedThread);
         }
+        Ok(())
     }
 
-    fn lose(&self, kind: LossKind, what: &str) {
-        let loss = LossEntry { kind, class: String::new(), field: String::new(), what: what.to_owned() };
-        self.rules.with_losses(|table| table.add(loss, 1));
+    fn drops_damaged(&mut self, damage: &Damage, _: &EncoderRules) -> bool {
+        // Records that break other rules are written.
+        damage.kind.rule().is_none_or(|rule| rule.fatal)
     }
 
-    /// Moves the losses of all classes to the table.
-    fn name_losses(&mut self) {
-        let classes = self.streams.iter_mut().flatten().flat_map(|stream| &mut stream.classes);
-        for class in classes.flatten() {
-            let WrittenClass { name, losses, .. } = &mut **class;
-            self.rules.with_losses(|table| losses.take(name, table));
-        }
+    fn finish(&mut self) -> io::Result<()> {
+        self.move_losses();
+        Ok(())
     }
 
-    /// Returns all waiting records, each after the section of its provider.
-    fn block(&mut self) -> OutputBlock {
+    fn ready(&self) -> usize {
+        self.waiting
+    }
+
+    fn has_rest(&self) -> bool {
+        self.waiting > 0 || !self.has_magic
+    }
+
+    /// Takes all waiting records, each after the section of its provider.
+    fn take_bytes(&mut self) -> (Vec<u8>, u64) {
         let mut bytes = Vec::with_capacity(self.waiting + 64);
         if !std::mem::replace(&mut self.has_magic, true) {
             append(&mut bytes, 8, |writer| writer.magic());
@@ -471,102 +498,10 @@ impl TraceEncoder {
             bytes.append(&mut provider.records);
         }
         self.waiting = 0;
-        OutputBlock { bytes, events: std::mem::take(&mut self.events), ..OutputBlock::default() }
-    }
-}
-
-/// Returns a class of a data stream.
-#[inline(always)]
-fn class_of(
-    streams: &mut [Option<Box<WrittenStream>>],
-    key: usize,
-    index: usize,
-) -> Option<&mut WrittenClass> {
-    streams.get_mut(key)?.as_mut()?.classes.get_mut(index)?.as_deref_mut()
-}
-
-/// Returns the ticks of an event, at most `end`. The second number is the time in nanoseconds if the ticks are exact.
-fn ticks(
-    time: &ClockValue,
-    clock: Option<&ClockClass>,
-    (offset, end): (i128, u64),
-    losses: &mut ClassLosses,
-) -> (u64, Option<i128>) {
-    let nanoseconds = clock.map(|clock| clock.nanoseconds(time.cycles));
-    let ticks = i128::from(time.cycles) + offset;
-    let exact = u64::try_from(ticks).ok().filter(|ticks| *ticks <= end);
-    // Readers take the first and the last value for times outside of the clock's range.
-    let is_other = matches!(time.cycles, 0 | u64::MAX) && nanoseconds != Some(time.nanoseconds);
-    losses.note(ClassLoss::Range, exact.is_none() || is_other);
-    match exact {
-        Some(ticks) => (ticks, nanoseconds),
-        None => (if ticks < 0 { 0 } else { end }, None),
-    }
-}
-
-fn written_class(event: &Event<'_>, rules: &TraceRules) -> WrittenClass {
-    let mut losses = ClassLosses::default();
-    let treatment = match OwnClass::of(event.class) {
-        Some(own) => ClassTreatment::Own(own),
-        None => {
-            let foreign = rules.with_losses(|table| ForeignClass::of(event, table));
-            losses.ids = foreign.id_names();
-            ClassTreatment::Foreign(Box::new(foreign))
-        }
-    };
-    let references = EventReferences::default();
-    WrittenClass { name: event.name().to_owned(), treatment, losses, references }
-}
-
-/// Returns the name of the provider of a data stream.
-fn name_of_provider(stream: &DataStream) -> Cow<'_, [u8]> {
-    class::provider_name(stream.class()).unwrap_or_else(|| {
-        let name = stream.name.rsplit('/').next().unwrap_or_default();
-        Cow::Borrowed(name.as_bytes())
-    })
-}
-
-/// Returns the beginning of a name that a record has room for, in whole characters.
-fn shorten(name: &[u8]) -> &[u8] {
-    let most = std::str::from_utf8(name).map_or(LONGEST_NAME, |text| text.floor_char_boundary(LONGEST_NAME));
-    name.get(..most).unwrap_or(name)
-}
-
-impl Worker for TraceEncoder {
-    fn message(&mut self, message: &Message<'_>) -> io::Result<WorkerFlow> {
-        match message {
-            Message::StreamBegin(stream) => {
-                self.stream(stream);
-            }
-            Message::Event(event) => self.event(event),
-            Message::DiscardedEvents(discarded) => self.discarded(discarded),
-            Message::DiscardedPackets(_) => self.lose(LossKind::Dropped, "loss of packets"),
-            // Records that break other rules are written.
-            Message::Damage(damage) if damage.kind.rule().is_none_or(|rule| rule.fatal) => {
-                self.lose(LossKind::Dropped, &format!("damaged data: {}", damage.kind));
-            }
-            _ => {}
-        }
-        let is_full = self.waiting >= self.rules.block_bytes();
-        Ok(if is_full { WorkerFlow::Block } else { WorkerFlow::Continue })
+        (bytes, std::mem::take(&mut self.events))
     }
 
-    fn flush(&mut self) -> io::Result<()> {
-        self.is_flushed = true;
-        Ok(())
-    }
-
-    fn take(&mut self) -> Option<OutputBlock> {
-        let is_flushed = std::mem::take(&mut self.is_flushed);
-        let is_due =
-            self.waiting >= self.rules.block_bytes() || is_flushed && (self.waiting > 0 || !self.has_magic);
-        is_due.then(|| self.block())
-    }
-
-    fn finish(&mut self) -> io::Result<()> {
-        self.name_losses();
-        self.rules.add_records(std::mem::take(&mut self.digest));
-        self.is_flushed = true;
-        Ok(())
+    fn take_digest(&mut self) -> TraceDigest {
+        TraceDigest::of_hashed(record_hash, std::mem::take(&mut self.digest))
     }
 }

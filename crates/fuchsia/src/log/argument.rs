@@ -208,89 +208,21 @@ impl<'a> Argument<'a> {
             report(LogError::new(rule, begin, begin + u64::from(position.word) * 8 + at, expected, found));
             !rule.is_fatal()
         };
-
-        let kind = (header & 0xf) as u8;
-        match kind {
-            kind::NULL => report(Rule::ArgumentTypeNull, 0, 0, kind.into()),
-            1 | 2 | 7 | 8 => report(Rule::ArgumentTypeReserved, 0, 0, kind.into()),
-            10.. => report(Rule::ArgumentTypeUnknown, 0, 0, kind.into()),
-            _ => true,
-        }
-        .then_some(())?;
-        let size = size_words(header);
-        if size == 0 {
-            report(Rule::ArgumentSizeMinimum, 0, 1, 0);
-            return None;
-        }
-        let Some(own) = behind.get(..size - 1) else {
-            report(Rule::ArgumentBeyondRecord, 0, words.len() as u64, size as u64);
-            return None;
-        };
-
-        let reference = (header >> 16) as u16;
-        let Some(name_length) = length_of(reference) else {
-            report(Rule::NameRefReserved, 2, 0, reference.into());
-            return None;
-        };
-        let value_reference = (header >> 32) as u16;
-        let (value_words, reserved) = match kind {
-            kind::TEXT => match length_of(value_reference) {
-                Some(length) => (words_for(length), header >> 48),
-                None => {
-                    report(Rule::ValueRefReserved, 4, 0, value_reference.into());
-                    return None;
-                }
-            },
-            kind::BOOL => (0, header >> 33),
-            kind::NULL => (0, header >> 32),
-            _ => (1, header >> 32),
-        };
-        let name_words = words_for(name_length);
-        let needed = 1 + name_words + value_words;
-        if needed != size {
-            report(Rule::ArgumentSize, 0, needed as u64, size as u64);
-            return None;
-        }
-        if reserved != 0 {
-            report(Rule::ArgumentReserved, 4, 0, reserved);
-        }
-
-        let (name_words, value_words) = own.split_at_checked(name_words)?;
-        let name = name_words.as_flattened().get(..name_length)?;
-        if let Err(error) = core::str::from_utf8(name) {
-            let byte = error.valid_up_to();
-            report(Rule::NameUtf8, 8 + byte as u64, 0, name.get(byte).copied().unwrap_or(0).into());
-            return None;
-        }
-        let padding = padding(name_words, name_length);
-        if padding != 0 {
-            report(Rule::NamePadding, 8 + name_length as u64, 0, padding);
-        }
+        let (size, name_length) = examine_header(header, words.len(), &mut report)?;
+        let (name_words, value_words) = behind.get(..size - 1)?.split_at_checked(words_for(name_length))?;
+        let text = examine_name(name_words, name_length, &mut report)?;
         let word = name_words.first().map_or(0, load) & !padding_bits(name_length.min(8));
-        let name = Name::read(name, reference, word);
-
-        let value_at = 8 + name_words.len() as u64 * 8;
+        let name = Name::read(text, (header >> 16) as u16, word);
         let number = value_words.first().map_or(0, load);
-        let value = match kind {
+        let value = match (header & 0xf) as u8 {
             kind::SIGNED => Value::Signed(number as i64),
             kind::UNSIGNED => Value::Unsigned(number),
             kind::FLOAT => Value::Float(f64::from_bits(number)),
             kind::BOOL => Value::Bool(header >> 32 & 1 == 1),
             kind::TEXT => {
-                let length = length_of(value_reference)?;
-                let bytes = value_words.as_flattened().get(..length)?;
-                if let Err(error) = core::str::from_utf8(bytes) {
-                    let byte = error.valid_up_to();
-                    let found = bytes.get(byte).copied().unwrap_or(0);
-                    let is_message = name.as_bytes() == MESSAGE && !position.follows_message();
-                    let rule = if is_message { Rule::MessageUtf8 } else { Rule::ValueUtf8 };
-                    report(rule, value_at + byte as u64, 0, found.into()).then_some(())?;
-                }
-                let padding = self::padding(value_words, length);
-                if padding != 0 {
-                    report(Rule::ValuePadding, value_at + length as u64, 0, padding);
-                }
-                Value::Text(Text::read(bytes, value_reference))
+                let is_message = || text == MESSAGE && !position.follows_message();
+                let at = 8 + name_words.len() as u64 * 8;
+                Value::Text(examine_text(value_words, (header >> 32) as u16, is_message, at, &mut report)?)
             }
             _ => Value::Null,
         };
@@ -331,6 +263,97 @@ impl<'a> Argument<'a> {
         let name = Name::read(name_words.as_flattened().get(..length)?, reference, first);
         Some(Self { name, value: plain_value(header, value_words)?, word })
     }
+}
+
+/// Reports a broken rule with the offset in the argument, the expected value and the found one. Returns `false` if the
+/// argument is unreadable because of it.
+type ReportBroken<'r> = dyn FnMut(Rule, u64, u64, u64) -> bool + 'r;
+
+/// Returns the size of an argument in words, and the length of its name in bytes. `words` is the number of words up to
+/// the end of the record.
+fn examine_header(header: u64, words: usize, report: &mut ReportBroken<'_>) -> Option<(usize, usize)> {
+    let kind = (header & 0xf) as u8;
+    match kind {
+        kind::NULL => report(Rule::ArgumentTypeNull, 0, 0, kind.into()),
+        1 | 2 | 7 | 8 => report(Rule::ArgumentTypeReserved, 0, 0, kind.into()),
+        10.. => report(Rule::ArgumentTypeUnknown, 0, 0, kind.into()),
+        _ => true,
+    }
+    .then_some(())?;
+    let size = size_words(header);
+    if size == 0 {
+        report(Rule::ArgumentSizeMinimum, 0, 1, 0);
+        return None;
+    }
+    if size > words {
+        report(Rule::ArgumentBeyondRecord, 0, words as u64, size as u64);
+        return None;
+    }
+    let reference = (header >> 16) as u16;
+    let Some(name_length) = length_of(reference) else {
+        report(Rule::NameRefReserved, 2, 0, reference.into());
+        return None;
+    };
+    let value_reference = (header >> 32) as u16;
+    let (value_words, reserved) = match kind {
+        kind::TEXT => match length_of(value_reference) {
+            Some(length) => (words_for(length), header >> 48),
+            None => {
+                report(Rule::ValueRefReserved, 4, 0, value_reference.into());
+                return None;
+            }
+        },
+        kind::BOOL => (0, header >> 33),
+        kind::NULL => (0, header >> 32),
+        _ => (1, header >> 32),
+    };
+    let needed = 1 + words_for(name_length) + value_words;
+    if needed != size {
+        report(Rule::ArgumentSize, 0, needed as u64, size as u64);
+        return None;
+    }
+    if reserved != 0 {
+        report(Rule::ArgumentReserved, 4, 0, reserved);
+    }
+    Some((size, name_length))
+}
+
+/// Returns the bytes of a name, which are UTF-8.
+fn examine_name<'a>(words: &'a [Word], length: usize, report: &mut ReportBroken<'_>) -> Option<&'a [u8]> {
+    let name = words.as_flattened().get(..length)?;
+    if let Err(error) = core::str::from_utf8(name) {
+        let byte = error.valid_up_to();
+        report(Rule::NameUtf8, 8 + byte as u64, 0, name.get(byte).copied().unwrap_or(0).into());
+        return None;
+    }
+    let padding = padding(words, length);
+    if padding != 0 {
+        report(Rule::NamePadding, 8 + length as u64, 0, padding);
+    }
+    Some(name)
+}
+
+/// Returns the value of a string, which is at this offset of the argument. Messages have a rule of their own.
+fn examine_text<'a>(
+    words: &'a [Word],
+    reference: u16,
+    is_message: impl FnOnce() -> bool,
+    at: u64,
+    report: &mut ReportBroken<'_>,
+) -> Option<Text<'a>> {
+    let length = length_of(reference)?;
+    let bytes = words.as_flattened().get(..length)?;
+    if let Err(error) = core::str::from_utf8(bytes) {
+        let byte = error.valid_up_to();
+        let found = bytes.get(byte).copied().unwrap_or(0);
+        let rule = if is_message() { Rule::MessageUtf8 } else { Rule::ValueUtf8 };
+        report(rule, at + byte as u64, 0, found.into()).then_some(())?;
+    }
+    let padding = padding(words, length);
+    if padding != 0 {
+        report(Rule::ValuePadding, at + length as u64, 0, padding);
+    }
+    Some(Text::read(bytes, reference))
 }
 
 /// Reads the value of an argument from its last words if it breaks no rule and is all ASCII.

@@ -16,11 +16,11 @@ rules! {
     RecordTruncated, "record-truncated", true, Unit::AtLeast("bytes"),
         "a record has the size in its header";
     RecordSizeMaximum, "record-size-maximum", true, Unit::AtMost("bytes"),
-        "a record is no longer than 32 KiB";
+        "a record has at most 32 KiB";
     RecordReserved, "record-reserved", false, Unit::Bits,
-        "the reserved bits of the header of a record are 0";
+        "the reserved bits of a record header are 0";
     RecordTag, "record-tag", false, Unit::Bits,
-        "bits 16 to 47 of the header of a record are 0, unless the newer form with a tag is allowed";
+        "bits 16 to 47 of a record header are 0, unless the newer form with a tag is allowed";
     TrailingBytes, "trailing-bytes", false, Unit::Plain("bytes"),
         "nothing follows the record in its datagram";
 
@@ -39,15 +39,15 @@ rules! {
     ValueRefReserved, "value-ref-reserved", true, Unit::Found("the reference"),
         "the reference to a string is 0 or has its highest bit set";
     ArgumentSize, "argument-size", true, Unit::Plain("words"),
-        "the size of an argument is that of its header, its name and its value";
+        "the size of an argument equals its header, its name and its value";
     ArgumentReserved, "argument-reserved", false, Unit::Bits,
-        "the reserved bits of the header of an argument are 0";
+        "the reserved bits of an argument header are 0";
     NameUtf8, "name-utf8", true, Unit::Found("the byte"),
         "names are UTF-8";
     NamePadding, "name-padding", false, Unit::Bits,
         "names are padded with zeros";
     NameEmpty, "name-empty", false, Unit::AtLeast("bytes"),
-        "names are not empty, except those of the arguments of printf";
+        "names are not empty, except in printf arguments";
     ValueUtf8, "value-utf8", true, Unit::Found("the byte"),
         "strings are UTF-8";
     MessageUtf8, "message-utf8", false, Unit::Found("the byte"),
@@ -56,15 +56,15 @@ rules! {
         "strings are padded with zeros";
 
     PrintfConversion, "printf-conversion", false, Unit::Found("the byte"),
-        "a format string has only conversions of C's printf";
+        "a format string has only C printf conversions";
     PrintfArgumentType, "printf-argument-type", false, Unit::Found("type"),
-        "the type of an argument of printf matches its conversion";
+        "the type of a printf argument matches its conversion";
     PrintfArgumentMissing, "printf-argument-missing", false, Unit::AtLeast("arguments"),
         "each conversion of a format string has its argument";
     PrintfArgumentExtra, "printf-argument-extra", false, Unit::Plain("arguments"),
-        "each argument of printf has its conversion";
+        "each printf argument has its conversion";
     PrintfArgumentOrder, "printf-argument-order", false, Unit::AtLeast("bytes"),
-        "the arguments of printf come before other pairs of names and values";
+        "printf arguments come before other name-value pairs";
 
     ExtendedTruncated, "extended-truncated", true, Unit::AtLeast("bytes"),
         "an extended record is followed by its lengths, its moniker and its URL";
@@ -73,29 +73,29 @@ rules! {
     ExtendedUtf8, "extended-utf8", true, Unit::Found("the byte"),
         "the moniker and the URL of an extended record are UTF-8";
     ExtendedControl, "extended-control", false, Unit::Found("the byte"),
-        "the moniker and the URL of an extended record have no control characters";
+        "the moniker and the URL of an extended record do not contain control characters";
     ExtendedPadding, "extended-padding", false, Unit::Bits,
         "the moniker and the URL of an extended record are padded with zeros";
 
     LegacyTooShort, "legacy-too-short", true, Unit::AtLeast("bytes"),
-        "a packet has 32 bytes of metadata and at least one more";
+        "a packet has 32 bytes of metadata and at least one more byte";
     LegacyNotTerminated, "legacy-not-terminated", true, Unit::Plain(""),
         "a packet ends with a zero";
     LegacyTooManyTags, "legacy-too-many-tags", true, Unit::AtMost("tags"),
-        "a packet has no more than 5 tags";
+        "a packet has at most 5 tags";
     LegacyTagTooLong, "legacy-tag-too-long", true, Unit::AtMost("bytes"),
-        "a tag of a packet has no more than 63 bytes";
+        "a packet tag has at most 63 bytes";
     LegacyOutOfBounds, "legacy-out-of-bounds", true, Unit::AtLeast("bytes"),
         "tags and message of a packet end within it";
 
     ArgumentAlone, "argument-alone", true, Unit::Found("the header"),
         "an argument is within a record";
     RecordOverlap, "record-overlap", true, Unit::AtMost("bytes"),
-        "a message ends before the next one begins";
+        "a message ends before the next message begins";
     FrameTruncated, "frame-truncated", true, Unit::AtLeast("bytes"),
         "a datagram has the length before it";
     FrameLength, "frame-length", true, Unit::AtMost("bytes"),
-        "the length before a datagram is that of a datagram";
+        "the length before a datagram is a valid datagram length";
 }
 
 impl fmt::Display for Rule {

@@ -51,7 +51,7 @@ pub struct Framer {
     framing: Framing,
     offset: u64,
     lost: Option<Lost>,
-    doubt: Option<Doubt>,
+    candidate: Option<FrameCandidate>,
     /// Position up to which sizes of unreadable items lead from one to the next, with no message in between.
     good: u64,
     budget: ProofBudget,
@@ -66,7 +66,7 @@ struct Lost {
 
 /// State of a candidate whose end is not confirmed yet.
 #[derive(Clone, Copy, Debug)]
-struct Doubt {
+struct FrameCandidate {
     /// `true` if a valid item follows at its end.
     is_end_good: Option<bool>,
     /// Distance from its beginning up to which no message begins.
@@ -104,7 +104,7 @@ enum Verdict<T = ()> {
 
 /// Appearance of a candidate by itself.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Sight {
+enum FrameGuess {
     /// A message that breaks no rule; `true` if it cannot be an accident.
     Right(bool),
     /// The same for a message that breaks a rule.
@@ -139,7 +139,7 @@ impl Framer {
     /// Creates a framer at byte `offset` of the input.
     #[must_use]
     pub const fn new(framing: Framing, offset: u64) -> Self {
-        Self { framing, offset, lost: None, doubt: None, good: 0, budget: ProofBudget::new() }
+        Self { framing, offset, lost: None, candidate: None, good: 0, budget: ProofBudget::new() }
     }
 
     /// Byte offset of the input for the next [`Framer::step`].
@@ -187,20 +187,20 @@ impl Framer {
             Unit::Message(message, size, error) => (Some(message), Some(size), error),
             Unit::Broken(error, end) => (None, end, Some(error)),
         };
-        let sight = match &message {
-            None => Sight::Broken,
-            Some(message) if error.is_none() => Sight::Right(proof::is_probable(message, None)),
-            Some(message) => Sight::Wrong(proof::is_probable(message, error.as_ref())),
+        let guess = match &message {
+            None => FrameGuess::Broken,
+            Some(message) if error.is_none() => FrameGuess::Right(proof::is_probable(message, None)),
+            Some(message) => FrameGuess::Wrong(proof::is_probable(message, error.as_ref())),
         };
         let outcome = match end {
             None => Outcome::Lost(1),
-            Some(end) => match self.outcome(input, is_last, end, sight) {
+            Some(end) => match self.outcome(input, is_last, end, guess) {
                 Verdict::Yes(outcome) => outcome,
                 Verdict::No => Outcome::Lost(1),
                 Verdict::Unknown(needed) => return Step::wait(needed),
             },
         };
-        self.doubt = None;
+        self.candidate = None;
         let offset = self.offset;
         let overlap = |at: usize| {
             let size = end.unwrap_or(at) as u64;
@@ -228,25 +228,25 @@ impl Framer {
 
     /// Decides about the candidate at the beginning of the input, which ends at `end` by its own size.
     #[inline(never)]
-    fn outcome(&mut self, input: &[u8], is_last: bool, end: usize, sight: Sight) -> Verdict<Outcome> {
-        if matches!(sight, Sight::Right(_)) {
+    fn outcome(&mut self, input: &[u8], is_last: bool, end: usize, guess: FrameGuess) -> Verdict<Outcome> {
+        if matches!(guess, FrameGuess::Right(_)) {
             match self.is_followed(input, end, is_last) {
                 Verdict::Yes(()) => return Verdict::Yes(Outcome::Message),
                 Verdict::Unknown(needed) => return Verdict::Unknown(needed),
                 Verdict::No => {}
             }
-        } else if sight == Sight::Broken && self.offset + end as u64 <= self.good {
+        } else if guess == FrameGuess::Broken && self.offset + end as u64 <= self.good {
             return Verdict::Yes(Outcome::End(end));
         }
-        let mut doubt = match self.doubt {
-            Some(doubt) => doubt,
+        let mut candidate = match self.candidate {
+            Some(candidate) => candidate,
             None => {
                 self.budget.spend(end);
-                Doubt { is_end_good: None, looked: 1, run: end, is_run_good: false }
+                FrameCandidate { is_end_good: None, looked: 1, run: end, is_run_good: false }
             }
         };
-        let outcome = self.outcome_of_doubt(&mut doubt, input, is_last, end, sight);
-        self.doubt = Some(doubt);
+        let outcome = self.outcome_of_candidate(&mut candidate, input, is_last, end, guess);
+        self.candidate = Some(candidate);
         outcome
     }
 
@@ -275,15 +275,15 @@ impl Framer {
         }
     }
 
-    fn outcome_of_doubt(
+    fn outcome_of_candidate(
         &mut self,
-        doubt: &mut Doubt,
+        candidate: &mut FrameCandidate,
         input: &[u8],
         is_last: bool,
         end: usize,
-        sight: Sight,
+        guess: FrameGuess,
     ) -> Verdict<Outcome> {
-        let is_end_good = match doubt.is_end_good {
+        let is_end_good = match candidate.is_end_good {
             Some(is_good) => is_good,
             None => match self.paid(|framer, budget| framer.is_good(budget, input, end, is_last)) {
                 Verdict::Yes(()) => true,
@@ -291,20 +291,20 @@ impl Framer {
                 Verdict::Unknown(needed) => return Verdict::Unknown(needed),
             },
         };
-        doubt.is_end_good = Some(is_end_good);
-        let is_readable = match sight {
-            Sight::Right(_) if is_end_good => return Verdict::Yes(Outcome::Message),
-            Sight::Right(_) => true,
-            Sight::Wrong(is_probable) => is_probable || is_end_good,
-            Sight::Broken => false,
+        candidate.is_end_good = Some(is_end_good);
+        let is_readable = match guess {
+            FrameGuess::Right(_) if is_end_good => return Verdict::Yes(Outcome::Message),
+            FrameGuess::Right(_) => true,
+            FrameGuess::Wrong(is_probable) => is_probable || is_end_good,
+            FrameGuess::Broken => false,
         };
-        let wanted = match (sight, is_end_good) {
-            (Sight::Right(false) | Sight::Wrong(false), _) => WantedMessages::Any,
+        let wanted = match (guess, is_end_good) {
+            (FrameGuess::Right(false) | FrameGuess::Wrong(false), _) => WantedMessages::Any,
             (_, true) => WantedMessages::ToEnd,
-            (Sight::Broken, false) => WantedMessages::Any,
+            (FrameGuess::Broken, false) => WantedMessages::Any,
             (_, false) => WantedMessages::AcrossEnd,
         };
-        match self.look(&mut doubt.looked, input, is_last, end, wanted) {
+        match self.look(&mut candidate.looked, input, is_last, end, wanted) {
             Verdict::Yes(at) => return Verdict::Yes(Outcome::Within(at)),
             Verdict::Unknown(needed) => return Verdict::Unknown(needed),
             Verdict::No => {}
@@ -314,16 +314,16 @@ impl Framer {
         } else if is_end_good {
             return Verdict::Yes(Outcome::End(end));
         }
-        match self.follow_neighbours(doubt, input, is_last) {
+        match self.follow_neighbours(candidate, input, is_last) {
             Verdict::Yes(()) => {}
             Verdict::No => return Verdict::Yes(Outcome::Lost(end)),
             Verdict::Unknown(needed) => return Verdict::Unknown(needed),
         }
-        match self.look(&mut doubt.looked, input, is_last, doubt.run, WantedMessages::Any) {
+        match self.look(&mut candidate.looked, input, is_last, candidate.run, WantedMessages::Any) {
             Verdict::Yes(_) => Verdict::Yes(Outcome::Lost(end)),
             Verdict::Unknown(needed) => Verdict::Unknown(needed),
             Verdict::No => {
-                self.good = self.offset + doubt.run as u64;
+                self.good = self.offset + candidate.run as u64;
                 Verdict::Yes(Outcome::End(end))
             }
         }
@@ -340,9 +340,9 @@ impl Framer {
     }
 
     /// Follows the sizes of unreadable items from one to the next; `Yes` if they lead to a readable item.
-    fn follow_neighbours(&mut self, doubt: &mut Doubt, input: &[u8], is_last: bool) -> Verdict {
-        while !doubt.is_run_good {
-            let at = doubt.run;
+    fn follow_neighbours(&mut self, candidate: &mut FrameCandidate, input: &[u8], is_last: bool) -> Verdict {
+        while !candidate.is_run_good {
+            let at = candidate.run;
             let size = self.paid(|framer, budget| {
                 match framer.is_good(budget, input, at, is_last) {
                     Verdict::Yes(()) => return Verdict::Yes(0),
@@ -356,8 +356,8 @@ impl Framer {
                 }
             });
             match size {
-                Verdict::Yes(0) => doubt.is_run_good = true,
-                Verdict::Yes(size) => doubt.run += size,
+                Verdict::Yes(0) => candidate.is_run_good = true,
+                Verdict::Yes(size) => candidate.run += size,
                 Verdict::No => return Verdict::No,
                 Verdict::Unknown(needed) => return Verdict::Unknown(needed),
             }

@@ -17,7 +17,7 @@ pub struct FuchsiaLog;
 const OPTIONS: &[FormatOption] = &[
     FormatOption::choice(
         "clock",
-        "clock of the records (not stored in them)",
+        "record clock (not stored in the records)",
         &[
             OptionValue::new("monotonic", "stops while the system is suspended (before API level 24)"),
             OptionValue::new("boot", "includes the time while the system is suspended (since API level 24)"),
@@ -25,7 +25,7 @@ const OPTIONS: &[FormatOption] = &[
     ),
     FormatOption::choice(
         "severity-scale",
-        "scale of the severities of legacy packets",
+        "severity scale of legacy packets",
         &[
             OptionValue::new("current", "the scale of records"),
             OptionValue::new("original", "the scale of 2019 to 2021, with INFO as 0"),
@@ -35,7 +35,7 @@ const OPTIONS: &[FormatOption] = &[
 
 static INFO: FormatInfo = FormatInfo {
     versions: "structured log records, also tagged and extended; legacy log packets",
-    detection: "files of log records, or of datagrams after their lengths",
+    detection: "files with log records, or with datagrams after their lengths",
     writer: Some(&FuchsiaLogWriter),
     options: OPTIONS,
     listen: Some(listen),

@@ -19,7 +19,7 @@ const LENGTH: usize = 4;
 
 /// Fields of the current record that are values, because they are not stored in it as its class says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Beside {
+enum ValueScope {
     /// No fields.
     Nothing,
     /// Resource: the component.
@@ -79,7 +79,7 @@ pub(super) struct LogSource {
     begin: usize,
     end: usize,
     /// Fields of the current record that are values.
-    beside: Beside,
+    value_scope: ValueScope,
     key: Vec<u8>,
     /// Nanoseconds at time 0 of the records.
     offset: i128,
@@ -92,11 +92,11 @@ pub(super) struct LogSource {
 }
 
 /// Remedy for a broken rule that makes a record unreadable.
-const FATAL_REMEDY: &str = "the program that wrote the record is faulty, or bytes were changed or are missing: get \
-                            the file again from where it was recorded";
+const FATAL_REMEDY: &str = "the program that wrote the record is faulty, or bytes were changed or are \
+    missing: copy the file again from its source";
 
 /// Remedy for other broken rules.
-const REMEDY: &str = "it is read as if the rule were kept; the program that wrote it should be corrected";
+const REMEDY: &str = "it is read as if it followed the rule; fix the program that wrote it";
 
 impl LogSource {
     pub(super) fn new(
@@ -138,7 +138,7 @@ impl LogSource {
             is_complete: true,
             begin: 0,
             end: 0,
-            beside: Beside::Nothing,
+            value_scope: ValueScope::Nothing,
             key: Vec::new(),
             offset,
             clock_begin,
@@ -241,7 +241,7 @@ impl LogSource {
 
     /// Prepares for events of the class at `last`, with a specific context of `context` bits.
     fn choose(&mut self, context: u64, current: &mut CurrentRecord) {
-        self.beside = Beside::Nothing;
+        self.value_scope = ValueScope::Nothing;
         current.set_bits(Scope::Payload, context);
         let Some(known) = self.classes.use_class(self.last) else { return };
         (self.index, self.counts_drops) = (known.index, known.counts_drops);
@@ -404,7 +404,7 @@ impl LogSource {
                 current.values.clear();
                 any::push(message, record, &mut current.values);
                 self.components.push(record.as_bytes(), &mut current.values);
-                self.beside = Beside::Arguments;
+                self.value_scope = ValueScope::Arguments;
             } else if !self.components.is_empty() {
                 self.look_up_component();
             }
@@ -424,7 +424,8 @@ impl LogSource {
     #[inline(never)]
     fn look_up_component(&mut self) {
         let record = self.input.bytes.get(self.begin..).unwrap_or_default();
-        self.beside = if self.components.look_up(record) { Beside::Component } else { Beside::Nothing };
+        self.value_scope =
+            if self.components.look_up(record) { ValueScope::Component } else { ValueScope::Nothing };
     }
 }
 
@@ -486,10 +487,10 @@ impl Source for LogSource {
         let class = &*self.classes.get(self.last)?.class;
         let bits = PacketBits::whole(self.input.bytes.get(self.begin..self.end)?);
         let scopes = record.scopes(bits).with_end(bits.content);
-        let scopes = match self.beside {
-            Beside::Nothing => scopes,
-            Beside::Component => scopes.with_values(self.components.values()),
-            Beside::Arguments => scopes.with_values(&record.values),
+        let scopes = match self.value_scope {
+            ValueScope::Nothing => scopes,
+            ValueScope::Component => scopes.with_values(self.components.values()),
+            ValueScope::Arguments => scopes.with_values(&record.values),
         };
         Some(Event::new(&record.stream, &class.plans, Some(&self.clock), scopes))
     }

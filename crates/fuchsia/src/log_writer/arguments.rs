@@ -2,24 +2,15 @@
 
 use std::fmt::{self, Write};
 
-use ichnos_model::{Field, FieldKind, Real, Scope, Text, Uuid, Visitor, Wide};
+use ichnos_model::{
+    Field, FieldContainer, FieldKind, Real, Scope, StringEncoding, Text, Uuid, Visitor, Wide,
+};
 
-use super::class_encoding::{NumberPart, ScopeEncoding, TextPart, Treatment};
 use super::components::Component;
+use super::foreign_class::{NumberPart, ScopeEncoding, TextPart, Treatment};
 use super::losses::{Change, ClassNumber, LossPlace, Losses};
 use super::record_hash::ExpectedRecord;
 use crate::log::{MAX_TEXT, Name, Value};
-
-/// Enclosing value of a field.
-#[derive(Clone, Copy, Debug)]
-enum EnclosingValue {
-    /// An optional or a variant, which has the name of its content.
-    Alone,
-    /// A structure with a name of this length.
-    Structure { name: usize, any: bool },
-    /// An array with a name of this length, and the index of the next element.
-    Array { name: usize, next: u64 },
-}
 
 /// Data of an event other than its arguments, and buffers that are reused for the next event.
 #[derive(Debug, Default)]
@@ -38,7 +29,8 @@ pub(super) struct EventParts {
     replaces_invalid: bool,
     /// Name of the next argument.
     path: String,
-    around: Vec<EnclosingValue>,
+    /// Containers of the next field, each with the length of its name.
+    containers: Vec<(FieldContainer, usize)>,
     text: Vec<u8>,
 }
 
@@ -100,7 +92,7 @@ impl EventParts {
         self.own.clear();
         self.known.clear();
         self.has_message = false;
-        self.around.clear();
+        self.containers.clear();
     }
 
     /// Appends a message rendered by `make`.
@@ -184,7 +176,7 @@ pub(super) struct ArgumentWriter<'a, 'e> {
 
 impl ArgumentWriter<'_, '_> {
     #[cold]
-    fn lose(&mut self, field: Field<'_>, change: Change) {
+    fn record_loss(&mut self, field: Field<'_>, change: Change) {
         self.losses.add(self.place(field), change);
     }
 
@@ -204,7 +196,7 @@ impl ArgumentWriter<'_, '_> {
 
     fn push<'n>(&mut self, field: Field<'_>, name: impl Into<Name<'n>>, value: Value<'_>) {
         if self.record.argument(name, value).is_err() {
-            self.lose(field, Change::NoRoom);
+            self.record_loss(field, Change::NoRoom);
         }
     }
 
@@ -251,7 +243,7 @@ impl ArgumentWriter<'_, '_> {
     }
 
     fn text_part(&mut self, field: Field<'_>, part: TextPart, text: Text<'_>) {
-        let is_kept = text.is_utf8_encoded() && !self.parts.replaces_invalid;
+        let is_kept = text.encoding == StringEncoding::Utf8 && !self.parts.replaces_invalid;
         if part == TextPart::Message && is_kept && !self.parts.has_message {
             // A message may contain any bytes, which are kept.
             self.parts.has_message = true;
@@ -295,22 +287,22 @@ impl ArgumentWriter<'_, '_> {
         }
         own.clear();
         if !text.write_utf8(own) {
-            self.lose(field, Change::InvalidText);
+            self.record_loss(field, Change::InvalidText);
         }
         own
     }
 
     /// Sets the name of the next argument.
-    fn lead(&mut self, field: Field<'_>) {
-        let EventParts { path, around, .. } = &mut *self.parts;
-        match around.last_mut() {
-            None => {
+    fn name_argument(&mut self, field: Field<'_>) {
+        let EventParts { path, containers, .. } = &mut *self.parts;
+        match containers.last_mut() {
+            None | Some((FieldContainer::Root, _)) => {
                 path.clear();
                 path.push_str(self.scope.name(field.index()));
             }
-            Some(EnclosingValue::Alone) => {}
-            Some(EnclosingValue::Structure { name, any }) => {
-                *any = true;
+            Some((FieldContainer::Wrapper, _)) => {}
+            Some((FieldContainer::Structure(count), name)) => {
+                *count += 1;
                 path.truncate(*name);
                 path.push('.');
                 // Names that exceed the record may be cut.
@@ -319,25 +311,25 @@ impl ArgumentWriter<'_, '_> {
                 let end = own.floor_char_boundary(most);
                 path.push_str(own.get(..end).unwrap_or_default());
             }
-            Some(EnclosingValue::Array { name, next }) => {
+            Some((FieldContainer::Array(count), name)) => {
                 path.truncate(*name);
-                let _ = write!(path, "[{next}]");
-                *next += 1;
+                let _ = write!(path, "[{count}]");
+                *count += 1;
             }
         }
     }
 
     /// Appends a pair.
     fn pair(&mut self, field: Field<'_>, value: Value<'_>) {
-        self.lead(field);
+        self.name_argument(field);
         if self.record.argument(self.parts.path.as_str(), value).is_err() {
-            self.lose(field, Change::NoRoom);
+            self.record_loss(field, Change::NoRoom);
         }
     }
 
     /// Appends a pair whose value is a text.
     fn text_pair(&mut self, field: Field<'_>, text: &[u8]) {
-        self.lead(field);
+        self.name_argument(field);
         let place = self.place(field);
         push_text(self.record, &self.parts.path, text, self.losses, place);
     }
@@ -351,11 +343,10 @@ impl ArgumentWriter<'_, '_> {
         self.parts.text = text;
     }
 
-    fn enter(&mut self, field: Field<'_>, around: impl FnOnce(usize) -> EnclosingValue) {
+    fn enter(&mut self, field: Field<'_>, container: FieldContainer) {
         if self.is_pair(field) {
-            self.lead(field);
-            let around = around(self.parts.path.len());
-            self.parts.around.push(around);
+            self.name_argument(field);
+            self.parts.containers.push((container, self.parts.path.len()));
         }
     }
 
@@ -363,25 +354,11 @@ impl ArgumentWriter<'_, '_> {
         if !self.is_pair(field) {
             return;
         }
-        let is_empty = match self.parts.around.pop() {
-            Some(EnclosingValue::Structure { any, .. }) => !any,
-            Some(EnclosingValue::Array { next, .. }) => next == 0,
-            _ => false,
-        };
-        if is_empty {
-            self.lose(field, Change::Empty);
+        if let Some((FieldContainer::Structure(0) | FieldContainer::Array(0), _)) =
+            self.parts.containers.pop()
+        {
+            self.record_loss(field, Change::Empty);
         }
-    }
-}
-
-/// Encoding of a text: UTF-8, valid or not, or another one.
-trait Encoded {
-    fn is_utf8_encoded(&self) -> bool;
-}
-
-impl Encoded for Text<'_> {
-    fn is_utf8_encoded(&self) -> bool {
-        self.encoding == ichnos_model::StringEncoding::Utf8
     }
 }
 
@@ -443,7 +420,7 @@ impl Visitor for ArgumentWriter<'_, '_> {
     fn real(&mut self, field: Field<'_>, value: Real<'_>) {
         if self.is_pair(field) {
             if matches!(value, Real::Wide(_)) {
-                self.lose(field, Change::Rounded);
+                self.record_loss(field, Change::Rounded);
             }
             self.pair(field, Value::Float(value.to_f64()));
         }
@@ -489,13 +466,13 @@ impl Visitor for ArgumentWriter<'_, '_> {
 
     fn null(&mut self, field: Field<'_>) {
         if self.is_pair(field) {
-            self.lead(field);
-            self.lose(field, Change::Null);
+            self.name_argument(field);
+            self.record_loss(field, Change::Null);
         }
     }
 
     fn begin_structure(&mut self, field: Field<'_>) {
-        self.enter(field, |name| EnclosingValue::Structure { name, any: false });
+        self.enter(field, FieldContainer::Structure(0));
     }
 
     fn end_structure(&mut self, field: Field<'_>) {
@@ -503,7 +480,7 @@ impl Visitor for ArgumentWriter<'_, '_> {
     }
 
     fn begin_array(&mut self, field: Field<'_>, _: u64) {
-        self.enter(field, |name| EnclosingValue::Array { name, next: 0 });
+        self.enter(field, FieldContainer::Array(0));
     }
 
     fn end_array(&mut self, field: Field<'_>) {
@@ -511,7 +488,7 @@ impl Visitor for ArgumentWriter<'_, '_> {
     }
 
     fn begin_optional(&mut self, field: Field<'_>, _: bool, _: i128) {
-        self.enter(field, |_| EnclosingValue::Alone);
+        self.enter(field, FieldContainer::Wrapper);
     }
 
     fn end_optional(&mut self, field: Field<'_>) {
@@ -519,7 +496,7 @@ impl Visitor for ArgumentWriter<'_, '_> {
     }
 
     fn begin_variant(&mut self, field: Field<'_>, _: usize, _: i128) {
-        self.enter(field, |_| EnclosingValue::Alone);
+        self.enter(field, FieldContainer::Wrapper);
     }
 
     fn end_variant(&mut self, field: Field<'_>) {

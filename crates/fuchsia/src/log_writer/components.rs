@@ -114,7 +114,7 @@ impl ComponentTags {
         self.named.get(&tag).is_some_and(|known| **known == *component.0)
     }
 
-    /// Notes that a control record names the component of a tag; returns `false` if there are too many.
+    /// Records that a control record names a tag's component. Returns `false` if there are too many.
     pub(super) fn name(&mut self, tag: u32, component: &Component) -> bool {
         let before = self.named.get(&tag).map_or(0, |known| known.len());
         let size = self.size - before + component.0.len();

@@ -3,55 +3,32 @@
 use std::collections::HashMap;
 
 use ichnos_model::Scope;
-use ichnos_model::lower::{LossKind, LossTable};
+use ichnos_model::lower::{LossSet as _, LossTable};
 
-/// Kind of loss.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Change {
-    NoRoom,
-    Cut,
-    InvalidText,
-    Empty,
-    Null,
-    Rounded,
-    Negative,
-    NoTime,
-    TimeOutOfRange,
-    DroppedCount,
-    Component,
-    Tag,
-    Undecodable,
-    Trailing,
-    AddedComponent,
-    NoExtension,
-}
-
-impl Change {
-    fn loss(self) -> (LossKind, &'static str) {
-        use LossKind::{Dropped, Lowered, Moved, Rounded};
-        match self {
-            Self::NoRoom => (Dropped, "no room in the record"),
-            Self::Cut => (Rounded, "text cut: no room in the record"),
-            Self::InvalidText => (Rounded, "invalid text -> U+FFFD"),
-            Self::Empty => (Dropped, "array or structure without elements"),
-            Self::Null => (Dropped, "null"),
-            Self::Rounded => (Rounded, "number of more than 64 bits"),
-            Self::Negative => (Lowered, "negative number -> pair"),
-            Self::NoTime => (Lowered, "no time: that of the record before, or 0"),
-            Self::TimeOutOfRange => (Rounded, "time of more than 64 bits"),
-            Self::DroppedCount => (Dropped, "number of discarded events"),
-            Self::Component => (Dropped, "component: too many components"),
-            Self::Tag => (Dropped, "number of the component: too many components"),
-            Self::Undecodable => (Dropped, "fields that cannot be decoded"),
-            Self::Trailing => (Dropped, "bytes after the record"),
-            Self::NoExtension => (Lowered, NO_EXTENSION),
-            Self::AddedComponent => (Moved, "component -> control record before the event"),
-        }
+ichnos_model::loss_set! {
+    /// Kind of loss.
+    pub(super) enum Change {
+        NoRoom => Dropped("no room in the record"),
+        Cut => Rounded("text cut: no room in the record"),
+        InvalidText => Rounded("invalid text -> U+FFFD"),
+        Empty => Dropped("array or structure without elements"),
+        Null => Dropped("null"),
+        Rounded => Rounded("number of more than 64 bits"),
+        Negative => Lowered("negative number -> pair"),
+        NoTime => Lowered("no timestamp: used the previous record's, or 0"),
+        TimeOutOfRange => Rounded("time of more than 64 bits"),
+        DroppedCount => Dropped("number of discarded events"),
+        Component => Dropped("component: too many components"),
+        Tag => Dropped("number of the component: too many components"),
+        Undecodable => Dropped("fields that cannot be decoded"),
+        Trailing => Dropped("bytes after the record"),
+        AddedComponent => Moved("component -> control record before the event"),
+        NoExtension => Lowered("no moniker, URL or count -> extension with empty texts or 0"),
+        UnknownCount => Dropped("loss of an unknown number of events"),
+        Thread => Dropped("thread of discarded events"),
+        LastDiscarded => Dropped("number of events that were discarded after the last event"),
     }
 }
-
-/// Description of parts of an extension that are made up.
-pub(super) const NO_EXTENSION: &str = "no moniker, URL or count -> extension with empty texts or 0";
 
 /// Class of an event, for losses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -74,6 +51,13 @@ pub(super) struct LossPlace {
 impl LossPlace {
     /// Node index of a whole event.
     pub(super) const WHOLE: u32 = u32::MAX;
+
+    /// Place of losses outside of events: of no class.
+    pub(super) const TRACE: Self = Self {
+        class: ClassNumber { group: u32::MAX, class: u32::MAX },
+        scope: Scope::Payload,
+        node: Self::WHOLE,
+    };
 
     /// Returns the place of a whole event.
     pub(super) fn event(class: ClassNumber) -> Self {
@@ -111,9 +95,9 @@ impl Losses {
     /// Moves all counts to a table; `name` returns the names of a class and a field.
     pub(super) fn move_to(&mut self, table: &mut LossTable, name: impl Fn(LossPlace) -> (String, String)) {
         for ((place, change), count) in self.counts.drain() {
+            let Some(row) = change.row() else { continue };
             let (class, field) = name(place);
-            let (kind, what) = change.loss();
-            table.note_times(kind, class, field, what, count);
+            table.note_times(row.kind, class, field, row.what, count);
         }
     }
 }

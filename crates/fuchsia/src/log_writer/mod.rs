@@ -5,24 +5,24 @@
 //! `docs/fuchsia-logs.md` describes how other fields become arguments.
 
 mod arguments;
-mod class_encoding;
 mod components;
 mod copy;
+mod foreign_class;
 mod log_rules;
 mod losses;
-mod parts_output;
 mod record_encoder;
 mod record_hash;
-mod trace_output;
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use ichnos_io::{
-    CreateError, FileParts, OptionValue, Output, PartsOutput, Tree, WriteOptions, WriteSource, WriteTarget,
-    WriterFactory, written_trace_files,
+    CreateError, OptionValue, Output, PartsOutput, Tree, WriteOptions, WriteSource, WriteTarget,
+    WriterFactory, file_output, file_parts, written_trace_files,
 };
 
+use self::log_rules::{LogRules, is_log};
+use self::record_encoder::LogEncoder;
 use crate::log::Framing;
 use crate::log_reader::class::framing_of;
 use crate::log_reader::{FuchsiaLogOptions, probe};
@@ -34,7 +34,7 @@ pub struct FuchsiaLogWriter;
 const DIALECTS: &[OptionValue] = &[
     OptionValue::new("records", "records, one after the other"),
     OptionValue::new("extended-records", "extended records, one after the other"),
-    OptionValue::new("datagrams", "datagrams, each with its length before it"),
+    OptionValue::new("datagrams", "datagrams, each after its length"),
 ];
 
 /// Returns the framing of a dialect; without a dialect, the framing of the sources, or one that can hold all
@@ -56,11 +56,6 @@ fn framing(name: Option<&str>, sources: &[WriteSource]) -> Result<Framing, Creat
     Ok(Framing::Datagrams)
 }
 
-/// Returns `true` if a source was read from a Fuchsia log.
-fn is_log(source: &WriteSource) -> bool {
-    source.format == "fuchsia-log"
-}
-
 impl WriterFactory for FuchsiaLogWriter {
     fn dialects(&self) -> &'static [OptionValue] {
         DIALECTS
@@ -72,7 +67,7 @@ impl WriterFactory for FuchsiaLogWriter {
 
     fn written_files(&self, directory: &Path) -> io::Result<Vec<PathBuf>> {
         let is_log = |tree: &Tree| probe(tree, &FuchsiaLogOptions::default());
-        written_trace_files(directory, "log", is_log, "it is not a log of Fuchsia")
+        written_trace_files(directory, "log", is_log, "it is not a Fuchsia log")
     }
 
     fn create(
@@ -82,7 +77,7 @@ impl WriterFactory for FuchsiaLogWriter {
         options: &WriteOptions,
     ) -> Result<Box<dyn Output>, CreateError> {
         let framing = framing(options.dialect.as_deref(), &sources)?;
-        Ok(Box::new(trace_output::LogOutput::new(&target, &sources, framing, options)?))
+        file_output::<LogEncoder>(&target, LogRules::new(sources, framing, options), options)
     }
 
     fn create_parts(
@@ -91,7 +86,6 @@ impl WriterFactory for FuchsiaLogWriter {
         options: &WriteOptions,
     ) -> Result<Box<dyn PartsOutput>, CreateError> {
         let framing = framing(options.dialect.as_deref(), &sources)?;
-        let rules = log_rules::LogRules::new(&sources, framing, options);
-        Ok(Box::new(FileParts::new(parts_output::LogParts::new(rules), options)))
+        Ok(file_parts::<LogEncoder>(LogRules::new(sources, framing, options), options))
     }
 }

@@ -3,37 +3,30 @@
 use std::io;
 use std::sync::Arc;
 
-use ichnos_io::{OutputBlock, Worker, WorkerFlow};
-use ichnos_model::lower::{LossEntry, LossKind};
-use ichnos_model::{ClassDigest, Discarded, Event, Message, Scope};
+use ichnos_io::{EncoderRules, MessageEncoder};
+use ichnos_model::{
+    ClassDigest, ClassList, Damage, DataStream, Discarded, Event, Scope, StreamTable, TraceDigest,
+};
 
 use super::arguments::{ArgumentWriter, EventParts, push_text};
-use super::class_encoding::{ClassEncoding, severity};
 use super::components::{Component, ComponentTags};
 use super::copy::{Copy, breaks_rule, message_bytes};
-use super::log_rules::LogRules;
-use super::losses::{Change, ClassNumber, LossPlace, Losses, NO_EXTENSION};
-use super::record_hash::{ExpectedRecord, RecordHash, copied_hash};
+use super::foreign_class::{ForeignClass, severity};
+use super::log_rules::{KEPT_METADATA, LogRules, record_clock};
+use super::losses::{Change, ClassNumber, LossPlace, Losses};
+use super::record_hash::{ExpectedRecord, RecordHash, copied_hash, record_hash};
 use crate::log::{Encoder, Framing, MAX_RECORD_WORDS, Message as LogMessage, Severity, Value};
 use crate::log_reader::any::{MONIKER, ROLLED_OUT, URL};
 
 /// State of a data stream.
 #[derive(Clone, Copy, Debug)]
-struct Stream {
-    /// Index of the group with its classes.
+struct LogStream {
+    /// Index of its class.
     group: usize,
     /// `true` if it was read from a Fuchsia log.
     is_log: bool,
     /// Number of events discarded since the last record.
     discarded: u64,
-}
-
-/// Classes of a data stream class, by index.
-#[derive(Debug)]
-struct ClassGroup {
-    /// Address of the trace, and index of the data stream class in it.
-    of: (usize, usize),
-    classes: Vec<Option<Box<ClassEncoding>>>,
 }
 
 /// Encoded records with their framing.
@@ -77,9 +70,7 @@ impl Framed {
 #[derive(Debug)]
 pub(super) struct LogEncoder {
     rules: Arc<LogRules>,
-    /// By key.
-    streams: Vec<Option<Stream>>,
-    groups: Vec<ClassGroup>,
+    streams: StreamTable<LogStream, ClassList<ForeignClass>, ()>,
     tags: ComponentTags,
     losses: Losses,
     framed: Framed,
@@ -89,118 +80,48 @@ pub(super) struct LogEncoder {
     copy: Copy,
     parts: EventParts,
     component: Component,
-    /// Buffer for a record.
+    /// Buffer for a record, shared by all parts.
     room: Box<[u8]>,
     /// Extension of the record.
     extension: Vec<u8>,
-    /// `true` to return all remaining bytes.
-    is_flushed: bool,
 }
 
 impl LogEncoder {
-    pub(super) fn new(rules: Arc<LogRules>) -> Self {
-        Self { room: Self::room(), ..Self::without_room(rules) }
-    }
-
-    /// Returns a buffer for a record.
-    pub(super) fn room() -> Box<[u8]> {
-        vec![0; MAX_RECORD_WORDS * 8].into()
-    }
-
-    /// Creates an encoder that borrows the buffer of others while it works: there can be many.
-    pub(super) fn without_room(rules: Arc<LogRules>) -> Self {
-        let (framing, keeps_tags) = (rules.framing(), rules.keeps_tags());
-        let parts = EventParts::default();
-        Self {
-            rules,
-            streams: Vec::new(),
-            groups: Vec::new(),
-            tags: ComponentTags::new(keeps_tags),
-            losses: Losses::default(),
-            framed: Framed {
-                framing,
-                bytes: Vec::new(),
-                lacks_extension: false,
-                added_extensions: 0,
-                digest: ClassDigest::default(),
-            },
-            events: 0,
-            last: 0,
-            copy: Copy::default(),
-            parts,
-            component: Component::default(),
-            room: Box::default(),
-            extension: Vec::new(),
-            is_flushed: false,
+    #[cold]
+    fn add_stream(&mut self, stream: &DataStream) {
+        let Self { streams, rules, .. } = self;
+        let is_log = rules.is_log(&stream.trace);
+        streams.insert(stream, LogStream { group: 0, is_log, discarded: 0 }, || {
+            if !is_log {
+                rules.shared.with_losses(|table| {
+                    table.add_packets(stream);
+                    let header = stream.plans().event_record_header.as_ref();
+                    table.add_members(Scope::EventRecordHeader, header);
+                });
+            }
+            ClassList::default()
+        });
+        let group = streams.class_index(stream);
+        if let (Some(state), Some(group)) = (streams.state_mut(stream), group) {
+            state.group = group;
         }
-    }
-
-    /// Swaps the buffer for a record.
-    pub(super) fn swap_room(&mut self, room: &mut Box<[u8]>) {
-        std::mem::swap(&mut self.room, room);
-    }
-
-    /// Finishes a part, whose records are counted by [`Self::records`] and nowhere else.
-    pub(super) fn finish_part(&mut self) -> io::Result<()> {
-        let records = std::mem::take(&mut self.framed.digest);
-        self.finish()?;
-        self.framed.digest = records;
-        Ok(())
-    }
-
-    /// Returns the digest of written records that are not counted elsewhere.
-    pub(super) fn records(&self) -> ClassDigest {
-        self.framed.digest
-    }
-
-    /// Returns the number of encoded bytes that were not taken yet.
-    pub(super) fn waiting(&self) -> usize {
-        self.framed.bytes.len()
     }
 
     /// Returns the state of a data stream.
-    fn stream(&mut self, stream: &ichnos_model::DataStream) -> &mut Stream {
-        let key = stream.key as usize;
-        if self.streams.len() <= key {
-            self.streams.resize(key + 1, None);
+    #[inline]
+    fn stream(&mut self, stream: &DataStream) -> Option<&mut LogStream> {
+        if !self.streams.has(stream) {
+            self.add_stream(stream);
         }
-        let (groups, output) = (&mut self.groups, &self.rules);
-        self.streams[key].get_or_insert_with(|| {
-            let trace = std::sync::Arc::as_ptr(&stream.trace).addr();
-            let of = (trace, stream.class_index);
-            let group = groups.iter().position(|group| group.of == of).unwrap_or_else(|| {
-                let is_log = output.is_log(trace);
-                if !is_log {
-                    output.with_losses(|table| {
-                        table.add_packets(stream);
-                        table.add_members(
-                            Scope::EventRecordHeader,
-                            stream.plans().event_record_header.as_ref(),
-                        );
-                    });
-                }
-                groups.push(ClassGroup { of, classes: Vec::new() });
-                groups.len() - 1
-            });
-            Stream { group, is_log: output.is_log(trace), discarded: 0 }
-        })
+        self.streams.state_mut(stream)
     }
 
-    fn lose(&self, kind: LossKind, what: &str, count: u64) {
-        let loss = LossEntry { kind, class: String::new(), field: String::new(), what: what.to_owned() };
-        self.rules.with_losses(|table| table.add(loss, count));
-    }
-
-    fn event(&mut self, event: &Event<'_>) -> io::Result<()> {
-        let Stream { group, is_log, discarded } = *self.stream(event.stream);
-        let Some(index) = event.class_index() else {
-            self.lose(LossKind::Dropped, "event of an unknown class", 1);
-            return Ok(());
-        };
+    fn write_event(&mut self, event: &Event<'_>, index: usize) {
+        let Some(LogStream { group, is_log, discarded }) = self.stream(event.stream).copied() else { return };
         let class = ClassNumber { group: group as u32, class: index as u32 };
         let mut left = discarded;
-        let can_copy = is_log && !(self.rules.repairs() && breaks_rule(event));
-        self.parts.replace_invalid(self.rules.repairs() || !is_log);
+        let can_copy = is_log && !(self.rules.shared.repairs && breaks_rule(event));
+        self.parts.replace_invalid(self.rules.shared.repairs || !is_log);
         let (copy, tags, losses) = (&mut self.copy, &mut self.tags, &mut self.losses);
         if can_copy && copy.take(event, self.framed.framing, &mut left, tags, losses, class) {
             if !copy.component.is_empty() {
@@ -209,42 +130,48 @@ impl LogEncoder {
                 self.name_component(self.copy.tag, time, class);
             }
             self.last = event.clock.map_or(self.last, |clock| clock.nanoseconds as i64);
-            let values = match self.rules.is_compared() {
+            let values = match self.rules.shared.is_compared {
                 true => copied_hash(event, self.copy.tag, self.copy.added),
                 false => 0,
             };
             let (message, behind) = self.copy.bytes.split_at(self.copy.size.min(self.copy.bytes.len()));
             self.framed.push(message, behind, self.last, values);
             self.events += 1;
-            self.stream(event.stream).discarded = left;
-            return Ok(());
+            if left != discarded {
+                self.set_discarded(event, left);
+            }
+            return;
         }
-        let Some(known) = self.groups.get_mut(group) else { return Ok(()) };
-        if known.classes.len() <= index {
-            known.classes.resize_with(index + 1, || None);
-        }
-        let Some(place) = known.classes.get_mut(index) else { return Ok(()) };
-        if place.is_none() {
-            let made = self.rules.with_losses(|table| ClassEncoding::of(event, table));
-            *place = Some(Box::new(made));
-        }
+        let Some(classes) = self.streams.class_mut(group) else { return };
+        let shared = &self.rules.shared;
+        classes
+            .place(index)
+            .get_or_insert_with(|| Box::new(shared.with_losses(|table| ForeignClass::of(event, table))));
         self.encode(event, class, discarded);
         if is_log && message_bytes(event).is_some_and(|bytes| has_trailing(event, bytes)) {
             self.losses.add(LossPlace::event(class), Change::Trailing);
         }
-        self.stream(event.stream).discarded = 0;
+        self.set_discarded(event, 0);
         if self.losses.is_full() {
             self.name_losses();
         }
-        Ok(())
+    }
+
+    /// Sets how many events were discarded after an event.
+    #[inline]
+    fn set_discarded(&mut self, event: &Event<'_>, discarded: u64) {
+        if let Some(stream) = self.streams.state_mut(event.stream) {
+            stream.discarded = discarded;
+        }
     }
 
     /// Encodes an event as a record.
     fn encode(&mut self, event: &Event<'_>, class: ClassNumber, discarded: u64) {
-        let Self { groups, parts, losses, room, tags, .. } = self;
-        let encoding =
-            groups.get(class.group as usize).and_then(|group| group.classes.get(class.class as usize));
-        let Some(Some(encoding)) = encoding else { return };
+        let Self { streams, parts, losses, room, tags, .. } = self;
+        let Some(encoding) = class_at(streams, class) else { return };
+        if room.is_empty() {
+            *room = vec![0; MAX_RECORD_WORDS * 8].into();
+        }
         let place = LossPlace::event(class);
         parts.clear();
         let time = event_time(event, self.last, losses, place);
@@ -252,7 +179,7 @@ impl LogEncoder {
         let mut encoder = Encoder::new(room);
         // The buffer holds any record.
         let Ok(record) = encoder.begin(time, 0) else { return };
-        let mut record = ExpectedRecord::new(record, self.rules.is_compared());
+        let mut record = ExpectedRecord::new(record, self.rules.shared.is_compared);
         push_fields(event, encoding, &mut record, parts, losses, class);
         record.set_severity(severity(event.class.log.as_deref(), parts.severity));
         let more = discarded.saturating_sub(parts.dropped);
@@ -326,7 +253,7 @@ impl LogEncoder {
         let mut room = vec![0; MAX_RECORD_WORDS * 8];
         let mut encoder = Encoder::new(&mut room);
         let Ok(record) = encoder.begin(time, 0) else { return };
-        let mut record = ExpectedRecord::new(record, self.rules.is_compared());
+        let mut record = ExpectedRecord::new(record, self.rules.shared.is_compared);
         record.set_severity(Severity::Info.raw());
         record.set_control(true);
         record.set_tag(tag);
@@ -340,40 +267,36 @@ impl LogEncoder {
         self.losses.add(place, Change::AddedComponent);
     }
 
-    fn discarded(&mut self, discarded: &Discarded<'_>) {
-        match discarded.count {
-            Some(count) => {
-                let sum = &mut self.stream(discarded.stream).discarded;
-                *sum = sum.saturating_add(count);
-            }
-            None => self.lose(LossKind::Dropped, "loss of an unknown number of events", 1),
-        }
-        if discarded.thread.is_some() {
-            self.lose(LossKind::Dropped, "thread of discarded events", 1);
-        }
-    }
-
     /// Adds names to the counted losses.
     #[cold]
     fn name_losses(&mut self) {
-        let Self { rules: output, groups, losses, .. } = self;
-        output.with_losses(|table| losses.move_to(table, |place| names_of(groups, place)));
+        let Self { rules, streams, losses, .. } = self;
+        rules.shared.with_losses(|table| losses.move_to(table, |place| names_of(streams, place)));
     }
 }
 
+/// Returns a class by its number.
+#[inline]
+fn class_at(
+    streams: &StreamTable<LogStream, ClassList<ForeignClass>, ()>,
+    class: ClassNumber,
+) -> Option<&ForeignClass> {
+    streams.class(class.group as usize)?.get(class.class as usize)
+}
+
 /// Returns the names of a class and its field.
-fn names_of(groups: &[ClassGroup], place: LossPlace) -> (String, String) {
-    let ClassNumber { group, class } = place.class;
-    let classes = groups.get(group as usize).map(|group| &group.classes);
-    let encoding = classes.and_then(|classes| classes.get(class as usize)).and_then(Option::as_deref);
-    let Some(encoding) = encoding else { return Default::default() };
-    let scopes = encoding.contexts.iter().chain(&encoding.payload);
+fn names_of(
+    streams: &StreamTable<LogStream, ClassList<ForeignClass>, ()>,
+    place: LossPlace,
+) -> (String, String) {
+    let Some(class) = class_at(streams, place.class) else { return Default::default() };
+    let scopes = class.contexts.iter().chain(&class.payload);
     let mut scopes = scopes.filter(|scope| scope.scope == place.scope && place.node != LossPlace::WHOLE);
     // Nodes within a member are counted with it.
     let field = scopes
         .next()
         .map(|scope| format!("{}.{}", place.scope.short_name(), scope.member_name(place.node as usize)));
-    (encoding.name.clone(), field.unwrap_or_default())
+    (class.name.clone(), field.unwrap_or_default())
 }
 
 /// Returns the time of an event on the clock of records; `last` is the time of the record before.
@@ -391,7 +314,7 @@ fn event_time(event: &Event<'_>, last: i64, losses: &mut Losses, place: LossPlac
 /// Appends the fields of an event: contexts, a rendered message if needed, then the payload.
 fn push_fields(
     event: &Event<'_>,
-    encoding: &ClassEncoding,
+    encoding: &ForeignClass,
     record: &mut ExpectedRecord<'_>,
     parts: &mut EventParts,
     losses: &mut Losses,
@@ -489,68 +412,99 @@ fn has_trailing(event: &Event<'_>, bytes: &[u8]) -> bool {
             if message.attribution().is_none())
 }
 
-impl Worker for LogEncoder {
-    fn message(&mut self, message: &Message<'_>) -> io::Result<WorkerFlow> {
-        match message {
-            Message::Event(event) => self.event(event)?,
-            Message::DiscardedEvents(discarded) => self.discarded(discarded),
-            Message::DiscardedPackets(_) => self.lose(LossKind::Dropped, "loss of packets", 1),
-            Message::Damage(damage) => {
-                // Copies of records that break other rules are as they were.
-                if damage.skipped > 0 || damage.kind.rule().is_none_or(|rule| rule.fatal) {
-                    let what = format!("damaged data: {}", damage.kind);
-                    self.lose(LossKind::Dropped, &what, 1);
-                }
-                if damage.skipped == 0 {
-                    // Copies of records keep their errors.
-                    self.rules.add_damage();
-                }
-            }
-            _ => {}
-        }
-        let is_full = self.framed.bytes.len() >= self.rules.block_bytes().max(1);
-        Ok(if is_full { WorkerFlow::Block } else { WorkerFlow::Continue })
+impl MessageEncoder for LogEncoder {
+    type Rules = LogRules;
+
+    fn shared(rules: &LogRules) -> &EncoderRules {
+        &rules.shared
     }
 
-    fn flush(&mut self) -> io::Result<()> {
-        self.is_flushed = true;
+    fn new(rules: Arc<LogRules>) -> Self {
+        let framed = Framed {
+            framing: rules.framing,
+            bytes: Vec::new(),
+            lacks_extension: false,
+            added_extensions: 0,
+            digest: ClassDigest::default(),
+        };
+        Self {
+            tags: ComponentTags::new(rules.keeps_tags),
+            rules,
+            streams: StreamTable::default(),
+            losses: Losses::default(),
+            framed,
+            events: 0,
+            last: 0,
+            copy: Copy::default(),
+            parts: EventParts::default(),
+            component: Component::default(),
+            room: Box::default(),
+            extension: Vec::new(),
+        }
+    }
+
+    fn record_stream(rules: &LogRules, stream: &DataStream, added: &[Arc<DataStream>]) {
+        let Some(clock) = stream.clock() else { return };
+        if added.iter().all(|known| known.clock() != Some(clock)) {
+            rules.shared.with_losses(|table| {
+                record_clock(clock, &mut table.for_class(""));
+                table.add_clock_metadata(clock, KEPT_METADATA);
+            });
+        }
+    }
+
+    fn event(&mut self, event: &Event<'_>, index: usize) -> io::Result<()> {
+        self.write_event(event, index);
         Ok(())
     }
 
-    fn take(&mut self) -> Option<OutputBlock> {
-        let most = if std::mem::take(&mut self.is_flushed) { 1 } else { self.rules.block_bytes().max(1) };
-        (self.framed.bytes.len() >= most).then(|| self.block())
+    fn discarded(&mut self, discarded: &Discarded<'_>, _: &EncoderRules) -> io::Result<()> {
+        match (discarded.count, self.stream(discarded.stream)) {
+            (Some(count), Some(stream)) => stream.discarded = stream.discarded.saturating_add(count),
+            _ => self.losses.add(LossPlace::TRACE, Change::UnknownCount),
+        }
+        if discarded.thread.is_some() {
+            self.losses.add(LossPlace::TRACE, Change::Thread);
+        }
+        Ok(())
+    }
+
+    fn drops_damaged(&mut self, damage: &Damage, shared: &EncoderRules) -> bool {
+        // Copies of records keep their errors.
+        if damage.skipped == 0 {
+            shared.add_damages(1);
+        }
+        // Copies of records that break other rules are as they were.
+        damage.skipped > 0 || damage.kind.rule().is_none_or(|rule| rule.fatal)
     }
 
     fn finish(&mut self) -> io::Result<()> {
-        let discarded = self.streams.iter_mut().flatten();
-        let discarded = discarded.map(|stream| std::mem::take(&mut stream.discarded));
+        let discarded = self.streams.states_mut().map(|stream| std::mem::take(&mut stream.discarded));
         let discarded = discarded.fold(0, u64::saturating_add);
-        if discarded > 0 {
-            self.lose(
-                LossKind::Dropped,
-                "number of events that were discarded after the last one",
-                discarded,
-            );
-        }
-        match std::mem::take(&mut self.framed.added_extensions) {
-            0 => {}
-            count => self.lose(LossKind::Lowered, NO_EXTENSION, count),
+        let extensions = std::mem::take(&mut self.framed.added_extensions);
+        for (change, count) in [(Change::LastDiscarded, discarded), (Change::NoExtension, extensions)] {
+            if count > 0 {
+                self.losses.add_many(LossPlace::TRACE, change, count);
+            }
         }
         self.name_losses();
-        self.rules.add_records(std::mem::take(&mut self.framed.digest));
-        self.is_flushed = true;
         Ok(())
     }
-}
 
-impl LogEncoder {
-    fn block(&mut self) -> OutputBlock {
+    fn ready(&self) -> usize {
+        self.framed.bytes.len()
+    }
+
+    fn take_bytes(&mut self) -> (Vec<u8>, u64) {
         let room = Vec::with_capacity(self.framed.bytes.capacity());
-        OutputBlock {
-            bytes: std::mem::replace(&mut self.framed.bytes, room),
-            events: std::mem::take(&mut self.events),
-            ..OutputBlock::default()
-        }
+        (std::mem::replace(&mut self.framed.bytes, room), std::mem::take(&mut self.events))
+    }
+
+    fn take_digest(&mut self) -> TraceDigest {
+        TraceDigest::of_hashed(record_hash, std::mem::take(&mut self.framed.digest))
+    }
+
+    fn swap_buffer(&mut self, buffer: &mut Box<[u8]>) {
+        std::mem::swap(&mut self.room, buffer);
     }
 }

@@ -3,7 +3,7 @@
 //! [`record_hash`] is the hash of a record that was read. The writer computes the same hash from its calls to
 //! the encoder ([`ExpectedRecord`]) or from the copied message ([`copied_hash`]).
 
-use ichnos_model::{Event, Field, Real, Scope, Text, ValueHash, Visitor};
+use ichnos_model::{Event, Field, FieldValue, Scope, Text, ValueHash, Visitor};
 
 use super::copy::{PACKET, message_bytes};
 use crate::log::{EncodeError, Name, Record, RecordEncoder, Value};
@@ -200,16 +200,15 @@ impl Visitor for RecordReader {
         }
     }
 
-    fn signed(&mut self, field: Field<'_>, value: i64) {
-        self.argument(field, Value::Signed(value));
-    }
-
-    fn boolean(&mut self, field: Field<'_>, value: bool, _: u64) {
-        self.argument(field, Value::Bool(value));
-    }
-
-    fn real(&mut self, field: Field<'_>, value: Real<'_>) {
-        self.argument(field, Value::Float(value.to_f64()));
+    fn value(&mut self, field: Field<'_>, value: FieldValue<'_>) {
+        let value = match value {
+            FieldValue::Signed(value) => Value::Signed(value),
+            FieldValue::Boolean(value) => Value::Bool(value),
+            FieldValue::Real(value) => Value::Float(value.to_f64()),
+            FieldValue::Null => Value::Null,
+            _ => return,
+        };
+        self.argument(field, value);
     }
 
     fn text(&mut self, field: Field<'_>, value: Text<'_>) {
@@ -218,10 +217,6 @@ impl Visitor for RecordReader {
         } else {
             self.argument(field, Value::Text(value.bytes.into()));
         }
-    }
-
-    fn null(&mut self, field: Field<'_>) {
-        self.argument(field, Value::Null);
     }
 
     fn begin_array(&mut self, _: Field<'_>, _: u64) {

@@ -259,7 +259,7 @@ fn values_that_are_written_wrong_are_found() {
             let error = write_compared(&[trace], None, Some(&path), verify).unwrap_err();
             let CreateError::Mismatch(problem) = error else { panic!("{error}") };
             let what_differs = if *what == "time" { "times" } else { "values" };
-            assert_eq!(problem, format!("the {what_differs} of events differ"), "{what}");
+            assert_eq!(problem, format!("event {what_differs} differ"), "{what}");
         }
     }
 }

@@ -1,14 +1,14 @@
 //! Encoders of files for viewers.
 
-use std::fmt::Debug;
+use std::fmt::{self, Debug};
 use std::io::{self, Write as _};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use ichnos_io::{FileEncoders, OutputBlock, PartEncoders, Worker, WorkerFlow};
+use ichnos_io::{EncoderRules, MessageEncoder, WriteOptions};
 use ichnos_model::lower::LossTable;
-use ichnos_model::{IgnorePoison as _, Message, TraceDigest};
+use ichnos_model::{Message, TraceDigest};
 use ichnos_viewers::{Chrome, Firefox, Otlp, Perfetto};
 
 /// Size of a block, in bytes.
@@ -70,64 +70,40 @@ content!(Otlp, |content| {
 });
 content!(Firefox, Firefox::finish);
 
-/// Makes the encoders of files.
-#[derive(Debug)]
-pub(super) struct ViewerEncoders<M> {
-    /// Makes the content of a file.
-    make: M,
+/// Creates a file's content.
+pub(super) type MakeContent = Box<dyn Fn() -> Box<dyn ViewerContent> + Send + Sync>;
+
+/// Rules for viewer files.
+pub(super) struct ViewerRules {
+    make: MakeContent,
     is_compressed: bool,
-    /// Losses of finished files.
-    losses: Arc<Mutex<LossTable>>,
+    shared: EncoderRules,
 }
 
-impl<M: Fn() -> Box<dyn ViewerContent>> ViewerEncoders<M> {
-    pub(super) fn new(make: M, is_compressed: bool) -> Self {
-        Self { make, is_compressed, losses: Arc::default() }
-    }
-}
-
-impl<M: Fn() -> Box<dyn ViewerContent>> PartEncoders for ViewerEncoders<M> {
-    type Encoder = ViewerEncoder;
-
-    fn encoder(&mut self) -> ViewerEncoder {
-        let compressed = self.is_compressed.then(|| GzEncoder::new(Vec::new(), Compression::default()));
-        let losses = Arc::clone(&self.losses);
-        ViewerEncoder { content: (self.make)(), compressed, events: 0, is_over: false, losses }
-    }
-
-    fn waiting(encoder: &ViewerEncoder) -> usize {
-        encoder.content.bytes().len()
-    }
-
-    fn finish(&mut self, encoder: &mut ViewerEncoder) -> io::Result<()> {
-        encoder.finish()
-    }
-
-    fn digest(&self, _: &ViewerEncoder) -> TraceDigest {
-        TraceDigest::default()
-    }
-
-    fn losses(&self) -> LossTable {
-        self.losses.lock().ignore_poison().clone()
+impl Debug for ViewerRules {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ViewerRules").field("is_compressed", &self.is_compressed).finish_non_exhaustive()
     }
 }
 
-impl<M: Fn() -> Box<dyn ViewerContent> + Send> FileEncoders for ViewerEncoders<M> {
-    fn total_digest(&self) -> TraceDigest {
-        TraceDigest::default()
+impl ViewerRules {
+    /// Creates the rules. `make` creates each file's content.
+    pub(super) fn new(make: MakeContent, is_compressed: bool, options: &WriteOptions) -> Self {
+        let shared = EncoderRules::new(Vec::new(), options, |_, _| {});
+        Self { make, is_compressed, shared }
     }
 }
 
 /// Encodes the events of a file.
 #[derive(Debug)]
 pub(super) struct ViewerEncoder {
+    rules: Arc<ViewerRules>,
     content: Box<dyn ViewerContent>,
     /// `None` for a file that is not compressed.
     compressed: Option<GzEncoder<Vec<u8>>>,
     /// Number of events since the last block.
     events: u64,
     is_over: bool,
-    losses: Arc<Mutex<LossTable>>,
 }
 
 impl ViewerEncoder {
@@ -138,29 +114,27 @@ impl ViewerEncoder {
     }
 }
 
-impl Worker for ViewerEncoder {
-    fn message(&mut self, message: &Message<'_>) -> io::Result<WorkerFlow> {
+impl MessageEncoder for ViewerEncoder {
+    type Rules = ViewerRules;
+
+    const IS_UNESCAPED: bool = true;
+
+    fn shared(rules: &ViewerRules) -> &EncoderRules {
+        &rules.shared
+    }
+
+    fn new(rules: Arc<ViewerRules>) -> Self {
+        let compressed = rules.is_compressed.then(|| GzEncoder::new(Vec::new(), Compression::default()));
+        Self { content: (rules.make)(), rules, compressed, events: 0, is_over: false }
+    }
+
+    fn message(&mut self, message: &Message<'_>, shared: &EncoderRules) -> io::Result<()> {
         if let Message::Damage(damage) = message {
-            self.losses.lock().ignore_poison().add_damage(damage);
+            shared.with_losses(|table| table.add_damage(damage));
         }
         let is_written = self.content.message(message);
         self.events += u64::from(is_written && matches!(message, Message::Event(_)));
-        if self.content.bytes().len() < BLOCK {
-            return Ok(WorkerFlow::Continue);
-        }
-        self.compress()?;
-        Ok(WorkerFlow::Block)
-    }
-
-    fn take(&mut self) -> Option<OutputBlock> {
-        let bytes = match &mut self.compressed {
-            Some(compressed) => std::mem::take(compressed.get_mut()),
-            None => self.content.take_bytes(),
-        };
-        if bytes.is_empty() {
-            return None;
-        }
-        Some(OutputBlock { bytes, events: std::mem::take(&mut self.events), ..OutputBlock::default() })
+        if self.content.bytes().len() >= BLOCK { self.compress() } else { Ok(()) }
     }
 
     fn finish(&mut self) -> io::Result<()> {
@@ -172,8 +146,35 @@ impl Worker for ViewerEncoder {
         if let Some(compressed) = &mut self.compressed {
             compressed.try_finish()?;
         }
-        let mut losses = self.losses.lock().ignore_poison();
-        self.content.losses().iter().for_each(|(entry, count)| losses.add(entry.clone(), count));
+        let losses = self.content.losses();
+        self.rules.shared.with_losses(|table| {
+            losses.iter().for_each(|(entry, count)| table.add(entry.clone(), count));
+        });
         Ok(())
+    }
+
+    fn ready(&self) -> usize {
+        self.compressed.as_ref().map_or(self.content.bytes().len(), |compressed| compressed.get_ref().len())
+    }
+
+    fn waiting(&self) -> usize {
+        self.content.bytes().len()
+    }
+
+    fn is_full(&self, _: usize) -> bool {
+        self.ready() >= if self.compressed.is_some() { 1 } else { BLOCK }
+    }
+
+    fn take_bytes(&mut self) -> (Vec<u8>, u64) {
+        let bytes = match &mut self.compressed {
+            Some(compressed) => std::mem::take(compressed.get_mut()),
+            None => self.content.take_bytes(),
+        };
+        (bytes, std::mem::take(&mut self.events))
+    }
+
+    /// Nothing reads these files again.
+    fn take_digest(&mut self) -> TraceDigest {
+        TraceDigest::default()
     }
 }

@@ -4,13 +4,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use ichnos_io::{
-    CreateError, FileOutput, FileParts, FormatOption, OptionValue, Output, PartsOutput, WriteOptions,
-    WriteSource, WriteTarget, WriterFactory, foreign_file, plain_files,
+    CreateError, FormatOption, OptionValue, Output, PartsOutput, WriteOptions, WriteSource, WriteTarget,
+    WriterFactory, file_output, file_parts, foreign_file, plain_files,
 };
 use ichnos_viewers::{Chrome, Firefox, Otlp, OtlpEncoding, OtlpSignal, Perfetto};
 
 use super::otlp_spans::OtlpSpans;
-use super::viewer_file::{ViewerContent, ViewerEncoders};
+use super::viewer_file::{ViewerContent, ViewerEncoder, ViewerRules};
 use crate::format::formats;
 
 /// Option that selects the signal of OpenTelemetry.
@@ -20,9 +20,9 @@ const OTLP_OPTIONS: &[FormatOption] = &[FormatOption::choice(
     SIGNAL,
     "OpenTelemetry signal to write",
     &[
-        OptionValue::new("traces", "spans"),
-        OptionValue::new("logs", "log records"),
-        OptionValue::new("metrics", "counter values"),
+        OptionValue::new(OtlpSignal::Traces.name(), "spans"),
+        OptionValue::new(OtlpSignal::Logs.name(), "log records"),
+        OptionValue::new(OtlpSignal::Metrics.name(), "counter values"),
         OptionValue::new("all", "all signals, in JSON Lines only"),
     ],
 )
@@ -82,21 +82,14 @@ impl ViewerWriter {
 
     /// Returns the signal to write; `None` for all.
     fn signal(self, options: &WriteOptions) -> Option<OtlpSignal> {
-        match (options.formats.choice(self.name(), SIGNAL), self) {
-            (Some("traces"), _) | (None, Self::OtlpProtobuf) => Some(OtlpSignal::Traces),
-            (Some("logs"), _) => Some(OtlpSignal::Logs),
-            (Some("metrics"), _) => Some(OtlpSignal::Metrics),
-            _ => None,
+        match options.formats.choice(self.name(), SIGNAL) {
+            Some(name) => OtlpSignal::from_name(name),
+            None => (self == Self::OtlpProtobuf).then_some(OtlpSignal::Traces),
         }
     }
 
-    /// Returns the encoders of files. With `is_whole`, a file is the whole output.
-    fn encoders(
-        self,
-        options: &WriteOptions,
-        is_compressed: bool,
-        is_whole: bool,
-    ) -> ViewerEncoders<impl Fn() -> Box<dyn ViewerContent> + Send + 'static> {
+    /// Returns the rules. With `is_whole`, the output is a single file.
+    fn rules(self, options: &WriteOptions, is_compressed: bool, is_whole: bool) -> ViewerRules {
         let signal = self.signal(options);
         let needs_spans = is_whole && options.formats.choice(self.name(), SIGNAL).is_none();
         let first_time = options.first_time.and_then(|first| u64::try_from(first.nanoseconds).ok());
@@ -113,7 +106,7 @@ impl ViewerWriter {
                 Self::OtlpProtobuf => Box::new(otlp(OtlpEncoding::Protobuf, signal, first_time)),
             }
         };
-        ViewerEncoders::new(make, is_compressed)
+        ViewerRules::new(Box::new(make), is_compressed, options)
     }
 }
 
@@ -170,11 +163,8 @@ impl WriterFactory for ViewerWriter {
         options: &WriteOptions,
     ) -> Result<Box<dyn Output>, CreateError> {
         self.check(&sources, options)?;
-        let output = FileOutput::new(&target, self.encoders(options, is_compressed(&target), true), options)?;
-        if output.is_terminal() {
-            return Err(CreateError::Terminal);
-        }
-        Ok(Box::new(output))
+        let rules = self.rules(options, is_compressed(&target), true);
+        file_output::<ViewerEncoder>(&target, rules, options)
     }
 
     fn create_parts(
@@ -183,6 +173,6 @@ impl WriterFactory for ViewerWriter {
         options: &WriteOptions,
     ) -> Result<Box<dyn PartsOutput>, CreateError> {
         self.check(&sources, options)?;
-        Ok(Box::new(FileParts::new(self.encoders(options, false, false), options)))
+        Ok(file_parts::<ViewerEncoder>(self.rules(options, false, false), options))
     }
 }

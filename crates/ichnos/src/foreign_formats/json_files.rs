@@ -22,7 +22,7 @@ pub(super) fn recognise(text: &str) -> ForeignFormat {
     if first.is_line {
         return ForeignFormat {
             advice: Some(Advice::Jq("{ts: .TIME, name: .NAME, payload: .}")),
-            ..ForeignFormat::other("JSON Lines of another program")
+            ..ForeignFormat::other("JSON Lines from another program")
         };
     }
     ForeignFormat::other("a JSON file")

@@ -130,10 +130,10 @@ const TEXTS: &[(&str, &str)] = &[
     ("{\"displayTimeUnit\":\"ns\",\"otherData\":{}", "a trace in Chrome's JSON format"),
     (" [1, 2]", "a JSON file"),
     ("{\"a\":1}", "a JSON file"),
-    ("{\"a\":1}\n{\"a\":2}\n", "JSON Lines of another program"),
+    ("{\"a\":1}\n{\"a\":2}\n", "JSON Lines from another program"),
     (
         "{\"ts\":1,\"name\":\"a\",\"x\":1}\n{\"ts\":2,\"name\":\"a\",\"x\":1}\n",
-        "JSON Lines of another program",
+        "JSON Lines from another program",
     ),
     ("{\"level\":\"info\",\"message\":\"hello\"}\n", "a log without times, of winston or another logger"),
     ("{\"resourceSpans\":[{\"resource\":{\"attributes\":[]}}]}", "OpenTelemetry data (OTLP in JSON)"),

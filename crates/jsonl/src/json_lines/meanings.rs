@@ -1,7 +1,7 @@
 //! Meanings of members of event record classes, and the call stacks they refer to.
 
-use ichnos_json::write::{ObjectWriter, ValueWriter};
-use ichnos_model::{Event, EventRecordClass, FieldRef, Frame, LogSeverity, LogText, Meaning, Scope};
+use ichnos_json::write::ObjectWriter;
+use ichnos_model::{Event, EventRecordClass, FieldRef, LogSeverity, LogText, Meaning, Scope};
 
 use super::{begin, end};
 use crate::description::MESSAGE;
@@ -77,7 +77,11 @@ pub(super) fn push_stack(out: &mut Vec<u8>, event: &Event<'_>, stack: u32, strea
     line.member("stack").unsigned(stack.into());
     let mut frames = line.member("frames").array();
     let table = event.stream.stacks().table;
-    table.frames(stack).iter().for_each(|frame| write_frame(frames.element(), frame));
+    for frame in table.frames(stack) {
+        let mut object = frames.element().object();
+        frame.write_members(&mut object);
+        object.end();
+    }
     frames.end();
     // The callers, so that each stack gets its number back when read.
     let mut caller = table.caller(stack);
@@ -91,13 +95,4 @@ pub(super) fn push_stack(out: &mut Vec<u8>, event: &Event<'_>, stack: u32, strea
         callers.end();
     }
     end(line);
-}
-
-fn write_frame(place: ValueWriter<'_>, frame: &Frame) {
-    let mut object = place.object();
-    object.unsigned("address", frame.address);
-    object.string("symbol", frame.symbol.as_deref());
-    object.string("module", frame.module.as_deref());
-    object.unsigned("address_space", Some(frame.address_space.into()).filter(|space| *space != 0));
-    object.end();
 }

@@ -1,14 +1,14 @@
 //! Data that lines do not have.
 
-use ichnos_export::parts::{StreamTable, has_plain_field};
+use ichnos_export::parts::has_plain_field;
 use ichnos_model::lower::{LossKind, LossTable};
-use ichnos_model::{DataStream, Event, FieldClass, Scope};
+use ichnos_model::{DataStream, Event, FieldClass, Scope, StreamTable};
 
-/// Notes losses of classes when their first event is written, and counts those of values.
+/// Records a class's losses when its first event is written, and counts lost values.
 #[derive(Debug, Default)]
 pub(super) struct LineLosses {
-    /// Data streams, their classes, and event record classes whose losses were noted.
-    noted: StreamTable<(), Lacking, ()>,
+    /// Data streams, their classes, and event record classes whose losses were recorded.
+    recorded: StreamTable<(), Lacking, ()>,
     table: LossTable,
 }
 
@@ -31,10 +31,10 @@ impl Lacking {
 impl LineLosses {
     #[inline]
     pub(super) fn event(&mut self, event: &Event<'_>) {
-        if !self.noted.has(event.stream) {
+        if !self.recorded.has(event.stream) {
             self.add_stream(event.stream);
         }
-        let Some((_, lacking, classes)) = self.noted.get_mut(event.stream) else { return };
+        let Some((_, lacking, classes)) = self.recorded.get_mut(event.stream) else { return };
         let table = &mut self.table;
         classes.of(event, || {
             let scopes = [
@@ -42,7 +42,7 @@ impl LineLosses {
                 (Scope::Payload, &event.class.payload),
             ];
             for (scope, class) in scopes {
-                note(table, event.name(), scope, class.as_deref(), *lacking);
+                record_members(table, event.name(), scope, class.as_deref(), *lacking);
             }
         });
     }
@@ -50,32 +50,38 @@ impl LineLosses {
     #[cold]
     fn add_stream(&mut self, stream: &DataStream) {
         let (class, plans, table) = (stream.class(), stream.plans(), &mut self.table);
-        self.noted.insert(stream, (), || {
+        self.recorded.insert(stream, (), || {
             let has_header = plans.event_record_header.as_ref().is_some_and(has_plain_field);
             let lacking = Lacking { header: !has_header };
             let header = class.event_record_header.as_deref().filter(|_| has_header);
-            note(table, "", Scope::EventRecordHeader, header, lacking);
-            note(table, "", Scope::CommonContext, class.common_context.as_deref(), lacking);
+            record_members(table, "", Scope::EventRecordHeader, header, lacking);
+            record_members(table, "", Scope::CommonContext, class.common_context.as_deref(), lacking);
             lacking
         });
     }
 
     pub(super) fn end_stream(&mut self, stream: &DataStream) {
-        self.noted.remove(stream);
+        self.recorded.remove(stream);
     }
 
     /// Moves all losses to another table.
     pub(super) fn move_to(&mut self, table: &mut LossTable, inexact_nans: u64) {
         if inexact_nans > 0 {
-            let what = "sign and further bits of NaN";
+            let what = "sign and payload bits of NaN";
             self.table.note_times(LossKind::Rounded, "", "", what, inexact_nans);
         }
         table.merge(std::mem::take(&mut self.table));
     }
 }
 
-/// Notes members of a scope with a selector or a length in a scope that lines lack.
-fn note(table: &mut LossTable, name: &str, scope: Scope, class: Option<&FieldClass>, lacking: Lacking) {
+/// Records members of a scope with a selector or a length in a scope that lines lack.
+fn record_members(
+    table: &mut LossTable,
+    name: &str,
+    scope: Scope,
+    class: Option<&FieldClass>,
+    lacking: Lacking,
+) {
     let mut is_lacking = |class: &FieldClass| {
         let origin = class.needed_location().and_then(|location| location.origin);
         origin.is_some_and(|origin| lacking.has(origin))

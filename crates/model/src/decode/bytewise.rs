@@ -3,8 +3,8 @@
 use super::scalar::{guid_of, real, visit_bits};
 use super::slots::{Slots, is_known};
 use crate::bits::{first_zero, first_zero_pair, read_bits, reverse};
+use crate::field::{Field, Visitor};
 use crate::plan::steps::{BlockField, ElementKind, Elements, FixedBlock, Load, NodeRef, Op, Plan, Step};
-use crate::visitor::{Field, Visitor};
 use crate::{StringEncoding, Text};
 
 /// Access to the nodes of steps.
@@ -219,6 +219,7 @@ impl<'a, P: Plans<'a>> Bytewise<'a, P> {
             Load::Text => {
                 let raw = bytes.get(at..).and_then(|bytes| bytes.get(..field.more as usize));
                 let field = self.block_field(field, begin).with_length(0);
+                // Blocks are only visited if all of their bytes exist.
                 visitor.text(field, static_text(raw.unwrap_or_default()));
             }
             Load::Real => {
@@ -227,6 +228,7 @@ impl<'a, P: Plans<'a>> Bytewise<'a, P> {
             }
             Load::Array => {
                 let Some(array) = block.arrays.get(field.more as usize) else { return };
+                // As above, the bytes exist.
                 let bytes = bytes.get(at..).and_then(|bytes| bytes.get(..array.bytes)).unwrap_or_default();
                 let field = self.block_field(field, begin).with_length(0);
                 array_of(visitor, field, array.length, array.elements, bytes);

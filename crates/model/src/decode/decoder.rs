@@ -9,8 +9,8 @@ use super::position::Position;
 use super::slots::{Slots, is_known, save};
 use crate::ByteOrder;
 use crate::bits::read_bits;
+use crate::field::{Field, Visitor};
 use crate::plan::steps::{NodeId, Plan, Slot, align};
-use crate::visitor::{Field, Visitor};
 
 /// Runs the steps of a plan on the bits of a packet, field by field.
 pub(super) struct Decoder<'a, V> {
@@ -88,7 +88,9 @@ impl<'a, V: Visitor> Decoder<'a, V> {
             }
             return self.beyond(size);
         }
-        let bytes = self.data.get(begin as usize..(begin + count) as usize).unwrap_or_default();
+        let Some(bytes) = self.data.get(begin as usize..(begin + count) as usize) else {
+            return self.beyond(size);
+        };
         self.at = self.at.at_byte(self.at.bit + size);
         Ok(bytes)
     }

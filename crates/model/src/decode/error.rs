@@ -73,7 +73,7 @@ pub enum DecodeErrorKind {
     #[error("invalid length {0}")]
     NegativeLength(i128),
     /// Arrays have too many elements without any bits.
-    #[error("more than {0} array elements of zero size in a packet, in addition to one for each bit before")]
+    #[error("more than {0} zero-size array elements in a packet, in addition to one per bit before them")]
     TooManyEmptyElements(u64),
     /// The members of a union differ in size (PROP-1.0, "Encode a value as a union field").
     #[error("the members of a union have different sizes: {0} and {1} bits")]

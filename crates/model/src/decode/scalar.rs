@@ -1,8 +1,8 @@
 //! Values of up to 64 bits.
 
 use super::slots::{Slots, save};
+use crate::field::{Field, Visitor};
 use crate::plan::steps::{Bits, BitsKind};
-use crate::visitor::{Field, Visitor};
 use crate::{Real, Uuid};
 
 /// Passes a value of up to 64 bits to the visitor.
@@ -40,7 +40,7 @@ pub(super) fn visit_bits<V: Visitor>(
     }
 }
 
-/// Makes a GUID of the first 16 bytes; missing ones are 0.
+/// Makes a GUID from the first 16 bytes. Callers check that they exist; otherwise the GUID is 0.
 pub(super) fn guid_of(bytes: &[u8]) -> Uuid {
     Uuid::from_bytes_le(bytes.first_chunk().copied().unwrap_or_default())
 }

@@ -5,8 +5,8 @@ use super::error::{DecodeError, DecodeErrorKind};
 use super::scalar::{guid_of, visit_bits};
 use super::slots::LEAST;
 use crate::bits::{read_bits, reverse, sign_extend, terminator};
+use crate::field::{Field, Visitor};
 use crate::plan::steps::{Bits, BitsKind, TextPrefix, VariableOp};
-use crate::visitor::{Field, Visitor};
 use crate::{ByteOrder, Real, StringEncoding, Text, Wide};
 
 impl<'a, V: Visitor> Decoder<'a, V> {
@@ -98,17 +98,7 @@ impl<'a, V: Visitor> Decoder<'a, V> {
             };
             let group = u64::from(byte & 0x7f);
             let shift = groups * 7;
-            // Number of bits of the group that carry the value: the rest only repeats zero or the sign.
-            let used = if byte & 0x80 != 0 {
-                7
-            } else if signed {
-                // Including the sign bit: the value of the last group in two's complement.
-                let last = ((group << 57) as i64) >> 57;
-                65 - u64::from(if last < 0 { last.leading_ones() } else { last.leading_zeros() })
-            } else {
-                64 - u64::from(group.leading_zeros())
-            };
-            if shift.saturating_add(used) > self.limits.integer_bits {
+            if shift.saturating_add(used_bits(byte, signed)) > self.limits.integer_bits {
                 self.at.bit = at as u64 * 8;
                 return self.error(DecodeErrorKind::OversizedInteger(self.limits.integer_bits));
             }
@@ -116,18 +106,7 @@ impl<'a, V: Visitor> Decoder<'a, V> {
                 low |= group << shift;
             }
             if shift + 7 > 64 {
-                if wide.is_empty() {
-                    wide.push(low);
-                }
-                let (index, bit) = ((shift / 64) as usize, shift % 64);
-                wide.resize(wide.len().max((shift + 6) as usize / 64 + 1), 0);
-                wide[0] = low;
-                if index > 0 {
-                    wide[index] |= group << bit;
-                }
-                if bit > 57 {
-                    wide[index + 1] |= group >> (64 - bit);
-                }
+                put_group(&mut wide, low, group, shift);
             }
             groups += 1;
             if byte & 0x80 == 0 {
@@ -144,21 +123,9 @@ impl<'a, V: Visitor> Decoder<'a, V> {
             if signed {
                 sign_extend(&mut wide, length);
             }
-            let fits = if signed {
-                let fill = if wide[0] >> 63 == 1 { u64::MAX } else { 0 };
-                wide.iter().skip(1).all(|word| *word == fill)
-            } else {
-                wide.iter().skip(1).all(|word| *word == 0)
-            };
-            if !fits {
-                let wide = Wide { words: &wide, length, signed };
-                self.save(field.node().saves(), wide.as_i128().unwrap_or(i128::MAX).max(LEAST));
-                if V::WANTS_VALUES {
-                    match op {
-                        VariableOp::Boolean => self.visitor.boolean(field, true, wide.words[0]),
-                        _ => self.visitor.wide(field, wide),
-                    }
-                }
+            let fill = if signed && wide[0] >> 63 == 1 { u64::MAX } else { 0 };
+            if wide.iter().skip(1).any(|word| *word != fill) {
+                self.wide_variable(field, op, Wide { words: &wide, length, signed });
                 return Ok(());
             }
             low = wide[0];
@@ -166,21 +133,39 @@ impl<'a, V: Visitor> Decoder<'a, V> {
             let unused = 64 - length;
             low = (((low << unused) as i64) >> unused) as u64;
         }
+        self.narrow_variable(field, op, low);
+        Ok(())
+    }
+
+    /// Delivers a variable-length value of at most 64 bits.
+    #[inline]
+    fn narrow_variable(&mut self, field: Field<'a>, op: VariableOp, bits: u64) {
         let value = match op {
-            VariableOp::Signed => i128::from(low as i64),
-            VariableOp::Boolean => i128::from(low != 0),
-            _ => i128::from(low),
+            VariableOp::Signed => i128::from(bits as i64),
+            VariableOp::Boolean => i128::from(bits != 0),
+            _ => i128::from(bits),
         };
         self.save(field.node().saves(), value);
         if V::WANTS_VALUES {
             match op {
-                VariableOp::Unsigned => self.visitor.unsigned(field, low),
-                VariableOp::Signed => self.visitor.signed(field, low as i64),
-                VariableOp::Boolean => self.visitor.boolean(field, low != 0, low),
-                VariableOp::BitArray => self.visitor.bit_array(field, low),
+                VariableOp::Unsigned => self.visitor.unsigned(field, bits),
+                VariableOp::Signed => self.visitor.signed(field, bits as i64),
+                VariableOp::Boolean => self.visitor.boolean(field, bits != 0, bits),
+                VariableOp::BitArray => self.visitor.bit_array(field, bits),
             }
         }
-        Ok(())
+    }
+
+    /// Delivers a variable-length value of more than 64 bits.
+    #[cold]
+    fn wide_variable(&mut self, field: Field<'a>, op: VariableOp, wide: Wide<'_>) {
+        self.save(field.node().saves(), wide.as_i128().unwrap_or(i128::MAX).max(LEAST));
+        if V::WANTS_VALUES {
+            match op {
+                VariableOp::Boolean => self.visitor.boolean(field, true, wide.words[0]),
+                _ => self.visitor.wide(field, wide),
+            }
+        }
     }
 
     #[inline(never)]
@@ -190,6 +175,7 @@ impl<'a, V: Visitor> Decoder<'a, V> {
         encoding: StringEncoding,
     ) -> Result<(), DecodeError> {
         let begin = (self.at.bit / 8) as usize;
+        // Beyond the data, no terminator is found, which is an error below.
         let data = self.data.get(begin..).unwrap_or_default();
         let unit = encoding.unit();
         let content = terminator(data, unit).unwrap_or(usize::MAX);
@@ -292,5 +278,35 @@ impl<'a, V: Visitor> Decoder<'a, V> {
             self.visitor.blob(field, bytes);
         }
         Ok(())
+    }
+}
+
+/// Returns the number of bits of a group of a variable-length integer that carry the value: the rest of the last group
+/// only repeats zero or the sign.
+#[inline]
+fn used_bits(byte: u8, signed: bool) -> u64 {
+    let group = u64::from(byte & 0x7f);
+    if byte & 0x80 != 0 {
+        7
+    } else if signed {
+        // Including the sign bit: the value of the last group in two's complement.
+        let last = ((group << 57) as i64) >> 57;
+        65 - u64::from(if last < 0 { last.leading_ones() } else { last.leading_zeros() })
+    } else {
+        64 - u64::from(group.leading_zeros())
+    }
+}
+
+/// Adds a group of a variable-length integer to its words, the first of which is `low`.
+#[cold]
+fn put_group(wide: &mut Vec<u64>, low: u64, group: u64, shift: u64) {
+    let (index, bit) = ((shift / 64) as usize, shift % 64);
+    wide.resize(wide.len().max((shift + 6) as usize / 64 + 1), 0);
+    wide[0] = low;
+    if index > 0 {
+        wide[index] |= group << bit;
+    }
+    if bit > 57 {
+        wide[index + 1] |= group >> (64 - bit);
     }
 }

@@ -10,8 +10,8 @@ use super::error::{DecodeError, DecodeErrorKind};
 use super::packet_bits::{DecodeLimits, PacketBits};
 use super::position::Position;
 use super::slots::{Slots, UNKNOWN};
+use crate::field::{Field, Visitor};
 use crate::plan::steps::{Elements, FixedBlock, Load, NodeId, Op, Plan, Slot, Step, VariantOp, align};
-use crate::visitor::{Field, Visitor};
 use crate::{ByteOrder, RangeSet, Selectors};
 
 impl Plan {
@@ -248,6 +248,7 @@ impl<'a, V: Visitor> Decoder<'a, V> {
         }
         let bytewise = self.bytewise();
         let fields = if V::WANTS_VALUES { &block.fields } else { &block.saving };
+        // The end of the block was checked above.
         let bytes = self.data.get((begin / 8) as usize..).unwrap_or_default();
         let mut left = bytewise.plain_fields(self.visitor, fields, begin, bytes);
         while let Some((field, rest)) = left.split_first() {

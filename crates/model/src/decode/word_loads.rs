@@ -3,8 +3,8 @@
 use super::bytewise::{Bytewise, Plans, static_text};
 use super::slots::Slots;
 use crate::bits::Word;
+use crate::field::{Skip, Visitor};
 use crate::plan::steps::{BlockField, FixedBlock, Load, Step};
-use crate::visitor::{Skip, Visitor};
 use crate::{Event, Scope, Text};
 
 /// Scopes of the plans of joined steps, by their numbers.
@@ -152,6 +152,7 @@ impl StepLoads {
         }
         for load in &self.texts {
             let raw = bytes.get(load.byte as usize..).and_then(|bytes| bytes.get(..load.size as usize));
+            // Blocks are only read if all of their bytes exist.
             visitor.fixed_text(load.tag, static_text(raw.unwrap_or_default()));
         }
         let begin = begin as u64 * 8;

@@ -23,7 +23,7 @@ const ATTRIBUTES: &str = "attributes";
 /// Marks event record classes whose name is not from the source.
 const UNNAMED: &str = "unnamed";
 
-/// Process of GUIDs that can encode paths of activities.
+/// Process of GUIDs that can encode activity paths.
 const ACTIVITY_PROCESS: &str = "activity-process";
 
 /// Maximum number of bits of an integer that is made of bytes: an annotation must not make a number of any length.
@@ -35,15 +35,14 @@ const SCOPES: [Scope; 3] = [Scope::CommonContext, Scope::SpecificContext, Scope:
 /// timeline and their log role. `stream` is the class of its data streams.
 pub fn annotate(class: &mut EventRecordClass, stream: &DataStreamClass) {
     let mut entries = Vec::new();
-    let text = |text: &str| Value::Text(text.to_owned());
     if class.role != EventRole::Instant {
-        entries.push(("role".to_owned(), text(class.role.name())));
+        entries.push(("role", text(class.role.name())));
     }
     if let Some(display) = &class.display {
-        entries.push(("display".to_owned(), display.to_value()));
+        entries.push(("display", display.to_value()));
     }
     if class.is_undescribed {
-        entries.push(("undescribed".to_owned(), Value::Boolean(true)));
+        entries.push(("undescribed", Value::Boolean(true)));
     }
     let meanings: Vec<Value> = class
         .meanings
@@ -53,18 +52,26 @@ pub fn annotate(class: &mut EventRecordClass, stream: &DataStreamClass) {
             let root = scope_class(scope, None, stream, Some(class))?;
             let name = member_name(root, member.index as usize)?;
             let entries = [("scope", member.scope.name()), ("member", name), ("meaning", meaning.name())];
-            Some(Value::Map(entries.map(|(key, value)| (key.to_owned(), text(value))).to_vec()))
+            Some(map(entries.map(|(key, value)| (key, text(value)))))
         })
         .collect();
     if !meanings.is_empty() {
-        entries.push(("meanings".to_owned(), Value::Array(meanings)));
+        entries.push(("meanings", Value::Array(meanings)));
     }
     if let Some(log) = &class.log {
-        entries.push(("log".to_owned(), log_value(log)));
+        entries.push(("log", log_value(log)));
     }
     if !entries.is_empty() {
-        class.attributes.set(NAMESPACE, Value::Map(entries));
+        class.attributes.set(NAMESPACE, map(entries));
     }
+}
+
+fn text(text: &str) -> Value {
+    Value::Text(text.to_owned())
+}
+
+fn map<'k>(entries: impl IntoIterator<Item = (&'k str, Value)>) -> Value {
+    Value::Map(entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
 }
 
 /// Marks that lowering named an event record class that had no name.
@@ -72,9 +79,9 @@ pub(super) fn annotate_unnamed(attributes: &mut Attributes) {
     add_annotation(UNNAMED, Value::Boolean(true), attributes);
 }
 
-/// Notes the name in the source of a member that lowering renamed.
+/// Annotates the source name of a member that lowering renamed.
 pub(super) fn annotate_name(name: &str, attributes: &mut Attributes) {
-    add_annotation(NAME, Value::Text(name.to_owned()), attributes);
+    add_annotation(NAME, text(name), attributes);
 }
 
 /// Returns the name in the source of a member of this class, if lowering renamed it.
@@ -98,14 +105,14 @@ pub(super) fn kept_attributes(
     attributes.iter().filter(is_kept).cloned().collect()
 }
 
-/// Notes attributes of other namespaces, for a format without attributes.
+/// Annotates attributes of other namespaces, for a format without attributes.
 pub(super) fn annotate_attributes(kept: Vec<(String, Value)>, attributes: &mut Attributes) {
     if !kept.is_empty() {
         add_annotation(ATTRIBUTES, Value::Map(kept), attributes);
     }
 }
 
-/// Restores attributes that lowering noted, unless there are others of the namespace.
+/// Restores annotated attributes, unless the namespace has other attributes.
 fn restore_attributes(attributes: &mut Attributes) {
     let noted = attributes.get(NAMESPACE).and_then(|own| own.get(ATTRIBUTES));
     let Some(Value::Map(noted)) = noted.cloned() else { return };
@@ -130,21 +137,21 @@ fn log_value(log: &LogRole) -> Value {
     let severity = match log.severity {
         LogSeverity::Unknown => Value::Null,
         LogSeverity::Constant(severity) => Value::Integer(severity.into()),
-        LogSeverity::Member => Value::Text("member".to_owned()),
+        LogSeverity::Member => text("member"),
     };
     let step = |step: &LevelStep| {
-        Value::Map(vec![
-            ("up-to".to_owned(), Value::Integer(step.up_to.into())),
-            ("level".to_owned(), Value::Text(step.level.name().to_lowercase())),
-            ("exact".to_owned(), step.exact.map_or(Value::Null, |exact| Value::Integer(exact.into()))),
+        map([
+            ("up-to", Value::Integer(step.up_to.into())),
+            ("level", Value::Text(step.level.name().to_lowercase())),
+            ("exact", step.exact.map_or(Value::Null, |exact| Value::Integer(exact.into()))),
         ])
     };
     let scale = log.scale.0.iter().map(step).collect();
-    let mut entries = vec![("severity".to_owned(), severity), ("scale".to_owned(), Value::Array(scale))];
+    let mut entries = vec![("severity", severity), ("scale", Value::Array(scale))];
     if log.text == Some(LogText::NAME) {
-        entries.push(("message".to_owned(), Value::Text("name".to_owned())));
+        entries.push(("message", text("name")));
     }
-    Value::Map(entries)
+    map(entries)
 }
 
 fn member_name(root: &FieldClass, index: usize) -> Option<&str> {
@@ -156,54 +163,53 @@ fn member_name(root: &FieldClass, index: usize) -> Option<&str> {
 
 /// Marks a field that lowering added: readers do not report it then.
 pub(super) fn annotate_added(what: &str, attributes: &mut Attributes) {
-    attributes.set(NAMESPACE, Value::Map(vec![("added".to_owned(), Value::Text(what.to_owned()))]));
+    attributes.set(NAMESPACE, map([("added", text(what))]));
 }
 
 /// Notes the source class of a lowered field, if the lowered class does not contain all of it. Returns `true` if noted.
 /// It `is_other` if it has another kind.
 pub(super) fn annotate_field(source: &FieldClass, is_other: bool, attributes: &mut Attributes) -> bool {
-    let text = |text: &str| Value::Text(text.to_owned());
     let mut entries = Vec::new();
     let kind = match &source.kind {
         FieldKind::Guid { .. } => Some("guid"),
         FieldKind::Boolean(_) => Some("boolean"),
         FieldKind::BitArray(_) => Some("bit-array"),
         FieldKind::BitMap { flags, .. } => {
-            entries.push(("flags".to_owned(), mappings_value(flags)));
+            entries.push(("flags", mappings_value(flags)));
             Some("bit-map")
         }
         FieldKind::Blob { media_type, .. } => {
-            entries.push(("media-type".to_owned(), text(media_type)));
+            entries.push(("media-type", text(media_type)));
             Some("blob")
         }
         FieldKind::Optional { .. } => Some("optional"),
         FieldKind::Integer { integer, .. } if is_other => {
-            entries.push(("signed".to_owned(), Value::Boolean(integer.signed)));
+            entries.push(("signed", Value::Boolean(integer.signed)));
             if let Some(mappings) = &integer.mappings {
-                entries.push(("mappings".to_owned(), mappings_value(mappings)));
+                entries.push(("mappings", mappings_value(mappings)));
             }
             Some("integer")
         }
         _ => None,
     };
     if let Some(kind) = kind {
-        entries.insert(0, ("type".to_owned(), text(kind)));
+        entries.insert(0, ("type", text(kind)));
     }
     if let Some(clock) = source.integer().and_then(|integer| integer.wall_clock) {
-        let epoch = ("epoch-seconds".to_owned(), Value::Integer(clock.epoch_seconds().into()));
-        let frequency = ("frequency".to_owned(), Value::Integer(clock.frequency().into()));
-        entries.push(("wall-clock".to_owned(), Value::Map(vec![epoch, frequency])));
+        let epoch = ("epoch-seconds", Value::Integer(clock.epoch_seconds().into()));
+        let frequency = ("frequency", Value::Integer(clock.frequency().into()));
+        entries.push(("wall-clock", map([epoch, frequency])));
     }
     if let (FieldKind::Guid { .. }, Some(paths)) = (&source.kind, source.activity_paths) {
-        entries.push((ACTIVITY_PROCESS.to_owned(), Value::Integer(paths.process.into())));
+        entries.push((ACTIVITY_PROCESS, Value::Integer(paths.process.into())));
     }
     if source.is_shown_if_present() {
-        entries.push(("absence".to_owned(), text("hidden")));
+        entries.push(("absence", text("hidden")));
     }
     if entries.is_empty() {
         return false;
     }
-    attributes.set(NAMESPACE, Value::Map(entries));
+    attributes.set(NAMESPACE, map(entries));
     true
 }
 
@@ -221,17 +227,10 @@ pub fn apply_annotations(class: &mut TraceClass) {
         let roots = [&mut stream.packet_context, &mut stream.event_record_header, &mut stream.common_context];
         roots.into_iter().flatten().for_each(|root| apply_to_fields(root, &mut classes));
         let mut records = std::mem::take(&mut stream.event_records);
-        for record in &mut records {
-            let fields = [&record.specific_context, &record.payload];
-            let is_annotated = record.attributes.get(NAMESPACE).is_some()
-                || fields.into_iter().flatten().any(|field| has_annotations(field));
-            if is_annotated {
-                let mut known = (**record).clone();
-                let fields = [&mut known.specific_context, &mut known.payload];
-                fields.into_iter().flatten().for_each(|root| apply_to_fields(root, &mut classes));
-                apply(&mut known, stream);
-                *record = Arc::new(known);
-            }
+        for record in annotated_records(&mut records) {
+            let fields = [&mut record.specific_context, &mut record.payload];
+            fields.into_iter().flatten().for_each(|root| apply_to_fields(root, &mut classes));
+            apply(record, stream);
         }
         stream.event_records = records;
     }
@@ -239,35 +238,26 @@ pub fn apply_annotations(class: &mut TraceClass) {
     restore_names(class);
 }
 
-/// Gives the members of contexts and payloads that lowering renamed their names back, unless locations refer to them.
+/// Restores the names of context and payload members that lowering renamed, unless locations refer to them.
 fn restore_names(class: &mut TraceClass) {
     let mut needed = HashSet::new();
-    for stream in &class.data_streams {
-        let roots = [&stream.packet_context, &stream.event_record_header, &stream.common_context];
-        let records = stream.event_records.iter();
-        let of_records = records.flat_map(|record| [&record.specific_context, &record.payload]);
-        for root in roots.into_iter().chain(of_records).flatten() {
-            root.exists(&mut |field| {
-                let steps = field.needed_location().map_or(&[][..], |location| &location.path);
-                needed.extend(steps.iter().filter_map(|step| match step {
-                    LocationStep::Member(name) => Some(name.clone()),
-                    LocationStep::Parent => None,
-                }));
-                false
-            });
-        }
+    for root in class.data_streams.iter().flat_map(DataStreamClass::roots) {
+        root.exists(&mut |field| {
+            let steps = field.needed_location().map_or(&[][..], |location| &location.path);
+            needed.extend(steps.iter().filter_map(|step| match step {
+                LocationStep::Member(name) => Some(name.clone()),
+                LocationStep::Parent => None,
+            }));
+            false
+        });
     }
     for stream in &mut class.data_streams {
         if let Some(root) = &mut stream.common_context {
             restore_names_in(root, &needed);
         }
-        for record in &mut stream.event_records {
-            let fields = [&record.specific_context, &record.payload];
-            if fields.into_iter().flatten().any(|field| has_annotations(field)) {
-                let known = Arc::make_mut(record);
-                let roots = [&mut known.specific_context, &mut known.payload];
-                roots.into_iter().flatten().for_each(|root| restore_names_in(root, &needed));
-            }
+        for record in annotated_records(&mut stream.event_records) {
+            let roots = [&mut record.specific_context, &mut record.payload];
+            roots.into_iter().flatten().for_each(|root| restore_names_in(root, &needed));
         }
     }
 }
@@ -289,6 +279,15 @@ fn restore_names_in(class: &mut Arc<FieldClass>, needed: &HashSet<String>) {
         }
     }
     known.children_mut().for_each(|class| restore_names_in(class, needed));
+}
+
+/// Returns the event record classes that have annotations themselves or in their fields, to change them.
+fn annotated_records(records: &mut [Arc<EventRecordClass>]) -> impl Iterator<Item = &mut EventRecordClass> {
+    let is_annotated = |record: &&mut Arc<EventRecordClass>| {
+        let mut fields = record.specific_context.iter().chain(&record.payload);
+        record.attributes.get(NAMESPACE).is_some() || fields.any(|field| has_annotations(field))
+    };
+    records.iter_mut().filter(is_annotated).map(Arc::make_mut)
 }
 
 fn has_annotations(class: &FieldClass) -> bool {
@@ -325,7 +324,7 @@ fn apply_to_fields(class: &mut Arc<FieldClass>, classes: &mut AlignedClasses) {
 struct AlignedClasses(HashMap<(usize, u64), [Arc<FieldClass>; 2]>);
 
 impl AlignedClasses {
-    /// Returns the class with at least this alignment; `None` for a kind before which no alignment is ever added.
+    /// Returns the class with at least this alignment, `None` for a kind before which no alignment is ever added.
     fn get(&mut self, class: &Arc<FieldClass>, alignment: u64) -> Option<Arc<FieldClass>> {
         let can_align = matches!(
             class.kind,
@@ -424,6 +423,7 @@ fn annotated_kind(known: &FieldClass, own: &Value) -> Option<FieldKind> {
             wide_kind(own, BitField::new(bytes.checked_mul(8)?, ByteOrder::LittleEndian, alignment))
         }
         ("blob", FieldKind::Array { element, length, .. }) if is_byte(element) && alignment >= 8 => {
+            // BLOBs without an annotated media type have the empty one.
             let media_type = own.get("media-type").and_then(Value::as_text).unwrap_or_default().to_owned();
             Some(FieldKind::Blob { length: length.clone(), media_type, alignment })
         }
@@ -512,38 +512,31 @@ pub fn take_annotations(class: &mut TraceClass) -> Option<Value> {
     for stream in &mut class.data_streams {
         let stream_id = stream.id;
         let number = |id: u128| i128::try_from(id).map_or(Value::Null, Value::Integer);
-        let mut take = |path: Vec<Value>, value: Value| {
-            all.push(Value::Map(vec![("at".to_owned(), Value::Array(path)), ("is".to_owned(), value)]));
-        };
+        let mut take =
+            |path: Vec<Value>, value: Value| all.push(map([("at", Value::Array(path)), ("is", value)]));
         let roots = [
             (Scope::PacketContext, &mut stream.packet_context),
             (Scope::EventRecordHeader, &mut stream.event_record_header),
             (Scope::CommonContext, &mut stream.common_context),
         ];
         for (scope, root) in roots {
-            let path = vec![number(stream_id), Value::Null, Value::Text(scope.name().to_owned())];
+            let path = vec![number(stream_id), Value::Null, text(scope.name())];
             if let Some(root) = root {
                 take_from_fields(root, &path, &mut take);
             }
         }
-        for record in &mut stream.event_records {
-            let fields = [&record.specific_context, &record.payload];
-            let is_annotated = record.attributes.get(NAMESPACE).is_some()
-                || fields.into_iter().flatten().any(|field| has_annotations(field));
-            if !is_annotated {
-                continue;
-            }
-            let known = Arc::make_mut(record);
-            let path = vec![number(stream_id), number(known.id)];
-            if let Some(value) = known.attributes.remove(NAMESPACE) {
+        for record in annotated_records(&mut stream.event_records) {
+            let path = vec![number(stream_id), number(record.id)];
+            if let Some(value) = record.attributes.remove(NAMESPACE) {
                 take(path.clone(), value);
             }
-            let roots =
-                [(Scope::SpecificContext, &mut known.specific_context), (Scope::Payload, &mut known.payload)];
+            let roots = [
+                (Scope::SpecificContext, &mut record.specific_context),
+                (Scope::Payload, &mut record.payload),
+            ];
             for (scope, root) in roots {
                 if let Some(root) = root {
-                    let scope = Value::Text(scope.name().to_owned());
-                    take_from_fields(root, &[&path[..], &[scope]].concat(), &mut take);
+                    take_from_fields(root, &[&path[..], &[text(scope.name())]].concat(), &mut take);
                 }
             }
         }

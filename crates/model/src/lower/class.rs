@@ -7,10 +7,10 @@ use std::sync::Arc;
 use super::annotations::{
     NAMESPACE, annotate_attributes, annotate_field, annotate_name, kept_attributes, source_name, strip,
 };
-use super::capabilities::RolePlaces;
+use super::capabilities::{Feature, RolePlaces};
 use super::class_lowerer::{ClassLowerer, member_of};
 use super::loss_table::LossKind;
-use super::moves::{Fit, MoveKind, NONE, NodeMove, ScopeMoves};
+use super::moves::{MoveKind, NONE, NodeMove, ScopeConversion, ScopeMoves};
 use super::names::UniqueNames;
 use super::prefix_member::{PrefixMember, option_names};
 use crate::plan::steps::{NodeId, Op, Plan, align};
@@ -20,17 +20,21 @@ use crate::{
 };
 
 impl<'a> ClassLowerer<'a> {
-    /// Lowers the class; nodes are numbered from `first` on in the lowered plan.
+    /// Lowers the class.
     pub(super) fn lower(mut self) -> (Arc<FieldClass>, ScopeMoves) {
         let is_structure = matches!(self.plan.root().op, Op::Structure { .. });
         let is_extended = self.input.options.extended.has(self.scope);
-        let class = if is_structure || self.capabilities.any_roots && !is_extended {
+        let class = if is_structure || self.capabilities.has(Feature::AnyRoots) && !is_extended {
             self.class(0, None)
         } else {
-            self.change(LossKind::Lowered, "root field -> its member `value`".to_owned());
+            self.change(LossKind::Lowered, "root field -> its member `value`");
             self.wrapped(0)
         };
-        let class = if self.fit == Fit::Same { Arc::clone(&self.plan.root().class) } else { Arc::new(class) };
+        let class = if self.conversion == ScopeConversion::Same {
+            Arc::clone(&self.plan.root().class)
+        } else {
+            Arc::new(class)
+        };
         (class, self.finish_moves())
     }
 
@@ -38,7 +42,7 @@ impl<'a> ClassLowerer<'a> {
     /// whose nodes end before `next`, which is advanced.
     pub(super) fn lower_members_into(mut self, next: &mut NodeId, out: &mut Vec<Member>) -> ScopeMoves {
         self.next = *next;
-        self.fit = Fit::Moved;
+        self.conversion = ScopeConversion::Moved;
         let mut names = self.taken(out);
         match &self.plan.root().op {
             Op::Structure { members, .. } => {
@@ -59,7 +63,7 @@ impl<'a> ClassLowerer<'a> {
         out: &mut Vec<Member>,
     ) -> ScopeMoves {
         self.next = *next;
-        self.fit = Fit::Moved;
+        self.conversion = ScopeConversion::Moved;
         self.is_elsewhere = true;
         let mut names = self.taken(out);
         let mut fields: Vec<NodeId> = fields.iter().copied().collect();
@@ -73,7 +77,7 @@ impl<'a> ClassLowerer<'a> {
 
     fn finish_moves(self) -> ScopeMoves {
         let (moves, renamed) = (self.moves.into(), self.renamed);
-        ScopeMoves { moves, fit: self.fit, members: self.members, renamed }
+        ScopeMoves { moves, conversion: self.conversion, members: self.members, renamed }
     }
 
     /// Names that members after these cannot have.
@@ -87,9 +91,10 @@ impl<'a> ClassLowerer<'a> {
     fn member(&mut self, id: NodeId, out: &mut Vec<Member>, names: &mut UniqueNames) {
         let node = self.plan.node(id);
         let is_top = node.parent == Some(0);
-        let is_padding = matches!(node.class.kind, FieldKind::Padding(_)) && !self.capabilities.padding;
+        let is_padding =
+            matches!(node.class.kind, FieldKind::Padding(_)) && !self.capabilities.has(Feature::Padding);
         if is_padding || self.left_out.contains(&id) {
-            self.note(Fit::Moved);
+            self.record_conversion(ScopeConversion::Moved);
             if is_top {
                 self.members.push(None);
             }
@@ -107,10 +112,10 @@ impl<'a> ClassLowerer<'a> {
         };
         let name = names.take(&wanted);
         if name != source {
-            self.note(Fit::SameBits);
+            self.record_conversion(ScopeConversion::SameBits);
             // The member had the other name in the input, too.
             if !(self.is_same_dialect() && source_name(&node.class) == Some(source)) {
-                self.lose(LossKind::Renamed, format!("`{source}` -> `{name}`"));
+                self.record_loss(LossKind::Renamed, format!("`{source}` -> `{name}`"));
             }
             self.renamed.insert(id, name.clone());
         }
@@ -133,7 +138,7 @@ impl<'a> ClassLowerer<'a> {
     }
 
     fn role_name(&self, class: &FieldClass) -> Option<&'static str> {
-        let is_of_lost_clock = !self.capabilities.several_clocks
+        let is_of_lost_clock = !self.capabilities.has(Feature::SeveralClocks)
             && class.roles.clock.is_some()
             && class.roles.clock != self.default_clock;
         let is_lost = |role: &Role| {
@@ -162,7 +167,7 @@ impl<'a> ClassLowerer<'a> {
             .any(|role| self.capabilities.role_name(role, scope) == Some(name))
     }
 
-    /// Lowers a field that is no member: with data added before it, to a structure of both.
+    /// Lowers a field that is not a member: with data added before it, to a structure of both.
     fn element(&mut self, id: NodeId) -> FieldClass {
         if let Some(at) = self.hoists.iter().position(|(field, _)| *field == id) {
             let (_, name) = self.hoists.swap_remove(at);
@@ -177,7 +182,7 @@ impl<'a> ClassLowerer<'a> {
 
     /// Lowers a field to a structure of it and the data added before it.
     fn wrapped(&mut self, id: NodeId) -> FieldClass {
-        self.note(Fit::Moved);
+        self.record_conversion(ScopeConversion::Moved);
         let wrap = self.allocate();
         self.moves[id as usize].wrap = wrap;
         // As with members of structures, converting the structure again does not change it.
@@ -235,157 +240,174 @@ impl<'a> ClassLowerer<'a> {
         class
     }
 
-    /// Lowers a field. `location` is that of the field before it, if there is one.
+    /// Lowers a field. `location` leads to the member added before it, if there is one.
     fn class(&mut self, id: NodeId, location: Option<FieldLocation>) -> FieldClass {
+        let source = &*self.plan.node(id).class;
+        let target = self.allocate();
+        self.moves[id as usize].target = target;
+        self.moves[id as usize].kind = MoveKind::Same;
+        match self.kind(id, location) {
+            Some(kind) => self.finish(source, kind),
+            None => source.clone(),
+        }
+    }
+
+    /// Lowers the kind of a field. Returns `None` if its plan does not match its class, which cannot happen.
+    fn kind(&mut self, id: NodeId, location: Option<FieldLocation>) -> Option<FieldKind> {
         let node = self.plan.node(id);
         let source = &*node.class;
-        let target = self.allocate();
-        let at = id as usize;
-        self.moves[at].target = target;
-        self.moves[at].kind = MoveKind::Same;
-        let kind = match &source.kind {
-            FieldKind::Structure { minimum_alignment, .. } => {
-                let mut members = Vec::new();
-                let mut names = UniqueNames::default();
-                if let Op::Structure { members: ids, .. } = &node.op {
-                    for id in ids {
-                        self.member(*id, &mut members, &mut names);
-                    }
-                }
+        Some(match (&source.kind, &node.op) {
+            (FieldKind::Structure { minimum_alignment, .. }, Op::Structure { members, .. }) => {
+                let members = self.inner_members(members);
                 FieldKind::Structure { members, minimum_alignment: *minimum_alignment }
             }
-            FieldKind::Array { length, minimum_alignment, element_aligns, .. } => {
-                let length = self.length(id, length, location);
-                let element = match &node.op {
-                    Op::StaticArray { element, .. } | Op::DynamicArray { element, .. } => *element,
-                    _ => return source.clone(),
-                };
-                self.path.push("[]".to_owned());
-                let class = self.element(element);
-                self.path.pop();
-                let loose = self.capabilities.loose_array_alignment;
-                if !element_aligns && !loose {
-                    self.note(Fit::Moved);
-                }
-                let is_uuid = source.roles.has(Role::MetadataStreamUuid);
-                if is_uuid && self.capabilities.uuid_blobs && self.capabilities.blobs {
-                    return self.uuid_blob(at, source, *minimum_alignment);
-                }
-                let most = class.alignment();
-                let mut minimum_alignment = *minimum_alignment;
-                if minimum_alignment > most && !self.capabilities.array_alignment {
-                    self.lose_alignment(at, minimum_alignment, most);
-                    minimum_alignment = most;
-                }
-                FieldKind::Array {
-                    element: Arc::new(class),
-                    length,
-                    minimum_alignment,
-                    element_aligns: *element_aligns || !loose,
-                }
+            (FieldKind::Array { .. }, Op::StaticArray { element, .. } | Op::DynamicArray { element, .. }) => {
+                self.array(id, *element, location)?
             }
-            FieldKind::Optional { selector, ranges, .. } => {
-                let Op::Optional { field, .. } = &node.op else { return source.clone() };
-                self.optional(at, *field, selector, ranges.as_ref(), location)
+            (FieldKind::Optional { selector, ranges, .. }, Op::Optional { field, .. }) => {
+                self.optional(id as usize, *field, selector, ranges.as_ref(), location)
             }
-            FieldKind::Variant { options, selector, alignment } => {
-                let Op::Variant(variant) = &node.op else { return source.clone() };
-                let is_tagged = location.is_some();
-                let selector = location.map_or_else(|| self.location(id, selector), Box::new);
-                let names: Vec<_> = option_names(options, self.capabilities.is_reserved).collect();
-                let mut lowered = Vec::with_capacity(options.len());
-                for (index, (option, id)) in options.iter().zip(&variant.options).enumerate() {
-                    self.path.push(option.name.clone().unwrap_or_else(|| names[index].to_string()));
-                    let class = Arc::new(self.element(*id));
-                    self.path.pop();
-                    let (name, ranges) = if is_tagged {
-                        (Some(names[index].to_string()), only(index))
-                    } else {
-                        (option.name.clone(), option.ranges.clone())
-                    };
-                    lowered.push(VariantOption {
-                        name,
-                        class,
-                        ranges,
-                        attributes: option.attributes.clone(),
-                    });
-                }
-                let mut alignment = *alignment;
-                if alignment > 1 && !self.capabilities.variant_alignment {
-                    self.lose_alignment(at, alignment, 1);
-                    alignment = 1;
-                }
-                FieldKind::Variant { options: lowered, selector, alignment }
+            (FieldKind::Variant { .. }, Op::Variant(variant)) => {
+                self.variant(id, &variant.options, location)?
             }
-            FieldKind::Union { alignment, .. } if self.capabilities.unions => {
-                let Op::Union { members: ids } = &node.op else { return source.clone() };
-                let mut members = Vec::new();
-                let mut names = UniqueNames::default();
-                for id in ids {
-                    self.member(*id, &mut members, &mut names);
-                }
-                FieldKind::Union { members, alignment: *alignment }
+            (FieldKind::Union { alignment, .. }, Op::Union { members })
+                if self.capabilities.has(Feature::Unions) =>
+            {
+                FieldKind::Union { members: self.inner_members(members), alignment: *alignment }
             }
-            FieldKind::Union { alignment, .. } => {
-                // Without a fixed size, only the existence of the union is kept.
-                let bits = fixed_bits(self.plan, id);
-                let bytes = bits.map_or(0, |bits| bits.div_ceil(8));
-                let aligned = self.byte_alignment(at, (*alignment).max(8));
-                let is_exact = bits.is_some_and(|bits| bits % 8 == 0) && *alignment == aligned;
-                if bits.is_none() {
-                    self.lose(LossKind::Dropped, "union without a fixed size".to_owned());
-                }
-                let fit = if is_exact { Fit::SameBits } else { Fit::Moved };
-                self.lowered(fit, source, "its bytes");
-                self.bytes_or_blob(at, bytes, aligned)
+            (FieldKind::Union { alignment, .. }, Op::Union { .. }) => {
+                self.union_bytes(id, source, *alignment)
             }
             _ => self.single(id, source, location),
+        })
+    }
+
+    /// Lowers the members of a structure or union.
+    fn inner_members(&mut self, ids: &[NodeId]) -> Vec<Member> {
+        let mut members = Vec::new();
+        let mut names = UniqueNames::default();
+        ids.iter().for_each(|id| self.member(*id, &mut members, &mut names));
+        members
+    }
+
+    fn array(&mut self, id: NodeId, element: NodeId, location: Option<FieldLocation>) -> Option<FieldKind> {
+        let source = &*self.plan.node(id).class;
+        let FieldKind::Array { length, minimum_alignment, element_aligns, .. } = &source.kind else {
+            return None;
         };
-        self.finish(source, kind)
+        let at = id as usize;
+        let length = self.length(id, length, location);
+        self.path.push("[]".to_owned());
+        let class = self.element(element);
+        self.path.pop();
+        let loose = self.capabilities.has(Feature::LooseArrays);
+        if !element_aligns && !loose {
+            self.record_conversion(ScopeConversion::Moved);
+        }
+        if source.roles.has(Role::MetadataStreamUuid) && self.capabilities.has(Feature::Blobs) {
+            return self.uuid_blob(at, *minimum_alignment);
+        }
+        let most = class.alignment();
+        let mut minimum_alignment = *minimum_alignment;
+        if minimum_alignment > most && !self.capabilities.has(Feature::ArrayAlignments) {
+            self.record_lost_alignment(at, minimum_alignment, most);
+            minimum_alignment = most;
+        }
+        let element_aligns = *element_aligns || !loose;
+        Some(FieldKind::Array { element: Arc::new(class), length, minimum_alignment, element_aligns })
+    }
+
+    fn variant(
+        &mut self,
+        id: NodeId,
+        nodes: &[NodeId],
+        location: Option<FieldLocation>,
+    ) -> Option<FieldKind> {
+        let FieldKind::Variant { options, selector, alignment } = &self.plan.node(id).class.kind else {
+            return None;
+        };
+        let is_tagged = location.is_some();
+        let selector = location.map_or_else(|| self.location(id, selector), Box::new);
+        let names: Vec<_> = option_names(options, self.capabilities.is_reserved).collect();
+        let mut lowered = Vec::with_capacity(options.len());
+        for (index, (option, id)) in options.iter().zip(nodes).enumerate() {
+            self.path.push(option.name.clone().unwrap_or_else(|| names[index].to_string()));
+            let class = Arc::new(self.element(*id));
+            self.path.pop();
+            let (name, ranges) = if is_tagged {
+                (Some(names[index].to_string()), only(index))
+            } else {
+                (option.name.clone(), option.ranges.clone())
+            };
+            lowered.push(VariantOption { name, class, ranges, attributes: option.attributes.clone() });
+        }
+        let mut alignment = *alignment;
+        if alignment > 1 && !self.capabilities.has(Feature::VariantAlignments) {
+            self.record_lost_alignment(id as usize, alignment, 1);
+            alignment = 1;
+        }
+        Some(FieldKind::Variant { options: lowered, selector, alignment })
+    }
+
+    /// Lowers a union to its bytes. Without a fixed size, only its existence is kept.
+    fn union_bytes(&mut self, id: NodeId, source: &FieldClass, alignment: u64) -> FieldKind {
+        let bits = fixed_bits(self.plan, id);
+        let bytes = bits.map_or(0, |bits| bits.div_ceil(8));
+        let aligned = self.byte_alignment(id as usize, alignment.max(8));
+        let is_exact = bits.is_some_and(|bits| bits % 8 == 0) && alignment == aligned;
+        if bits.is_none() {
+            self.record_loss(LossKind::Dropped, "union without a fixed size");
+        }
+        let conversion = if is_exact { ScopeConversion::SameBits } else { ScopeConversion::Moved };
+        self.lowered(conversion, source, "its bytes");
+        self.bytes_or_blob(id as usize, bytes, aligned)
     }
 
     /// Makes a class of this kind with the other properties of the source.
     fn finish(&mut self, source: &FieldClass, kind: FieldKind) -> FieldClass {
         let mut roles = source.roles;
         let mut clock_updates = source.clock_updates.clone();
-        if !(self.capabilities.several_clocks && self.capabilities.several_updates)
+        if !(self.capabilities.has(Feature::SeveralClocks) && self.capabilities.has(Feature::SeveralUpdates))
             && clock_updates.take().is_some()
         {
-            self.note(Fit::SameBits);
-            self.lose(LossKind::Dropped, "updates of further clocks".to_owned());
+            self.record_change(ScopeConversion::SameBits, LossKind::Dropped, "updates of further clocks");
             // Remove the mark of further clocks, too.
             let clock = roles.clock;
             roles = roles.iter().collect();
             roles.clock = clock;
         }
-        if !self.capabilities.several_clocks {
+        if !self.capabilities.has(Feature::SeveralClocks) {
             if roles.clock.is_some() && roles.clock != self.default_clock {
-                self.note(Fit::SameBits);
-                self.lose(LossKind::Dropped, "updates of a clock other than the default clock".to_owned());
+                self.record_change(
+                    ScopeConversion::SameBits,
+                    LossKind::Dropped,
+                    "updates of a clock other than the default clock",
+                );
                 roles.remove(Role::Timestamp);
                 roles.remove(Role::PacketEndTimestamp);
             }
             if roles.clock.take().is_some() {
-                self.note(Fit::SameBits);
+                self.record_conversion(ScopeConversion::SameBits);
             }
         }
         for role in self.lost_roles.iter().filter(|role| source.roles.has(*role)) {
-            self.note(Fit::Moved);
-            self.lose(LossKind::Moved, format!("role {role} -> an added field"));
+            self.record_change(
+                ScopeConversion::Moved,
+                LossKind::Moved,
+                format!("role {role} -> an added field"),
+            );
             roles.remove(role);
         }
         if let RolePlaces::Names { name, .. } = self.capabilities.role_places {
             let scope = self.scope;
             for role in roles.iter().filter(|role| name(*role, scope).is_none()) {
-                self.note(Fit::SameBits);
-                self.lose(LossKind::Dropped, format!("role {role}"));
+                self.record_change(ScopeConversion::SameBits, LossKind::Dropped, format!("role {role}"));
                 roles.remove(role);
             }
         }
         let is_elsewhere = !matches!(self.scope, Scope::PacketContext | Scope::EventRecordHeader);
-        if !self.capabilities.timestamps_anywhere && is_elsewhere && roles.has(Role::Timestamp) {
-            self.note(Fit::SameBits);
-            self.lose(LossKind::Dropped, "update of the clock".to_owned());
+        if !self.capabilities.has(Feature::TimestampsAnywhere) && is_elsewhere && roles.has(Role::Timestamp) {
+            self.record_change(ScopeConversion::SameBits, LossKind::Dropped, "update of the clock");
             roles.remove(Role::Timestamp);
         }
         let (mut attributes, kept) = self.attributes(source);
@@ -393,7 +415,7 @@ impl<'a> ClassLowerer<'a> {
         let is_date = source.integer().is_some_and(|integer| integer.wall_clock.is_some());
         let is_more = self.input.options.annotates && (is_date || source.is_shown_if_present());
         if (is_other || is_more) && self.can_annotate() && annotate_field(source, is_other, &mut attributes) {
-            self.note(Fit::SameBits);
+            self.record_conversion(ScopeConversion::SameBits);
         }
         annotate_attributes(kept, &mut attributes);
         let (hides_absence, declared_at) = (source.hides_absence, source.declared_at);
@@ -409,30 +431,28 @@ impl<'a> ClassLowerer<'a> {
             entry.0 != NAMESPACE && !(self.capabilities.repeats_field)(source, entry)
         };
         let annotates = self.input.options.annotates;
-        let kept = match !self.capabilities.attributes && self.can_annotate() {
+        let kept = match !self.capabilities.has(Feature::Attributes) && self.can_annotate() {
             true => kept_attributes(&attributes, annotates, is_other),
             false => Vec::new(),
         };
         let is_lost = |entry: &(String, Value)| is_other(entry) && !kept.contains(entry);
-        let has_others = !self.capabilities.attributes && attributes.iter().any(is_lost);
-        if !self.capabilities.attributes && strip(&mut attributes) {
-            self.note(Fit::SameBits);
+        let has_others = !self.capabilities.has(Feature::Attributes) && attributes.iter().any(is_lost);
+        if !self.capabilities.has(Feature::Attributes) && strip(&mut attributes) {
+            self.record_conversion(ScopeConversion::SameBits);
         }
         // In packet headers, annotations of a dialect with attributes have no place in one without.
         let has_own = !self.can_annotate() && attributes.remove(NAMESPACE).is_some();
         if has_others || has_own {
-            self.note(Fit::SameBits);
-            self.lose(LossKind::Dropped, "attributes".to_owned());
+            self.record_change(ScopeConversion::SameBits, LossKind::Dropped, "attributes");
         }
         (attributes, kept)
     }
 
     /// Lowers the byte array of a UUID to a BLOB.
-    fn uuid_blob(&mut self, at: usize, source: &FieldClass, alignment: u64) -> FieldClass {
-        self.note(Fit::SameBits);
-        // The elements have no node any more: their values come from the array as a whole.
-        let Some(element) = self.next.checked_sub(1) else { return source.clone() };
-        self.next = element;
+    fn uuid_blob(&mut self, at: usize, alignment: u64) -> Option<FieldKind> {
+        self.record_conversion(ScopeConversion::SameBits);
+        // Elements no longer have a node: their values come from the array as a whole.
+        self.next = self.next.checked_sub(1)?;
         self.moves[at].inner = NONE;
         if let Op::StaticArray { element, .. } = &self.plan.nodes[at].op {
             self.moves[*element as usize] = NodeMove::DROPPED;
@@ -440,8 +460,7 @@ impl<'a> ClassLowerer<'a> {
         self.moves[at].kind = MoveKind::Bytes;
         let alignment = self.byte_alignment(at, alignment.max(8));
         let media_type = "application/octet-stream".to_owned();
-        let kind = FieldKind::Blob { length: Length::Static(16), media_type, alignment };
-        self.finish(source, kind)
+        Some(FieldKind::Blob { length: Length::Static(16), media_type, alignment })
     }
 
     fn optional(
@@ -458,8 +477,7 @@ impl<'a> ClassLowerer<'a> {
             let ranges = if is_own { Some(only(1)) } else { ranges.cloned() };
             return FieldKind::Optional { field: Arc::new(self.element(field)), selector, ranges };
         }
-        self.note(Fit::Moved);
-        self.lose(LossKind::Lowered, "optional -> variant".to_owned());
+        self.record_change(ScopeConversion::Moved, LossKind::Lowered, "optional -> variant");
         self.moves[at].kind = MoveKind::OptionalAsVariant;
         self.moves[at].inner = self.allocate();
         let option = |name: &str, class, index| VariantOption {

@@ -1,30 +1,30 @@
-//! Ids of event record classes, for readers that do not distinguish all of them.
+//! Event record class ids, for readers that do not distinguish all of them.
 
 use std::collections::HashSet;
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 
 use super::loss_table::{LossKind, LossTable};
-use crate::{EventRecordClass, IgnorePoison as _};
+use crate::EventRecordClass;
 
 /// Assigns the event record classes of a data stream class ids that readers distinguish.
 #[derive(Debug)]
 pub(super) struct ClassIds {
     /// Largest id.
     most: u128,
-    given: Mutex<Given>,
+    assigned: Mutex<AssignedIds>,
 }
 
 #[derive(Debug, Default)]
-struct Given {
+struct AssignedIds {
     ids: HashSet<u128>,
     /// Lowest id that may be free.
     next: u128,
 }
 
 impl ClassIds {
-    /// Starts without assigned ids; readers use this many bits.
+    /// Starts without assigned ids. Readers use this many bits.
     pub(super) fn new(bits: u32) -> Self {
-        Self { most: ones(bits), given: Mutex::default() }
+        Self { most: ones(bits), assigned: Mutex::default() }
     }
 
     /// Limits ids to a field of this many bits.
@@ -32,28 +32,28 @@ impl ClassIds {
         self.most = self.most.min(ones(u32::try_from(bits).unwrap_or(u32::MAX)));
     }
 
-    /// Assigns ids to known classes: their own ones, or their indexes if an id is too large.
+    /// Assigns ids to known classes: their own ids, or their indexes if an id is too large.
     pub(super) fn number(&mut self, classes: &mut [&mut EventRecordClass], losses: &mut LossTable) {
         let renumbers = classes.iter().any(|class| class.id > self.most);
-        let given = self.given.get_mut().ignore_poison();
+        let assigned = self.assigned.get_mut().unwrap_or_else(PoisonError::into_inner);
         for (number, class) in (0..).zip(classes) {
             let id = if renumbers { number } else { class.id };
             rename(class, id, losses);
-            given.ids.insert(id);
+            assigned.ids.insert(id);
         }
     }
 
-    /// Assigns an id to a class found later: its own one, or the first free one if that is too large or taken.
-    pub(super) fn give(&self, class: &mut EventRecordClass, losses: &mut LossTable) {
-        let mut given = self.given.lock().ignore_poison();
-        if class.id <= self.most && given.ids.insert(class.id) {
+    /// Assigns an id to a class found later: its own id, or the first free id if that is too large or taken.
+    pub(super) fn assign(&self, class: &mut EventRecordClass, losses: &mut LossTable) {
+        let mut assigned = self.assigned.lock().unwrap_or_else(PoisonError::into_inner);
+        if class.id <= self.most && assigned.ids.insert(class.id) {
             return;
         }
-        while given.ids.contains(&given.next) && given.next < self.most {
-            given.next += 1;
+        while assigned.ids.contains(&assigned.next) && assigned.next < self.most {
+            assigned.next += 1;
         }
-        let id = given.next;
-        if !given.ids.insert(id) {
+        let id = assigned.next;
+        if !assigned.ids.insert(id) {
             // No id is free: the class keeps its own one, and its events are not written.
             return;
         }
@@ -70,8 +70,7 @@ fn rename(class: &mut EventRecordClass, id: u128, losses: &mut LossTable) {
         return;
     }
     let what = format!("id {} -> {id}", class.id);
-    let (name, field) = (class.name.clone().unwrap_or_default(), String::new());
-    losses.note(LossKind::Renamed, name, field, what);
+    losses.note(LossKind::Renamed, class.name.as_deref().unwrap_or_default(), "", what);
     class.id = id;
 }
 
@@ -88,8 +87,8 @@ mod tests {
         let mut losses = LossTable::default();
         let mut number = |ids: &[u128]| {
             let mut classes: Vec<_> = ids.iter().map(|id| class(*id)).collect();
-            let mut given = ClassIds::new(32);
-            given.number(&mut classes.iter_mut().collect::<Vec<_>>(), &mut losses);
+            let mut assigned = ClassIds::new(32);
+            assigned.number(&mut classes.iter_mut().collect::<Vec<_>>(), &mut losses);
             classes.iter().map(|class| class.id).collect::<Vec<_>>()
         };
         assert_eq!(number(&[7, 3, 0xffff_ffff]), [7, 3, 0xffff_ffff]);
@@ -100,21 +99,21 @@ mod tests {
     #[test]
     fn ids_of_classes_that_are_found_later_are_free_ones() {
         let mut losses = LossTable::default();
-        let mut given = ClassIds::new(32);
-        given.number(&mut [&mut class(5), &mut class(6)], &mut losses);
-        given.limit(3);
-        let mut give = |id| {
+        let mut assigned = ClassIds::new(32);
+        assigned.number(&mut [&mut class(5), &mut class(6)], &mut losses);
+        assigned.limit(3);
+        let mut assign = |id| {
             let mut class = class(id);
-            given.give(&mut class, &mut losses);
+            assigned.assign(&mut class, &mut losses);
             class.id
         };
-        assert_eq!([4, 1 << 40, 5, 2, 8].map(&mut give), [4, 0, 1, 2, 3]);
+        assert_eq!([4, 1 << 40, 5, 2, 8].map(&mut assign), [4, 0, 1, 2, 3]);
         // No id is left after this one.
-        assert_eq!([1 << 33, 1 << 33].map(give), [7, 1 << 33]);
+        assert_eq!([1 << 33, 1 << 33].map(assign), [7, 1 << 33]);
         assert_eq!(losses.count(LossKind::Renamed), 4);
         let all = ClassIds::new(128);
         let mut class = class(u128::MAX);
-        all.give(&mut class, &mut losses);
+        all.assign(&mut class, &mut losses);
         assert_eq!(class.id, u128::MAX);
     }
 }

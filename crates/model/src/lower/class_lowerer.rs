@@ -4,14 +4,14 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use super::absolute::absolute_location;
-use super::capabilities::Capabilities;
+use super::capabilities::{Capabilities, Feature};
 use super::locations::{LoweredRoots, direct_path};
 use super::loss_table::{LossKind, LossTable};
-use super::moves::{Fit, NONE, NodeMove};
+use super::moves::{NONE, NodeMove, ScopeConversion};
 use super::names::{UniqueNames, identifier};
 use super::options::LowerOptions;
 use super::roles::unplaced_roles;
-use super::trace_lowerer::ForcedFields;
+use super::trace_lowerer::{ForcedFields, TraceLowerer};
 use crate::plan::steps::{Node, NodeId, Op, Plan};
 use crate::{FieldClass, FieldKind, FieldLocation, LocationStep, Member, Roles, Scope, TraceClass};
 
@@ -28,7 +28,7 @@ pub(super) struct ClassLowerer<'a> {
     pub(super) moves: Vec<NodeMove>,
     pub(super) members: Vec<Option<usize>>,
     pub(super) next: NodeId,
-    pub(super) fit: Fit,
+    pub(super) conversion: ScopeConversion,
     pub(super) path: Vec<String>,
     /// Names reserved for later members.
     pub(super) reserved: UniqueNames,
@@ -44,57 +44,59 @@ pub(super) struct ClassLowerer<'a> {
     /// Roles that no field of this scope keeps.
     pub(super) lost_roles: Roles,
     pub(super) input: LowerInput<'a>,
-    /// Names of members that are not those of the source.
+    /// New names of renamed members.
     pub(super) renamed: HashMap<NodeId, String>,
 }
 
-/// Trace to which a class belongs, and the rules of lowering it.
+/// Trace to which a class belongs, and the rules for lowering it.
 #[derive(Clone, Copy)]
 pub(super) struct LowerInput<'a> {
     pub(super) trace: &'a TraceClass,
-    pub(super) capabilities: &'a Capabilities,
     pub(super) options: LowerOptions,
     /// Roles that give an integer of this scope 64 bits.
     pub(super) widened_roles: Roles,
-    /// Root fields of other scopes, and of fields of this scope that were lowered before.
+    /// Root fields of other scopes, and fields of this scope that were lowered before.
     pub(super) roots: LoweredRoots<'a>,
 }
 
-impl<'a> ClassLowerer<'a> {
-    pub(super) fn new(
-        input: LowerInput<'a>,
-        plan: &'a Plan,
-        scope: Scope,
-        default_clock: Option<u16>,
-        class_name: &'a str,
-        losses: &'a mut LossTable,
-        forced: &'a ForcedFields,
-    ) -> Self {
-        let capabilities = input.capabilities;
-        Self {
+impl TraceLowerer<'_> {
+    /// Starts to lower the root class of a scope, in a data stream with this default clock. The loss table has the name of
+    /// the event record class.
+    pub(super) fn lowerer<'l>(
+        &'l mut self,
+        plan: &'l Plan,
+        (scope, default_clock): (Scope, Option<u16>),
+        class_name: &'l str,
+        roots: LoweredRoots<'l>,
+    ) -> ClassLowerer<'l> {
+        let (trace, capabilities) = (&self.source.class, self.capabilities);
+        let widened_roles = self.roles_widened_in(scope);
+        ClassLowerer {
             capabilities,
             plan,
             scope,
             default_clock,
             class_name,
-            losses,
+            losses: &mut *self.losses,
             moves: vec![NodeMove::DROPPED; plan.nodes.len()],
             members: Vec::new(),
             next: 0,
-            fit: Fit::Same,
+            conversion: ScopeConversion::Same,
             path: Vec::new(),
             reserved: UniqueNames::default(),
             left_out: HashSet::new(),
             is_elsewhere: false,
             joins_payload: false,
             hoists: Vec::new(),
-            forced,
-            lost_roles: unplaced_roles(input.trace, &plan.root().class, scope, capabilities),
-            input,
+            forced: &self.forced,
+            lost_roles: unplaced_roles(trace, &plan.root().class, scope, capabilities),
+            input: LowerInput { trace, options: self.options, widened_roles, roots },
             renamed: HashMap::new(),
         }
     }
+}
 
+impl ClassLowerer<'_> {
     /// Returns `true` if the source has the dialect of the output.
     pub(super) fn is_same_dialect(&self) -> bool {
         self.input.trace.dialect == self.capabilities.target
@@ -121,19 +123,30 @@ impl<'a> ClassLowerer<'a> {
         self.next -= 1;
     }
 
-    pub(super) fn note(&mut self, fit: Fit) {
-        self.fit = self.fit.max(fit);
+    pub(super) fn record_conversion(&mut self, conversion: ScopeConversion) {
+        self.conversion = self.conversion.max(conversion);
     }
 
-    pub(super) fn lose(&mut self, kind: LossKind, what: String) {
+    /// Records a loss, and how the lowered class differs from its source.
+    pub(super) fn record_change(
+        &mut self,
+        conversion: ScopeConversion,
+        kind: LossKind,
+        what: impl Into<String>,
+    ) {
+        self.record_conversion(conversion);
+        self.record_loss(kind, what);
+    }
+
+    pub(super) fn record_loss(&mut self, kind: LossKind, what: impl Into<String>) {
         // A class that the format lacks is known from an annotation: it was lowered before, and nothing changes.
         if kind != LossKind::Lowered || !self.is_same_dialect() {
             self.change(kind, what);
         }
     }
 
-    /// Notes a change that does not depend on the dialect of the source.
-    pub(super) fn change(&mut self, kind: LossKind, what: String) {
+    /// Records a change that does not depend on the source's dialect.
+    pub(super) fn change(&mut self, kind: LossKind, what: impl Into<String>) {
         let mut field = self.scope.short_name().to_owned();
         for name in &self.path {
             field.push('.');
@@ -142,15 +155,18 @@ impl<'a> ClassLowerer<'a> {
         self.losses.note(kind, self.class_name, field, what);
     }
 
-    pub(super) fn lowered(&mut self, fit: Fit, from: &FieldClass, to: &str) {
-        self.note(fit);
-        self.lose(LossKind::Lowered, format!("{} -> {to}", from.describe()));
+    pub(super) fn lowered(&mut self, conversion: ScopeConversion, from: &FieldClass, to: &str) {
+        self.record_change(conversion, LossKind::Lowered, format!("{} -> {to}", from.describe()));
     }
 
     /// Converts a name to one that the format allows.
     pub(super) fn name<'n>(&self, name: &'n str) -> Cow<'n, str> {
         // Members named like a reserved word can be written with an underscore.
-        if self.capabilities.identifiers_only { identifier(name, |_| false) } else { Cow::Borrowed(name) }
+        if self.capabilities.has(Feature::AnyNames) {
+            Cow::Borrowed(name)
+        } else {
+            identifier(name, |_| false)
+        }
     }
 
     /// Converts the location of a field to names that the format allows.
@@ -159,7 +175,7 @@ impl<'a> ClassLowerer<'a> {
         let absolute = is_relative.then(|| absolute_location(self.plan, id, self.scope, location)).flatten();
         let mut location = absolute.unwrap_or_else(|| location.clone());
         self.rename(id, &mut location);
-        location.any_option &= self.capabilities.any_option_locations;
+        location.any_option &= self.capabilities.has(Feature::AnyOptionLocations);
         if location.origin.is_none() {
             let parents = self.added_parents(id, &location);
             location.path.splice(..0, std::iter::repeat_n(LocationStep::Parent, parents));
@@ -176,7 +192,7 @@ impl<'a> ClassLowerer<'a> {
         let scope = location.origin.unwrap_or(self.scope);
         let has_renamed =
             scope == self.scope && !self.renamed.is_empty() || self.input.roots.has_renamed(scope);
-        if !has_renamed && !self.capabilities.identifiers_only {
+        if !has_renamed && self.capabilities.has(Feature::AnyNames) {
             return;
         }
         let around: Vec<NodeId> = match scope == self.scope {
@@ -236,7 +252,7 @@ impl<'a> ClassLowerer<'a> {
     /// Returns `true` if fields can be annotated: without attributes, annotations are [stored
     /// elsewhere](super::take_annotations), except for packet headers.
     pub(super) fn can_annotate(&self) -> bool {
-        self.capabilities.attributes || self.is_elsewhere || self.scope != Scope::PacketHeader
+        self.capabilities.has(Feature::Attributes) || self.is_elsewhere || self.scope != Scope::PacketHeader
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::capabilities::Capabilities;
+use super::capabilities::{Capabilities, Feature};
 use crate::plan::Plan;
 use crate::plan::steps::Op;
 use crate::{EventRecordClass, FieldClass, FieldKind, LocationStep, Scope, StringLength};
@@ -15,7 +15,9 @@ pub(super) fn joins_payload(
     payload: Option<&Plan>,
     capabilities: &Capabilities,
 ) -> bool {
-    let Some(context) = context.filter(|_| !capabilities.context_dependencies) else { return false };
+    let Some(context) = context.filter(|_| !capabilities.has(Feature::ContextDependencies)) else {
+        return false;
+    };
     // Only members of structures can move.
     let is_structure = |plan: &Plan| matches!(plan.root().op, Op::Structure { .. });
     if !is_structure(context) || !payload.is_none_or(is_structure) {
@@ -53,7 +55,7 @@ pub(super) fn joins_payload(
         })
 }
 
-/// Returns `true` if a field of this kind needs another one, or gets one that is written before it.
+/// Returns `true` if a field of this kind needs another field, or gets a field before it.
 fn needs_field(class: &FieldClass) -> bool {
     class.needed_location().is_some()
         || matches!(class.kind, FieldKind::String { length: StringLength::Prefixed { .. }, .. })

@@ -1,14 +1,14 @@
-//! User fields of packet headers and event record headers, which move to the context after the header.
+//! User fields in packet headers and event record headers, which move to the context after the header.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::absolute::needed_slot;
-use super::class_lowerer::{ClassLowerer, LowerInput};
+use super::capabilities::Feature;
 use super::locations::LoweredRoots;
 use super::loss_table::LossKind;
-use super::moves::{Fit, ScopeMoves};
+use super::moves::{ScopeConversion, ScopeMoves};
 use super::names::UniqueNames;
 use super::roles::unplaced_roles;
 use super::trace_lowerer::{LoweredScope, TraceLowerer};
@@ -28,7 +28,7 @@ pub(super) struct Header {
 pub(super) struct LoweredContext {
     pub(super) class: Option<Arc<FieldClass>>,
     pub(super) moves: ScopeMoves,
-    /// Moves of header fields, which precede those of the context.
+    /// Moves of header fields, which precede the context's fields.
     pub(super) of_header: Option<ScopeMoves>,
 }
 
@@ -45,7 +45,7 @@ impl TraceLowerer<'_> {
             return Header { class: None, moves: ScopeMoves::default(), moved: HashSet::new() };
         };
         let mut moved = HashSet::new();
-        if !self.capabilities.user_header_fields && self.source.class.dialect != self.capabilities.target {
+        if !self.capabilities.has(Feature::UserHeaderFields) && !self.is_same_dialect() {
             let user_fields = self.user_fields(plan, scope, clock);
             user_fields.collect(&mut moved);
             let unneeded = self.unneeded.iter().filter(|(of, index, _)| (*of, *index) == (scope, stream));
@@ -53,26 +53,11 @@ impl TraceLowerer<'_> {
         }
         // A root field for users moves as a whole.
         if moved.contains(&0) {
-            let moves = ScopeMoves { fit: Fit::Moved, ..ScopeMoves::default() };
+            let moves = ScopeMoves { conversion: ScopeConversion::Moved, ..ScopeMoves::default() };
             return Header { class: None, moves, moved };
         }
         let attempt = |this: &mut Self| {
-            let (source, capabilities, losses) = (this.source, this.capabilities, &mut *this.losses);
-            let mut lowerer = ClassLowerer::new(
-                LowerInput {
-                    trace: &source.class,
-                    capabilities,
-                    options: this.options,
-                    widened_roles: Roles::NONE,
-                    roots,
-                },
-                plan,
-                scope,
-                clock,
-                "",
-                losses,
-                &this.forced,
-            );
+            let mut lowerer = this.lowerer(plan, (scope, clock), "", roots);
             lowerer.left_out.clone_from(&moved);
             lowerer.lower()
         };
@@ -97,7 +82,7 @@ impl TraceLowerer<'_> {
             _ => source.data_streams.get(stream).and_then(|plans| plans.event_record_header.as_ref()),
         };
         let (Some(class), Some(plan)) = (class, plan) else { return };
-        if self.capabilities.user_header_fields || self.source.class.dialect == self.capabilities.target {
+        if self.capabilities.has(Feature::UserHeaderFields) || self.is_same_dialect() {
             return;
         }
         let clock = self.source.class.data_streams.get(stream).and_then(|class| class.default_clock);
@@ -122,11 +107,11 @@ impl TraceLowerer<'_> {
         self.unneeded.extend(unneeded);
     }
 
-    /// Finds out which fields of a header are those of users.
+    /// Finds the user fields of a header.
     fn user_fields<'p>(&self, plan: &'p Plan, scope: Scope, clock: Option<u16>) -> UserFields<'p> {
-        let only_clock = (!self.capabilities.several_clocks).then_some(clock);
+        let only_clock = (!self.capabilities.has(Feature::SeveralClocks)).then_some(clock);
         let lost = unplaced_roles(&self.source.class, &plan.root().class, scope, self.capabilities);
-        UserFields { plan, only_clock, lost, has_unions: self.capabilities.unions }
+        UserFields { plan, only_clock, lost, has_unions: self.capabilities.has(Feature::Unions) }
     }
 
     /// Lowers the context after a header, with the fields that move there.
@@ -162,27 +147,18 @@ impl TraceLowerer<'_> {
             _ => 1,
         };
         let (mut members, mut next) = (Vec::new(), 1);
-        let (source, capabilities) = (self.source, self.capabilities);
-        let input = LowerInput {
-            trace: &source.class,
-            capabilities,
-            options: self.options,
-            widened_roles: Roles::NONE,
-            roots,
-        };
-        let of_context = LowerInput { widened_roles: self.roles_widened_in(scope), ..input };
-        let mut lowerer =
-            ClassLowerer::new(input, header_plan, header_scope, clock, "", self.losses, &self.forced);
+        let mut lowerer = self.lowerer(header_plan, (header_scope, clock), "", roots);
         // Locations may need members of the context by their names.
         lowerer.reserved = plan.map(member_names).unwrap_or_default();
         let of_header = Some(lowerer.lower_some_into(&header.moved, &mut next, &mut members));
         let moves = match plan {
-            Some(plan) => ClassLowerer::new(of_context, plan, scope, clock, "", self.losses, &self.forced)
-                .lower_members_into(&mut next, &mut members),
-            None => ScopeMoves { fit: Fit::Moved, ..ScopeMoves::default() },
+            Some(plan) => {
+                self.lowerer(plan, (scope, clock), "", roots).lower_members_into(&mut next, &mut members)
+            }
+            None => ScopeMoves { conversion: ScopeConversion::Moved, ..ScopeMoves::default() },
         };
         let what = format!("fields without a role -> {}", scope.name());
-        let field = header_scope.short_name().to_owned();
+        let field = header_scope.short_name();
         self.losses.note_times(LossKind::Moved, "", field, what, header.moved.len() as u64);
         let class = FieldClass::new(FieldKind::Structure { members, minimum_alignment });
         LoweredContext { class: Some(Arc::new(class)), moves, of_header }
@@ -248,7 +224,7 @@ struct UserFields<'p> {
 }
 
 impl UserFields<'_> {
-    /// Collects the outermost ones in the root field that occur once in each header.
+    /// Collects the outermost user fields in the root field that occur once in each header.
     fn collect(&self, found: &mut HashSet<NodeId>) {
         let mut fields = Vec::new();
         self.outermost(0, &mut fields);
@@ -265,7 +241,7 @@ impl UserFields<'_> {
         }
     }
 
-    /// Appends the fields that are no structures, and in no other field than structures.
+    /// Appends the fields that are not structures, and that only structures contain.
     fn outermost(&self, id: NodeId, fields: &mut Vec<NodeId>) {
         match &self.plan.node(id).op {
             Op::Structure { members, .. } => members.iter().for_each(|id| self.outermost(*id, fields)),
@@ -273,7 +249,7 @@ impl UserFields<'_> {
         }
     }
 
-    /// Returns a field and those in it; a union that becomes its bytes has none.
+    /// Returns a field and the fields in it. A union that becomes its bytes contains no fields.
     fn within(&self, id: NodeId) -> Vec<NodeId> {
         let mut all = vec![id];
         let mut at = 0;

@@ -1,6 +1,6 @@
 //! Locations in lowered classes that lead to no field that fits.
 
-use super::capabilities::{Capabilities, VariantSelection};
+use super::capabilities::{Capabilities, Feature};
 use super::moves::ScopeMoves;
 use crate::plan::Plan;
 use crate::plan::steps::NodeId;
@@ -9,7 +9,7 @@ use crate::{
     VariantOption,
 };
 
-/// Root fields of a data stream, by scope: those of the source, and their lowered classes.
+/// Root fields of a data stream, by scope: source fields and their lowered classes.
 #[derive(Clone, Copy, Default)]
 pub(super) struct LoweredRoots<'c> {
     classes: [Option<&'c FieldClass>; 6],
@@ -59,7 +59,7 @@ impl<'c> LoweredRoots<'c> {
         moves.any(|moves| !moves.renamed.is_empty())
     }
 
-    /// Returns the name of a member of a structure or union, if it is not that of the source.
+    /// Returns the new name of a structure or union member, if it was renamed.
     pub(super) fn renamed(&self, scope: Scope, member: NodeId) -> Option<&'c str> {
         let source = self.sources.get(scope as usize)?.as_ref()?;
         let names = source.moves.into_iter().flatten();
@@ -90,7 +90,7 @@ pub(super) fn unfit_locations(
     finder.found
 }
 
-/// Use of a field by another one.
+/// Use of a field by another field.
 enum LocationUse<'c> {
     Length,
     /// `true` if the values that select are listed.
@@ -145,11 +145,11 @@ impl<'c> UnfitLocations<'c> {
             return false;
         }
         let is_tag = matches!(usage, LocationUse::Tag(_));
-        if is_tag && !self.capabilities.distant_selectors && self.is_distant(location) {
+        if is_tag && !self.capabilities.has(Feature::DistantSelectors) && self.is_distant(location) {
             return false;
         }
         let mut targets = Vec::new();
-        let is_any = location.any_option && self.capabilities.any_option_locations;
+        let is_any = location.any_option && self.capabilities.has(Feature::AnyOptionLocations);
         if !self.leads(location, is_any, &mut targets) {
             return self.visits == 0;
         }
@@ -163,16 +163,17 @@ impl<'c> UnfitLocations<'c> {
                 _ => *has_ranges && class.integer().is_some(),
             }),
             LocationUse::Tag(options) => {
-                let selects = |class: &&FieldClass| match self.capabilities.variants {
-                    VariantSelection::Labels => is_tag_of(class, options),
-                    _ => class.integer().is_some(),
+                let by_range = self.capabilities.has(Feature::RangeSelectors);
+                let selects = |class: &&FieldClass| match by_range {
+                    true => class.integer().is_some(),
+                    false => is_tag_of(class, options),
                 };
                 if is_any { targets.iter().any(selects) } else { targets.iter().all(selects) }
             }
         }
     }
 
-    /// Follows a location; the fields to which it leads are added to `targets`.
+    /// Follows a location. Adds the fields to which it leads to `targets`.
     fn leads(&mut self, location: &FieldLocation, is_any: bool, targets: &mut Vec<&'c FieldClass>) -> bool {
         let is_container = |class: &&&FieldClass| {
             matches!(class.kind, FieldKind::Structure { .. } | FieldKind::Union { .. })
@@ -187,7 +188,7 @@ impl<'c> UnfitLocations<'c> {
         begin.is_some_and(|begin| self.follow(begin, &names, (is_any, is_other), targets))
     }
 
-    /// Returns `true` if the field of a location is no member of a structure around the current class.
+    /// Returns `true` if a location leads to a field that is not a member of a structure around the current class.
     fn is_distant(&self, location: &FieldLocation) -> bool {
         let (_, names) = direct_path(location);
         let mut names = names.as_slice();
@@ -233,9 +234,14 @@ impl<'c> UnfitLocations<'c> {
                 is_around && !names.is_empty() && self.follow(element, names, modes, targets)
             }
             FieldKind::Optional { field, .. } => {
-                (is_around || self.capabilities.outer_locations) && self.follow(field, names, modes, targets)
+                (is_around || self.capabilities.has(Feature::OuterLocations))
+                    && self.follow(field, names, modes, targets)
             }
-            FieldKind::Variant { .. } if !is_around && !self.capabilities.locations_through_variants => false,
+            FieldKind::Variant { .. }
+                if !is_around && !self.capabilities.has(Feature::LocationsThroughVariants) =>
+            {
+                false
+            }
             FieldKind::Variant { options, .. } => {
                 let mut leads =
                     options.iter().map(|option| self.follow(&option.class, names, modes, targets));

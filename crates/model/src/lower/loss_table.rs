@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::plan::Plan;
-use crate::{Damage, DataStream, Event, Role, Scope};
+use crate::{Damage, DataStream, Event, Role, Scope, TraceClass};
 
 crate::named_enum! {
     /// Treatment of an item that the target format cannot represent.
@@ -27,9 +27,9 @@ crate::named_enum! {
 pub struct LossEntry {
     /// Kind of the loss.
     pub kind: LossKind,
-    /// Class, for instance the name of the event record class; empty for the trace.
+    /// Class, for example the name of the event record class. Empty for the trace.
     pub class: String,
-    /// Field in it, for instance `payload.flags`; empty for the class itself.
+    /// Field in it, for example `payload.flags`. Empty for the class itself.
     pub field: String,
     /// Change, for instance `boolean -> unsigned integer`.
     pub what: String,
@@ -37,7 +37,7 @@ pub struct LossEntry {
 
 /// All losses by class and field, with counts.
 ///
-/// Losses that follow from classes count classes; those that depend on data count values.
+/// Losses that follow from classes count classes. Losses that depend on data count values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LossTable {
     lines: BTreeMap<LossEntry, u64>,
@@ -81,6 +81,18 @@ impl LossTable {
         }
         let sum = self.lines.entry(loss).or_default();
         *sum = sum.saturating_add(count);
+    }
+
+    /// Returns a recorder for a class's losses. An empty name stands for the trace.
+    pub fn for_class<'t>(&'t mut self, class: &'t str) -> LossRecorder<'t> {
+        LossRecorder { table: self, class }
+    }
+
+    /// Adds the trace's environment entries, unless they are kept.
+    pub fn add_environment(&mut self, class: &TraceClass, is_kept: impl Fn(&str) -> bool) {
+        for (name, _) in class.environment.iter().filter(|(name, _)| !is_kept(name)) {
+            self.note(LossKind::Dropped, "", format!("environment.{name}"), "environment entry");
+        }
     }
 
     /// Adds the members of packet headers and contexts of a data stream, except for those that only serve decoding:
@@ -192,6 +204,20 @@ impl LossTable {
     pub fn count(&self, kind: LossKind) -> u64 {
         let lines = self.iter().filter(|(loss, _)| loss.kind == kind).map(|(_, count)| count);
         lines.fold(self.omitted(kind), u64::saturating_add)
+    }
+}
+
+/// Records a class's losses.
+#[derive(Debug)]
+pub struct LossRecorder<'t> {
+    table: &'t mut LossTable,
+    class: &'t str,
+}
+
+impl LossRecorder<'_> {
+    /// Adds 1 to the count of a line. See [`LossEntry`] for its parts.
+    pub fn record_loss(&mut self, kind: LossKind, field: impl Into<String>, what: impl Into<String>) {
+        self.table.note(kind, self.class, field, what);
     }
 }
 

@@ -4,19 +4,18 @@ use std::sync::Arc;
 
 use super::annotations::{NAMESPACE, annotate, annotate_attributes, annotate_unnamed};
 use super::class_ids::ClassIds;
-use super::class_lowerer::{ClassLowerer, LowerInput};
 use super::context::joins_payload;
 use super::header::{Header, needed_names};
 use super::locations::LoweredRoots;
-use super::loss_table::{LossKind, LossTable};
-use super::moves::{Fit, ScopeMoves, StreamMoves};
+use super::loss_table::LossKind;
+use super::moves::{ScopeConversion, ScopeMoves, StreamMoves};
 use super::objects::{lower_event, lower_objects, number_streams};
 use super::trace_lowerer::{LoweredScope, MOST_ATTEMPTS, TraceLowerer};
 use crate::plan::steps::NodeId;
 use crate::plan::{EventRecordPlans, Plan, scope_class};
 use crate::{
-    DataStreamClass, EventRecordClass, FieldClass, FieldKind, LogText, Meanings, MemberIndex, Roles, Scope,
-    Trace, TraceClass, running_thread,
+    DataStreamClass, EventRecordClass, FieldClass, FieldKind, LogText, Meanings, MemberIndex, Scope, Trace,
+    TraceClass, running_thread,
 };
 
 /// Parts of a lowered event record class before it is compiled.
@@ -102,21 +101,7 @@ impl TraceLowerer<'_> {
         clock: Option<u16>,
         (name, roots): (&str, LoweredRoots<'_>),
     ) -> Option<(Arc<FieldClass>, ScopeMoves)> {
-        let plan = plan?;
-        let (trace, capabilities, options) = (&self.source.class, self.capabilities, self.options);
-        let widened_roles = self.roles_widened_in(scope);
-        Some(
-            ClassLowerer::new(
-                LowerInput { trace, capabilities, options, widened_roles, roots },
-                plan,
-                scope,
-                clock,
-                name,
-                self.losses,
-                &self.forced,
-            )
-            .lower(),
-        )
+        plan.map(|plan| self.lowerer(plan, (scope, clock), name, roots).lower())
     }
 
     fn stream(
@@ -163,30 +148,9 @@ impl TraceLowerer<'_> {
                 class.common_context = common.class;
                 (common.moves, common.of_header, None)
             }
-            // The origin of an event is shown before its context, so it comes first.
             Some(resource) => {
-                let minimum_alignment = match class.common_context.as_deref().map(|root| &root.kind) {
-                    Some(FieldKind::Structure { minimum_alignment, .. }) => *minimum_alignment,
-                    _ => 8,
-                };
-                let (mut members, mut next) = (Vec::new(), 1);
-                let (capabilities, options) = (self.capabilities, self.options);
-                let (trace, widened_roles) = (&self.source.class, Roles::NONE);
-                let input = LowerInput { trace, capabilities, options, widened_roles, roots };
-                let mut lower = |plan, scope, losses: &mut LossTable| {
-                    let lowerer = ClassLowerer::new(input, plan, scope, clock, "", losses, &self.forced);
-                    lowerer.lower_members_into(&mut next, &mut members)
-                };
-                let resource = lower(resource, Scope::Resource, self.losses);
-                let common = match &plans.common_context {
-                    Some(plan) => lower(plan, Scope::CommonContext, self.losses),
-                    None => ScopeMoves { fit: Fit::Moved, ..ScopeMoves::default() },
-                };
-                let what = "resource -> common context";
-                let field = Scope::Resource.short_name().to_owned();
-                self.losses.note(LossKind::Moved, "", field, what);
-                let root = FieldClass::new(FieldKind::Structure { members, minimum_alignment });
-                class.common_context = Some(Arc::new(root));
+                let common = plans.common_context.as_ref();
+                let (common, resource) = self.context_with_resource(class, (resource, common), roots);
                 (common, None, Some(resource))
             }
         };
@@ -201,6 +165,34 @@ impl TraceLowerer<'_> {
         StreamParts { moves, ids: ClassIds::new(self.capabilities.class_id_bits), events: Vec::new() }
     }
 
+    /// Lowers the common context with the members of the resource before its own: the origin of an event is shown before
+    /// its context. Returns the moves of both.
+    fn context_with_resource(
+        &mut self,
+        class: &mut DataStreamClass,
+        (resource, common): (&Plan, Option<&Plan>),
+        roots: LoweredRoots<'_>,
+    ) -> (ScopeMoves, ScopeMoves) {
+        let minimum_alignment = match class.common_context.as_deref().map(|root| &root.kind) {
+            Some(FieldKind::Structure { minimum_alignment, .. }) => *minimum_alignment,
+            _ => 8,
+        };
+        let (mut members, mut next, clock) = (Vec::new(), 1, class.default_clock);
+        let mut lower = |plan: &Plan, scope| {
+            self.lowerer(plan, (scope, clock), "", roots).lower_members_into(&mut next, &mut members)
+        };
+        let resource = lower(resource, Scope::Resource);
+        let common = match common {
+            Some(plan) => lower(plan, Scope::CommonContext),
+            None => ScopeMoves { conversion: ScopeConversion::Moved, ..ScopeMoves::default() },
+        };
+        let field = Scope::Resource.short_name();
+        self.losses.note(LossKind::Moved, "", field, "resource -> common context");
+        let root = FieldClass::new(FieldKind::Structure { members, minimum_alignment });
+        class.common_context = Some(Arc::new(root));
+        (common, resource)
+    }
+
     /// Lowers an event record class of a data stream whose class is lowered.
     pub(super) fn event(
         &mut self,
@@ -213,9 +205,8 @@ impl TraceLowerer<'_> {
         let class = (*plans.class).clone();
         let name = class.name.clone().unwrap_or_default();
         let (context, payload) = (plans.specific_context.as_ref(), plans.payload.as_ref());
-        let is_same_dialect = self.source.class.dialect == self.capabilities.target;
         let joins_payload =
-            !is_same_dialect && joins_payload(&plans.class, context, payload, self.capabilities);
+            !self.is_same_dialect() && joins_payload(&plans.class, context, payload, self.capabilities);
         let source = self.source;
         let roots = roots_of_stream(source, trace, stream, packet_header, of_stream);
         let attempt = |this: &mut Self| {
@@ -250,8 +241,12 @@ impl TraceLowerer<'_> {
         let annotates = self.options.annotates;
         let kept = lower_event(&mut class, self.capabilities, annotates, self.losses);
         // Existing annotations name members by their source names.
-        let has_moved =
-            of_stream.common_context.fit.max(specific_context.fit).max(payload_moves.fit) > Fit::Same;
+        let has_moved = of_stream
+            .common_context
+            .conversion
+            .max(specific_context.conversion)
+            .max(payload_moves.conversion)
+            > ScopeConversion::Same;
         let is_annotated = has_moved && class.attributes.get(NAMESPACE).is_some();
         if (annotates || is_annotated)
             && let Some(stream) = trace.data_streams.get(stream)

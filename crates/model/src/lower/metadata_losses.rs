@@ -1,4 +1,4 @@
-//! Losses of metadata in formats that describe only events and their fields.
+//! Metadata losses in formats that describe only events and their fields.
 
 use super::annotations::NAMESPACE;
 use super::loss_table::{LossKind, LossTable};

@@ -7,8 +7,7 @@
 //! | source | result, if the format does not support the source |
 //! |---|---|
 //! | bit array, bit map, boolean | unsigned integer of the same bits |
-//! | integer, bit array or bit map of more bits than integers of the format have | array of its bytes, least
-//! significant first |
+//! | integer, bit array or bit map of more bits than integers of the format have | array of its bytes, the least significant first |
 //! | variable-length integer | integer of 64 bits |
 //! | other variable-length field | the same with 64 bits, or an unsigned integer |
 //! | string in another encoding | zero-terminated UTF-8 string |
@@ -24,20 +23,21 @@
 //! | specific context with fields that need others, or are needed | members of the payload, before its own |
 //! | length, presence or selector outside of the field's array or optional | the same, after a member that contains it |
 //! | location that leads to no field that fits: through a union, to a signed length, to a renamed or moved field | the field after a member that contains what it needs |
-//! | root field that is no structure | the member `value` of a structure |
-//! | role at a place where the format has none | a plain field; the writer adds a field with the role |
+//! | root field that is not a structure | the member `value` of a structure |
+//! | role at a place where the format does not allow it | a plain field, and a field with the role that the writer adds |
 //! | alignment of a variant, of an array beyond that of its elements, or above 8 of a string, a BLOB, a variable-length field or what becomes bytes | for members, an empty structure before it that has the alignment; otherwise none, or 8 |
 //! | boolean of more than 64 bits | integer of 8 bits |
 //! | field of a header without a role that no field of the header needs | member of the context after the header |
 //! | id of an event record class that readers do not distinguish | index of the class, or the next free id |
 //! | event record class without a name | one named after its id |
-//! | name that is no identifier | similar identifier |
+//! | name that is not an identifier | similar identifier |
 
 pub use self::annotations::{NAMESPACE, annotate, apply_annotations, put_annotations, take_annotations};
-pub use self::capabilities::{Capabilities, Environment, RolePlaces, VariantSelection};
-pub use self::loss_table::{LossEntry, LossKind, LossTable};
+pub use self::capabilities::{Capabilities, Environment, Feature, Features, RolePlaces};
+pub use self::loss_counts::{LossCounts, LossRow, LossSet};
+pub use self::loss_table::{LossEntry, LossKind, LossRecorder, LossTable};
 pub use self::metadata_losses::{KeptMetadata, has_attributes};
-pub use self::moves::{Fit, ScopeMoves};
+pub use self::moves::{ScopeConversion, ScopeMoves};
 pub use self::options::{ExtendedScopes, LowerOptions};
 pub use self::roles::{unplaced_roles, without_roles};
 pub use self::trace::{EventLosses, LoweredEvent, LoweredStream, LoweredTrace, PacketLosses};
@@ -52,6 +52,7 @@ mod context;
 mod header;
 mod layout_match;
 mod locations;
+mod loss_counts;
 mod loss_table;
 mod lowered_classes;
 mod metadata_losses;

@@ -27,13 +27,6 @@ fn count(list: &mut Vec<(NodeId, u64)>, node: usize) {
     }
 }
 
-/// Ends of the root structure that the visitor sees.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Ends {
-    pub(super) begin: bool,
-    pub(super) end: bool,
-}
-
 /// Passes the fields of a class on as fields of the lowered class.
 pub(super) struct Mover<'m, V> {
     pub(super) visitor: &'m mut V,
@@ -43,7 +36,8 @@ pub(super) struct Mover<'m, V> {
     /// Bytes of the packet, for scopes of bits.
     pub(super) packet: &'m [u8],
     pub(super) losses: &'m mut ValueLosses,
-    pub(super) ends: Ends,
+    /// `true` to pass on the root structure, `false` to pass on only its members.
+    passes_root: bool,
     /// Number of enclosing fields that are dropped.
     muted: u32,
     /// `true` while the elements of an array are joined.
@@ -61,10 +55,11 @@ impl<'m, V: Visitor> Mover<'m, V> {
         target: &'m Plan,
         packet: &'m [u8],
         losses: &'m mut ValueLosses,
-        ends: Ends,
+        passes_root: bool,
     ) -> Self {
         let (gathers, pending) = (false, None);
-        Self { visitor, moves, target, packet, losses, ends, muted: 0, gathers, pending, union_begin: 0 }
+        let (muted, union_begin) = (0, 0);
+        Self { visitor, moves, target, packet, losses, passes_root, muted, gathers, pending, union_begin }
     }
 
     /// Field of a node of the lowered class.
@@ -77,7 +72,7 @@ impl<'m, V: Visitor> Mover<'m, V> {
         Some(Field::new(self.target, id, field.offset, length))
     }
 
-    /// Returns the move of a field, after passing on the data before it; `None` if it is dropped.
+    /// Returns the move of a field, after passing on the data before it. `None` if it is dropped.
     fn enter(&mut self, field: Field<'_>, extra: u64) -> Option<(NodeMove, Field<'m>)> {
         if self.muted > 0 {
             return None;
@@ -314,7 +309,7 @@ impl<V: Visitor> Visitor for Mover<'_, V> {
     }
 
     fn begin_structure(&mut self, field: Field<'_>) {
-        if field.index() == 0 && !self.ends.begin {
+        if field.index() == 0 && !self.passes_root {
             return;
         }
         if let Some((_, target)) = self.enter(field, 0) {
@@ -323,7 +318,7 @@ impl<V: Visitor> Visitor for Mover<'_, V> {
     }
 
     fn end_structure(&mut self, field: Field<'_>) {
-        if field.index() == 0 && !self.ends.end {
+        if field.index() == 0 && !self.passes_root {
             return;
         }
         if let Some((node_move, target)) = self.ended(field) {
@@ -475,7 +470,7 @@ impl<V: Visitor> Mover<'_, V> {
     }
 }
 
-/// Size in bytes of a BLOB or an array of bytes of static length.
+/// Size in bytes of a BLOB or byte array with a static length.
 fn static_bytes(plan: &Plan, id: NodeId) -> Option<usize> {
     match plan.nodes.get(id as usize)?.op {
         Op::StaticBlob(length) | Op::StaticArray { length, .. } => usize::try_from(length).ok(),

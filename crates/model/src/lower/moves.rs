@@ -54,7 +54,7 @@ pub(super) enum MoveKind {
     Same,
     /// Dropped, with all nested fields.
     Dropped,
-    /// Bits of any kind to an unsigned integer.
+    /// Any bits to an unsigned integer.
     Unsigned,
     /// Bit map to bit array.
     BitArray,
@@ -74,7 +74,7 @@ pub(super) enum MoveKind {
 
 /// Difference between a lowered scope and its source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Fit {
+pub enum ScopeConversion {
     /// The classes are equal.
     #[default]
     Same,
@@ -90,10 +90,10 @@ pub struct ScopeMoves {
     /// Moves by node of the plan of the scope.
     pub(super) moves: Box<[NodeMove]>,
     /// Difference of the lowered scope from its source.
-    pub(super) fit: Fit,
-    /// Index of each member in the lowered scope; `None` if dropped.
+    pub(super) conversion: ScopeConversion,
+    /// Index of each member in the lowered scope, `None` if dropped.
     pub(super) members: Vec<Option<usize>>,
-    /// Names of members that are not those of the source, by node.
+    /// New names of renamed members, by node.
     pub(super) renamed: HashMap<NodeId, String>,
 }
 
@@ -114,7 +114,7 @@ pub(super) struct StreamMoves {
 impl ScopeMoves {
     /// Returns the difference of the lowered scope from its source.
     #[must_use]
-    pub fn fit(&self) -> Fit {
-        self.fit
+    pub fn conversion(&self) -> ScopeConversion {
+        self.conversion
     }
 }

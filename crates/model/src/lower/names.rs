@@ -9,7 +9,7 @@ pub(super) fn is_identifier(name: &str) -> bool {
     name.starts_with(is_letter) && name.chars().all(|c| is_letter(c) || c.is_ascii_digit())
 }
 
-/// Converts a name to an identifier that is no reserved word.
+/// Converts a name to an identifier that is not a reserved word.
 pub(super) fn identifier(name: &str, is_reserved: impl Fn(&str) -> bool) -> Cow<'_, str> {
     if is_identifier(name) && !is_reserved(name) {
         return Cow::Borrowed(name);

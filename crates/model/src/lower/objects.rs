@@ -1,10 +1,10 @@
-//! Lowering of the trace, its clocks and its data stream classes, beside field classes.
+//! Lowering of a trace, its clocks and its data stream classes, except for field classes.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::annotations::{NAMESPACE, kept_attributes, strip};
-use super::capabilities::{Capabilities, Environment};
+use super::capabilities::{Capabilities, Environment, Feature};
 use super::loss_table::{LossKind, LossTable};
 use super::names::{UniqueNames, identifier};
 use crate::{
@@ -17,18 +17,17 @@ pub(super) fn lower_objects(class: &mut TraceClass, capabilities: &Capabilities,
     lower_identity(class, capabilities, losses);
     let mut drop = |was_there: bool, what: &str| {
         if was_there {
-            let (class, field, what) = (String::new(), String::new(), what.to_owned());
-            losses.note(LossKind::Dropped, class, field, what);
+            losses.note(LossKind::Dropped, "", "", what);
         }
     };
-    if !capabilities.attributes {
+    if !capabilities.has(Feature::Attributes) {
         drop(strip(&mut class.attributes), "attributes of the trace");
     }
-    if !capabilities.call_sites {
+    if !capabilities.has(Feature::CallSites) {
         drop(!std::mem::take(&mut class.call_sites).is_empty(), "call sites");
     }
     for clock in &mut class.clocks {
-        if !capabilities.clock_identities {
+        if !capabilities.has(Feature::Identities) {
             drop(clock.namespace.take().is_some(), "namespace of a clock");
             drop(clock.accuracy.take().is_some(), "accuracy of a clock");
             let uid = clock.uid.take();
@@ -37,25 +36,25 @@ pub(super) fn lower_objects(class: &mut TraceClass, capabilities: &Capabilities,
             } else {
                 drop(uid.is_some(), "unique identifier of a clock");
             }
+            if matches!(clock.origin, ClockOrigin::Named { .. }) {
+                clock.origin = ClockOrigin::Unknown;
+                drop(true, "origin of a clock");
+            }
         }
-        if !capabilities.clock_uuids && clock.uid.is_some() {
+        if !capabilities.has(Feature::ClockUuids) && clock.uid.is_some() {
             drop(clock.uuid.take().is_some(), "UUID of a clock with another unique identifier");
         }
-        if !capabilities.clock_descriptions {
+        if !capabilities.has(Feature::ClockDescriptions) {
             drop(clock.description.take().is_some(), "description of a clock");
         }
-        if !capabilities.named_origins && matches!(clock.origin, ClockOrigin::Named { .. }) {
-            clock.origin = ClockOrigin::Unknown;
-            drop(true, "origin of a clock");
-        }
-        if !capabilities.attributes {
+        if !capabilities.has(Feature::Attributes) {
             drop(strip(&mut clock.attributes), "attributes of a clock");
         }
     }
-    if capabilities.identifiers_only {
-        rename_clocks(class, capabilities.is_reserved, losses);
+    if capabilities.has(Feature::AnyNames) {
+        distinguish_clocks(class, !capabilities.has(Feature::Identities), losses);
     } else {
-        distinguish_clocks(class, !capabilities.clock_identities, losses);
+        rename_clocks(class, capabilities.is_reserved, losses);
     }
     lower_environment(class, capabilities, losses);
     lower_unmodeled(class, capabilities, losses);
@@ -66,56 +65,54 @@ pub(super) fn lower_objects(class: &mut TraceClass, capabilities: &Capabilities,
 
 /// Lowers the name of a trace with its namespace and its unique identifier.
 fn lower_identity(class: &mut TraceClass, capabilities: &Capabilities, losses: &mut LossTable) {
-    if capabilities.trace_names {
+    if capabilities.has(Feature::Identities) {
         return;
     }
-    let mut lose = |kind, what: &str| {
-        let (class, field, what) = (String::new(), String::new(), what.to_owned());
-        losses.note(kind, class, field, what);
-    };
+    let mut record_loss = |kind, what: &str| losses.note(kind, "", "", what);
     // A name that the format cannot store is worth a line of the environment.
     if let Some(name) = class.name.take().filter(|name| !name.is_empty()) {
         let name = Value::Text(name);
         match class.environment("trace_name").map(|known| *known == name) {
             Some(true) => {}
-            Some(false) => lose(LossKind::Dropped, "name of the trace"),
+            Some(false) => record_loss(LossKind::Dropped, "name of the trace"),
             None => {
                 class.environment.push(("trace_name".to_owned(), name));
-                lose(LossKind::Moved, "name of the trace -> environment entry `trace_name`");
+                record_loss(LossKind::Moved, "name of the trace -> environment entry `trace_name`");
             }
         }
     }
     if class.namespace.take().is_some() {
-        lose(LossKind::Dropped, "namespace of the trace");
+        record_loss(LossKind::Dropped, "namespace of the trace");
     }
     if class.uid.take().is_some() {
-        lose(LossKind::Dropped, "unique identifier of the trace");
+        record_loss(LossKind::Dropped, "unique identifier of the trace");
     }
 }
 
 /// Lists parts of the metadata that the trace class does not contain.
 fn lower_unmodeled(class: &mut TraceClass, capabilities: &Capabilities, losses: &mut LossTable) {
-    let mut lose = |kind, what: &str, count| {
+    let mut record_losses = |kind, what: &str, count| {
         if count > 0 {
             losses.note_times(kind, "", "", what, count);
         }
     };
     let UnmodeledMetadata { alias_names, alias_attributes, aux_streams } =
         std::mem::take(&mut class.unmodeled);
-    lose(LossKind::Renamed, "field class alias -> another name, or none", alias_names);
-    lose(LossKind::Dropped, "attributes of a field class alias", alias_attributes);
+    record_losses(LossKind::Renamed, "alias of a field class -> another name, or none", alias_names);
+    record_losses(LossKind::Dropped, "attributes of a field class alias", alias_attributes);
     for (namespace, value) in aux_streams {
-        if capabilities.aux_streams {
+        if capabilities.has(Feature::AuxStreams) {
             class.attributes.separate(&namespace, &value);
             class.unmodeled.aux_streams.push((namespace, value));
-        } else if capabilities.attributes {
-            lose(LossKind::Moved, &format!("auxiliary stream `{namespace}` -> attributes of the trace"), 1);
+        } else if capabilities.has(Feature::Attributes) {
+            let what = format!("auxiliary stream `{namespace}` -> attributes of the trace");
+            record_losses(LossKind::Moved, &what, 1);
         }
         // Without attributes, they were dropped with these.
     }
 }
 
-/// Gives data stream classes with an id of more than 64 bits another one that is free.
+/// Gives data stream classes with an id of more than 64 bits a free id.
 pub(super) fn number_streams(streams: &mut [DataStreamClass], losses: &mut LossTable) {
     let taken: HashSet<u128> = streams.iter().map(|stream| stream.id).collect();
     let mut free = (0..).filter(|id| !taken.contains(id));
@@ -134,32 +131,30 @@ fn lower_stream(class: &mut TraceClass, index: usize, capabilities: &Capabilitie
         }
     };
     let stream = &mut class.data_streams[index];
-    if !capabilities.stream_names {
+    if !capabilities.has(Feature::StreamNames) {
         drop(stream.name.take().is_some(), "name of a data stream class");
-    }
-    if !capabilities.namespaces {
         drop(stream.namespace.take().is_some(), "namespace of a data stream class");
     }
-    if !capabilities.uids {
+    if !capabilities.has(Feature::Identities) {
         drop(stream.uid.take().is_some(), "unique identifier of a data stream class");
     }
-    if !capabilities.attributes {
+    if !capabilities.has(Feature::Attributes) {
         drop(strip(&mut stream.attributes), "attributes of a data stream class");
     }
-    if !capabilities.several_clocks {
+    if !capabilities.has(Feature::SeveralClocks) {
         drop(!std::mem::take(&mut stream.other_clocks).is_empty(), "further clocks of a data stream class");
     }
-    if !capabilities.attributes {
+    if !capabilities.has(Feature::Attributes) {
         for root in [&mut stream.packet_context, &mut stream.event_record_header, &mut stream.common_context]
         {
-            drop(root.as_mut().is_some_and(strip_members), "attributes of members");
+            drop(root.as_mut().is_some_and(strip_members), "member attributes");
         }
     }
 }
 
 /// Lowers properties of an event record class beside its field classes.
 ///
-/// Returns the attributes that an annotation has to keep; lowering `annotates`, if it notes all of them.
+/// Returns the attributes that an annotation must keep. `annotates`: annotations keep all of them.
 pub(super) fn lower_event(
     class: &mut EventRecordClass,
     capabilities: &Capabilities,
@@ -173,13 +168,13 @@ pub(super) fn lower_event(
             losses.note(LossKind::Dropped, name.clone(), "", what);
         }
     };
-    if !capabilities.namespaces {
+    if !capabilities.has(Feature::StreamNames) {
         drop(class.namespace.take().is_some(), "namespace of the event record class");
     }
-    if !capabilities.uids {
+    if !capabilities.has(Feature::Identities) {
         drop(class.uid.take().is_some(), "unique identifier of the event record class");
     }
-    if !capabilities.attributes {
+    if !capabilities.has(Feature::Attributes) {
         let is_other = |entry: &(String, Value)| !(capabilities.repeats_event)(class, entry);
         kept = kept_attributes(&class.attributes, annotates, is_other);
         let has_others = class
@@ -189,10 +184,10 @@ pub(super) fn lower_event(
         strip(&mut class.attributes);
         drop(has_others, "attributes of the event record class");
         for root in [&mut class.specific_context, &mut class.payload] {
-            drop(root.as_mut().is_some_and(strip_members), "attributes of members");
+            drop(root.as_mut().is_some_and(strip_members), "member attributes");
         }
     }
-    if !capabilities.unnamed_events && class.name.is_none() {
+    if !capabilities.has(Feature::UnnamedEvents) && class.name.is_none() {
         let name = format!("event_{}", class.id);
         let what = format!("no name -> `{name}`");
         losses.note(LossKind::Renamed, "", "", what);
@@ -275,9 +270,6 @@ fn distinguish_clocks(class: &mut TraceClass, by_name: bool, losses: &mut LossTa
 
 fn lower_environment(class: &mut TraceClass, capabilities: &Capabilities, losses: &mut LossTable) {
     let environment = capabilities.environment;
-    let mut lose = |kind, what: String| {
-        losses.note(kind, "", "", what);
-    };
     let is_identifier = |name: &str| {
         let is_first = |c: char| c.is_ascii_alphabetic() || c == '_';
         !(capabilities.is_reserved)(name)
@@ -296,7 +288,8 @@ fn lower_environment(class: &mut TraceClass, capabilities: &Capabilities, losses
         let value = match fits {
             true => value,
             false => {
-                lose(LossKind::Lowered, format!("environment entry `{name}` -> its JSON as text"));
+                let what = format!("environment entry `{name}` -> its JSON as text");
+                losses.note(LossKind::Lowered, "", "", what);
                 Value::Text(value.to_string())
             }
         };
@@ -306,7 +299,7 @@ fn lower_environment(class: &mut TraceClass, capabilities: &Capabilities, losses
         }
         lowered = names.take(&lowered);
         if lowered != name {
-            lose(LossKind::Renamed, format!("environment entry `{name}` -> `{lowered}`"));
+            losses.note(LossKind::Renamed, "", "", format!("environment entry `{name}` -> `{lowered}`"));
         }
         class.environment.push((lowered, value));
     }

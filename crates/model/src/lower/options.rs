@@ -1,4 +1,4 @@
-//! Options of lowering.
+//! Lowering options.
 
 use crate::{Limits, Scope};
 
@@ -11,11 +11,11 @@ pub struct LowerOptions {
     /// Give event record classes ids that the format [distinguishes](super::Capabilities::class_id_bits), if
     /// event record headers are not copied.
     pub numbers_classes: bool,
-    /// Give data stream classes ids of 64 bits at most, if packet headers do not have those of the source.
+    /// Give data stream classes ids of 64 bits at most, if packet headers do not have the source's ids.
     pub numbers_streams: bool,
     /// Scopes of packets and event record headers that get further members.
     pub extended: ExtendedScopes,
-    /// Make no field depend on fields of other scopes, because the values of the source may not agree there.
+    /// Make fields independent of other scopes, because the source's values may not agree there.
     pub separates_scopes: bool,
     /// Limits for compiling the lowered classes.
     pub limits: Limits,

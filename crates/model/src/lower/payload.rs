@@ -1,16 +1,15 @@
-//! Payloads with more members than in the source: those of the context, and the message.
+//! Payloads with more members than in the source: context members and the message.
 
 use std::sync::Arc;
 
-use super::class_lowerer::{ClassLowerer, LowerInput};
 use super::header::member_names;
 use super::locations::LoweredRoots;
-use super::loss_table::{LossKind, LossTable};
-use super::moves::{Fit, ScopeMoves};
+use super::loss_table::LossKind;
+use super::moves::{ScopeConversion, ScopeMoves};
 use super::trace_lowerer::TraceLowerer;
 use crate::plan::Plan;
 use crate::plan::steps::NodeId;
-use crate::{EventRecordClass, FieldClass, FieldKind, Meaning, Member, Roles, Scope};
+use crate::{EventRecordClass, FieldClass, FieldKind, Meaning, Member, Scope};
 
 impl TraceLowerer<'_> {
     /// Lowers the specific context of a class into its payload, before the payload's own members.
@@ -23,42 +22,26 @@ impl TraceLowerer<'_> {
         (name, roots): (&str, LoweredRoots<'_>),
     ) -> (ScopeMoves, ScopeMoves) {
         let (mut members, mut next, mut alignment) = (Vec::new(), 1, 1);
-        let (capabilities, options) = (self.capabilities, self.options);
-        let mut lower = |plan: Option<&Plan>, scope, losses: &mut LossTable, roots| {
+        let mut lower = |plan: Option<&Plan>, scope, roots: LoweredRoots<'_>| {
             let Some(plan) = plan else { return ScopeMoves::default() };
             if let FieldKind::Structure { minimum_alignment, .. } = &plan.root().class.kind {
                 alignment = alignment.max(*minimum_alignment);
             }
-            let mut lowerer = ClassLowerer::new(
-                LowerInput {
-                    trace: &self.source.class,
-                    capabilities,
-                    options,
-                    widened_roles: Roles::NONE,
-                    roots,
-                },
-                plan,
-                scope,
-                clock,
-                name,
-                losses,
-                &self.forced,
-            );
+            let mut lowerer = self.lowerer(plan, (scope, clock), name, roots);
             lowerer.joins_payload = true;
             if scope == Scope::SpecificContext {
                 lowerer.reserved = payload.map(member_names).unwrap_or_default();
             }
             lowerer.lower_members_into(&mut next, &mut members)
         };
-        let moves = lower(context, Scope::SpecificContext, self.losses, roots);
+        let moves = lower(context, Scope::SpecificContext, roots);
         let mut with_context = roots;
         with_context.add_source(Scope::SpecificContext, context, [Some(&moves), None]);
-        let payload = lower(payload, Scope::Payload, self.losses, with_context);
+        let payload = lower(payload, Scope::Payload, with_context);
         let root = FieldClass::new(FieldKind::Structure { members, minimum_alignment: alignment });
         (class.specific_context, class.payload) = (None, Some(Arc::new(root)));
-        let what = "specific context -> payload";
-        let field = Scope::SpecificContext.short_name().to_owned();
-        self.losses.note(LossKind::Moved, name, field, what);
+        let field = Scope::SpecificContext.short_name();
+        self.losses.note(LossKind::Moved, name, field, "specific context -> payload");
         (moves, payload)
     }
 
@@ -81,7 +64,7 @@ impl TraceLowerer<'_> {
         if let Some(log) = &class.log {
             class.log = Some(Arc::new(crate::LogRole { text: None, ..(**log).clone() }));
         }
-        moves.fit = Fit::Moved;
+        moves.conversion = ScopeConversion::Moved;
         let what = "message of several fields -> a member";
         self.losses.note(LossKind::Lowered, class.name.clone().unwrap_or_default(), "payload", what);
         node

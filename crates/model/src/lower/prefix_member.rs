@@ -5,10 +5,10 @@ use std::collections::HashSet;
 
 use super::absolute::needed_slot;
 use super::annotations::{NAMESPACE, annotate_added};
-use super::capabilities::VariantSelection;
+use super::capabilities::Feature;
 use super::class_lowerer::ClassLowerer;
 use super::loss_table::LossKind;
-use super::moves::Fit;
+use super::moves::ScopeConversion;
 use super::names::{UniqueNames, identifier, is_identifier};
 use crate::plan::steps::{NodeId, Op, Slot};
 use crate::{
@@ -59,13 +59,13 @@ impl<'a> ClassLowerer<'a> {
         let Some(node) = self.saved_in(slot) else { return false };
         let is_signed = || node.class.integer().is_some_and(|integer| integer.signed);
         self.is_left_out(slot)
-            || location.any_option && !self.capabilities.any_option_locations && is_signed()
+            || location.any_option && !self.capabilities.has(Feature::AnyOptionLocations) && is_signed()
     }
 
     /// Returns `true` if the field saved in a slot was added when a trace was written, and is dropped now.
     fn is_left_out(&self, slot: Slot) -> bool {
         let node = self.saved_in(slot);
-        !self.capabilities.padding
+        !self.capabilities.has(Feature::Padding)
             && node.is_some_and(|node| matches!(node.class.kind, FieldKind::Padding(_)))
     }
 
@@ -77,7 +77,9 @@ impl<'a> ClassLowerer<'a> {
     /// Returns `true` if a field in an array or an optional needs one outside of the same element or
     /// optional, but the format cannot express that.
     fn is_outside(&self, id: NodeId, slot: Option<Slot>) -> bool {
-        let Some(slot) = slot.filter(|_| !self.capabilities.outer_locations) else { return false };
+        let Some(slot) = slot.filter(|_| !self.capabilities.has(Feature::OuterLocations)) else {
+            return false;
+        };
         let around =
             |id: NodeId| std::iter::successors(self.plan.node(id).parent, |id| self.plan.node(*id).parent);
         let all = self.plan.nodes.iter().zip(0..);
@@ -90,7 +92,7 @@ impl<'a> ClassLowerer<'a> {
         })
     }
 
-    /// Data to add before a field because nothing contains it yet; `is_member` if a member can precede the field.
+    /// Data to add before a field because nothing contains it yet. `is_member` if a member can precede the field.
     pub(super) fn prefix(&self, id: NodeId, is_member: bool) -> Option<PrefixMember> {
         let node = self.plan.node(id);
         let is = |condition: bool, prefix| condition.then_some(prefix);
@@ -107,7 +109,7 @@ impl<'a> ClassLowerer<'a> {
         match (&node.class.kind, &node.op) {
             (FieldKind::String { encoding, length, .. }, op) => match length {
                 StringLength::Prefixed { .. } => {
-                    is(!self.capabilities.prefixed_strings && is_member, PrefixMember::Length)
+                    is(!self.capabilities.has(Feature::PrefixedStrings) && is_member, PrefixMember::Length)
                 }
                 StringLength::Dynamic(location) => {
                     let slot = if let Op::DynamicText(_, slot) = op { Some(*slot) } else { None };
@@ -132,18 +134,17 @@ impl<'a> ClassLowerer<'a> {
                 is(is_lost, PrefixMember::Presence)
             }
             (FieldKind::Variant { options, selector, .. }, Op::Variant(variant)) => {
-                let several = !variant.choices.is_empty() && !self.capabilities.any_option_locations;
-                let stays = match self.capabilities.variants {
-                    VariantSelection::Labels => self.selects_by_labels(variant.selector, options),
-                    _ => true,
-                };
+                let several =
+                    !variant.choices.is_empty() && !self.capabilities.has(Feature::AnyOptionLocations);
+                let stays = self.capabilities.has(Feature::RangeSelectors)
+                    || self.selects_by_labels(variant.selector, options);
                 let is_lost = selector.is_of_values()
                     || self.is_left_out(variant.selector)
                     || self.is_outside(id, Some(variant.selector))
                     || self.is_elsewhere(selector);
                 // No value selects them.
-                let has_unused =
-                    !self.capabilities.unused_names && options.iter().any(|one| one.ranges.0.is_empty());
+                let has_unused = !self.capabilities.has(Feature::UnusedNames)
+                    && options.iter().any(|one| one.ranges.0.is_empty());
                 is(several || !stays || is_lost || has_unused, PrefixMember::Tag)
             }
             _ => None,
@@ -178,14 +179,14 @@ impl<'a> ClassLowerer<'a> {
         let mappings = self.saved_in(slot).and_then(|node| node.class.integer()?.mappings.as_ref());
         let Some(mappings) = mappings else { return false };
         // Labels without an option are those of PROP-1.0.
-        if mappings.len() > options.len() && !self.capabilities.any_option_locations {
+        if mappings.len() > options.len() && !self.capabilities.has(Feature::AnyOptionLocations) {
             return false;
         }
         let mut names = HashSet::new();
         options.iter().all(|option| {
             let Some(name) = &option.name else { return false };
             let is_kept =
-                !self.capabilities.identifiers_only || is_identifier(name) && !name.starts_with('_');
+                self.capabilities.has(Feature::AnyNames) || is_identifier(name) && !name.starts_with('_');
             is_kept
                 && !(self.capabilities.is_reserved)(name)
                 && names.insert(name)
@@ -196,10 +197,12 @@ impl<'a> ClassLowerer<'a> {
     /// Makes the member before a field and records the move.
     pub(super) fn extra(&mut self, id: NodeId, prefix: PrefixMember, name: &str) -> Member {
         let node = self.plan.node(id);
-        self.note(Fit::Moved);
+        self.record_conversion(ScopeConversion::Moved);
         self.moves[id as usize].extra = self.allocate();
         let class = match (prefix, &node.class.kind) {
-            (PrefixMember::Presence, _) if self.capabilities.optionals => FieldClass::unsigned(8),
+            (PrefixMember::Presence, _) if self.capabilities.has(Feature::Optionals) => {
+                FieldClass::unsigned(8)
+            }
             (PrefixMember::Presence, _) => enumeration(["none", "some"].map(Cow::from).into_iter()),
             (PrefixMember::Tag, FieldKind::Variant { options, .. }) => {
                 enumeration(option_names(options, self.capabilities.is_reserved))
@@ -224,23 +227,27 @@ impl<'a> ClassLowerer<'a> {
         let (alignment, is_kept) = match &node.class.kind {
             FieldKind::String { alignment, .. }
             | FieldKind::Blob { alignment, .. }
-            | FieldKind::VariableLength { alignment, .. } => (*alignment, capabilities.wide_string_alignment),
+            | FieldKind::VariableLength { alignment, .. } => {
+                (*alignment, capabilities.has(Feature::StringAlignments))
+            }
             FieldKind::Guid { alignment } => {
-                (*alignment, capabilities.guids || capabilities.wide_string_alignment)
+                (*alignment, capabilities.has(Feature::Guids) || capabilities.has(Feature::StringAlignments))
             }
             FieldKind::Union { alignment, .. } => {
-                (*alignment, capabilities.unions || capabilities.wide_string_alignment)
+                (*alignment, capabilities.has(Feature::Unions) || capabilities.has(Feature::StringAlignments))
             }
-            FieldKind::Variant { alignment, .. } if *alignment > 1 && !capabilities.variant_alignment => {
+            FieldKind::Variant { alignment, .. }
+                if *alignment > 1 && !capabilities.has(Feature::VariantAlignments) =>
+            {
                 return Some(*alignment);
             }
             FieldKind::Array { minimum_alignment, .. }
-                if *minimum_alignment > 1 && !capabilities.array_alignment =>
+                if *minimum_alignment > 1 && !capabilities.has(Feature::ArrayAlignments) =>
             {
                 return Some(*minimum_alignment);
             }
             _ if self.is_too_wide(&node.class) => {
-                (node.class.alignment(), capabilities.wide_string_alignment)
+                (node.class.alignment(), capabilities.has(Feature::StringAlignments))
             }
             _ => return None,
         };
@@ -249,7 +256,7 @@ impl<'a> ClassLowerer<'a> {
 
     /// Makes the member with the alignment of the field after it.
     pub(super) fn pad(&mut self, alignment: u64, name: &str) -> Member {
-        self.note(Fit::Moved);
+        self.record_conversion(ScopeConversion::Moved);
         let class =
             FieldClass::new(FieldKind::Structure { members: Vec::new(), minimum_alignment: alignment });
         self.added(PrefixMember::Alignment, name, class)
@@ -257,7 +264,7 @@ impl<'a> ClassLowerer<'a> {
 
     fn added(&mut self, prefix: PrefixMember, name: &str, mut class: FieldClass) -> Member {
         self.path.push(name.to_owned());
-        self.lose(LossKind::Lowered, format!("added: {}", prefix.what()));
+        self.record_loss(LossKind::Lowered, format!("added: {}", prefix.what()));
         self.path.pop();
         if self.can_annotate() {
             annotate_added(prefix.name(), &mut class.attributes);
@@ -268,7 +275,8 @@ impl<'a> ClassLowerer<'a> {
     /// Returns `true` if an optional field becomes a variant.
     pub(super) fn is_variant(&self, id: NodeId) -> bool {
         let capabilities = self.capabilities;
-        !capabilities.optionals || !capabilities.lengths_before_optionals && self.hoisted(id).is_some()
+        !capabilities.has(Feature::Optionals)
+            || !capabilities.has(Feature::OuterLocations) && self.hoisted(id).is_some()
     }
 
     /// Field in an optional field, if its length can be written before the optional field.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::capabilities::{Capabilities, RolePlaces};
+use super::capabilities::{Capabilities, Feature, RolePlaces};
 use crate::{FieldClass, FieldKind, Member, Role, Roles, Scope, TraceClass};
 
 /// Place of a field with a role.
@@ -28,7 +28,7 @@ impl RolePlace<'_> {
 
     /// Returns `true` if a field of this class can have a role here.
     fn allows(&self, class: &FieldClass, role: Role, scope: Scope, capabilities: &Capabilities) -> bool {
-        if self.is_in_union && !capabilities.unions {
+        if self.is_in_union && !capabilities.has(Feature::Unions) {
             return false;
         }
         let (name_of, is_direct) = match capabilities.role_places {
@@ -81,7 +81,7 @@ pub fn unplaced_roles(
     collect(root, RolePlace { is_direct: is_root, ..RolePlace::ROOT }, (scope, capabilities), &mut unplaced);
     let counter = Role::DiscardedEventCounter;
     let has_counter = || count_of_role(root, counter) > 0;
-    if scope == Scope::PacketHeader && !capabilities.header_counters && has_counter() {
+    if scope == Scope::PacketHeader && !capabilities.has(Feature::HeaderCounters) && has_counter() {
         unplaced.insert(counter);
     }
     if matches!(capabilities.role_places, RolePlaces::Names { .. }) {
@@ -93,7 +93,7 @@ pub fn unplaced_roles(
         nested.for_each(|role| unplaced.insert(role));
     }
     let begins = |root: &FieldClass| count_of_role(root, Role::Timestamp);
-    if scope == Scope::PacketContext && !capabilities.several_begins && begins(root) > 1 {
+    if scope == Scope::PacketContext && !capabilities.has(Feature::SeveralStartTimes) && begins(root) > 1 {
         unplaced.insert(Role::Timestamp);
     }
     unplaced

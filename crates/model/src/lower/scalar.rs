@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use super::capabilities::Feature;
 use super::class_lowerer::ClassLowerer;
 use super::loss_table::LossKind;
-use super::moves::{Fit, MoveKind, NONE};
+use super::moves::{MoveKind, NONE, ScopeConversion};
 use crate::plan::steps::NodeId;
 use crate::{
     BitField, ByteOrder, DisplayBase, FieldClass, FieldKind, FieldLocation, IntegerProperties, IntegerRange,
@@ -12,7 +13,7 @@ use crate::{
 };
 
 impl ClassLowerer<'_> {
-    /// Lowers a field without nested fields. `location` is that of the field before it, if there is one.
+    /// Lowers a field without nested fields. `location` leads to the member added before it, if there is one.
     pub(super) fn single(
         &mut self,
         id: NodeId,
@@ -26,22 +27,24 @@ impl ClassLowerer<'_> {
             {
                 self.wide_bytes(at, source, *bits)
             }
-            FieldKind::BitMap { bits, flags } if flags.is_empty() && !self.capabilities.empty_bit_maps => {
-                if self.capabilities.bit_arrays {
-                    self.lowered(Fit::SameBits, source, "bit array");
+            FieldKind::BitMap { bits, flags }
+                if flags.is_empty() && !self.capabilities.has(Feature::EmptyBitMaps) =>
+            {
+                if self.capabilities.has(Feature::BitArrays) {
+                    self.lowered(ScopeConversion::SameBits, source, "bit array");
                     self.moves[at].kind = MoveKind::BitArray;
                     FieldKind::BitArray(self.bits(*bits))
                 } else {
                     self.unsigned(at, source, *bits, DisplayBase::Hexadecimal)
                 }
             }
-            FieldKind::BitArray(bits) if !self.capabilities.bit_arrays => {
+            FieldKind::BitArray(bits) if !self.capabilities.has(Feature::BitArrays) => {
                 self.unsigned(at, source, *bits, DisplayBase::Hexadecimal)
             }
-            FieldKind::BitMap { bits, .. } if !self.capabilities.bit_maps => {
+            FieldKind::BitMap { bits, .. } if !self.capabilities.has(Feature::BitMaps) => {
                 self.unsigned(at, source, *bits, DisplayBase::Hexadecimal)
             }
-            FieldKind::Boolean(bits) if !self.capabilities.booleans => {
+            FieldKind::Boolean(bits) if !self.capabilities.has(Feature::Booleans) => {
                 self.boolean_as_integer(at, source, *bits)
             }
             FieldKind::Integer { bits, integer } => {
@@ -58,20 +61,20 @@ impl ClassLowerer<'_> {
             FieldKind::Blob { length, media_type, alignment } => {
                 let alignment = self.byte_alignment(at, *alignment);
                 let length = self.length(id, length, location);
-                if self.capabilities.blobs {
+                if self.capabilities.has(Feature::Blobs) {
                     FieldKind::Blob { length, media_type: media_type.clone(), alignment }
                 } else {
-                    self.lowered(Fit::SameBits, source, "array of bytes");
+                    self.lowered(ScopeConversion::SameBits, source, "array of bytes");
                     self.bytes(at, length, alignment)
                 }
             }
-            FieldKind::Guid { alignment } if !self.capabilities.guids => {
-                self.lowered(Fit::SameBits, source, "16 bytes");
+            FieldKind::Guid { alignment } if !self.capabilities.has(Feature::Guids) => {
+                self.lowered(ScopeConversion::SameBits, source, "16 bytes");
                 let alignment = self.byte_alignment(at, (*alignment).max(8));
                 self.bytes_or_blob(at, 16, alignment)
             }
-            FieldKind::Null { alignment } if !self.capabilities.nulls => {
-                self.lowered(Fit::SameBits, source, "structure without members");
+            FieldKind::Null { alignment } if !self.capabilities.has(Feature::Nulls) => {
+                self.lowered(ScopeConversion::SameBits, source, "structure without members");
                 self.moves[at].kind = MoveKind::NullAsStructure;
                 FieldKind::Structure { members: Vec::new(), minimum_alignment: *alignment }
             }
@@ -88,14 +91,14 @@ impl ClassLowerer<'_> {
         if !is_own || !has_role || bits.length >= 64 {
             return bits;
         }
-        self.note(Fit::Moved);
+        self.record_conversion(ScopeConversion::Moved);
         self.change(LossKind::Lowered, format!("{}-bit time -> full 64-bit time", bits.length));
         BitField { length: 64, ..bits }
     }
 
     /// Makes the bytes of an integer of more bits than the format has.
     fn wide_bytes(&mut self, at: usize, source: &FieldClass, bits: BitField) -> FieldKind {
-        self.lowered(Fit::Moved, source, "its bytes, least significant first");
+        self.lowered(ScopeConversion::Moved, source, "its bytes, least significant first");
         let alignment = self.byte_alignment(at, bits.alignment.max(8));
         let kind = self.bytes(at, Length::Static(bits.length.div_ceil(8)), alignment);
         self.moves[at].kind = MoveKind::WideBytes;
@@ -105,7 +108,7 @@ impl ClassLowerer<'_> {
     fn boolean_as_integer(&mut self, at: usize, source: &FieldClass, mut bits: BitField) -> FieldKind {
         if bits.length > 64 {
             // Only whether any bit is set is kept.
-            self.note(Fit::Moved);
+            self.record_conversion(ScopeConversion::Moved);
             bits.length = 8;
         }
         self.unsigned(at, source, bits, DisplayBase::Decimal)
@@ -119,18 +122,21 @@ impl ClassLowerer<'_> {
         bits: BitField,
         preferred_base: DisplayBase,
     ) -> FieldKind {
-        self.lowered(Fit::SameBits, source, "unsigned integer");
+        self.lowered(ScopeConversion::SameBits, source, "unsigned integer");
         self.moves[at].kind = MoveKind::Unsigned;
         let integer = IntegerProperties { preferred_base, ..IntegerProperties::default() };
         FieldKind::Integer { bits: self.bits(bits), integer }
     }
 
     pub(super) fn bits(&mut self, bits: BitField) -> BitField {
-        if self.capabilities.bit_orders || !bits.is_reversed() {
+        if self.capabilities.has(Feature::BitOrders) || !bits.is_reversed() {
             return bits;
         }
-        self.note(Fit::Moved);
-        self.lose(LossKind::Lowered, "bit order -> implied by the byte order".to_owned());
+        self.record_change(
+            ScopeConversion::Moved,
+            LossKind::Lowered,
+            "bit order -> implied by the byte order",
+        );
         BitField::new(bits.length, bits.byte_order, bits.alignment)
     }
 
@@ -138,21 +144,15 @@ impl ClassLowerer<'_> {
     pub(super) fn integer(&mut self, integer: &IntegerProperties, length: Option<u64>) -> IntegerProperties {
         let mut integer = integer.clone();
         self.mappings(&mut integer, length);
-        if !self.capabilities.display_bases && integer.preferred_base != DisplayBase::Decimal {
-            self.note(Fit::SameBits);
-            self.lose(LossKind::Dropped, format!("preferred base {}", integer.preferred_base.radix()));
-            integer.preferred_base = DisplayBase::Decimal;
-        }
-        if !self.capabilities.wall_clocks && integer.wall_clock.take().is_some() {
-            self.note(Fit::SameBits);
-            self.lose(LossKind::Lowered, "date -> integer".to_owned());
+        if !self.capabilities.has(Feature::WallClocks) && integer.wall_clock.take().is_some() {
+            self.record_change(ScopeConversion::SameBits, LossKind::Lowered, "date -> integer");
         }
         integer
     }
 
     pub(super) fn mappings(&mut self, integer: &mut IntegerProperties, length: Option<u64>) {
         let Some(mappings) = &integer.mappings else { return };
-        if let (Some(length @ 1..), false) = (length, self.capabilities.mappings_beyond_bits) {
+        if let (Some(length @ 1..), false) = (length, self.capabilities.has(Feature::MappingsBeyondBits)) {
             let length = length.min(64);
             let (least, most) = match integer.signed {
                 true => (-(1i128 << (length - 1)), (1i128 << (length - 1)) - 1),
@@ -173,21 +173,27 @@ impl ClassLowerer<'_> {
                     }
                 }
                 (integer.mappings, integer.wide_ranges) = (Some(within.finish()), None);
-                self.note(Fit::SameBits);
-                self.lose(LossKind::Dropped, format!("value names beyond {length} bits"));
+                self.record_change(
+                    ScopeConversion::SameBits,
+                    LossKind::Dropped,
+                    format!("value names beyond {length} bits"),
+                );
             }
         }
         self.drop_unused_names(integer);
-        if !self.capabilities.empty_mappings && integer.mappings.as_ref().is_some_and(|all| all.is_empty()) {
+        if !self.capabilities.has(Feature::EmptyMappings)
+            && integer.mappings.as_ref().is_some_and(|all| all.is_empty())
+        {
             integer.mappings = None;
-            self.note(Fit::SameBits);
-            self.lose(LossKind::Dropped, "empty mapping table".to_owned());
+            self.record_change(ScopeConversion::SameBits, LossKind::Dropped, "empty mapping table");
         }
     }
 
     /// Drops names without values, if the format does not have them.
     fn drop_unused_names(&mut self, integer: &mut IntegerProperties) {
-        let Some(mappings) = integer.mappings.as_ref().filter(|_| !self.capabilities.unused_names) else {
+        let Some(mappings) =
+            integer.mappings.as_ref().filter(|_| !self.capabilities.has(Feature::UnusedNames))
+        else {
             return;
         };
         let mut wide = integer.wide_ranges().to_vec();
@@ -211,30 +217,30 @@ impl ClassLowerer<'_> {
         }
         integer.mappings = Some(used.finish());
         integer.wide_ranges = integer.wide_ranges.take().map(|_| Arc::new(wide));
-        self.note(Fit::SameBits);
+        self.record_conversion(ScopeConversion::SameBits);
         for name in unused {
-            self.lose(LossKind::Dropped, format!("name `{name}` without a value"));
+            self.record_loss(LossKind::Dropped, format!("name `{name}` without a value"));
         }
     }
 
     pub(super) fn byte_alignment(&mut self, at: usize, alignment: u64) -> u64 {
-        if alignment < 8 && !self.capabilities.sub_byte_strings {
-            self.note(Fit::Moved);
-            return 8;
+        if self.capabilities.has(Feature::StringAlignments) {
+            return alignment;
         }
-        if alignment > 8 && !self.capabilities.wide_string_alignment {
-            self.lose_alignment(at, alignment, 8);
-            return 8;
+        match alignment {
+            0..8 => self.record_conversion(ScopeConversion::Moved),
+            8 => {}
+            _ => self.record_lost_alignment(at, alignment, 8),
         }
-        alignment
+        8
     }
 
     /// Notes that a field has a smaller alignment, unless a member before it has the larger one.
-    pub(super) fn lose_alignment(&mut self, at: usize, from: u64, to: u64) {
-        self.note(Fit::Moved);
+    pub(super) fn record_lost_alignment(&mut self, at: usize, from: u64, to: u64) {
+        self.record_conversion(ScopeConversion::Moved);
         self.moves[at].is_padded = self.moves[at].pad != NONE;
         if !self.moves[at].is_padded {
-            self.lose(LossKind::Lowered, format!("alignment {from} -> {to}"));
+            self.record_loss(LossKind::Lowered, format!("alignment {from} -> {to}"));
         }
     }
 
@@ -259,7 +265,7 @@ impl ClassLowerer<'_> {
 
     pub(super) fn bytes_or_blob(&mut self, at: usize, length: u64, alignment: u64) -> FieldKind {
         let (length, alignment) = (Length::Static(length), alignment.max(8));
-        if !self.capabilities.blobs {
+        if !self.capabilities.has(Feature::Blobs) {
             return self.bytes(at, length, alignment);
         }
         self.moves[at].kind = MoveKind::Bytes;
@@ -274,12 +280,14 @@ impl ClassLowerer<'_> {
         alignment: u64,
     ) -> FieldKind {
         let bits = |length: u64| BitField::new(length, ByteOrder::LittleEndian, alignment.max(8));
-        let has_integers = self.capabilities.variable_length_integers;
+        let has_integers = self.capabilities.has(Feature::VariableLengthIntegers);
         // Fields of fixed length can have any alignment.
         let stays = match value {
             VariableLengthValue::Integer(_) => has_integers,
-            VariableLengthValue::BitArray => has_integers || self.capabilities.variable_length_bit_arrays,
-            VariableLengthValue::Boolean => self.capabilities.variable_length_booleans,
+            VariableLengthValue::BitArray => {
+                has_integers || self.capabilities.has(Feature::VariableLengthBitArrays)
+            }
+            VariableLengthValue::Boolean => self.capabilities.has(Feature::VariableLengthBooleans),
         };
         let alignment = if stays { self.byte_alignment(at, alignment) } else { alignment };
         match value {
@@ -288,34 +296,34 @@ impl ClassLowerer<'_> {
                 FieldKind::VariableLength { value, alignment }
             }
             VariableLengthValue::Integer(integer) => {
-                self.lowered(Fit::Moved, source, "64-bit integer");
+                self.lowered(ScopeConversion::Moved, source, "64-bit integer");
                 FieldKind::Integer { bits: bits(64), integer: self.integer(integer, Some(64)) }
             }
-            VariableLengthValue::BitArray if self.capabilities.variable_length_bit_arrays => {
+            VariableLengthValue::BitArray if self.capabilities.has(Feature::VariableLengthBitArrays) => {
                 FieldKind::VariableLength { value: VariableLengthValue::BitArray, alignment }
             }
             VariableLengthValue::BitArray => {
                 self.moves[at].kind = MoveKind::Unsigned;
                 let integer = IntegerProperties::default();
                 if has_integers {
-                    self.lowered(Fit::SameBits, source, "variable-length unsigned integer");
+                    self.lowered(ScopeConversion::SameBits, source, "variable-length unsigned integer");
                     return FieldKind::VariableLength {
                         value: VariableLengthValue::Integer(integer),
                         alignment,
                     };
                 }
-                self.lowered(Fit::Moved, source, "64-bit unsigned integer");
+                self.lowered(ScopeConversion::Moved, source, "64-bit unsigned integer");
                 FieldKind::Integer { bits: bits(64), integer }
             }
-            VariableLengthValue::Boolean if self.capabilities.variable_length_booleans => {
+            VariableLengthValue::Boolean if self.capabilities.has(Feature::VariableLengthBooleans) => {
                 FieldKind::VariableLength { value: VariableLengthValue::Boolean, alignment }
             }
-            VariableLengthValue::Boolean if self.capabilities.booleans => {
-                self.lowered(Fit::Moved, source, "8-bit boolean");
+            VariableLengthValue::Boolean if self.capabilities.has(Feature::Booleans) => {
+                self.lowered(ScopeConversion::Moved, source, "8-bit boolean");
                 FieldKind::Boolean(bits(8))
             }
             VariableLengthValue::Boolean => {
-                self.lowered(Fit::Moved, source, "8-bit unsigned integer");
+                self.lowered(ScopeConversion::Moved, source, "8-bit unsigned integer");
                 self.moves[at].kind = MoveKind::Unsigned;
                 FieldKind::Integer { bits: bits(8), integer: IntegerProperties::default() }
             }
@@ -334,12 +342,12 @@ impl ClassLowerer<'_> {
         let alignment = self.byte_alignment(at, alignment);
         let has_encoding = self.capabilities.encodings.contains(&encoding);
         let terminated = |this: &mut Self, kind| {
-            this.note(Fit::Moved);
+            this.record_conversion(ScopeConversion::Moved);
             this.moves[at].kind = kind;
             StringLength::NullTerminated
         };
         if !has_encoding {
-            self.lowered(Fit::Moved, source, "UTF-8");
+            self.lowered(ScopeConversion::Moved, source, "UTF-8");
             let length = match location {
                 Some(location) => {
                     self.moves[at].kind = MoveKind::Transcoded;
@@ -356,7 +364,9 @@ impl ClassLowerer<'_> {
             (StringLength::Dynamic(own), None) if !own.is_of_values() => {
                 StringLength::Dynamic(self.location(at as NodeId, own))
             }
-            (StringLength::Prefixed { length, gap }, None) if self.capabilities.prefixed_strings => {
+            (StringLength::Prefixed { length, gap }, None)
+                if self.capabilities.has(Feature::PrefixedStrings) =>
+            {
                 StringLength::Prefixed { length: *length, gap: *gap }
             }
             _ => terminated(self, MoveKind::Terminated),

@@ -177,7 +177,7 @@ fn nothing_is_lowered_without_need() {
 
 #[test]
 fn bits_become_unsigned_integers() {
-    let without = Capabilities { bit_arrays: false, bit_maps: false, booleans: false, ..ALL };
+    let without = ALL.without(&[Feature::BitArrays, Feature::BitMaps, Feature::Booleans]);
     let sources: [(FieldKind, PushValue, &str); 3] = [
         (FieldKind::BitArray(bits(16)), |values| values.push(FieldValue::Bits(300)), "{m=u300}"),
         (
@@ -196,7 +196,7 @@ fn bits_become_unsigned_integers() {
     }
     // With bit arrays, a bit map becomes one.
     let (payload, moved, _) = lower(
-        Capabilities { empty_bit_maps: false, ..ALL },
+        ALL.without(&[Feature::EmptyBitMaps]),
         class(FieldKind::BitMap { bits: bits(16), flags: Mappings::default() }),
         |values| values.push(FieldValue::Bits(6)),
     );
@@ -209,7 +209,7 @@ fn the_order_of_bits_is_that_of_the_bytes() {
     let reversed = BitField { bit_order: BitOrder::LastToFirst, ..bits(16) };
     let source = class(FieldKind::Integer { bits: reversed, integer: IntegerProperties::default() });
     let (payload, moved, losses) =
-        lower(Capabilities { bit_orders: false, ..ALL }, source, |values| values.push(9u64));
+        lower(ALL.without(&[Feature::BitOrders]), source, |values| values.push(9u64));
     assert!(matches!(member(&payload, 0).1, FieldKind::Integer { bits, .. } if !bits.is_reversed()));
     assert_eq!(moved, "{m=u9}");
     assert_eq!(losses.len(), 1, "{losses:?}");
@@ -217,12 +217,11 @@ fn the_order_of_bits_is_that_of_the_bytes() {
 
 #[test]
 fn variable_lengths_become_fixed_ones() {
-    let without = Capabilities {
-        variable_length_integers: false,
-        variable_length_bit_arrays: false,
-        variable_length_booleans: false,
-        ..ALL
-    };
+    let without = ALL.without(&[
+        Feature::VariableLengthIntegers,
+        Feature::VariableLengthBitArrays,
+        Feature::VariableLengthBooleans,
+    ]);
     let of = |value| class(FieldKind::VariableLength { value, alignment: 8 });
     let signed = IntegerProperties { signed: true, ..IntegerProperties::default() };
     let (payload, moved, _) =
@@ -312,7 +311,7 @@ fn what_only_values_say_is_said_before() {
 
 #[test]
 fn optionals_become_variants() {
-    let without = Capabilities { optionals: false, ..ALL };
+    let without = ALL.without(&[Feature::Optionals]);
     let optional = FieldKind::Optional { field: byte(), selector: nowhere(), ranges: None };
     let (payload, moved, losses) = lower(without, class(optional.clone()), |values| {
         values.push_optional(true);
@@ -331,13 +330,13 @@ fn optionals_become_variants() {
 
 #[test]
 fn what_has_no_class_becomes_bytes() {
-    let without = Capabilities { guids: false, nulls: false, blobs: false, ..ALL };
+    let without = ALL.without(&[Feature::Guids, Feature::Nulls, Feature::Blobs]);
     let guid = Uuid::from_bytes_le([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16]);
     let (_, moved, _) = lower(without, class(FieldKind::Guid { alignment: 8 }), |values| values.push(guid));
     let all: Vec<String> = (1..17).map(|byte| format!("u{byte}")).collect();
     assert_eq!(moved, format!("{{m=[{}]}}", all.join(" ")));
     let (payload, moved, _) =
-        lower(Capabilities { guids: false, ..ALL }, class(FieldKind::Guid { alignment: 8 }), |values| {
+        lower(ALL.without(&[Feature::Guids]), class(FieldKind::Guid { alignment: 8 }), |values| {
             values.push(guid)
         });
     assert!(matches!(member(&payload, 0).1, FieldKind::Blob { length: Length::Static(16), .. }));
@@ -354,7 +353,7 @@ fn what_has_no_class_becomes_bytes() {
 #[test]
 fn dates_become_integers() {
     let date = FieldClass::wall_clock(true, WallClock::FILETIME);
-    let without = Capabilities { wall_clocks: false, ..ALL };
+    let without = ALL.without(&[Feature::WallClocks]);
     let (payload, moved, losses) = lower(without, Arc::new(date), |values| values.push(-3i64));
     let FieldKind::Integer { integer, .. } = member(&payload, 0).1 else { panic!("{payload:?}") };
     assert!(integer.wall_clock.is_none());
@@ -364,7 +363,7 @@ fn dates_become_integers() {
 
 #[test]
 fn names_become_identifiers() {
-    let only = Capabilities { identifiers_only: true, ..ALL };
+    let only = ALL.without(&[Feature::AnyNames]);
     for (name, expected) in [("a-b", "a_b"), ("9", "_9"), ("", "_"), ("fine", "fine")] {
         let (payload, _, losses) = lower_named(name, only, byte(), |values| values.push(1u64));
         assert_eq!(member(&payload, 0).0, expected);
@@ -375,13 +374,14 @@ fn names_become_identifiers() {
 #[test]
 fn alignments_are_kept_by_empty_structures() {
     let without = Capabilities {
-        wide_string_alignment: false,
-        variant_alignment: false,
-        array_alignment: false,
-        guids: false,
-        unions: false,
         integer_bits: 64,
-        ..ALL
+        ..ALL.without(&[
+            Feature::StringAlignments,
+            Feature::VariantAlignments,
+            Feature::ArrayAlignments,
+            Feature::Guids,
+            Feature::Unions,
+        ])
     };
     let (length, alignment) = (Length::Static(2), 32);
     let string = StringLength::NullTerminated;
@@ -511,8 +511,8 @@ fn layouts_decide_about_copies() {
         let options = LowerOptions::default();
         let change = |class: &mut TraceClass| change(&mut class.data_streams[0]);
         let lowered = LoweredTrace::new(&trace, &ALL, options, &[], change).unwrap();
-        let event = lowered.stream(0).unwrap().declared_fit(0);
-        (lowered.keeps_packets(0), lowered.keeps_events(0), event <= Fit::SameBits)
+        let event = lowered.stream(0).unwrap().declared_conversion(0);
+        (lowered.keeps_packets(0), lowered.keeps_events(0), event <= ScopeConversion::SameBits)
     };
     assert_eq!(copies(&|_| {}), (true, true, true));
     let added = |class: &mut Option<Arc<FieldClass>>| {
@@ -547,7 +547,7 @@ fn attributes_are_kept_in_annotations() {
     record.attributes.set("reader", own.clone());
     let stream = DataStreamClass { event_records: vec![Arc::new(record)], ..DataStreamClass::default() };
     let mut class = TraceClass { data_streams: vec![stream], ..TraceClass::default() };
-    let without = Capabilities { attributes: false, ..ALL };
+    let without = ALL.without(&[Feature::Attributes]);
     let lower = |class: &TraceClass, annotates| {
         let trace = Arc::new(Trace::new(class.clone(), "trace", &Limits::default()).unwrap());
         let options = LowerOptions { annotates, ..LowerOptions::default() };

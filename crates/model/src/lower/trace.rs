@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use super::capabilities::Capabilities;
 use super::class_ids::ClassIds;
 use super::layout_match::LayoutMatch;
-use super::loss_table::{LossEntry, LossKind, LossTable};
+use super::loss_table::{LossKind, LossTable};
 use super::lowered_classes::StreamParts;
-use super::mover::{Ends, Mover, ValueLosses};
-use super::moves::{Fit, ScopeMoves, StreamMoves};
+use super::mover::{Mover, ValueLosses};
+use super::moves::{ScopeConversion, ScopeMoves, StreamMoves};
 use super::options::LowerOptions;
 use super::trace_lowerer::{ForcedFields, TraceLowerer, UnneededFields};
 use crate::decode::DecodeError;
@@ -21,7 +21,7 @@ use crate::{
     Packet, Roles, Scope, StringEncoding, Text, Trace, TraceClass, Visitor,
 };
 
-/// A trace adapted to the capabilities of a format, and the moves of values to it.
+/// A trace adapted to a format's capabilities, and the moves of values to it.
 #[derive(Debug)]
 pub struct LoweredTrace {
     source: Arc<Trace>,
@@ -55,13 +55,13 @@ pub struct LoweredEvent {
     pub data_stream_class: usize,
     specific_context: ScopeMoves,
     payload: ScopeMoves,
-    /// `true` if the members of the specific context are the first ones of the payload.
+    /// `true` if the payload starts with the members of the specific context.
     joins_payload: bool,
     /// Writer of the message, and the node that receives it.
     text: Option<(NodeId, LogText)>,
     plans: Plans,
     /// Difference of all scopes from their sources.
-    fit: Fit,
+    conversion: ScopeConversion,
 }
 
 /// Plans of a lowered class.
@@ -159,18 +159,19 @@ impl LoweredTrace {
     pub fn keeps_packets(&self, data_stream_class: usize) -> bool {
         let Some(stream) = self.streams.get(data_stream_class) else { return false };
         let own = [&self.packet_header, &stream.moves.packet_context];
-        own.into_iter().all(|moves| moves.fit <= Fit::SameBits)
+        own.into_iter().all(|moves| moves.conversion <= ScopeConversion::SameBits)
             && stream.keeps_packet_layout
             && self.keeps_events(data_stream_class)
-            && stream.declared.iter().all(|event| event.fit <= Fit::SameBits)
+            && stream.declared.iter().all(|event| event.conversion <= ScopeConversion::SameBits)
     }
 
     /// Returns `true` if event records of a data stream class can be copied whose class
-    /// [keeps its bits](LoweredEvent::fit), because their headers do.
+    /// [keeps its bits](LoweredEvent::conversion), because their headers do.
     #[must_use]
     pub fn keeps_events(&self, data_stream_class: usize) -> bool {
         self.streams.get(data_stream_class).is_some_and(|stream| {
-            stream.moves.event_record_header.fit <= Fit::SameBits && stream.keeps_event_layout
+            stream.moves.event_record_header.conversion <= ScopeConversion::SameBits
+                && stream.keeps_event_layout
         })
     }
 
@@ -206,14 +207,18 @@ impl LoweredTrace {
             lowerer.event(event.plans, clock, (&self.packet_header, &stream.moves), &self.trace.class, index)
         };
         if self.options.numbers_classes {
-            stream.ids.give(&mut parts.class, &mut losses);
+            stream.ids.assign(&mut parts.class, &mut losses);
         }
         let Some(classes) = self.trace.dynamic_classes(index) else { return Ok(None) };
         let key = (class_index as u64).to_le_bytes();
         let Some(compiled) = classes.last(&key, || parts.class)? else { return Ok(None) };
         let lowered = LoweredEvent {
             data_stream_class: index,
-            fit: stream.fit(&parts.specific_context, &parts.payload, (event.plans, &compiled.plans)),
+            conversion: stream.conversion(
+                &parts.specific_context,
+                &parts.payload,
+                (event.plans, &compiled.plans),
+            ),
             specific_context: parts.specific_context,
             payload: parts.payload,
             joins_payload: parts.joins_payload,
@@ -251,7 +256,7 @@ impl LoweredTrace {
             }
             _ => return Ok(()),
         };
-        if moves.fit == Fit::Same {
+        if moves.conversion == ScopeConversion::Same {
             return packet.visit(scope, visitor);
         }
         let Some(target) = target else { return Ok(()) };
@@ -259,36 +264,33 @@ impl LoweredTrace {
         if let (Scope::PacketContext, Some(of_header)) = (scope, &stream.moves.of_packet_header) {
             let root = Field::new(target, 0, 0, 0);
             visitor.begin_structure(root);
-            let none = Ends { begin: false, end: false };
-            let header = &mut Mover::new(visitor, &of_header.moves, target, bytes, losses.1, none);
+            let header = &mut Mover::new(visitor, &of_header.moves, target, bytes, losses.1, false);
             packet.visit(Scope::PacketHeader, header)?;
-            packet.visit(scope, &mut Mover::new(visitor, &moves.moves, target, bytes, losses.0, none))?;
+            packet.visit(scope, &mut Mover::new(visitor, &moves.moves, target, bytes, losses.0, false))?;
             visitor.end_structure(root);
             return Ok(());
         }
-        let ends = Ends { begin: true, end: true };
-        let losses = losses.0;
-        packet.visit(scope, &mut Mover::new(visitor, &moves.moves, target, bytes, losses, ends))
+        packet.visit(scope, &mut Mover::new(visitor, &moves.moves, target, bytes, losses.0, true))
     }
 
     /// Returns the difference of the event record header, a context or the payload of a class from its
     /// source; `None` if its events have no such scope.
     #[inline]
     #[must_use]
-    pub fn fit(&self, lowered: &LoweredEvent, scope: Scope) -> Option<Fit> {
+    pub fn conversion(&self, lowered: &LoweredEvent, scope: Scope) -> Option<ScopeConversion> {
         let stream = self.streams.get(lowered.data_stream_class)?;
         match scope {
-            Scope::EventRecordHeader => Some(stream.moves.event_record_header.fit),
+            Scope::EventRecordHeader => Some(stream.moves.event_record_header.conversion),
             Scope::CommonContext
                 if stream.moves.resource.is_some() || stream.moves.of_event_header.is_some() =>
             {
-                Some(Fit::Moved)
+                Some(ScopeConversion::Moved)
             }
-            Scope::CommonContext => Some(stream.moves.common_context.fit),
+            Scope::CommonContext => Some(stream.moves.common_context.conversion),
             Scope::SpecificContext if lowered.joins_payload => None,
-            Scope::SpecificContext => Some(lowered.specific_context.fit),
-            Scope::Payload if lowered.joins_payload || lowered.text.is_some() => Some(Fit::Moved),
-            Scope::Payload => Some(lowered.payload.fit),
+            Scope::SpecificContext => Some(lowered.specific_context.conversion),
+            Scope::Payload if lowered.joins_payload || lowered.text.is_some() => Some(ScopeConversion::Moved),
+            Scope::Payload => Some(lowered.payload.conversion),
             _ => None,
         }
     }
@@ -308,9 +310,9 @@ impl LoweredTrace {
         losses: &mut EventLosses,
     ) -> Result<(), DecodeError> {
         let Some(stream) = self.streams.get(lowered.data_stream_class) else { return Ok(()) };
-        match self.fit(lowered, scope) {
+        match self.conversion(lowered, scope) {
             None => return Ok(()),
-            Some(Fit::Same) => return event.visit(scope, visitor),
+            Some(ScopeConversion::Same) => return event.visit(scope, visitor),
             Some(_) => {}
         }
         self.visit_moved(stream, lowered, event, scope, visitor, losses)
@@ -325,92 +327,31 @@ impl LoweredTrace {
         visitor: &mut V,
         losses: &mut EventLosses,
     ) -> Result<(), DecodeError> {
-        let bytes = event.scopes.bits.bytes();
-        let both = Ends { begin: true, end: true };
         let of_stream = self.trace.plans.data_streams.get(lowered.data_stream_class);
-        match scope {
-            Scope::EventRecordHeader => {
-                let target = of_stream.and_then(|plans| plans.event_record_header.as_ref());
-                let Some(target) = target else { return Ok(()) };
-                let moves = &stream.moves.event_record_header.moves;
-                let losses = &mut losses.event_record_header;
-                event.visit(scope, &mut Mover::new(visitor, moves, target, bytes, losses, both))
-            }
+        let (target, moves, losses) = match scope {
+            Scope::EventRecordHeader => (
+                of_stream.and_then(|plans| plans.event_record_header.as_ref()),
+                &stream.moves.event_record_header,
+                &mut losses.event_record_header,
+            ),
             Scope::CommonContext => {
                 let target = of_stream.and_then(|plans| plans.common_context.as_ref());
-                let Some(target) = target else { return Ok(()) };
-                if let Some(of_header) = &stream.moves.of_event_header {
-                    let root = Field::new(target, 0, 0, 0);
-                    visitor.begin_structure(root);
-                    let none = Ends { begin: false, end: false };
-                    let (own, header) = (&mut losses.common_context, &mut losses.event_record_header);
-                    let mut mover = Mover::new(visitor, &of_header.moves, target, bytes, header, none);
-                    event.visit(Scope::EventRecordHeader, &mut mover)?;
-                    let moves = &stream.moves.common_context.moves;
-                    event.visit(scope, &mut Mover::new(visitor, moves, target, bytes, own, none))?;
-                    visitor.end_structure(root);
-                    return Ok(());
-                }
-                let Some(resource) = &stream.moves.resource else {
-                    let moves = &stream.moves.common_context.moves;
-                    let losses = &mut losses.common_context;
-                    return event.visit(scope, &mut Mover::new(visitor, moves, target, bytes, losses, both));
-                };
-                let root = Field::new(target, 0, 0, 0);
-                visitor.begin_structure(root);
-                let none = Ends { begin: false, end: false };
-                let of_resource = &mut losses.resource;
-                if event.has_resource() {
-                    let mut mover = Mover::new(visitor, &resource.moves, target, bytes, of_resource, none);
-                    event.visit(Scope::Resource, &mut mover)?;
-                } else if let Some(plan) = event.plan(Scope::Resource) {
-                    let mut mover = Mover::new(visitor, &resource.moves, target, bytes, of_resource, none);
-                    absent(plan, &mut mover);
-                }
-                let moves = &stream.moves.common_context.moves;
-                let own = &mut losses.common_context;
-                event.visit(scope, &mut Mover::new(visitor, moves, target, bytes, own, none))?;
-                visitor.end_structure(root);
-                Ok(())
+                return target
+                    .map_or(Ok(()), |target| visit_context(&stream.moves, target, event, visitor, losses));
             }
-            Scope::SpecificContext => {
-                let Some(target) = &lowered.plans().specific_context else { return Ok(()) };
-                let moves = &lowered.specific_context.moves;
-                let losses = &mut losses.specific_context;
-                event.visit(scope, &mut Mover::new(visitor, moves, target, bytes, losses, both))
+            Scope::SpecificContext => (
+                lowered.plans().specific_context.as_ref(),
+                &lowered.specific_context,
+                &mut losses.specific_context,
+            ),
+            _ if lowered.text.is_some() || lowered.joins_payload => {
+                return lowered.visit_extended_payload(event, visitor, losses);
             }
-            _ => {
-                let Some(target) = &lowered.plans().payload else { return Ok(()) };
-                let moves = &lowered.payload.moves;
-                if lowered.text.is_none() && !lowered.joins_payload {
-                    let losses = &mut losses.payload;
-                    return event.visit(scope, &mut Mover::new(visitor, moves, target, bytes, losses, both));
-                }
-                let root = Field::new(target, 0, 0, 0);
-                visitor.begin_structure(root);
-                let none = Ends { begin: false, end: false };
-                if lowered.joins_payload {
-                    let moves = &lowered.specific_context.moves;
-                    let losses = &mut losses.specific_context;
-                    let mut mover = Mover::new(visitor, moves, target, bytes, losses, none);
-                    event.visit(Scope::SpecificContext, &mut mover)?;
-                }
-                let own = &mut losses.payload;
-                event.visit(scope, &mut Mover::new(visitor, moves, target, bytes, own, none))?;
-                if let Some((node, text)) = &lowered.text {
-                    losses.text.clear();
-                    // Writing to memory cannot fail; the text is for display.
-                    let _ = (text.write)(event, &mut losses.text);
-                    let message = losses.text.as_bytes();
-                    let message = message.split(|byte| *byte == 0).next().unwrap_or_default();
-                    let encoding = StringEncoding::Utf8;
-                    let message = Text { bytes: message, raw: message, encoding };
-                    visitor.text(Field::new(target, *node, 0, 0), message);
-                }
-                visitor.end_structure(root);
-                Ok(())
-            }
-        }
+            _ => (lowered.plans().payload.as_ref(), &lowered.payload, &mut losses.payload),
+        };
+        let Some(target) = target else { return Ok(()) };
+        let bytes = event.scopes.bits.bytes();
+        event.visit(scope, &mut Mover::new(visitor, &moves.moves, target, bytes, losses, true))
     }
 
     /// Adds losses counted while moving events of a class.
@@ -456,9 +397,16 @@ impl LoweredTrace {
         add_value_losses(&mut table, &losses.context, context, Scope::PacketContext, "");
     }
 
-    /// Adds a loss that a writer found.
-    pub fn lose(&self, loss: LossEntry, count: u64) {
-        self.lock().add(loss, count);
+    /// Adds a loss that a writer found. [`LossEntry`](super::LossEntry) describes its parts.
+    pub fn record_loss(&self, kind: LossKind, class: &str, field: &str, what: &str) {
+        self.record_losses(kind, class, field, what, 1);
+    }
+
+    /// Adds to the count of a loss that a writer found.
+    pub fn record_losses(&self, kind: LossKind, class: &str, field: &str, what: &str, count: u64) {
+        if count > 0 {
+            self.lock().note_times(kind, class, field, what, count);
+        }
     }
 }
 
@@ -500,6 +448,43 @@ fn path_of(plan: &Plan, node: NodeId, scope: Scope) -> String {
     path
 }
 
+/// Passes the fields of a common context, after those that move into it from the event record header or the resource.
+fn visit_context<V: Visitor>(
+    moves: &StreamMoves,
+    target: &Plan,
+    event: &Event<'_>,
+    visitor: &mut V,
+    losses: &mut EventLosses,
+) -> Result<(), DecodeError> {
+    let EventLosses { event_record_header, common_context, resource, .. } = losses;
+    let bytes = event.scopes.bits.bytes();
+    let is_joined = moves.of_event_header.is_some() || moves.resource.is_some();
+    let root = Field::new(target, 0, 0, 0);
+    if is_joined {
+        visitor.begin_structure(root);
+    }
+    if let Some(moves) = &moves.of_event_header {
+        let mut mover = Mover::new(visitor, &moves.moves, target, bytes, event_record_header, false);
+        event.visit(Scope::EventRecordHeader, &mut mover)?;
+    } else if let Some(moves) = &moves.resource {
+        let mut mover = Mover::new(visitor, &moves.moves, target, bytes, resource, false);
+        if event.has_resource() {
+            event.visit(Scope::Resource, &mut mover)?;
+        } else if let Some(plan) = event.plan(Scope::Resource) {
+            absent(plan, &mut mover);
+        }
+    }
+    let moves = &moves.common_context.moves;
+    event.visit(
+        Scope::CommonContext,
+        &mut Mover::new(visitor, moves, target, bytes, common_context, !is_joined),
+    )?;
+    if is_joined {
+        visitor.end_structure(root);
+    }
+    Ok(())
+}
+
 /// Passes on the optional members of an absent resource as absent.
 fn absent<V: Visitor>(resource: &Plan, visitor: &mut V) {
     for node in (0..).map_while(|member| resource.member(member)) {
@@ -512,6 +497,39 @@ fn absent<V: Visitor>(resource: &Plan, visitor: &mut V) {
 }
 
 impl LoweredEvent {
+    /// Passes the fields of a payload, after those of the specific context if it joins the payload, and before the
+    /// event's message if it becomes a field.
+    fn visit_extended_payload<V: Visitor>(
+        &self,
+        event: &Event<'_>,
+        visitor: &mut V,
+        losses: &mut EventLosses,
+    ) -> Result<(), DecodeError> {
+        let Some(target) = &self.plans().payload else { return Ok(()) };
+        let EventLosses { specific_context, payload, text, .. } = losses;
+        let bytes = event.scopes.bits.bytes();
+        let root = Field::new(target, 0, 0, 0);
+        visitor.begin_structure(root);
+        if self.joins_payload {
+            let moves = &self.specific_context.moves;
+            let mut mover = Mover::new(visitor, moves, target, bytes, specific_context, false);
+            event.visit(Scope::SpecificContext, &mut mover)?;
+        }
+        let mut mover = Mover::new(visitor, &self.payload.moves, target, bytes, payload, false);
+        event.visit(Scope::Payload, &mut mover)?;
+        if let Some((node, log)) = &self.text {
+            text.clear();
+            // Writing to memory cannot fail, and the text is for display.
+            let _ = (log.write)(event, text);
+            // Readers end a text at its first U+0000. Splitting always returns a first part.
+            let message = text.as_bytes().split(|byte| *byte == 0).next().unwrap_or_default();
+            let message = Text { bytes: message, raw: message, encoding: StringEncoding::Utf8 };
+            visitor.text(Field::new(target, *node, 0, 0), message);
+        }
+        visitor.end_structure(root);
+        Ok(())
+    }
+
     /// Returns the plans of the lowered class.
     #[must_use]
     pub fn plans(&self) -> &EventRecordPlans {
@@ -533,30 +551,31 @@ impl LoweredEvent {
     /// Returns the difference of all its scopes after the event record header from their sources, including
     /// the common context.
     #[must_use]
-    pub fn fit(&self) -> Fit {
-        self.fit
+    pub fn conversion(&self) -> ScopeConversion {
+        self.conversion
     }
 }
 
 impl LoweredStream {
     #[cfg(test)]
-    pub(super) fn declared_fit(&self, class_index: usize) -> Fit {
-        self.declared[class_index].fit
+    pub(super) fn declared_conversion(&self, class_index: usize) -> ScopeConversion {
+        self.declared[class_index].conversion
     }
 
     /// Returns the difference of the scopes of an event record class after the event record header from their sources.
-    /// `plans` are those of the class and of its lowered class.
-    fn fit(
+    /// `plans` belong to the class and its lowered class.
+    fn conversion(
         &self,
         specific_context: &ScopeMoves,
         payload: &ScopeMoves,
         (source, lowered): (&EventRecordPlans, &EventRecordPlans),
-    ) -> Fit {
-        let fit = self.moves.common_context.fit.max(specific_context.fit).max(payload.fit);
+    ) -> ScopeConversion {
+        let conversion =
+            self.moves.common_context.conversion.max(specific_context.conversion).max(payload.conversion);
         // Lowering notes what it changes; the layouts are the proof.
         match LayoutMatch::after(&self.layouts).event(source, lowered) {
-            true => fit,
-            false => Fit::Moved,
+            true => conversion,
+            false => ScopeConversion::Moved,
         }
     }
 }
@@ -588,7 +607,8 @@ impl StreamParts {
             && layouts.scope(before.common_context.as_ref(), after.common_context.as_ref());
         for (index, parts) in self.events.into_iter().enumerate() {
             let plans = before.event_records.get(index).zip(after.event_records.get(index));
-            let fit = plans.map(|plans| lowered.fit(&parts.specific_context, &parts.payload, plans));
+            let conversion =
+                plans.map(|plans| lowered.conversion(&parts.specific_context, &parts.payload, plans));
             lowered.declared.push(Arc::new(LoweredEvent {
                 data_stream_class: stream,
                 specific_context: parts.specific_context,
@@ -596,7 +616,7 @@ impl StreamParts {
                 joins_payload: parts.joins_payload,
                 text: parts.text,
                 plans: Plans::Declared { trace: Arc::clone(trace), stream, index },
-                fit: fit.unwrap_or(Fit::Moved),
+                conversion: conversion.unwrap_or(ScopeConversion::Moved),
             }));
         }
         lowered

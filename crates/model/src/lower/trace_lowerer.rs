@@ -11,7 +11,7 @@ use super::options::LowerOptions;
 use crate::plan::steps::NodeId;
 use crate::{FieldClass, Roles, Scope, Trace};
 
-/// Number of times that a class is lowered: fields added for one location can be in the way of another one.
+/// Number of times that a class is lowered: fields added for one location can be in the way of another location.
 pub(super) const MOST_ATTEMPTS: usize = 8;
 
 /// Fields that get what they need in a member before them, because their location would lead nowhere.
@@ -46,6 +46,11 @@ pub(super) struct LoweredScope<'c> {
 }
 
 impl TraceLowerer<'_> {
+    /// Returns `true` if the source has the dialect of the output.
+    pub(super) fn is_same_dialect(&self) -> bool {
+        self.source.class.dialect == self.capabilities.target
+    }
+
     /// Returns the roles of integers of a scope that get 64 bits.
     pub(super) fn roles_widened_in(&self, scope: Scope) -> Roles {
         if scope == Scope::PacketContext { self.packet_roles } else { Roles::NONE }
@@ -60,7 +65,7 @@ impl TraceLowerer<'_> {
         lowered: impl for<'t> Fn(&'t T) -> Vec<LoweredScope<'t>>,
     ) -> T {
         // In the same dialect, locations stay as they are.
-        if self.source.class.dialect == self.capabilities.target {
+        if self.is_same_dialect() {
             self.forced.clear();
             return attempt(self);
         }

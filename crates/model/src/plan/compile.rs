@@ -8,7 +8,7 @@ use super::layout::Layout;
 use super::plans::{DataStreamPlans, EventRecordPlans, TracePlans};
 use super::slots::assign_slots;
 use super::steps::{NodeId, Op, Plan, SkipSteps};
-use super::tree::Left;
+use super::tree::PlanBudget;
 use crate::{FieldClass, Limits, TraceClass};
 
 /// Memory of an event record class beside its classes and nodes: its plans, and data that readers keep for
@@ -37,29 +37,29 @@ impl TracePlans {
         limits: &Limits,
         rules: &[LocationRule],
     ) -> Result<(Self, Vec<(LocationRule, LocationProblem)>), PlanError> {
-        let mut left = Left::new(limits);
-        let tree = |class: &Option<Arc<FieldClass>>, left: &mut Left| {
-            class.as_ref().map(|class| Plan::tree(class, left, limits)).transpose()
+        let mut budget = PlanBudget::new(limits);
+        let tree = |class: &Option<Arc<FieldClass>>, budget: &mut PlanBudget| {
+            class.as_ref().map(|class| Plan::tree(class, budget, limits)).transpose()
         };
-        let mut packet_header = tree(&trace.packet_header, &mut left)?;
+        let mut packet_header = tree(&trace.packet_header, &mut budget)?;
         let mut data_streams: Vec<DataStreamPlans> = Vec::new();
         for class in &trace.data_streams {
             let mut stream = DataStreamPlans {
-                packet_context: tree(&class.packet_context, &mut left)?,
-                event_record_header: tree(&class.event_record_header, &mut left)?,
-                common_context: tree(&class.common_context, &mut left)?,
+                packet_context: tree(&class.packet_context, &mut budget)?,
+                event_record_header: tree(&class.event_record_header, &mut budget)?,
+                common_context: tree(&class.common_context, &mut budget)?,
                 // Formats define it, not files, to which limits apply.
                 resource: tree_of_format(&class.resource)?,
                 event_records: Vec::new(),
                 slots: 0,
             };
             for (index, class) in class.event_records.iter().enumerate() {
-                left.take_memory(EVENT_RECORD_CLASS, limits)?;
+                budget.take_memory(EVENT_RECORD_CLASS, limits)?;
                 stream.event_records.push(EventRecordPlans {
                     class: Arc::clone(class),
                     index: Some(index),
-                    specific_context: tree(&class.specific_context, &mut left)?,
-                    payload: tree(&class.payload, &mut left)?,
+                    specific_context: tree(&class.specific_context, &mut budget)?,
+                    payload: tree(&class.payload, &mut budget)?,
                     joined: None,
                 });
             }
@@ -99,14 +99,14 @@ impl TracePlans {
 /// Tree of a class that does not depend on input.
 fn tree_of_format(class: &Option<Arc<FieldClass>>) -> Result<Option<Plan>, PlanError> {
     let limits = Limits::default();
-    class.as_ref().map(|class| Plan::tree(class, &mut Left::new(&limits), &limits)).transpose()
+    class.as_ref().map(|class| Plan::tree(class, &mut PlanBudget::new(&limits), &limits)).transpose()
 }
 
 impl Plan {
-    /// Compiles the steps of structures after the slots are assigned. Returns the layouts of the nodes.
+    /// Compiles structures into steps after the slots are assigned. Returns the layouts of the nodes.
     ///
     /// # Errors
-    /// If too many fields may have no bits.
+    /// If too many fields can have zero bits.
     fn finish(&mut self, limits: &Limits) -> Result<Vec<Option<Layout>>, PlanError> {
         let count = self.nodes.len();
         for node in &mut self.nodes {
@@ -152,7 +152,7 @@ impl Plan {
         Ok(layouts)
     }
 
-    /// Returns `true` if an instance of the node may have no bits.
+    /// Returns `true` if an instance of the node can have zero bits.
     fn may_be_empty(&self, id: NodeId, known: &[bool]) -> bool {
         let is_empty = |id: &NodeId| known[*id as usize];
         match &self.node(id).op {

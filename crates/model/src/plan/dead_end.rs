@@ -24,9 +24,9 @@ pub(super) struct Trouble {
 pub(super) enum DeadEnd<'a> {
     /// The path leaves the root field.
     LeavesRoot(NodeId),
-    /// A structure has no member of this name, the last one of the path or another one.
+    /// A structure lacks a member with this name, which is at the end of the path or before it.
     NoMember { structure: NodeId, name: &'a str, is_last: bool },
-    /// The node has no members.
+    /// A node without members.
     NoStructure { node: NodeId, name: &'a str },
     /// The element of an array that does not contain the dependent field.
     OtherElement(NodeId),
@@ -62,7 +62,7 @@ impl DeadEnd<'_> {
             Self::OtherElement(node) => {
                 let reason = "the path leads into an array that does not contain the field";
                 let found = plan.node(*node).class.describe();
-                (node, reason.to_owned(), "a field outside of arrays", found)
+                (node, reason.to_owned(), "a field outside arrays", found)
             }
             Self::WrongKind(node) => {
                 let (reason, expected) = match need {

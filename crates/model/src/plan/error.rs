@@ -1,4 +1,4 @@
-//! Errors of making plans.
+//! Plan errors.
 
 use std::fmt;
 
@@ -17,7 +17,7 @@ pub enum PlanError {
         "the description takes too much memory: its compiled form exceeds the remaining {0} bytes of the limit"
     )]
     Description(u64),
-    /// More fields of one root field may have no bits than allowed.
+    /// More fields of one root field can have zero bits than allowed.
     #[error("more than {0} fields of one root field can have zero bits")]
     EmptyFields(u64),
     /// Nesting that is too deep.
@@ -89,9 +89,9 @@ impl fmt::Display for LocationProblem {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LocationRule {
-    /// The field is in the same array element as the one that needs it (PROP-2.0).
+    /// The field is in the same array element as the field that needs it (PROP-2.0).
     SameElement,
-    /// The field is in the same optional as the one that needs it (PROP-2.0).
+    /// The field is in the same optional as the field that needs it (PROP-2.0).
     SameOptional,
     /// The field is in no optional of another root field (PROP-2.0).
     NoOptional,

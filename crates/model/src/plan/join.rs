@@ -1,14 +1,14 @@
-//! Joins members of fixed layout into blocks, and the steps of several plans into one list.
+//! Joins fixed-layout members into blocks, and the steps of several plans into one list.
 
 use super::layout::Layout;
 use super::steps::{BitsKind, BlockField, FixedBlock, Load, NodeId, NodeRef, Op, Plan, StaticArray, Step};
 
-/// A plan, and the layouts of its nodes.
-type LaidOut<'a> = (&'a Plan, &'a [Option<Layout>]);
+/// A plan and the layouts of its nodes.
+type JoinedLayout<'a> = (&'a Plan, &'a [Option<Layout>]);
 
 /// Joins the steps of plans that are run in sequence into one list, with the layouts of their nodes. `None`
 /// if they are not all structures whose steps take whole bytes.
-pub(super) fn join(plans: [Option<LaidOut<'_>>; 3]) -> Option<Box<[Step]>> {
+pub(super) fn join(plans: [Option<JoinedLayout<'_>>; 3]) -> Option<Box<[Step]>> {
     let mut builder = StepBuilder::new(8);
     for (i, (plan, layouts)) in (0..).zip(plans).filter_map(|(i, plan)| Some((i, plan?))) {
         let Op::Structure { members, .. } = &plan.root().op else { return None };
@@ -38,7 +38,7 @@ impl StepBuilder {
         Self { known: alignment, ..Self::default() }
     }
 
-    /// Continues with the members of another plan's root structure, which has this alignment.
+    /// Continues with another plan's root structure, which has this alignment.
     pub(super) fn begin_plan(&mut self, plan: u8, alignment: u64) {
         self.plan = plan;
         if let Some(open) = &mut self.block

@@ -40,7 +40,7 @@ impl Plan {
         }
     }
 
-    /// Field of a block; `None` if its offset exceeds the maximum length of a block.
+    /// Field of a block, `None` if its offset exceeds the maximum block length.
     pub(super) fn block_field(&self, NodeRef { id, plan }: NodeRef, offset: u64) -> Option<BlockField> {
         let node = self.node(id);
         let (byte, bit) = (u32::try_from(offset / 8).ok()?, offset % 8);

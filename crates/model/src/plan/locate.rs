@@ -1,4 +1,4 @@
-//! Finds the fields of field locations.
+//! Finds the fields to which locations lead.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -26,7 +26,7 @@ const MOST_TARGETS: usize = 16;
 /// times locations.
 pub(super) struct MemberNames {
     by_class: RefCell<HashMap<*const FieldClass, Vec<u32>>>,
-    /// Remaining steps of finding fields; at 0 all results are invalid.
+    /// Remaining search steps. At 0, all results are invalid.
     steps: Cell<u64>,
 }
 
@@ -67,7 +67,7 @@ impl MemberNames {
     }
 }
 
-/// Search for the field that another one needs.
+/// Search for the field that another field needs.
 pub(super) struct Search<'a> {
     pub(super) names: &'a MemberNames,
     pub(super) scopes: &'a ScopePlans<'a>,
@@ -129,7 +129,7 @@ impl<'a> Search<'a> {
         Ok((scope, targets))
     }
 
-    /// Returns a rule that the field breaks; the rule of all documents is checked first.
+    /// Returns a rule that the field breaks. The rule of all documents is checked first.
     pub(super) fn broken_rule(
         &self,
         scope: Scope,
@@ -208,6 +208,7 @@ impl<'a> Search<'a> {
                 .collect();
             let of_option = |option: &VariantOption| {
                 let label = option.name.as_deref().and_then(|name| by_label.get(name));
+                // No value selects an option without a label.
                 label.map(|ranges| ranges.to_set()).unwrap_or_default()
             };
             choices.push(options.iter().map(of_option).collect());

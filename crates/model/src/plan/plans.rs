@@ -67,7 +67,7 @@ impl TracePlans {
     }
 }
 
-/// Returns the root class of a scope; `None` for scopes of a trace or an event record class that is not given.
+/// Returns the root class of a scope, `None` if the trace or the event record class with the scope is missing.
 #[must_use]
 pub fn scope_class<'a>(
     scope: Scope,

@@ -1,4 +1,4 @@
-//! Assigns a slot to each field that another one needs.
+//! Assigns a slot to each field that another field needs.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ use crate::{
     TraceClass,
 };
 
-/// A field that needs another one, and the location of that one.
+/// A field that needs another field, and the location of that field.
 struct Dependency {
     /// Index of the event record class, if the field belongs to one.
     event: Option<usize>,
@@ -48,7 +48,7 @@ const MOST_BROKEN_RULES: usize = 256;
 /// Maximum number of locations that lead nowhere: each takes memory, and there can be a million.
 const MOST_PROBLEMS: usize = 1000;
 
-/// Problems of field locations.
+/// Field location problems.
 struct Problems<'a> {
     /// Rules to check.
     rules: &'a [LocationRule],
@@ -126,7 +126,7 @@ impl Dependency {
 }
 
 impl DataStreamPlans {
-    /// Returns the plan of a scope; `None` also for packet headers.
+    /// Returns the plan of a scope, `None` also for packet headers.
     fn scope_mut(&mut self, scope: Scope, event: Option<usize>) -> Option<&mut Plan> {
         match scope {
             Scope::PacketHeader => None,
@@ -319,7 +319,7 @@ impl Plan {
         }
     }
 
-    /// Makes the node save its value, and the optionals and variants around it clear an old one.
+    /// Makes the node save its value, and the optionals and variants around it clear an old value.
     fn save(&mut self, id: NodeId, slot: Slot) {
         self.nodes[id as usize].links.get_or_insert_default().saves.push(slot);
         let mut parent = self.nodes[id as usize].parent;

@@ -1,4 +1,4 @@
-//! Steps of plans.
+//! Plan steps.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use crate::{ByteOrder, FieldClass, RangeSet, Roles, Selectors, StringEncoding};
 /// Number of a saved value.
 pub(crate) type Slot = u16;
 
-/// Index of a node in its plan; the root is 0, children come after their parents.
+/// Index of a node in its plan. The root is 0, children come after their parents.
 pub(crate) type NodeId = u32;
 
 /// One field class of a plan.
@@ -73,7 +73,7 @@ impl Node {
         self.saves()
     }
 
-    /// Returns `true` if the field is an option of a variant: its name, if any, is that of the option.
+    /// Returns `true` if the field is an option of a variant. Its name, if any, is the option's name.
     #[must_use]
     pub fn is_variant_option(&self) -> bool {
         self.is_option
@@ -173,7 +173,7 @@ pub(crate) struct Bits {
     pub(crate) big_endian: bool,
     pub(crate) reversed: bool,
     pub(crate) kind: BitsKind,
-    /// `true` if the value is saved in slots; known after the plan is finished.
+    /// `true` if the value is saved in slots. Known after the plan is finished.
     pub(crate) saved: bool,
 }
 
@@ -244,7 +244,7 @@ impl Plan {
         matches!(&self.node(id).op, Op::Bits(bits) if bits.kind == BitsKind::Unsigned && bits.length <= 64)
     }
 
-    /// Returns `true` if a node is padding, which has no value.
+    /// Returns `true` if a node is padding, which lacks a value.
     pub(crate) fn is_padding(&self, id: NodeId) -> bool {
         matches!(&self.node(id).op, Op::Bits(bits) if bits.kind == BitsKind::Padding)
     }
@@ -290,7 +290,7 @@ impl Plan {
         self.get(index).and_then(|node| node.name.as_deref()).unwrap_or(unnamed)
     }
 
-    /// Returns the range in [`Plan::nodes`] of a node and all its descendants; empty if there is no such node.
+    /// Returns the range in [`Plan::nodes`] of a node and all its descendants. Empty if the node does not exist.
     #[must_use]
     pub fn within(&self, index: usize) -> Range<usize> {
         let mut last = index;
@@ -300,7 +300,7 @@ impl Plan {
         index..if index < self.nodes.len() { last + 1 } else { index }
     }
 
-    /// Returns the index in [`Plan::nodes`] of the root structure's member with this index; `None` if there is none.
+    /// Returns the index in [`Plan::nodes`] of the root structure's member with this index, if it exists.
     #[must_use]
     pub fn member(&self, index: usize) -> Option<usize> {
         match &self.root().op {
@@ -309,7 +309,7 @@ impl Plan {
         }
     }
 
-    /// Returns the name of the root structure's member with this index; `None` if there is none.
+    /// Returns the name of the root structure's member with this index, if it exists.
     #[must_use]
     pub fn member_name(&self, index: usize) -> Option<&str> {
         self.nodes.get(self.member(index)?)?.name.as_deref()
@@ -506,11 +506,11 @@ pub(crate) enum ElementKind {
 /// A step to skip fields of a structure.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum SkipStep {
-    /// Fields of fixed layout.
+    /// Fixed-layout fields.
     Block(Extent),
-    /// Fields of fixed layout, one of them a saved length of the elements or the text bytes that follow.
+    /// Fixed-layout fields, one of them a saved length of the elements or the text bytes that follow.
     Counted { block: Extent, length: SavedWord, size: usize },
-    /// Fields of fixed layout, one of them a saved value for a field elsewhere.
+    /// Fixed-layout fields, one of them a saved value for a field elsewhere.
     Saving { block: Extent, value: SavedWord },
     /// A zero-terminated text.
     Text,
@@ -520,7 +520,7 @@ pub(crate) enum SkipStep {
     PrefixedText(PrefixWord),
 }
 
-/// End of fields of fixed layout.
+/// End of fixed-layout fields.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Extent {
     /// Alignment in bytes, minus one.
@@ -544,7 +544,7 @@ pub(crate) struct SkipSteps {
     pub(crate) steps: Box<[SkipStep]>,
 }
 
-/// Rounds up to a multiple of a power of two; `None` on overflow.
+/// Rounds up to a multiple of a power of two. Returns `None` on overflow.
 #[inline]
 #[must_use]
 pub fn align(offset: u64, alignment: u64) -> Option<u64> {

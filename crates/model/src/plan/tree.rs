@@ -10,14 +10,14 @@ use crate::{
     BitField, ByteOrder, FieldClass, FieldKind, Length, Limits, Selectors, StringLength, VariableLengthValue,
 };
 
-/// Placeholder of an unassigned slot; no compiled plan has one.
+/// Placeholder for an unassigned slot. Compiled plans do not contain it.
 const NO_SLOT: Slot = Slot::MAX;
 
 impl Plan {
-    /// Builds the tree of nodes; slots and blocks are added later.
+    /// Builds the tree of nodes. Slots and blocks are added later.
     pub(super) fn tree(
         root: &Arc<FieldClass>,
-        budget: &mut Left,
+        budget: &mut PlanBudget,
         limits: &Limits,
     ) -> Result<Self, PlanError> {
         let mut plan = Self { nodes: Vec::new(), fixed: None, skip_steps: None };
@@ -31,7 +31,7 @@ impl Plan {
         name: Option<&str>,
         class: &Arc<FieldClass>,
         parent: Option<NodeId>,
-        budget: &mut Left,
+        budget: &mut PlanBudget,
         depth: u32,
         limits: &Limits,
     ) -> Result<NodeId, PlanError> {
@@ -48,50 +48,27 @@ impl Plan {
             parent,
             is_option: false,
         });
+        let (op, alignment) = self.op(id, class, budget, depth, limits)?;
+        let node = &mut self.nodes[id as usize];
+        node.alignment = alignment.max(1);
+        node.op = op;
+        Ok(id)
+    }
+
+    /// Adds the nodes in a node. Returns the operation and the alignment of the node.
+    fn op(
+        &mut self,
+        id: NodeId,
+        class: &FieldClass,
+        budget: &mut PlanBudget,
+        depth: u32,
+        limits: &Limits,
+    ) -> Result<(Op, u64), PlanError> {
         let mut alignment = class.declared_alignment();
         let mut child = |plan: &mut Self, name: Option<&str>, class: &Arc<FieldClass>| {
             plan.add(name, class, Some(id), budget, depth, limits)
         };
-        let bits = |bits: &BitField, kind| {
-            Op::Bits(Bits {
-                length: bits.length,
-                big_endian: bits.byte_order == ByteOrder::BigEndian,
-                reversed: bits.is_reversed(),
-                kind,
-                saved: false,
-            })
-        };
         let op = match &class.kind {
-            FieldKind::BitArray(layout) => bits(layout, BitsKind::BitArray),
-            FieldKind::BitMap { bits: layout, .. } => bits(layout, BitsKind::BitMap),
-            FieldKind::Boolean(layout) => bits(layout, BitsKind::Boolean),
-            FieldKind::Integer { bits: layout, integer } => {
-                bits(layout, if integer.signed { BitsKind::Signed } else { BitsKind::Unsigned })
-            }
-            FieldKind::Float(layout) => bits(layout, BitsKind::Real),
-            FieldKind::Padding(layout) => bits(layout, BitsKind::Padding),
-            FieldKind::VariableLength { value, .. } => Op::Variable(match value {
-                VariableLengthValue::BitArray => VariableOp::BitArray,
-                VariableLengthValue::Boolean => VariableOp::Boolean,
-                VariableLengthValue::Integer(integer) if integer.signed => VariableOp::Signed,
-                VariableLengthValue::Integer(_) => VariableOp::Unsigned,
-            }),
-            FieldKind::String { encoding, length, .. } => match length {
-                StringLength::NullTerminated => Op::NullTerminated(*encoding),
-                StringLength::Static(length) => Op::StaticText(*encoding, *length),
-                StringLength::Dynamic(_) => Op::DynamicText(*encoding, NO_SLOT),
-                StringLength::Prefixed { length, gap } => {
-                    let prefix = TextPrefix {
-                        length: length.length.clamp(1, 64),
-                        big_endian: length.byte_order == ByteOrder::BigEndian,
-                        reversed: length.is_reversed(),
-                        text: length.length.clamp(1, 64).saturating_add(*gap),
-                    };
-                    Op::PrefixedText(*encoding, prefix)
-                }
-            },
-            FieldKind::Blob { length: Length::Static(length), .. } => Op::StaticBlob(*length),
-            FieldKind::Blob { length: Length::Dynamic(_), .. } => Op::DynamicBlob(NO_SLOT),
             FieldKind::Structure { members, .. } => {
                 let mut ids = Vec::with_capacity(members.len());
                 for member in members {
@@ -133,24 +110,68 @@ impl Plan {
                 }
                 Op::Union { members: ids }
             }
-            FieldKind::Guid { .. } => Op::Guid,
-            FieldKind::Null { .. } => Op::Null,
+            kind => leaf_op(kind),
         };
-        let node = &mut self.nodes[id as usize];
-        node.alignment = alignment.max(1);
-        node.op = op;
-        Ok(id)
+        Ok((op, alignment))
     }
 }
 
+/// Returns the operation of a field without nested fields.
+fn leaf_op(kind: &FieldKind) -> Op {
+    match kind {
+        FieldKind::BitArray(bits) => bits_op(bits, BitsKind::BitArray),
+        FieldKind::BitMap { bits, .. } => bits_op(bits, BitsKind::BitMap),
+        FieldKind::Boolean(bits) => bits_op(bits, BitsKind::Boolean),
+        FieldKind::Integer { bits, integer } if integer.signed => bits_op(bits, BitsKind::Signed),
+        FieldKind::Integer { bits, .. } => bits_op(bits, BitsKind::Unsigned),
+        FieldKind::Float(bits) => bits_op(bits, BitsKind::Real),
+        FieldKind::Padding(bits) => bits_op(bits, BitsKind::Padding),
+        FieldKind::VariableLength { value, .. } => Op::Variable(match value {
+            VariableLengthValue::BitArray => VariableOp::BitArray,
+            VariableLengthValue::Boolean => VariableOp::Boolean,
+            VariableLengthValue::Integer(integer) if integer.signed => VariableOp::Signed,
+            VariableLengthValue::Integer(_) => VariableOp::Unsigned,
+        }),
+        FieldKind::String { encoding, length, .. } => match length {
+            StringLength::NullTerminated => Op::NullTerminated(*encoding),
+            StringLength::Static(length) => Op::StaticText(*encoding, *length),
+            StringLength::Dynamic(_) => Op::DynamicText(*encoding, NO_SLOT),
+            StringLength::Prefixed { length, gap } => {
+                let prefix = TextPrefix {
+                    length: length.length.clamp(1, 64),
+                    big_endian: length.byte_order == ByteOrder::BigEndian,
+                    reversed: length.is_reversed(),
+                    text: length.length.clamp(1, 64).saturating_add(*gap),
+                };
+                Op::PrefixedText(*encoding, prefix)
+            }
+        },
+        FieldKind::Blob { length: Length::Static(length), .. } => Op::StaticBlob(*length),
+        FieldKind::Blob { length: Length::Dynamic(_), .. } => Op::DynamicBlob(NO_SLOT),
+        FieldKind::Guid { .. } => Op::Guid,
+        // Only nulls are left: `Plan::op` handles fields with nested ones.
+        _ => Op::Null,
+    }
+}
+
+fn bits_op(bits: &BitField, kind: BitsKind) -> Op {
+    Op::Bits(Bits {
+        length: bits.length,
+        big_endian: bits.byte_order == ByteOrder::BigEndian,
+        reversed: bits.is_reversed(),
+        kind,
+        saved: false,
+    })
+}
+
 /// Remaining budget of plans.
-pub(super) struct Left {
+pub(super) struct PlanBudget {
     /// Number of remaining field classes.
     classes: u64,
     memory: Budget,
 }
 
-impl Left {
+impl PlanBudget {
     pub(super) fn new(limits: &Limits) -> Self {
         Self { classes: limits.field_classes, memory: Budget::new(limits.description_bytes) }
     }

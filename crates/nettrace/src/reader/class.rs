@@ -601,11 +601,7 @@ impl Builder {
         match kind {
             FieldType::Boolean32 => FieldClass::new(FieldKind::Boolean(bits(32))),
             FieldType::Boolean8 => FieldClass::new(FieldKind::Boolean(bits(8))),
-            FieldType::Char => FieldClass::new(FieldKind::String {
-                encoding: StringEncoding::Utf16Le,
-                length: StringLength::Static(2),
-                alignment: 8,
-            }),
+            FieldType::Char => text(StringEncoding::Utf16Le, 2),
             FieldType::I8 => integer(8, true),
             FieldType::U8 => integer(8, false),
             FieldType::I16 => integer(16, true),
@@ -624,17 +620,9 @@ impl Builder {
             }),
             FieldType::FileTime => FieldClass::wall_clock(true, WallClock::FILETIME),
             FieldType::Guid => FieldClass::guid(),
-            FieldType::Utf16String => FieldClass::new(FieldKind::String {
-                encoding: StringEncoding::Utf16Le,
-                length: StringLength::NullTerminated,
-                alignment: 8,
-            }),
+            FieldType::Utf16String => string(StringEncoding::Utf16Le, StringLength::NullTerminated),
             FieldType::Utf8String => FieldClass::string(),
-            FieldType::Utf8CodeUnit => FieldClass::new(FieldKind::String {
-                encoding: StringEncoding::Utf8,
-                length: StringLength::Static(1),
-                alignment: 8,
-            }),
+            FieldType::Utf8CodeUnit => text(StringEncoding::Utf8, 1),
             FieldType::VarInt => integer(64, true),
             FieldType::VarUInt => {
                 let value = VariableLengthValue::Integer(properties(64, false, names, is_hexadecimal));
@@ -642,11 +630,7 @@ impl Builder {
             }
             FieldType::Object(fields) => FieldClass::structure(self.members(fields)),
             FieldType::Array(element) if matches!(**element, FieldType::Utf8CodeUnit) => {
-                FieldClass::new(FieldKind::String {
-                    encoding: StringEncoding::Utf8,
-                    length: StringLength::Prefixed { length: bits(16), gap: 0 },
-                    alignment: 8,
-                })
+                string(StringEncoding::Utf8, StringLength::Prefixed { length: bits(16), gap: 0 })
             }
             // A nested array, which is read into values.
             FieldType::Array(element) => array_of_values(self.class(element, None, false)),
@@ -690,7 +674,11 @@ fn free_name(mut name: String, taken: &mut hashbrown::HashSet<String, std::hash:
 }
 
 fn text(encoding: StringEncoding, bytes: u64) -> FieldClass {
-    FieldClass::new(FieldKind::String { encoding, length: StringLength::Static(bytes), alignment: 8 })
+    string(encoding, StringLength::Static(bytes))
+}
+
+fn string(encoding: StringEncoding, length: StringLength) -> FieldClass {
+    FieldClass::new(FieldKind::String { encoding, length, alignment: 8 })
 }
 
 fn bits(length: u64) -> BitField {

@@ -6,7 +6,7 @@ use ichnos_io::{
 };
 
 use super::{NettraceFile, NettraceOptions, clock_zeros};
-use crate::container::{SEARCHED, find_block};
+use crate::first_block::{SEARCHED, find_block};
 use crate::{NettraceWriter, recognise};
 
 /// EventPipe files.
@@ -17,19 +17,20 @@ pub struct Nettrace;
 const PROBED: usize = 64;
 
 const OPTIONS: &[FormatOption] = &[
-    FormatOption::text("frequency", "ticks per second of the clock of a file without its beginning")
+    FormatOption::text("frequency", "clock ticks per second, for a file without its start")
         .value_name("HZ")
         .details("Default: 1000000000, as on Linux and macOS. Windows usually has 10000000."),
     FormatOption::choice(
         "pointer-size",
-        "size of addresses in a file without its beginning",
+        "address size, for a file without its start",
         &[OptionValue::new("8", "64-bit processes"), OptionValue::new("4", "32-bit processes")],
     ),
 ];
 
 static INFO: FormatInfo = FormatInfo {
     versions: "netperf 3; nettrace 4, also with the tags of 5; nettrace 6",
-    detection: "files that begin with `Nettrace` or `!FastSerialization.1`, and their rests, named `.nettrace` or `.netperf`",
+    detection: "files that start with `Nettrace` or `!FastSerialization.1`, and files without their start, \
+        named `.nettrace` or `.netperf`",
     writer: Some(&NettraceWriter),
     options: OPTIONS,
     has_file_order: true,

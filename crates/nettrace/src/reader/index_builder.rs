@@ -141,9 +141,9 @@ impl FileIndex {
         }
         let is_recording = recognise(rest);
         let found = match is_recording {
-            true => "another recording, which is not read".to_owned(),
+            true => "another recording (not read)".to_owned(),
             false if rest.iter().all(|byte| *byte == 0) => format!("{} zeros", rest.len()),
-            false => format!("{} bytes, which are not read", rest.len()),
+            false => format!("{} bytes (not read)", rest.len()),
         };
         let statement = format!("expected the end of the file after the end mark, found {found}");
         let fault = Fault::new(Rule::AfterEnd, end, statement).skipping(rest.len() as u64);
@@ -158,8 +158,8 @@ impl FileIndex {
         self.trace.pointer_size = pointer_size.unwrap_or(8);
         let origin = |option: bool| if option { "given" } else { "assumed" };
         let statement = format!(
-            "expected a trace block, found none: the date is unknown, the clock has {} ticks a second ({}), addresses \
-             have {} bytes ({})",
+            "expected a trace block, found none: the date is unknown, the clock has {} ticks per second \
+            ({}), addresses have {} bytes ({})",
             self.trace.frequency,
             origin(frequency.is_some()),
             self.trace.pointer_size,
@@ -172,7 +172,7 @@ impl FileIndex {
         let trace = &mut self.trace;
         if trace.frequency == 0 || trace.frequency > i64::MAX as u64 {
             let statement =
-                format!("expected the number of ticks a second, found {}", trace.frequency as i64);
+                format!("expected the number of ticks per second, found {}", trace.frequency as i64);
             trace.frequency = NANOSECONDS;
             self.metadata_faults.push(Fault::new(Rule::TraceBlock, 0, statement));
         }
@@ -183,7 +183,7 @@ impl FileIndex {
             self.metadata_faults.push(Fault::new(Rule::TraceBlock, 0, statement));
         }
         if !self.trace.sync_time.is_valid() {
-            let statement = format!("expected a date that exists, found {}", self.trace.sync_time);
+            let statement = format!("expected a valid date, found {}", self.trace.sync_time);
             self.metadata_faults.push(Fault::new(Rule::TraceBlock, 0, statement));
         }
     }
@@ -217,7 +217,7 @@ impl FileIndex {
                 if let Some(at) = rest.filter(|_| block.is_whole) {
                     self.metadata_fault(
                         begin + at as u64,
-                        "expected a row of metadata, found an incomplete one",
+                        "expected a metadata row, found an incomplete row",
                     );
                 }
             }
@@ -259,7 +259,7 @@ impl FileIndex {
             self.add_row(row.payload.start as u64, payload, rows);
         }
         if events.position() < range.end && block.is_whole {
-            let statement = "expected a row of metadata, found an incomplete one";
+            let statement = "expected a metadata row, found an incomplete row";
             self.metadata_fault(events.position() as u64, statement);
         }
     }
@@ -268,7 +268,7 @@ impl FileIndex {
     fn add_overridden(&mut self, bytes: &Bytes, container: &Container, rows: &mut MetadataRows<'_>) {
         let (pairs, is_full) = override_reader::find(bytes, container, self);
         if is_full {
-            let statement = "too many different labels that override metadata: not all of them do";
+            let statement = "too many different labels override metadata: some are ignored";
             self.note(Fault::new(Rule::MetadataRow, 0, statement));
         }
         let mut is_refused = false;
@@ -320,7 +320,7 @@ impl FileIndex {
 
     fn add_metadata(&mut self, offset: u64, metadata: Option<EventMetadata>, rows: &mut MetadataRows<'_>) {
         let Some(metadata) = metadata else {
-            return self.metadata_fault(offset, "the row of metadata is incomplete");
+            return self.metadata_fault(offset, "the metadata row is incomplete");
         };
         if metadata.has_unknown_fields {
             let statement = format!(
@@ -333,7 +333,7 @@ impl FileIndex {
         if self.metadata.len() >= MOST_ROWS {
             return self.metadata_fault(
                 offset,
-                "there are too many rows of metadata: events of this one are shown as bytes",
+                "there are too many metadata rows: events of this row are shown as bytes",
             );
         }
         match rows.find_or_add(metadata, &mut self.classes) {
@@ -371,10 +371,10 @@ impl MetadataRows<'_> {
     fn refusal(&self, kinds: usize, consequence: &str) -> String {
         let limit = self.limits.event_record_classes;
         if kinds as u64 >= limit {
-            return format!("there are more kinds of events than the limit of {limit}: {consequence}");
+            return format!("there are more event kinds than the limit of {limit}: {consequence}");
         }
         let most = self.memory.most();
-        format!("the descriptions of events take more memory than the limit of {most} bytes: {consequence}")
+        format!("the event descriptions take more memory than the limit of {most} bytes: {consequence}")
     }
 
     /// Returns the index of a kind of event, or `None` if there are too many.

@@ -181,113 +181,145 @@ impl<'a> PayloadReader<'a> {
     /// Appends a value; returns it if it is a number.
     fn value(&mut self, kind: &FieldType, are_flags: bool, values: &mut EventValues) -> Option<u64> {
         self.budget = self.budget.checked_sub(1)?;
-        let wire = &mut self.wire;
-        let unsigned = match kind {
-            FieldType::U8 => Some(wire.u8()?.into()),
-            FieldType::U16 => Some(wire.u16()?.into()),
-            FieldType::U32 => Some(wire.u32()?.into()),
-            FieldType::U64 => Some(wire.u64()?),
-            FieldType::Pointer if self.widths.has_short_pointers => Some(wire.u32()?.into()),
-            FieldType::Pointer => Some(wire.u64()?),
-            FieldType::VarUInt => Some(wire.varuint64()?),
-            _ => None,
-        };
-        if let Some(number) = unsigned {
+        if let Some(number) = self.unsigned(kind)? {
             values.push(if are_flags { FieldValue::Bits(number) } else { FieldValue::Unsigned(number) });
             return Some(number);
         }
-        let signed = match kind {
-            FieldType::I8 => Some((wire.u8()? as i8).into()),
-            FieldType::I16 => Some((wire.u16()? as i16).into()),
-            FieldType::I32 => Some((wire.u32()? as i32).into()),
-            FieldType::I64 => Some(wire.u64()? as i64),
-            FieldType::FileTime => {
-                self.has_dates = true;
-                match self.widths.has_system_times {
-                    true => Some(SystemTime::read(wire)?.file_time()?),
-                    false => Some(wire.u64()? as i64),
-                }
-            }
-            FieldType::VarInt => Some(zigzag(wire.varuint64()?)),
-            _ => None,
-        };
-        if let Some(number) = signed {
+        if let Some(number) = self.signed(kind)? {
             values.push(if are_flags { FieldValue::Bits(number as u64) } else { FieldValue::Signed(number) });
             return Some(number as u64);
         }
         match kind {
-            FieldType::Boolean32 => values.push(FieldValue::Boolean(wire.u32()? != 0)),
-            FieldType::Boolean8 => values.push(FieldValue::Boolean(wire.u8()? != 0)),
-            FieldType::Char => values.push(FieldValue::Text(wire.take(2)?)),
-            FieldType::Utf8CodeUnit => values.push(FieldValue::Text(wire.take(1)?)),
-            FieldType::F32 => values.push(FieldValue::Real(Real::Single(f32::from_bits(wire.u32()?)))),
-            FieldType::F64 => values.push(FieldValue::Real(Real::Double(f64::from_bits(wire.u64()?)))),
-            FieldType::Decimal => values.push(FieldValue::Blob(wire.take(16)?)),
-            FieldType::Guid => values.push(FieldValue::Guid(Uuid::from_bytes_le(wire.guid()?))),
-            FieldType::Utf16String => {
-                let units = wire.rest().as_chunks::<2>().0;
-                let length = units.iter().position(|unit| *unit == [0, 0])?;
-                values.push(FieldValue::Text(wire.take(2 * length)?));
-                wire.take(2)?;
-            }
-            FieldType::Utf8String => {
-                let length = memchr::memchr(0, wire.rest())?;
-                values.push(FieldValue::Text(wire.take(length)?));
-                wire.take(1)?;
-            }
             FieldType::Object(fields) => {
                 values.begin_structure();
                 self.fields(fields, values)?;
                 values.end();
             }
             FieldType::Array(element) => {
-                let count = usize::from(wire.u16()?);
+                let count = usize::from(self.wire.u16()?);
                 if **element == FieldType::Utf8CodeUnit {
-                    values.push(FieldValue::Text(wire.take(count)?));
+                    values.push(FieldValue::Text(self.wire.take(count)?));
                 } else {
                     self.array(element, count, values)?;
                 }
             }
-            FieldType::FixedLengthArray(element, count) => match **element {
-                FieldType::Utf8CodeUnit => {
-                    let text = wire.take((*count).into())?;
-                    let end = memchr::memchr(0, text).unwrap_or(text.len());
-                    values.push(FieldValue::Text(text.get(..end)?));
-                }
-                FieldType::Char => {
-                    let text = wire.take(2 * usize::from(*count))?;
-                    let units = text.as_chunks::<2>().0;
-                    let end = units.iter().position(|unit| *unit == [0, 0]).unwrap_or(units.len());
-                    values.push(FieldValue::Text(text.get(..2 * end)?));
-                }
-                _ => self.array(element, (*count).into(), values)?,
-            },
+            FieldType::FixedLengthArray(element, count) => {
+                self.fixed_length_array(element, (*count).into(), values)?;
+            }
             FieldType::Rest => {
-                let rest = wire.take(wire.rest().len())?;
+                let rest = self.wire.take(self.wire.rest().len())?;
                 values.push_optional(!rest.is_empty());
                 if !rest.is_empty() {
                     values.push(FieldValue::Blob(rest));
                 }
             }
             FieldType::Appended(kind) => {
-                let is_present = !wire.is_at_end();
+                let is_present = !self.wire.is_at_end();
                 values.push_optional(is_present);
                 if is_present {
                     return self.value(kind, are_flags, values);
                 }
             }
             FieldType::RelLoc(element) | FieldType::DataLoc(element) => {
-                let location = wire.u32()?;
-                let base = if matches!(kind, FieldType::RelLoc(_)) { wire.position() } else { 0 };
+                let location = self.wire.u32()?;
+                let base = if matches!(kind, FieldType::RelLoc(_)) { self.wire.position() } else { 0 };
                 let begin = base.checked_add((location & 0xffff) as usize)?;
                 let end = begin.checked_add((location >> 16) as usize)?;
                 let bytes = self.payload.get(begin..end)?;
                 self.located_end = self.located_end.max(end);
                 self.located(element, bytes, values)?;
             }
-            _ => return None,
+            _ => values.push(self.single(kind)?),
         }
         Some(0)
+    }
+
+    /// Reads an unsigned integer, or nothing if the type is another one.
+    fn unsigned(&mut self, kind: &FieldType) -> Option<Option<u64>> {
+        let wire = &mut self.wire;
+        Some(Some(match kind {
+            FieldType::U8 => wire.u8()?.into(),
+            FieldType::U16 => wire.u16()?.into(),
+            FieldType::U32 => wire.u32()?.into(),
+            FieldType::U64 => wire.u64()?,
+            FieldType::Pointer if self.widths.has_short_pointers => wire.u32()?.into(),
+            FieldType::Pointer => wire.u64()?,
+            FieldType::VarUInt => wire.varuint64()?,
+            _ => return Some(None),
+        }))
+    }
+
+    /// Reads a signed integer or a date, or nothing if the type is another one.
+    fn signed(&mut self, kind: &FieldType) -> Option<Option<i64>> {
+        let wire = &mut self.wire;
+        Some(Some(match kind {
+            FieldType::I8 => (wire.u8()? as i8).into(),
+            FieldType::I16 => (wire.u16()? as i16).into(),
+            FieldType::I32 => (wire.u32()? as i32).into(),
+            FieldType::I64 => wire.u64()? as i64,
+            FieldType::FileTime => {
+                self.has_dates = true;
+                match self.widths.has_system_times {
+                    true => SystemTime::read(wire)?.file_time()?,
+                    false => wire.u64()? as i64,
+                }
+            }
+            FieldType::VarInt => zigzag(wire.varuint64()?),
+            _ => return Some(None),
+        }))
+    }
+
+    /// Reads a value that is not an integer and has no other values in it.
+    fn single(&mut self, kind: &FieldType) -> Option<FieldValue<'a>> {
+        let wire = &mut self.wire;
+        Some(match kind {
+            FieldType::Boolean32 => FieldValue::Boolean(wire.u32()? != 0),
+            FieldType::Boolean8 => FieldValue::Boolean(wire.u8()? != 0),
+            FieldType::Char => FieldValue::Text(wire.take(2)?),
+            FieldType::Utf8CodeUnit => FieldValue::Text(wire.take(1)?),
+            FieldType::F32 => FieldValue::Real(Real::Single(f32::from_bits(wire.u32()?))),
+            FieldType::F64 => FieldValue::Real(Real::Double(f64::from_bits(wire.u64()?))),
+            FieldType::Decimal => FieldValue::Blob(wire.take(16)?),
+            FieldType::Guid => FieldValue::Guid(Uuid::from_bytes_le(wire.guid()?)),
+            FieldType::Utf16String => {
+                let units = wire.rest().as_chunks::<2>().0;
+                let length = units.iter().position(|unit| *unit == [0, 0])?;
+                let text = wire.take(2 * length)?;
+                wire.take(2)?;
+                FieldValue::Text(text)
+            }
+            FieldType::Utf8String => {
+                let length = memchr::memchr(0, wire.rest())?;
+                let text = wire.take(length)?;
+                wire.take(1)?;
+                FieldValue::Text(text)
+            }
+            _ => return None,
+        })
+    }
+
+    /// Appends an array whose class has its length, or the text in it.
+    fn fixed_length_array(
+        &mut self,
+        element: &FieldType,
+        count: usize,
+        values: &mut EventValues,
+    ) -> Option<()> {
+        match element {
+            FieldType::Utf8CodeUnit => {
+                let text = self.wire.take(count)?;
+                let end = memchr::memchr(0, text).unwrap_or(text.len());
+                values.push(FieldValue::Text(text.get(..end)?));
+            }
+            FieldType::Char => {
+                let text = self.wire.take(2 * count)?;
+                let units = text.as_chunks::<2>().0;
+                let end = units.iter().position(|unit| *unit == [0, 0]).unwrap_or(units.len());
+                values.push(FieldValue::Text(text.get(..2 * end)?));
+            }
+            _ => self.array(element, count, values)?,
+        }
+        Some(())
     }
 
     /// Reads an array that is stored elsewhere in the payload.

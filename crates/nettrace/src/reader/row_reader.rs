@@ -203,7 +203,7 @@ impl RowReader {
             BlockKind::Thread => {
                 let rest = ThreadRow::read_block(content, |row| self.threads.add(row));
                 if let (Some(at), false, true) = (rest, only_tables, block.is_whole) {
-                    let statement = "expected a row of a thread, found an incomplete one";
+                    let statement = "expected a thread row, found an incomplete row";
                     self.faults.waiting.push_back(Fault::new(Rule::RowSize, begin + at as u64, statement));
                 }
             }
@@ -224,8 +224,8 @@ impl RowReader {
             BlockKind::LabelList => {
                 let rest = self.labels.add(content);
                 if let (Some(rest), true) = (rest, block.is_whole) {
-                    let statement = "expected labels of known kinds, found something else: the rest of the block is \
-                                     skipped";
+                    let statement = "expected labels with known kinds, found something else: the rest of the \
+                        block is skipped";
                     let fault = Fault::new(Rule::LabelKind, begin + rest.start as u64, statement);
                     self.faults.waiting.push_back(fault.skipping(rest.len() as u64));
                 }
@@ -259,7 +259,7 @@ impl RowReader {
             rows.by_ref().inspect(|_| found += 1).filter(|stack| stack.len() % pointer.max(1) != 0).count();
         let offset = block.content.start + rows.position() as u64;
         if uneven > 0 {
-            let statement = format!("{uneven} stacks are no whole number of addresses of {pointer} bytes");
+            let statement = format!("{uneven} stacks are not a whole number of {pointer}-byte addresses");
             self.faults.waiting.push_back(Fault::new(Rule::StackSize, block.content.start, statement));
         }
         if found != rows.count && block.is_whole {
@@ -423,8 +423,8 @@ impl RowReader {
     /// Opens an event block whose events may be wanted.
     fn open_events(&mut self, file: &TraceFile, block: &Block) {
         if self.is_damaged && begins_in_repeated_page(&file.bytes, block.begin as usize) {
-            let statement =
-                "expected another block, found one in a page like the page before it: it is skipped";
+            let statement = "expected another block, found a block in a page that repeats the previous page: \
+                it is skipped";
             let fault = Fault::new(Rule::BlockSize, block.begin, statement);
             return self.faults.waiting.push_back(fault.skipping(block.content.end - block.begin));
         }
@@ -565,8 +565,8 @@ impl RowReader {
         }
         if let Some(end) = open.lost_until {
             let at = open.rows.position();
-            let statement = "expected events, found sectors of one value, or a page like the page before it: the rest of \
-                             the block is skipped";
+            let statement = "expected events, found sectors of one value, or a page that repeats the \
+                previous page: the rest of the block is skipped";
             let fault = Fault::new(Rule::RowSize, at as u64, statement);
             self.faults.waiting.push_back(fault.skipping(end.saturating_sub(at) as u64));
         } else if !open.rows.is_at_end() && open.is_whole {

@@ -182,7 +182,7 @@ pub(super) fn providers(index: &FileIndex) -> Vec<(String, Value)> {
     providers.into_iter().map(describe).collect()
 }
 
-/// Returns the end of the session, as an entry of the environment.
+/// Returns the end of the session, as an environment entry.
 pub(super) fn end(index: &FileIndex, bytes: &Bytes) -> (String, Value) {
     let text = match index.is_complete {
         true => "complete".to_owned(),

@@ -288,16 +288,16 @@ impl EventSource {
             let index = entry.thread & !UNKNOWN_THREAD;
             let is_full = self.rows.threads.is_full();
             self.rows.faults.note(Rule::ThreadIndex, entry.payload, || match is_full {
-                true => format!("too many threads: that of index {index} is unknown"),
+                true => format!("too many threads: the thread with index {index} is unknown"),
                 false => format!("expected the index of a thread, found the unknown index {index}"),
             });
         }
         if entry.labels != 0 && self.rows.labels.get(entry.labels).is_none() {
             let (list, is_full) = (entry.labels, self.rows.labels.is_full());
             self.rows.faults.note(Rule::LabelListId, entry.payload, || match is_full {
-                true => format!("too many lists of labels: list {list} is unknown"),
+                true => format!("too many label lists: list {list} is unknown"),
                 false => {
-                    format!("expected the index of a list of labels, found the unknown index {list}")
+                    format!("expected the index of a label list, found the unknown index {list}")
                 }
             });
         }

@@ -99,7 +99,7 @@ impl Blocks {
             }
             metadata.write_v6(id, &mut self.metadata_v6);
         }
-        (metadata_hash(&metadata), Some("descriptions of fields"))
+        (metadata_hash(&metadata), Some("field descriptions"))
     }
 
     /// Returns `true` if a sequence point is due.

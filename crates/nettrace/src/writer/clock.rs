@@ -47,11 +47,10 @@ impl FileClock {
     }
 
     /// Adds clocks whose times are rounded to those of the file to a table.
-    pub(super) fn note_rounding(&self, sources: &[WriteSource], losses: &mut LossTable) {
+    pub(super) fn record_rounding(&self, sources: &[WriteSource], losses: &mut LossTable) {
         let clocks = sources.iter().flat_map(|source| &source.trace.class.clocks);
         for clock in clocks.filter(|clock| clock.frequency != self.frequency) {
-            let (kind, class) = (LossKind::Rounded, String::new());
-            losses.note(kind, class, format!("clock.{}", clock.id), "ticks -> nanoseconds");
+            losses.note(LossKind::Rounded, "", format!("clock.{}", clock.id), "ticks -> nanoseconds");
         }
     }
 

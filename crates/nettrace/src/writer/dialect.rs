@@ -15,7 +15,7 @@ pub(super) enum Dialect {
 pub(super) const DIALECTS: &[OptionValue] = &[
     OptionValue::new("4", "nettrace 4 with the tags of 5, as .NET writes it; for events of one process")
         .aliases(&["nettrace4"]),
-    OptionValue::new("6", "nettrace 6: with processes, names of threads, and OpenTelemetry's ids")
+    OptionValue::new("6", "nettrace 6: with processes, thread names, and OpenTelemetry ids")
         .aliases(&["nettrace6"]),
 ];
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use ichnos_model::lower::{LossKind, LossTable, has_attributes};
+use ichnos_model::lower::{LossKind, LossRecorder, LossTable, has_attributes};
 use ichnos_model::plan::Plan;
 use ichnos_model::{
     CauseKind, DisplayBase, Event, EventRole, Field as VisitedField, FieldClass, FieldKind, FieldRef,
@@ -11,6 +11,7 @@ use ichnos_model::{
 };
 
 use super::labels::{self, LabelFields, is_label};
+use super::losses::{EventLoss, EventLosses};
 use super::own::normalized;
 use super::payload::{
     MOST_FIELDS, PayloadWriter, absent_size, describe, fits, has_no_value, is_array, is_file_time,
@@ -75,12 +76,7 @@ fn level_number(level: LogLevel) -> u8 {
 }
 
 /// Identity of a class: provider, name and what else metadata say besides fields.
-fn identity(
-    event: &Event<'_>,
-    event_id: u32,
-    is_v6: bool,
-    lose: &mut impl FnMut(LossKind, &str, &str),
-) -> EventMetadata {
+fn identity(event: &Event<'_>, event_id: u32, is_v6: bool, losses: &mut LossRecorder<'_>) -> EventMetadata {
     let class = event.class;
     let (provider, name) = split_name(event);
     let opcode = match class.role {
@@ -117,7 +113,9 @@ fn identity(
                 (name, Value::Text(text)) if is_v6 && metadata.properties.len() < MOST_PROPERTIES => {
                     metadata.properties.push((own_property(name).to_owned(), text.clone()));
                 }
-                (name, _) => lose(LossKind::Dropped, "", &format!("property `{}`", own_property(name))),
+                (name, _) => {
+                    losses.record_loss(LossKind::Dropped, "", format!("property `{}`", own_property(name)))
+                }
             }
         }
         let prefix = format!("{}/", metadata.provider);
@@ -131,7 +129,7 @@ fn identity(
             || known::find(&metadata.provider, metadata.event_id, metadata.version, &metadata.name).is_some()
     };
     if is_known(&metadata) {
-        lose(LossKind::Renamed, "", "provider: tools have tables of its events");
+        losses.record_loss(LossKind::Renamed, "", "provider renamed: tools have built-in schemas for it");
         metadata.provider = format!("Converted-{}", metadata.provider);
     }
     metadata
@@ -201,20 +199,18 @@ impl ForeignClass {
         let is_v6 = file.is_v6;
         table.add_class_metadata(event, KEPT_METADATA);
         table.add_other_clocks(event);
-        let mut lose = |kind, field: &str, what: &str| {
-            table.note(kind, event.name(), field, what);
-        };
+        let mut losses = table.for_class(event.name());
         let class = event.class;
         let is_converted = class.attributes.get("nettrace").is_some();
         if !is_converted {
-            lose(LossKind::Lowered, "", "class -> self-describing event");
+            losses.record_loss(LossKind::Lowered, "", "class -> self-describing event");
         }
-        note_name(event, &mut lose);
-        let mut metadata = identity(event, event_id, is_v6, &mut lose);
+        record_name(event, &mut losses);
+        let mut metadata = identity(event, event_id, is_v6, &mut losses);
         // Events of this format have their level in the attributes.
         let log = class.log.as_ref().filter(|_| !is_converted);
         let severity = log.and_then(|log| {
-            lose(LossKind::Lowered, "", "severity -> one of five levels");
+            losses.record_loss(LossKind::Lowered, "", "severity -> one of five levels");
             severity_of(event, log, &mut metadata)
         });
         let mut parts = HeaderParts { event, members: hidden(event) };
@@ -250,14 +246,14 @@ impl ForeignClass {
         };
         foreign.is_raw = is_converted && is_raw(event, &parts.members, &names);
         if !foreign.is_raw {
-            foreign.add_members(event, is_converted, &parts.members, &names, &mut lose);
+            foreign.add_members(event, is_converted, &parts.members, &names, &mut losses);
         }
-        foreign.normalize(is_v6, &mut lose);
+        foreign.normalize(is_v6, &mut losses);
         foreign
     }
 
     /// Makes the description what it is when it is read again, and lists what the version has no place for.
-    fn normalize(&mut self, is_v6: bool, lose: &mut impl FnMut(LossKind, &str, &str)) {
+    fn normalize(&mut self, is_v6: bool, losses: &mut LossRecorder<'_>) {
         if !is_v6 {
             // 0 is "always", too.
             self.metadata.level = Some(self.metadata.level.unwrap_or(0));
@@ -267,15 +263,15 @@ impl ForeignClass {
         let after = &self.metadata;
         let names = |metadata: &EventMetadata| [&metadata.provider, &metadata.name].map(String::clone);
         if names(&before) != names(after) {
-            lose(LossKind::Renamed, "", "provider or name: it ends at its first U+0000");
+            losses.record_loss(LossKind::Renamed, "", "provider or name: it ends at its first U+0000");
         }
         if before.fields != after.fields {
-            lose(LossKind::Renamed, "", "fields: their names end at the first U+0000");
+            losses.record_loss(LossKind::Renamed, "", "fields: their names end at the first U+0000");
         }
         [before.provider, before.name] = names(after);
         before.fields.clone_from(&after.fields);
         if before != *after {
-            lose(LossKind::Dropped, "", "metadata that the version has no place for");
+            losses.record_loss(LossKind::Dropped, "", "metadata that the version cannot store");
         }
     }
 
@@ -286,7 +282,7 @@ impl ForeignClass {
         is_converted: bool,
         skipped: &HashSet<(Scope, usize)>,
         taken_names: &[&str],
-        lose: &mut impl FnMut(LossKind, &str, &str),
+        losses: &mut LossRecorder<'_>,
     ) {
         let mut taken = HashSet::new();
         let mut left = MOST_FIELDS;
@@ -301,12 +297,12 @@ impl ForeignClass {
                 }
                 let path = format!("{}.{name}", scope.short_name());
                 if !fits(class, &mut left) {
-                    lose(LossKind::Dropped, &path, "too many or too deep fields");
+                    losses.record_loss(LossKind::Dropped, &path, "too many or too deep fields");
                     continue;
                 }
-                note_class(class, &path, lose);
+                record_class(class, &path, losses);
                 if is_converted {
-                    note_other_type(class, &path, lose);
+                    record_other_type(class, &path, losses);
                 }
                 // Readers call a field without a name so.
                 let mut free = if name.is_empty() { "value".to_owned() } else { name.to_owned() };
@@ -314,8 +310,8 @@ impl ForeignClass {
                     free = format!("{}_{free}", scope.short_name());
                 }
                 if free != name {
-                    let reason = if name.is_empty() { "it has no name" } else { "there is another one" };
-                    lose(LossKind::Renamed, &path, &format!("to {free}: {reason}"));
+                    let reason = if name.is_empty() { "unnamed" } else { "duplicate name" };
+                    losses.record_loss(LossKind::Renamed, &path, format!("renamed to {free}: {reason}"));
                 }
                 members.push(node);
                 let field = describe(free, class);
@@ -360,11 +356,11 @@ fn severity_of(
 }
 
 /// Lists the name of a class that gets a provider before it.
-fn note_name(event: &Event<'_>, lose: &mut impl FnMut(LossKind, &str, &str)) {
+fn record_name(event: &Event<'_>, losses: &mut LossRecorder<'_>) {
     let (provider, name) = split_name(event);
     let is_same = |separator: &str| event.name() == format!("{provider}{separator}{name}");
     if !is_same(":") && !is_same("/") && !event.name().is_empty() {
-        lose(LossKind::Renamed, "", &format!("name -> `{provider}/{name}`"));
+        losses.record_loss(LossKind::Renamed, "", format!("name -> `{provider}/{name}`"));
     }
 }
 
@@ -422,63 +418,67 @@ impl Visitor for RawPayloadWriter<'_> {
 }
 
 /// Lists conversions of a class.
-fn note_class(class: &FieldClass, path: &str, lose: &mut impl FnMut(LossKind, &str, &str)) {
+fn record_class(class: &FieldClass, path: &str, losses: &mut LossRecorder<'_>) {
     if has_attributes(&class.attributes, Some("nettrace")) {
-        lose(LossKind::Dropped, path, "attributes");
+        losses.record_loss(LossKind::Dropped, path, "attributes");
     }
     if let Some(integer) = class.integer()
         && integer.preferred_base != DisplayBase::Decimal
     {
-        lose(LossKind::Dropped, path, &format!("preferred base {}", integer.preferred_base.radix()));
+        losses.record_loss(
+            LossKind::Dropped,
+            path,
+            format!("preferred base {}", integer.preferred_base.radix()),
+        );
     }
-    let mut note = |what: &str| lose(LossKind::Lowered, path, what);
+    let mut lower = |what: &str| losses.record_loss(LossKind::Lowered, path, what);
     match &class.kind {
-        FieldKind::BitArray(_) => note("bit array -> unsigned integer"),
-        FieldKind::BitMap { .. } => note("bit map -> unsigned integer"),
-        FieldKind::VariableLength { .. } => note("variable-length integer -> 64-bit integer"),
+        FieldKind::BitArray(_) => lower("bit array -> unsigned integer"),
+        FieldKind::BitMap { .. } => lower("bit map -> unsigned integer"),
+        FieldKind::VariableLength { .. } => lower("variable-length integer -> 64-bit integer"),
         FieldKind::Integer { bits, integer } => {
             if bits.length > 64 {
-                note("integer -> text");
+                lower("integer -> text");
             } else if !matches!(bits.length, 8 | 16 | 32 | 64) {
-                note("integer -> a wider one");
+                lower("integer -> wider integer");
             }
             if integer.mappings.is_some() {
-                note("enumeration -> integer");
+                lower("enumeration -> integer");
             }
             if integer.wall_clock.is_some() && !is_file_time(class) {
-                note("date -> integer");
+                lower("date -> integer");
             }
         }
         FieldKind::Float(bits) if !matches!(bits.length, 32 | 64) => {
-            note("floating-point number -> another length")
+            lower("floating-point number -> another length")
         }
-        FieldKind::Blob { .. } => note("BLOB -> array of bytes"),
+        FieldKind::Blob { .. } => lower("BLOB -> array of bytes"),
         FieldKind::Optional { field, .. } => {
             if is_own_optional(field) {
-                note("optional array -> array, empty if it is absent");
-                return note_class(field, path, lose);
+                lower("optional array -> array, empty if it is absent");
+                return record_class(field, path, losses);
             }
-            note("optional -> array of at most one element");
-            note_element(field, path, lose);
+            lower("optional -> array of at most one element");
+            record_element(field, path, losses);
         }
         FieldKind::Variant { options, .. } => {
-            note("variant -> structure with an array for each option");
-            options.iter().for_each(|option| note_element(&option.class, path, lose));
+            lower("variant -> structure with an array for each option");
+            options.iter().for_each(|option| record_element(&option.class, path, losses));
         }
-        FieldKind::Union { .. } => note("union -> structure"),
-        _ if has_no_value(class) => note("no value -> empty array"),
+        FieldKind::Union { .. } => lower("union -> structure"),
+        _ if has_no_value(class) => lower("no value -> empty array"),
         FieldKind::Structure { members, .. } => {
             for member in members.iter().filter(|member| !member.class.is_padding()) {
-                note_class(&member.class, &format!("{path}.{}", member.name), lose);
+                record_class(&member.class, &format!("{path}.{}", member.name), losses);
             }
         }
-        FieldKind::Array { element, .. } => note_element(element, path, lose),
+        FieldKind::Array { element, .. } => record_element(element, path, losses),
         _ => {}
     }
 }
 
 /// Lists field types that are written as other types.
-fn note_other_type(class: &FieldClass, path: &str, lose: &mut impl FnMut(LossKind, &str, &str)) {
+fn record_other_type(class: &FieldClass, path: &str, losses: &mut LossRecorder<'_>) {
     let what = match &class.kind {
         FieldKind::Boolean(bits) if bits.length != 32 => Some("Boolean8 -> Boolean32"),
         FieldKind::String { encoding, length, .. }
@@ -490,33 +490,17 @@ fn note_other_type(class: &FieldClass, path: &str, lose: &mut impl FnMut(LossKin
         _ => None,
     };
     if let Some(what) = what {
-        lose(LossKind::Lowered, path, what);
+        losses.record_loss(LossKind::Lowered, path, what);
     }
-    class.children().for_each(|child| note_other_type(child.class(), path, lose));
+    class.children().for_each(|child| record_other_type(child.class(), path, losses));
 }
 
 /// Lists conversions of the class of the elements of an array.
-fn note_element(class: &FieldClass, path: &str, lose: &mut impl FnMut(LossKind, &str, &str)) {
+fn record_element(class: &FieldClass, path: &str, losses: &mut LossRecorder<'_>) {
     if is_array(class) {
-        lose(LossKind::Lowered, path, "array in an array -> structure with an array");
+        losses.record_loss(LossKind::Lowered, path, "array in an array -> structure with an array");
     }
-    note_class(class, path, lose);
-}
-
-/// Losses of a single event.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct EventLosses {
-    /// The thread is a text, or a negative number.
-    pub(super) has_other_thread: bool,
-    /// There is no thread.
-    pub(super) has_no_thread: bool,
-    /// The process is a negative number, and no field.
-    pub(super) has_other_process: bool,
-    /// The processor is a text, or has more than 32 bits.
-    pub(super) has_other_processor: bool,
-    /// The trace id is a text other than 32 hexadecimal digits.
-    pub(super) has_other_trace_id: bool,
-    pub(super) is_undecodable: bool,
+    record_class(class, path, losses);
 }
 
 /// Makes the parts and the payload of an event.
@@ -526,30 +510,32 @@ pub(super) fn read(
     ticks: u64,
     parts: &mut WrittenEvent,
     payload: &mut PayloadWriter,
-) -> EventLosses {
-    let mut losses = EventLosses::default();
+    losses: &mut EventLosses,
+) {
     parts.begin(ticks);
     let value = |field: &Option<FieldRef>| field.as_ref().and_then(|field| event.get(field));
     let number = |field: &Option<FieldRef>| value(field).and_then(|value| value.as_u64());
     match value(&class.thread) {
-        None | Some(FieldValue::Null) => losses.has_no_thread = true,
+        None | Some(FieldValue::Null) => losses.add(EventLoss::NoThread, 1),
         Some(thread) => match thread.as_u64() {
             Some(thread) => parts.thread = thread,
-            None => losses.has_other_thread = true,
+            None => losses.add(EventLoss::Thread, 1),
         },
     }
     let process = value(&class.process).filter(|value| !matches!(value, FieldValue::Null));
     let number_of_process = process.as_ref().and_then(|value| value.as_u64());
-    losses.has_other_process = class.takes_process && process.is_some() && number_of_process.is_none();
+    let has_other_process = class.takes_process && process.is_some() && number_of_process.is_none();
+    losses.add(EventLoss::Process, u64::from(has_other_process));
     parts.process = number_of_process.or(class.own_process);
     parts.capture_thread = number(&class.capture_thread);
     let labels = class.labels.as_ref().map(|labels| labels.read(event, parts)).unwrap_or_default();
-    (losses.is_undecodable, losses.has_other_trace_id) = (labels.is_undecodable, labels.has_other_trace_id);
+    losses.add(EventLoss::TraceId, u64::from(labels.has_other_trace_id));
+    let mut is_undecodable = labels.is_undecodable;
     match value(&class.processor) {
         None | Some(FieldValue::Null) => {}
         Some(processor) => match processor.as_u64().and_then(|value| u32::try_from(value).ok()) {
             Some(processor) => parts.processor = processor,
-            None => losses.has_other_processor = true,
+            None => losses.add(EventLoss::Processor, 1),
         },
     }
     parts.stack = number(&class.stack).and_then(|value| u32::try_from(value).ok());
@@ -564,8 +550,7 @@ pub(super) fn read(
     }
     payload.clear();
     if class.is_raw {
-        losses.is_undecodable |=
-            event.visit(Scope::Payload, &mut RawPayloadWriter(&mut payload.bytes)).is_err();
+        is_undecodable |= event.visit(Scope::Payload, &mut RawPayloadWriter(&mut payload.bytes)).is_err();
     }
     for ((scope, members), absent) in SCOPES.into_iter().zip(&class.members).zip(class.absent) {
         if members.is_empty() {
@@ -578,10 +563,10 @@ pub(super) fn read(
             if event.visit(scope, payload).is_ok() {
                 continue;
             }
-            losses.is_undecodable = true;
+            is_undecodable = true;
         }
         payload.bytes.truncate(begin);
         payload.bytes.resize(begin + absent, 0);
     }
-    losses
+    losses.add(EventLoss::Fields, u64::from(is_undecodable));
 }

@@ -1,41 +1,41 @@
-//! Losses of the events of a class.
+//! Losses of the events of a class, and of the trace.
 
-use ichnos_model::lower::LossKind;
+ichnos_model::loss_set! {
+    /// A loss of an event, which is counted by class.
+    pub(super) enum EventLoss {
+        Time => Rounded("no timestamp: used the previous event's, or 0"),
+        Range => Rounded("time before the first tick, or of more than 64 bits"),
+        Fields => Dropped("fields of a scope that cannot be decoded"),
+        Payload => Dropped("event: its payload is too long for a block"),
+        Thread => Dropped("thread that is text or negative"),
+        Version => Dropped("process, thread name or labels: only version 6 has them"),
+        Elements => Dropped("elements of an array or a BLOB after the first 65,535"),
+        Texts => Rounded("invalid text: U+FFFD"),
+        Numbers => Rounded("number of more bits than its type"),
+        Ends => Dropped("text after U+0000"),
+        Event => Dropped("event: its context cannot be decoded"),
+        Rest => Dropped("bytes of the payload after its last field"),
+        Processor => Dropped("processor that is text, negative or longer than 32 bits"),
+        Process => Dropped("negative process"),
+        NoThread => Lowered("none -> 0", in "thread"),
+        TraceId => Dropped("trace id that is not 32 hexadecimal digits"),
+    }
+}
 
-/// Losses that are counted by class: kind, field and description.
-pub(super) const LOSSES: [(LossKind, &str, &str); 16] = [
-    (LossKind::Rounded, "", "no time: that of the event before, or 0"),
-    (LossKind::Rounded, "", "time before the first tick, or of more than 64 bits"),
-    (LossKind::Dropped, "", "fields of a scope that cannot be decoded"),
-    (LossKind::Dropped, "", "event: its payload is too long for a block"),
-    (LossKind::Dropped, "", "thread, as it is a text or negative"),
-    (LossKind::Dropped, "", "process, thread name or labels: version 6 has them"),
-    (LossKind::Dropped, "", "elements of an array or a BLOB after the first 65,535"),
-    (LossKind::Rounded, "", "text that is not valid: U+FFFD"),
-    (LossKind::Rounded, "", "number of more bits than its type"),
-    (LossKind::Dropped, "", "text after U+0000"),
-    (LossKind::Dropped, "", "event: its context cannot be decoded"),
-    (LossKind::Dropped, "", "bytes of the payload after its last field"),
-    (LossKind::Dropped, "", "processor, as it is a text, negative or of more than 32 bits"),
-    (LossKind::Dropped, "", "process, as it is negative"),
-    (LossKind::Lowered, "thread", "none -> 0"),
-    (LossKind::Dropped, "", "trace id, as it is no 32 hexadecimal digits"),
-];
+ichnos_model::loss_set! {
+    /// A loss outside of classes.
+    pub(super) enum TraceLoss {
+        Date => Dropped("date: before 1601 or after 9999"),
+        StoredEvent => Dropped("event that was stored in another form"),
+        UnknownCount => Dropped("loss of an unknown number of events"),
+        ManyThreads => Dropped("number of discarded events, of very many threads"),
+        LargeCount => Rounded("number of discarded events: 2,147,483,647 at most"),
+        LongBlock => Dropped("block of 16 MiB or more"),
+        UnnamedFunctions => Dropped("function names beyond the limit", in "stack"),
+        AmbiguousFunctions => Dropped("function names at the address of another function", in "stack"),
+        LongLabels => Dropped("labels that are too long", in "labels"),
+    }
+}
 
-// Indexes of [`LOSSES`].
-pub(super) const TIME: usize = 0;
-pub(super) const RANGE: usize = 1;
-pub(super) const FIELDS: usize = 2;
-pub(super) const PAYLOAD: usize = 3;
-pub(super) const THREAD: usize = 4;
-pub(super) const VERSION: usize = 5;
-pub(super) const ELEMENTS: usize = 6;
-pub(super) const TEXTS: usize = 7;
-pub(super) const NUMBERS: usize = 8;
-pub(super) const ENDS: usize = 9;
-pub(super) const EVENT: usize = 10;
-pub(super) const REST: usize = 11;
-pub(super) const PROCESSOR: usize = 12;
-pub(super) const PROCESS: usize = 13;
-pub(super) const NO_THREAD: usize = 14;
-pub(super) const TRACE_ID: usize = 15;
+/// Loss counts for a class.
+pub(super) type EventLosses = ichnos_model::lower::LossCounts<EventLoss>;

@@ -7,7 +7,6 @@ mod blocks;
 mod clock;
 mod copied_file;
 mod dialect;
-mod file_encoders;
 mod file_writer;
 mod foreign;
 mod labels;
@@ -28,16 +27,15 @@ mod written_event;
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use ichnos_io::{
-    CreateError, FileOutput, FileParts, OptionValue, Output, PartsOutput, ReaderRules, Tree, WriteOptions,
-    WriteSource, WriteTarget, WriterFactory, written_trace_files,
+    CreateError, OptionValue, Output, PartsOutput, ReaderRules, Tree, WriteOptions, WriteSource, WriteTarget,
+    WriterFactory, file_output, file_parts, written_trace_files,
 };
 
 use self::dialect::DIALECTS;
-use self::file_encoders::TraceEncoders;
 use self::rules::TraceRules;
+use self::trace_encoder::TraceEncoder;
 use crate::recognise;
 
 /// Writes .NET's files.
@@ -61,7 +59,7 @@ impl WriterFactory for NettraceWriter {
         let is_trace = |tree: &Tree| {
             tree.entries.iter().any(|entry| entry.beginning(64).is_ok_and(|beginning| recognise(&beginning)))
         };
-        written_trace_files(directory, "nettrace", is_trace, "it is not a trace of .NET")
+        written_trace_files(directory, "nettrace", is_trace, "it is not a .NET trace")
     }
 
     fn create(
@@ -70,8 +68,7 @@ impl WriterFactory for NettraceWriter {
         sources: Vec<WriteSource>,
         options: &WriteOptions,
     ) -> Result<Box<dyn Output>, CreateError> {
-        let encoders = TraceEncoders::new(Arc::new(TraceRules::new(sources, options)?));
-        Ok(Box::new(FileOutput::new(&target, encoders, options)?))
+        file_output::<TraceEncoder>(&target, TraceRules::new(sources, options)?, options)
     }
 
     fn create_parts(
@@ -79,8 +76,6 @@ impl WriterFactory for NettraceWriter {
         sources: Vec<WriteSource>,
         options: &WriteOptions,
     ) -> Result<Box<dyn PartsOutput>, CreateError> {
-        let rules = TraceRules::new(sources, options)?.for_parts();
-        let encoders = TraceEncoders::new(Arc::new(rules));
-        Ok(Box::new(FileParts::new(encoders, options)))
+        Ok(file_parts::<TraceEncoder>(TraceRules::new(sources, options)?.for_parts(), options))
     }
 }

@@ -1,15 +1,15 @@
 //! Rules that all encoders of a trace share.
 
 use std::path::PathBuf;
-use std::sync::Mutex;
 
-use ichnos_io::{Bytes, CreateError, SorterMemory, WriteOptions, WriteSource};
-use ichnos_model::lower::{KeptMetadata, LossEntry, LossKind, LossTable};
-use ichnos_model::{ClassDigest, DataStream, Event, IgnorePoison as _, TraceClass, TraceDigest, Value};
+use ichnos_io::{Bytes, CreateError, EncoderRules, SorterMemory, WriteOptions, WriteSource};
+use ichnos_model::lower::{KeptMetadata, LossKind, LossTable};
+use ichnos_model::{DataStream, Event, TraceClass};
 
 use super::clock::{FileClock, loss_of_clock};
 use super::copied_file::copied_file;
 use super::dialect::Dialect;
+use super::losses::TraceLoss;
 use super::own;
 use super::segment_rules::SegmentRules;
 use super::tables::WrittenStacks;
@@ -18,10 +18,7 @@ use crate::reader::class::CLOCK;
 use crate::reader::trace_file::TraceFile;
 use crate::{TraceBlock, Version};
 
-/// Default block size in bytes.
-const BLOCK: usize = 256 << 10;
-
-/// Rules, losses and the digest of a trace that is being written.
+/// Rules of a trace that is being written.
 #[derive(Debug)]
 pub(super) struct TraceRules {
     pub(super) dialect: Dialect,
@@ -30,10 +27,7 @@ pub(super) struct TraceRules {
     trace: TraceBlock,
     /// `true` if the date of the trace block is that of the source.
     has_date: bool,
-    pub(super) block_bytes: usize,
-    pub(super) is_compared: bool,
-    /// `true` if every payload must fit its fields.
-    pub(super) repairs: bool,
+    pub(super) shared: EncoderRules,
     /// `true` if events can come in any order: they are sorted.
     pub(super) sorts: bool,
     /// Memory of the sorters of all parts.
@@ -47,10 +41,6 @@ pub(super) struct TraceRules {
     pub(super) copied: Option<Bytes>,
     /// Rules for segments that are copied instead of encoding their events.
     pub(super) segments: Option<SegmentRules>,
-    losses: Mutex<LossTable>,
-    events: Mutex<ClassDigest>,
-    /// Kept so that the traces stay at their addresses, too.
-    sources: Vec<WriteSource>,
 }
 
 impl TraceRules {
@@ -60,34 +50,27 @@ impl TraceRules {
             None => Dialect::of_sources(&sources),
         };
         let clock = FileClock::of(&sources);
-        let mut losses = LossTable::default();
-        clock.note_rounding(&sources, &mut losses);
-        for source in &sources {
-            note_source(source, &mut losses);
-        }
-        let trace = trace_block(&sources, dialect, &mut losses)?;
-        let has_date = trace.sync_time.is_valid() && clock.is_at(trace.sync_time, trace.sync_ticks);
         let sorts = options.sorts || sources.iter().any(is_unsorted);
         let copied = copied_file(&sources, dialect, options);
         let segments = SegmentRules::of(&sources, dialect, options, copied.is_some());
-        let block_bytes = options.packet_size.and_then(|size| usize::try_from(size).ok());
+        let shared = EncoderRules::new(sources, options, record_source);
+        let trace = shared.with_losses(|table| {
+            clock.record_rounding(&shared.sources, table);
+            trace_block(&shared.sources, dialect, table)
+        })?;
+        let has_date = trace.sync_time.is_valid() && clock.is_at(trace.sync_time, trace.sync_ticks);
         Ok(Self {
             dialect,
             clock,
             trace,
             has_date,
-            block_bytes: block_bytes.unwrap_or(BLOCK).max(1),
-            is_compared: options.verify.is_some(),
-            repairs: options.repair,
+            shared,
             sorts,
             sorter_memory: SorterMemory::default(),
             temp_dir: options.temp_dir.clone(),
             names_functions: !options.selected_by.is_empty() && options.cut.is_none(),
             copied,
             segments,
-            losses: Mutex::new(losses),
-            events: Mutex::default(),
-            sources,
         })
     }
 
@@ -98,18 +81,18 @@ impl TraceRules {
 
     /// Returns the first source, if it is a file of this format.
     pub(super) fn file(&self) -> Option<&TraceFile> {
-        self.sources.first()?.trace.reader_data::<TraceFile>()
+        self.shared.sources.first()?.trace.reader_data::<TraceFile>()
     }
 
     /// Returns the indexes of the source of a data stream, and in the data streams of that, by its key.
     pub(super) fn place(&self, key: u32) -> Option<(usize, usize)> {
         let in_source = |source: &WriteSource| source.streams.iter().position(|stream| stream.key == key);
-        self.sources.iter().enumerate().find_map(|(index, source)| Some((index, in_source(source)?)))
+        self.shared.sources.iter().enumerate().find_map(|(index, source)| Some((index, in_source(source)?)))
     }
 
     /// Returns the data stream at a [place](Self::place).
     pub(super) fn stream(&self, (source, stream): (usize, usize)) -> Option<&DataStream> {
-        self.sources.get(source)?.streams.get(stream).map(|stream| &**stream)
+        self.shared.sources.get(source)?.streams.get(stream).map(|stream| &**stream)
     }
 
     pub(super) fn pointer_size(&self) -> u32 {
@@ -129,46 +112,16 @@ impl TraceRules {
             let (date, at, is_exact) = self.clock.date(ticks);
             (trace.sync_time, trace.sync_ticks) = (date, at);
             if !is_exact {
-                self.lose(LossKind::Dropped, "", "date: before 1601 or after 9999");
+                self.shared.record_loss(TraceLoss::Date);
             }
         }
         trace
-    }
-
-    pub(super) fn with_losses<T>(&self, change: impl FnOnce(&mut LossTable) -> T) -> T {
-        change(&mut self.losses.lock().ignore_poison())
-    }
-
-    /// Notes a loss of the trace.
-    pub(super) fn lose(&self, kind: LossKind, field: &str, what: &str) {
-        let (field, what) = (field.to_owned(), what.to_owned());
-        let loss = LossEntry { kind, class: String::new(), field, what };
-        self.with_losses(|table| table.add(loss, 1));
-    }
-
-    /// Adds written events to the digest.
-    pub(super) fn add_events(&self, events: ClassDigest) {
-        *self.events.lock().ignore_poison() += events;
-    }
-
-    /// Returns the digest of all written events.
-    pub(super) fn digest(&self) -> TraceDigest {
-        digest(*self.events.lock().ignore_poison())
     }
 }
 
 /// Returns `true` if a source has events in the order of its file.
 fn is_unsorted(source: &WriteSource) -> bool {
     source.trace.reader_data::<TraceFile>().is_some_and(TraceFile::is_unsorted)
-}
-
-/// Returns the digest of events, to compare it with what is read.
-pub(super) fn digest(events: ClassDigest) -> TraceDigest {
-    let mut digest = TraceDigest::default();
-    digest.event_hash = Some(event_hash);
-    digest.discarded_events = None;
-    digest.add_class("", events);
-    digest
 }
 
 /// Returns the time in ticks and the hash of an event that was read.
@@ -197,9 +150,7 @@ fn trace_block(
     losses: &mut LossTable,
 ) -> Result<TraceBlock, CreateError> {
     let mut trace: Option<TraceBlock> = None;
-    let mut lose = |kind, field: &str, what: &str| {
-        losses.note(kind, "", field, what);
-    };
+    let mut losses = losses.for_class("");
     for source in sources {
         let Some(file) = source.trace.reader_data::<TraceFile>() else { continue };
         let own = file.trace_block();
@@ -214,12 +165,16 @@ fn trace_block(
             Some(first) => {
                 if first.process_id != own.process_id {
                     if dialect == Dialect::V4 {
-                        lose(LossKind::Dropped, "process_id", "process of a file besides the first one");
+                        losses.record_loss(
+                            LossKind::Dropped,
+                            "process_id",
+                            "process of a file other than the first",
+                        );
                     }
                     first.process_id = first.process_id.filter(|_| dialect == Dialect::V4);
                 }
                 if (own.processors, own.sampling_interval) != (first.processors, first.sampling_interval) {
-                    lose(LossKind::Dropped, "", "properties of a file besides the first one");
+                    losses.record_loss(LossKind::Dropped, "", "properties of a file other than the first");
                 }
             }
         }
@@ -227,7 +182,7 @@ fn trace_block(
     let mut trace = trace.unwrap_or_else(|| foreign_trace_block(sources));
     if dialect == Dialect::V4 {
         for (name, _) in trace.properties.drain(..) {
-            lose(LossKind::Dropped, &name, "property of the trace");
+            losses.record_loss(LossKind::Dropped, &name, "trace property");
         }
     }
     Ok(trace)
@@ -238,22 +193,14 @@ const OF_BLOCK: [&str; 4] = ["process_id", "processors", "pointer_size", "sampli
 
 /// Returns the process of a trace, if its environment has one.
 pub(super) fn process_of(class: &TraceClass) -> Option<u64> {
-    number(class, "vpid").or_else(|| number(class, "process_id"))
-}
-
-/// Returns a number of the environment.
-fn number(class: &TraceClass, name: &str) -> Option<u64> {
-    match class.environment(name) {
-        Some(Value::Integer(number)) => u64::try_from(*number).ok(),
-        _ => None,
-    }
+    class.environment_number("vpid").or_else(|| class.environment_number("process_id"))
 }
 
 /// Returns the trace block for sources of other formats: their environment has its properties if they were converted from
 /// this format.
 fn foreign_trace_block(sources: &[WriteSource]) -> TraceBlock {
     let classes = || sources.iter().map(|source| &source.trace.class);
-    let first = |name: &str| classes().find_map(|class| number(class, name));
+    let first = |name: &str| classes().find_map(|class| class.environment_number(name));
     let [_, processors, pointer_size, sampling_interval] = OF_BLOCK.map(first);
     TraceBlock {
         // Frames of stacks have 64 bits.
@@ -269,26 +216,22 @@ fn foreign_trace_block(sources: &[WriteSource]) -> TraceBlock {
 pub(super) const KEPT_METADATA: KeptMetadata =
     KeptMetadata { namespace: Some("nettrace"), clocks: &[CLOCK], stream_names: false, severities: true };
 
-/// Notes losses of a whole trace.
-fn note_source(source: &WriteSource, losses: &mut LossTable) {
+/// Records the losses of a whole trace.
+fn record_source(source: &WriteSource, table: &mut LossTable) {
     let class = &source.trace.class;
-    let mut lose = |kind, field: &str, what: &str| {
-        losses.note(kind, "", field, what);
-    };
     for clock in &class.clocks {
         if let Some(what) = loss_of_clock(clock) {
-            lose(LossKind::Lowered, &format!("clock.{}", clock.id), &what);
+            table.note(LossKind::Lowered, "", format!("clock.{}", clock.id), what);
         }
     }
     if source.trace.reader_data::<TraceFile>().is_some() {
         return;
     }
-    let is_kept = |name: &str| name == "vpid" || OF_BLOCK.contains(&name) && number(class, name).is_some();
-    for (name, _) in class.environment.iter().filter(|(name, _)| !is_kept(name)) {
-        lose(LossKind::Dropped, &format!("environment.{name}"), "entry of the environment");
-    }
-    losses.add_trace_metadata(class, KEPT_METADATA);
+    table.add_environment(class, |name| {
+        name == "vpid" || OF_BLOCK.contains(&name) && class.environment_number(name).is_some()
+    });
+    table.add_trace_metadata(class, KEPT_METADATA);
     for stream in &source.streams {
-        losses.add_packets(stream);
+        table.add_packets(stream);
     }
 }

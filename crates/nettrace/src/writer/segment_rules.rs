@@ -84,7 +84,7 @@ impl SegmentCopier {
         self.copied_until > self.first
     }
 
-    /// Notes an id as written; returns `true` if it was not before.
+    /// Records an id as written; returns `true` if it was not before.
     pub(super) fn add_id(&mut self, id: u32) -> bool {
         self.written_ids.get_mut(id as usize).is_some_and(|is_written| !std::mem::replace(is_written, true))
     }

@@ -433,8 +433,8 @@ impl WrittenStacks {
         }
     }
 
-    /// Notes the process (version 6) and the first address of a function that a copied event names.
-    pub(super) fn note_named(&mut self, process: Option<u64>, address: u64) {
+    /// Records the process (version 6) and the first address of a function that a copied event names.
+    pub(super) fn record_named(&mut self, process: Option<u64>, address: u64) {
         // Beyond the limit, functions are named twice.
         if self.named.len() < MOST_NAMES {
             self.named.insert((process, address));

@@ -5,16 +5,18 @@ mod segments;
 use std::io;
 use std::sync::Arc;
 
-use ichnos_io::{OutputBlock, Worker, WorkerFlow};
-use ichnos_model::lower::{LossEntry, LossKind};
-use ichnos_model::{ClassDigest, DataStream, Event, Message, Packet};
+use ichnos_io::{ClassTreatment, EncoderRules, MessageEncoder, MessageOrder, encode_message};
+use ichnos_model::lower::LossKind;
+use ichnos_model::{
+    ClassDigest, ClassList, DataStream, Discarded, Event, Message, Packet, StreamTable, TraceDigest,
+};
 
 use super::blocks::Blocks;
 use super::clock::Ticks;
 use super::copied_file::{FileCopy, check_copied};
 use super::file_writer::FileWriter;
 use super::foreign::{ForeignClass, WrittenFile};
-use super::losses::{self, LOSSES};
+use super::losses::{EventLoss, EventLosses, TraceLoss};
 use super::message_sorter::{MessageSorter, SortedMessages};
 use super::own::{self, OwnClass};
 use super::payload::PayloadWriter;
@@ -22,7 +24,7 @@ use super::rules::{TraceRules, event_hash};
 use super::rundown;
 use super::segment_rules::SegmentCopier;
 use super::stored_event::{EventStack, StoredMessage};
-use super::written_class::{ClassTreatment, WrittenClass};
+use super::written_class::WrittenClass;
 use super::written_event::{WrittenEvent, metadata_hash};
 use crate::reader::trace_file::TraceFile;
 
@@ -39,25 +41,12 @@ const MOST_PIECE: usize = 1 << 20;
 const MOST_POINTS: u64 = 16 << 20;
 const POINT_SHARE: u64 = 4;
 
-/// Loss of an unknown number of events of a thread.
-const UNKNOWN_LOSS: &str = "loss of an unknown number of events";
-
 /// A data stream.
 #[derive(Clone, Copy, Debug)]
 struct WrittenStream {
     ticks: Ticks,
-    /// Index of the classes of its data stream class.
-    classes: usize,
     /// Indexes of its source and in the data streams of that.
     source: Option<(usize, usize)>,
-}
-
-/// Classes of events of a data stream class.
-#[derive(Debug)]
-struct WrittenClasses {
-    /// Address of the trace, and index of the data stream class.
-    of: (usize, usize),
-    classes: Vec<Option<Box<WrittenClass>>>,
 }
 
 /// Encodes messages as a file.
@@ -71,9 +60,7 @@ pub(super) struct TraceEncoder {
     is_v6: bool,
     file: FileWriter,
     blocks: Blocks,
-    /// By the key of the data stream.
-    streams: Vec<Option<WrittenStream>>,
-    classes: Vec<WrittenClasses>,
+    streams: StreamTable<WrittenStream, ClassList<WrittenClass>, ()>,
     next_metadata: u32,
     next_event: u32,
     parts: WrittenEvent,
@@ -83,128 +70,27 @@ pub(super) struct TraceEncoder {
     last: u64,
     events: u64,
     digest: ClassDigest,
-    is_flushed: bool,
     /// Sorts messages, if they come in any order.
     sorter: Option<MessageSorter>,
     /// Sorted messages whose rows are not written yet.
     sorted: Option<SortedMessages>,
-    /// `true` if written events are counted with those of all encoders.
-    is_finished: bool,
 }
 
 impl TraceEncoder {
-    pub(super) fn new(rules: Arc<TraceRules>) -> Self {
-        let is_v6 = rules.dialect.is_v6();
-        let blocks = Blocks::new(is_v6, rules.pointer_size());
-        let copier = rules.segments.and_then(|segments| SegmentCopier::new(rules.file()?, segments));
-        let next_metadata = copier.as_ref().map_or(1, |copier| copier.scanner.free_id());
-        Self {
-            copy: rules.copied.clone().map(FileCopy::new),
-            copier,
-            is_v6,
-            file: FileWriter::new(rules.dialect),
-            blocks,
-            streams: Vec::new(),
-            classes: Vec::new(),
-            next_metadata,
-            next_event: 1,
-            parts: WrittenEvent::default(),
-            payload: PayloadWriter::default(),
-            scratch: Vec::new(),
-            last: 0,
-            events: 0,
-            digest: ClassDigest::default(),
-            is_flushed: false,
-            sorter: rules
-                .sorts
-                .then(|| MessageSorter::new(rules.temp_dir.clone(), rules.sorter_memory.clone())),
-            sorted: None,
-            is_finished: false,
-            rules,
-        }
-    }
-
-    /// Returns the number of encoded bytes that were not taken yet.
-    pub(super) fn waiting(&self) -> usize {
-        self.file.waiting() + self.blocks.events.len()
-    }
-
-    /// Returns the digest of written events that are not counted elsewhere.
-    pub(super) fn written(&self) -> ClassDigest {
-        self.digest
-    }
-
-    /// Finishes a part, whose events are counted by [`Self::written`] and nowhere else.
-    ///
-    /// # Errors
-    /// If the messages cannot be sorted.
-    pub(super) fn finish_part(&mut self) -> io::Result<()> {
-        let Some(sorter) = self.sorter.take() else {
-            self.end_file();
-            return Ok(());
-        };
-        self.sorted = Some(sorter.finish()?);
-        self.last = 0;
-        Ok(())
-    }
-
     /// Writes what follows the last event.
     fn end_file(&mut self) {
         self.write_rundown();
         self.close_blocks();
         self.blocks.write_point(&mut self.file, self.last, self.rules.dialect);
         self.file.end();
-        self.name_losses();
-        self.is_flushed = true;
-    }
-
-    /// Returns the state of a data stream.
-    #[inline(always)]
-    fn stream(&mut self, stream: &DataStream) -> WrittenStream {
-        match self.streams.get(stream.key as usize) {
-            Some(Some(known)) => *known,
-            _ => self.add_stream(stream),
-        }
+        self.move_losses();
     }
 
     #[cold]
-    fn add_stream(&mut self, stream: &DataStream) -> WrittenStream {
-        let of = (Arc::as_ptr(&stream.trace).addr(), stream.class_index);
-        let known = self.classes.iter().position(|classes| classes.of == of);
-        let classes = known.unwrap_or_else(|| {
-            self.classes.push(WrittenClasses { of, classes: Vec::new() });
-            self.classes.len() - 1
-        });
+    fn add_stream(&mut self, stream: &DataStream) {
         let source = self.rules.place(stream.key);
-        let written = WrittenStream { ticks: self.rules.clock.ticks(stream), classes, source };
-        let key = stream.key as usize;
-        if self.streams.len() <= key {
-            self.streams.resize(key + 1, None);
-        }
-        if let Some(place) = self.streams.get_mut(key) {
-            *place = Some(written);
-        }
-        written
-    }
-
-    fn event(&mut self, event: &Event<'_>) -> io::Result<()> {
-        let stream = self.stream(event.stream);
-        let Some(index) = event.class_index() else {
-            self.rules.lose(LossKind::Dropped, "", "event of an unknown class");
-            return Ok(());
-        };
-        let place = self.classes.get_mut(stream.classes).and_then(|all| all.classes.get_mut(index));
-        let class = place.and_then(Option::take);
-        let mut class = class.unwrap_or_else(|| Box::new(self.written_class(event)));
-        let written = self.write_event(event, &mut class, stream.ticks);
-        let Some(all) = self.classes.get_mut(stream.classes) else { return written };
-        if all.classes.len() <= index {
-            all.classes.resize_with(index + 1, || None);
-        }
-        if let Some(place) = all.classes.get_mut(index) {
-            *place = Some(class);
-        }
-        written
+        let written = WrittenStream { ticks: self.rules.clock.ticks(stream), source };
+        self.streams.insert(stream, written, ClassList::default);
     }
 
     #[inline(always)]
@@ -216,15 +102,15 @@ impl TraceEncoder {
     ) -> io::Result<()> {
         let ticks = self.ticks(event, class, conversion);
         let Some(level) = class.read(event, ticks, &mut self.parts, &mut self.payload) else {
-            class.losses[losses::EVENT] += 1;
+            class.losses.add(EventLoss::Event, 1);
             return Ok(());
         };
         let is_own = matches!(class.treatment, ClassTreatment::Own(_));
-        let is_copied = is_own && !(self.rules.repairs && self.repair_payload(event, class));
+        let is_copied = is_own && !(self.rules.shared.repairs && self.repair_payload(event, class));
         let length = if is_copied { own::payload(event).len() } else { self.payload.bytes.len() };
         let is_v6 = self.is_v6;
         if length > self.most_payload() {
-            class.losses[losses::PAYLOAD] += 1;
+            class.losses.add(EventLoss::Payload, 1);
             return Ok(());
         }
         if self.sorter.is_none() {
@@ -240,21 +126,21 @@ impl TraceEncoder {
             && let ClassTreatment::Own(own) = &class.treatment
             && let Some(address) = own.naming.and_then(|naming| naming.address(payload))
         {
-            self.blocks.stacks.note_named(process_of_names, address);
+            self.blocks.stacks.record_named(process_of_names, address);
         }
         if !is_v6 {
-            let has_process = class.treatment.lacks_process_field()
+            let has_process = class.lacks_process_field()
                 && parts.process.is_some()
                 && parts.process != self.rules.process();
-            class.losses[losses::VERSION] += u64::from(has_process || parts.has_more());
+            class.losses.add(EventLoss::Version, u64::from(has_process || parts.has_more()));
         }
-        let needs_names = class.treatment.needs_names() || self.rules.names_functions;
+        let needs_names = class.needs_names() || self.rules.names_functions;
         let names = needs_names.then_some((process_of_names, event.nanoseconds()));
         let stack = parts.stack.map(|number| EventStack { number, names });
-        if self.rules.is_compared {
+        if self.rules.shared.is_compared {
             let stacks = &mut self.blocks.stacks;
             let frames = stack.map(|stack| stacks.frames(event.stream, stack.number)).unwrap_or_default();
-            let is_described = class.treatment.is_described(event, payload);
+            let is_described = class.is_described(event, payload);
             let hash = parts.hash(hash, is_described, payload, frames, is_v6);
             self.digest.add(Some(parts.ticks), hash);
         }
@@ -286,11 +172,11 @@ impl TraceEncoder {
         let ticks = match event.clock {
             Some(clock) => self.rules.clock.convert(conversion, clock),
             None => {
-                class.losses[losses::TIME] += 1;
+                class.losses.add(EventLoss::Time, 1);
                 Some(self.last)
             }
         };
-        class.losses[losses::RANGE] += u64::from(ticks.is_none());
+        class.losses.add(EventLoss::Range, u64::from(ticks.is_none()));
         ticks.unwrap_or(self.last)
     }
 
@@ -302,8 +188,8 @@ impl TraceEncoder {
         let rest = file.map_or(0, |file| file.bytes_behind(event)).min(payload.len());
         let payload = payload.get(..payload.len() - rest).unwrap_or(payload);
         let has_texts = own::repair_texts(event, payload, &mut self.payload.bytes);
-        class.losses[losses::REST] += u64::from(rest > 0);
-        class.losses[losses::TEXTS] += u64::from(has_texts);
+        class.losses.add(EventLoss::Rest, u64::from(rest > 0));
+        class.losses.add(EventLoss::Texts, u64::from(has_texts));
         if rest > 0 && !has_texts {
             self.payload.bytes.clear();
             self.payload.bytes.extend_from_slice(payload);
@@ -324,16 +210,19 @@ impl TraceEncoder {
         }
     }
 
-    /// Writes the rows of sorted messages until a block is full. At the end, finishes the file.
-    fn write_sorted(&mut self) {
-        let Some(mut sorted) = self.sorted.take() else { return };
-        while self.file.waiting() < self.rules.block_bytes {
-            let Some((ticks, message)) = sorted.next(&mut self.parts) else { return self.end_file() };
+    /// Writes the rows of sorted messages until a block is full. At the end, finishes the file and returns `true`.
+    fn write_sorted(&mut self) -> bool {
+        let Some(mut sorted) = self.sorted.take() else { return false };
+        while self.file.waiting() < self.rules.shared.block_bytes {
+            let Some((ticks, message)) = sorted.next(&mut self.parts) else {
+                self.end_file();
+                return true;
+            };
             match message {
                 Some(StoredMessage::Event { metadata_id, stream, stack, payload }) => {
                     self.make_room(payload.len());
                     self.last = ticks;
-                    let place = self.streams.get(stream as usize).and_then(|stream| (*stream)?.source);
+                    let place = self.streams.get(stream).and_then(|(stream, _)| stream.source);
                     let stream = place.and_then(|place| self.rules.stream(place));
                     let stack = stream
                         .zip(stack)
@@ -344,11 +233,12 @@ impl TraceEncoder {
                         self.close_blocks();
                     }
                 }
-                Some(StoredMessage::Loss { thread, count }) => self.discarded(thread, count),
-                None => self.rules.lose(LossKind::Dropped, "", "event that was stored in another form"),
+                Some(StoredMessage::Loss { thread, count }) => self.add_missing(thread, count),
+                None => self.rules.shared.record_loss(TraceLoss::StoredEvent),
             }
         }
         self.sorted = Some(sorted);
+        false
     }
 
     /// Returns the id and the hash of the metadata of events with a level, and writes them if they are new.
@@ -377,26 +267,24 @@ impl TraceEncoder {
         self.next_metadata += u32::from(of_source.is_none());
         let (hash, dropped) = self.blocks.push_metadata(metadata, id, self.is_v6, &mut self.scratch);
         if let Some(parts) = dropped {
-            self.lose_of_class(&class.name, &format!("{parts}: too long for version 6"));
+            self.drop_of_class(&class.name, &format!("{parts}: too long for version 6"));
         }
         class.ids.push((level, id, hash));
         (id, hash)
     }
 
-    /// Notes a loss of a class.
-    fn lose_of_class(&self, class: &str, what: &str) {
-        let (class, field, what) = (class.to_owned(), String::new(), what.to_owned());
-        let loss = LossEntry { kind: LossKind::Dropped, class, field, what };
-        self.rules.with_losses(|table| table.add(loss, 1));
+    /// Records a dropped item of a class.
+    fn drop_of_class(&self, class: &str, what: &str) {
+        self.rules.shared.with_losses(|table| table.note(LossKind::Dropped, class, "", what));
     }
 
     /// Makes the class of an event.
     #[cold]
     fn written_class(&mut self, event: &Event<'_>) -> WrittenClass {
-        let treatment = match OwnClass::of(event, self.is_v6, self.rules.repairs) {
+        let treatment = match OwnClass::of(event, self.is_v6, self.rules.shared.repairs) {
             Some(own) => {
                 if own.is_lossy {
-                    self.lose_of_class(event.name(), "metadata that the version has no place for");
+                    self.drop_of_class(event.name(), "metadata that the version cannot store");
                 }
                 ClassTreatment::Own(own)
             }
@@ -405,11 +293,16 @@ impl TraceEncoder {
                 // Tools read ids of 16 bits.
                 self.next_event = if id >= u16::MAX.into() { 1 } else { id + 1 };
                 let file = WrittenFile { is_v6: self.is_v6, process: self.rules.process() };
-                let foreign = self.rules.with_losses(|table| ForeignClass::of(event, id, file, table));
+                let foreign = self.rules.shared.with_losses(|table| ForeignClass::of(event, id, file, table));
                 ClassTreatment::Foreign(Box::new(foreign))
             }
         };
-        WrittenClass { name: event.name().to_owned(), treatment, ids: Vec::new(), losses: [0; LOSSES.len()] }
+        WrittenClass {
+            name: event.name().to_owned(),
+            treatment,
+            ids: Vec::new(),
+            losses: EventLosses::default(),
+        }
     }
 
     /// Writes all blocks that are being filled.
@@ -426,7 +319,7 @@ impl TraceEncoder {
     }
 
     /// Adds missing events of a thread.
-    fn discarded(&mut self, thread: Option<u64>, count: Option<u64>) {
+    fn add_missing(&mut self, thread: Option<u64>, count: Option<u64>) {
         let thread = thread.unwrap_or(0);
         let Blocks { threads, sequences, .. } = &mut self.blocks;
         let known = if self.is_v6 { threads.known(thread) } else { Some(thread) };
@@ -435,7 +328,7 @@ impl TraceEncoder {
         let is_large = needed > MOST_POINTS + POINT_SHARE * (self.file.size().saturating_sub(needed))
             && !known.is_some_and(|thread| sequences.has(thread));
         if is_large && count.is_some() {
-            self.rules.lose(LossKind::Dropped, "", "number of discarded events, of very many threads");
+            self.rules.shared.record_loss(TraceLoss::ManyThreads);
         }
         let Some(count) = count.filter(|_| !is_large) else {
             let is_written = match known {
@@ -443,7 +336,7 @@ impl TraceEncoder {
                 None => threads.add_unknown_loss(thread),
             };
             if !is_written {
-                self.rules.lose(LossKind::Dropped, "", UNKNOWN_LOSS);
+                self.rules.shared.record_loss(TraceLoss::UnknownCount);
             }
             return;
         };
@@ -451,38 +344,30 @@ impl TraceEncoder {
         // More are not counted as missing, but as a number that wraps around.
         let most = u32::try_from(count).unwrap_or(u32::MAX).min(i32::MAX as u32);
         if count != most.into() {
-            self.rules.lose(LossKind::Rounded, "", "number of discarded events: 2,147,483,647 at most");
+            self.rules.shared.record_loss(TraceLoss::LargeCount);
         }
         self.blocks.sequences.add_missing(thread, most);
     }
 
     /// Moves the losses of all classes to the table.
-    fn name_losses(&mut self) {
-        let classes = self.classes.iter_mut().flat_map(|all| &mut all.classes);
-        for class in classes.flatten() {
-            for ((kind, field, what), count) in LOSSES.into_iter().zip(&mut class.losses) {
-                if *count > 0 {
-                    let (class, field, what) = (class.name.clone(), field.to_owned(), what.to_owned());
-                    let loss = LossEntry { kind, class, field, what };
-                    self.rules.with_losses(|table| table.add(loss, *count));
-                }
-                *count = 0;
-            }
+    fn move_losses(&mut self) {
+        for class in self.streams.classes_mut().flat_map(|classes| classes.values_mut()) {
+            self.rules.shared.with_losses(|table| class.losses.move_to(&class.name, table));
         }
         if self.file.take_refused() > 0 {
-            self.rules.lose(LossKind::Dropped, "", "block of 16 MiB or more");
+            self.rules.shared.record_loss(TraceLoss::LongBlock);
         }
         let Blocks { stacks, labels, threads, sequences, .. } = &mut self.blocks;
         let mut unknown = (threads.take_unknown() + sequences.take_unknown()) as u64;
         let counts = [
-            (&mut unknown, "", UNKNOWN_LOSS),
-            (&mut stacks.unnamed, "stack", "names of functions beyond the limit"),
-            (&mut stacks.ambiguous, "stack", "names of functions at the address of another one"),
-            (&mut labels.dropped, "labels", "labels that are too long"),
+            (&mut unknown, TraceLoss::UnknownCount),
+            (&mut stacks.unnamed, TraceLoss::UnnamedFunctions),
+            (&mut stacks.ambiguous, TraceLoss::AmbiguousFunctions),
+            (&mut labels.dropped, TraceLoss::LongLabels),
         ];
-        for (count, field, what) in counts {
+        for (count, loss) in counts {
             if std::mem::take(count) > 0 {
-                self.rules.lose(LossKind::Dropped, field, what);
+                self.rules.shared.record_loss(loss);
             }
         }
     }
@@ -505,7 +390,7 @@ impl TraceEncoder {
             self.parts.begin(self.last);
             self.parts.process = event.process;
             self.blocks.push_event(None, &self.parts, &event.payload, id, is_v6);
-            if self.rules.is_compared {
+            if self.rules.shared.is_compared {
                 let hash = self.parts.hash(hash, true, &event.payload, &[], is_v6);
                 self.digest.add(Some(self.last), hash);
             }
@@ -514,55 +399,91 @@ impl TraceEncoder {
             }
         }
     }
-}
-
-impl TraceEncoder {
-    /// Counts the events that were written since the last call with those of all encoders, once there are no more messages:
-    /// names of functions follow the last sorted event.
-    fn count_events(&mut self) {
-        if self.is_finished {
-            self.rules.add_events(std::mem::take(&mut self.digest));
-        }
-    }
 
     /// Counts an event that is copied.
     #[inline(never)]
     fn compare_copied(&mut self, event: &Event<'_>) {
-        if self.rules.is_compared {
+        if self.rules.shared.is_compared {
             let (ticks, hash) = event_hash(event);
             self.digest.add(ticks, hash);
         }
     }
 }
 
-impl Worker for TraceEncoder {
-    fn message(&mut self, message: &Message<'_>) -> io::Result<WorkerFlow> {
-        if let Some(copy) = &mut self.copy {
-            let Message::Event(event) = message else { return Ok(WorkerFlow::Continue) };
-            copy.pass(u64::MAX);
-            let is_over = copy.is_over();
-            self.events += 1;
-            self.compare_copied(event);
-            return Ok(if is_over { WorkerFlow::Continue } else { WorkerFlow::Block });
-        }
-        match message {
-            Message::Event(event) => self.event(event)?,
-            Message::DiscardedEvents(discarded) => match &mut self.sorter {
-                Some(sorter) => sorter.push_loss(self.last, discarded)?,
-                None => self.discarded(discarded.thread, discarded.count),
-            },
-            Message::DiscardedPackets(_) => self.rules.lose(LossKind::Dropped, "", "loss of packets"),
-            Message::Damage(damage) => {
-                self.rules.lose(LossKind::Dropped, "", &format!("damaged data: {}", damage.kind));
-            }
-            _ => {}
-        }
-        let is_full = self.file.waiting() >= self.rules.block_bytes;
-        Ok(if is_full { WorkerFlow::Block } else { WorkerFlow::Continue })
+impl MessageEncoder for TraceEncoder {
+    type Rules = TraceRules;
+
+    fn shared(rules: &TraceRules) -> &EncoderRules {
+        &rules.shared
     }
 
-    fn copy_packet(&mut self, packet: &Packet<'_>) -> io::Result<bool> {
-        Ok(self.pass_segment(packet))
+    fn new(rules: Arc<TraceRules>) -> Self {
+        let is_v6 = rules.dialect.is_v6();
+        let blocks = Blocks::new(is_v6, rules.pointer_size());
+        let copier = rules.segments.and_then(|segments| SegmentCopier::new(rules.file()?, segments));
+        let next_metadata = copier.as_ref().map_or(1, |copier| copier.scanner.free_id());
+        Self {
+            copy: rules.copied.clone().map(FileCopy::new),
+            copier,
+            is_v6,
+            file: FileWriter::new(rules.dialect),
+            blocks,
+            streams: StreamTable::default(),
+            next_metadata,
+            next_event: 1,
+            parts: WrittenEvent::default(),
+            payload: PayloadWriter::default(),
+            scratch: Vec::new(),
+            last: 0,
+            events: 0,
+            digest: ClassDigest::default(),
+            sorter: rules
+                .sorts
+                .then(|| MessageSorter::new(rules.temp_dir.clone(), rules.sorter_memory.clone())),
+            sorted: None,
+            rules,
+        }
+    }
+
+    fn order(rules: &TraceRules) -> MessageOrder {
+        if rules.segments.is_some() { MessageOrder::Segments } else { MessageOrder::Merged }
+    }
+
+    #[inline]
+    fn message(&mut self, message: &Message<'_>, shared: &EncoderRules) -> io::Result<()> {
+        let Some(copy) = &mut self.copy else { return encode_message(self, message, shared) };
+        if let Message::Event(event) = message {
+            copy.pass(u64::MAX);
+            self.events += 1;
+            self.compare_copied(event);
+        }
+        Ok(())
+    }
+
+    fn event(&mut self, event: &Event<'_>, index: usize) -> io::Result<()> {
+        if !self.streams.has(event.stream) {
+            self.add_stream(event.stream);
+        }
+        let Some((stream, classes, _)) = self.streams.get_mut(event.stream) else { return Ok(()) };
+        let (ticks, class) = (stream.ticks, classes.place(index).take());
+        let mut class = class.unwrap_or_else(|| Box::new(self.written_class(event)));
+        let written = self.write_event(event, &mut class, ticks);
+        if let Some((_, classes, _)) = self.streams.get_mut(event.stream) {
+            *classes.place(index) = Some(class);
+        }
+        written
+    }
+
+    fn discarded(&mut self, discarded: &Discarded<'_>, _: &EncoderRules) -> io::Result<()> {
+        match &mut self.sorter {
+            Some(sorter) => sorter.push_loss(self.last, discarded)?,
+            None => self.add_missing(discarded.thread, discarded.count),
+        }
+        Ok(())
+    }
+
+    fn copy_packet(&mut self, packet: &Packet<'_>) -> bool {
+        self.pass_segment(packet)
     }
 
     fn copied_message(&mut self, message: &Message<'_>) {
@@ -582,45 +503,57 @@ impl Worker for TraceEncoder {
         if self.blocks.since_point > 0 {
             self.blocks.write_point(&mut self.file, self.last, self.rules.dialect);
         }
-        self.is_flushed = true;
         Ok(())
-    }
-
-    fn take(&mut self) -> Option<OutputBlock> {
-        if let Some(copy) = &mut self.copy {
-            let (bytes, events) =
-                (copy.next(self.rules.block_bytes.min(MOST_PIECE)), std::mem::take(&mut self.events));
-            let is_empty = bytes.is_empty() && events == 0;
-            return (!is_empty).then(|| OutputBlock { bytes, events, ..OutputBlock::default() });
-        }
-        self.write_sorted();
-        self.count_events();
-        let is_flushed = std::mem::take(&mut self.is_flushed);
-        let waiting = self.file.waiting();
-        if waiting == 0 || !(is_flushed || waiting >= self.rules.block_bytes) {
-            return None;
-        }
-        let events = std::mem::take(&mut self.events);
-        Some(OutputBlock { bytes: self.file.take(), events, ..OutputBlock::default() })
     }
 
     fn finish(&mut self) -> io::Result<()> {
-        match &mut self.copy {
-            Some(copy) => {
-                copy.pass(u64::MAX);
-                copy.check()?;
-            }
-            None => {
-                if self.copier.as_ref().is_some_and(SegmentCopier::has_copied)
-                    && let Some(file) = self.rules.file()
-                {
-                    check_copied(file.bytes())?;
-                }
-                self.finish_part()?;
-            }
+        if let Some(copy) = &mut self.copy {
+            copy.pass(u64::MAX);
+            return copy.check();
         }
-        self.is_finished = true;
-        self.count_events();
+        if self.copier.as_ref().is_some_and(SegmentCopier::has_copied)
+            && let Some(file) = self.rules.file()
+        {
+            check_copied(file.bytes())?;
+        }
+        match self.sorter.take() {
+            Some(sorter) => {
+                self.sorted = Some(sorter.finish()?);
+                self.last = 0;
+            }
+            None => self.end_file(),
+        }
         Ok(())
+    }
+
+    fn fill_block(&mut self) -> bool {
+        self.write_sorted()
+    }
+
+    fn ready(&self) -> usize {
+        self.file.waiting()
+    }
+
+    fn waiting(&self) -> usize {
+        self.file.waiting() + self.blocks.events.len()
+    }
+
+    #[inline]
+    fn is_full(&self, block_bytes: usize) -> bool {
+        self.copy.as_ref().map_or(self.file.waiting() >= block_bytes, |copy| !copy.is_over())
+    }
+
+    fn has_rest(&self) -> bool {
+        self.copy.as_ref().map_or(self.file.waiting() > 0, |copy| !copy.is_over() || self.events > 0)
+    }
+
+    fn take_bytes(&mut self) -> (Vec<u8>, u64) {
+        let most = self.rules.shared.block_bytes.min(MOST_PIECE);
+        let bytes = self.copy.as_mut().map(|copy| copy.next(most));
+        (bytes.unwrap_or_else(|| self.file.take()), std::mem::take(&mut self.events))
+    }
+
+    fn take_digest(&mut self) -> TraceDigest {
+        TraceDigest::of_hashed(event_hash, std::mem::take(&mut self.digest))
     }
 }

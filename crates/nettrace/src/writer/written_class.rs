@@ -1,58 +1,50 @@
 //! Classes of events of a file being written.
 
+use ichnos_io::ClassTreatment;
 use ichnos_model::Event;
 
 use super::foreign::{self, ForeignClass};
-use super::losses::{self, LOSSES};
+use super::losses::{EventLoss, EventLosses};
 use super::own::{self, OwnClass};
 use super::payload::PayloadWriter;
 use super::written_event::WrittenEvent;
 use crate::EventMetadata;
 
-/// Treatment of a class of events.
+/// A class of events, and the losses of its events.
 #[derive(Debug)]
-pub(super) enum ClassTreatment {
-    Own(OwnClass),
-    Foreign(Box<ForeignClass>),
+pub(super) struct WrittenClass {
+    pub(super) name: String,
+    pub(super) treatment: ClassTreatment<OwnClass, ForeignClass>,
+    /// Ids and hashes of its metadata, by the level of those that replace it.
+    pub(super) ids: Vec<(Option<u8>, u32, u64)>,
+    pub(super) losses: EventLosses,
 }
 
-impl ClassTreatment {
+impl WrittenClass {
     /// Returns `true` if the names of the functions in stacks are written at the end of the file.
     pub(super) fn needs_names(&self) -> bool {
-        match self {
-            Self::Own(own) => own.needs_names,
-            Self::Foreign(_) => true,
+        match &self.treatment {
+            ClassTreatment::Own(own) => own.needs_names,
+            ClassTreatment::Foreign(_) => true,
         }
     }
 
     /// Returns `true` if the process of events does not become a field of version 4.
     pub(super) fn lacks_process_field(&self) -> bool {
-        match self {
-            Self::Own(_) => true,
-            Self::Foreign(foreign) => foreign.takes_process,
+        match &self.treatment {
+            ClassTreatment::Own(_) => true,
+            ClassTreatment::Foreign(foreign) => foreign.takes_process,
         }
     }
 
     /// Returns `true` if the payload of an event is read as its metadata describe it.
     pub(super) fn is_described(&self, event: &Event<'_>, payload: &[u8]) -> bool {
-        match self {
-            Self::Own(_) => !event.class.is_undescribed,
-            Self::Foreign(foreign) => !foreign.is_raw || payload.is_empty(),
+        match &self.treatment {
+            ClassTreatment::Own(_) => !event.class.is_undescribed,
+            ClassTreatment::Foreign(foreign) => !foreign.is_raw || payload.is_empty(),
         }
     }
-}
 
-/// A class of events, and the losses of its events.
-#[derive(Debug)]
-pub(super) struct WrittenClass {
-    pub(super) name: String,
-    pub(super) treatment: ClassTreatment,
-    /// Ids and hashes of its metadata, by the level of those that replace it.
-    pub(super) ids: Vec<(Option<u8>, u32, u64)>,
-    pub(super) losses: [u64; LOSSES.len()],
-}
-
-impl WrittenClass {
     /// Reads the parts of an event, and the payload of one of another format. Returns its level if that is a field; or
     /// `None` if the event cannot be decoded.
     #[inline(always)]
@@ -67,17 +59,12 @@ impl WrittenClass {
             ClassTreatment::Own(_) => return own::read(event, ticks, parts).then_some(None),
             ClassTreatment::Foreign(foreign) => foreign,
         };
-        let lost = foreign::read(event, foreign, ticks, parts, payload);
-        self.losses[losses::THREAD] += u64::from(lost.has_other_thread);
-        self.losses[losses::NO_THREAD] += u64::from(lost.has_no_thread);
-        self.losses[losses::PROCESSOR] += u64::from(lost.has_other_processor);
-        self.losses[losses::PROCESS] += u64::from(lost.has_other_process);
-        self.losses[losses::TRACE_ID] += u64::from(lost.has_other_trace_id);
-        self.losses[losses::FIELDS] += u64::from(lost.is_undecodable);
-        self.losses[losses::ELEMENTS] += payload.losses.cut;
-        self.losses[losses::TEXTS] += payload.losses.texts;
-        self.losses[losses::NUMBERS] += payload.losses.rounded;
-        self.losses[losses::ENDS] += payload.losses.ends;
+        let losses = &mut self.losses;
+        foreign::read(event, foreign, ticks, parts, payload, losses);
+        losses.add(EventLoss::Elements, payload.losses.cut);
+        losses.add(EventLoss::Texts, payload.losses.texts);
+        losses.add(EventLoss::Numbers, payload.losses.rounded);
+        losses.add(EventLoss::Ends, payload.losses.ends);
         Some(foreign.level(event))
     }
 

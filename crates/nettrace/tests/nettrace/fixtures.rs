@@ -456,7 +456,7 @@ fn labels() {
     assert_eq!(read.context("numeric_labels")[3], null);
     assert_eq!(read.damage.len(), 1, "{:?}", read.damage);
     assert!(
-        read.damage[0]["message"].as_str().unwrap().contains("list of labels, found the unknown index 5"),
+        read.damage[0]["message"].as_str().unwrap().contains("label list, found the unknown index 5"),
         "{:?}",
         read.damage
     );

@@ -155,7 +155,7 @@ fn other_processes_of_converted_events_are_listed() {
     for (attributes, listed) in [("", (0, 0)), (of_format, (1, 1))] {
         let converted = Converted::of(&class(attributes), "4");
         let count = |what: &str| converted.count(what);
-        let found = (count("process, thread name or labels"), count("process, as it is negative"));
+        let found = (count("process, thread name or labels"), count("negative process"));
         assert_eq!(found, listed, "{:?}", converted.losses);
     }
 }

@@ -10,6 +10,7 @@ use ichnos_testing::{Random, cases};
 
 use super::*;
 use crate::cell_type::CellType;
+use crate::column_values::ColumnLoss;
 use crate::table_options::{Projection, TableOptions};
 
 /// A random member of a structure.
@@ -158,7 +159,7 @@ fn texts_are_checked_when_they_become_an_array() {
     let found: Vec<Option<&str>> = texts.iter().collect();
     let replaced = Some("\u{fffd}");
     assert_eq!(found, [Some("a"), replaced, replaced, Some(""), Some("\u{e9}"), None]);
-    assert_eq!(column.losses.invalid_texts, 2);
+    assert_eq!(column.losses.count(ColumnLoss::InvalidText), 2);
     // The next batch.
     column.push_bytes(b"b");
     assert_eq!(column.finish().unwrap().len(), 1);

@@ -1,7 +1,7 @@
-"""Counts, sums, minima and maxima of the columns of a dataset, as each engine finds them.
+"""Counts, sums, minima and maxima of the columns of datasets, as each engine finds them.
 
-Arguments: the name of an engine (duckdb, polars, pyarrow, chdb or pyspark) and the dataset. Prints JSON: an object by event, of objects
-by column, of [count, sum, minimum, maximum]; of text, the sum is that of the lengths in characters.
+Arguments: the name of an engine (duckdb, polars, pyarrow, chdb or pyspark) and datasets. Prints a line of JSON for each dataset: an
+object by event, of objects by column, of [count, sum, minimum, maximum]; of text, the sum is that of the lengths in characters.
 """
 
 import functools
@@ -165,8 +165,9 @@ ENGINES = {
     "pyspark": with_pyspark,
 }
 engine = ENGINES[sys.argv[1]]
-answer = {}
-for directory in sorted(pathlib.Path(sys.argv[2]).glob("event=*")):
-    name, columns = engine([str(file) for file in sorted(directory.glob("*.parquet"))])
-    answer[name] = columns
-print(json.dumps(answer))
+for dataset in sys.argv[2:]:
+    answer = {}
+    for directory in sorted(pathlib.Path(dataset).glob("event=*")):
+        name, columns = engine([str(file) for file in sorted(directory.glob("*.parquet"))])
+        answer[name] = columns
+    print(json.dumps(answer))

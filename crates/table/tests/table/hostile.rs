@@ -348,7 +348,10 @@ fn integers_of_any_width_enumerations_and_flags() {
     assert_eq!(rows[0]["half"], real("1.5"));
     assert_eq!(rows.iter().map(|row| row.get("maybe")).collect::<Vec<_>>(), [None, Some(&json!(-5)), None]);
     assert_eq!(rows[0]["id"], json!("6b29fc40-ca47-1067-b31d-00dd010662da"));
-    assert_eq!(losses(&report, LossKind::Dropped), [("state.label: further names of a value".to_owned(), 1)]);
+    assert_eq!(
+        losses(&report, LossKind::Dropped),
+        [("state.label: additional names of a value".to_owned(), 1)]
+    );
 }
 
 #[test]

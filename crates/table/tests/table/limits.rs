@@ -61,7 +61,7 @@ fn only_files_of_ichnos_are_replaced() {
     for path in ["event=click/part-0.parquet", "event=click/part-0123456789abcdef-0.parquet", &own] {
         file(path, "ichnos.version");
         let error = ParquetWriter.written_files(&root).unwrap_err().to_string();
-        assert!(error.contains("not a file of a dataset"), "{path}: {error}");
+        assert!(error.contains("not a file of an event dataset"), "{path}: {error}");
         std::fs::remove_file(root.join(path)).unwrap();
     }
 }
@@ -83,7 +83,7 @@ fn long_names_of_classes_are_cut_in_rows() {
     assert_eq!(file.key(ichnos_table::EVENT_KEY), name);
     assert_eq!(side(&files, "_classes/")[0]["event"], json!(name));
     let cut = losses(&report, LossKind::Rounded);
-    assert_eq!(cut, [("event: name of more than 1024 bytes: its beginning".to_owned(), 1)]);
+    assert_eq!(cut, [("event: name of more than 1024 bytes: cut".to_owned(), 1)]);
 }
 
 #[test]

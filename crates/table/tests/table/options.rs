@@ -78,7 +78,7 @@ fn timestamps_have_a_column_of_their_own() {
     let unknown = ClockClass { origin: ClockOrigin::Unknown, ..clock };
     let (rows, lost) = times(unknown, &[("timestamps", "micros")]);
     assert_eq!(column(&rows, "time"), vec![Value::Null; 2]);
-    assert_eq!(lost, [("time: no column of dates: the clock does not count from 1970-01-01".to_owned(), 1)]);
+    assert_eq!(lost, [("time: no date column: the clock does not count from 1970-01-01".to_owned(), 1)]);
 }
 
 #[test]

@@ -14,11 +14,17 @@ use crate::recorded::recorded;
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/table/engines.py");
 
-/// Returns what an engine finds in a dataset: by event and column, the count, sum, minimum and maximum.
-fn ask(python: &Path, engine: &str, dataset: &Path) -> BTreeMap<String, BTreeMap<String, Value>> {
-    let output = Command::new(python).arg(SCRIPT).arg(engine).arg(dataset).output().unwrap();
+/// By event and column, the count, sum, minimum and maximum.
+type Aggregates = BTreeMap<String, BTreeMap<String, Value>>;
+
+/// Asks an engine about each dataset. The engine starts once.
+fn ask(python: &Path, engine: &str, datasets: &[PathBuf]) -> Vec<Aggregates> {
+    let output = Command::new(python).arg(SCRIPT).arg(engine).args(datasets).output().unwrap();
     assert!(output.status.success(), "{engine}: {}", String::from_utf8_lossy(&output.stderr));
-    serde_json::from_slice(&output.stdout).unwrap()
+    let lines = String::from_utf8(output.stdout).unwrap();
+    let found: Vec<Aggregates> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(found.len(), datasets.len(), "{engine}");
+    found
 }
 
 /// Clocks of dates in fields: the year from which they count, and their units in a second.
@@ -127,46 +133,54 @@ fn engines(test: &str) -> Vec<(&'static str, PathBuf)> {
     ENGINES.into_iter().filter_map(|name| Some((name, find_python(test, name)?))).collect()
 }
 
-/// Compares what engines find in the dataset of a trace with its JSON Lines. Returns the number of compared columns.
-fn compare(trace: &Path, engines: &[(&str, PathBuf)]) -> usize {
+/// Compares what engines find in the datasets of traces with their JSON Lines. Prints the numbers of compared columns.
+fn compare(traces: &[PathBuf], engines: &[(&str, PathBuf)]) {
     let directory = tempfile::tempdir().unwrap();
-    let (lines, dataset) = (directory.path().join("lines.jsonl"), directory.path().join("dataset"));
+    let lines = directory.path().join("lines.jsonl");
     let writer = ichnos::convert::target(Some("jsonl"), Path::new(""), None).unwrap().writer;
-    convert(trace, writer, &lines);
-    convert(trace, &ParquetWriter, &dataset);
-    let expected = events(&std::fs::read_to_string(&lines).unwrap());
-    let trace = trace.display();
-    let mut all = 0;
-    for (engine, python) in engines {
-        let found = ask(python, engine, &dataset);
-        assert_eq!(found.len(), expected.len(), "{trace}: {engine}");
-        let mut compared = 0;
-        for (event, columns) in &found {
-            let rows = expected.get(event).unwrap_or_else(|| panic!("{trace}: {engine}: {event:?}"));
-            for (column, found) in columns {
-                if column == "stream" || NOT_IN_LINES.contains(&column.as_str()) {
-                    continue;
-                }
-                let Some(is_found) = is_found(rows, column, found) else { continue };
-                assert!(
-                    is_found,
-                    "{trace}: {engine}: {event}: {column}: {found} {:?}",
-                    aggregate(rows, column)
-                );
-                compared += 1;
-            }
-        }
-        assert!(compared > 0, "{trace}: {engine}");
-        all += compared;
+    let (mut expected, mut datasets) = (Vec::new(), Vec::new());
+    for (number, trace) in traces.iter().enumerate() {
+        convert(trace, writer, &lines);
+        expected.push(events(&std::fs::read_to_string(&lines).unwrap()));
+        std::fs::remove_file(&lines).unwrap();
+        let dataset = directory.path().join(number.to_string());
+        convert(trace, &ParquetWriter, &dataset);
+        datasets.push(dataset);
     }
-    all
+    for (engine, python) in engines {
+        let answers = ask(python, engine, &datasets);
+        for ((trace, expected), found) in traces.iter().zip(&expected).zip(answers) {
+            let trace = trace.display();
+            let compared = compare_events(&format!("{trace}: {engine}"), expected, &found);
+            assert!(compared > 0, "{trace}: {engine}");
+            eprintln!("{trace}: {engine}: {compared} columns");
+        }
+    }
+}
+
+/// Compares the columns of events. Returns their number.
+fn compare_events(what: &str, expected: &BTreeMap<String, Vec<Row>>, found: &Aggregates) -> usize {
+    assert_eq!(found.len(), expected.len(), "{what}");
+    let mut compared = 0;
+    for (event, columns) in found {
+        let rows = expected.get(event).unwrap_or_else(|| panic!("{what}: {event:?}"));
+        for (column, found) in columns {
+            if column == "stream" || NOT_IN_LINES.contains(&column.as_str()) {
+                continue;
+            }
+            let Some(is_found) = is_found(rows, column, found) else { continue };
+            assert!(is_found, "{what}: {event}: {column}: {found} {:?}", aggregate(rows, column));
+            compared += 1;
+        }
+    }
+    compared
 }
 
 #[test]
 fn engines_find_what_json_lines_have() {
     let engines = engines("engines_find_what_json_lines_have");
-    for name in EXAMPLES.iter().filter(|_| !engines.is_empty()) {
-        compare(&example(name), &engines);
+    if !engines.is_empty() {
+        compare(&EXAMPLES.map(example), &engines);
     }
 }
 
@@ -177,8 +191,8 @@ fn engines_find_what_json_lines_have_of_recorded_traces() {
         return;
     };
     let more = MORE_RECORDED.iter().filter(|_| std::env::var_os("ICHNOS_ALL_ENGINES").is_some());
-    for name in RECORDED.iter().chain(more).filter(|_| !engines.is_empty()) {
-        let columns = compare(&root.join(name), &engines);
-        eprintln!("{name}: {columns} columns of {} engines", engines.len());
+    let traces: Vec<PathBuf> = RECORDED.iter().chain(more).map(|name| root.join(name)).collect();
+    if !engines.is_empty() {
+        compare(&traces, &engines);
     }
 }

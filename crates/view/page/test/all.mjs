@@ -1,4 +1,4 @@
-// Tests of the page in a real browser: node test/all.mjs [PART OF A NAME]
+// Tests of the page in a real browser: node test/all.mjs [PART OF A NAME]...
 // PAGE_URL: address that `ichnos view --no-open` printed; without it, the mock server answers.
 // Tests that need a certain trace or state only run with the mock.
 
@@ -21,18 +21,21 @@ if (!findBrowser()) {
   console.log("skipped: no browser: install chromium, or name one in CHROMIUM");
   process.exit(0);
 }
-const part = process.argv[2] ?? "";
+const parts = process.argv.slice(2);
 const groups = { timeline, drawing, threads, keyboard, panels, leads, safety, states, saved, large };
 const browser = await launch();
 const mock = process.env.PAGE_URL ? null : await startMock();
 const axe = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const context = { browser, mock, axe, url: process.env.PAGE_URL ?? mock.url, startMock };
+const unknown = new Set(parts);
 let failed = 0;
 let run = 0;
 for (const [group, tests] of Object.entries(groups)) {
   for (const [name, test] of Object.entries(tests)) {
     const title = `${group}: ${name.replaceAll(/([A-Z])/g, " $1").toLowerCase()}`;
-    if (!title.includes(part)) continue;
+    const named = parts.filter((part) => title.includes(part));
+    if (parts.length && !named.length) continue;
+    named.forEach((part) => unknown.delete(part));
     const started = performance.now();
     try {
       const skipped = await test(context);
@@ -48,5 +51,9 @@ for (const [group, tests] of Object.entries(groups)) {
 }
 await browser.close();
 await mock?.close();
+for (const part of unknown) {
+  failed += 1;
+  console.log(`FAIL no test is called ${part}`);
+}
 console.log(`${run} passed, ${failed} failed`);
 process.exit(failed ? 1 : 0);

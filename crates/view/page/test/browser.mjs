@@ -1,9 +1,10 @@
-// A browser for tests: Debian's Chromium driven by playwright-core. CHROMIUM names another one.
+// A browser for tests: Debian's Chromium driven by playwright-core, without windows if that is installed, as it starts
+// faster. CHROMIUM names another one.
 
 import { existsSync } from "node:fs";
 import { chromium } from "playwright-core";
 
-const PLACES = [process.env.CHROMIUM, "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
+const PLACES = [process.env.CHROMIUM, "/usr/bin/chromium-headless-shell", "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
 
 export function findBrowser() {
   return PLACES.find((place) => place && existsSync(place)) ?? null;

@@ -75,6 +75,8 @@ async function file(name, response) {
 
 function changes(mock, response) {
   response.writeHead(200, { "Content-Type": "text/event-stream" });
+  // Browsers try again after three seconds by themselves.
+  response.write("retry: 300\n");
   response.write(`data: ${JSON.stringify(change(mock))}\n\n`);
   mock.clients.add(response);
   response.on("close", () => mock.clients.delete(response));
@@ -448,7 +450,7 @@ function histogram(spans) {
   const bounds = [];
   for (let bound = 1000; bound < longest * 2; bound *= 2) bounds.push(bound);
   const counts = bounds.slice(0, -1).map((bound, i) => lengths.filter((length) => length >= bound && length < bounds[i + 1]).length);
-  return { name: "lengths of spans", bounds, counts };
+  return { name: "span lengths", bounds, counts };
 }
 
 function download(mock, parameters, response) {

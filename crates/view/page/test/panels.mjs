@@ -54,11 +54,13 @@ export async function events({ browser, url, mock }) {
   await page.waitForFunction(() => window.__ichnos.selected?.id);
   assert.ok((await page.locator("#panel-events code").textContent()).startsWith("ichnos cat "));
   if (!mock) return undefined;
+  const rows = async () => Number(await page.locator("#panel-events .grid").getAttribute("aria-rowcount"));
   for (let i = 0; i < 3; i++) {
+    const before = await rows();
     await page.locator("#panel-events .grid-scroll").evaluate((scroller) => (scroller.scrollTop = scroller.scrollHeight));
-    await page.waitForTimeout(400);
+    await page.waitForFunction((number) => Number(document.querySelector("#panel-events .grid").getAttribute("aria-rowcount")) > number, before, { timeout: 2000 }).catch(() => undefined);
   }
-  const count = Number(await page.locator("#panel-events .grid").getAttribute("aria-rowcount"));
+  const count = await rows();
   assert.ok(count > 1000, `${count} rows are loaded`);
   return undefined;
 }
@@ -353,7 +355,7 @@ export async function filterEvents({ browser, url, mock }) {
   await page.waitForFunction(() => location.hash.includes("filter="));
   await page.keyboard.press("Escape");
   await page.keyboard.press("Escape");
-  await page.waitForTimeout(500);
+  await page.waitForFunction(() => !location.hash.includes("filter="));
   assert.equal((await settled(page)).drawn.count, before.drawn.count);
 }
 

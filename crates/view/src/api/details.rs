@@ -94,15 +94,9 @@ fn write_span(object: &mut ObjectWriter<'_>, span: Option<SpanEnds>, ran: Option
     let Some(SpanEnds { begin, end, length }) = span else { return object.member("spans").null() };
     let mut member = object.member("spans").object();
     for (name, place) in [("begin", begin), ("end", end)] {
-        match place {
-            Some(place) => member.member(name).display(place.event()),
-            None => member.member(name).null(),
-        }
+        member.member(name).or_null(place.map(|place| place.event()), ValueWriter::display);
     }
-    match length {
-        Some(length) => member.member("length").unsigned(length),
-        None => member.member("length").null(),
-    }
+    member.member("length").or_null(length, ValueWriter::unsigned);
     member.unsigned("ran", ran);
     member.end();
 }

@@ -122,7 +122,7 @@ fn cursor(query: &Query) -> Result<Option<(u64, u64)>, ApiError> {
     let Some(text) = query.text("after") else { return Ok(None) };
     let parsed =
         text.split_once(':').and_then(|(time, number)| Some((time.parse().ok()?, number.parse().ok()?)));
-    parsed.map(Some).ok_or_else(|| ApiError::bad(format!("after: `{text}` is no place")))
+    parsed.map(Some).ok_or_else(|| ApiError::bad(format!("after: invalid position `{text}`")))
 }
 
 /// Lists events of a range with their fields.
@@ -192,10 +192,8 @@ fn rows(
     if !scanned.is_complete {
         next = Some((time, at_time));
     }
-    match next {
-        Some((time, number)) => object.member("next").display(format_args!("{time}:{number}")),
-        None => object.member("next").null(),
-    }
+    let next = next.map(|(time, number)| format!("{time}:{number}"));
+    object.member("next").or_null(next.as_deref(), ValueWriter::string);
     object.member("scanned").unsigned(scanned.events);
     object.member("command").string(&command);
     object.end();

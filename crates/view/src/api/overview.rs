@@ -40,10 +40,7 @@ fn write_members(object: &mut ObjectWriter<'_>, status: &Status) {
 
 /// Writes a time as a string, because it can have more than 53 bits.
 pub(super) fn write_time(place: ValueWriter<'_>, time: Option<u64>) {
-    match time {
-        Some(time) => place.display(time),
-        None => place.null(),
-    }
+    place.or_null(time, ValueWriter::display);
 }
 
 /// Writes the progress as an object.
@@ -110,10 +107,7 @@ pub(super) fn tracks(shared: &AppState, query: &Query) -> Result<Vec<u8>, ApiErr
     for (id, track) in (0_u32..).zip(timeline.tracks()) {
         let mut object = list.element().object();
         object.member("id").unsigned(id.into());
-        match track.parent {
-            Some(parent) => object.member("parent").unsigned(parent.into()),
-            None => object.member("parent").null(),
-        }
+        object.member("parent").or_null(track.parent.map(u64::from), ValueWriter::unsigned);
         object.member("kind").string(track.kind.name());
         object.member("name").string(&track.name);
         if track.is_of_running_threads() {
@@ -123,10 +117,7 @@ pub(super) fn tracks(shared: &AppState, query: &Query) -> Result<Vec<u8>, ApiErr
         object.member("lanes").unsigned(timeline.lanes(id) as u64);
         object.member("items").unsigned(timeline.items(id));
         write_time(object.member("begin"), timeline.begin(id));
-        match &track.unit {
-            Some(unit) => object.member("unit").string(unit),
-            None => object.member("unit").null(),
-        }
+        object.member("unit").or_null(track.unit.as_deref(), ValueWriter::string);
         let (minimum, maximum) = timeline.extremes(id).unwrap_or((f64::NAN, f64::NAN));
         write_float(object.member("minimum"), minimum);
         write_float(object.member("maximum"), maximum);

@@ -143,7 +143,7 @@ fn write_histogram(place: ValueWriter<'_>, lengths: &Distribution) {
     let powers = lengths.powers();
     let Some(last) = powers.last() else { return place.null() };
     let mut object = place.object();
-    object.member("name").string("lengths of spans");
+    object.member("name").string("span lengths");
     let mut list = object.member("bounds").array();
     powers.iter().for_each(|bin| write_float(list.element(), bin.begin()));
     write_float(list.element(), last.end());

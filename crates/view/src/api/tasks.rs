@@ -72,22 +72,13 @@ fn collect(shared: &AppState, filter: Option<&str>) -> Result<TaskList, ApiError
 }
 
 fn write_text_time(object: &mut ObjectWriter<'_>, name: &'static str, time: Option<i128>) {
-    match time {
-        Some(time) => object.member(name).display(time),
-        None => object.member(name).null(),
-    }
+    object.member(name).or_null(time, ValueWriter::display);
 }
 
 /// Writes the id of an event, with its track and time on the timeline. The time is without clock corrections.
 fn write_event(object: &mut ObjectWriter<'_>, event: Option<EventId>, track: Option<u32>) {
-    match event {
-        Some(event) => object.member("event").display(event),
-        None => object.member("event").null(),
-    }
-    match track {
-        Some(track) => object.member("track").unsigned(track.into()),
-        None => object.member("track").null(),
-    }
+    object.member("event").or_null(event, ValueWriter::display);
+    object.member("track").or_null(track.map(u64::from), ValueWriter::unsigned);
     write_text_time(object, "eventTime", event.map(|event| event.time.into()));
 }
 

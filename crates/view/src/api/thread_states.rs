@@ -196,7 +196,7 @@ pub(super) fn path(shared: &AppState, query: &Query) -> Result<Vec<u8>, ApiError
     let found = track.and_then(|track| shared.build.timeline().thread_and_trace(track));
     let (Some((trace, thread)), Some((first, _))) = (found, range) else { return Ok(b"null".to_vec()) };
     if shared.session.is_live() {
-        return Err(ApiError::bad("the traces have no end: record them into a file"));
+        return Err(ApiError::bad("live traces do not end: record them into a file"));
     }
     let mut path = PathOptions::new(thread);
     (path.trace, path.range) = (Some(trace), Some((begin, end)));

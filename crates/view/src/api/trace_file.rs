@@ -31,7 +31,7 @@ fn failed(error: impl ToString) -> ApiError {
 pub(super) fn export(shared: &AppState, query: &Query, stream: &mut TcpStream) -> Result<(), ApiError> {
     let (begin, end) = query.range()?;
     if shared.session.is_live() {
-        return Err(ApiError::bad("the traces have no end: record them into a file"));
+        return Err(ApiError::bad("live traces do not end: record them into a file"));
     }
     let busy =
         || ApiError { status: 503, ..ApiError::bad("another trace is being written: try again later") };

@@ -7,6 +7,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use ichnos::OpenOptions;
+use ichnos_testing::is_complete_sweep;
 use ichnos_view::ViewOptions;
 
 use crate::client::{Server, example};
@@ -83,24 +84,25 @@ groups! {
     the_leads_in_a_browser: "leads",
     the_safety_in_a_browser: "safety",
     the_states_in_a_browser: "states",
-    the_saved_page_in_a_browser: "saved",
-    the_large_page_in_a_browser: "large",
 }
+
+/// Groups that need a file or a large trace. Other tests run them.
+const OTHER_GROUPS: [&str; 2] = ["saved", "large"];
 
 #[test]
 fn all_groups_run() {
     let all = std::fs::read_to_string(page().join("test/all.mjs")).unwrap();
     let listed = all.split("const groups = { ").nth(1).unwrap().split(" };").next().unwrap();
-    assert_eq!(listed.split(", ").collect::<Vec<_>>(), GROUPS);
+    assert_eq!(listed.split(", ").collect::<Vec<_>>(), [GROUPS, &OTHER_GROUPS].concat());
 }
 
-/// Runs groups of the tests with the server of an example.
-fn run_with(name: &str, groups: &[&str]) {
+/// Runs tests with the server of an example, in one browser: the tests whose names have one of these parts, or these groups
+/// in a complete sweep. The other tests do not depend on the server.
+fn run_with(name: &str, groups: &[&str], parts: &[&str]) {
     let server = Server::of(&example(name));
     let address = format!("http://127.0.0.1:{}/{}/", server.port, server.token);
-    for group in groups {
-        run("node", &["test/all.mjs", group], Some(&address));
-    }
+    let parts = if is_complete_sweep() { groups } else { parts };
+    run("node", &[&["test/all.mjs"][..], parts].concat(), Some(&address));
 }
 
 /// A recorded trace of a kernel, whose events say which threads ran.
@@ -124,9 +126,7 @@ fn the_page_shows_recorded_traces() {
     for path in recorded.chain([example("hello-fuchsia"), example("hello-jsonl")]) {
         let server = Server::of(&path);
         let address = format!("http://127.0.0.1:{}/{}/", server.port, server.token);
-        for group in ["timeline:", "keyboard:"] {
-            run("node", &["test/all.mjs", group], Some(&address));
-        }
+        run("node", &["test/all.mjs", "timeline:", "keyboard:"], Some(&address));
     }
 }
 
@@ -187,27 +187,48 @@ fn the_page_that_is_saved() {
 #[test]
 fn the_page_shows_a_trace() {
     if has_packages("the_page_shows_a_trace") {
-        run_with("hello-fxt", &["timeline:", "keyboard:"]);
+        let parts = [
+            "timeline: address restores",
+            "timeline: requests end",
+            "timeline: select",
+            "timeline: zoom to single",
+            "keyboard: events",
+        ];
+        run_with("hello-fxt", &["timeline:", "keyboard:"], &parts);
     }
 }
 
 #[test]
 fn the_panels_show_a_trace() {
     if has_packages("the_panels_show_a_trace") {
-        run_with("hello-fxt", &["panels:"]);
+        let parts = [
+            "panels: events",
+            "panels: exports",
+            "panels: filter completes",
+            "panels: filter errors",
+            "panels: filter events",
+            "panels: flows",
+            "panels: links",
+            "panels: log",
+            "panels: panels follow",
+            "panels: search for names",
+            "panels: statistics",
+        ];
+        run_with("hello-fxt", &["panels:"], &parts);
     }
 }
 
 #[test]
 fn the_panels_show_tasks() {
     if has_packages("the_panels_show_tasks") {
-        run_with("hello-xtrace", &["panels: tasks", "panels: links", "panels: flows", "panels: details"]);
+        let parts = ["panels: tasks", "panels: links", "panels: flows", "panels: details"];
+        run_with("hello-xtrace", &["panels:"], &parts);
     }
 }
 
 #[test]
 fn the_panels_show_call_stacks() {
     if has_packages("the_panels_show_call_stacks") {
-        run_with("hello-dotnet", &["panels: flame", "panels: statistics"]);
+        run_with("hello-dotnet", &["panels:"], &["panels: flame", "panels: statistics"]);
     }
 }

@@ -135,7 +135,7 @@ fn a_place_that_is_no_directory() {
     let path = crate::client::example("hello-fxt");
     let server = Server::with(&path, |options| options.cache = Some(TimelineCache::new(place, 7)));
     for _ in 0..200 {
-        if server.json("api/trace")["warnings"].to_string().contains("could not be kept") {
+        if server.json("api/trace")["warnings"].to_string().contains("cannot be cached") {
             return;
         }
         std::thread::sleep(std::time::Duration::from_millis(10));

@@ -17,21 +17,20 @@ const MOST_KEPT_BYTES: usize = 64 << 10;
 /// Number of bytes that a group takes besides its elements.
 const GROUP: usize = 128;
 
-/// Signal of OpenTelemetry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OtlpSignal {
-    /// Spans.
-    Traces,
-    /// Log records.
-    Logs,
-    /// Values of counters.
-    Metrics,
+ichnos_model::named_enum! {
+    /// OpenTelemetry signal.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum OtlpSignal: "signal" {
+        /// Spans.
+        Traces = "traces",
+        /// Log records.
+        Logs = "logs",
+        /// Values of counters.
+        Metrics = "metrics",
+    }
 }
 
 impl OtlpSignal {
-    /// All signals.
-    pub const ALL: [Self; 3] = [Self::Traces, Self::Logs, Self::Metrics];
-
     /// Returns the fields with the resources, their scopes, and the elements of a scope.
     const fn fields(self) -> [OtlpField; 3] {
         match self {

@@ -51,7 +51,7 @@ impl OtlpClass {
         if class.has_message() {
             lose_part(losses, event, LossKind::Dropped, "", "message flow");
         }
-        let lead = match class.form {
+        let prefix = match class.form {
             EventForm::End | EventForm::KeyedEnd => END,
             _ => "",
         };
@@ -63,7 +63,7 @@ impl OtlpClass {
         let mentions = searches.then(|| TaskFields::of(event, true));
         Self {
             mentions: mentions.filter(|fields| !fields.is_empty()),
-            scopes: ScopeNames::all_with_lead(event, &class, lead, names),
+            scopes: ScopeNames::all_with_prefix(event, &class, prefix, names),
             scope: if class.category.is_empty() { 0 } else { scopes.number(&class.category) },
             machine: first(Meaning::Machine),
             component: first(Meaning::Component),

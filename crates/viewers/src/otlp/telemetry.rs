@@ -38,7 +38,7 @@ const UNWANTED: [&str; 3] = [
     "log record: another signal was selected",
     "counter value: another signal was selected",
 ];
-const RESOURCES: &str = "event process: more than 65,536 processes";
+const RESOURCES: &str = "process of an event: more than 65,536 processes";
 
 /// Spans, log records and values of all events.
 #[derive(Debug)]

@@ -1,4 +1,4 @@
-//! Spans that are open, and the lanes of tracks.
+//! Open spans, and the lanes of tracks.
 
 use crate::pyramid::{MOST_LANES, Pyramid, SpanItem};
 
@@ -7,24 +7,24 @@ use ichnos_analysis::events::keyed_spans::KeyedSpans;
 use ichnos_analysis::events::nested_spans::spans_within;
 use ichnos_analysis::events::span_edge::SpanEdge;
 
-/// Maximum number of open spans of a track; deeper ones are instants.
+/// Maximum number of open spans of a track. Deeper spans become instants.
 const MOST_OPEN: usize = MOST_LANES as usize;
 
-/// A span without an end so far.
+/// Span without an end so far.
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Clone, Copy, Debug)]
 struct OpenSpan {
     begin: u64,
     name: u32,
-    /// Number of the name of its class, which that of the end has, too: an event can have a name of its own. `None` if it is
-    /// known from elsewhere.
+    /// Class name number, equal for begin and end, while the event itself can have another name. `None` for a span from
+    /// another timeline.
     kind: Option<u32>,
     lane: u16,
-    /// End, if it is known from elsewhere.
+    /// End time, if another timeline knows it.
     known_end: Option<u64>,
-    /// `true` if no event ends it at its known end.
+    /// `true` if no event ends the span at its known end.
     is_lost: bool,
-    /// `true` if it began before the part: then its end is known, or it has none.
+    /// `true` if the span began before the part. Then its end is known, or it never ends.
     is_earlier: bool,
 }
 
@@ -32,9 +32,9 @@ struct OpenSpan {
 #[derive(Debug, Default)]
 struct TrackState {
     open: Vec<OpenSpan>,
-    /// Time until which each lane is in use.
+    /// Time until which each lane is used.
     busy: Vec<u64>,
-    /// Number of open spans with keys.
+    /// Number of open keyed spans.
     keyed: u32,
 }
 
@@ -68,7 +68,7 @@ impl OpenSpan {
         Self { begin, name, kind: Some(kind), lane, known_end: None, is_lost: false, is_earlier: false }
     }
 
-    /// Returns the span up to a time, at which it ends, or is known to have no end.
+    /// Returns the item for the span up to a time, at which it ends or stays open.
     fn item(&self, time: u64, is_lost: bool) -> SpanItem {
         match is_lost {
             true => SpanItem::open(self.begin, time.max(self.begin), self.name),
@@ -78,7 +78,7 @@ impl OpenSpan {
 
     /// Returns `true` if an event ends this span at a time; `None` if names decide.
     fn is_ended_at(&self, time: u64) -> Option<bool> {
-        // Other ends are of short spans before the part, which are not known.
+        // Other ends belong to short spans before the part, which are unknown.
         self.is_earlier.then_some(self.known_end == Some(time) && !self.is_lost)
     }
 
@@ -100,7 +100,7 @@ pub(super) struct Board {
     /// Open spans by key, with their tracks.
     keyed: KeyedSpans<(u32, OpenSpan), u32>,
     pub(super) counts: TimelineCounts,
-    /// `true` if spans can have begun before.
+    /// `true` for a part: spans can have begun before it.
     is_part: bool,
 }
 
@@ -115,7 +115,7 @@ impl Board {
         }
     }
 
-    /// Returns the state of a track, without spans that are known to have ended.
+    /// Returns the lanes and open spans of a track, after ending spans whose known end has passed.
     fn state(&mut self, track: u32, time: u64) -> (&mut TrackState, &mut Pyramid) {
         let index = track as usize;
         if self.states.len() <= index {
@@ -155,7 +155,7 @@ impl Board {
         self.counts.begun += 1;
     }
 
-    /// Ends the innermost span of a name, and those in it, which have no end.
+    /// Ends the innermost span with a name. Spans nested in it never ended.
     pub(super) fn end(&mut self, track: u32, time: u64, end: SpanEdge<u32>) {
         let (state, pyramid) = self.state(track, time);
         let searched = spans_within(state.open.iter().rev(), |open| open.is_ended_by(end, time));
@@ -168,7 +168,7 @@ impl Board {
         self.counts.ended += 1;
     }
 
-    /// Ends all spans of a thread that ends: they have no end.
+    /// Ends all spans of an exiting thread, which never ended themselves.
     pub(super) fn end_thread(&mut self, track: u32, time: u64) {
         let (state, pyramid) = self.state(track, time);
         for span in std::mem::take(&mut state.open) {
@@ -209,7 +209,7 @@ impl Board {
         self.counts.begun += 1;
     }
 
-    /// Ends the span with a key to which an end belongs. Returns its track; `None` if there is none.
+    /// Ends the keyed span of an end event. Returns its track; `None` without such a span.
     pub(super) fn end_keyed(&mut self, key: u64, time: u64, end: SpanEdge<u32>) -> Option<u32> {
         let ended = self.keyed.end(key, end, |(_, open)| open.is_ended_at(time));
         let (track, OpenSpan { begin, name, lane, .. }) = ended?;
@@ -221,16 +221,16 @@ impl Board {
         Some(track)
     }
 
-    /// Notes an end without a begin.
+    /// Adds an end without a begin.
     pub(super) fn end_of_nothing(&mut self, track: u32, time: u64, name: u32) {
-        // Of a part, the begin can be before it.
+        // In a part, the begin can be earlier.
         match self.is_part {
             true => self.counts.ended_before += 1,
             false => self.instant(track, time, name),
         }
     }
 
-    /// Ends what a processor runs, and begins what it runs next.
+    /// Ends the running thread of a processor, and begins the next one.
     pub(super) fn run(&mut self, track: u32, time: u64, next: Option<u32>) {
         let (state, pyramid) = self.state(track, time);
         for OpenSpan { begin, name, lane, .. } in std::mem::take(&mut state.open) {
@@ -265,8 +265,8 @@ impl Board {
         }
     }
 
-    /// Begins with the spans of another board that are open at a time. `is_keyed` returns `true` for tracks of spans with
-    /// keys. `taken` gets the names of the other ones, and `None` for tracks where nothing is open after something was.
+    /// Starts with the spans of another board that are open at a time. `is_keyed` returns `true` for tracks of keyed
+    /// spans. On other tracks, `taken` gets the name of each open span, or `None` if all spans of the track have ended.
     pub(super) fn take_open(
         &mut self,
         from: &mut Self,
@@ -321,12 +321,12 @@ impl Board {
             let (state, _) = self.state(*track, 0);
             state.use_lane(open.lane, u64::MAX);
             state.keyed += 1;
-            // No other one has its key and its names.
+            // Its key and names are unique.
             let _ = self.keyed.begin(key, edge, (*track, OpenSpan { is_earlier: true, ..*open }));
         }
     }
 
-    /// Finds when the open spans end in another board, which knows more.
+    /// Looks up the ends of open spans in another board, which knows later messages.
     pub(super) fn find_ends(&mut self, from: &mut Self) {
         let Self { states, keyed, .. } = self;
         let nested =

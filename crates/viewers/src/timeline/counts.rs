@@ -1,11 +1,11 @@
-//! Numbers of events of a timeline.
+//! Event counts of a timeline.
 
-/// Numbers of what a [`Timeline`](super::Timeline) has taken.
+/// Numbers of events that a [`Timeline`](super::Timeline) has taken.
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TimelineCounts {
-    /// Number of events: the sum of the next ones.
+    /// Number of events: the sum of the following counts.
     pub events: u64,
     /// Number of events that began a span.
     pub begun: u64,
@@ -13,14 +13,14 @@ pub struct TimelineCounts {
     pub ended: u64,
     /// Number of events that ended a frame, and began the next one.
     pub frames: u64,
-    /// Number of events that are a span.
+    /// Number of events that are whole spans.
     pub complete: u64,
-    /// Number of instants: other events, among them ends of nothing.
+    /// Number of instants: all other events, including ends without a begin.
     pub instants: u64,
-    /// Number of events with values of counters.
+    /// Number of events with counter values.
     pub counters: u64,
-    /// Number of ends of spans that began before the part of the trace.
+    /// Number of ends whose spans began before the part.
     pub ended_before: u64,
-    /// Number of events that cannot be shown: their times are before the origin of the clock, or too late.
+    /// Number of events that cannot be shown, because their times are before the clock origin or too late.
     pub not_shown: u64,
 }

@@ -10,25 +10,24 @@ use ichnos_analysis::events::flows::FlowEnd;
 use ichnos_analysis::events::place::TimelinePlace;
 use ichnos_analysis::tasks::EventContent;
 
-/// Maximum numbers of flows, of operations and messages whose first event is known, and of effects whose cause was not
-/// found yet.
+/// Maximum number of flows, of known operations and messages, and of effects that wait for their cause.
 const MOST_FLOWS: usize = 1 << 17;
 const MOST_OPERATIONS: usize = 1 << 17;
 const MOST_WAITING: usize = 1 << 14;
 
-/// Reason for which an event follows another one.
+/// Kind of a flow between two events.
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FlowKind {
-    /// The operation of the first event caused that of the second one.
+    /// The operation of the first event caused the operation of the second event.
     Cause(#[cfg_attr(feature = "serde", serde(with = "cause_kind"))] CauseKind),
-    /// The second event receives the message that the first one sends.
+    /// The second event receives the message that the first event sent.
     Message,
 }
 
 impl FlowKind {
-    /// Returns the name: that of the meaning of the cause, or `message`.
+    /// Returns the name: the name of the cause's meaning, or `message`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -38,7 +37,7 @@ impl FlowKind {
     }
 }
 
-/// Kinds of causes by their places among these.
+/// Serialized form of cause kinds: their index in this list.
 #[cfg(feature = "serde")]
 mod cause_kind {
     use ichnos_model::CauseKind;
@@ -58,43 +57,43 @@ mod cause_kind {
     }
 }
 
-/// A flow from an event to a later one; to an earlier one where clocks differ.
+/// Flow from an event to a later event. If clocks differ, the second event can be earlier.
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TimelineFlow {
-    /// First event of the cause, or the event that sends.
+    /// First event of the cause, or the sending event.
     pub from: TimelinePlace,
-    /// Event that names the cause, or that receives.
+    /// Event that names the cause, or the receiving event.
     pub to: TimelinePlace,
     /// Kind of the flow.
     pub kind: FlowKind,
 }
 
-/// Events that an event follows, and that follow it.
+/// Causes and effects of an event.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct EventLinks {
-    /// Events that caused it or its operation, or that sent what it receives.
+    /// Events that caused the event or its operation, or sent the received message.
     pub causes: Vec<(FlowKind, TimelinePlace)>,
-    /// Events that its operation caused, or that receive what it sends.
+    /// Events caused by its operation, or receiving its message.
     pub effects: Vec<(FlowKind, TimelinePlace)>,
 }
 
-/// Flows that were found so far, in bounded memory.
+/// Flows so far, in bounded memory.
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Debug)]
 pub(super) struct FlowTable {
     /// First event of each operation.
     operations: HashMap<u64, TimelinePlace>,
-    /// Last event that sent a message with a key.
+    /// Last sending event by message key.
     messages: HashMap<u64, TimelinePlace>,
-    /// Effects by the operation that they name and that has no event yet.
+    /// Effects by the operation that they name, while it has no event yet.
     #[cfg_attr(feature = "serde", serde(skip))]
     waiting: HashMap<u64, Vec<(TimelinePlace, CauseKind)>>,
     #[cfg_attr(feature = "serde", serde(skip))]
     waiting_number: usize,
-    /// Pairs of cause and effect that have a flow: each event of an operation can name its causes.
+    /// Pairs of cause and effect with a flow, because each event of an operation can name its causes again.
     pairs: HashSet<u64>,
     flows: Vec<TimelineFlow>,
     is_complete: bool,
@@ -121,17 +120,17 @@ impl Default for FlowTable {
 }
 
 impl FlowTable {
-    /// Returns the flows in the order in which both of their events were known.
+    /// Returns the flows in the order in which they were found.
     pub(super) fn flows(&self) -> &[TimelineFlow] {
         &self.flows
     }
 
-    /// Returns `false` if there were too many.
+    /// Returns `false` if there were too many flows.
     pub(super) fn is_complete(&self) -> bool {
         self.is_complete
     }
 
-    /// Finds the flows of an event of the trace with this number.
+    /// Adds the flows of an event. `trace` is its trace number.
     #[inline]
     pub(super) fn take(&mut self, event: &Event<'_>, class: &ViewerClass, trace: u32, place: TimelinePlace) {
         if class.has_message() || class.tasks.is_some() {
@@ -159,7 +158,7 @@ impl FlowTable {
         self.content = content;
     }
 
-    /// Returns the number of an operation. Those without a task are operations of their trace.
+    /// Returns a key for an operation. An operation without a task is unique within its trace.
     fn key(&self, task: Option<Identifier>, trace: u32, chain: Chain, operation: Identifier) -> u64 {
         match task {
             Some(task) => self.hasher.hash_one((task, chain, operation)),
@@ -220,7 +219,7 @@ impl FlowTable {
         effects.into_iter().for_each(|(effect, kind)| self.push(place, effect, FlowKind::Cause(kind)));
     }
 
-    /// Returns the links of an event of the trace with this number.
+    /// Returns the links of an event. `trace` is its trace number.
     pub(super) fn links(
         &self,
         event: &Event<'_>,

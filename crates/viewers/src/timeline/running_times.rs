@@ -1,8 +1,8 @@
-//! When a thread ran.
+//! Running times of a thread.
 
 use super::{ThreadState, Timeline};
 
-/// When a thread ran: begins and ends, and the time that it ran before each begin.
+/// Ranges of time in which a thread ran.
 #[derive(Debug, Default)]
 pub struct RunningTimes {
     times: Vec<RunningTime>,
@@ -13,13 +13,13 @@ pub struct RunningTimes {
 struct RunningTime {
     begin: u64,
     end: u64,
-    /// Time that it ran before.
+    /// Total running time before this range.
     before: u64,
 }
 
 impl RunningTimes {
-    /// Reads the states of the thread of a track in a range of times, as drawn on this many pixels. Returns `None` if they
-    /// are not known.
+    /// Reads the states of a track's thread in a time range, at this number of pixels. Returns `None` if the states are
+    /// unknown.
     pub fn of_thread(
         timeline: &mut Timeline,
         track: u32,
@@ -39,20 +39,20 @@ impl RunningTimes {
         Some(found)
     }
 
-    /// Returns `false` if states are too close to tell apart.
+    /// Returns `false` if some states are too short to separate.
     #[must_use]
     pub fn is_exact(&self) -> bool {
         self.is_exact
     }
 
-    /// Returns the time that the thread ran before a time, in nanoseconds.
+    /// Returns the running time before a time, in nanoseconds.
     fn until(&self, time: u64) -> u64 {
         let next = self.times.partition_point(|running| running.begin < time);
         let Some(last) = next.checked_sub(1).and_then(|last| self.times.get(last)) else { return 0 };
         last.before.saturating_add(last.end.min(time).saturating_sub(last.begin))
     }
 
-    /// Returns the time that the thread ran in a range, in nanoseconds.
+    /// Returns the running time in a range, in nanoseconds.
     #[must_use]
     pub fn within(&self, begin: u64, end: u64) -> u64 {
         self.until(end).saturating_sub(self.until(begin))

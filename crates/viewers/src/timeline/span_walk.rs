@@ -1,4 +1,4 @@
-//! Spans of a timeline as calls of functions.
+//! Timeline spans as function calls.
 
 use super::{RunningTimes, Timeline, TimelineTrackKind};
 
@@ -9,7 +9,7 @@ use super::{RunningTimes, Timeline, TimelineTrackKind};
 /// After [`track`](Self::track), each [`begin`](Self::begin) is followed by an [`end`](Self::end), with nested spans between
 /// them. [`own_time`](Self::own_time) is about the last span that began and did not end.
 pub trait SpanVisitor {
-    /// Begins the spans of a track. Returns `false` to leave them out.
+    /// Starts the spans of a track. Returns `false` to skip them.
     fn track(&mut self, timeline: &Timeline, track: u32) -> bool;
 
     /// Begins a span inside the open ones.
@@ -27,9 +27,9 @@ pub trait SpanVisitor {
 pub struct SpanWalk {
     /// Range of times, in nanoseconds.
     pub range: (u64, u64),
-    /// Number of pixels of the range: spans of a track in one pixel are one.
+    /// Number of pixels for the range. Spans of a track within a pixel are merged.
     pub pixels: u64,
-    /// Only the time counts in which processors ran the thread. Threads whose states are not known are left out.
+    /// `true` to count only time in which processors ran the thread. Threads with unknown states are skipped.
     pub only_running: bool,
 }
 
@@ -39,18 +39,18 @@ pub struct SpanWalk {
 pub struct WalkedSpans {
     /// Number of spans.
     pub spans: u64,
-    /// Number of events and spans too short to tell apart, which were merged into others.
+    /// Number of events and spans that were merged into others because they are too short.
     pub merged: u64,
-    /// Number of tracks left out because nothing says when their threads ran.
+    /// Number of tracks that were skipped because the running times of their threads are unknown.
     pub without_states: u64,
-    /// Number of tracks whose threads have states too short to tell apart.
+    /// Number of tracks whose threads have states too short to separate.
     pub with_merged_states: u64,
 }
 
-/// A span that is open.
+/// Open span.
 struct WalkedSpan {
     end: u64,
-    /// Time from which on it is the innermost one.
+    /// Time since which the span is the innermost one.
     since: u64,
 }
 
@@ -63,7 +63,7 @@ impl Timeline {
         for track in 0..self.tracks().len() as u32 {
             let kind = self.tracks().get(track as usize).map(|track| track.kind);
             let is_nested = match kind {
-                // Processors run threads nearly always, threads are always in some state, and losses are no work.
+                // Processors and thread states cover nearly all of the time, and losses are not work.
                 None | Some(Processor | Losses | Runs | States) => continue,
                 Some(kind) => kind != TimelineTrackKind::Spans,
             };
@@ -81,14 +81,14 @@ impl Timeline {
                 };
                 walked.with_merged_states += u64::from(!running.is_exact());
             }
-            // The outermost first.
+            // Outermost spans first.
             spans.sort_by_key(|(lane, item)| (item.begin, *lane));
             let mut open = OpenSpans { spans: Vec::new(), running };
             for (_, item) in spans {
                 let (from, to) = (item.begin.max(begin), item.end.min(end));
                 walked.spans += u64::from(item.count);
                 walked.merged += u64::from(item.count).saturating_sub(1);
-                // A span that ends within the next one, or before it, is not around it.
+                // A span that ends within or before the next one does not contain it.
                 let is_over = |span: &WalkedSpan| !is_nested || span.end <= item.begin || span.end < to;
                 while open.spans.last().is_some_and(is_over) {
                     open.close(visitor);
@@ -108,7 +108,7 @@ impl Timeline {
 /// Open spans of a track, the innermost last.
 struct OpenSpans {
     spans: Vec<WalkedSpan>,
-    /// When the thread ran, if only that counts.
+    /// Running times of the thread, if only they count.
     running: Option<RunningTimes>,
 }
 

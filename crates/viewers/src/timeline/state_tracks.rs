@@ -1,4 +1,4 @@
-//! Tracks of the states of threads, and what ended their waits.
+//! Tracks of thread states, and causes of wakeups.
 
 use std::collections::HashMap;
 
@@ -8,27 +8,27 @@ use super::wait_table::{KnownWait, WaitTable};
 use ichnos_analysis::events::ThreadWaker;
 use ichnos_analysis::events::thread_states::{StateEvent, StateInterval, ThreadState, ThreadStates};
 
-/// States of the threads of a timeline.
+/// Thread states of a timeline.
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Debug, Default)]
 pub(super) struct StateTracks {
     states: ThreadStates,
     /// Tracks by trace and thread.
     tracks: HashMap<(u32, u64), u32>,
-    /// The same by track.
+    /// Trace and thread by state track.
     threads: HashMap<u32, (u32, u64)>,
-    /// The same by the track of the thread.
+    /// State track by thread track.
     of_parents: HashMap<u32, u32>,
-    /// Nanoseconds that threads ran, by their tracks of states.
+    /// Running time of threads in nanoseconds, by state track.
     running: HashMap<u32, u64>,
     waits: WaitTable,
-    /// States that the last event has ended.
+    /// States that the last event ended.
     #[cfg_attr(feature = "serde", serde(skip))]
     pub(super) ended: Vec<StateInterval>,
 }
 
 impl StateTracks {
-    /// Takes an event; the states that it ends are in [`Self::ended`].
+    /// Takes an event. The states that it ends are added to [`Self::ended`].
     #[inline]
     pub(super) fn take(&mut self, of: StateEvent<'_, '_>) {
         if of.class.has_states() {
@@ -43,45 +43,45 @@ impl StateTracks {
         states.finish(time, &mut |interval| ended.push(*interval));
     }
 
-    /// Returns the track of the states of a thread, if there is one.
+    /// Returns the state track of a thread, if there is one.
     pub(super) fn track(&self, trace: u32, thread: u64) -> Option<u32> {
         self.tracks.get(&(trace, thread)).copied()
     }
 
-    /// Notes the first event of a processor.
+    /// Records the first event of a processor.
     pub(super) fn note_first(&mut self, trace: u32, processor: Option<u64>, time: u64) {
         self.states.note_first(trace, processor, time);
     }
 
-    /// Notes that what a processor runs is unknown from a time on.
+    /// Marks the thread of a processor as unknown from a time on.
     pub(super) fn lose_processor(&mut self, trace: u32, processor: Option<u64>, time: u64) {
         let Self { states, ended, .. } = self;
         states.lose_processor(trace, processor, time, &mut |interval| ended.push(*interval));
     }
 
-    /// Adds the track of the states of a thread.
+    /// Adds the state track of a thread.
     pub(super) fn add_track(&mut self, trace: u32, thread: u64, track: u32, parent: u32) {
         self.of_parents.insert(parent, track);
         self.tracks.insert((trace, thread), track);
         self.threads.insert(track, (trace, thread));
     }
 
-    /// Returns the track of the states of the thread of another track.
+    /// Returns the state track for the thread of another track.
     pub(super) fn of_thread_track(&self, parent: u32) -> Option<u32> {
         self.of_parents.get(&parent).copied()
     }
 
-    /// Returns the trace of a track.
+    /// Returns the trace of a state track.
     pub(super) fn trace_of(&self, track: u32) -> Option<u32> {
         self.threads.get(&track).map(|(trace, _)| *trace)
     }
 
-    /// Returns the thread of a track.
+    /// Returns the thread of a state track.
     pub(super) fn thread_of(&self, track: u32) -> Option<u64> {
         self.threads.get(&track).map(|(_, thread)| *thread)
     }
 
-    /// Adds a state that has ended to a track. `name` is the number of its name.
+    /// Adds an ended state to a track. `name` is the number of its name.
     pub(super) fn add(&mut self, interval: &StateInterval, track: u32, name: u32, pyramid: &mut Pyramid) {
         let StateInterval { begin, end, state, reason, waker, .. } = *interval;
         pyramid.span(track, 0, begin, end, name);
@@ -93,17 +93,17 @@ impl StateTracks {
         }
     }
 
-    /// Returns the time in nanoseconds that the thread of a track of states ran.
+    /// Returns the running time of the thread of a state track, in nanoseconds.
     pub(super) fn running(&self, track: u32) -> Option<u64> {
         self.running.get(&track).copied()
     }
 
-    /// Returns what is known of the wait of a track that ends at a time.
+    /// Returns the wait of a state track that ends at a time.
     pub(super) fn wait(&self, track: u32, end: u64) -> Option<KnownWait> {
         self.waits.find(track, end)
     }
 
-    /// Returns the waits that a thread ended in a range, as the tracks of the waiting threads with the times.
+    /// Returns the waits that a thread ended in a range: state tracks of the waiting threads, and times.
     pub(super) fn ended_by(
         &self,
         (trace, thread): (u32, u64),
@@ -114,12 +114,12 @@ impl StateTracks {
         self.waits.ended_by(ThreadWaker::Thread(thread), range, is_of_trace, most)
     }
 
-    /// Returns the longest waits that touch a range, longest first, with their tracks.
+    /// Returns the longest waits that touch a range, the longest first, with their tracks.
     pub(super) fn longest_waits(&self, begin: u64, end: u64, most: usize) -> Vec<(u32, KnownWait)> {
         self.waits.longest(begin, end, most)
     }
 
-    /// Begins with the states that are known at a time. `of` returns the name of the state of a track of states then.
+    /// Starts with the known states at a time. `of` returns the state of a state track at that time.
     pub(super) fn begin_at(
         &mut self,
         from: &Self,
@@ -135,7 +135,7 @@ impl StateTracks {
         }
     }
 
-    /// Sets the thread that a processor runs.
+    /// Sets the running thread of a processor.
     pub(super) fn set_running(&mut self, trace: u32, processor: Option<u64>, thread: u64) {
         self.states.restore_processor(trace, processor, thread);
     }

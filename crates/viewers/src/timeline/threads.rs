@@ -1,4 +1,4 @@
-//! Threads of a timeline: states, wake-ups, and the processors that ran them.
+//! Threads of a timeline: states, wakeups and processors.
 
 use crate::pyramid::{MOST_LANES, SpanItem};
 
@@ -10,13 +10,13 @@ use ichnos_analysis::events::thread_states::{StateInterval, ThreadState, ThreadW
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TimelineState {
-    /// Start in nanoseconds since the origin of the clock.
+    /// Start in nanoseconds since the clock origin.
     pub begin: u64,
-    /// End in nanoseconds since the origin of the clock.
+    /// End in nanoseconds since the clock origin.
     pub end: u64,
-    /// Number of the name of the state.
+    /// Name number of the state.
     pub name: u32,
-    /// Number of the name of the span that the thread waits in, if it waits.
+    /// Name number of the span in which the thread waits, if it waits.
     pub waits_in: Option<u32>,
     /// Cause of the end of the wait.
     pub waker: Option<ThreadWaker>,
@@ -25,23 +25,22 @@ pub struct TimelineState {
 }
 
 impl Timeline {
-    /// Returns the time in nanoseconds that the thread of a track of states ran; `None` for other tracks, and threads that did
-    /// not run.
+    /// Returns the running time of the thread of a state track, in nanoseconds. `None` for other tracks, and for
+    /// threads that never ran.
     #[must_use]
     pub fn running(&self, track: u32) -> Option<u64> {
         self.states.running(track)
     }
 
-    /// Returns the track of the states of the thread whose name has this number on the tracks of processors, with the trace
-    /// of a track.
+    /// Returns the state track of the thread with this name number on a processor track.
     #[must_use]
     pub fn states_of_name(&self, track: u32, name: u32) -> Option<u32> {
         let (trace, _) = self.tracks.tracks.get(track as usize)?.runs_on?;
         self.states.track(trace, *self.threads.get(&name)?)
     }
 
-    /// Returns the state of a thread at a time, by its track of states, and up to `most` states before it, the last one
-    /// first. It is empty if the state is not known, or shorter than the [resolution](Self::resolution).
+    /// Returns the state of a state track at a time, followed by up to `most` earlier states, the latest first. It is
+    /// empty if the state is unknown, or shorter than the [resolution](Self::resolution).
     pub fn states_at(&mut self, track: u32, time: u64, most: usize) -> Vec<TimelineState> {
         let mut found = Vec::new();
         let mut at = time;
@@ -69,19 +68,19 @@ impl Timeline {
         found
     }
 
-    /// Returns the track of the states of the thread of a track.
+    /// Returns the state track for the thread of a track.
     #[must_use]
     pub fn states_of(&self, track: u32) -> Option<u32> {
         self.states.of_thread_track(track)
     }
 
-    /// Returns the number of the trace of a track of states, and that of its thread.
+    /// Returns the trace number and the thread number of a state track.
     #[must_use]
     pub fn thread_and_trace(&self, track: u32) -> Option<(u32, u64)> {
         Some((self.states.trace_of(track)?, self.states.thread_of(track)?))
     }
 
-    /// Returns the longest waits that ended and touch a range, longest first, with their tracks of states.
+    /// Returns the longest completed waits that touch a range, the longest first, with their state tracks.
     #[must_use]
     pub fn longest_waits(&self, begin: u64, end: u64, most: usize) -> Vec<(u32, TimelineState)> {
         let waits = self.states.longest_waits(begin, end, most).into_iter();
@@ -100,7 +99,7 @@ impl Timeline {
             .collect()
     }
 
-    /// Returns the track of the thread that ended a wait of a track of states.
+    /// Returns the track of the thread that ended a wait of a state track.
     fn waker_track(&self, track: u32, waker: Option<ThreadWaker>) -> Option<u32> {
         match waker {
             Some(ThreadWaker::Thread(thread)) => self.track_of_thread(self.states.trace_of(track)?, thread),
@@ -108,19 +107,19 @@ impl Timeline {
         }
     }
 
-    /// Returns the track of a thread whose states are known. `trace` is the number of its trace.
+    /// Returns the track of a thread with known states. `trace` is its trace number.
     #[must_use]
     pub fn track_of_thread(&self, trace: u32, thread: u64) -> Option<u32> {
         self.tracks.tracks.get(self.states.track(trace, thread)? as usize)?.parent
     }
 
-    /// Returns the number of the thread of a track of states.
+    /// Returns the thread number of a state track.
     #[must_use]
     pub fn thread_of_states(&self, track: u32) -> Option<u64> {
         self.states.thread_of(track)
     }
 
-    /// Returns the track of the processor that ran a thread at a time. `track` has the states of the thread.
+    /// Returns the track of the processor that ran a thread at a time. `track` is the state track of the thread.
     pub fn processor_at(&mut self, track: u32, time: u64) -> Option<u32> {
         let (trace, thread) = self.thread_and_trace(track)?;
         let Self { tracks, board, threads, .. } = self;
@@ -135,16 +134,16 @@ impl Timeline {
         })
     }
 
-    /// Returns the first threads that a thread woke up in a range, with the times in ascending order. All threads are named by
-    /// their tracks of states.
+    /// Returns the first threads that a thread woke up in a range, sorted by time. All threads are given by their state
+    /// tracks.
     #[must_use]
     pub fn woken(&self, track: u32, range: (u64, u64), most: usize) -> Vec<(u32, u64)> {
         let thread = self.thread_and_trace(track);
         thread.map_or_else(Vec::new, |thread| self.states.ended_by(thread, range, most))
     }
 
-    /// Returns the program of a thread by the number of its name on a processor's track: the track of its process, or its own
-    /// track if the process is unknown.
+    /// Returns the program of a thread with a name number on a processor track: the process track, or the thread track
+    /// if the process is unknown.
     #[must_use]
     pub fn program_of_name(&self, track: u32, name: u32) -> Option<u32> {
         let states = self.states_of_name(track, name)?;
@@ -157,7 +156,7 @@ impl Timeline {
         Some(process.filter(is_process).unwrap_or(thread))
     }
 
-    /// Adds the last states of a part, whose ends another timeline knows.
+    /// Adds the last states of a part. Another timeline knows their ends.
     pub(super) fn finish_states_of_part(&mut self, whole: &mut Self) {
         let end = whole.range.map_or(0, |(_, last)| last);
         self.states.finish(end.max(self.range.map_or(0, |(_, last)| last)));
@@ -179,7 +178,7 @@ impl Timeline {
         }
     }
 
-    /// Shows on which processor the thread of a process ran.
+    /// Adds a running state to the processor lanes of its process.
     pub(super) fn add_run(&mut self, interval: &StateInterval) {
         if interval.state != ThreadState::Running {
             return;
@@ -197,7 +196,7 @@ impl Timeline {
         board.pyramid.span(track, lane, begin, end, name);
     }
 
-    /// Adds the state of a thread that has a track.
+    /// Adds a state, if its thread has a track.
     pub(super) fn add_state(&mut self, interval: &StateInterval) {
         if let Some(track) = self.states.track(interval.trace, interval.thread) {
             let name = number(&mut self.names, interval.state.name());

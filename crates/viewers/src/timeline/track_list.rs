@@ -1,4 +1,4 @@
-//! Tracks of a timeline, in the order in which they were found.
+//! Tracks of a timeline, in the order in which they occur.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -10,10 +10,10 @@ use crate::event_track::event_track;
 use ichnos_analysis::events::class::{EventPlace, is_named_process};
 use ichnos_analysis::events::tracks::{TrackKind, track_id};
 
-/// Maximum number of tracks; events of others are on the track of their trace.
+/// Maximum number of tracks. Events of further tracks are on the track of their trace.
 const MOST_TRACKS: usize = 1 << 16;
 
-/// Maximum length of names, in bytes.
+/// Maximum length of track names in bytes.
 const MOST_NAME: usize = 256;
 
 ichnos_model::named_enum! {
@@ -22,24 +22,24 @@ ichnos_model::named_enum! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     #[non_exhaustive]
     pub enum TimelineTrackKind {
-        /// A trace; the parent of its other tracks.
+        /// A trace. It is the parent of the other tracks.
         Trace = "trace",
         /// A process.
         Process = "process",
         /// A thread.
         Thread = "thread",
-        /// A processor: events without a thread, or the threads that it ran.
+        /// A processor: its events without a thread, or the threads that it ran.
         Processor = "processor",
-        /// A data stream: events that name nothing.
+        /// A data stream: events without a thread, process or processor.
         Stream = "stream",
-        /// Spans with keys, of one name.
+        /// Keyed spans with the same name.
         Spans = "spans",
-        /// States of the thread that is its parent: *running*, *runnable* and others of
+        /// States of the parent thread: *running*, *runnable* and others of
         /// [`ThreadState`](ichnos_analysis::events::ThreadState).
         States = "states",
-        /// Threads of the process that is its parent, as processors ran them: a lane for each processor.
+        /// Running threads of the parent process, with a lane for each processor.
         Runs = "runs",
-        /// Values of a counter.
+        /// Counter values.
         Counter = "counter",
         /// Losses and damage.
         Losses = "losses",
@@ -53,40 +53,40 @@ ichnos_model::named_enum! {
 pub struct TimelineTrack {
     /// Kind of the track.
     pub kind: TimelineTrackKind,
-    /// Number of the track that it is part of, which is smaller than its own.
+    /// Number of the parent track, which is smaller than the track's own number.
     pub parent: Option<u32>,
-    /// Name for people.
+    /// Displayed name.
     pub name: Arc<str>,
-    /// Unit of the values of a counter.
+    /// Unit of counter values.
     pub unit: Option<Arc<str>>,
-    /// Name that the trace gives it, without its number; of a trace, its path.
+    /// Name in the trace, without the number. For a trace, its path.
     own_name: Arc<str>,
-    /// Trace and processor whose threads are on the track.
+    /// Trace and processor whose running threads are on the track.
     pub(super) runs_on: Option<(u32, Option<u64>)>,
 }
 
 impl TimelineTrack {
-    /// Returns `true` if the threads that a processor runs are on the track.
+    /// Returns `true` if the track shows the running threads of a processor.
     #[must_use]
     pub fn is_of_running_threads(&self) -> bool {
         self.runs_on.is_some()
     }
 }
 
-/// Tracks and their identifiers.
+/// Tracks by id.
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Clone, Debug, Default)]
 pub(super) struct TrackList {
     pub(super) tracks: Vec<TimelineTrack>,
     numbers: HashMap<u64, u32>,
-    /// By the number of the trace; `None` for those without an event so far.
+    /// Trace tracks by trace number; `None` for traces without an event so far.
     traces: Vec<Option<u32>>,
-    /// Trace, number and process of threads with new tracks.
+    /// Threads with a new track: trace, number and process.
     #[cfg_attr(feature = "serde", serde(skip))]
     pub(super) new_threads: Vec<(u32, u64, u64)>,
-    /// Track of the only trace with a name; `None` if several have it.
+    /// Trace track by name; `None` if several traces have this name.
     trace_names: HashMap<Arc<str>, Option<u32>>,
-    /// Grows when a track is added or gets another name.
+    /// Number that grows when a track is added or renamed.
     pub(super) changes: u64,
 }
 
@@ -95,7 +95,7 @@ fn short(name: &str) -> &str {
 }
 
 impl TrackList {
-    /// Returns the track of a trace, which is added if it is new.
+    /// Returns the track of a trace, and adds it if it is new.
     pub(super) fn add_trace(&mut self, trace: u32, stream: &DataStream) -> u32 {
         let index = trace as usize;
         if let Some(track) = self.traces.get(index).copied().flatten() {
@@ -104,7 +104,7 @@ impl TrackList {
         let trace = &stream.trace;
         let name = short(if trace.name.is_empty() { &trace.path } else { &trace.name });
         let with_path = |path: &str| Arc::from(short(&format!("{name} ({path})")));
-        // Traces of one host have its name.
+        // Traces of the same host have the same name.
         let name = match self.trace_names.entry(name.into()) {
             Entry::Vacant(place) => {
                 let name = Arc::clone(place.key());
@@ -123,7 +123,7 @@ impl TrackList {
         if let Some(track) = self.tracks.last_mut() {
             track.own_name = short(&trace.path).into();
         }
-        // The trace with the first event can have any number.
+        // The trace of the first event can have any number.
         self.traces.resize(self.traces.len().max(index + 1), None);
         if let Some(known) = self.traces.get_mut(index) {
             *known = Some(track);
@@ -135,7 +135,7 @@ impl TrackList {
         self.traces.get(trace as usize).copied().flatten().unwrap_or(0)
     }
 
-    /// Returns the number of the trace whose track this is.
+    /// Returns the trace number of a trace track.
     pub(super) fn trace_of(&self, track: u32) -> Option<u32> {
         self.traces.iter().position(|known| *known == Some(track)).map(|trace| trace as u32)
     }
@@ -147,8 +147,8 @@ impl TrackList {
         (self.tracks.len() - 1) as u32
     }
 
-    /// Returns the track with an identifier, which is added if it is new and there are not too many. `describe` returns its
-    /// parent and its name.
+    /// Returns the track with an id. A new track is added with the parent and the name that `describe` returns. If
+    /// there are too many tracks, returns the trace track instead.
     fn find(
         &mut self,
         id: u64,
@@ -168,7 +168,7 @@ impl TrackList {
         track
     }
 
-    /// Gives a track the name that its trace has for it, if that is another one than before; returns `true` then.
+    /// Renames a track if its name in the trace has changed. Returns `true` if it has.
     fn rename(&mut self, track: u32, own_name: &str, name: impl FnOnce(&str) -> String) -> bool {
         let own_name = short(own_name);
         let Some(track) = self.tracks.get_mut(track as usize) else { return false };
@@ -194,7 +194,7 @@ impl TrackList {
         track
     }
 
-    /// Returns the track of an event of a data stream with a number, which is the same each time that its trace is opened.
+    /// Returns the track of an event. The data stream number is the same each time that the trace is opened.
     pub(super) fn of_event(
         &mut self,
         (stream, number): (&DataStream, u32),
@@ -243,7 +243,7 @@ impl TrackList {
         self.numbers.get(&track_id(kind, [u64::from(trace), id])).copied()
     }
 
-    /// Returns the track of the threads that a processor runs.
+    /// Returns the track for the running threads of a processor.
     pub(super) fn of_processor(&mut self, trace: u32, processor: Option<u64>) -> u32 {
         let number = processor.map_or(0, |processor| processor.wrapping_add(1));
         let id = track_id(TrackKind::Operation, [u64::from(trace), number]);
@@ -262,7 +262,7 @@ impl TrackList {
         track
     }
 
-    /// Returns the track of the states of a thread, whose own track is `parent`; `None` if there are too many tracks.
+    /// Returns the state track of a thread. `parent` is the track of the thread. `None` if there are too many tracks.
     pub(super) fn of_states(&mut self, trace: u32, thread: u64, parent: u32) -> Option<u32> {
         let id = track_id(TrackKind::States, [u64::from(trace), thread]);
         let track = self.find(id, TimelineTrackKind::States, trace, |_| (Some(parent), "states".to_owned()));
@@ -270,8 +270,8 @@ impl TrackList {
         (kind == TimelineTrackKind::States).then_some(track)
     }
 
-    /// Returns the track of the threads of a process that processors ran; `None` if a track is not that of a process, and if
-    /// there are too many tracks.
+    /// Returns the track for the running threads of a process. `None` if `process` is not a process track, or there are
+    /// too many tracks.
     pub(super) fn of_runs(&mut self, trace: u32, process: u32) -> Option<u32> {
         let parent = self.tracks.get(process as usize)?;
         if parent.kind != TimelineTrackKind::Process {
@@ -283,7 +283,7 @@ impl TrackList {
         (self.tracks.get(track as usize)?.kind == TimelineTrackKind::Runs).then_some(track)
     }
 
-    /// Returns the track of spans of a name with keys.
+    /// Returns the track for keyed spans with a name.
     pub(super) fn of_spans(&mut self, trace: u32, place: &EventPlace<'_>, key: u64, name: &str) -> u32 {
         let process = place.process.map_or(0, |process| process.wrapping_add(1));
         let owner = track_id(TrackKind::Process, [u64::from(trace), process]);
@@ -320,7 +320,7 @@ impl TrackList {
         track
     }
 
-    /// Returns the track of the process of a place, or else of the trace.
+    /// Returns the process track of a place, or the trace track.
     fn owner(&mut self, trace: u32, place: &EventPlace<'_>) -> u32 {
         match place.process {
             Some(process) => self.process(trace, process, place.process_name),
@@ -328,7 +328,7 @@ impl TrackList {
         }
     }
 
-    /// Returns the track of losses and damage.
+    /// Returns the track for losses and damage.
     pub(super) fn of_losses(&mut self) -> u32 {
         let id = track_id(TrackKind::Losses, [0, 0]);
         self.find(id, TimelineTrackKind::Losses, 0, |_| (None, "losses and damage".to_owned()))

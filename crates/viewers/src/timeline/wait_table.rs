@@ -1,36 +1,36 @@
-//! What ended the waits of threads, in bounded memory.
+//! Thread waits and their wakeups, in bounded memory.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use ichnos_analysis::events::ThreadWaker;
 
-/// Maximum number of waits; with more, the shorter ones are forgotten.
+/// Maximum number of waits. With more, shorter waits are forgotten.
 const MOST: usize = 1 << 18;
 
-/// First length that is kept when there are too many, in nanoseconds, and the factor by which it grows.
+/// Initial minimum length when there are too many waits, in nanoseconds, and the factor by which it grows.
 const FIRST: u64 = 1 << 10;
 const FACTOR: u64 = 4;
 
-/// What is known of a wait.
+/// Wait of a thread.
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct KnownWait {
     pub(super) begin: u64,
     pub(super) end: u64,
-    /// Number of the name of the span that the thread waits in.
+    /// Name number of the span in which the thread waits.
     pub(super) reason: Option<u32>,
     pub(super) waker: Option<ThreadWaker>,
 }
 
-/// Waits by the tracks of the states of their threads.
+/// Waits by state track.
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Debug, Default)]
 pub(super) struct WaitTable {
-    /// In order of their ends.
+    /// Waits of each track, sorted by end.
     tracks: HashMap<u32, Vec<KnownWait>>,
     number: usize,
-    /// Waits that are shorter are not kept.
+    /// Minimum length of the waits that are kept.
     least: u64,
 }
 
@@ -52,7 +52,7 @@ impl WaitTable {
         }
     }
 
-    /// Returns the longest waits that touch a range, longest first, with their tracks.
+    /// Returns the longest waits that touch a range, the longest first, with their tracks.
     pub(super) fn longest(&self, begin: u64, end: u64, most: usize) -> Vec<(u32, KnownWait)> {
         let all = self.tracks.iter().flat_map(|(track, waits)| waits.iter().map(move |wait| (*track, *wait)));
         let key = |(track, wait): &(u32, KnownWait)| (Reverse(wait.end - wait.begin), wait.begin, *track);
@@ -65,7 +65,7 @@ impl WaitTable {
         found
     }
 
-    /// Returns the first waits of some tracks that `waker` ended in a range, sorted by that time, with their tracks.
+    /// Returns the first waits that `waker` ended in a range, sorted by end, with their tracks. Only some tracks count.
     pub(super) fn ended_by(
         &self,
         waker: ThreadWaker,

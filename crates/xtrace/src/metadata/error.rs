@@ -15,7 +15,7 @@ rules! {
     TextPairs, "text-pairs", "3 Text Representation",
         "each byte is two digits";
     FlagsMissing, "flags-missing", "2 Binary Representation",
-        "metadata begin with a byte of flags";
+        "metadata begin with a flags byte";
     VersionReserved, "version-reserved", "2.1 Flags",
         "version 15 is reserved";
     VersionUnknown, "version-unknown", "2.1 Flags",

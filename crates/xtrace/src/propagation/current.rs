@@ -15,16 +15,16 @@ thread_local! {
 }
 
 /// Counts a context as in use by this thread, even if its use panics.
-struct Held;
+struct ContextGuard;
 
-impl Held {
+impl ContextGuard {
     fn begin() -> Self {
         let _ = HELD.try_with(|held| held.set(held.get() + 1));
         Self
     }
 }
 
-impl Drop for Held {
+impl Drop for ContextGuard {
     fn drop(&mut self) {
         let _ = HELD.try_with(|held| held.set(held.get().saturating_sub(1)));
     }
@@ -53,7 +53,7 @@ impl SharedContext {
     /// again.
     pub fn with<T>(&self, action: impl FnOnce(&mut Context) -> T) -> T {
         let mut context = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let _held = Held::begin();
+        let _guard = ContextGuard::begin();
         action(&mut context)
     }
 
@@ -70,7 +70,7 @@ impl SharedContext {
             Err(TryLockError::Poisoned(error)) => error.into_inner(),
             Err(TryLockError::WouldBlock) => return None,
         };
-        let _held = Held::begin();
+        let _guard = ContextGuard::begin();
         Some(action(&mut context))
     }
 

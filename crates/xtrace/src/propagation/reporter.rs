@@ -61,7 +61,7 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 pub(super) fn too_long(length: usize) -> io::Error {
-    let reason = format!("a report of {length} bytes, which is more than {MAX_REPORT}");
+    let reason = format!("a report of {length} bytes exceeds the limit of {MAX_REPORT}");
     io::Error::new(io::ErrorKind::InvalidInput, reason)
 }
 

@@ -164,7 +164,7 @@ impl EventMaker {
             let rule = ReportRule::OperationOnce;
             self.fault(rule, offset, || {
                 format!(
-                    "{}, but operation {op} of task {task} has another one at {first}: byte {at}",
+                    "{}, but operation {op} of task {task} has another report at {first}: byte {at}",
                     rule.statement()
                 )
             });

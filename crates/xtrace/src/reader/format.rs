@@ -28,8 +28,8 @@ const FEWEST_SHAPES: usize = 8;
 const MOST_SHAPES_OF_FILE: usize = 512;
 
 static INFO: FormatInfo = FormatInfo {
-    versions: "reports 1.0 as text; JSON of servers; metadata 0, 1 and 2",
-    detection: "files that begin with `X-Trace Report`, or with JSON of reports",
+    versions: "reports 1.0 as text; server JSON; metadata 0, 1 and 2",
+    detection: "files that start with `X-Trace Report`, or with report JSON",
     writer: Some(&XTraceWriter),
     collect: Some(COLLECT),
     find_mentions: Some(find_mentions),

@@ -1,5 +1,6 @@
 //! Reads the reports of a file, one after the other.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use ichnos_io::Bytes;
@@ -92,87 +93,13 @@ impl ReportSource {
 
     /// Reads the next report, or damage; returns `false` at the end.
     fn read(&mut self) -> bool {
-        let Self { bytes, maker, buffer, .. } = self;
-        let (begin, end) = match &mut self.position {
-            Position::Text(at) => {
-                let mut parts = Reports::starting_at(bytes, *at);
-                let part = parts.next();
-                *at = parts.offset();
-                let report = match part {
-                    None => return false,
-                    Some(Part::Stray(offset, lines)) => {
-                        let rule = ReportRule::ReportBegin;
-                        let statement = format!("{}: lines before it are skipped", rule.statement());
-                        let fault = ReportFault::new(rule, offset, statement).skipping(lines.len());
-                        maker.faults.push_back(fault);
-                        return true;
-                    }
-                    Some(Part::Report(report)) => report,
-                };
-                self.reports += 1;
-                maker.begin();
-                if report.is_too_large() {
-                    let rule = ReportRule::ReportSize;
-                    let fault = ReportFault::new(rule, report.offset(), rule.statement());
-                    maker.faults.push_back(fault.skipping(report.as_bytes().len()));
-                    return true;
-                }
-                if !report.has_known_version() {
-                    let rule = ReportRule::ReportVersion;
-                    maker.fault(rule, report.offset(), || {
-                        format!("{}, but it is `{}`", rule.statement(), shorten(report.version()))
-                    });
-                }
-                let mut lines = report.lines();
-                self.is_waiting = if lines.is_escaped() {
-                    if let Some(offset) = buffer.read(&report) {
-                        maker.fault(ReportRule::Escape, offset, || ReportRule::Escape.statement().to_owned());
-                    }
-                    lines.by_ref().for_each(drop);
-                    buffer.places().for_each(|(key, value, offset)| maker.line(key, value, offset));
-                    maker.finish(buffer.as_bytes(), report.offset())
-                } else {
-                    for line in lines.by_ref() {
-                        maker.line(line.key, line.offset..line.offset + line.value.len(), line.offset);
-                    }
-                    maker.finish(bytes, report.offset())
-                };
-                if let Some((count, first)) = lines.ignored() {
-                    let rule = ReportRule::LineColon;
-                    maker.fault(rule, first, || match count {
-                        1 => format!("{}, but this one has no colon", rule.statement()),
-                        count => {
-                            format!("{}, but this one and {} more have no colon", rule.statement(), count - 1)
-                        }
-                    });
-                }
-                maker.faults.make_contiguous().sort_by_key(|fault| fault.offset);
-                if !report.is_ended() {
-                    let rule = ReportRule::LineEnd;
-                    maker.fault(rule, parts.offset(), || format!("{}, but the file ends", rule.statement()));
-                }
-                (report.offset(), parts.offset())
-            }
-            Position::Json(reports) => {
-                let begin = reports.offset();
-                match reports.next(bytes, buffer) {
-                    None => return false,
-                    Some(Err(fault)) => {
-                        maker.faults.push_back(fault);
-                        return true;
-                    }
-                    Some(Ok(())) => {}
-                }
-                self.reports += 1;
-                maker.begin();
-                buffer.places().for_each(|(key, value, offset)| maker.line(key, value, offset));
-                self.is_waiting = maker.finish(buffer.as_bytes(), reports.report_offset());
-                if let Some(offset) = reports.odd_value() {
-                    let rule = ReportRule::JsonValue;
-                    maker.fault(rule, offset, || format!("{}: it is read as text", rule.statement()));
-                }
-                (begin, reports.offset())
-            }
+        let read = match self.position {
+            Position::Text(at) => self.read_text(at),
+            Position::Json(_) => self.read_json(),
+        };
+        let (begin, end) = match read {
+            ControlFlow::Continue(range) => range,
+            ControlFlow::Break(is_damage) => return is_damage,
         };
         self.begin = match &self.position {
             Position::Text(_) => begin,
@@ -188,6 +115,92 @@ impl ReportSource {
             self.refused = Some((begin, damage));
         }
         true
+    }
+
+    /// Reads a report of a text at an offset, and returns its range. Breaks with `true` at damage, and with `false` at the
+    /// end.
+    fn read_text(&mut self, at: usize) -> ControlFlow<bool, (usize, usize)> {
+        let Self { bytes, maker, buffer, .. } = self;
+        let mut parts = Reports::starting_at(bytes, at);
+        let part = parts.next();
+        self.position = Position::Text(parts.offset());
+        let report = match part {
+            None => return ControlFlow::Break(false),
+            Some(Part::Stray(offset, lines)) => {
+                let rule = ReportRule::ReportBegin;
+                let statement = format!("{}: lines before it are skipped", rule.statement());
+                maker.faults.push_back(ReportFault::new(rule, offset, statement).skipping(lines.len()));
+                return ControlFlow::Break(true);
+            }
+            Some(Part::Report(report)) => report,
+        };
+        self.reports += 1;
+        maker.begin();
+        if report.is_too_large() {
+            let rule = ReportRule::ReportSize;
+            let fault = ReportFault::new(rule, report.offset(), rule.statement());
+            maker.faults.push_back(fault.skipping(report.as_bytes().len()));
+            return ControlFlow::Break(true);
+        }
+        if !report.has_known_version() {
+            let rule = ReportRule::ReportVersion;
+            maker.fault(rule, report.offset(), || {
+                format!("{}, but it is `{}`", rule.statement(), shorten(report.version()))
+            });
+        }
+        let mut lines = report.lines();
+        self.is_waiting = if lines.is_escaped() {
+            if let Some(offset) = buffer.read(&report) {
+                maker.fault(ReportRule::Escape, offset, || ReportRule::Escape.statement().to_owned());
+            }
+            lines.by_ref().for_each(drop);
+            buffer.places().for_each(|(key, value, offset)| maker.line(key, value, offset));
+            maker.finish(buffer.as_bytes(), report.offset())
+        } else {
+            for line in lines.by_ref() {
+                maker.line(line.key, line.offset..line.offset + line.value.len(), line.offset);
+            }
+            maker.finish(bytes, report.offset())
+        };
+        if let Some((count, first)) = lines.ignored() {
+            let rule = ReportRule::LineColon;
+            maker.fault(rule, first, || match count {
+                1 => format!("{}, but this line lacks a colon", rule.statement()),
+                count => {
+                    format!("{}, but this line and {} more lack a colon", rule.statement(), count - 1)
+                }
+            });
+        }
+        maker.faults.make_contiguous().sort_by_key(|fault| fault.offset);
+        if !report.is_ended() {
+            let rule = ReportRule::LineEnd;
+            maker.fault(rule, parts.offset(), || format!("{}, but the file ends", rule.statement()));
+        }
+        ControlFlow::Continue((report.offset(), parts.offset()))
+    }
+
+    /// Reads a report of a JSON file, like [`ReportSource::read_text`].
+    fn read_json(&mut self) -> ControlFlow<bool, (usize, usize)> {
+        let Self { bytes, maker, buffer, position, .. } = self;
+        let Position::Json(reports) = position else { return ControlFlow::Break(false) };
+        let begin = reports.offset();
+        match reports.next(bytes, buffer) {
+            None => return ControlFlow::Break(false),
+            Some(Err(fault)) => {
+                maker.faults.push_back(fault);
+                return ControlFlow::Break(true);
+            }
+            Some(Ok(())) => {}
+        }
+        self.reports += 1;
+        maker.begin();
+        buffer.places().for_each(|(key, value, offset)| maker.line(key, value, offset));
+        self.is_waiting = maker.finish(buffer.as_bytes(), reports.report_offset());
+        if let Some(offset) = reports.odd_value() {
+            let rule = ReportRule::JsonValue;
+            maker.fault(rule, offset, || format!("{}: it is read as text", rule.statement()));
+        }
+        ControlFlow::Continue((begin, reports.offset()))
     }
 
     fn damage(&self, fault: ReportFault) -> Damage {
@@ -249,28 +262,24 @@ impl Source for ReportSource {
 fn remedy(rule: ReportRule) -> &'static str {
     match rule {
         ReportRule::ReportBegin => {
-            "a value with an empty line in it, or something else was written into the file: what wrote the reports \
-             should escape values"
+            "a value contains an empty line, or something else was written into the file; the program that \
+            writes reports should escape values"
         }
         ReportRule::ReportSize => {
-            "the report is skipped; bytes of the file were changed, or the program that reported it should be corrected"
+            "the report is skipped; bytes of the file were changed, or the program that reported it is faulty"
         }
         ReportRule::JsonSyntax => {
-            "bytes of the file were changed or are missing: get it again from where it came from"
+            "bytes of the file were changed or are missing: copy it again from its source"
         }
         ReportRule::MetadataMissing | ReportRule::Metadata | ReportRule::MetadataValid => {
-            "the event is read without its task; the program that reported it should be corrected"
+            "the event is read without its task; fix the program that reported it"
         }
-        ReportRule::Edge => {
-            "the event is read without this edge; the program that reported it should be corrected"
-        }
-        ReportRule::Timestamp => {
-            "the event is read without a time; the program that reported it should be corrected"
-        }
+        ReportRule::Edge => "the event is read without this edge; fix the program that reported it",
+        ReportRule::Timestamp => "the event is read without a time; fix the program that reported it",
         ReportRule::OperationOnce => {
             "task graphs show both as one operation; the program that reported it should draw identifiers at random, of 8 \
              bytes where there are many"
         }
-        _ => "it is read as if the rule were kept; the program that wrote it should be corrected",
+        _ => "it is read as if it followed the rule; fix the program that wrote it",
     }
 }

@@ -47,7 +47,7 @@ const FIRST_CREDIT: usize = 64 << 10;
 pub struct JsonReports {
     at: usize,
     /// Open lists and objects that contain reports.
-    open: Vec<Around>,
+    open: Vec<ReportContainer>,
     /// `true` if a comma, or the end of the innermost list or object, is expected.
     is_behind_value: bool,
     /// Offset of a value of the last report that is not a string.
@@ -68,7 +68,7 @@ impl Default for JsonReports {
 
 /// Container of reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Around {
+enum ReportContainer {
     List,
     /// An object with reports.
     Task,
@@ -201,11 +201,11 @@ impl JsonReports {
                     json.take(b',');
                     self.is_behind_value = false;
                 }
-                (Some(b']'), Some(Around::List)) => {
+                (Some(b']'), Some(ReportContainer::List)) => {
                     json.take(b']');
                     self.open.pop();
                     self.is_behind_value = true;
-                    if self.open.last() == Some(&Around::Task) {
+                    if self.open.last() == Some(&ReportContainer::Task) {
                         // Members after the reports are dropped.
                         skip_members(json)?;
                         self.open.pop();
@@ -214,13 +214,13 @@ impl JsonReports {
                 (Some(_), Some(_)) if self.is_behind_value => return json.error("`,` or `]`"),
                 (Some(b'['), _) if self.open.len() < MOST_NESTED => {
                     json.take(b'[');
-                    self.open.push(Around::List);
+                    self.open.push(ReportContainer::List);
                     self.is_behind_value = false;
                 }
                 (Some(b'{'), _) => match find_reports(json.clone()) {
                     Some(reports) if self.open.len() + 1 < MOST_NESTED => {
                         json.seek(reports + 1);
-                        self.open.extend([Around::Task, Around::List]);
+                        self.open.extend([ReportContainer::Task, ReportContainer::List]);
                         self.is_behind_value = false;
                     }
                     _ => {

@@ -16,7 +16,7 @@ rules! {
     ReportBegin, "report-begin", true,
         "a report begins with the line `X-Trace Report ver 1.0`";
     ReportVersion, "report-version", false,
-        "the version of reports is 1.0";
+        "the report version is 1.0";
     ReportSize, "report-size", true,
         "a report has at most 16 MiB, and 65,536 lines";
     LineColon, "line-colon", false,
@@ -30,17 +30,17 @@ rules! {
     MetadataOnce, "metadata-once", false,
         "a report has one line `X-Trace`";
     Metadata, "metadata", true,
-        "metadata are those of the document, or what the original library accepts";
+        "metadata follow the document, or the original library accepts them";
     MetadataStrict, "metadata-strict", false,
-        "metadata keep all rules of the document";
+        "metadata follow all rules of the document";
     MetadataValid, "metadata-valid", true,
-        "metadata of reports are valid: the task is not all zeros";
+        "report metadata are valid: the task is not all zeros";
     OperationOnce, "operation-once", false,
-        "an operation has one report, of which there may be copies";
+        "an operation has one report, possibly with copies";
     Edge, "edge", true,
         "an edge is an identifier, followed by a kind (`next`, `down`, `up`) and a chain (`0x` and four digits), or not";
     EdgeLength, "edge-length", false,
-        "the identifier of an edge is as long as that of the operation";
+        "the identifier of an edge is as long as the operation's";
     Timestamp, "timestamp", true,
         "a time is a number of seconds, milliseconds, microseconds or nanoseconds since 1970";
     Number, "number", false,

@@ -4,10 +4,10 @@ use std::io::Write as _;
 
 use ichnos_json::write;
 use ichnos_model::{
-    CauseKind, Event, Field, FieldValue, Identifier, Mention, Real, StringEncoding, Text, Uuid, Visitor, Wide,
+    CauseKind, Event, Field, FieldValue, Identifier, Mention, Real, StringEncoding, Text, Visitor,
 };
 
-use super::foreign_class::{FieldUse, NodeUse, OtherFormatClass};
+use super::foreign_class::{FieldUse, ForeignClass, NodeUse};
 use super::identifiers::{hash, op_of, task_of};
 use super::losses::{Loss, LossCounts};
 use crate::option::ChainId;
@@ -65,7 +65,7 @@ pub(super) struct ForeignEvent {
 
 impl ForeignEvent {
     /// Reads an event, replacing the content.
-    pub(super) fn read(&mut self, event: &Event<'_>, class: &OtherFormatClass) {
+    pub(super) fn read(&mut self, event: &Event<'_>, class: &ForeignClass) {
         self.lines.clear();
         (self.task, self.operation, self.chain) = (None, None, None);
         self.causes.clear();
@@ -93,14 +93,14 @@ impl ForeignEvent {
 
     /// Counts what reports cannot have.
     pub(super) fn count_losses(&self, losses: &mut LossCounts) {
-        losses.add_many(Loss::LongId, self.too_long);
-        losses.add_many(Loss::Fields, self.is_undecodable.into());
-        losses.add_many(Loss::LongFields, self.lines.is_cut().into());
-        losses.add_many(Loss::ChainNumber, self.long_chains);
-        losses.add_many(Loss::Causes, self.further_causes);
-        losses.add_many(Loss::Float, self.rounded);
-        losses.add_many(Loss::Empty, self.empty);
-        losses.add_many(Loss::Severity, self.has_other_severity.into());
+        losses.add(Loss::LongId, self.too_long);
+        losses.add(Loss::Fields, self.is_undecodable.into());
+        losses.add(Loss::LongFields, self.lines.is_cut().into());
+        losses.add(Loss::ChainNumber, self.long_chains);
+        losses.add(Loss::Causes, self.further_causes);
+        losses.add(Loss::Float, self.rounded);
+        losses.add(Loss::Empty, self.empty);
+        losses.add(Loss::Severity, self.has_other_severity.into());
     }
 
     /// Looks for operations in a text.
@@ -139,7 +139,7 @@ impl ForeignEvent {
     }
 
     /// Appends the event as a value: time, name of the class, and its lines.
-    pub(super) fn push_as_value(&self, time: Option<u64>, class: &OtherFormatClass, value: &mut Vec<u8>) {
+    pub(super) fn push_as_value(&self, time: Option<u64>, class: &ForeignClass, value: &mut Vec<u8>) {
         if let Some(time) = time {
             push_nanos(value, time);
             value.push(b' ');
@@ -170,12 +170,12 @@ fn push_word(out: &mut Vec<u8>, text: &[u8]) {
 /// Reads the fields of a scope.
 struct FieldReader<'r> {
     nodes: &'r [NodeUse],
-    class: &'r OtherFormatClass,
+    class: &'r ForeignClass,
     event: &'r mut ForeignEvent,
 }
 
 impl FieldReader<'_> {
-    fn value(&mut self, field: Field<'_>, value: &FieldValue<'_>) {
+    fn add_line(&mut self, field: Field<'_>, value: &FieldValue<'_>) {
         let Some(node) = self.nodes.get(field.index()).copied() else { return };
         let event = &mut *self.event;
         match node.field {
@@ -309,57 +309,25 @@ fn push_value(out: &mut Vec<u8>, value: &FieldValue<'_>) {
 }
 
 impl Visitor for FieldReader<'_> {
-    fn unsigned(&mut self, field: Field<'_>, value: u64) {
-        self.value(field, &FieldValue::Unsigned(value));
-    }
-
-    fn signed(&mut self, field: Field<'_>, value: i64) {
-        self.value(field, &FieldValue::Signed(value));
-    }
-
-    fn wide(&mut self, field: Field<'_>, value: Wide<'_>) {
-        self.value(field, &FieldValue::Wide(value));
-    }
-
-    fn boolean(&mut self, field: Field<'_>, value: bool, _: u64) {
-        self.value(field, &FieldValue::Boolean(value));
-    }
-
-    fn bit_array(&mut self, field: Field<'_>, bits: u64) {
-        self.value(field, &FieldValue::Bits(bits));
-    }
-
-    fn bit_map(&mut self, field: Field<'_>, bits: u64) {
-        self.value(field, &FieldValue::Bits(bits));
+    fn value(&mut self, field: Field<'_>, value: FieldValue<'_>) {
+        self.add_line(field, &value);
     }
 
     fn real(&mut self, field: Field<'_>, value: Real<'_>) {
         let is_line = self.nodes.get(field.index()).is_some_and(|node| node.field != FieldUse::Skip);
         self.event.rounded += u64::from(is_line && matches!(value, Real::Wide(_)));
-        self.value(field, &FieldValue::Real(value));
+        self.add_line(field, &FieldValue::Real(value));
     }
 
     fn text(&mut self, field: Field<'_>, value: Text<'_>) {
         if value.encoding == StringEncoding::Utf8 {
-            return self.value(field, &FieldValue::Text(value.bytes));
+            return self.add_line(field, &FieldValue::Text(value.bytes));
         }
         let mut text = std::mem::take(&mut self.event.text);
         text.clear();
         value.write_utf8(&mut text);
-        self.value(field, &FieldValue::Text(&text));
+        self.add_line(field, &FieldValue::Text(&text));
         self.event.text = text;
-    }
-
-    fn blob(&mut self, field: Field<'_>, bytes: &[u8]) {
-        self.value(field, &FieldValue::Blob(bytes));
-    }
-
-    fn guid(&mut self, field: Field<'_>, value: Uuid) {
-        self.value(field, &FieldValue::Guid(value));
-    }
-
-    fn null(&mut self, field: Field<'_>) {
-        self.value(field, &FieldValue::Null);
     }
 
     fn begin_structure(&mut self, field: Field<'_>) {

@@ -1,6 +1,6 @@
 //! Classes of events of other formats.
 
-use ichnos_model::lower::{KeptMetadata, LossKind, LossTable};
+use ichnos_model::lower::{KeptMetadata, LossKind, LossRecorder, LossTable};
 use ichnos_model::plan::Plan;
 use ichnos_model::{
     CauseKind, Event, EventRole, FieldKind, LevelScale, LogLevel, LogSeverity, Meaning, Scope, TraceClass,
@@ -38,7 +38,7 @@ pub(super) struct NodeUse {
 
 /// A class of events of another format.
 #[derive(Debug)]
-pub(super) struct OtherFormatClass {
+pub(super) struct ForeignClass {
     /// Uses by index of the node.
     pub(super) scopes: Vec<(Scope, Box<[NodeUse]>)>,
     keys: Vec<String>,
@@ -82,7 +82,7 @@ pub(super) fn trace_constants(class: &TraceClass) -> Vec<TraceConstant> {
 const SCOPES: [Scope; 5] =
     [Scope::EventRecordHeader, Scope::CommonContext, Scope::SpecificContext, Scope::Resource, Scope::Payload];
 
-impl OtherFormatClass {
+impl ForeignClass {
     /// Makes the class of an event, and adds the losses of all its events to `table`.
     pub(super) fn of(event: &Event<'_>, table: &mut LossTable) -> Self {
         let class = event.class;
@@ -99,23 +99,21 @@ impl OtherFormatClass {
         table.add_dates(event);
         table.add_clock_updates(event);
         table.add_other_clocks(event);
-        let mut lose = |kind, field: &str, what: &str| {
-            table.note(kind, made.name.clone(), field, what);
-        };
-        lose(LossKind::Lowered, "", "fields -> lines");
+        let mut losses = table.for_class(event.name());
+        losses.record_loss(LossKind::Lowered, "", "fields -> lines");
         if class.role != EventRole::Instant {
-            lose(LossKind::Dropped, "", "role of the class");
+            losses.record_loss(LossKind::Dropped, "", "role of the class");
         }
         let has = |meaning| class.meanings.members(meaning).next().is_some();
         if has(Meaning::Stack) {
-            lose(LossKind::Dropped, "stack", "call stack");
+            losses.record_loss(LossKind::Dropped, "stack", "call stack");
         }
         if has(Meaning::Cause(CauseKind::Related)) {
-            lose(LossKind::Lowered, "", "related operation -> edge");
+            losses.record_loss(LossKind::Lowered, "", "related operation -> edge");
         }
         let severity = log.map(|log| log.severity);
         if class.log_level.is_some() && matches!(severity, Some(LogSeverity::Constant(_))) {
-            lose(LossKind::Lowered, "", "log level -> line `Severity`");
+            losses.record_loss(LossKind::Lowered, "", "log level -> line `Severity`");
         }
         made.add_constants(event, has);
         if let Some(LogSeverity::Constant(level)) = severity {
@@ -132,7 +130,13 @@ impl OtherFormatClass {
                     table.add_member(scope, plan, member);
                     continue;
                 }
-                made.add_member(plan, member, meaning, &mut uses, &mut lose_renamed(event, scope, table));
+                made.add_member(
+                    (scope, plan),
+                    member,
+                    meaning,
+                    &mut uses,
+                    &mut table.for_class(event.name()),
+                );
             }
             if uses.iter().any(|node| node.field != FieldUse::Skip) {
                 made.scopes.push((scope, uses));
@@ -176,11 +180,11 @@ impl OtherFormatClass {
     /// Adds a member of a scope, with everything in it.
     fn add_member(
         &mut self,
-        plan: &Plan,
+        (scope, plan): (Scope, &Plan),
         member: usize,
         meaning: Option<Meaning>,
         uses: &mut [NodeUse],
-        lose_renamed: &mut dyn FnMut(&str, &str),
+        losses: &mut LossRecorder<'_>,
     ) {
         let name = plan.field_name(member);
         let is_text =
@@ -210,7 +214,8 @@ impl OtherFormatClass {
             None => free_key(name),
         };
         if key != name && field == FieldUse::Line && meaning.is_none() {
-            lose_renamed(name, &key);
+            let field = format!("{}.{name}", scope.short_name());
+            losses.record_loss(LossKind::Renamed, field, format!("`{name}` -> `{key}`"));
         }
         let key = self.add_key(key);
         self.add_node(plan, member, key, field, uses);
@@ -243,20 +248,6 @@ impl OtherFormatClass {
             };
             self.add_node(plan, child, key, field, uses);
         }
-    }
-}
-
-/// Counts a renamed member.
-fn lose_renamed<'t>(
-    event: &Event<'_>,
-    scope: Scope,
-    table: &'t mut LossTable,
-) -> impl FnMut(&str, &str) + 't {
-    let class = event.name().to_owned();
-    move |from, to| {
-        let field = format!("{}.{from}", scope.short_name());
-        let what = format!("`{from}` -> `{to}`");
-        table.note(LossKind::Renamed, class.clone(), field, what);
     }
 }
 

@@ -13,7 +13,6 @@ mod own;
 mod repair;
 mod report_block;
 mod report_encoder;
-mod report_encoders;
 mod rules;
 mod threads;
 
@@ -21,11 +20,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use ichnos_io::{
-    CreateError, FileOutput, FileParts, FormatOption, OptionValue, Output, PartsOutput, Tree, WriteOptions,
-    WriteSource, WriteTarget, WriterFactory, written_trace_files,
+    CreateError, FormatOption, OptionValue, Output, PartsOutput, Tree, WriteOptions, WriteSource,
+    WriteTarget, WriterFactory, file_output, file_parts, written_trace_files,
 };
 
-use self::report_encoders::ReportEncoders;
+use self::report_encoder::ReportEncoder;
 use self::rules::ReportRules;
 use crate::reader::recognition::is_report_file;
 
@@ -33,10 +32,8 @@ use crate::reader::recognition::is_report_file;
 #[derive(Clone, Copy, Debug)]
 pub struct XTraceWriter;
 
-const DIALECTS: &[OptionValue] = &[
-    OptionValue::new("text", "reports 1.0 as text"),
-    OptionValue::new("json", "reports as JSON of servers"),
-];
+const DIALECTS: &[OptionValue] =
+    &[OptionValue::new("text", "reports 1.0 as text"), OptionValue::new("json", "reports as server JSON")];
 
 const EXTENSIONS: &[&str] = &["xtrace", "reports"];
 
@@ -51,13 +48,6 @@ const ORPHANS: FormatOption = FormatOption::choice(
 )
 .value_name("TREATMENT")
 .unprefixed();
-
-/// Returns the index of the dialect in [`DIALECTS`].
-fn dialect_of(options: &WriteOptions) -> Result<usize, CreateError> {
-    let Some(name) = &options.dialect else { return Ok(0) };
-    let index = DIALECTS.iter().position(|dialect| dialect.name == name);
-    index.ok_or_else(|| CreateError::Dialect(name.clone()))
-}
 
 impl WriterFactory for XTraceWriter {
     fn dialects(&self) -> &'static [OptionValue] {
@@ -88,13 +78,8 @@ impl WriterFactory for XTraceWriter {
         sources: Vec<WriteSource>,
         options: &WriteOptions,
     ) -> Result<Box<dyn Output>, CreateError> {
-        let rules = ReportRules::new(sources, dialect_of(options)? == 1, options);
-        let output = FileOutput::new(&target, ReportEncoders::new(rules), options)?;
-        // Texts of a trace are written unescaped.
-        if output.is_terminal() {
-            return Err(CreateError::Terminal);
-        }
-        Ok(Box::new(output))
+        let rules = ReportRules::new(sources, options.dialect_index(DIALECTS)? == 1, options);
+        file_output::<ReportEncoder>(&target, rules, options)
     }
 
     fn create_parts(
@@ -102,7 +87,7 @@ impl WriterFactory for XTraceWriter {
         sources: Vec<WriteSource>,
         options: &WriteOptions,
     ) -> Result<Box<dyn PartsOutput>, CreateError> {
-        let rules = ReportRules::new(sources, dialect_of(options)? == 1, options);
-        Ok(Box::new(FileParts::new(ReportEncoders::new(rules), options)))
+        let rules = ReportRules::new(sources, options.dialect_index(DIALECTS)? == 1, options);
+        Ok(file_parts::<ReportEncoder>(rules, options))
     }
 }

@@ -23,11 +23,10 @@ const LINE: usize = 48;
 const MOST_SPARE: usize = 1024;
 const MOST_BYTES_OF_SPARE: usize = 8 << 10;
 
-/// Indexes of a trace, of its data stream class, and of a class.
+/// Indexes of a data stream class, and of a class in it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ClassPlace {
-    pub(super) trace: usize,
-    pub(super) stream: usize,
+    pub(super) group: usize,
     pub(super) class: usize,
 }
 
@@ -71,7 +70,7 @@ impl OpenReport {
         &self.key
     }
 
-    /// Notes an edge; returns `true` if its line is to be added, because the report does not have it.
+    /// Records an edge. Returns `true` if its line must be added, because the report lacks it.
     pub(super) fn adds_edge(&mut self, edge: &Edge) -> bool {
         let is_new = !self.edges.contains(edge);
         if is_new && self.edges.len() < MOST_EDGES {

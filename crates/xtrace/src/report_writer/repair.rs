@@ -26,7 +26,7 @@ impl ReportRepair {
             return true;
         }
         if make_utf8(lines) {
-            losses.add(Loss::NotUtf8);
+            losses.add(Loss::NotUtf8, 1);
         }
         let Self { operations, repaired } = self;
         repaired.clear();
@@ -38,9 +38,9 @@ impl ReportRepair {
         for line in lines.lines() {
             match lines_of.line(line.key, line.value) {
                 LineRepair::Keep => repaired.push(line.key, line.value),
-                LineRepair::Leave => losses.add(Loss::InvalidLine),
+                LineRepair::Leave => losses.add(Loss::InvalidLine, 1),
                 LineRepair::Rewrite(ids) => {
-                    losses.add(Loss::LenientMetadata);
+                    losses.add(Loss::LenientMetadata, 1);
                     let chain = ids.chain.filter(|_| !has_chain);
                     push_metadata(repaired, &OperationKey { task: ids.task, op: ids.op, chain });
                 }
@@ -55,7 +55,7 @@ impl ReportRepair {
         if is_valid {
             std::mem::swap(lines, repaired);
         } else {
-            losses.add(Loss::InvalidReport);
+            losses.add(Loss::InvalidReport, 1);
         }
         is_valid
     }

@@ -42,9 +42,9 @@ impl ReportBlock {
         }
     }
 
-    /// Returns the digest of all reports.
-    pub(super) fn digest(&self) -> ClassDigest {
-        self.digest.unwrap_or_default()
+    /// Takes the digest of the reports since the last call.
+    pub(super) fn take_digest(&mut self) -> ClassDigest {
+        self.digest.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// Encodes a report with a number of events.

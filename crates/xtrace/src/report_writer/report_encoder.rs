@@ -4,19 +4,18 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::io;
 use std::sync::Arc;
 
-use ichnos_io::{OutputBlock, Worker, WorkerFlow};
-use ichnos_model::lower::{LossEntry, LossKind, LossTable};
-use ichnos_model::{Damage, Event, Identifier, Mention, Message, TraceDigest};
+use ichnos_io::{ClassTreatment, EncoderRules, MessageEncoder, WrittenClass};
+use ichnos_model::{ClassList, Damage, DataStream, Event, Identifier, Mention, StreamTable, TraceDigest};
 
 use super::foreign::ForeignEvent;
-use super::foreign_class::OtherFormatClass;
+use super::foreign_class::ForeignClass;
 use super::identifiers::{OperationTasks, hash, op_of, op_of_hash, ops_of_mention, task_of, task_of_mention};
 use super::losses::{Loss, LossCounts};
 use super::open_reports::{ClassPlace, OpenReport, OpenReports, push_edge, push_metadata};
 use super::own::ReportClass;
 use super::repair::ReportRepair;
-use super::report_block::{ReportBlock, ReportChanges};
-use super::rules::{ReportRules, digest};
+use super::report_block::{ReportBlock, ReportChanges, event_hash};
+use super::rules::ReportRules;
 use super::threads::{ChainThread, ThreadChains};
 use crate::option::ChainId;
 use crate::reader::line_ids::operation_of;
@@ -25,46 +24,30 @@ use crate::recent_map::RecentMap;
 use crate::report::{LineBuffer, parse_timestamp, push_nanos};
 use crate::{Edge, OpId, TaskId};
 
-/// Treatment of a class of events.
-#[derive(Debug)]
-enum ReportTreatment {
-    Own(ReportClass),
-    Foreign(Box<OtherFormatClass>),
-}
+/// A class of events.
+type ReportedClass = WrittenClass<ReportClass, ForeignClass, Loss>;
 
-/// A class of events, and the losses of its events.
+/// Classes of a data stream class.
 #[derive(Debug)]
-struct ReportedClass {
-    name: String,
-    treatment: ReportTreatment,
-    losses: LossCounts,
-}
-
-/// A trace, and its classes by data stream class.
-#[derive(Debug)]
-struct WrittenTrace {
-    /// Address, which the rules and the output keep.
-    address: usize,
+struct ReportedClasses {
     /// Number of the trace among the sources.
-    number: u32,
-    classes: Vec<Vec<Option<Box<ReportedClass>>>>,
+    trace: u32,
+    classes: ClassList<ReportedClass>,
 }
 
 /// Encodes messages as reports.
 #[derive(Debug)]
 pub(super) struct ReportEncoder {
     rules: Arc<ReportRules>,
-    traces: Vec<WrittenTrace>,
-    /// Index of the trace of the last event.
-    last_trace: usize,
+    streams: StreamTable<(), ReportedClasses, ()>,
+    /// Addresses of traces that were added during writing.
+    added_traces: Vec<usize>,
     /// Lines of the current report.
     lines: LineBuffer,
     block: ReportBlock,
     foreign: ForeignReports,
     /// Repairs reports that break rules, if the output must be valid.
     repair: Option<ReportRepair>,
-    damages: u64,
-    is_flushed: bool,
 }
 
 /// State of reports of events of other formats.
@@ -83,68 +66,36 @@ struct ForeignReports {
 }
 
 impl ReportEncoder {
-    pub(super) fn new(rules: Arc<ReportRules>) -> Self {
-        Self {
-            block: ReportBlock::new(rules.is_json, rules.is_compared),
-            repair: rules.repairs.then(ReportRepair::default),
-            rules,
-            traces: Vec::new(),
-            last_trace: 0,
-            lines: LineBuffer::default(),
-            foreign: ForeignReports {
-                event: ForeignEvent::default(),
-                open: OpenReports::default(),
-                tasks: OperationTasks::new(),
-                threads: ThreadChains::default(),
-                written: RecentMap::new(2 * WINDOW),
-                hasher: RandomState::new(),
-                late: 0,
-            },
-            damages: 0,
-            is_flushed: false,
-        }
-    }
-
-    /// Returns the number of encoded bytes that were not taken yet.
-    pub(super) fn waiting(&self) -> usize {
-        self.block.bytes.len() + self.foreign.open.bytes()
-    }
-
-    /// Returns the digest of reports.
-    pub(super) fn digest(&self) -> TraceDigest {
-        digest(self.block.digest(), self.damages)
-    }
-
-    /// Returns the index of the trace of an event.
-    fn trace(&mut self, event: &Event<'_>) -> usize {
-        let address = Arc::as_ptr(&event.stream.trace).addr();
-        if self.traces.get(self.last_trace).is_some_and(|trace| trace.address == address) {
-            return self.last_trace;
-        }
-        self.last_trace =
-            self.traces.iter().position(|trace| trace.address == address).unwrap_or_else(|| {
-                let number = self.rules.source_of(&event.stream.trace);
-                // Traces that are added later have the next numbers.
-                let number = number.unwrap_or(self.traces.len()) as u32;
-                self.traces.push(WrittenTrace { address, number, classes: Vec::new() });
-                self.traces.len() - 1
+    #[cold]
+    fn add_stream(&mut self, stream: &DataStream) {
+        let Self { streams, rules, added_traces, .. } = self;
+        streams.insert(stream, (), || {
+            let source = rules.source_of(&stream.trace).unwrap_or_else(|| {
+                let address = Arc::as_ptr(&stream.trace).addr();
+                let known = added_traces.iter().position(|trace| *trace == address);
+                let number = known.unwrap_or_else(|| {
+                    added_traces.push(address);
+                    added_traces.len() - 1
+                });
+                rules.shared.sources.len() + number
             });
-        self.last_trace
+            ReportedClasses { trace: source as u32, classes: ClassList::default() }
+        });
     }
 
-    fn event(&mut self, event: &Event<'_>) {
-        let Some(index) = event.class_index() else {
-            return self.lose(LossKind::Dropped, "event of an unknown class");
-        };
-        let place = ClassPlace { trace: self.trace(event), stream: event.stream.class_index, class: index };
-        let Self { traces, rules, lines, block, foreign, repair, .. } = self;
-        let Some(trace) = traces.get_mut(place.trace) else { return };
-        let number = trace.number;
-        let Some(class) = class_at(&mut trace.classes, place) else { return };
-        let class = class.get_or_insert_with(|| Box::new(written_class(event, rules, trace.address, place)));
-        let losses = &mut class.losses;
-        match &class.treatment {
-            ReportTreatment::Own(own) => {
+    fn write_event(&mut self, event: &Event<'_>, index: usize) {
+        if !self.streams.has(event.stream) {
+            self.add_stream(event.stream);
+        }
+        let Some(group) = self.streams.class_index(event.stream) else { return };
+        let place = ClassPlace { group, class: index };
+        let Self { streams, rules, lines, block, foreign, repair, .. } = self;
+        let Some(ReportedClasses { trace, classes }) = streams.class_mut(group) else { return };
+        let number = *trace;
+        let class = classes.place(index).get_or_insert_with(|| Box::new(written_class(event, rules, index)));
+        let ReportedClass { treatment, losses, .. } = &mut **class;
+        match &*treatment {
+            ClassTreatment::Own(own) => {
                 let clock = event.stream.clock();
                 let is_moved =
                     clock.is_some_and(|clock| (clock.offset_seconds, clock.offset_cycles) != (0, 0));
@@ -153,7 +104,7 @@ impl ReportEncoder {
                     return;
                 }
                 if !own.read(event, lines) {
-                    return losses.add(Loss::Fields);
+                    return losses.add(Loss::Fields, 1);
                 }
                 if is_moved {
                     correct_time(event, lines, losses);
@@ -162,12 +113,12 @@ impl ReportEncoder {
                     return;
                 }
                 let is_taken =
-                    rules.is_mixed && foreign.take_report(place, lines, block, losses, &mut self.damages);
+                    rules.is_mixed && foreign.take_report(place, lines, block, losses, &rules.shared);
                 if !is_taken {
                     count(block.push(lines, 1), 1, losses);
                 }
             }
-            ReportTreatment::Foreign(foreign_class) => {
+            ClassTreatment::Foreign(foreign_class) => {
                 foreign.event.read(event, foreign_class);
                 let thread = rules.chains_orphans.then_some(ChainThread {
                     trace: number,
@@ -193,19 +144,6 @@ impl ReportEncoder {
         }
     }
 
-    fn damage(&mut self, damage: &Damage) {
-        self.damages += 1;
-        // Lines that break rules of reports are written as they are.
-        if damage.skipped > 0 || damage.kind.rule().is_none() {
-            self.lose(LossKind::Dropped, &format!("damaged data: {}", damage.kind));
-        }
-    }
-
-    fn lose(&self, kind: LossKind, what: &str) {
-        let loss = LossEntry { kind, class: String::new(), field: String::new(), what: what.to_owned() };
-        self.rules.with_losses(|table| table.add(loss, 1));
-    }
-
     /// Writes all reports that wait for further events.
     fn write_open(&mut self) {
         while self.write_oldest() {}
@@ -223,8 +161,8 @@ impl ReportEncoder {
         }
         let changes = self.block.push(&mut report.lines, report.events);
         // Its class is known, as it has an event of it.
-        let trace = self.traces.get_mut(report.class.trace);
-        if let Some(Some(class)) = trace.and_then(|trace| class_at(&mut trace.classes, report.class)) {
+        let classes = self.streams.class_mut(report.class.group);
+        if let Some(class) = classes.and_then(|classes| classes.classes.get_mut(report.class.class)) {
             count(changes, report.events, &mut class.losses);
         }
         self.foreign.open.recycle(report);
@@ -232,31 +170,11 @@ impl ReportEncoder {
     }
 }
 
-/// Returns the place of a class.
-fn class_at(
-    classes: &mut Vec<Vec<Option<Box<ReportedClass>>>>,
-    place: ClassPlace,
-) -> Option<&mut Option<Box<ReportedClass>>> {
-    let ClassPlace { stream, class: index, .. } = place;
-    if classes.len() <= stream {
-        classes.resize_with(stream + 1, Vec::new);
-    }
-    let classes = classes.get_mut(stream)?;
-    if classes.len() <= index {
-        classes.resize_with(index + 1, || None);
-    }
-    classes.get_mut(index)
-}
-
-fn written_class(event: &Event<'_>, rules: &ReportRules, trace: usize, place: ClassPlace) -> ReportedClass {
-    let treatment = match ReportClass::of(event) {
-        Some(own) => ReportTreatment::Own(own),
-        None => {
-            let make = |table: &mut LossTable| Box::new(OtherFormatClass::of(event, table));
-            ReportTreatment::Foreign(rules.with_losses_of_class((trace, place.stream, place.class), make))
-        }
-    };
-    ReportedClass { name: event.name().to_owned(), treatment, losses: LossCounts::default() }
+fn written_class(event: &Event<'_>, rules: &ReportRules, index: usize) -> ReportedClass {
+    ReportedClass::new(event, ReportClass::of(event), || {
+        let class = (Arc::as_ptr(&event.stream.trace).addr(), event.stream.class_index, index);
+        rules.with_losses_of_class(class, |table| ForeignClass::of(event, table))
+    })
 }
 
 /// Returns a time that reports can have.
@@ -264,7 +182,7 @@ fn nanoseconds(time: i128, losses: &mut LossCounts) -> u64 {
     // Readers report larger times as damage.
     const MOST: u64 = i64::MAX as u64;
     u64::try_from(time).ok().filter(|time| *time <= MOST).unwrap_or_else(|| {
-        losses.add(Loss::TimeRange);
+        losses.add(Loss::TimeRange, 1);
         if time < 0 { 0 } else { MOST }
     })
 }
@@ -278,7 +196,7 @@ fn correct_time(event: &Event<'_>, lines: &mut LineBuffer, losses: &mut LossCoun
     if known.is_some_and(|line| parse_timestamp(line.value) == Some(time)) {
         return;
     }
-    losses.add(Loss::OtherTime);
+    losses.add(Loss::OtherTime, 1);
     lines.retain(|key, value| !is_time(key, value));
     lines.push_with(b"Timestamp", |bytes| push_nanos(bytes, time));
 }
@@ -286,23 +204,23 @@ fn correct_time(event: &Event<'_>, lines: &mut LineBuffer, losses: &mut LossCoun
 /// Counts the changes of a report of some events.
 fn count(changes: ReportChanges, events: u64, losses: &mut LossCounts) {
     if changes.is_dropped {
-        losses.add_many(Loss::Size, events);
+        losses.add(Loss::Size, events);
     }
     if changes.has_invalid_text {
-        losses.add(Loss::NotUtf8);
+        losses.add(Loss::NotUtf8, 1);
     }
     if changes.lacks_version {
-        losses.add(Loss::Head);
+        losses.add(Loss::Head, 1);
     }
     if changes.is_reordered {
-        losses.add(Loss::Order);
+        losses.add(Loss::Order, 1);
     }
 }
 
 /// An event to write.
 #[derive(Clone, Copy)]
 struct ForeignWriting<'w> {
-    class: &'w OtherFormatClass,
+    class: &'w ForeignClass,
     place: ClassPlace,
     /// Number of the trace.
     trace: u32,
@@ -358,7 +276,7 @@ impl ForeignReports {
                 count(block.push(lines, 1), 1, losses);
             }
             (None, None, Some(thread)) => {
-                losses.add(Loss::Chained);
+                losses.add(Loss::Chained, 1);
                 let (task, op, before) = self.threads.next(thread);
                 lines.clear();
                 push_metadata(lines, &OperationKey { task, op, chain: None });
@@ -368,7 +286,7 @@ impl ForeignReports {
                 push_fields(&self.event, writing, lines);
                 count(block.push(lines, 1), 1, losses);
             }
-            (None, None, None) => losses.add(Loss::Orphan),
+            (None, None, None) => losses.add(Loss::Orphan, 1),
         }
     }
 
@@ -384,7 +302,7 @@ impl ForeignReports {
         let task = self.tasks.task((scope_of(trace, chain), operation), causes.clone());
         let tasks = &self.tasks;
         let others = causes.filter(|cause| tasks.known(*cause).is_some_and(|other| other != task));
-        losses.add_many(Loss::OtherTask, others.count() as u64);
+        losses.add(Loss::OtherTask, others.count() as u64);
         task
     }
 
@@ -414,7 +332,7 @@ impl ForeignReports {
                 lines.clear();
                 push_event(event, &writing, lines);
                 if !lines.is_cut() && report.fits(lines) {
-                    losses.add(Loss::Joined);
+                    losses.add(Loss::Joined, 1);
                     edges.for_each(|edge| report.push_edge(&edge));
                     lines.lines().for_each(|line| report.lines.push(line.key, line.value));
                     report.events += 1;
@@ -426,14 +344,14 @@ impl ForeignReports {
                 let id = self.hasher.hash_one(key);
                 if self.written.get(&id).is_none() {
                     self.written.insert(id, false);
-                    losses.add_many(Loss::Joined, writing.is_mention.into());
+                    losses.add(Loss::Joined, writing.is_mention.into());
                     let report = self.open.begin(key, writing.place);
                     begin(report, event, writing);
                     return self.open.count(&key);
                 }
             }
         }
-        losses.add(Loss::Late);
+        losses.add(Loss::Late, 1);
         lines.clear();
         push_late(lines, &key, &mut self.late);
         self.event.edges().chain(writing.cause).for_each(|edge| push_edge(lines, &edge));
@@ -464,7 +382,7 @@ impl ForeignReports {
         lines: &mut LineBuffer,
         block: &mut ReportBlock,
         losses: &mut LossCounts,
-        damages: &mut u64,
+        shared: &EncoderRules,
     ) -> bool {
         let Some(key) = operation_of(lines.lines().map(|line| (line.key, line.value))) else { return false };
         let id = self.hasher.hash_one(key);
@@ -476,7 +394,9 @@ impl ForeignReports {
                 // A copy of it is valid only as long as nothing joins it. If something has, `--verify` would refuse the
                 // output for a copy that is valid in the input.
                 report.is_closed = true;
-                *damages += u64::from(report.is_changed);
+                if report.is_changed {
+                    shared.add_damages(1);
+                }
                 return false;
             }
             None => match self.written.get(&id) {
@@ -487,7 +407,9 @@ impl ForeignReports {
                     (report.events, report.is_changed) = (1, false);
                 }
                 Some(is_changed) => {
-                    *damages += u64::from(*is_changed);
+                    if *is_changed {
+                        shared.add_damages(1);
+                    }
                     return false;
                 }
             },
@@ -529,7 +451,7 @@ fn begin_with(
     std::mem::swap(&mut report.lines, lines);
     (report.is_mention, report.class) = (false, place);
     if lines.is_cut() {
-        losses.add_many(Loss::Size, std::mem::replace(&mut report.events, 1));
+        losses.add(Loss::Size, std::mem::replace(&mut report.events, 1));
         return;
     }
     let events = lines.lines().filter(|line| line.key == b"Event");
@@ -542,7 +464,7 @@ fn begin_with(
     push_late(&mut others, report.key(), late);
     events.for_each(|line| others.push(line.key, line.value));
     let events = std::mem::replace(&mut report.events, 1);
-    losses.add_many(Loss::Late, events);
+    losses.add(Loss::Late, events);
     count(block.push(&mut others, events), events, losses);
 }
 
@@ -579,46 +501,78 @@ fn push_fields(event: &ForeignEvent, writing: ForeignWriting<'_>, lines: &mut Li
     event.lines.lines().for_each(|line| lines.push(line.key, line.value));
 }
 
-impl Worker for ReportEncoder {
-    fn message(&mut self, message: &Message<'_>) -> io::Result<WorkerFlow> {
-        match message {
-            Message::Event(event) => self.event(event),
-            Message::DiscardedEvents(_) => self.lose(LossKind::Dropped, "loss of events"),
-            Message::DiscardedPackets(_) => self.lose(LossKind::Dropped, "loss of packets"),
-            Message::Damage(damage) => self.damage(damage),
-            _ => {}
+impl MessageEncoder for ReportEncoder {
+    type Rules = ReportRules;
+
+    const IS_UNESCAPED: bool = true;
+
+    fn shared(rules: &ReportRules) -> &EncoderRules {
+        &rules.shared
+    }
+
+    fn new(rules: Arc<ReportRules>) -> Self {
+        Self {
+            block: ReportBlock::new(rules.is_json, rules.shared.is_compared),
+            repair: rules.shared.repairs.then(ReportRepair::default),
+            rules,
+            streams: StreamTable::default(),
+            added_traces: Vec::new(),
+            lines: LineBuffer::default(),
+            foreign: ForeignReports {
+                event: ForeignEvent::default(),
+                open: OpenReports::default(),
+                tasks: OperationTasks::new(),
+                threads: ThreadChains::default(),
+                written: RecentMap::new(2 * WINDOW),
+                hasher: RandomState::new(),
+                late: 0,
+            },
         }
-        let is_full = self.block.bytes.len() >= self.rules.block_bytes;
-        Ok(if is_full { WorkerFlow::Block } else { WorkerFlow::Continue })
+    }
+
+    fn event(&mut self, event: &Event<'_>, index: usize) -> io::Result<()> {
+        self.write_event(event, index);
+        Ok(())
+    }
+
+    fn drops_damaged(&mut self, damage: &Damage, shared: &EncoderRules) -> bool {
+        shared.add_damages(1);
+        // Lines that break rules of reports are written as they are.
+        damage.skipped > 0 || damage.kind.rule().is_none()
     }
 
     fn flush(&mut self) -> io::Result<()> {
         self.write_open();
-        self.is_flushed = true;
         Ok(())
-    }
-
-    fn take(&mut self) -> Option<OutputBlock> {
-        let is_flushed = std::mem::take(&mut self.is_flushed);
-        let waiting = self.block.bytes.len();
-        if waiting < self.rules.block_bytes && !(is_flushed && waiting > 0) {
-            return None;
-        }
-        // The next block is probably as long, unless this is the last one, or one of very many parts.
-        let room = if waiting < self.rules.block_bytes { 0 } else { waiting + waiting / 8 };
-        let bytes = std::mem::replace(&mut self.block.bytes, Vec::with_capacity(room));
-        Some(OutputBlock { bytes, events: std::mem::take(&mut self.block.events), ..OutputBlock::default() })
     }
 
     fn finish(&mut self) -> io::Result<()> {
         self.write_open();
         self.block.end();
-        self.rules.with_losses(|table| {
-            let classes = self.traces.iter_mut().flat_map(|trace| &mut trace.classes).flatten().flatten();
+        let classes = self.streams.classes_mut().flat_map(|group| group.classes.values_mut());
+        self.rules.shared.with_losses(|table| {
             classes.for_each(|class| class.losses.move_to(&class.name, table));
         });
-        self.rules.add_written(self.block.digest(), self.damages);
-        self.is_flushed = true;
         Ok(())
+    }
+
+    fn ready(&self) -> usize {
+        self.block.bytes.len()
+    }
+
+    fn waiting(&self) -> usize {
+        self.block.bytes.len() + self.foreign.open.bytes()
+    }
+
+    fn take_bytes(&mut self) -> (Vec<u8>, u64) {
+        let size = self.block.bytes.len();
+        // The next block is probably as long, unless this is the last one, or one of very many parts.
+        let room = if size < self.rules.shared.block_bytes { 0 } else { size + size / 8 };
+        let bytes = std::mem::replace(&mut self.block.bytes, Vec::with_capacity(room));
+        (bytes, std::mem::take(&mut self.block.events))
+    }
+
+    fn take_digest(&mut self) -> TraceDigest {
+        TraceDigest::of_hashed(event_hash, self.block.take_digest())
     }
 }

@@ -371,16 +371,18 @@ fn operations_have_one_report() {
                 }
             }
         }
-        let rule = "an operation has one report, of which there may be copies";
+        let rule = "an operation has one report, possibly with copies";
         assert_eq!(
             found,
             [
                 format!(
-                    "x/c {}: {rule}, but operation 01020304 of task CAFEBABE has another one at x/a: byte 0",
+                    "x/c {}: {rule}, but operation 01020304 of task CAFEBABE has another report at x/a: byte \
+                    0",
                     second.rfind(HEAD).unwrap()
                 ),
                 format!(
-                    "x/d 0: {rule}, but operation 01020304 of task CAFEBABE has another one at x/a: byte {}",
+                    "x/d 0: {rule}, but operation 01020304 of task CAFEBABE has another report at x/a: byte \
+                    {}",
                     first.find("14CAFEBABE0102030404C1020002").unwrap() - HEAD.len() - "X-Trace: ".len()
                 ),
             ]

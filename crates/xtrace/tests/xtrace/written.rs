@@ -342,7 +342,7 @@ fn operations_of_other_formats_become_reports() {
         losses(&report.losses),
         [
             "call : fields -> lines 1",
-            "end : event -> line `Event` of the report of its operation 1",
+            "end : event -> line `Event` in the report of its operation 1",
             "end : fields -> lines 1",
             "other : fields -> lines 1",
             "end payload.Host: `Host` -> `Host_` 1",
@@ -438,7 +438,7 @@ fn moved_clocks() {
         written.contains("A: b\nTimestamp: 12.500000000\n") && written.contains("Timestamp: soon\n"),
         "{written}"
     );
-    assert_eq!(losses(&report.losses), ["report : time of the clock -> `Timestamp` 1"]);
+    assert_eq!(losses(&report.losses), ["report : clock time -> `Timestamp` 1"]);
     assert_eq!(parse_timestamp(b"12.500000000"), Some(12_500_000_000));
 }
 
@@ -803,9 +803,9 @@ fn what_has_no_line_is_a_loss() {
         entries(losses_with(&odd, false)),
         [
             " environment.tracer_name: environment -> line of each event 1",
-            " environment.hostname: entry of the environment 1",
-            " environment.procname: entry of the environment 1",
-            " environment.vpid: entry of the environment 1",
+            " environment.hostname: environment entry 1",
+            " environment.procname: environment entry 1",
+            " environment.vpid: environment entry 1",
         ]
     );
     let usual = [("hostname", text("b")), ("vpid", number)];
@@ -821,7 +821,7 @@ fn what_has_no_line_is_a_loss() {
         entries(losses_with(&usual, true)),
         [
             " environment.vpid: environment -> line of each event 1",
-            " environment.hostname: entry of the environment 1",
+            " environment.hostname: environment entry 1",
         ]
     );
 }

@@ -13,7 +13,7 @@ pub(crate) struct TextOptions {
     /// Print the date before the time (pretty), date and time instead of seconds (log)
     #[arg(long)]
     pub(crate) clock_date: bool,
-    /// Print times in seconds since the origin of the clock (pretty)
+    /// Print times in seconds since the clock's origin (pretty)
     #[arg(long, hide_short_help = true)]
     pub(crate) clock_seconds: bool,
     /// Do not print the time since the previous event (pretty)
@@ -22,7 +22,7 @@ pub(crate) struct TextOptions {
     /// Columns, comma-separated (csv, tsv), or properties before an event (pretty)
     ///
     /// In the formats csv and tsv: `time`, `ts`, `cycles`, `event`, `id`, `log_level`, `host`,
-    /// `stream`, `trace`, or paths of fields such as next_comm, ctx.vpid or args.0; docs/csv.md describes them.
+    /// `stream`, `trace`, or field paths such as next_comm, ctx.vpid or args.0; docs/csv.md describes them.
     /// Default: time, event, host, stream and all fields. In the format pretty: trace, trace:hostname,
     /// trace:domain, trace:procname, trace:vpid, loglevel, emf, callsite, all or none; default: host name, process
     /// name and process id.

@@ -180,7 +180,7 @@ pub(crate) fn check_shard(writing: &Writing, writer: Option<&dyn WriterFactory>)
     let formats: Vec<String> = tables.map(|target| format!("--to {}", target.format)).collect();
     let help = match formats.is_empty() {
         true => "this program was built without the feature `table`, which writes tables".to_owned(),
-        false => format!("{} writes parts; `ichnos split` writes parts of traces", formats.join(", ")),
+        false => format!("{} writes parts; `ichnos split` splits traces", formats.join(", ")),
     };
     Err(Failure::new("--shard: only tables are written by several processes").help(help))
 }

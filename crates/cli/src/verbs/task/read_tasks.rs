@@ -142,7 +142,7 @@ pub(super) fn read_session(
         console.warning(&format!("skipped {identifiers} of more than 20 bytes"));
     }
     if tasks.is_empty() {
-        let help = "`ichnos cat --format jsonl` shows the members of events";
+        let help = "`ichnos cat --format jsonl` shows event members";
         console.warning_with_help("no event has the identifier of a task or operation", help);
     }
     let exit = opened.exit(tasks.is_empty());

@@ -70,10 +70,15 @@ fn uses(krate: &str) -> BTreeMap<String, BTreeSet<String>> {
                 (module, name) = (before, Some(last));
             }
             let Some(name) = name else { return module.to_owned() };
+            let is_whole = |rest: &str| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_');
             let has = |target: &&String| {
                 let kinds = ["struct", "enum", "trait", "fn", "const", "type"];
-                exports.contains_key(&((*target).clone(), name.to_owned()))
-                    || kinds.iter().any(|kind| texts[*target].contains(&format!("\npub {kind} {name}")))
+                let declares = |kind| {
+                    let declaration = format!("\npub {kind} {name}");
+                    let text = &texts[*target];
+                    text.match_indices(&declaration).any(|(at, found)| is_whole(&text[at + found.len()..]))
+                };
+                exports.contains_key(&((*target).clone(), name.to_owned())) || kinds.into_iter().any(declares)
             };
             // A macro is re-exported by its own file.
             let export = exports.get(&(module.to_owned(), name.to_owned()));

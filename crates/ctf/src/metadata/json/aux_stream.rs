@@ -37,7 +37,7 @@ pub fn apply_aux_streams(
     let mut seen: Vec<String> = Vec::new();
     for (namespace, value) in streams {
         if seen.contains(&namespace) {
-            let message = format!("there are two auxiliary streams of the namespace `{namespace}`");
+            let message = format!("there are two auxiliary streams with the namespace `{namespace}`");
             problems.add(Diagnostic::error(TextPosition::default(), message));
             continue;
         }
@@ -61,8 +61,8 @@ pub fn apply_aux_streams(
         trace.unmodeled.aux_streams.push((namespace.clone(), value.clone()));
         for namespace in trace.attributes.join([(namespace, value)].into_iter().collect()) {
             let message = format!(
-                "the auxiliary stream of the namespace `{namespace}` has the names of attributes of the metadata: the \
-                 latter are used"
+                "the auxiliary stream with the namespace `{namespace}` repeats attribute names of the \
+                metadata: the metadata attributes are used"
             );
             problems.add(Diagnostic::warning(TextPosition::default(), message));
         }

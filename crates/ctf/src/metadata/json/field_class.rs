@@ -10,27 +10,17 @@ use ichnos_model::{
     StringLength, TextPosition, VariableLengthValue, VariantOption,
 };
 
+use super::class_counter::{ClassAlias, ClassCounter};
+use super::class_parts::{bit_length, element_label, float};
 use super::location::{field_location, first_overlap, flags, mappings, range_set};
 use super::object::{
-    Object, Unknown, alignment_value, array, attributes, listed, positive, refuse, refuse_at_limit, text,
-    unsigned,
+    Object, Unknown, alignment_value, array, attributes, listed, non_empty_array, or_refuse, positive,
+    refuse, text, unsigned,
 };
 use super::roles;
 use super::text::{Json, Node};
 use super::vocabulary::Vocabulary;
 use crate::metadata::{Problems, memory};
-
-/// Hard limit of the depth of field classes, regardless of the configured limits: walking them is recursive.
-pub(super) const DEEPEST: u32 = 256;
-
-/// Named field class.
-struct Alias {
-    class: Arc<FieldClass>,
-    /// Number of field classes that it consists of.
-    classes: u64,
-    /// Nesting depth.
-    depth: u32,
-}
 
 /// Reads field classes.
 pub(super) struct ClassReader<'a> {
@@ -39,12 +29,9 @@ pub(super) struct ClassReader<'a> {
     pub(super) vocabulary: Vocabulary,
     /// Namespaces and names of the extensions that the preamble declares.
     pub(super) extensions: HashSet<(String, String)>,
-    aliases: HashMap<String, Option<Alias>>,
+    aliases: HashMap<String, Option<ClassAlias>>,
     scope: Option<Scope>,
-    depth: u32,
-    deepest: u32,
-    classes: u64,
-    too_many: bool,
+    counter: ClassCounter,
     release_candidate: bool,
 }
 
@@ -57,10 +44,7 @@ impl<'a> ClassReader<'a> {
             extensions: HashSet::new(),
             aliases: HashMap::new(),
             scope: None,
-            depth: 0,
-            deepest: 0,
-            classes: 0,
-            too_many: false,
+            counter: ClassCounter::new(["field class", "field classes"], limits),
             release_candidate: false,
         }
     }
@@ -98,15 +82,17 @@ impl<'a> ClassReader<'a> {
         for namespace in namespaces {
             let declares_none = !self.extensions.iter().any(|(name, _)| **name == *namespace.name);
             if declares_none {
-                let message =
-                    format!("the preamble declares no extension of the namespace `{}`", namespace.name);
+                let message = format!(
+                    "the preamble does not declare an extension in the namespace `{}`",
+                    namespace.name
+                );
                 self.problems.error(node.position, message);
                 continue;
             }
             for extension in super::object::properties(&namespace.value, self.problems).unwrap_or_default() {
                 if !self.extensions.contains(&(namespace.name.to_string(), extension.name.to_string())) {
                     let message = format!(
-                        "the preamble does not declare the extension `{}` of the namespace `{}`",
+                        "the preamble does not declare the extension `{}` in the namespace `{}`",
                         extension.name, namespace.name
                     );
                     self.problems.error(extension.name_position, message);
@@ -131,27 +117,23 @@ impl<'a> ClassReader<'a> {
         self.problems.enter(format!("field class alias `{text}`"));
         let alias = class.and_then(|class| self.unscoped(class));
         self.problems.leave();
-        let bytes = (size::<(String, Option<Alias>)>() + 1) as u64 * 3 + memory::of_text(text);
+        let bytes = (size::<(String, Option<ClassAlias>)>() + 1) as u64 * 3 + memory::of_text(text);
         self.problems.charge(bytes, name.position);
         self.aliases.insert(text.to_owned(), alias);
     }
 
     /// Reads a class that is in no scope yet.
-    fn unscoped(&mut self, node: &Node) -> Option<Alias> {
-        let before = std::mem::take(&mut self.classes);
+    fn unscoped(&mut self, node: &Node) -> Option<ClassAlias> {
+        let before = self.counter.start_alias();
         self.scope = None;
-        self.depth = 0;
-        self.deepest = 0;
         let class = self.class(node);
-        let classes = std::mem::replace(&mut self.classes, before);
-        class.map(|class| Alias { class, classes, depth: self.deepest })
+        self.counter.finish_alias(class, before)
     }
 
     /// Reads the class of a root field: a structure.
     pub(super) fn root(&mut self, node: &Node, scope: Scope, what: &str) -> Option<Arc<FieldClass>> {
         self.problems.enter(what);
         self.scope = Some(scope);
-        self.depth = 0;
         let class = self.class(node);
         self.scope = None;
         if let Some(class) = &class
@@ -164,39 +146,19 @@ impl<'a> ClassReader<'a> {
         class
     }
 
-    /// Counts classes against [`Limits::field_classes`].
-    fn count(&mut self, more: u64, position: TextPosition) -> bool {
-        self.classes = self.classes.saturating_add(more);
-        if self.classes > self.limits.field_classes {
-            if !self.too_many {
-                self.too_many = true;
-                let message =
-                    format!("there are more than {} field classes, the limit", self.limits.field_classes);
-                self.problems.limit(position, "field_classes", message);
-            }
-            return false;
-        }
-        true
-    }
-
     /// Reads a field class: an object, or in SPEC-2.0 the name of an alias.
     pub(super) fn class(&mut self, node: &Node) -> Option<Arc<FieldClass>> {
-        if self.depth >= self.limits.depth.min(DEEPEST) {
-            let message = format!("field classes nest deeper than {} levels, the limit", self.depth);
-            self.problems.limit(node.position, "depth", message);
+        if !self.counter.can_nest(node.position, self.problems) {
             return None;
         }
         match &node.json {
             Json::Text(name) if self.vocabulary == Vocabulary::Spec2 => self.aliased(name, node.position),
             Json::Object(_) => {
-                let bytes = memory::of_field_class();
-                if !self.count(1, node.position) || !self.problems.charge(bytes, node.position) {
+                if !self.counter.enter(node.position, self.problems) {
                     return None;
                 }
-                self.depth += 1;
-                self.deepest = self.deepest.max(self.depth);
                 let class = self.object(node);
-                self.depth -= 1;
+                self.counter.leave();
                 class.map(Arc::new)
             }
             _ => {
@@ -212,22 +174,14 @@ impl<'a> ClassReader<'a> {
 
     fn aliased(&mut self, name: &str, position: TextPosition) -> Option<Arc<FieldClass>> {
         let Some(alias) = self.aliases.get(name) else {
-            self.problems.error(
-                position,
-                format!("unknown field class alias `{name}`: no earlier fragment declares it"),
-            );
+            self.counter.report_unknown(name, position, self.problems);
             return None;
         };
         let alias = alias.as_ref()?;
-        let (class, classes, depth) = (alias.class.clone(), alias.classes, alias.depth);
-        if self.depth.saturating_add(depth) > self.limits.depth.min(DEEPEST) {
-            self.problems.limit(position, "depth", "field classes nest too deep through this alias");
+        if !self.counter.count_alias(alias, position, self.problems) {
             return None;
         }
-        self.deepest = self.deepest.max(self.depth + depth);
-        if !self.count(classes, position) {
-            return None;
-        }
+        let class = alias.class.clone();
         if let Some(scope) = self.scope {
             roles::check_scope(&class, scope, position, self.problems);
         }
@@ -248,7 +202,7 @@ impl<'a> ClassReader<'a> {
             match self.vocabulary {
                 Vocabulary::Spec2 => self.note_release_candidate(type_node.position),
                 Vocabulary::Prop2 => {
-                    let message = format!("PROP-2.0 has no field class of the type `{name}`");
+                    let message = format!("PROP-2.0 does not have a field class of the type `{name}`");
                     self.problems.error(type_node.position, message);
                     return None;
                 }
@@ -311,18 +265,8 @@ impl<'a> ClassReader<'a> {
                 FieldKind::Integer { bits: bits?, integer: integer? }
             }
             Type::Float => {
-                let bits = self.bits(object);
-                let length = object.get("length");
-                let bits = bits?;
-                let valid =
-                    matches!(bits.length, 16 | 32 | 64) || (bits.length >= 128 && bits.length % 32 == 0);
-                if !valid {
-                    if let Some(node) = length {
-                        refuse(node, "16, 32, 64, 128 or a greater multiple of 32", self.problems);
-                    }
-                    return None;
-                }
-                FieldKind::Float(bits)
+                let bits = self.bits(object)?;
+                return float(bits, object.get("length"), self.problems);
             }
             Type::VariableBitArray => {
                 FieldKind::VariableLength { value: VariableLengthValue::BitArray, alignment: 8 }
@@ -332,65 +276,24 @@ impl<'a> ClassReader<'a> {
                 let integer = self.integer(signed, enumeration, object)?;
                 FieldKind::VariableLength { value: VariableLengthValue::Integer(integer), alignment: 8 }
             }
-            Type::NullTerminatedString => FieldKind::String {
-                encoding: self.encoding(object)?,
-                length: StringLength::NullTerminated,
-                alignment: 8,
-            },
+            Type::NullTerminatedString => {
+                let encoding = self.encoding(object)?;
+                FieldKind::String { encoding, length: StringLength::NullTerminated, alignment: 8 }
+            }
             Type::StaticString => self.static_string(object)?,
             Type::DynamicString => {
                 let encoding = self.encoding(object);
-                let location = self.location("length-field-location", object);
-                FieldKind::String {
-                    encoding: encoding?,
-                    length: StringLength::Dynamic(location?),
-                    alignment: 8,
-                }
+                let length = self.location("length-field-location", object).map(StringLength::Dynamic);
+                FieldKind::String { encoding: encoding?, length: length?, alignment: 8 }
             }
-            Type::StaticBlob | Type::DynamicBlob => {
-                let length = self.length(matches!(name, Type::StaticBlob), object);
-                let media_type = match object.get("media-type") {
-                    None => Some("application/octet-stream".to_owned()),
-                    Some(node) => text(node, self.problems).map(str::to_owned),
-                };
-                FieldKind::Blob { length: length?, media_type: media_type?, alignment: 8 }
-            }
+            Type::StaticBlob | Type::DynamicBlob => self.blob(name == Type::StaticBlob, object)?,
             Type::Structure => {
                 let minimum_alignment = self.alignment("minimum-alignment", object);
                 let members = self.members(object);
                 FieldKind::Structure { members: members?, minimum_alignment: minimum_alignment? }
             }
-            Type::StaticArray | Type::DynamicArray => {
-                let minimum_alignment = match self.vocabulary {
-                    Vocabulary::Spec2 => self.alignment("minimum-alignment", object),
-                    Vocabulary::Prop2 => Some(1),
-                };
-                let length = self.length(matches!(name, Type::StaticArray), object);
-                let element = object.require("element-field-class", self.problems);
-                let element = element.and_then(|node| {
-                    self.problems.enter("element");
-                    let class = self.class(node);
-                    self.problems.leave();
-                    class
-                });
-                FieldKind::Array {
-                    element: element?,
-                    length: length?,
-                    minimum_alignment: minimum_alignment?,
-                    element_aligns: true,
-                }
-            }
-            Type::Optional => {
-                let selector = self.location("selector-field-location", object);
-                let ranges = object.get("selector-field-ranges").map(|node| range_set(node, self.problems));
-                let field = object.require("field-class", self.problems);
-                let field = field.and_then(|node| self.class(node));
-                let ranges = match ranges {
-                    Some(ranges) => Some(ranges?),
-                    None => None,
-                };
-                FieldKind::Optional { field: field?, selector: selector?, ranges }
-            }
+            Type::StaticArray | Type::DynamicArray => self.array(name == Type::StaticArray, object)?,
+            Type::Optional => self.optional(object)?,
             Type::Variant => {
                 let selector = self.location("selector-field-location", object);
                 let options = object.require("options", self.problems);
@@ -398,6 +301,46 @@ impl<'a> ClassReader<'a> {
                 FieldKind::Variant { options: options?, selector: selector?, alignment: 1 }
             }
         })
+    }
+
+    fn blob(&mut self, is_static: bool, object: &mut Object<'_>) -> Option<FieldKind> {
+        let length = self.length(is_static, object);
+        let media_type = match object.get("media-type") {
+            None => Some("application/octet-stream".to_owned()),
+            Some(node) => text(node, self.problems).map(str::to_owned),
+        };
+        Some(FieldKind::Blob { length: length?, media_type: media_type?, alignment: 8 })
+    }
+
+    fn array(&mut self, is_static: bool, object: &mut Object<'_>) -> Option<FieldKind> {
+        let minimum_alignment = match self.vocabulary {
+            Vocabulary::Spec2 => self.alignment("minimum-alignment", object),
+            Vocabulary::Prop2 => Some(1),
+        };
+        let length = self.length(is_static, object);
+        let element = object.require("element-field-class", self.problems).and_then(|node| {
+            self.problems.enter("element");
+            let class = self.class(node);
+            self.problems.leave();
+            class
+        });
+        Some(FieldKind::Array {
+            element: element?,
+            length: length?,
+            minimum_alignment: minimum_alignment?,
+            element_aligns: true,
+        })
+    }
+
+    fn optional(&mut self, object: &mut Object<'_>) -> Option<FieldKind> {
+        let selector = self.location("selector-field-location", object);
+        let ranges = object.get("selector-field-ranges").map(|node| range_set(node, self.problems));
+        let field = object.require("field-class", self.problems).and_then(|node| self.class(node));
+        let ranges = match ranges {
+            Some(ranges) => Some(ranges?),
+            None => None,
+        };
+        Some(FieldKind::Optional { field: field?, selector: selector?, ranges })
     }
 
     /// CTF2-PROP-2.0 writes the type of dynamic-length strings as `static-length-string` once: the length
@@ -421,11 +364,7 @@ impl<'a> ClassReader<'a> {
     fn bits(&mut self, object: &mut Object<'_>) -> Option<BitField> {
         let length = object.require("length", self.problems).and_then(|node| {
             let length = positive(node, self.problems)?;
-            if length > self.limits.integer_bits {
-                refuse_at_limit(node, self.limits.integer_bits, "integer_bits", self.problems);
-                return None;
-            }
-            Some(length)
+            bit_length(length, node, self.limits, self.problems)
         });
         let byte_order = object.require("byte-order", self.problems).and_then(|node| {
             let orders = [ByteOrder::BigEndian, ByteOrder::LittleEndian].map(|order| (order.name(), order));
@@ -469,10 +408,7 @@ impl<'a> ClassReader<'a> {
             None => Some(DisplayBase::Decimal),
             Some(node) => unsigned(node, self.problems).and_then(|radix| {
                 let base = u32::try_from(radix).ok().and_then(DisplayBase::from_radix);
-                if base.is_none() {
-                    refuse(node, "2, 8, 10 or 16", self.problems);
-                }
-                base
+                or_refuse(base, node, "2, 8, 10 or 16", self.problems)
             }),
         };
         let node = match (enumeration, self.vocabulary) {
@@ -502,11 +438,8 @@ impl<'a> ClassReader<'a> {
 
     /// Reads the flags of a bit map: at least one, of bit indexes.
     fn flags(&mut self, node: &Node) -> Option<ichnos_model::Mappings> {
-        let flags = flags(node, self.problems)?;
-        if flags.is_empty() {
-            refuse(node, "at least one flag", self.problems);
-            return None;
-        }
+        let flags = Some(flags(node, self.problems)?).filter(|flags| !flags.is_empty());
+        let flags = or_refuse(flags, node, "at least one flag", self.problems)?;
         let negative = flags.iter().find(|flag| flag.ranges.iter().any(|range| range.lower < 0));
         if let Some(flag) = negative {
             let position = node.get(flag.name).map_or(node.position, |ranges| ranges.position);
@@ -556,11 +489,7 @@ impl<'a> ClassReader<'a> {
         let mut names = HashSet::with_capacity(elements.len());
         let mut members = Vec::with_capacity(elements.len());
         for (index, element) in elements.iter().enumerate() {
-            let what = match element.get("name").and_then(Node::as_text) {
-                Some(name) => format!("member `{name}`"),
-                None => format!("member {}", index + 1),
-            };
-            self.problems.enter(what);
+            self.problems.enter(element_label("member", "name", element, index));
             if let Some(member) = self.member(element, &mut names) {
                 members.push(member);
             }
@@ -592,19 +521,11 @@ impl<'a> ClassReader<'a> {
 
     /// CTF2-SPEC-2.0, "Variant field class option".
     fn options(&mut self, node: &Node) -> Option<Vec<VariantOption>> {
-        let elements = array(node, self.problems)?;
-        if elements.is_empty() {
-            refuse(node, "at least one option", self.problems);
-            return None;
-        }
+        let elements = non_empty_array(node, "at least one option", self.problems)?;
         let mut names = HashSet::new();
         let mut options = Vec::with_capacity(elements.len());
         for (index, element) in elements.iter().enumerate() {
-            let what = match element.get("name").and_then(Node::as_text) {
-                Some(name) => format!("option `{name}`"),
-                None => format!("option {}", index + 1),
-            };
-            self.problems.enter(what);
+            self.problems.enter(element_label("option", "name", element, index));
             if let Some(option) = self.option(element, &mut names) {
                 options.push(option);
             }

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use ichnos_model::{IntegerRange, Mappings, MappingsBuilder, TextPosition, WideInteger, WideRange};
 
+use super::object::{properties, refuse_duplicates};
 use super::text::Node;
 use crate::metadata::{Problems, memory};
 
-/// Collects names of values one after the other.
+/// Collects labels one after the other.
 pub(super) struct Labels {
     /// `true` if the integers are signed: others cannot be below 0.
     signed: bool,
@@ -17,12 +18,34 @@ pub(super) struct Labels {
 
 impl Labels {
     /// Creates an empty list.
-    pub(super) fn new(signed: bool) -> Self {
+    fn new(signed: bool) -> Self {
         Self { signed, mappings: MappingsBuilder::default(), wide: Vec::new() }
     }
 
-    /// Begins a name, to which the next ranges belong. Returns `false` if there is no room for it.
-    pub(super) fn begin(&mut self, name: &str, position: TextPosition, problems: &mut Problems) -> bool {
+    /// Reads an object whose property names are labels. `add_ranges` adds the ranges of a property's value. `what` is the
+    /// document's word for a label.
+    pub(super) fn read(
+        node: &Node,
+        what: &str,
+        signed: bool,
+        problems: &mut Problems,
+        mut add_ranges: impl FnMut(&mut Self, &Node, &mut Problems) -> bool,
+    ) -> Option<Self> {
+        let properties = properties(node, problems)?;
+        refuse_duplicates(properties, problems);
+        let mut labels = Self::new(signed);
+        let mut are_right = true;
+        for property in properties {
+            problems.enter(format!("{what} `{}`", property.name));
+            are_right &= labels.begin(&property.name, property.name_position, problems)
+                && add_ranges(&mut labels, &property.value, problems);
+            problems.leave();
+        }
+        are_right.then_some(labels)
+    }
+
+    /// Starts a label, to which the next ranges belong. Returns `false` if there is not enough memory for it.
+    fn begin(&mut self, name: &str, position: TextPosition, problems: &mut Problems) -> bool {
         problems.charge(memory::of_label(name, 0), position) && self.mappings.add_name(name)
     }
 
@@ -37,7 +60,7 @@ impl Labels {
         self.push(IntegerRange { lower, upper }, node, problems)
     }
 
-    /// The same for bounds of any size.
+    /// Adds a range with bounds of any size.
     pub(super) fn add_wide(
         &mut self,
         lower: WideInteger,
@@ -77,7 +100,7 @@ impl Labels {
         true
     }
 
-    /// Returns all names, and the ranges beyond those of an `i128`.
+    /// Returns all labels, and the ranges beyond an `i128`.
     pub(super) fn finish(self) -> (Mappings, Option<Arc<Vec<WideRange>>>) {
         (self.mappings.finish(), (!self.wide.is_empty()).then(|| Arc::new(self.wide)))
     }

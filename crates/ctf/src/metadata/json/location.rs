@@ -6,13 +6,14 @@ use ichnos_model::{
 
 use super::labels::{Labels, are_in_order};
 use super::object::{
-    Object, Unknown, array, integer, listed, properties, refuse, refuse_duplicates, text, wide_integer,
+    Object, Unknown, array, integer, listed, non_empty_array, properties, refuse, refuse_duplicates, text,
+    wide_integer,
 };
 use super::text::{Json, Node};
 use super::vocabulary::Vocabulary;
 use crate::metadata::{Problems, memory};
 
-/// Reads a field location; `within` is the scope of the class that has it, if known.
+/// Reads a field location. `within` is the scope of the class that has it, if known.
 pub(super) fn field_location(
     node: &Node,
     within: Option<Scope>,
@@ -25,7 +26,7 @@ pub(super) fn field_location(
     }
 }
 
-/// Reads the name of a scope, which must not be decoded after the one that refers to it.
+/// Reads the name of a scope. It must not be decoded after `within`.
 fn scope(node: &Node, within: Option<Scope>, problems: &mut Problems) -> Option<Scope> {
     let name = text(node, problems)?;
     let Some(scope) = Scope::from_name(name) else {
@@ -37,8 +38,9 @@ fn scope(node: &Node, within: Option<Scope>, problems: &mut Problems) -> Option<
     if let Some(within) = within
         && scope > within
     {
-        let message =
-            format!("a field of the scope `{within}` needs one of `{scope}`, which is decoded later");
+        let message = format!(
+            "a field in the scope `{within}` needs a field in `{scope}`, but that scope is decoded later"
+        );
         problems.error(node.position, message);
         return None;
     }
@@ -120,11 +122,7 @@ fn prop2(node: &Node, within: Option<Scope>, problems: &mut Problems) -> Option<
 /// Reads an integer range set (CTF2-PROP-2.0 and CTF2-SPEC-2.0, "Integer range set"): an array of at least
 /// one pair of bounds.
 pub(super) fn range_set(node: &Node, problems: &mut Problems) -> Option<RangeSet> {
-    let elements = array(node, problems)?;
-    if elements.is_empty() {
-        refuse(node, "at least one integer range", problems);
-        return None;
-    }
+    let elements = non_empty_array(node, "at least one integer range", problems)?;
     let mut ranges = Vec::with_capacity(elements.len());
     ranges.extend(elements.iter().filter_map(|element| range(element, problems)));
     (ranges.len() == elements.len()).then_some(RangeSet(ranges))
@@ -167,26 +165,14 @@ pub(super) fn mappings(
     limits: &Limits,
     problems: &mut Problems,
 ) -> Option<Labels> {
-    let properties = properties(node, problems)?;
-    refuse_duplicates(properties, problems);
-    let mut labels = Labels::new(signed);
-    let mut are_right = true;
-    for property in properties {
-        problems.enter(format!("mapping `{}`", property.name));
-        are_right &= labels.begin(&property.name, property.name_position, problems)
-            && mapping(&mut labels, &property.value, limits, problems);
-        problems.leave();
-    }
-    are_right.then_some(labels)
+    Labels::read(node, "mapping", signed, problems, |labels, node, problems| {
+        mapping(labels, node, limits, problems)
+    })
 }
 
 /// Adds the ranges of one mapping. Returns `false` if one of them is invalid.
 fn mapping(labels: &mut Labels, node: &Node, limits: &Limits, problems: &mut Problems) -> bool {
-    let Some(elements) = array(node, problems) else { return false };
-    if elements.is_empty() {
-        refuse(node, "at least one integer range", problems);
-        return false;
-    }
+    let Some(elements) = non_empty_array(node, "at least one integer range", problems) else { return false };
     let mut are_right = true;
     for element in elements {
         let bounds = array(element, problems);
@@ -210,8 +196,8 @@ fn mapping(labels: &mut Labels, node: &Node, limits: &Limits, problems: &mut Pro
     are_right
 }
 
-/// Returns the index of the first set, in the order of their lower bounds, that has a value in common with
-/// another one. Sorted, because the input determines the number of sets.
+/// Returns the index of the first set, sorted by lower bound, that overlaps another set. Sorting keeps this fast, as the
+/// input determines the number of sets.
 pub(super) fn first_overlap(sets: &[RangeSet]) -> Option<usize> {
     let mut ranges: Vec<(IntegerRange, usize)> = sets
         .iter()
@@ -225,7 +211,7 @@ pub(super) fn first_overlap(sets: &[RangeSet]) -> Option<usize> {
             Some((last, other)) if last.upper >= range.lower && other != index => {
                 return Some(index.max(other));
             }
-            // Of two ranges of one set, the one with the larger upper bound matters.
+            // Of two ranges of one set, the larger upper bound matters.
             Some((last, _)) if last.upper >= range.upper => {}
             _ => before = Some((range, index)),
         }

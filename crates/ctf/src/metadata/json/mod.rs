@@ -4,12 +4,15 @@
 //! text (JSON with positions) -> object (checked access)
 //!   -> stream (fragments of PROP-2.0 and SPEC-2.0) -> field_class, location, roles
 //!   -> prop1 (fragments of PROP-1.0: field_type, field_path, tag)
+//! shared: class_counter, class_parts, labels, stream_ids
 //! ```
 //!
 //! Every reader continues after a problem: it drops unreadable parts, but does not report their consequences.
 
 pub(super) mod attributes;
 mod aux_stream;
+mod class_counter;
+mod class_parts;
 mod field_class;
 mod labels;
 mod location;
@@ -20,6 +23,7 @@ pub(super) mod roles;
 pub(super) mod root;
 mod spec2;
 mod stream;
+mod stream_ids;
 mod text;
 pub(super) mod vocabulary;
 

@@ -11,6 +11,19 @@ pub(super) fn refuse(node: &Node, expected: impl Into<String>, problems: &mut Pr
     problems.add(wrong(node, expected));
 }
 
+/// Returns a value, or reports that something else is expected.
+pub(super) fn or_refuse<T>(
+    value: Option<T>,
+    node: &Node,
+    expected: impl Into<String>,
+    problems: &mut Problems,
+) -> Option<T> {
+    if value.is_none() {
+        refuse(node, expected, problems);
+    }
+    value
+}
+
 /// Reports a number of bits that exceeds a limit.
 pub(super) fn refuse_at_limit(node: &Node, most: u64, limit: &'static str, problems: &mut Problems) {
     problems.add(wrong(node, format!("at most {most} bits, the limit")).limit(limit));
@@ -36,21 +49,23 @@ pub(super) fn listed(names: &[&str]) -> String {
 
 /// Reads the text of a string.
 pub(super) fn text<'n>(node: &'n Node, problems: &mut Problems) -> Option<&'n str> {
-    let text = node.as_text();
-    if text.is_none() {
-        refuse(node, "a string", problems);
-    }
-    text
+    or_refuse(node.as_text(), node, "a string", problems)
 }
 
 /// Reads a boolean.
 pub(super) fn boolean(node: &Node, problems: &mut Problems) -> Option<bool> {
-    match node.json {
+    let value = match node.json {
         Json::Boolean(value) => Some(value),
-        _ => {
-            refuse(node, "true or false", problems);
-            None
-        }
+        _ => None,
+    };
+    or_refuse(value, node, "true or false", problems)
+}
+
+/// Returns the integer of a node if it fits an `i128`.
+fn narrow(node: &Node) -> Option<i128> {
+    match node.json {
+        Json::Integer(value) => Some(value),
+        _ => None,
     }
 }
 
@@ -59,13 +74,7 @@ pub(super) const NARROW: &str = "an integer from -2^127 to 2^127 - 1";
 
 /// Reads an integer of up to 128 bits including its sign.
 pub(super) fn integer(node: &Node, problems: &mut Problems) -> Option<i128> {
-    match node.json {
-        Json::Integer(value) => Some(value),
-        _ => {
-            refuse(node, NARROW, problems);
-            None
-        }
-    }
+    or_refuse(narrow(node), node, NARROW, problems)
 }
 
 /// Reads an integer of at most `most` bits without its sign.
@@ -90,33 +99,23 @@ pub(super) fn id(node: &Node, problems: &mut Problems) -> Option<u128> {
         Json::BigInteger(digits) => digits.parse().ok(),
         _ => None,
     };
-    if value.is_none() {
-        refuse(node, "an unsigned integer of at most 128 bits", problems);
-    }
-    value
+    or_refuse(value, node, "an unsigned integer of at most 128 bits", problems)
 }
 
 /// Reads an unsigned integer of up to 64 bits.
 pub(super) fn unsigned(node: &Node, problems: &mut Problems) -> Option<u64> {
-    let value = match node.json {
-        Json::Integer(value) => u64::try_from(value).ok(),
-        _ => None,
-    };
-    if value.is_none() {
-        refuse(node, "an unsigned integer of at most 64 bits", problems);
-    }
-    value
+    let value = narrow(node).and_then(|value| u64::try_from(value).ok());
+    or_refuse(value, node, "an unsigned integer of at most 64 bits", problems)
 }
 
 /// Reads an unsigned integer greater than 0.
 pub(super) fn positive(node: &Node, problems: &mut Problems) -> Option<u64> {
-    match unsigned(node, problems)? {
-        0 => {
-            refuse(node, "an integer greater than 0", problems);
-            None
-        }
-        value => Some(value),
-    }
+    greater_than_0(unsigned(node, problems)?, node, problems)
+}
+
+/// Checks an integer that must be greater than 0.
+pub(super) fn greater_than_0(value: u64, node: &Node, problems: &mut Problems) -> Option<u64> {
+    or_refuse(Some(value).filter(|value| *value > 0), node, "an integer greater than 0", problems)
 }
 
 /// Checks a power of two of at least `least`.
@@ -134,27 +133,33 @@ pub(super) fn alignment_value(value: u64, least: u64, node: &Node, problems: &mu
 
 /// Returns the elements of an array.
 pub(super) fn array<'n>(node: &'n Node, problems: &mut Problems) -> Option<&'n [Node]> {
-    match &node.json {
-        Json::Array(values) => Some(values),
-        _ => {
-            refuse(node, "an array", problems);
-            None
-        }
-    }
+    let elements = match &node.json {
+        Json::Array(values) => Some(&values[..]),
+        _ => None,
+    };
+    or_refuse(elements, node, "an array", problems)
+}
+
+/// Returns the elements of an array that must not be empty.
+pub(super) fn non_empty_array<'n>(
+    node: &'n Node,
+    expected: &str,
+    problems: &mut Problems,
+) -> Option<&'n [Node]> {
+    let elements = array(node, problems)?;
+    or_refuse(Some(elements).filter(|elements| !elements.is_empty()), node, expected, problems)
 }
 
 /// Returns the properties of an object.
 pub(super) fn properties<'n>(node: &'n Node, problems: &mut Problems) -> Option<&'n [Property]> {
-    match &node.json {
-        Json::Object(properties) => Some(properties),
-        _ => {
-            refuse(node, "an object", problems);
-            None
-        }
-    }
+    let properties = match &node.json {
+        Json::Object(properties) => Some(&properties[..]),
+        _ => None,
+    };
+    or_refuse(properties, node, "an object", problems)
 }
 
-/// Reports every property with the name of an earlier one.
+/// Reports every property whose name occurred before.
 pub(super) fn refuse_duplicates(properties: &[Property], problems: &mut Problems) {
     if properties.len() < 2 {
         return;
@@ -215,7 +220,7 @@ impl<'n> Object<'n> {
         Self { position: node.position, properties, known: Vec::new() }
     }
 
-    /// Returns `true` if a property is present; it does not become known.
+    /// Returns `true` if a property is present. It does not become known.
     pub(super) fn has(&self, name: &str) -> bool {
         self.properties.iter().any(|property| *property.name == *name)
     }
@@ -230,6 +235,11 @@ impl<'n> Object<'n> {
     pub(super) fn name_position(&self, name: &str) -> TextPosition {
         let property = self.properties.iter().find(|property| *property.name == *name);
         property.map_or(self.position, |property| property.name_position)
+    }
+
+    /// Returns the position of a property's value. Without the property, it is the position of the object.
+    pub(super) fn position_of(&self, node: Option<&Node>) -> TextPosition {
+        node.map_or(self.position, |node| node.position)
     }
 
     /// Returns the value of a required property.

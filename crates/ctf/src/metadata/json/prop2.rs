@@ -37,6 +37,7 @@ impl StreamReader<'_> {
         let name_node = object.require("name", self.classes.problems);
         let name = name_node.and_then(|node| text(node, self.classes.problems));
         let frequency = self.frequency(object);
+        // A missing name or frequency was reported.
         let mut clock = ClockClass::new(name.unwrap_or_default(), frequency.unwrap_or(u64::MAX));
         self.offset("offset", &mut clock, object);
         let problems = &mut *self.classes.problems;
@@ -50,7 +51,7 @@ impl StreamReader<'_> {
         clock.origin = if unix == Some(true) { ClockOrigin::UnixEpoch } else { ClockOrigin::Unknown };
         let name = name?;
         if self.clocks.contains_key(name) {
-            let position = name_node.map_or(object.position, |node| node.position);
+            let position = object.position_of(name_node);
             problems.error(position, format!("duplicate clock class `{name}`"));
             return None;
         }

@@ -47,7 +47,7 @@ const PROP2: &[RoleEntry] = &[
     ("default-clock-timestamp", Role::Timestamp, EVENT),
 ];
 
-/// Returns a document's name of a role in a scope, or `None` if it has no such role there.
+/// Returns a document's name for a role in a scope. `None` if the scope lacks the role.
 pub(in crate::metadata) fn name_of(role: Role, scope: Scope, vocabulary: Vocabulary) -> Option<&'static str> {
     let table = if vocabulary == Vocabulary::Spec2 { SPEC2 } else { PROP2 };
     table.iter().find(|(_, other, scopes)| *other == role && scopes.contains(&scope)).map(|(name, ..)| *name)
@@ -59,7 +59,7 @@ pub(super) struct ReadRoles {
     pub(super) release_candidate: Option<TextPosition>,
 }
 
-/// Reads a `roles` property of a class of `kind`; `scope` is unknown within an alias.
+/// Reads the `roles` property of a class of `kind`. `scope` is unknown within an alias.
 pub(super) fn read(
     node: &Node,
     kind: Option<&FieldKind>,
@@ -138,23 +138,35 @@ fn refuse_scope(
 
 /// Returns the requirement of a role on its class that `kind` violates.
 pub(super) fn violated(role: Role, kind: &FieldKind) -> Option<&'static str> {
-    let unsigned = match kind {
+    let is_uuid = matches!(kind, FieldKind::Blob { length: Length::Static(16), .. });
+    let expected = [
+        "a fixed-length unsigned integer of 32 bits",
+        "a static-length BLOB of 16 bytes",
+        "an unsigned integer",
+    ];
+    violated_of(role, kind, is_uuid, expected)
+}
+
+/// Returns the violated requirement on a field: the first for magic numbers, the second for UUIDs, the third for others.
+/// `is_uuid` is `true` if the class can be a UUID.
+pub(super) fn violated_of(
+    role: Role,
+    kind: &FieldKind,
+    is_uuid: bool,
+    [magic, uuid, others]: [&'static str; 3],
+) -> Option<&'static str> {
+    let is_unsigned = match kind {
         FieldKind::Integer { integer, .. }
         | FieldKind::VariableLength { value: VariableLengthValue::Integer(integer), .. } => !integer.signed,
         _ => false,
     };
-    let (right, expected) = match role {
-        Role::PacketMagicNumber => (
-            unsigned && matches!(kind, FieldKind::Integer { bits, .. } if bits.length == 32),
-            "a fixed-length unsigned integer of 32 bits",
-        ),
-        Role::MetadataStreamUuid => (
-            matches!(kind, FieldKind::Blob { length: Length::Static(16), .. }),
-            "a static-length BLOB of 16 bytes",
-        ),
-        _ => (unsigned, "an unsigned integer"),
+    let is_32_bits = matches!(kind, FieldKind::Integer { bits, .. } if bits.length == 32);
+    let (is_right, expected) = match role {
+        Role::PacketMagicNumber => (is_unsigned && is_32_bits, magic),
+        Role::MetadataStreamUuid => (is_uuid, uuid),
+        _ => (is_unsigned, others),
     };
-    (!right).then_some(expected)
+    (!is_right).then_some(expected)
 }
 
 /// Refuses the roles within a class that are not allowed in `scope`, at `position`: the position of an

@@ -69,7 +69,7 @@ pub(super) fn check_no_user_fields<'c>(
     }
 }
 
-/// Collects the names of fields on which others depend, in any scope.
+/// Collects the names of the fields on which others depend, in any scope.
 fn collect_needed<'c>(class: &'c FieldClass, needed: &mut HashSet<&'c str>) {
     if let Some(LocationStep::Member(name)) =
         class.needed_location().and_then(|location| location.path.last())

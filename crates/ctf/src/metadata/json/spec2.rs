@@ -95,6 +95,7 @@ impl StreamReader<'_> {
         };
         let id = id_node.and_then(|node| text(node, self.classes.problems));
         let frequency = self.frequency(object);
+        // A missing id or frequency was reported.
         let mut clock = ClockClass::new(id.unwrap_or_default(), frequency.unwrap_or(u64::MAX));
         self.offset("offset-from-origin", &mut clock, object);
         if object.has("uuid")
@@ -115,7 +116,7 @@ impl StreamReader<'_> {
         }
         let id = id?;
         if self.clocks.contains_key(id) {
-            let position = id_node.map_or(object.position, |node| node.position);
+            let position = object.position_of(id_node);
             problems.error(position, format!("duplicate clock class `{id}`"));
             return None;
         }

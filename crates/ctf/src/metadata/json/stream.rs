@@ -11,11 +11,11 @@ use ichnos_model::{
 
 use super::attributes::{emf_uri, log_level};
 use super::field_class::ClassReader;
-use super::object::{Object, Unknown, id, listed, refuse, text, unsigned};
+use super::object::{Object, Unknown, id, listed, or_refuse, refuse, text, unsigned};
 use super::root;
+use super::stream_ids::StreamIds;
 use super::text::Node;
 use super::vocabulary::Vocabulary;
-use crate::metadata::event_ids::EventIds;
 use crate::metadata::{Dialect, Problems, memory};
 
 /// Namespace, name and UID of a clock class.
@@ -25,20 +25,18 @@ pub(super) type ClockIdentity = (Option<String>, String, String);
 pub(super) struct StreamReader<'a> {
     pub(super) classes: ClassReader<'a>,
     pub(super) trace: TraceClass,
-    /// Attributes of the preamble: the trace class has none of its own for a metadata stream.
+    /// Attributes of the preamble. They are joined with the attributes of the trace class.
     pub(super) preamble_attributes: Attributes,
     has_preamble: bool,
     trace_class: Option<TextPosition>,
-    /// `true` if some class of this kind has no valid key: then missing ones are not reported.
-    unsure_streams: bool,
+    /// `true` if the key of a clock class is invalid. Then missing clock classes are not reported.
     unsure_clocks: bool,
     /// Clock classes by name or id.
     pub(super) clocks: HashMap<String, u16>,
     /// Clock classes by their identities, which are equal for classes of the same clock.
     pub(super) clock_identities: HashMap<ClockIdentity, u16>,
     pub(super) clock_uuids: HashSet<Uuid>,
-    streams: HashMap<u128, usize>,
-    events: EventIds,
+    streams: StreamIds,
     errors_before: usize,
 }
 
@@ -55,13 +53,11 @@ impl<'a> StreamReader<'a> {
             preamble_attributes: Attributes::default(),
             has_preamble: false,
             trace_class: None,
-            unsure_streams: false,
             unsure_clocks: false,
             clocks: HashMap::new(),
             clock_identities: HashMap::new(),
             clock_uuids: HashSet::new(),
-            streams: HashMap::new(),
-            events: EventIds::default(),
+            streams: StreamIds::default(),
             errors_before,
         }
     }
@@ -105,33 +101,22 @@ impl<'a> StreamReader<'a> {
                     self.classes.add_alias(name, class);
                 }
                 let attributes = self.classes.extras(&mut object);
+                // A missing name was reported.
                 let name = name.and_then(Node::as_text).unwrap_or_default();
                 self.trace.unmodeled.add_alias(name, &attributes);
             }
             "trace-class" => self.any_trace_class(&mut object),
             "clock-class" => self.any_clock_class(&mut object),
             "data-stream-class" => self.data_stream_class(&mut object),
-            _ => return self.add_event_record_class(object),
+            _ => self.event_record_class(&mut object),
         }
         object.finish(Unknown::Refuse, self.classes.problems);
         self.classes.problems.leave();
-    }
-
-    /// Reads an event record class and adds it to its data stream class.
-    fn add_event_record_class(&mut self, mut object: Object<'_>) {
-        let class = self.event_record_class(&mut object);
-        object.finish(Unknown::Refuse, self.classes.problems);
-        self.classes.problems.leave();
-        if let Some((index, class)) = class
-            && let Some(stream) = self.trace.data_streams.get_mut(index)
-        {
-            stream.event_records.push(Arc::new(class));
-        }
     }
 
     /// Checks the whole after the last fragment. Returns `None` if there was an error.
     pub(super) fn finish(mut self, text: &[u8]) -> Option<TraceClass> {
-        self.events.remove_refused(&mut self.trace.data_streams);
+        self.streams.remove_refused(&mut self.trace);
         let problems = &mut *self.classes.problems;
         if !self.has_preamble && problems.errors() == self.errors_before {
             problems
@@ -156,8 +141,8 @@ impl<'a> StreamReader<'a> {
         }
         for namespace in self.trace.attributes.join(std::mem::take(&mut self.preamble_attributes)) {
             let message = format!(
-                "attributes of the preamble in the namespace `{namespace}` have the names of those of the trace class: \
-                 the latter are used"
+                "attributes of the preamble in the namespace `{namespace}` repeat names of the trace class \
+                attributes: the trace class attributes are used"
             );
             problems.warning(TextPosition::of(text, 0), message);
         }
@@ -167,7 +152,7 @@ impl<'a> StreamReader<'a> {
     /// CTF2-PROP-2.0 and CTF2-SPEC-2.0, "Preamble fragment".
     fn preamble(&mut self, object: &mut Object<'_>) {
         if self.has_preamble {
-            let message = "there must be only one preamble fragment, at the beginning";
+            let message = "there must be only one preamble fragment, at the start";
             self.classes.problems.error(object.position, message);
         }
         self.has_preamble = true;
@@ -197,7 +182,7 @@ impl<'a> StreamReader<'a> {
         for namespace in super::object::properties(node, problems).unwrap_or_default() {
             for extension in super::object::properties(&namespace.value, problems).unwrap_or_default() {
                 let message = format!(
-                    "the extension `{}` of the namespace `{}` is not supported",
+                    "the extension `{}` in the namespace `{}` is not supported",
                     extension.name, namespace.name
                 );
                 problems.error(extension.name_position, message);
@@ -233,7 +218,7 @@ impl<'a> StreamReader<'a> {
                     Vocabulary::Prop2 => "trace class",
                 };
                 let message =
-                    format!("a field has the role of the UUID, but the {owner} has no property `uuid`");
+                    format!("a field has the role of the UUID, but the {owner} lacks the property `uuid`");
                 self.classes.problems.error(class.declared_at.0, message);
             }
         }
@@ -278,11 +263,9 @@ impl<'a> StreamReader<'a> {
         let Some(mut offset) = Object::open(node, problems) else { return };
         if let Some(node) = offset.get("seconds")
             && let Some(seconds) = super::object::integer(node, problems)
+            && let Some(seconds) = seconds_of_clock(seconds, node, problems)
         {
-            match i64::try_from(seconds) {
-                Ok(seconds) => clock.offset_seconds = seconds,
-                Err(_) => refuse(node, "an integer of at most 64 bits", problems),
-            }
+            clock.offset_seconds = seconds;
         }
         if let Some(node) = offset.get("cycles")
             && let Some(cycles) = unsigned(node, problems)
@@ -354,22 +337,8 @@ impl<'a> StreamReader<'a> {
                 self.check_no_timestamp(class);
             }
         }
-        let Some(id) = id else {
-            self.unsure_streams = true;
-            return;
-        };
-        if self.streams.contains_key(&id) {
-            let position = id_node.map_or(object.position, |node| node.position);
-            self.classes.problems.error(position, format!("duplicate data stream class id {id}"));
-            return;
-        }
-        // Includes its own plans and lists.
-        if !self.classes.problems.charge((size::<DataStreamClass>() + 700) as u64, object.position) {
-            return;
-        }
-        self.streams.insert(id, self.trace.data_streams.len());
-        self.trace.data_streams.push(DataStreamClass {
-            id,
+        let stream = DataStreamClass {
+            id: 0,
             namespace,
             name,
             uid,
@@ -382,14 +351,16 @@ impl<'a> StreamReader<'a> {
             event_records: Vec::new(),
             attributes,
             declared_at: object.position.into(),
-        });
+        };
+        let position = object.position_of(id_node);
+        self.streams.add(id, stream, position, &mut self.trace, self.classes.problems);
     }
 
-    /// Checks for timestamps without a default clock: SPEC-2.0 forbids them; in PROP-2.0 they are useless.
+    /// Checks for timestamps without a default clock. SPEC-2.0 forbids them. In PROP-2.0 they are useless.
     fn check_no_timestamp(&mut self, class: &FieldClass) {
         for role in [Role::Timestamp, Role::PacketEndTimestamp] {
             let Some(position) = root::place_of_role(class, role) else { continue };
-            let message = "a field is a timestamp, but the data stream class has no default clock class";
+            let message = "a field is a timestamp, but the data stream class lacks a default clock class";
             match self.classes.vocabulary {
                 Vocabulary::Spec2 => self.classes.problems.error(position, message),
                 Vocabulary::Prop2 => self.classes.problems.add(Diagnostic::note(position, message)),
@@ -409,21 +380,8 @@ impl<'a> StreamReader<'a> {
         index
     }
 
-    /// Returns the index and the id of the data stream class with this id. If an event record class has no
-    /// such id, and no data stream class has the implied id 0, it belongs to the only one.
-    fn stream_of(&mut self, id: u128, is_implied: bool, position: TextPosition) -> Option<(usize, u128)> {
-        if let Some(index) = self.streams.get(&id) {
-            return Some((*index, id));
-        }
-        if !is_implied || self.unsure_streams {
-            return None;
-        }
-        only_stream(&self.trace.data_streams, position, self.classes.problems)
-    }
-
-    /// CTF2-PROP-2.0 and CTF2-SPEC-2.0, "Event record class fragment". Returns the class and the index of its data
-    /// stream class.
-    fn event_record_class(&mut self, object: &mut Object<'_>) -> Option<(usize, EventRecordClass)> {
+    /// CTF2-PROP-2.0 and CTF2-SPEC-2.0, "Event record class fragment".
+    fn event_record_class(&mut self, object: &mut Object<'_>) {
         let id_node = object.get("id");
         let id = id_node.map_or(Some(0), |node| id(node, self.classes.problems));
         let stream_node = object.get("data-stream-class-id");
@@ -437,31 +395,19 @@ impl<'a> StreamReader<'a> {
         );
         let payload = self.root_class("payload-field-class", Scope::Payload, "payload", object);
         let attributes = self.classes.extras(object);
-        let (id, stream_id) = id.zip(stream_id)?;
-        let Some((index, _)) = self.stream_of(stream_id, stream_node.is_none(), object.position) else {
-            if !self.unsure_streams && (stream_node.is_some() || self.trace.data_streams.is_empty()) {
-                let position = stream_node.map_or(object.position, |node| node.position);
-                let message =
-                    format!("unknown data stream class id {stream_id}: no earlier fragment declares it");
-                self.classes.problems.error(position, message);
-            }
-            return None;
+        let (Some(id), Some(stream_id)) = (id, stream_id) else { return };
+        let problems = &mut *self.classes.problems;
+        let found =
+            self.streams.find(stream_id, stream_node.is_none(), object.position, &self.trace, problems);
+        let Some(stream) = found.and_then(|(index, _)| self.trace.data_streams.get_mut(index)) else {
+            return self.streams.report_missing(
+                stream_id,
+                stream_node,
+                object.position,
+                &self.trace,
+                problems,
+            );
         };
-        let position = id_node.map_or(object.position, |node| node.position);
-        let is_new = self.events.add(self.trace.data_streams.get(index)?, id, position);
-        let most = self.classes.limits.event_record_classes;
-        if self.events.len() > most {
-            if self.events.len() == most + 1 {
-                let message = format!("there are more than {most} event record classes, the limit");
-                self.classes.problems.limit(object.position, "event_record_classes", message);
-            }
-            return None;
-        }
-        let names = [&namespace, &name, &uid].map(|name| name.as_deref());
-        // Its id is in a set, too.
-        if !self.classes.problems.charge(memory::of_event_record_class(&names) + 96, object.position) {
-            return None;
-        }
         let class = EventRecordClass {
             id,
             namespace,
@@ -475,37 +421,14 @@ impl<'a> StreamReader<'a> {
             declared_at: object.position.into(),
             ..EventRecordClass::default()
         };
-        if !is_new {
-            let stream = self.trace.data_streams.get(index)?;
-            self.events.refuse(&class, stream, position, self.classes.problems);
-            return None;
-        }
-        Some((index, class))
+        let position = object.position_of(id_node);
+        self.streams.add_event(class, true, stream, position, self.classes.limits, problems);
     }
 }
 
-/// Returns the only data stream class and its id, for an event record class without such an id, if no class
-/// has the implied id 0.
-pub(super) fn only_stream(
-    streams: &[DataStreamClass],
-    position: TextPosition,
-    problems: &mut Problems,
-) -> Option<(usize, u128)> {
-    let message = "the event record class names no data stream class, and none has the id 0";
-    match streams {
-        [] => None,
-        [only] => {
-            problems.warning(
-                position,
-                format!("{message}: it is assumed to belong to the only one, {}", only.id),
-            );
-            Some((0, only.id))
-        }
-        _ => {
-            problems.warning(position, format!("{message}: its event records are not read"));
-            None
-        }
-    }
+/// Checks the seconds of a clock's offset.
+pub(super) fn seconds_of_clock(seconds: i128, node: &Node, problems: &mut Problems) -> Option<i64> {
+    or_refuse(i64::try_from(seconds).ok(), node, "an integer of at most 64 bits", problems)
 }
 
 /// Returns a label such as "event record class 3".
@@ -526,8 +449,5 @@ pub(super) fn canonical_uuid(node: &Node, problems: &mut Problems) -> Option<Uui
     let hyphens =
         written.len() == 36 && [8, 13, 18, 23].iter().all(|at| written.as_bytes().get(*at) == Some(&b'-'));
     let uuid = if hyphens { Uuid::try_parse(written).ok() } else { None };
-    if uuid.is_none() {
-        refuse(node, "a UUID such as `01234567-89ab-cdef-0123-456789abcdef`", problems);
-    }
-    uuid
+    or_refuse(uuid, node, "a UUID such as `01234567-89ab-cdef-0123-456789abcdef`", problems)
 }

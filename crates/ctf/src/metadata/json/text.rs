@@ -45,7 +45,7 @@ pub(super) enum Json {
     Object(Vec<Property>),
 }
 
-/// Property of an object. An object keeps all of them, even those of the same name.
+/// Property of an object. An object keeps all its properties, also if two have the same name.
 #[derive(Clone, Debug)]
 pub(super) struct Property {
     /// Name of the property.
@@ -136,7 +136,7 @@ pub(super) struct Parser<'t> {
     reader: Reader<'t, [u8]>,
     lines: LineCounter,
     depth: usize,
-    /// Some names of properties found before: most names are repeated often.
+    /// Property names that occurred before. Most names are repeated often.
     names: Vec<Option<Rc<str>>>,
     /// Memory of the values that were read since [`Parser::release`].
     charged: u64,
@@ -281,7 +281,7 @@ impl<'t> Parser<'t> {
                 let message = format!("a string must escape the control character 0x{control:02x}");
                 self.failure(offset, message)
             }
-            ErrorKind::UnclosedString => self.failure(begin, "a string has no closing quote"),
+            ErrorKind::UnclosedString => self.failure(begin, "a string lacks its closing quote"),
             ErrorKind::InvalidUtf8 => self.failure(offset, "a string is not valid UTF-8"),
             ErrorKind::LoneSurrogate(unit) => {
                 self.failure(offset, format!("`\\u{unit:04x}` is an unpaired surrogate"))
@@ -591,8 +591,8 @@ impl<'t> Parser<'t> {
             rest => format!(", without the last {rest} bytes, an incomplete fragment"),
         };
         let message = format!(
-            "the array of fragments has no end, because its producer is still running or was interrupted: its \
-             {count} complete elements are read{rest}"
+            "the array of fragments lacks its end, because its producer is still running or was interrupted: \
+            its {count} complete elements are read{rest}"
         );
         let position = self.position();
         problems.warning(position, message);
@@ -657,7 +657,7 @@ mod tests {
             (b"\"a\nb\"", "1:3: error: a string must escape the control character 0x0a"),
             (b"\"\\ud800x\"", "1:2: error: `\\ud800` is an unpaired surrogate"),
             (b"[\"\xff\"]", "1:3: error: a string is not valid UTF-8"),
-            (b"[\"abc", "1:2: error: a string has no closing quote"),
+            (b"[\"abc", "1:2: error: a string lacks its closing quote"),
             (b"[1] 2", "1:5: error: the text is not valid JSON (expected the end of the text, found `2`)"),
             (b"nul", "1:1: error: the text is not valid JSON (expected a value, found `n`)"),
             (b"", "1:1: error: the text is not valid JSON (expected a value, found the end of the text)"),

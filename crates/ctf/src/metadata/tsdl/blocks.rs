@@ -7,7 +7,7 @@ use ichnos_model::{ByteOrder, ClockClass, Diagnostic, Severity, TextPosition, Uu
 
 use super::super::memory;
 use super::ast::{ClockBlock, Document, EventBlock, ParsedType, StreamBlock, TraceBlock};
-use super::parser::{Expression, Met, Operand, Read, TsdlParser};
+use super::parser::{Expression, Operand, Read, SeenAttributes, TsdlParser};
 
 impl TsdlParser<'_> {
     /// Reads the whole text.
@@ -32,7 +32,7 @@ impl TsdlParser<'_> {
     fn root_statement(&mut self) -> Read<()> {
         let at = self.at();
         let Some(word) = self.word() else {
-            return Err(self.unexpected("a block or a declaration of types"));
+            return Err(self.unexpected("a block or a type declaration"));
         };
         match word {
             "trace" => self.block("`trace` block", |parser| parser.trace_block(at)),
@@ -42,7 +42,7 @@ impl TsdlParser<'_> {
             "env" => self.block("`env` block", Self::environment_block),
             "callsite" => self.block("`callsite` block", Self::call_site_block),
             _ if self.declares_type() => self.type_declaration(),
-            _ => Err(self.unexpected("a block or a declaration of types")),
+            _ => Err(self.unexpected("a block or a type declaration")),
         }
     }
 
@@ -66,7 +66,7 @@ impl TsdlParser<'_> {
     /// Reads a statement of a block: a declaration of types, `name := type;` or `name = value;`.
     fn assignment(
         &mut self,
-        met: &mut Met,
+        seen: &mut SeenAttributes,
         attributes: &[&'static str],
         roots: &[&'static str],
     ) -> Read<Option<(&'static str, Assigned)>> {
@@ -74,7 +74,7 @@ impl TsdlParser<'_> {
             self.type_declaration()?;
             return Ok(None);
         }
-        let name = self.names("an attribute or a declaration of types")?;
+        let name = self.names("an attribute or a type declaration")?;
         let dotted = name.names.join(".");
         if self.peek_mark(":=") {
             let Some(root) = roots.iter().find(|root| **root == dotted) else {
@@ -83,18 +83,18 @@ impl TsdlParser<'_> {
             self.take();
             let class = self.within(&format!("`{dotted}`"), Self::root_type)?;
             self.end_statement()?;
-            if met.has(root) {
+            if seen.has(root) {
                 let at = self.last_end;
                 self.problems.error(at, format!("duplicate field `{dotted}`"));
                 return Ok(None);
             }
-            met.meet(self, root, name.at, roots)?;
+            seen.add(self, root, name.at, roots)?;
             return Ok(Some((root, Assigned::Type(class))));
         }
         if !self.peek_mark("=") {
             return Err(self.unexpected("`=`"));
         }
-        let attribute = met.meet(self, &dotted, name.at, attributes)?;
+        let attribute = seen.add(self, &dotted, name.at, attributes)?;
         self.take();
         let value = self.expression()?;
         let Some(attribute) = attribute else {
@@ -112,10 +112,10 @@ impl TsdlParser<'_> {
             let at = self.last_end;
             self.problems.error(at, "duplicate `trace` block");
         }
-        let mut met = Met::default();
+        let mut seen = SeenAttributes::default();
         let (mut uuid, mut byte_order, mut packet_header) = (None, None, None);
         let clean = self.body(|parser| {
-            match parser.assignment(&mut met, &KNOWN, &["packet.header"])? {
+            match parser.assignment(&mut seen, &KNOWN, &["packet.header"])? {
                 Some((_, Assigned::Type(class))) => {
                     packet_header = Some(class);
                     return Ok(());
@@ -140,7 +140,7 @@ impl TsdlParser<'_> {
             parser.expect(";")
         })?;
         let clean = clean && !double;
-        if let Some(name) = ["major", "minor", "byte_order"].into_iter().find(|name| !met.has(name)) {
+        if let Some(name) = ["major", "minor", "byte_order"].into_iter().find(|name| !seen.has(name)) {
             self.missing(at, name, clean);
         }
         if !double {
@@ -175,11 +175,11 @@ impl TsdlParser<'_> {
 
     fn stream_block(&mut self, at: TextPosition) -> Read<()> {
         const ROOTS: [&str; 3] = ["packet.context", "event.header", "event.context"];
-        let mut met = Met::default();
+        let mut seen = SeenAttributes::default();
         let mut stream =
             StreamBlock { at, id: None, packet_context: None, event_header: None, event_context: None };
         self.body(|parser| {
-            match parser.assignment(&mut met, &["id"], &ROOTS)? {
+            match parser.assignment(&mut seen, &["id"], &ROOTS)? {
                 Some(("packet.context", Assigned::Type(class))) => stream.packet_context = Some(class),
                 Some(("event.header", Assigned::Type(class))) => stream.event_header = Some(class),
                 Some((_, Assigned::Type(class))) => stream.event_context = Some(class),
@@ -203,7 +203,7 @@ impl TsdlParser<'_> {
             let message = format!("there are more than {most} `event` blocks");
             return Err(self.give_up_at_limit(at, "event_record_classes", message));
         }
-        let mut met = Met::default();
+        let mut seen = SeenAttributes::default();
         let mut event = EventBlock {
             at,
             name: None,
@@ -215,7 +215,7 @@ impl TsdlParser<'_> {
             fields: None,
         };
         self.body(|parser| {
-            match parser.assignment(&mut met, &KNOWN, &["context", "fields"])? {
+            match parser.assignment(&mut seen, &KNOWN, &["context", "fields"])? {
                 Some(("context", Assigned::Type(class))) => event.context = Some(class),
                 Some((_, Assigned::Type(class))) => event.fields = Some(class),
                 Some((name, Assigned::Value(value))) => {
@@ -242,7 +242,7 @@ impl TsdlParser<'_> {
     fn clock_block(&mut self, at: TextPosition) -> Read<()> {
         const KNOWN: [&str; 8] =
             ["name", "uuid", "description", "freq", "precision", "offset_s", "offset", "absolute"];
-        let mut met = Met::default();
+        let mut seen = SeenAttributes::default();
         let mut clock = ClockBlock {
             at,
             name: String::new(),
@@ -255,7 +255,7 @@ impl TsdlParser<'_> {
             absolute: false,
         };
         let clean = self.body(|parser| {
-            let Some((name, Assigned::Value(value))) = parser.assignment(&mut met, &KNOWN, &[])? else {
+            let Some((name, Assigned::Value(value))) = parser.assignment(&mut seen, &KNOWN, &[])? else {
                 return Ok(());
             };
             match name {
@@ -279,7 +279,7 @@ impl TsdlParser<'_> {
             }
             parser.expect(";")
         })?;
-        if !met.has("name") {
+        if !seen.has("name") {
             return Err(self.missing(at, "name", clean));
         }
         if !self.clock_names.insert(clock.name.clone()) {
@@ -309,7 +309,7 @@ impl TsdlParser<'_> {
             if parser.environment_names.add(&name, number, name_of).is_err() {
                 parser
                     .problems
-                    .warning(at, format!("duplicate environment entry `{name}`: the first one counts"));
+                    .warning(at, format!("duplicate environment entry `{name}`: the first entry counts"));
                 return Ok(());
             }
             // Includes its entry in the index.

@@ -12,6 +12,7 @@ use ichnos_model::{
 };
 
 use super::super::event_ids::EventIds;
+use super::super::json::root::has_role;
 use super::super::{Problems, choices, memory};
 use super::ast::{
     ArrayLength, ClockBlock, Compound, Document, EventBlock, IntegerType, ParsedType, PathLocation,
@@ -78,8 +79,8 @@ fn build_classes(
     let clocks = builder.clocks;
     let is_known = packet_header.as_ref().is_some_and(|header| has_role(header, Role::DataStreamClassId));
     if data_streams.len() > 1 && !is_known {
-        let message = "there are several `stream` blocks, but no `stream_id` in the packet header: \
-                           all packets are assumed to be of the stream 0";
+        let message = "there are several `stream` blocks, but no `stream_id` in the packet header: all \
+            packets are assumed to belong to stream 0";
         builder.problems.warning(block.at, message);
     }
     Some(TraceClass {
@@ -229,7 +230,7 @@ impl<'a> Builder<'a> {
             };
             if event.stream_id.is_none() && id != 0 {
                 let message = "the `event` block names no `stream` block, and none has the id 0";
-                let message = format!("{message}: it is assumed to belong to the only one, {id}");
+                let message = format!("{message}: it is assumed to belong to the only `stream` block, {id}");
                 self.problems.warning(at, message);
             }
             if let Some(events) = events.get_mut(index) {
@@ -466,7 +467,7 @@ impl<'a> Builder<'a> {
                 None => self.default_clock = Some(index),
                 Some(other) if other != index => {
                     let message =
-                        "the stream has fields of several clocks; the first one is its default clock";
+                        "the stream has fields of several clocks; the first clock is its default clock";
                     self.problems.add(Diagnostic::note(at, message));
                 }
                 Some(_) => {}
@@ -527,6 +528,7 @@ impl<'a> Builder<'a> {
             }
         }
         self.innermost = outer;
+        // The frame was pushed above.
         let members = self.frames.pop().map(|frame| frame.members).unwrap_or_default();
         result.map(|()| FieldKind::Structure { members, minimum_alignment: body.minimum_alignment })
     }
@@ -534,7 +536,7 @@ impl<'a> Builder<'a> {
     fn variant(&mut self, body: &Compound, tag: Option<&PathLocation>, at: TextPosition) -> Read<FieldKind> {
         let Some(tag) = tag else { return Err(self.error(at, "a variant is used without a tag")) };
         let Resolved { location: selector, classes } = self.locate(tag)?;
-        let tags: Vec<&Mappings> = classes.iter().filter_map(|class| mappings_of(class)).collect();
+        let tags: Vec<&Mappings> = classes.iter().filter_map(|class| class.mappings()).collect();
         if let (Some(class), true) = (classes.first(), tags.is_empty()) {
             let message = format!("the tag of a variant is not an enumeration, but a {}", class.describe());
             return Err(self.error(class.declared_at.0, message));
@@ -569,17 +571,14 @@ impl<'a> Builder<'a> {
         let unlabelled = body.fields.iter().find(|field| !tags.is_empty() && !has_label(&field.name));
         let unlabelled = unlabelled.map(|field| field.name.clone());
         let names: HashSet<&str> = names().collect();
-        let missing = classes.iter().filter_map(|class| mappings_of(class)).flat_map(Mappings::iter);
+        let missing = classes.iter().filter_map(|class| class.mappings()).flat_map(Mappings::iter);
         let missing = missing.map(|label| label.name).find(|label| !names.contains(label));
         let missing = missing.map(str::to_owned);
         if let Some(name) = unlabelled {
-            self.warning(at, format!("the tag of the variant has no label for the option `{name}`"));
+            self.warning(at, format!("the tag of the variant lacks a label for the option `{name}`"));
         }
         if let Some(label) = missing {
-            self.warning(
-                at,
-                format!("no option of the variant has the name of the label `{label}` of the tag"),
-            );
+            self.warning(at, format!("no option of the variant is named after the tag label `{label}`"));
         }
         Ok(FieldKind::Variant { options, selector: Box::new(selector), alignment: 1 })
     }
@@ -653,9 +652,7 @@ impl<'a> Builder<'a> {
         let found = view.find(location, &mut self.visits);
         if self.visits == 0 {
             self.exhausted = true;
-            return Err(
-                self.error(location.at, "the lookups of fields take too long: the types are too entangled")
-            );
+            return Err(self.error(location.at, "field lookups take too long: the types are too entangled"));
         }
         found.ok_or_else(|| {
             let names = location.names.join(".");
@@ -665,26 +662,6 @@ impl<'a> Builder<'a> {
                 format!("unknown field `{names}`: no earlier field has the name `{first}`"),
             )
         })
-    }
-}
-
-/// Returns `true` if a class or one within has a role.
-fn has_role(class: &FieldClass, role: Role) -> bool {
-    class.roles.has(role)
-        || match &class.kind {
-            FieldKind::Structure { members, .. } => {
-                members.iter().any(|member| has_role(&member.class, role))
-            }
-            FieldKind::Array { element, .. } => has_role(element, role),
-            FieldKind::Variant { options, .. } => options.iter().any(|option| has_role(&option.class, role)),
-            _ => false,
-        }
-}
-
-fn mappings_of(class: &FieldClass) -> Option<&Mappings> {
-    match &class.kind {
-        FieldKind::Integer { integer, .. } => integer.mappings.as_ref(),
-        _ => None,
     }
 }
 

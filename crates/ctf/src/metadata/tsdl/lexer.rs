@@ -184,7 +184,7 @@ impl<'a> Lexer<'a> {
     /// Returns the next token; at the end, always [`Lexeme::End`].
     pub(super) fn next(&mut self) -> Token<'a> {
         if let Err(start) = self.skip_blanks() {
-            let lexeme = Lexeme::Bad("a comment has no end".to_owned());
+            let lexeme = Lexeme::Bad("unterminated comment".to_owned());
             return Token { lexeme, at: start, end: self.position() };
         }
         let at = self.position();
@@ -264,13 +264,13 @@ impl<'a> Lexer<'a> {
         loop {
             let position = self.position();
             match self.take() {
-                None => return Lexeme::Bad(format!("a {kind} has no end")),
+                None => return Lexeme::Bad(format!("unterminated {kind}")),
                 Some(byte) if byte == quote => break,
                 Some(b'\\') => self.escape(position, &mut bytes),
                 Some(byte) => {
                     nul |= byte == 0;
                     if byte == b'\n' {
-                        self.warning((position, format!("a {kind} goes over the end of a line")));
+                        self.warning((position, format!("a {kind} continues beyond the end of its line")));
                     }
                     bytes.push(byte);
                 }
@@ -326,7 +326,7 @@ impl<'a> Lexer<'a> {
                     return;
                 }
                 None => {
-                    self.warning((position, "a universal character name is not complete".to_owned()));
+                    self.warning((position, "a universal character name is incomplete".to_owned()));
                     byte
                 }
             },

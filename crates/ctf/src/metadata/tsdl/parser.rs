@@ -468,18 +468,18 @@ impl<'a> TsdlParser<'a> {
     }
 }
 
-/// Attributes of a block found so far.
+/// Attributes that a block had so far.
 #[derive(Default)]
-pub(super) struct Met(Vec<&'static str>);
+pub(super) struct SeenAttributes(Vec<&'static str>);
 
-impl Met {
+impl SeenAttributes {
     /// Returns `true` if the attribute was found.
     pub(super) fn has(&self, name: &str) -> bool {
         self.0.contains(&name)
     }
 
-    /// Finds a known attribute by its name; a duplicate is an error at `at`.
-    pub(super) fn meet(
+    /// Adds a known attribute by its name. A duplicate is an error at `at`.
+    pub(super) fn add(
         &mut self,
         parser: &mut TsdlParser<'_>,
         name: &str,

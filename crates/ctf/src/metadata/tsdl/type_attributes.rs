@@ -3,20 +3,20 @@
 use ichnos_model::{ByteOrder, DisplayBase, Severity, TextPosition};
 
 use super::ast::{FloatType, IntegerType};
-use super::parser::{Expression, Met, Operand, Read, Stop, TsdlParser};
+use super::parser::{Expression, Operand, Read, SeenAttributes, Stop, TsdlParser};
 
 impl TsdlParser<'_> {
     /// Reads an attribute of a type. Returns `None` for an unknown one.
     pub(super) fn attribute(
         &mut self,
-        met: &mut Met,
+        seen: &mut SeenAttributes,
         known: &[&'static str],
     ) -> Read<Option<(&'static str, Expression)>> {
         let name = self.names("an attribute")?;
         if !self.peek_mark("=") {
             return Err(self.unexpected("`=`"));
         }
-        let found = met.meet(self, &name.names.join("."), name.at, known)?;
+        let found = seen.add(self, &name.names.join("."), name.at, known)?;
         if found.is_none() {
             self.unknown_attribute(&name, known, Severity::Warning);
         }
@@ -73,7 +73,7 @@ impl TsdlParser<'_> {
 
     pub(super) fn integer_body(&mut self, at: TextPosition) -> Read<IntegerType> {
         const KNOWN: [&str; 7] = ["size", "align", "signed", "byte_order", "base", "encoding", "map"];
-        let mut met = Met::default();
+        let mut seen = SeenAttributes::default();
         let (mut size, mut align) = (None, None);
         let mut integer = IntegerType {
             size: 0,
@@ -85,7 +85,7 @@ impl TsdlParser<'_> {
             clock: None,
         };
         let clean = self.body(|parser| {
-            let Some((name, value)) = parser.attribute(&mut met, &KNOWN)? else {
+            let Some((name, value)) = parser.attribute(&mut seen, &KNOWN)? else {
                 return parser.expect(";");
             };
             match name {
@@ -111,7 +111,7 @@ impl TsdlParser<'_> {
     pub(super) fn integer_size(&mut self, value: &Expression) -> Read<u64> {
         let size = self.unsigned("size", value)?;
         if size == 0 {
-            return Err(self.stop(value.at, "an integer of no bits is forbidden"));
+            return Err(self.stop(value.at, "an integer must have at least one bit"));
         }
         if size > self.limits.integer_bits {
             let most = self.limits.integer_bits;
@@ -151,11 +151,11 @@ impl TsdlParser<'_> {
 
     pub(super) fn float_body(&mut self, at: TextPosition) -> Read<FloatType> {
         const KNOWN: [&str; 4] = ["exp_dig", "mant_dig", "byte_order", "align"];
-        let mut met = Met::default();
+        let mut seen = SeenAttributes::default();
         let (mut exponent, mut mantissa) = (None, None);
         let (mut byte_order, mut align) = (None, 8);
         let clean = self.body(|parser| {
-            let Some((name, value)) = parser.attribute(&mut met, &KNOWN)? else {
+            let Some((name, value)) = parser.attribute(&mut seen, &KNOWN)? else {
                 return parser.expect(";");
             };
             match name {
@@ -174,8 +174,8 @@ impl TsdlParser<'_> {
         let size = exponent.checked_add(mantissa).filter(|size| is_float(*size, exponent));
         let Some(size) = size.filter(|size| *size <= self.limits.integer_bits) else {
             let message = format!(
-                "{exponent} and {mantissa} digits are not an interchange format of IEEE 754 \
-                 (5/11, 8/24, 11/53, 15/113 and wider ones are)"
+                "{exponent} and {mantissa} digits are not an interchange format of IEEE 754 (5/11, 8/24, \
+                11/53, 15/113 and wider formats are)"
             );
             return Err(self.stop(at, message));
         };
@@ -183,9 +183,9 @@ impl TsdlParser<'_> {
     }
 
     pub(super) fn string_body(&mut self) -> Read<()> {
-        let mut met = Met::default();
+        let mut seen = SeenAttributes::default();
         self.body(|parser| {
-            if let Some((_, value)) = parser.attribute(&mut met, &["encoding"])? {
+            if let Some((_, value)) = parser.attribute(&mut seen, &["encoding"])? {
                 parser.encoding(&value)?;
             }
             parser.expect(";")

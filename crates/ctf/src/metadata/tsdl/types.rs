@@ -13,9 +13,10 @@ use super::lexer::Lexeme;
 use super::parser::{Read, Stop, TsdlParser, is_c_type_word, is_reserved};
 use super::scopes::TypeScopes;
 
-/// Context of a type: determines the number of words of its name, and the message if there is no such type.
+/// Position of a type in a declaration. It determines the number of words in the type name, and the message if the type is
+/// unknown.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Stands {
+enum TypePosition {
     /// Before the name of a member or of a new type.
     BeforeName,
     /// Before `:=`.
@@ -42,7 +43,7 @@ impl TsdlParser<'_> {
             Some("typealias") => self.within("`typealias`", Self::type_alias),
             Some("typedef") => self.within("`typedef`", Self::type_definition),
             _ => {
-                self.type_specifier(Stands::Alone)?;
+                self.type_specifier(TypePosition::Alone)?;
                 self.end_statement()
             }
         }
@@ -50,7 +51,7 @@ impl TsdlParser<'_> {
 
     /// Reads the type of a root field, after `:=`.
     pub(super) fn root_type(&mut self) -> Read<Rc<ParsedType>> {
-        self.type_specifier(Stands::Alone)
+        self.type_specifier(TypePosition::Alone)
     }
 
     fn declare(&mut self, name: String, class: Rc<ParsedType>) -> Read<()> {
@@ -87,7 +88,7 @@ impl TsdlParser<'_> {
     }
 
     fn aliased_type(&mut self) -> Read<Rc<ParsedType>> {
-        let class = self.type_specifier(Stands::BeforeAssignment)?;
+        let class = self.type_specifier(TypePosition::BeforeAssignment)?;
         let class = self.array_lengths(class)?;
         if self.peek_mark(":=") { Ok(class) } else { Err(self.unexpected("`:=`")) }
     }
@@ -134,7 +135,7 @@ impl TsdlParser<'_> {
     /// Reads `typedef type name[length], ...;`.
     fn type_definition(&mut self) -> Read<()> {
         self.take();
-        let class = self.type_specifier(Stands::BeforeName)?;
+        let class = self.type_specifier(TypePosition::BeforeName)?;
         loop {
             let (name, class) = self.declarator(&class)?;
             self.declare(name, class)?;
@@ -221,7 +222,7 @@ impl TsdlParser<'_> {
     }
 
     /// Reads a type, up to its declarators.
-    fn type_specifier(&mut self, stands: Stands) -> Read<Rc<ParsedType>> {
+    fn type_specifier(&mut self, position: TypePosition) -> Read<Rc<ParsedType>> {
         let at = self.at();
         if self.depth >= self.limits.depth {
             let most = self.limits.depth;
@@ -229,19 +230,19 @@ impl TsdlParser<'_> {
             return Err(self.give_up_at_limit(at, "depth", message));
         }
         self.depth += 1;
-        let class = self.type_specifier_inner(at, stands);
+        let class = self.type_specifier_inner(at, position);
         self.depth -= 1;
         class
     }
 
-    fn type_specifier_inner(&mut self, at: TextPosition, stands: Stands) -> Read<Rc<ParsedType>> {
+    fn type_specifier_inner(&mut self, at: TextPosition, position: TypePosition) -> Read<Rc<ParsedType>> {
         if self.word() == Some("const") && self.word_at(1).is_some_and(|word| !is_c_type_word(word)) {
             self.take();
         }
         match self.word() {
-            Some("struct") => self.within("`struct`", |parser| parser.structure(at, stands)),
-            Some("variant") => self.within("`variant`", |parser| parser.variant(at, stands)),
-            Some("enum") => self.within("`enum`", |parser| parser.enumeration(at, stands)),
+            Some("struct") => self.within("`struct`", |parser| parser.structure(at, position)),
+            Some("variant") => self.within("`variant`", |parser| parser.variant(at, position)),
+            Some("enum") => self.within("`enum`", |parser| parser.enumeration(at, position)),
             Some("integer") if self.peek_mark_at(1, "{") => {
                 self.take();
                 let integer = self.within("`integer`", |parser| parser.integer_body(at))?;
@@ -259,13 +260,13 @@ impl TsdlParser<'_> {
                 }
                 self.new_type(at, TypeKind::String)
             }
-            Some(_) => self.named_type(at, stands),
+            Some(_) => self.named_type(at, position),
             None => Err(self.unexpected("a type")),
         }
     }
 
     /// Reads the name of a type: one or several words, perhaps with asterisks.
-    fn named_type(&mut self, at: TextPosition, stands: Stands) -> Read<Rc<ParsedType>> {
+    fn named_type(&mut self, at: TextPosition, position: TypePosition) -> Read<Rc<ParsedType>> {
         // Words up to the next punctuation. In a declaration, the last word is the declared name, unless
         // asterisks follow: then the name comes after them.
         let mut words = Vec::new();
@@ -278,7 +279,7 @@ impl TsdlParser<'_> {
         while self.peek_mark_at(count + stars, "*") && stars < 4 {
             stars += 1;
         }
-        if stands == Stands::BeforeName && stars == 0 {
+        if position == TypePosition::BeforeName && stars == 0 {
             count = count.saturating_sub(1);
         }
         let mut name = words.get(..count).unwrap_or_default().join(" ");
@@ -294,9 +295,9 @@ impl TsdlParser<'_> {
         // `const` does not affect the layout.
         if words.first() == Some(&"const") && count > 1 {
             self.take();
-            return self.named_type(at, stands);
+            return self.named_type(at, position);
         }
-        let at = if stands == Stands::BeforeAssignment {
+        let at = if position == TypePosition::BeforeAssignment {
             for _ in 0..count + stars {
                 self.take();
             }
@@ -304,9 +305,9 @@ impl TsdlParser<'_> {
         } else {
             at
         };
-        Err(match (stands, name.is_empty()) {
+        Err(match (position, name.is_empty()) {
             (_, true) => self.stop(at, "expected a type and a name"),
-            (Stands::AfterColon, _) => self.stop(at, format!("unknown integer type `{name}`")),
+            (TypePosition::AfterColon, _) => self.stop(at, format!("unknown integer type `{name}`")),
             _ => self.stop(at, format!("unknown type `{name}`")),
         })
     }
@@ -330,7 +331,7 @@ impl TsdlParser<'_> {
         kind: &str,
         name: &str,
         at: TextPosition,
-        stands: Stands,
+        position: TypePosition,
     ) -> Read<Rc<ParsedType>> {
         let mut key = format!("{kind} {name}");
         while self.accept("*") {
@@ -339,12 +340,12 @@ impl TsdlParser<'_> {
         if let Some(class) = self.use_alias(&key, at)? {
             return Ok(class);
         }
-        let at = if stands == Stands::BeforeAssignment { self.last_end } else { at };
+        let at = if position == TypePosition::BeforeAssignment { self.last_end } else { at };
         Err(self.stop(at, format!("unknown type `{key}`")))
     }
 
     /// Reads `struct name { ... } align(...)`.
-    fn structure(&mut self, at: TextPosition, stands: Stands) -> Read<Rc<ParsedType>> {
+    fn structure(&mut self, at: TextPosition, position: TypePosition) -> Read<Rc<ParsedType>> {
         self.take();
         let name = match self.word() {
             Some("align") if self.peek_mark_at(1, "(") => None,
@@ -355,7 +356,7 @@ impl TsdlParser<'_> {
         }
         if let (Some(name), false) = (name, self.peek_mark("{")) {
             // `struct name * := ` and the like are names of other types.
-            return self.tagged_type("struct", name, at, stands);
+            return self.tagged_type("struct", name, at, position);
         }
         let id = self.new_body();
         let fields = self.compound_body(id, true)?;
@@ -377,7 +378,7 @@ impl TsdlParser<'_> {
     }
 
     /// Reads `variant name <tag> { ... }`.
-    fn variant(&mut self, at: TextPosition, stands: Stands) -> Read<Rc<ParsedType>> {
+    fn variant(&mut self, at: TextPosition, position: TypePosition) -> Read<Rc<ParsedType>> {
         self.take();
         let name = self.word();
         if name.is_some() {
@@ -392,7 +393,7 @@ impl TsdlParser<'_> {
             self.expect(">")?;
         }
         if let (Some(name), false) = (name, self.peek_mark("{")) {
-            let class = self.tagged_type("variant", name, at, stands)?;
+            let class = self.tagged_type("variant", name, at, position)?;
             let Some(tag) = tag else { return Ok(class) };
             let TypeKind::Variant { body, .. } = &class.resolved().kind else { return Ok(class) };
             let body = Rc::clone(body);
@@ -402,7 +403,7 @@ impl TsdlParser<'_> {
         let fields = self.compound_body(id, false)?;
         self.distinct(at, &fields)?;
         if fields.is_empty() {
-            self.problems.warning(at, "a variant has no options");
+            self.problems.warning(at, "a variant lacks options");
         }
         let body = Rc::new(Compound { id, fields, minimum_alignment: 1 });
         let class = self.new_type(at, TypeKind::Variant { body, tag })?;
@@ -438,7 +439,7 @@ impl TsdlParser<'_> {
         }
         let at = self.at();
         let compound = matches!(self.word(), Some("struct" | "variant" | "enum"));
-        let class = self.type_specifier(Stands::BeforeName)?;
+        let class = self.type_specifier(TypePosition::BeforeName)?;
         if compound && self.peek_mark(";") {
             // Only declares the type.
             return self.end_statement();
@@ -466,7 +467,7 @@ impl TsdlParser<'_> {
     }
 
     /// Reads `enum name : base { label = value ... value, ... }` (section 4.1.8).
-    fn enumeration(&mut self, at: TextPosition, stands: Stands) -> Read<Rc<ParsedType>> {
+    fn enumeration(&mut self, at: TextPosition, position: TypePosition) -> Read<Rc<ParsedType>> {
         self.take();
         let name = self.word();
         if name.is_some() {
@@ -474,14 +475,14 @@ impl TsdlParser<'_> {
         }
         let based = self.accept(":");
         if let (Some(name), false, false) = (name, based, self.peek_mark("{")) {
-            return self.tagged_type("enum", name, at, stands);
+            return self.tagged_type("enum", name, at, position);
         }
         let base = if based {
             let at = self.at();
             if matches!(self.word(), Some("string" | "struct" | "variant" | "floating_point")) {
                 return Err(self.unexpected("an integer type"));
             }
-            let base = self.type_specifier(Stands::AfterColon)?;
+            let base = self.type_specifier(TypePosition::AfterColon)?;
             match &base.resolved().kind {
                 TypeKind::Integer(integer) => integer.clone(),
                 TypeKind::Enumeration { base, .. } => base.clone(),
@@ -493,7 +494,8 @@ impl TsdlParser<'_> {
                 Some(TypeKind::Integer(integer)) => integer.clone(),
                 Some(TypeKind::Broken) => return Err(Stop),
                 _ => {
-                    let message = "an enumeration without a base needs the type `int`, which is unknown here";
+                    let message = "an enumeration without a base needs the type `int`, but it is unknown \
+                        here";
                     self.problems.error(at, message);
                     self.expect("{")?;
                     self.skip_block();
@@ -530,7 +532,7 @@ impl TsdlParser<'_> {
             return Err(Stop);
         };
         if mappings.is_empty() {
-            self.problems.warning(at, "an enumeration has no labels");
+            self.problems.warning(at, "an enumeration lacks labels");
         }
         if let Some((label, range)) = misfit {
             let (size, fitting) = (base.size, fitting(base));

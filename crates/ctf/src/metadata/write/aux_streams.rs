@@ -78,7 +78,7 @@ fn standard_stream(trace: &TraceClass, others: Option<&Value>, refusals: &mut Re
         }
         Some(_) if !trace.environment.is_empty() => {
             refusals.refuse(format!(
-                "an environment beside the auxiliary stream `{STANDARD}`, which is no object"
+                "an environment next to the auxiliary stream `{STANDARD}`, which is not an object"
             ));
         }
         Some(value) => return Some(value.clone()),

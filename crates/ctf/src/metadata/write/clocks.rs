@@ -14,7 +14,7 @@ pub(super) fn keys(clocks: &[ClockClass], by_name: bool, refusals: &mut Refusals
         let name = clock.name.as_ref().filter(|_| by_name);
         let key = name.unwrap_or(&clock.id);
         refusals.within(format!("clock class `{}`", clock.id), |refusals| {
-            refusals.refuse_if(!known.insert(key), "a duplicate name of a clock class");
+            refusals.refuse_if(!known.insert(key), "a duplicate clock class name");
         });
         keys.push(key.clone());
     }
@@ -27,7 +27,7 @@ pub(super) fn uid(clock: &ClockClass, refusals: &mut Refusals) -> Option<String>
     if let (Some(uid), Some(uuid)) = (&clock.uid, &uuid)
         && uid != uuid
     {
-        refusals.refuse("a UUID of a clock class beside another UID");
+        refusals.refuse("a clock class UUID next to a different UID");
     }
     clock.uid.clone().or(uuid)
 }
@@ -37,7 +37,7 @@ pub(super) fn uuid(clock: &ClockClass, refusals: &mut Refusals) -> Option<Uuid> 
     let Some(uid) = &clock.uid else { return clock.uuid };
     let of_uid = Uuid::try_parse(uid).ok().filter(|uuid| uuid.hyphenated().to_string() == *uid);
     let is_right = of_uid.is_some_and(|uuid| clock.uuid.is_none_or(|other| other == uuid));
-    refusals.refuse_if(!is_right, "a UID of a clock class that is not its UUID");
+    refusals.refuse_if(!is_right, "a clock class UID that differs from its UUID");
     clock.uuid.or(of_uid)
 }
 

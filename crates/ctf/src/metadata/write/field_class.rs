@@ -111,17 +111,7 @@ impl<'c> ClassWriter<'c> {
             FieldKind::Float(bits) => self.bits("fixed-length-floating-point-number", *bits, object),
             FieldKind::VariableLength { value, alignment } => {
                 self.bytes_alignment(*alignment);
-                match value {
-                    VariableLengthValue::BitArray if !self.is_spec2() => {
-                        object.set("type", "variable-length-bit-array");
-                    }
-                    VariableLengthValue::BitArray => self.refuse("a variable-length bit array"),
-                    VariableLengthValue::Boolean => self.refuse("a variable-length boolean"),
-                    VariableLengthValue::Integer(integer) => {
-                        object.set("type", self.integer_type(false, integer));
-                        self.integer(integer, object);
-                    }
-                }
+                self.variable_length(value, object);
             }
             FieldKind::String { encoding, length, alignment } => {
                 self.bytes_alignment(*alignment);
@@ -141,20 +131,10 @@ impl<'c> ClassWriter<'c> {
             FieldKind::Array { element, length, minimum_alignment, .. } => {
                 self.length("array", length, object);
                 self.array_alignment(class, element, *minimum_alignment, object);
-                self.refusals.enter("element");
-                let element = self.class(element);
-                self.refusals.leave();
-                object.set("element-field-class", element);
+                self.element(element, object);
             }
             FieldKind::Optional { field, selector, ranges } => {
-                object.set("type", "optional");
-                self.location("selector-field-location", selector, object);
-                if let Some(ranges) = ranges {
-                    let ranges = self.range_set(ranges);
-                    object.set("selector-field-ranges", ranges);
-                }
-                let field = self.class(field);
-                object.set("field-class", field);
+                self.optional(field, selector, ranges.as_ref(), object);
             }
             FieldKind::Variant { options, selector, alignment } => {
                 object.set("type", "variant");
@@ -165,6 +145,44 @@ impl<'c> ClassWriter<'c> {
             }
             _ => self.refusals.refuse_kind(class),
         }
+    }
+
+    fn variable_length(&mut self, value: &VariableLengthValue, object: &mut Object) {
+        match value {
+            VariableLengthValue::BitArray if !self.is_spec2() => {
+                object.set("type", "variable-length-bit-array");
+            }
+            VariableLengthValue::BitArray => self.refuse("a variable-length bit array"),
+            VariableLengthValue::Boolean => self.refuse("a variable-length boolean"),
+            VariableLengthValue::Integer(integer) => {
+                object.set("type", self.integer_type(false, integer));
+                self.integer(integer, object);
+            }
+        }
+    }
+
+    fn element(&mut self, element: &'c Arc<FieldClass>, object: &mut Object) {
+        self.refusals.enter("element");
+        let element = self.class(element);
+        self.refusals.leave();
+        object.set("element-field-class", element);
+    }
+
+    fn optional(
+        &mut self,
+        field: &'c Arc<FieldClass>,
+        selector: &FieldLocation,
+        ranges: Option<&RangeSet>,
+        object: &mut Object,
+    ) {
+        object.set("type", "optional");
+        self.location("selector-field-location", selector, object);
+        if let Some(ranges) = ranges {
+            let ranges = self.range_set(ranges);
+            object.set("selector-field-ranges", ranges);
+        }
+        let field = self.class(field);
+        object.set("field-class", field);
     }
 
     /// Returns the name of the type of an integer. PROP-2.0 has separate types for enumerations.
@@ -230,7 +248,7 @@ impl<'c> ClassWriter<'c> {
     }
 
     fn range_set(&mut self, ranges: &RangeSet) -> Value {
-        self.refusals.refuse_if(ranges.0.is_empty(), "no value of the selector");
+        self.refusals.refuse_if(ranges.0.is_empty(), "no selector value");
         let pair = |range: &ichnos_model::IntegerRange| Bounds::Narrow(range.lower, range.upper).to_pair();
         Value::Array(ranges.0.iter().map(pair).collect())
     }
@@ -374,7 +392,7 @@ impl<'c> ClassWriter<'c> {
         for role in class.roles.iter() {
             let is_timestamp = matches!(role, Role::Timestamp | Role::PacketEndTimestamp);
             if is_timestamp && class.roles.clock.is_some_and(|clock| Some(clock) != self.default_clock) {
-                self.refuse("a timestamp of another clock than the default one of the data stream class");
+                self.refuse("a timestamp from a clock other than the default clock of the data stream class");
                 continue;
             }
             match roles::name_of(role, self.place.scope, self.vocabulary) {

@@ -7,6 +7,7 @@ use ichnos_model::{
 
 use super::field_class::ClassWriter;
 use super::json::{self, Fragments, Object};
+use super::places::{RootClasses, RootField};
 use super::sizes::{Sizes, roots_of};
 use super::unsupported::{Refusals, Unsupported};
 use super::{attributes, clocks};
@@ -60,7 +61,7 @@ impl<'c> Writer<'c> {
         self.classes.vocabulary == Vocabulary::Spec2
     }
 
-    /// Adds a fragment, after those of the aliases that it uses.
+    /// Adds a fragment, after the fragments of the aliases that it uses.
     fn add(&mut self, fragment: Object) {
         for (name, class) in self.classes.aliases.take_new() {
             let mut alias = fragment_of("field-class-alias");
@@ -74,6 +75,16 @@ impl<'c> Writer<'c> {
     fn set_attributes(&mut self, fragment: &mut Object, attributes: &Attributes) {
         let value = json::attributes(attributes, &mut self.classes.refusals);
         fragment.set_some(self.classes.vocabulary.attributes(), value);
+    }
+
+    /// Adds the root field classes.
+    fn set_roots(&mut self, fields: &[RootField<'c>], roots: RootClasses<'c>, fragment: &mut Object) {
+        for (property, scope, class) in fields {
+            if let Some(class) = class {
+                let class = self.classes.root(class, *scope, roots);
+                fragment.set(property, class);
+            }
+        }
     }
 
     fn preamble(&mut self) {
@@ -107,10 +118,8 @@ impl<'c> Writer<'c> {
                 fragment.set_some("uuid", trace.uuid.map(|uuid| json::text(&uuid.hyphenated().to_string())));
             }
         }
-        if let Some(header) = &trace.packet_header {
-            let class = self.classes.root(header, Scope::PacketHeader, roots_of(trace, None, None));
-            fragment.set("packet-header-field-class", class);
-        }
+        let fields = [("packet-header-field-class", Scope::PacketHeader, &trace.packet_header)];
+        self.set_roots(&fields, roots_of(trace, None, None), &mut fragment);
         self.set_attributes(&mut fragment, &trace.attributes);
         self.classes.refusals.leave();
         self.add(fragment);
@@ -212,19 +221,13 @@ impl<'c> Writer<'c> {
             }
         }
         let refusals = &mut self.classes.refusals;
-        refusals.refuse_if(stream.resource.is_some(), "a class of resources");
-        let roots = roots_of(self.trace, Some(stream), None);
+        refusals.refuse_if(stream.resource.is_some(), "a resource class");
         let fields = [
             ("packet-context-field-class", Scope::PacketContext, &stream.packet_context),
             ("event-record-header-field-class", Scope::EventRecordHeader, &stream.event_record_header),
             ("event-record-common-context-field-class", Scope::CommonContext, &stream.common_context),
         ];
-        for (property, scope, class) in fields {
-            if let Some(class) = class {
-                let class = self.classes.root(class, scope, roots);
-                fragment.set(property, class);
-            }
-        }
+        self.set_roots(&fields, roots_of(self.trace, Some(stream), None), &mut fragment);
         self.set_attributes(&mut fragment, &stream.attributes);
         self.add(fragment);
     }
@@ -234,17 +237,11 @@ impl<'c> Writer<'c> {
         fragment.set("data-stream-class-id", stream.id);
         fragment.set("id", event.id);
         self.identity(&event.namespace, &event.name, &event.uid, &mut fragment);
-        let roots = roots_of(self.trace, Some(stream), Some(event));
         let fields = [
             ("specific-context-field-class", Scope::SpecificContext, &event.specific_context),
             ("payload-field-class", Scope::Payload, &event.payload),
         ];
-        for (property, scope, class) in fields {
-            if let Some(class) = class {
-                let class = self.classes.root(class, scope, roots);
-                fragment.set(property, class);
-            }
-        }
+        self.set_roots(&fields, roots_of(self.trace, Some(stream), Some(event)), &mut fragment);
         let attributes = attributes::with_log_level(event, &mut self.classes.refusals);
         self.set_attributes(&mut fragment, &attributes);
         self.add(fragment);

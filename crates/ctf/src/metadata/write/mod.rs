@@ -144,7 +144,7 @@ pub fn write_metadata(
     let sizes = Sizes::of(trace, deepest);
     if sizes.classes > limits.field_classes {
         refusals.refuse(format!(
-            "{} field classes, with those that are shared counted once for each use: the limit is {}",
+            "{} field classes, with shared classes counted once per use: the limit is {}",
             sizes.classes, limits.field_classes
         ));
     }

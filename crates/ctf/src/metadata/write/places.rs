@@ -1,11 +1,16 @@
 //! Finds the targets of field locations, whose paths dialects spell differently.
 
+use std::sync::Arc;
+
 use ichnos_model::{FieldClass, FieldKind, FieldLocation, LocationStep, Member, Scope};
 
 use super::unsupported::Refusals;
 
 /// Classes of the root fields, by scope.
 pub(super) type RootClasses<'c> = [Option<&'c FieldClass>; 6];
+
+/// Root field: the name of its property in a dialect, its scope, its class.
+pub(super) type RootField<'c> = (&'static str, Scope, &'c Option<Arc<FieldClass>>);
 
 /// A structure or union whose members are being written.
 struct OpenContainer<'c> {
@@ -86,7 +91,7 @@ impl<'c> RootPosition<'c> {
         }
         let target = self.find(location, visits);
         if target.is_none() {
-            refusals.refuse(format!("the field location {location}, which leads to no field"));
+            refusals.refuse(format!("the field location {location}, which does not lead to a field"));
         }
         target
     }

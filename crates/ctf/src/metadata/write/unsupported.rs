@@ -98,7 +98,7 @@ impl Refusals {
     /// Returns all refusals; the last one counts those that were dropped.
     pub(super) fn into_unsupported(mut self) -> Vec<Unsupported> {
         if self.left_out > 0 {
-            let what = format!("{} more things that cannot be expressed", self.left_out);
+            let what = format!("{} more problems", self.left_out);
             self.found.push(Unsupported { path: Vec::new(), what });
         }
         self.found

@@ -1,6 +1,6 @@
-//! Packets that are made of those of the source, one for one.
+//! Packets that are made from source packets, one for one.
 
-use super::StreamEncoder;
+use super::{LATE_EVENT, StreamEncoder};
 use crate::writer::added_counter::width_of;
 use crate::writer::bit_writer::BitWriter;
 use crate::writer::empty_elements::{CountingEncoder, EmptyElements};
@@ -8,24 +8,24 @@ use crate::writer::encoder_config::EncoderConfig;
 use crate::writer::field_encoder::FieldEncoder;
 use crate::writer::frame;
 use crate::writer::packets::{OpenPacket, Packets};
-use crate::writer::placed::{OverwriteLayout, Placed, ends_in_byte, most_bits};
+use crate::writer::placed::{PlacedField, ends_in_byte, most_bits, patch_role, put_placed};
 use crate::writer::role_values::RoleValues;
-use ichnos_model::lower::{LossEntry, LossKind, PacketLosses};
+use ichnos_model::lower::{LossKind, PacketLosses};
 use ichnos_model::{
-    BitField, ByteOrder, ClockValue, DataStream, DataStreamClass, Discarded, Event, FieldClass, FieldKind,
-    Packet, Role, Scope, Window,
+    ByteOrder, ClockValue, DataStream, DataStreamClass, Discarded, Event, FieldClass, FieldKind, Packet,
+    Role, Scope, Window,
 };
 use std::sync::Arc;
 
 /// Losses where a known tracer bug makes packet times wrong.
-const CORRECTED_BEGIN: &str = "begin of a packet after its first event: the time of that";
-const CORRECTED_END: &str = "end of a packet before its last event: the time of that";
+const CORRECTED_BEGIN: &str = "packet begin after the first event: used that event's time";
+const CORRECTED_END: &str = "packet end before the last event: used that event's time";
 
 /// Loss of a size or an id that the reader has corrected.
-const WRONG_HEAD: &str = "impossible size or id: the one that fits the packets around it";
+const WRONG_HEAD: &str = "impossible size or id: used the value that fits the neighboring packets";
 
 /// Loss of a time that the reader has corrected.
-const DAMAGED_TIME: &str = "time of a damaged packet: one that fits between the packets around it";
+const DAMAGED_TIME: &str = "time of a damaged packet: used a time between the neighboring packets";
 
 impl StreamEncoder {
     /// Returns `true` if a packet's header and time allow copying it as a whole.
@@ -38,12 +38,11 @@ impl StreamEncoder {
         };
         // LTTng writes such times for packets that were open when it crashed: their end is not known yet.
         let has_no_end = packet.begin.zip(packet.end).is_some_and(|(begin, end)| end.cycles < begin.cycles);
-        let is_whole = packet.scopes.bits.data.len() as u64 * 8 == packet.total_length;
-        config.copies_packets
+        config.packets.copies
             && !self.header.is_common
             && self.lanes[0].inserted == 0
             && self.lanes[0].open.is_none()
-            && is_whole
+            && is_whole(packet)
             && !config.clock.depends_on_ends()
             && is_within(packet.begin)
             && is_within(packet.end)
@@ -69,232 +68,57 @@ impl StreamEncoder {
         Some((encode(RoleValues::default())?, encode(replaced)?))
     }
 
-    /// Opens a packet that is made of one of the source.
+    /// Opens a packet that is made from a source packet.
     pub(in crate::writer) fn open_mirrored(&mut self, packet: &Packet<'_>) {
         let config = Arc::clone(&self.config);
-        let packets = &mut self.lanes[0];
-        if let Some(open) = packets.open.take() {
-            // Its end was lost in damage.
-            if config.repairs {
-                self.close_repaired(open);
-            } else {
-                close_unended(packets, open, &config);
-            }
-        }
+        self.close_without_end(&config);
         let packets = &mut self.lanes[0];
         packets.out.begin_packet();
         let before = packets.end;
         if !config.repairs && packet.begin.is_some_and(|begin| config.clock.goes_back(begin.cycles, before)) {
-            self.lose_packet(
-                "it begins before the end of the packet before, which its clock cannot express in this dialect",
+            return self.drop_packet(
+                "it starts before the end of the previous packet, and its clock cannot express this \
+                in this dialect",
             );
-            return;
         }
-        let mut placed = Vec::new();
-        let mut elements = EmptyElements::default();
-        let begins_with = |scope| match scope {
-            Scope::PacketContext if config.adds_to_context() => {
-                config.lowered_context().map_or(8, FieldClass::alignment)
-            }
-            _ => 1,
+        let mut head = match self.put_head(packet, &config) {
+            Ok(head) => head,
+            Err(problem) => return self.drop_packet(&problem),
         };
-        let (mut changed_times, mut corrected_times) = (0, 0);
-        let header = self.header;
-        let cycles = |value: Option<ichnos_model::ClockValue>| value.map(|value| value.cycles);
-        // Timestamp fields can have other sizes than before. A time that cannot be read does not move the clock.
-        let begin = cycles(packet.begin).or(config.default_clock.map(|_| 0));
-        // An event after the end of the packet before may be after the beginning of this one.
-        let raises = packet.has_late_events && config.timestamp.are_whole();
-        let earliest = if raises { packets.last_event } else { 0 };
-        self.lose_begin(begin.is_some_and(|begin| begin < earliest), false);
-        let begin = begin.map(|begin| begin.max(earliest));
-        let packets = &mut self.lanes[0];
-        let end = cycles(packet.end);
-        // Packets of some tracers may all begin later than recorded; other corrections are known.
-        let begins_by_bug =
-            packet.has_corrected_times && (!packet.has_late_events || begin != cycles(packet.begin));
-        let times = RoleValues {
-            whole_timestamp: begin,
-            whole_end_timestamp: end,
-            timestamp: begin.filter(|_| begins_by_bug),
-            ..RoleValues::default()
-        };
-        if header.is_common {
-            frame::put_packet_header(&mut packets.out, header.uuid, header.class_id, header.stream_id);
-        }
-        let stream_id = config.stream.id.and_then(|id| u64::try_from(id).ok());
-        let mut ids = header.replaced;
-        if packet.has_corrected_head {
-            let class_id = u64::try_from(config.stream.class().id).ok();
-            ids.data_stream_class_id = ids.data_stream_class_id.or(class_id);
-            ids.data_stream_id = ids.data_stream_id.or(stream_id);
-        }
-        for scope in [Scope::PacketHeader, Scope::PacketContext] {
-            let is_header = scope == Scope::PacketHeader;
-            if is_header && header.is_common {
-                continue;
-            }
-            packets.out.align(begins_with(scope));
-            let roles = if is_header { ids } else { times };
-            let mut encoder =
-                FieldEncoder::new(&mut packets.out, &config, roles, Some(&mut placed), &mut self.lengths);
-            let mut counting = CountingEncoder::new(&mut encoder, &mut elements);
-            let visited = config.lowered.visit_packet(packet, scope, &mut counting, &mut self.packet_losses);
-            changed_times += encoder.changed_times;
-            corrected_times += encoder.corrected_times;
-            let problem = encoder.error.take().map(|error| error.to_string());
-            let problem = problem.or_else(|| visited.err().map(|error| error.to_string()));
-            if let Some(problem) = problem {
-                self.lose_packet(&problem);
-                return;
-            }
-            let added = [
-                (config.added.stream_class_id, header.class_id),
-                (config.added.stream_id, stream_id.unwrap_or(header.stream_id)),
-            ];
-            for (_, id) in added.into_iter().filter(|(is_added, _)| is_header && *is_added) {
-                packets.out.align(8);
-                packets.out.put(id, 64, ByteOrder::LittleEndian);
-            }
-        }
-        if corrected_times > 0 && !config.repairs {
-            self.lose(LossKind::Rounded, "", Scope::PacketContext.short_name(), CORRECTED_BEGIN);
-        }
-        if changed_times > 0 && !config.repairs {
-            // The reader knows times that fit between the packets around it.
-            self.lose(LossKind::Rounded, "", Scope::PacketContext.short_name(), DAMAGED_TIME);
-        }
-        let packets = &mut self.lanes[0];
-        let mut begin = cycles(packet.begin).unwrap_or(0).max(earliest);
-        let width = |role| width_of(&config.stream.trace.class, config.stream.class(), role).unwrap_or(1);
-        let (mut discarded, mut number) = (0, 0);
-        if config.added.discarded {
-            let width = width(Role::DiscardedEventCounter);
-            discarded = packets.added.discarded.discarded(packet.discarded_counter, width);
-        }
-        if config.added.number {
-            let width = width(Role::PacketSequenceNumber);
-            number = packets.added.sequence.sequence(packet.sequence_number, width);
-        }
-        let fields = [
-            (config.added.total_size, Role::PacketTotalLength, 0),
-            (config.added.content_size, Role::PacketContentLength, 0),
-            (config.added.discarded, Role::DiscardedEventCounter, discarded),
-            (config.added.number, Role::PacketSequenceNumber, number),
-        ];
-        for (_, role, value) in fields.into_iter().filter(|(is_added, ..)| *is_added) {
-            packets.out.align(8);
-            let bits = BitField::new(64, ByteOrder::LittleEndian, 8);
-            placed.push(Placed { role, at: packets.out.at(), layout: OverwriteLayout::Bits(bits), value });
-            packets.out.put_field(value, bits);
-        }
-        if config.clock.adds_begin {
-            // Its begin is the time of the first event, if there is one.
-            let latest = end.filter(|end| *end >= begin).unwrap_or(u64::MAX);
-            begin = begin.max(packets.end).min(latest);
-            packets.out.align(8);
-            let bits = BitField::new(64, ByteOrder::LittleEndian, 8);
-            let at = packets.out.at();
-            packets.out.put_field(begin, bits);
-            placed.push(Placed {
-                role: Role::Timestamp,
-                at,
-                layout: OverwriteLayout::Bits(bits),
-                value: begin,
-            });
-            if config.clock.adds_end {
-                let (at, value) = (packets.out.at(), end.unwrap_or(begin));
-                packets.out.put_field(value, bits);
-                placed.push(Placed {
-                    role: Role::PacketEndTimestamp,
-                    at,
-                    layout: OverwriteLayout::Bits(bits),
-                    value,
-                });
-            }
-        }
-        let head_bits = packets.out.at();
-        let most_bits = most_bits(&placed);
-        if head_bits > most_bits {
-            self.lose_packet("its header and context are too large for its size fields");
-            return;
-        }
-        if elements.excess > config.limits.zero_size_elements {
-            self.lose_packet("more array elements of zero size than readers accept");
-            return;
-        }
-        self.most_elements.of_head = self.most_elements.of_head.max(elements.excess);
-        let packets = &mut self.lanes[0];
-        let head = packets.out.packet().to_vec();
-        let is_before_next = |end: u64| self.repair.next_begin().is_none_or(|next| end <= next);
-        let source_begin = cycles(packet.begin).unwrap_or(0);
-        // For tracers with known bugs, the reader determines the end when the packet ends; for other formats
-        // and repaired traces, the events do.
-        let known_end = end.filter(|end| !packet.has_corrected_times || source_begin <= *end);
-        let makes_right = config.repairs || !config.is_ctf;
-        let has_right_times =
-            makes_right || known_end.is_none_or(|end| source_begin <= end && is_before_next(end));
-        if has_right_times
-            && let Some(wanted) = begin_in_window(&config, self.window, packet.begin, packet.end, begin)
-        {
-            begin = wanted;
-            for placed in placed.iter().filter(|placed| placed.role == Role::Timestamp) {
-                placed.patch(&mut packets.out, begin);
-            }
-        }
-        if !config.is_ctf && begin < packets.end {
-            begin = packets.end;
-            for placed in placed.iter().filter(|placed| placed.role == Role::Timestamp) {
-                placed.patch(&mut packets.out, begin);
-            }
-            self.lose_begin(false, true);
-        }
+        let (bytes, head_bits) = (self.lanes[0].out.packet().to_vec(), self.lanes[0].out.at());
+        let (has_right_times, latest) = self.source_times(packet, &config);
+        self.move_start(packet, &mut head, has_right_times, &config);
+        let PacketHead { placed, elements, begin } = head;
         let packets = &mut self.lanes[0];
         packets.has_packets = true;
         if let Some(digest) = &mut self.digest {
             packets.uncertain.drain(..).for_each(|event| digest.add(event));
             digest.begin_packet(&config, packet);
         }
-        let source_end = cycles(packet.end);
-        // The size of a truncated packet is not credible.
-        let is_whole = packet.scopes.bits.data.len() as u64 * 8 == packet.total_length;
+        // Without the end of the content, padding would be read as events.
+        let keeps_size = is_whole(packet) && config.packets.keeps && ends_in_byte(&placed, true);
         let mut open = OpenPacket {
-            head,
+            head: bytes,
             head_bits,
             begin,
             now: begin,
-            source_end,
-            most_bits,
-            // Without the end of the content, padding would be read as events.
-            total: if is_whole && config.keeps_packets && ends_in_byte(&placed, true) {
-                packet.total_length
-            } else {
-                0
-            },
-            has_begin: config.keeps_packets && packet.begin.is_some(),
+            source_end: cycles(packet.end),
+            most_bits: most_bits(&placed),
+            total: if keeps_size { packet.total_length } else { 0 },
+            has_begin: config.packets.keeps && packet.begin.is_some(),
             is_corrected: packet.has_corrected_times,
-            ends_in_byte: ends_in_byte(&placed, config.is_delimited),
+            ends_in_byte: ends_in_byte(&placed, config.packets.are_delimited),
             elements,
             head_elements: elements,
-            // Events can be after its end if the tracer is known for that.
-            latest: known_end.filter(|_| !packet.has_late_events && !makes_right).unwrap_or(u64::MAX),
+            latest,
             has_right_times,
             placed,
             ..OpenPacket::default()
         };
         if config.repairs {
-            let changes = self.repair.begin(packets.end, &mut open, &config.clock, packet.has_late_events);
-            for placed in &open.placed {
-                placed.patch(&mut packets.out, placed.value);
-            }
-            let wrong_head = packet.has_corrected_head.then_some(WRONG_HEAD);
-            for what in changes.into_iter().chain(wrong_head) {
-                let field = "packet.context".to_owned();
-                let loss =
-                    LossEntry { kind: LossKind::Rounded, class: String::new(), field, what: what.to_owned() };
-                config.lowered.lose(loss, 1);
-            }
+            self.repair_head(packet, &mut open, &config);
         }
+        let packets = &mut self.lanes[0];
         if packets.inserted > 0 {
             let numbers = open.placed.iter_mut().filter(|placed| placed.role == Role::PacketSequenceNumber);
             for placed in numbers {
@@ -305,26 +129,200 @@ impl StreamEncoder {
         packets.open = Some(open);
     }
 
-    /// Notes that a packet begins later than that of the source: its begin was before the last event, or the
-    /// end, of the packet before.
-    pub(in crate::writer) fn lose_begin(&self, is_before_event: bool, is_before_end: bool) {
-        let losses = [
-            (is_before_event, "begin time before the last event of the packet before: the time of that"),
-            (is_before_end, "begin of a packet before the end of the one before: that end"),
-        ];
-        for (_, what) in losses.into_iter().filter(|(is_lost, _)| *is_lost) {
-            self.lose(LossKind::Rounded, "", "packet.context", what);
+    /// Closes an open packet whose end was lost in damage.
+    pub(super) fn close_without_end(&mut self, config: &EncoderConfig) {
+        match self.lanes[0].open.take() {
+            Some(open) if config.repairs => self.close_repaired(open),
+            Some(open) => close_unended(&mut self.lanes[0], open, config),
+            None => {}
         }
     }
 
-    /// Drops the packet that was begun.
-    pub(super) fn lose_packet(&mut self, problem: &str) {
-        self.lanes[0].out.go_back(0);
-        let what = format!("packet that cannot be written: {problem}");
-        self.lose(LossKind::Dropped, "", "packet.context", &what);
+    /// Writes the header and the context of a packet. Returns the problem if they cannot be written.
+    fn put_head(&mut self, packet: &Packet<'_>, config: &EncoderConfig) -> Result<PacketHead, String> {
+        // An event after the end of the previous packet may be after the start of this packet.
+        let raises = packet.has_late_events && config.timestamp.are_whole();
+        let earliest = if raises { self.lanes[0].last_event } else { 0 };
+        // Timestamp fields can have other sizes than before. A time that cannot be read does not move the clock.
+        let time = cycles(packet.begin).or(config.default_clock.map(|_| 0));
+        self.record_moved_start(time.is_some_and(|time| time < earliest), false);
+        let begin = cycles(packet.begin).unwrap_or(0).max(earliest);
+        let mut head = PacketHead { placed: Vec::new(), elements: EmptyElements::default(), begin };
+        self.put_source_fields(packet, time.map(|time| time.max(earliest)), &mut head, config)?;
+        self.put_added_fields(packet, &mut head, config);
+        if self.lanes[0].out.at() > most_bits(&head.placed) {
+            return Err("its header and context are too large for its size fields".to_owned());
+        }
+        if head.elements.excess > config.limits.zero_size_elements {
+            return Err("more zero-size array elements than readers accept".to_owned());
+        }
+        self.most_elements.of_head = self.most_elements.of_head.max(head.elements.excess);
+        Ok(head)
     }
 
-    /// Ends a packet that is made of one of the source, with the source's begin and end.
+    /// Writes the fields of a source packet's header and context, and the ids that its header lacks.
+    fn put_source_fields(
+        &mut self,
+        packet: &Packet<'_>,
+        begin: Option<u64>,
+        head: &mut PacketHead,
+        config: &EncoderConfig,
+    ) -> Result<(), String> {
+        let header = self.header;
+        if header.is_common {
+            let out = &mut self.lanes[0].out;
+            frame::put_packet_header(out, header.uuid, header.class_id, header.stream_id);
+        }
+        let stream_id = config.stream.id.and_then(|id| u64::try_from(id).ok());
+        let (mut changed_times, mut corrected_times) = (0, 0);
+        for scope in [Scope::PacketHeader, Scope::PacketContext] {
+            let is_header = scope == Scope::PacketHeader;
+            if is_header && header.is_common {
+                continue;
+            }
+            let out = &mut self.lanes[0].out;
+            if !is_header && config.adds_to_context() {
+                out.align(config.lowered_context().map_or(8, FieldClass::alignment));
+            }
+            let roles = match is_header {
+                true => header_values(header.replaced, stream_id, packet, config),
+                false => context_values(begin, packet),
+            };
+            let mut encoder =
+                FieldEncoder::new(out, config, roles, Some(&mut head.placed), &mut self.lengths);
+            let mut counting = CountingEncoder::new(&mut encoder, &mut head.elements);
+            let visited = config.lowered.visit_packet(packet, scope, &mut counting, &mut self.packet_losses);
+            changed_times += encoder.changed_times;
+            corrected_times += encoder.corrected_times;
+            if let Some(error) = encoder.error.take() {
+                return Err(error.to_string());
+            }
+            visited.map_err(|error| error.to_string())?;
+            let added = [
+                (config.added.stream_class_id, header.class_id),
+                (config.added.stream_id, stream_id.unwrap_or(header.stream_id)),
+            ];
+            for (_, id) in added.into_iter().filter(|(is_added, _)| is_header && *is_added) {
+                out.align(8);
+                out.put(id, 64, ByteOrder::LittleEndian);
+            }
+        }
+        if corrected_times > 0 && !config.repairs {
+            self.record_loss(LossKind::Rounded, "", Scope::PacketContext.short_name(), CORRECTED_BEGIN);
+        }
+        if changed_times > 0 && !config.repairs {
+            // The reader knows times that fit between the packets around it.
+            self.record_loss(LossKind::Rounded, "", Scope::PacketContext.short_name(), DAMAGED_TIME);
+        }
+        Ok(())
+    }
+
+    /// Writes the sizes, counters and times that a source packet's context lacks.
+    fn put_added_fields(&mut self, packet: &Packet<'_>, head: &mut PacketHead, config: &EncoderConfig) {
+        let packets = &mut self.lanes[0];
+        let width = |role| width_of(&config.stream.trace.class, config.stream.class(), role).unwrap_or(1);
+        let (mut discarded, mut number) = (0, 0);
+        if config.added.discarded {
+            let width = width(Role::DiscardedEventCounter);
+            discarded = packets.added.discarded.discarded(packet.discarded_counter, width);
+        }
+        if config.added.number {
+            let width = width(Role::PacketSequenceNumber);
+            number = packets.added.sequence.sequence(packet.sequence_number, width);
+        }
+        let end = cycles(packet.end);
+        if config.clock.adds_begin {
+            // The packet starts at the time of its first event, if it has events.
+            let latest = end.filter(|end| *end >= head.begin).unwrap_or(u64::MAX);
+            head.begin = head.begin.max(packets.end).min(latest);
+        }
+        let adds_end = config.clock.adds_begin && config.clock.adds_end;
+        let fields = [
+            (config.added.total_size, Role::PacketTotalLength, 0),
+            (config.added.content_size, Role::PacketContentLength, 0),
+            (config.added.discarded, Role::DiscardedEventCounter, discarded),
+            (config.added.number, Role::PacketSequenceNumber, number),
+            (config.clock.adds_begin, Role::Timestamp, head.begin),
+            (adds_end, Role::PacketEndTimestamp, end.unwrap_or(head.begin)),
+        ];
+        for (_, role, value) in fields.into_iter().filter(|(is_added, ..)| *is_added) {
+            put_placed(&mut packets.out, &mut head.placed, role, value);
+        }
+    }
+
+    /// Returns `true` if the source's times of a packet can be right, and the latest possible time of its events.
+    fn source_times(&self, packet: &Packet<'_>, config: &EncoderConfig) -> (bool, u64) {
+        let begin = cycles(packet.begin).unwrap_or(0);
+        // For other formats and repaired traces, the events determine the end.
+        if config.repairs || !config.frame.is_ctf {
+            return (true, u64::MAX);
+        }
+        // For tracers with known bugs, the reader determines it when the packet ends.
+        let known_end = cycles(packet.end).filter(|end| !packet.has_corrected_times || begin <= *end);
+        let is_before_next = |end: u64| self.repair.next_begin().is_none_or(|next| end <= next);
+        let has_right_times = known_end.is_none_or(|end| begin <= end && is_before_next(end));
+        // Events can be after its end if the tracer is known for that.
+        (has_right_times, known_end.filter(|_| !packet.has_late_events).unwrap_or(u64::MAX))
+    }
+
+    /// Moves the start of a packet into the window and behind the previous packet.
+    fn move_start(
+        &mut self,
+        packet: &Packet<'_>,
+        head: &mut PacketHead,
+        has_right_times: bool,
+        config: &EncoderConfig,
+    ) {
+        let packets = &mut self.lanes[0];
+        if has_right_times
+            && let Some(wanted) = begin_in_window(config, self.window, packet.begin, packet.end, head.begin)
+        {
+            head.begin = wanted;
+            patch_role(&head.placed, Role::Timestamp, &mut packets.out, wanted);
+        }
+        if !config.frame.is_ctf && head.begin < packets.end {
+            head.begin = packets.end;
+            patch_role(&head.placed, Role::Timestamp, &mut packets.out, packets.end);
+            self.record_moved_start(false, true);
+        }
+    }
+
+    /// Makes the values of a packet's header and context consistent.
+    fn repair_head(&mut self, packet: &Packet<'_>, open: &mut OpenPacket, config: &EncoderConfig) {
+        let packets = &mut self.lanes[0];
+        let changes = self.repair.begin(packets.end, open, &config.clock, packet.has_late_events);
+        for placed in &open.placed {
+            placed.patch(&mut packets.out, placed.value);
+        }
+        let wrong_head = packet.has_corrected_head.then_some(WRONG_HEAD);
+        for what in changes.into_iter().chain(wrong_head) {
+            config.lowered.record_loss(LossKind::Rounded, "", "packet.context", what);
+        }
+    }
+
+    /// Records that a packet starts later than in the source, because it started before the last event or the end of
+    /// the previous packet.
+    pub(in crate::writer) fn record_moved_start(&self, is_before_event: bool, is_before_end: bool) {
+        let losses = [
+            (
+                is_before_event,
+                "begin time before the last event of the previous packet: used that event's time",
+            ),
+            (is_before_end, "packet begin before the previous packet's end: used that end"),
+        ];
+        for (_, what) in losses.into_iter().filter(|(is_lost, _)| *is_lost) {
+            self.record_loss(LossKind::Rounded, "", "packet.context", what);
+        }
+    }
+
+    /// Drops the open packet.
+    pub(super) fn drop_packet(&mut self, problem: &str) {
+        self.lanes[0].out.go_back(0);
+        let what = format!("packet that cannot be written: {problem}");
+        self.record_loss(LossKind::Dropped, "", "packet.context", &what);
+    }
+
+    /// Ends a packet that is made from a source packet, with the source's start and end.
     pub(in crate::writer) fn close_mirrored(&mut self, packet: PacketRange) {
         let config = Arc::clone(&self.config);
         let packets = &mut self.lanes[0];
@@ -348,8 +346,8 @@ impl StreamEncoder {
             end = Some(last.max(open.now));
         } else if packets.inserted > 0 || open.is_corrected {
             end = packet.end.map(|end| open.end_behind_events(end.cycles));
-            is_corrected = config.keeps_packets && open.is_corrected && open.says_other_end(end);
-        } else if !config.is_ctf && config.default_clock.is_some() {
+            is_corrected = config.packets.keeps && open.is_corrected && open.says_other_end(end);
+        } else if !config.frame.is_ctf && config.default_clock.is_some() {
             end = Some(packet.end.map_or(open.now, |end| end.cycles.max(open.now)));
         } else if config.clock.depends_on_ends() {
             // The recorded end of a damaged packet may be after the begin of the next one.
@@ -363,11 +361,11 @@ impl StreamEncoder {
         for (_, what) in
             [(is_changed, DAMAGED_TIME), (is_corrected, CORRECTED_END)].iter().filter(|(is, _)| *is)
         {
-            self.lose(LossKind::Rounded, "", Scope::PacketContext.short_name(), what);
+            self.record_loss(LossKind::Rounded, "", Scope::PacketContext.short_name(), what);
         }
     }
 
-    /// Returns the time of an event, or that of the event before if most other events contradict it.
+    /// Returns the time of an event, or the previous event's time if most other events contradict it.
     pub(super) fn possible_time(&mut self, event: &Event<'_>, cycles: u64) -> u64 {
         let latest = self.repair.times.latest(event);
         let Some(open) = &self.lanes[0].open else { return cycles };
@@ -375,11 +373,16 @@ impl StreamEncoder {
         if cycles == now || (now..=latest.min(open.latest)).contains(&cycles) {
             return cycles;
         }
-        self.lose(LossKind::Rounded, event.name(), "", "impossible time: that of the event before");
+        self.record_loss(
+            LossKind::Rounded,
+            event.name(),
+            "",
+            "impossible time: used the time of the previous event",
+        );
         now
     }
 
-    /// Returns the time of an event, or that of the event before if the source's packets are out of order.
+    /// Returns the time of an event, or the previous event's time if the source's packets are out of order.
     pub(super) fn time_in_order(&mut self, cycles: u64, name: &str) -> u64 {
         let packets = &mut self.lanes[0];
         let Some(open) = &mut packets.open else { return cycles };
@@ -387,19 +390,11 @@ impl StreamEncoder {
             return cycles;
         }
         if open.events == 0 && cycles >= packets.end {
-            (open.begin, open.now) = (cycles, cycles);
-            for placed in open.placed.iter().filter(|placed| placed.role == Role::Timestamp) {
-                placed.patch(&mut packets.out, cycles);
-            }
+            open.begin_at(&mut packets.out, cycles);
             return cycles;
         }
         let now = open.now;
-        self.lose(
-            LossKind::Rounded,
-            name,
-            "",
-            "time before that of earlier events: the time of the last one",
-        );
+        self.record_loss(LossKind::Rounded, name, "", LATE_EVENT);
         now
     }
 
@@ -408,28 +403,26 @@ impl StreamEncoder {
         let packets = &mut self.lanes[0];
         let end = open.source_end.filter(|_| open.has_end).unwrap_or(open.now).max(open.now);
         open.count_left_out(self.repair.left_out);
-        for placed in open.placed.iter().filter(|placed| placed.role == Role::DiscardedEventCounter) {
-            placed.patch(&mut packets.out, placed.value);
-        }
+        open.patch_counters(&mut packets.out);
         packets.end = end;
         packets.close(open, Some(end));
     }
 
-    /// Writes a loss of events of a source without packets: between two packets of the output.
+    /// Writes lost events of a source without packets: readers see the loss between two packets.
     pub(in crate::writer) fn discarded_events(&mut self, discarded: &Discarded<'_>) {
-        if self.config.mirrors {
+        if self.config.frame.mirrors {
             // The counters of its packets show the loss.
-            if !self.config.is_ctf && !has_counter(self.config.stream.class()) {
+            if !self.config.frame.is_ctf && !has_counter(self.config.stream.class()) {
                 let what = "discarded events: packets do not count them";
-                self.lose(LossKind::Dropped, "", "", what);
+                self.record_loss(LossKind::Dropped, "", "", what);
             }
             return;
         }
         let Some(count) = discarded.count else {
-            return self.lose(LossKind::Dropped, "", "", "loss of an unknown number of events");
+            return self.record_loss(LossKind::Dropped, "", "", "loss of an unknown number of events");
         };
         if discarded.thread.is_some() {
-            self.lose(LossKind::Dropped, "", "", "thread of discarded events");
+            self.record_loss(LossKind::Dropped, "", "", "thread of discarded events");
         }
         discarded.begin.iter().for_each(|begin| self.set_leading(self.nearest(*begin).0));
         self.give_up_leading();
@@ -447,12 +440,57 @@ impl StreamEncoder {
     }
 }
 
+/// Header and context of a packet that is being written.
+struct PacketHead {
+    placed: Vec<PlacedField>,
+    elements: EmptyElements,
+    /// Value of the default clock at the start of the packet.
+    begin: u64,
+}
+
+/// Returns the values that replace a source packet's header values.
+fn header_values(
+    mut values: RoleValues,
+    stream_id: Option<u64>,
+    packet: &Packet<'_>,
+    config: &EncoderConfig,
+) -> RoleValues {
+    if packet.has_corrected_head {
+        let class_id = u64::try_from(config.stream.class().id).ok();
+        values.data_stream_class_id = values.data_stream_class_id.or(class_id);
+        values.data_stream_id = values.data_stream_id.or(stream_id);
+    }
+    values
+}
+
+/// Returns the values that replace a source packet's context values. The packet starts at a clock value.
+fn context_values(begin: Option<u64>, packet: &Packet<'_>) -> RoleValues {
+    // Packets of some tracers may all begin later than recorded. Other corrections are known.
+    let begins_by_bug =
+        packet.has_corrected_times && (!packet.has_late_events || begin != cycles(packet.begin));
+    RoleValues {
+        whole_timestamp: begin,
+        whole_end_timestamp: cycles(packet.end),
+        timestamp: begin.filter(|_| begins_by_bug),
+        ..RoleValues::default()
+    }
+}
+
+fn cycles(time: Option<ClockValue>) -> Option<u64> {
+    time.map(|time| time.cycles)
+}
+
+/// Returns `true` if all data of a packet exist: the size of a truncated packet is not credible.
+fn is_whole(packet: &Packet<'_>) -> bool {
+    packet.scopes.bits.data.len() as u64 * 8 == packet.total_length
+}
+
 /// Ends a packet that the source does not end.
 pub(in crate::writer) fn close_unended(packets: &mut Packets, open: OpenPacket, config: &EncoderConfig) {
     let now = open.now;
     packets.end = packets.end.max(now);
     // The end in a packet of CTF is right, except for known bugs of its tracer.
-    let end = match !config.is_ctf && config.default_clock.is_some() {
+    let end = match !config.frame.is_ctf && config.default_clock.is_some() {
         true => Some(now),
         false => open.end_without_message(),
     };

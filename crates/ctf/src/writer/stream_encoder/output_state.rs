@@ -3,18 +3,18 @@
 use super::StreamEncoder;
 use crate::writer::class_set::ClassSet;
 use crate::writer::packets::Packets;
-use crate::writer::untimed::Untimed;
+use crate::writer::untimed::UntimedEvents;
 use crate::writer::usage::{ExcessElements, Usage};
 use crate::writer::written_digest::WrittenDigest;
 use ichnos_model::TraceDigest;
-use ichnos_model::lower::{LossEntry, LossKind};
+use ichnos_model::lower::LossKind;
 use std::sync::{Arc, Mutex};
 
 /// State of one output of an encoder that alternates between several parts.
 #[derive(Debug)]
 pub(in crate::writer) struct OutputState {
     pub(in crate::writer) lanes: Vec<Packets>,
-    untimed: Untimed,
+    untimed: UntimedEvents,
     digest: Option<Box<WrittenDigest>>,
     most_elements: ExcessElements,
     written: ClassSet,
@@ -23,11 +23,11 @@ pub(in crate::writer) struct OutputState {
 }
 
 impl OutputState {
-    /// Creates an empty state; `digest` receives the digest of the output, if it is compared.
+    /// Creates an empty state. `digest` receives the digest of the output, if it is compared.
     pub(in crate::writer) fn new(digest: Option<&Arc<Mutex<TraceDigest>>>) -> Self {
         Self {
             lanes: vec![Packets::default()],
-            untimed: Untimed::default(),
+            untimed: UntimedEvents::default(),
             digest: digest.map(|all| Box::new(WrittenDigest::new(all))),
             most_elements: ExcessElements::default(),
             written: ClassSet::default(),
@@ -61,12 +61,9 @@ impl StreamEncoder {
             digest.finish(&self.classes);
         }
         if self.moved_events > 0 {
-            let class = String::new();
-            let field = self.config.stream.name.to_string();
-            let what = format!("events before earlier ones -> {} data streams", self.lanes.len());
-            self.config
-                .lowered
-                .lose(LossEntry { kind: LossKind::Moved, class, field, what }, self.moved_events);
+            let (count, field) = (self.moved_events, self.config.stream.name.to_string());
+            let what = format!("events before earlier events -> {} data streams", self.lanes.len());
+            self.config.lowered.record_losses(LossKind::Moved, "", &field, &what, count);
         }
         let written = self.written.iter().filter_map(|index| self.classes.get(index)?.as_ref());
         let written = written.map(|class| class.lowered.class().id);

@@ -50,8 +50,8 @@ fn more_data_streams_than_a_file_may_have_share_a_provider() {
     assert_eq!(
         lines(&losses).iter().filter(|line| line.contains("1,024")).collect::<Vec<_>>(),
         [
-            "lowered 6   data stream beyond 1,024 -> part of another one",
-            "dropped 1   data stream beyond 1,024: no other one has its clock",
+            "lowered 6   data stream beyond 1,024 -> part of another data stream",
+            "dropped 1   data stream beyond 1,024: no other data stream has its clock",
             "dropped 1   event of a data stream beyond 1,024",
         ]
     );
@@ -123,8 +123,8 @@ fn records_of_unknown_types_have_losses() {
     assert_eq!(
         lines(&losses),
         [
-            "rounded 2 unknown_record  indexes of strings and threads, if it has any: the tables are others",
-            "dropped 1 unknown_record  record: large, of an unknown type, which is not read",
+            "rounded 2 unknown_record  string and thread indexes, if it has any: the tables differ",
+            "dropped 1 unknown_record  record: large, of an unknown type, not read",
         ]
     );
     let mut expected = messages(&trace);
@@ -172,9 +172,9 @@ fn ids_that_are_no_numbers_are_kept_as_arguments() {
     assert_eq!(
         of_ids,
         [
-            "lowered 2 app:work key0 key that is no number from 0 on -> argument, and a number made of it",
-            "lowered 2 app:work pid process that is no number from 0 on -> argument",
-            "lowered 2 app:work tid thread that is no number from 0 on -> argument",
+            "lowered 2 app:work key0 non-numeric or negative key -> argument, and a derived number",
+            "lowered 2 app:work pid non-numeric or negative process id -> argument",
+            "lowered 2 app:work tid non-numeric or negative thread id -> argument",
             "rounded 2 app:work  text that is not UTF-8 -> U+FFFD",
         ]
     );
@@ -267,8 +267,9 @@ fn call_stacks_are_backtraces() {
     assert_eq!(
         of_stacks,
         [
-            "lowered 1 app:sample stack call stack -> backtrace, without names of functions, or of modules that have no range of addresses",
-            "dropped 47 app:sample  frames of call stacks: without an address, or more than 255",
+            "lowered 1 app:sample stack call stack -> backtrace, without function names, and without modules \
+            that lack an address range",
+            "dropped 47 app:sample  call stack frames without an address, or beyond 255",
         ]
     );
 }
@@ -443,7 +444,7 @@ fn larger_blobs_are_large_records() {
         lines(&losses),
         [
             "lowered 1 blob  BLOB of more than 32 KiB -> large BLOB, without its type",
-            "dropped 1 blob  time: records of this kind have none",
+            "dropped 1 blob  time: records of this kind lack a time",
         ]
     );
     let line = messages(&open(&written)).remove(0);

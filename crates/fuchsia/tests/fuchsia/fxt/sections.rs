@@ -145,7 +145,7 @@ fn tables_are_kept_up_to_a_limit() {
     let problems: Vec<_> = trace.damage().iter().map(ToString::to_string).collect();
     assert_eq!(problems.len(), 1, "{problems:?}");
     assert!(
-        problems[0].contains("more than 1048576 strings and threads at changes of clocks, the limit"),
+        problems[0].contains("more than 1048576 strings and threads at clock changes, the limit"),
         "{problems:?}"
     );
     let lines = messages(&trace);

@@ -112,7 +112,7 @@ fn all_records_are_written_as_they_were() {
     let (written, losses) = assert_same_but_losses(&bytes);
     // Of the records of unknown types, the numbers of strings and threads are unknown.
     let losses: Vec<_> = losses.iter().map(|(loss, count)| (&*loss.class, &*loss.what, count)).collect();
-    let what = "indexes of strings and threads, if it has any: the tables are others";
+    let what = "string and thread indexes, if it has any: the tables differ";
     assert_eq!(losses, [("unknown_record", what, 2)]);
     let names = |bytes: &[u8]| -> Vec<String> {
         open(bytes).streams().iter().map(|summary| summary.stream.name.to_string()).collect()

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use ichnos::model::{
     Attributes, Child, ClockClass, Cursor as _, DataStreamClass, EventRecordClass, Field, FieldClass,
-    FieldKind, Message, Real, Scope, Text, TraceClass, Uuid, Value, Visitor, Wide,
+    FieldKind, FieldValue, Message, Real, Scope, Text, TraceClass, Value, Visitor, Wide,
 };
 use ichnos_testing::constructs::{Datum, EncodedEvent, Lost};
 
@@ -148,12 +148,19 @@ impl DatumVisitor {
 }
 
 impl Visitor for DatumVisitor {
-    fn unsigned(&mut self, field: Field<'_>, value: u64) {
-        self.put(field.name(), Datum::integer(value));
-    }
-
-    fn signed(&mut self, field: Field<'_>, value: i64) {
-        self.put(field.name(), Datum::integer(value));
+    fn value(&mut self, field: Field<'_>, value: FieldValue<'_>) {
+        self.put(
+            field.name(),
+            match value {
+                FieldValue::Unsigned(value) => Datum::integer(value),
+                FieldValue::Signed(value) => Datum::integer(value),
+                FieldValue::Boolean(value) => Datum::Boolean(value),
+                FieldValue::Bits(bits) => Datum::Bits(format!("{bits:x}")),
+                FieldValue::Blob(bytes) => Datum::Bytes(bytes.to_vec()),
+                FieldValue::Guid(value) => Datum::Bytes(value.to_bytes_le().to_vec()),
+                _ => Datum::Absent,
+            },
+        );
     }
 
     fn wide(&mut self, field: Field<'_>, value: Wide<'_>) {
@@ -171,18 +178,6 @@ impl Visitor for DatumVisitor {
         self.put(field.name(), datum(String::from_utf8(digits).unwrap()));
     }
 
-    fn boolean(&mut self, field: Field<'_>, value: bool, _: u64) {
-        self.put(field.name(), Datum::Boolean(value));
-    }
-
-    fn bit_array(&mut self, field: Field<'_>, bits: u64) {
-        self.put(field.name(), Datum::Bits(format!("{bits:x}")));
-    }
-
-    fn bit_map(&mut self, field: Field<'_>, bits: u64) {
-        self.put(field.name(), Datum::Bits(format!("{bits:x}")));
-    }
-
     fn real(&mut self, field: Field<'_>, value: Real<'_>) {
         let datum = match value {
             Real::Half(bits) => Datum::Float(16, bits.into()),
@@ -195,18 +190,6 @@ impl Visitor for DatumVisitor {
 
     fn text(&mut self, field: Field<'_>, value: Text<'_>) {
         self.put(field.name(), Datum::text(&value.to_str_lossy()));
-    }
-
-    fn blob(&mut self, field: Field<'_>, bytes: &[u8]) {
-        self.put(field.name(), Datum::Bytes(bytes.to_vec()));
-    }
-
-    fn guid(&mut self, field: Field<'_>, value: Uuid) {
-        self.put(field.name(), Datum::Bytes(value.to_bytes_le().to_vec()));
-    }
-
-    fn null(&mut self, field: Field<'_>) {
-        self.put(field.name(), Datum::Absent);
     }
 
     fn begin_structure(&mut self, field: Field<'_>) {
@@ -393,7 +376,7 @@ fn facts_of_field(facts: &mut Facts<'_>, class: &FieldClass, path: &str) {
         facts.add(path, "preferred base", integer.preferred_base.radix());
     }
     if let Some(mappings) = class.mappings() {
-        facts.add(path, "names of values", format!("{mappings:?}"));
+        facts.add(path, "names of values|value names", format!("{mappings:?}"));
     }
     if let FieldKind::Blob { media_type, .. } = &class.kind
         && media_type != "application/octet-stream"

@@ -57,11 +57,11 @@ pub(super) struct Methods {
     /// In file order.
     rows: Vec<MethodRow>,
     /// By address space and id: names of a module over time.
-    modules: HashMap<(u32, u64), Since<Arc<str>>>,
+    modules: HashMap<(u32, u64), ValidFrom<Arc<str>>>,
 }
 
 /// Values with the times in ticks from which they apply.
-type Since<T> = Vec<(u64, T)>;
+type ValidFrom<T> = Vec<(u64, T)>;
 
 /// Data of an event about a method. Its name stays in the file until it is needed.
 #[derive(Clone, Copy, Debug)]
@@ -254,7 +254,7 @@ struct Names<'a> {
     bytes: &'a [u8],
     texts: &'a mut Texts,
     /// By address space and id, in the order of time.
-    modules: HashMap<(u32, u64), Since<Arc<str>>>,
+    modules: HashMap<(u32, u64), ValidFrom<Arc<str>>>,
     /// An event with the name, by address space and method, for events without it.
     verbose: HashMap<(u32, u64), MethodRow>,
     /// Names of these: a method without a name in its events can be at many addresses.

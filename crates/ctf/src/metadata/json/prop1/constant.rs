@@ -2,7 +2,7 @@
 
 use ichnos_model::WideInteger;
 
-use super::super::object::{Object, Unknown, refuse, text};
+use super::super::object::{NARROW, Object, Unknown, greater_than_0, or_refuse, refuse, text};
 use super::super::text::{Json, Node};
 use crate::metadata::Problems;
 
@@ -13,10 +13,7 @@ fn spelled(node: &Node, most: u64, what: &str, problems: &mut Problems) -> Optio
         Json::Integer(value) => Some(WideInteger::from(*value)),
         Json::BigInteger(digits) if digits.len() as u64 / 3 <= most => {
             let integer = WideInteger::parse(digits, 10).filter(|integer| integer.bits() <= most);
-            if integer.is_none() {
-                refuse(node, what, problems);
-            }
-            integer
+            or_refuse(integer, node, what, problems)
         }
         Json::Object(_) => {
             let mut object = Object::open(node, problems)?;
@@ -37,14 +34,11 @@ fn spelled(node: &Node, most: u64, what: &str, problems: &mut Problems) -> Optio
             object.finish(Unknown::Ignore, problems);
             let (base, value) = (base?, value?);
             let written = text(value, problems)?;
-            // With so few digits, parsing takes negligible time; some may be zeros.
+            // With so few digits, parsing takes negligible time. Some may be zeros.
             let is_short = written.len() as u64 <= most.saturating_mul(2);
             let integer = if is_short { WideInteger::parse(written, base) } else { None };
             let integer = integer.filter(|integer| integer.bits() <= most);
-            if integer.is_none() {
-                refuse(value, format!("the digits, of base {base}, of {what}"), problems);
-            }
-            integer
+            or_refuse(integer, value, format!("the digits, of base {base}, of {what}"), problems)
         }
         _ => {
             refuse(node, format!("{what}, or an object that spells one"), problems);
@@ -55,12 +49,8 @@ fn spelled(node: &Node, most: u64, what: &str, problems: &mut Problems) -> Optio
 
 /// Reads an integer of up to 128 bits including its sign.
 pub(super) fn integer(node: &Node, problems: &mut Problems) -> Option<i128> {
-    let value = spelled(node, 128, super::super::object::NARROW, problems)?;
-    let integer = value.as_i128();
-    if integer.is_none() {
-        refuse(node, super::super::object::NARROW, problems);
-    }
-    integer
+    let value = spelled(node, 128, NARROW, problems)?;
+    or_refuse(value.as_i128(), node, NARROW, problems)
 }
 
 /// Reads an integer of at most `most` bits without its sign.
@@ -73,28 +63,16 @@ pub(super) fn wide_integer(node: &Node, most: u64, problems: &mut Problems) -> O
 pub(super) fn id(node: &Node, problems: &mut Problems) -> Option<u128> {
     const WHAT: &str = "an unsigned integer of at most 128 bits";
     let id = spelled(node, 128, WHAT, problems)?.as_u128();
-    if id.is_none() {
-        refuse(node, WHAT, problems);
-    }
-    id
+    or_refuse(id, node, WHAT, problems)
 }
 
 /// Reads an unsigned integer of up to 64 bits.
 pub(super) fn unsigned(node: &Node, problems: &mut Problems) -> Option<u64> {
-    let value = integer(node, problems)?;
-    let value = u64::try_from(value).ok();
-    if value.is_none() {
-        refuse(node, "an unsigned integer of at most 64 bits", problems);
-    }
-    value
+    let value = u64::try_from(integer(node, problems)?).ok();
+    or_refuse(value, node, "an unsigned integer of at most 64 bits", problems)
 }
 
 /// Reads an unsigned integer greater than 0.
 pub(super) fn positive(node: &Node, problems: &mut Problems) -> Option<u64> {
-    let value = unsigned(node, problems)?;
-    if value == 0 {
-        refuse(node, "an integer greater than 0", problems);
-        return None;
-    }
-    Some(value)
+    greater_than_0(unsigned(node, problems)?, node, problems)
 }

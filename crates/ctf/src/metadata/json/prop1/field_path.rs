@@ -4,24 +4,24 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use ichnos_model::{
-    FieldClass, FieldKind, FieldLocation, Length, LocationStep, Mappings, Member, Ranges, Scope,
-    StringLength, TextPosition, VariableLengthValue, VariantOption,
+    FieldClass, FieldKind, FieldLocation, Length, LocationStep, Member, Ranges, Scope, StringLength,
+    TextPosition, VariantOption,
 };
 
 use crate::metadata::{Problems, choices};
 
-/// Classes of root fields that are known so far.
+/// Classes of the root fields that are known so far.
 pub(super) type Roots<'c> = [Option<&'c Arc<FieldClass>>; 6];
 
-/// A structure or union that is being walked.
+/// Structure or union on the current path.
 struct Frame<'c> {
-    /// Members that are decoded before the one that is being walked.
+    /// Members that are decoded before the current member.
     before: HashMap<&'c str, &'c Member>,
     /// Length of the path to it.
     path: usize,
 }
 
-/// Makes all paths within a root field absolute, and sets the selecting values of the choices of variants.
+/// Makes all paths within a root field absolute, and sets the values that select the choices of a variant.
 pub(super) struct Resolver<'c, 'p> {
     scope: Scope,
     roots: Roots<'c>,
@@ -33,7 +33,7 @@ pub(super) struct Resolver<'c, 'p> {
 }
 
 impl<'c, 'p> Resolver<'c, 'p> {
-    /// Creates a resolver for `scope`; `roots` are the classes of this and all earlier scopes.
+    /// Creates a resolver for `scope`. `roots` are the classes of this and all earlier scopes.
     pub(super) fn new(
         scope: Scope,
         roots: Roots<'c>,
@@ -124,16 +124,16 @@ impl<'c, 'p> Resolver<'c, 'p> {
         position: TextPosition,
     ) -> Option<FieldKind> {
         let (selector, targets) = self.location(selector)?;
-        // If there are several, each selects by its own labels when data is decoded; here only the presence
-        // of labels counts, and the ranges of the first one that has them.
+        // If there are several tags, each selects by its own labels when data is decoded. Here only the presence
+        // of labels counts, and the ranges of the first tag that has them.
         let mut enumerations: Vec<HashMap<&str, Ranges<'_>>> = Vec::new();
-        for labels in targets.iter().filter_map(|target| labels(target)) {
+        for labels in targets.iter().filter_map(|target| target.mappings()) {
             let names = options.iter().filter_map(|option| option.name.as_deref());
             enumerations.push(choices::by_option(labels, names));
         }
         if targets.iter().any(|target| target.integer().is_some_and(|it| it.wide_ranges.is_some())) {
-            let message = "the tag of a variant has labels of values that take more than 128 bits with their \
-                           sign, the limit";
+            let message = "the tag of a variant has label values with more than 128 bits including their \
+                sign, the limit";
             self.problems.error(selector.declared_at.0, message);
             return None;
         }
@@ -145,12 +145,14 @@ impl<'c, 'p> Resolver<'c, 'p> {
         }
         let mut resolved = Vec::with_capacity(options.len());
         for option in options {
+            // In this dialect, all choices have names.
             let name = option.name.as_deref().unwrap_or_default();
             self.problems.enter(format!("choice `{name}`"));
             let class = self.class(&option.class).unwrap_or_else(|| option.class.clone());
             let ranges = enumerations.iter().find_map(|labels| labels.get(name).copied());
             if ranges.is_none() {
-                let message = format!("the enumeration of the tag has no label `{name}`: nothing selects it");
+                let message =
+                    format!("the tag enumeration lacks the label `{name}`: nothing selects this option");
                 self.problems.warning(position, message);
             }
             self.problems.leave();
@@ -177,7 +179,7 @@ impl<'c, 'p> Resolver<'c, 'p> {
                 return None;
             }
             Some(scope) => {
-                // For enclosing variants, the choice is known: it is the one that is being walked.
+                // The choice of an enclosing variant is known: it is on the current path.
                 let around = if scope == self.scope { self.within(0, &path) } else { Vec::new() };
                 let root = self.roots.get(scope as usize).copied().flatten().filter(|_| around.is_empty());
                 let targets = root.map_or(around, |root| visit(root, &path, self.visits));
@@ -186,7 +188,7 @@ impl<'c, 'p> Resolver<'c, 'p> {
             None => self.relative(&path, location),
         };
         if *self.visits == 0 {
-            let message = "following the paths of field types takes too many steps";
+            let message = "following field type paths takes too many steps";
             self.problems.error(location.declared_at.0, message);
             return None;
         }
@@ -199,9 +201,8 @@ impl<'c, 'p> Resolver<'c, 'p> {
         found
     }
 
-    /// Returns the classes of the fields before the one that is being walked to which a path may lead, from
-    /// an enclosing structure or union on. One of the names may be of the member that is being walked itself,
-    /// which may have such fields already.
+    /// Returns the classes of the fields before the current field to which a path may lead, from an enclosing structure or
+    /// union on. A name of the path may be the current member itself, which may have such fields already.
     fn within(&mut self, index: usize, path: &[&str]) -> Vec<&'c FieldClass> {
         let (Some(frame), Some((first, rest))) = (self.frames.get(index), path.split_first()) else {
             return Vec::new();
@@ -226,7 +227,7 @@ impl<'c, 'p> Resolver<'c, 'p> {
             if targets.is_empty() {
                 return None;
             }
-            let parents = self.path.get(..frame.path).unwrap_or_default();
+            let parents = self.path.get(..frame.path)?;
             let names = parents.iter().chain(path);
             let path = names.map(|name| LocationStep::Member((*name).to_owned())).collect();
             Some((FieldLocation { origin: Some(self.scope), path, ..location.clone() }, targets))
@@ -234,7 +235,7 @@ impl<'c, 'p> Resolver<'c, 'p> {
     }
 }
 
-/// Returns the names of a location of PROP-1.0, which has no steps to parents.
+/// Returns the names of a PROP-1.0 location, which does not have steps to parents.
 pub(super) fn names(location: &FieldLocation) -> Vec<&str> {
     let names = location.path.iter().filter_map(|step| match step {
         LocationStep::Member(name) => Some(name.as_str()),
@@ -268,17 +269,6 @@ fn visit<'c>(class: &'c FieldClass, path: &[&str], visits: &mut u64) -> Vec<&'c 
         }
         (FieldKind::Array { element, .. }, Some(_)) => visit(element, path, visits),
         _ => Vec::new(),
-    }
-}
-
-/// Returns the labels of an enumeration.
-fn labels(class: &FieldClass) -> Option<&Mappings> {
-    match &class.kind {
-        FieldKind::Integer { integer, .. }
-        | FieldKind::VariableLength { value: VariableLengthValue::Integer(integer), .. } => {
-            integer.mappings.as_ref()
-        }
-        _ => None,
     }
 }
 

@@ -9,11 +9,12 @@ use ichnos_model::{
     StringLength, TextPosition, Value, VariableLengthValue, VariantOption,
 };
 
-use super::super::field_class::DEEPEST;
+use super::super::class_counter::{ClassAlias, ClassCounter};
+use super::super::class_parts::{bit_length, element_label, float};
 use super::super::labels::Labels;
 use super::super::object::{
-    Object, Unknown, alignment_value, array, attributes, boolean, listed, properties, refuse,
-    refuse_at_limit, refuse_duplicates, text,
+    Object, Unknown, alignment_value, array, attributes, boolean, listed, or_refuse, refuse,
+    refuse_duplicates, text,
 };
 use super::super::text::{Json, Node, Property};
 use super::constant::{positive, unsigned, wide_integer};
@@ -22,34 +23,22 @@ use crate::metadata::{Problems, memory};
 /// Namespace of the attributes that replace properties of CTF 1.8.
 pub(in crate::metadata) const STANDARD: &str = "diamon.org/ctf/ns/std";
 
-/// Named field type.
-struct Alias {
-    class: Arc<FieldClass>,
-    /// Number of field types that it consists of.
-    classes: u64,
-    /// Nesting depth.
-    depth: u32,
-}
-
-/// Unknown field type, if there is one, as the error that it is unless it can be ignored.
+/// Error about an unknown field type, which is reported unless the field can be ignored.
 type UnknownType = Option<Box<Diagnostic>>;
 
-/// Reads field types. Paths stay as written, and the choices of variants have no ranges yet: both depend on
+/// Reads field types. Paths stay as written, and the choices of a variant do not have ranges yet. Both depend on
 /// the use of the type.
 pub(super) struct TypeReader<'a> {
     pub(super) problems: &'a mut Problems,
     pub(super) limits: &'a Limits,
     /// Byte order meant by `default`.
     pub(super) default_byte_order: Option<ByteOrder>,
-    /// Named field types; those that cannot be read with the unknown field type in them, if that is why.
-    aliases: HashMap<String, Result<Alias, UnknownType>>,
-    /// Unknown field type in the one that is being read, which cannot be decoded because of it.
+    /// Named field types. An error if the type cannot be read, with the unknown field type that is the reason.
+    aliases: HashMap<String, Result<ClassAlias, UnknownType>>,
+    /// Unknown field type within the current type, which cannot be decoded because of it.
     pub(super) unknown: UnknownType,
     scope: Option<Scope>,
-    depth: u32,
-    deepest: u32,
-    classes: u64,
-    too_many: bool,
+    counter: ClassCounter,
 }
 
 impl<'a> TypeReader<'a> {
@@ -65,10 +54,7 @@ impl<'a> TypeReader<'a> {
             aliases: HashMap::new(),
             unknown: None,
             scope: None,
-            depth: 0,
-            deepest: 0,
-            classes: 0,
-            too_many: false,
+            counter: ClassCounter::new(["field type", "field types"], limits),
         }
     }
 
@@ -87,14 +73,11 @@ impl<'a> TypeReader<'a> {
             Some(name) => format!("field type alias `{name}`"),
             None => "field type alias".to_owned(),
         });
-        let before = std::mem::take(&mut self.classes);
+        let before = self.counter.start_alias();
         self.scope = None;
-        self.depth = 0;
-        self.deepest = 0;
         let class = class.and_then(|node| self.field_type(node));
-        let classes = std::mem::replace(&mut self.classes, before);
         let unknown = self.unknown.take();
-        let alias = class.map(|class| Alias { class, classes, depth: self.deepest }).ok_or(unknown);
+        let alias = self.counter.finish_alias(class, before).ok_or(unknown);
         if let (Some(name), Some(node)) = (name, name_node) {
             if self.aliases.contains_key(name) {
                 self.problems.error(node.position, format!("duplicate field type alias `{name}`"));
@@ -110,44 +93,24 @@ impl<'a> TypeReader<'a> {
     /// Reads the type of a root field. It need not be a structure.
     pub(super) fn root(&mut self, node: &Node, scope: Scope) -> Option<Arc<FieldClass>> {
         self.scope = Some(scope);
-        self.depth = 0;
         let class = self.field_type(node);
         self.scope = None;
         class
     }
 
-    fn count(&mut self, more: u64, position: TextPosition) -> bool {
-        self.classes = self.classes.saturating_add(more);
-        if self.classes > self.limits.field_classes {
-            if !self.too_many {
-                self.too_many = true;
-                let message =
-                    format!("there are more than {} field types, the limit", self.limits.field_classes);
-                self.problems.limit(position, "field_classes", message);
-            }
-            return false;
-        }
-        true
-    }
-
     /// Reads a field type: an object, or the name of an alias.
     fn field_type(&mut self, node: &Node) -> Option<Arc<FieldClass>> {
-        if self.depth >= self.limits.depth.min(DEEPEST) {
-            let message = format!("field types nest deeper than {} levels, the limit", self.depth);
-            self.problems.limit(node.position, "depth", message);
+        if !self.counter.can_nest(node.position, self.problems) {
             return None;
         }
         match &node.json {
             Json::Text(name) => self.aliased(name, node.position),
             Json::Object(properties) => {
-                let bytes = memory::of_field_class();
-                if !self.count(1, node.position) || !self.problems.charge(bytes, node.position) {
+                if !self.counter.enter(node.position, self.problems) {
                     return None;
                 }
-                self.depth += 1;
-                self.deepest = self.deepest.max(self.depth);
                 let class = self.object(node, properties);
-                self.depth -= 1;
+                self.counter.leave();
                 class.map(Arc::new)
             }
             _ => {
@@ -159,10 +122,7 @@ impl<'a> TypeReader<'a> {
 
     fn aliased(&mut self, name: &str, position: TextPosition) -> Option<Arc<FieldClass>> {
         let Some(alias) = self.aliases.get(name) else {
-            self.problems.error(
-                position,
-                format!("unknown field type alias `{name}`: no earlier fragment declares it"),
-            );
+            self.counter.report_unknown(name, position, self.problems);
             return None;
         };
         let alias = match alias {
@@ -172,17 +132,11 @@ impl<'a> TypeReader<'a> {
                 return None;
             }
         };
-        let (class, classes, depth) = (alias.class.clone(), alias.classes, alias.depth);
-        if self.depth.saturating_add(depth) > self.limits.depth.min(DEEPEST) {
-            self.problems.limit(position, "depth", "field types nest too deep through this alias");
-            return None;
-        }
-        self.deepest = self.deepest.max(self.depth + depth);
         // Each use resolves its own paths: it becomes a copy, with its members.
-        let bytes = memory::of_field_class() + memory::of_member("name");
+        let bytes = (memory::of_field_class() + memory::of_member("name")).saturating_mul(alias.classes);
         let fits =
-            self.count(classes, position) && self.problems.charge(bytes.saturating_mul(classes), position);
-        fits.then_some(class)
+            self.counter.count_alias(alias, position, self.problems) && self.problems.charge(bytes, position);
+        fits.then(|| alias.class.clone())
     }
 
     fn object(&mut self, node: &Node, properties: &[Property]) -> Option<FieldClass> {
@@ -207,7 +161,7 @@ impl<'a> TypeReader<'a> {
             self.unknown = Some(Box::new(error.expected(listed(&names), type_node.describe())));
             return None;
         };
-        // The document's tables give these types wrongly; their properties identify them.
+        // The document's tables name these types wrongly. Their properties identify them.
         let meant = match found.1 {
             Type::VariableInteger if object.has("members") => {
                 let message = "a `varint` with the property `members`: read as `varenum`";
@@ -250,16 +204,7 @@ impl<'a> TypeReader<'a> {
         element: Option<&Property>,
         attributes: &Attributes,
     ) -> Option<FieldKind> {
-        // Types of whole bytes have at least byte alignment, which is also their default.
-        let bytes = matches!(
-            name,
-            Type::String
-                | Type::VariableBitArray
-                | Type::VariableBoolean
-                | Type::VariableInteger
-                | Type::VariableEnumeration
-        );
-        let alignment = self.alignment(if bytes { 8 } else { 1 }, object);
+        let alignment = self.alignment(name.least_alignment(), object);
         Some(match name {
             Type::Null => FieldKind::Null { alignment: alignment? },
             Type::BitArray => FieldKind::BitArray(self.bits(alignment, object)?),
@@ -270,18 +215,8 @@ impl<'a> TypeReader<'a> {
                 FieldKind::Integer { bits: bits?, integer: integer? }
             }
             Type::Float => {
-                let bits = self.bits(alignment, object);
-                let size = object.get("size");
-                let bits = bits?;
-                let valid =
-                    matches!(bits.length, 16 | 32 | 64) || (bits.length >= 128 && bits.length % 32 == 0);
-                if !valid {
-                    if let Some(node) = size {
-                        refuse(node, "16, 32, 64, 128 or a greater multiple of 32", self.problems);
-                    }
-                    return None;
-                }
-                FieldKind::Float(bits)
+                let bits = self.bits(alignment, object)?;
+                return float(bits, object.get("size"), self.problems);
             }
             Type::VariableBitArray => {
                 FieldKind::VariableLength { value: VariableLengthValue::BitArray, alignment: alignment? }
@@ -291,16 +226,20 @@ impl<'a> TypeReader<'a> {
             }
             Type::VariableInteger | Type::VariableEnumeration => {
                 let integer = self.integer(name == Type::VariableEnumeration, object, attributes)?;
-                FieldKind::VariableLength {
-                    value: VariableLengthValue::Integer(integer),
-                    alignment: alignment?,
-                }
+                let value = VariableLengthValue::Integer(integer);
+                FieldKind::VariableLength { value, alignment: alignment? }
             }
-            Type::String => FieldKind::String {
-                encoding: StringEncoding::Utf8,
-                length: StringLength::NullTerminated,
-                alignment: alignment?,
-            },
+            // Texts are arrays of bytes, and aligned like arrays. Decoding then refuses texts that do not
+            // begin at a byte.
+            Type::String | Type::TextArray | Type::TextSequence => {
+                let length = match name {
+                    Type::TextArray => self.static_length(object).map(StringLength::Static),
+                    Type::TextSequence => self.length_path(object).map(StringLength::Dynamic),
+                    _ => Some(StringLength::NullTerminated),
+                };
+                let encoding = StringEncoding::Utf8;
+                FieldKind::String { encoding, length: length?, alignment: alignment? }
+            }
             Type::Structure => {
                 let members = match object.get("fields") {
                     None => Some(Vec::new()),
@@ -308,88 +247,61 @@ impl<'a> TypeReader<'a> {
                 };
                 FieldKind::Structure { members: members?, minimum_alignment: alignment? }
             }
-            Type::Union => {
-                let fields = object.require("fields", self.problems);
-                let members = fields.and_then(|node| {
-                    let members = self.fields(node, "field", true)?;
-                    if members.is_empty() {
-                        refuse(node, "at least one field of a known type", self.problems);
-                        return None;
-                    }
-                    Some(members)
-                });
-                FieldKind::Union { members: members?, alignment: alignment? }
-            }
+            Type::Union => FieldKind::Union { members: self.union_members(object)?, alignment: alignment? },
             Type::Array => {
                 let element = self.element(element, object);
-                let length = match (object.get("length"), &element) {
-                    (Some(node), _) => unsigned(node, self.problems),
-                    (None, Some(element)) if self.scope == Some(Scope::PacketHeader) && is_byte(element) => {
-                        let message =
-                            "an array without the property `length`: read as the 16 bytes of a UUID";
-                        self.problems.warning(object.position, message);
-                        Some(16)
-                    }
-                    (None, _) => {
-                        object.require("length", self.problems);
-                        None
-                    }
-                };
-                FieldKind::Array {
-                    element: element?,
-                    length: Length::Static(length?),
-                    minimum_alignment: alignment?,
-                    element_aligns: false,
-                }
+                let length = self.array_length(element.as_deref(), object).map(Length::Static);
+                array_of(element?, length?, alignment?)
             }
             Type::Sequence => {
-                let length = object.require("length", self.problems);
-                let length = length.and_then(|node| self.path(node));
-                let element = self.element(element, object);
-                FieldKind::Array {
-                    element: element?,
-                    length: Length::Dynamic(Box::new(length?)),
-                    minimum_alignment: alignment?,
-                    element_aligns: false,
-                }
+                let length = self.length_path(object).map(Length::Dynamic);
+                array_of(self.element(element, object)?, length?, alignment?)
             }
-            // Texts are arrays of bytes, and aligned like arrays. Decoding then refuses texts that do not
-            // begin at a byte.
-            Type::TextArray => {
-                let length = object.require("length", self.problems);
-                let length = length.and_then(|node| unsigned(node, self.problems));
-                FieldKind::String {
-                    encoding: StringEncoding::Utf8,
-                    length: StringLength::Static(length?),
-                    alignment: alignment?,
-                }
-            }
-            Type::TextSequence => {
-                let length = object.require("length", self.problems);
-                let length = length.and_then(|node| self.path(node));
-                FieldKind::String {
-                    encoding: StringEncoding::Utf8,
-                    length: StringLength::Dynamic(Box::new(length?)),
-                    alignment: alignment?,
-                }
-            }
-            Type::Variant => {
-                let selector = object.require("tag", self.problems);
-                let selector = selector.and_then(|node| self.path(node));
-                let choices = object.require("choices", self.problems);
-                let members = choices.and_then(|node| self.fields(node, "choice", true));
-                let options = members?.into_iter().map(|member| VariantOption {
-                    name: Some(member.name),
-                    class: member.class,
-                    ranges: RangeSet::default(),
-                    attributes: member.attributes,
-                });
-                FieldKind::Variant {
-                    options: options.collect(),
-                    selector: Box::new(selector?),
-                    alignment: alignment?,
-                }
-            }
+            Type::Variant => self.variant(alignment, object)?,
+        })
+    }
+
+    fn static_length(&mut self, object: &mut Object<'_>) -> Option<u64> {
+        let length = object.require("length", self.problems);
+        length.and_then(|node| unsigned(node, self.problems))
+    }
+
+    /// Reads the path of a length field.
+    fn length_path(&mut self, object: &mut Object<'_>) -> Option<Box<FieldLocation>> {
+        let length = object.require("length", self.problems);
+        length.and_then(|node| self.path(node)).map(Box::new)
+    }
+
+    fn union_members(&mut self, object: &mut Object<'_>) -> Option<Vec<Member>> {
+        let node = object.require("fields", self.problems)?;
+        let members = Some(self.fields(node, "field", true)?).filter(|members| !members.is_empty());
+        or_refuse(members, node, "at least one field of a known type", self.problems)
+    }
+
+    fn array_length(&mut self, element: Option<&FieldClass>, object: &mut Object<'_>) -> Option<u64> {
+        let is_uuid = self.scope == Some(Scope::PacketHeader) && element.is_some_and(is_byte);
+        if is_uuid && !object.has("length") {
+            let message = "an array without the property `length`: read as the 16 bytes of a UUID";
+            self.problems.warning(object.position, message);
+            return Some(16);
+        }
+        self.static_length(object)
+    }
+
+    fn variant(&mut self, alignment: Option<u64>, object: &mut Object<'_>) -> Option<FieldKind> {
+        let selector = object.require("tag", self.problems).and_then(|node| self.path(node));
+        let choices = object.require("choices", self.problems);
+        let members = choices.and_then(|node| self.fields(node, "choice", true));
+        let options = members?.into_iter().map(|member| VariantOption {
+            name: Some(member.name),
+            class: member.class,
+            ranges: RangeSet::default(),
+            attributes: member.attributes,
+        });
+        Some(FieldKind::Variant {
+            options: options.collect(),
+            selector: Box::new(selector?),
+            alignment: alignment?,
         })
     }
 
@@ -409,11 +321,7 @@ impl<'a> TypeReader<'a> {
     fn bits(&mut self, alignment: Option<u64>, object: &mut Object<'_>) -> Option<BitField> {
         let size = object.require("size", self.problems).and_then(|node| {
             let size = positive(node, self.problems)?;
-            if size > self.limits.integer_bits {
-                refuse_at_limit(node, self.limits.integer_bits, "integer_bits", self.problems);
-                return None;
-            }
-            Some(size)
+            bit_length(size, node, self.limits, self.problems)
         });
         let byte_order = match object.get("byte-order") {
             None => self.default_byte_order(object.position),
@@ -432,7 +340,7 @@ impl<'a> TypeReader<'a> {
 
     fn default_byte_order(&mut self, position: TextPosition) -> Option<ByteOrder> {
         if self.default_byte_order.is_none() {
-            let message = "a field type needs the default byte order, but the trace class has none";
+            let message = "a field type needs the default byte order, but the trace class lacks it";
             self.problems.error(position, message);
         }
         self.default_byte_order
@@ -448,7 +356,8 @@ impl<'a> TypeReader<'a> {
         let mappings = match enumeration {
             true => {
                 let members = object.require("members", self.problems);
-                Some(members.and_then(|node| self.labels(node, signed.unwrap_or_default())))
+                // An invalid sign was reported. The labels are only read to report what else is wrong.
+                Some(members.and_then(|node| self.labels(node, signed.unwrap_or(false))))
             }
             false => None,
         };
@@ -465,58 +374,24 @@ impl<'a> TypeReader<'a> {
 
     /// Reads the labels of an enumeration (CTF2-PROP-1.0, "Enumeration field type member m-value").
     fn labels(&mut self, node: &Node, signed: bool) -> Option<Labels> {
-        let properties = properties(node, self.problems)?;
-        refuse_duplicates(properties, self.problems);
-        let mut labels = Labels::new(signed);
-        let mut are_right = true;
-        for label in properties {
-            self.problems.enter(format!("label `{}`", label.name));
-            are_right &= labels.begin(&label.name, label.name_position, self.problems);
-            match array(&label.value, self.problems) {
-                Some(elements) => {
-                    for element in elements {
-                        are_right &= self.range(element, &mut labels).unwrap_or_default();
-                    }
-                }
-                None => are_right = false,
-            }
-            self.problems.leave();
-        }
-        are_right.then_some(labels)
-    }
-
-    /// Adds a value or a range of values to the last label. Returns `Some(true)` if it is valid.
-    fn range(&mut self, node: &Node, labels: &mut Labels) -> Option<bool> {
         let most = self.limits.integer_bits;
-        if let Json::Integer(value) = node.json {
-            return Some(labels.add(value, value, node, self.problems));
-        }
-        if node.get("lower").is_none() && node.get("upper").is_none() {
-            let value = wide_integer(node, most, self.problems)?;
-            return Some(labels.add_wide(value.clone(), value, node, self.problems));
-        }
-        let mut object = Object::open(node, self.problems)?;
-        let mut bound = |name| {
-            let node = object.require(name, self.problems);
-            node.and_then(|node| wide_integer(node, most, self.problems))
-        };
-        let (lower, upper) = (bound("lower"), bound("upper"));
-        object.finish(Unknown::Ignore, self.problems);
-        Some(labels.add_wide(lower?, upper?, node, self.problems))
+        Labels::read(node, "label", signed, self.problems, |labels, node, problems| {
+            let Some(elements) = array(node, problems) else { return false };
+            let add =
+                |are_right, element| label_range(element, most, labels, problems) == Some(true) && are_right;
+            elements.iter().fold(true, add)
+        })
     }
 
     /// CTF2-PROP-1.0, "Structure/union/variant field type field".
-    /// Those of unknown types are ignored if `can_ignore`, because none of the others is decoded after them.
+    /// If `can_ignore`, fields with an unknown type are ignored, because no other field is decoded after them.
     fn fields(&mut self, node: &Node, what: &str, can_ignore: bool) -> Option<Vec<Member>> {
         let elements = array(node, self.problems)?;
         let mut ignored = 0;
         let mut names = HashSet::with_capacity(elements.len());
         let mut members = Vec::with_capacity(elements.len());
         for (index, element) in elements.iter().enumerate() {
-            self.problems.enter(match element.get("name").and_then(Node::as_text) {
-                Some(name) => format!("{what} `{name}`"),
-                None => format!("{what} {}", index + 1),
-            });
+            self.problems.enter(element_label(what, "name", element, index));
             if let Some(mut object) = Object::open(element, self.problems) {
                 let name_node = object.require("name", self.problems);
                 let name = name_node.and_then(|node| text(node, self.problems));
@@ -568,11 +443,8 @@ impl<'a> TypeReader<'a> {
         match node.json {
             Json::Object(_) => absolute_path(node, self.problems),
             _ => {
-                let path = names(node, self.problems)?;
-                if path.is_empty() {
-                    refuse(node, "at least one name", self.problems);
-                    return None;
-                }
+                let path = Some(names(node, self.problems)?).filter(|path| !path.is_empty());
+                let path = or_refuse(path, node, "at least one name", self.problems)?;
                 Some(FieldLocation {
                     origin: None,
                     path,
@@ -584,7 +456,30 @@ impl<'a> TypeReader<'a> {
     }
 }
 
-/// CTF2-PROP-1.0, "Absolute field path": an empty path is that of the root field itself.
+fn array_of(element: Arc<FieldClass>, length: Length, alignment: u64) -> FieldKind {
+    FieldKind::Array { element, length, minimum_alignment: alignment, element_aligns: false }
+}
+
+/// Adds a value or a range of values to the last label, each of at most `most` bits. Returns `Some(true)` if it is valid.
+fn label_range(node: &Node, most: u64, labels: &mut Labels, problems: &mut Problems) -> Option<bool> {
+    if let Json::Integer(value) = node.json {
+        return Some(labels.add(value, value, node, problems));
+    }
+    if node.get("lower").is_none() && node.get("upper").is_none() {
+        let value = wide_integer(node, most, problems)?;
+        return Some(labels.add_wide(value.clone(), value, node, problems));
+    }
+    let mut object = Object::open(node, problems)?;
+    let mut bound = |name| {
+        let node = object.require(name, problems);
+        node.and_then(|node| wide_integer(node, most, problems))
+    };
+    let (lower, upper) = (bound("lower"), bound("upper"));
+    object.finish(Unknown::Ignore, problems);
+    Some(labels.add_wide(lower?, upper?, node, problems))
+}
+
+/// CTF2-PROP-1.0, "Absolute field path": an empty path leads to the root field itself.
 pub(super) fn absolute_path(node: &Node, problems: &mut Problems) -> Option<FieldLocation> {
     let mut object = Object::open(node, problems)?;
     let origin = object.require("scope", problems).and_then(|node| scope(node, problems));
@@ -648,14 +543,14 @@ fn second_field_type(properties: &[Property]) -> Option<&Property> {
     (matches!(first, "array" | "sequence") && alone).then_some(second)
 }
 
-/// Returns the base to show integers in, from attributes: PROP-1.0 has no property for it.
+/// Returns the display base of integers from attributes. PROP-1.0 lacks a property for it.
 pub(in crate::metadata) fn standard_base(attributes: &Attributes) -> DisplayBase {
     let base = attributes.get(STANDARD).and_then(|standard| standard.get("base")).and_then(Value::as_integer);
     let base = base.and_then(|base| u32::try_from(base).ok()).and_then(DisplayBase::from_radix);
     base.unwrap_or_default()
 }
 
-/// Returns `true` if a class can be that of the bytes of a UUID.
+/// Returns `true` if a class can be a byte of a UUID.
 pub(super) fn is_byte(class: &FieldClass) -> bool {
     matches!(class.kind, FieldKind::Integer { bits, .. } if bits.length == 8)
 }
@@ -680,6 +575,20 @@ enum Type {
     TextSequence,
     Variant,
     Union,
+}
+
+impl Type {
+    /// Returns the smallest alignment, which is also the default. Types that consist of whole bytes align to bytes.
+    const fn least_alignment(self) -> u64 {
+        match self {
+            Self::String
+            | Self::VariableBitArray
+            | Self::VariableBoolean
+            | Self::VariableInteger
+            | Self::VariableEnumeration => 8,
+            _ => 1,
+        }
+    }
 }
 
 /// CTF2-PROP-1.0, "Available field types".

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use ichnos_model::{
     Attributes, ByteOrder, ClockClass, ClockOrigin, DataStreamClass, Diagnostic, EventRecordClass,
-    FieldClass, Limits, Role, Scope, TextPosition, TraceClass, Value,
+    FieldClass, Limits, Role, Scope, TraceClass, Value,
 };
 
 use self::constant::{id, integer, positive, unsigned};
@@ -21,10 +21,10 @@ pub(in crate::metadata) use self::tag::TAGS;
 use self::tag::{ClockUse, Owner};
 use super::attributes::{emf_uri, log_level};
 use super::object::{Object, Unknown, array, boolean, listed, refuse, text};
-use super::stream::{canonical_uuid, label};
+use super::stream::{canonical_uuid, label, seconds_of_clock};
+use super::stream_ids::StreamIds;
 use super::text::{self, Node};
-use crate::metadata::event_ids::EventIds;
-use crate::metadata::{Dialect, Problems, memory};
+use crate::metadata::{Dialect, Problems};
 
 /// Number of classes that following paths may visit, for each field type that the limits allow.
 const VISITS: u64 = 16;
@@ -67,26 +67,24 @@ pub fn parse_prop1(text: &[u8], limits: &Limits, problems: &mut Problems) -> Opt
         roots: Default::default(),
         has_trace_class: false,
         header_clocks: Vec::new(),
-        unsure_streams: false,
         has_unknown_type: false,
-        streams: HashMap::new(),
-        events: EventIds::default(),
+        streams: StreamIds::default(),
         clocks: HashMap::new(),
         visits: limits.field_classes.saturating_mul(VISITS),
     };
     for fragment in fragments {
         reader.fragment(fragment);
     }
-    let Prop1Reader { mut trace, has_trace_class, events, .. } = reader;
-    events.remove_refused(&mut trace.data_streams);
+    let Prop1Reader { mut trace, has_trace_class, streams, .. } = reader;
+    streams.remove_refused(&mut trace);
     if !has_trace_class {
         problems.warning(node.position, "a metadata stream must have a trace class fragment");
     }
     let header = trace.packet_header.as_ref();
     let is_known = header.is_some_and(|header| super::root::has_role(header, Role::DataStreamClassId));
     if trace.data_streams.len() > 1 && !is_known {
-        let message = "there are several data stream classes, but no class id in the packet header: \
-                           all packets are assumed to be of the class 0";
+        let message = "there are several data stream classes, but no class id in the packet header: all \
+            packets are assumed to belong to class 0";
         let position = if has_trace_class { trace.declared_at.0 } else { node.position };
         problems.warning(position, message);
     }
@@ -97,21 +95,19 @@ fn is_of(fragment: &Node, name: &str) -> bool {
     fragment.get("fragment").and_then(Node::as_text) == Some(name)
 }
 
-/// Classes of root fields by scope.
+/// Root field classes, by scope.
 type Roots = [Option<Arc<FieldClass>>; 6];
 
 struct Prop1Reader<'a> {
     types: TypeReader<'a>,
     trace: TraceClass,
-    /// Classes of the root fields that later fragments share; a data stream class stores its own.
+    /// Classes of the root fields that later fragments share. A data stream class stores its own.
     roots: Roots,
     has_trace_class: bool,
     header_clocks: Vec<ClockUse>,
-    unsure_streams: bool,
     /// `true` if the event record class that is being read has an unknown field type.
     has_unknown_type: bool,
-    streams: HashMap<u128, usize>,
-    events: EventIds,
+    streams: StreamIds,
     clocks: HashMap<String, u16>,
     /// Number of classes that may still be visited to follow paths.
     visits: u64,
@@ -124,6 +120,7 @@ impl Prop1Reader<'_> {
         let Some(name) = text(kind, self.types.problems) else { return };
         if name == "field-type-alias" {
             let attributes = self.types.alias_fragment(&mut object);
+            // A missing name was reported.
             let name = node.get("name").and_then(Node::as_text).unwrap_or_default();
             self.trace.unmodeled.add_alias(name, &attributes);
             object.finish(Unknown::Ignore, self.types.problems);
@@ -152,15 +149,7 @@ impl Prop1Reader<'_> {
             "trace-class" => self.trace_class(&mut object, attributes),
             "data-stream-clock-class" => self.clock_class(&mut object, attributes),
             "data-stream-class" => self.data_stream_class(&mut object, attributes),
-            _ => {
-                let class = self.event_record_class(&mut object, attributes);
-                if !std::mem::take(&mut self.has_unknown_type)
-                    && let Some((index, class)) = class
-                    && let Some(stream) = self.trace.data_streams.get_mut(index)
-                {
-                    stream.event_records.push(Arc::new(class));
-                }
-            }
+            _ => self.event_record_class(&mut object, attributes),
         }
         object.finish(Unknown::Ignore, self.types.problems);
         self.types.problems.leave();
@@ -229,7 +218,7 @@ impl Prop1Reader<'_> {
             .as_ref()
             .is_some_and(|class| super::root::has_role(class, Role::MetadataStreamUuid));
         if tagged && self.trace.uuid.is_none() {
-            let message = "a field has the tag `uuid`, but the trace class has no property `uuid`";
+            let message = "a field has the tag `uuid`, but the trace class lacks the property `uuid`";
             self.types.problems.warning(object.position, message);
         }
         self.trace.attributes = attributes;
@@ -247,17 +236,16 @@ impl Prop1Reader<'_> {
         let name_node = object.require("name", problems);
         let name = name_node.and_then(|node| text(node, problems)).map(str::to_owned);
         let frequency = object.require("freq", problems).and_then(|node| positive(node, problems));
+        // A missing name or frequency was reported.
         let mut clock = ClockClass::new(name.clone().unwrap_or_default(), frequency.unwrap_or(1));
         clock.name = name;
         clock.uuid = object.get("uuid").and_then(|node| canonical_uuid(node, problems));
         clock.precision = object.get("error-cycles").map_or(Some(0), |node| unsigned(node, problems));
         if let Some(node) = object.get("offset-seconds")
             && let Some(seconds) = integer(node, problems)
+            && let Some(seconds) = seconds_of_clock(seconds, node, problems)
         {
-            match i64::try_from(seconds) {
-                Ok(seconds) => clock.offset_seconds = seconds,
-                Err(_) => refuse(node, "an integer of at most 64 bits", problems),
-            }
+            clock.offset_seconds = seconds;
         }
         if let Some(node) = object.get("offset-cycles")
             && let Some(cycles) = integer(node, problems)
@@ -281,7 +269,7 @@ impl Prop1Reader<'_> {
         clock.attributes = attributes;
         clock.declared_at = object.position.into();
         if self.clocks.contains_key(&clock.id) {
-            let position = name_node.map_or(object.position, |node| node.position);
+            let position = object.position_of(name_node);
             problems.error(position, format!("duplicate data stream clock class `{}`", clock.id));
         } else if let Ok(index) = u16::try_from(self.trace.clocks.len()) {
             self.clocks.insert(clock.id.clone(), index);
@@ -306,7 +294,7 @@ impl Prop1Reader<'_> {
         let mut take = |scope: Scope| roots.get_mut(scope as usize).and_then(Option::take);
         let (namespace, name) = standard_name(&attributes);
         let stream = DataStreamClass {
-            id: id.unwrap_or_default(),
+            id: 0,
             namespace,
             name,
             uid: None,
@@ -320,29 +308,8 @@ impl Prop1Reader<'_> {
             attributes,
             declared_at: object.position.into(),
         };
-        let Some(id) = id else {
-            self.unsure_streams = true;
-            return;
-        };
-        if self.streams.contains_key(&id) {
-            let position = id_node.map_or(object.position, |node| node.position);
-            self.types.problems.error(position, format!("duplicate data stream class id {id}"));
-            return;
-        }
-        self.streams.insert(id, self.trace.data_streams.len());
-        self.trace.data_streams.push(stream);
-    }
-
-    /// Returns the index and the id of the data stream class with this id. If an event record class has no
-    /// such id, and no data stream class has the implied id 0, it belongs to the only one.
-    fn stream_of(&mut self, id: u128, is_implied: bool, position: TextPosition) -> Option<(usize, u128)> {
-        if let Some(index) = self.streams.get(&id) {
-            return Some((*index, id));
-        }
-        if !is_implied || self.unsure_streams {
-            return None;
-        }
-        super::stream::only_stream(&self.trace.data_streams, position, self.types.problems)
+        let position = object.position_of(id_node);
+        self.streams.add(id, stream, position, &mut self.trace, self.types.problems);
     }
 
     /// Returns the root fields that event record classes of a data stream class share, and its default clock.
@@ -358,29 +325,40 @@ impl Prop1Reader<'_> {
         (roots, stream.default_clock)
     }
 
-    /// CTF2-PROP-1.0, "Event record class fragment". Returns the class and the index of its data stream class.
-    fn event_record_class(
-        &mut self,
-        object: &mut Object<'_>,
-        attributes: Attributes,
-    ) -> Option<(usize, EventRecordClass)> {
+    /// CTF2-PROP-1.0, "Event record class fragment".
+    fn event_record_class(&mut self, object: &mut Object<'_>, attributes: Attributes) {
         let id_node = object.get("id");
         let id = id_node.map_or(Some(0), |node| id(node, self.types.problems));
         let stream_node = object.get("parent-data-stream-class-id");
         let stream_id = stream_node.map_or(Some(0), |node| constant::id(node, self.types.problems));
-        let found = stream_id.and_then(|id| self.stream_of(id, stream_node.is_none(), object.position));
-        let (index, stream_id) = (found.map(|(index, _)| index), found.map(|(_, id)| id).or(stream_id));
+        let found = stream_id.and_then(|id| {
+            let (is_implied, problems) = (stream_node.is_none(), &mut *self.types.problems);
+            self.streams.find(id, is_implied, object.position, &self.trace, problems)
+        });
+        let index = found.map(|(index, _)| index);
         let (roots, default_clock) = self.roots_of_stream(index);
         let fields = [
             ("context-field-type", Scope::SpecificContext, "specific context"),
             ("payload-field-type", Scope::Payload, "payload"),
         ];
         let (mut roots, _) = self.roots(&fields, Owner::EventRecord, roots, object);
+        let is_readable = !std::mem::take(&mut self.has_unknown_type);
         prefer_clock(&mut roots, default_clock);
         let mut take = |scope: Scope| roots.get_mut(scope as usize).and_then(Option::take);
+        let (Some(id), Some(stream_id)) = (id, stream_id) else { return };
+        let problems = &mut *self.types.problems;
+        let Some(stream) = index.and_then(|index| self.trace.data_streams.get_mut(index)) else {
+            return self.streams.report_missing(
+                stream_id,
+                stream_node,
+                object.position,
+                &self.trace,
+                problems,
+            );
+        };
         let (namespace, name) = standard_name(&attributes);
-        let event = EventRecordClass {
-            id: id.unwrap_or_default(),
+        let class = EventRecordClass {
+            id,
             namespace,
             name,
             log_level: log_level(&attributes),
@@ -391,34 +369,8 @@ impl Prop1Reader<'_> {
             declared_at: object.position.into(),
             ..EventRecordClass::default()
         };
-        let (id, stream_id) = id.zip(stream_id)?;
-        let Some(index) = index else {
-            if !self.unsure_streams && (stream_node.is_some() || self.trace.data_streams.is_empty()) {
-                let position = stream_node.map_or(object.position, |node| node.position);
-                let message =
-                    format!("unknown data stream class id {stream_id}: no earlier fragment declares it");
-                self.types.problems.error(position, message);
-            }
-            return None;
-        };
-        let position = id_node.map_or(object.position, |node| node.position);
-        let stream = self.trace.data_streams.get(index)?;
-        if !self.events.add(stream, id, position) {
-            self.events.refuse(&event, stream, position, self.types.problems);
-            return None;
-        }
-        let most = self.types.limits.event_record_classes;
-        let count = self.events.len();
-        let names = [event.namespace.as_deref(), event.name.as_deref()];
-        // Its id is in a set, too.
-        if !self.types.problems.charge(memory::of_event_record_class(&names) + 96, object.position) {
-            return None;
-        }
-        if count == most.saturating_add(1) {
-            let message = format!("there are more than {most} event record classes, the limit");
-            self.types.problems.limit(object.position, "event_record_classes", message);
-        }
-        (count <= most).then_some((index, event))
+        let position = object.position_of(id_node);
+        self.streams.add_event(class, is_readable, stream, position, self.types.limits, problems);
     }
 }
 
@@ -459,7 +411,7 @@ fn take_environment(attributes: &mut Attributes) -> Vec<(String, Value)> {
     }
 }
 
-/// Returns namespace and name of a class from attributes: PROP-1.0 has no properties for them.
+/// Returns namespace and name of a class from attributes. PROP-1.0 lacks properties for them.
 pub(in crate::metadata) fn standard_name(attributes: &Attributes) -> (Option<String>, Option<String>) {
     let get = |name: &str| {
         let value = attributes.get(STANDARD).and_then(|standard| standard.get(name));

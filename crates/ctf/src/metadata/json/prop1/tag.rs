@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use ichnos_model::{
-    ClockUpdate, Diagnostic, FieldClass, FieldKind, Length, Role, Scope, TextPosition, VariableLengthValue,
-};
+use ichnos_model::{ClockUpdate, Diagnostic, FieldClass, FieldKind, Length, Role, Scope, TextPosition};
 
+use super::super::class_parts::element_label;
 use super::super::object::{Object, Unknown, array, listed, refuse, text};
+use super::super::roles::violated_of;
 use super::super::text::Node;
 use super::field_path::{change, follow, names};
 use super::field_type::{SCOPES, absolute_path, is_byte};
@@ -64,10 +64,7 @@ pub(super) fn apply(
 ) -> Vec<ClockUse> {
     let mut uses = Vec::new();
     for (index, element) in array(node, problems).unwrap_or_default().iter().enumerate() {
-        problems.enter(match element.get("tag").and_then(Node::as_text) {
-            Some(name) => format!("tag `{name}`"),
-            None => format!("tag {}", index + 1),
-        });
+        problems.enter(element_label("tag", "tag", element, index));
         uses.extend(apply_one(element, owner, roots, clocks, problems));
         problems.leave();
     }
@@ -188,22 +185,12 @@ fn mark(
 
 /// Returns the requirement of a tag on the class of its field that `kind` violates.
 fn violated(role: Role, kind: &FieldKind) -> Option<&'static str> {
-    let unsigned = match kind {
-        FieldKind::Integer { integer, .. }
-        | FieldKind::VariableLength { value: VariableLengthValue::Integer(integer), .. } => !integer.signed,
-        _ => false,
-    };
-    let (right, expected) = match role {
-        Role::PacketMagicNumber => (
-            unsigned && matches!(kind, FieldKind::Integer { bits, .. } if bits.length == 32),
-            "an unsigned `int` of 32 bits",
-        ),
-        Role::MetadataStreamUuid => (
-            matches!(kind, FieldKind::Array { element, length: Length::Static(16), .. }
-                if is_byte(element) && element.alignment() % 8 == 0),
-            "an `array` of 16 `int` of 8 bits that align to 8 bits",
-        ),
-        _ => (unsigned, "an unsigned integer or enumeration"),
-    };
-    (!right).then_some(expected)
+    let is_uuid = matches!(kind, FieldKind::Array { element, length: Length::Static(16), .. }
+        if is_byte(element) && element.alignment() % 8 == 0);
+    let expected = [
+        "an unsigned `int` of 32 bits",
+        "an `array` of 16 `int` of 8 bits that align to 8 bits",
+        "an unsigned integer or enumeration",
+    ];
+    violated_of(role, kind, is_uuid, expected)
 }

@@ -89,16 +89,7 @@ impl<'c> TypeWriter<'c> {
             }
             FieldKind::Float(bits) => self.bits("float", *bits, object),
             FieldKind::VariableLength { value, alignment } => {
-                let name = match value {
-                    VariableLengthValue::BitArray => "varbitarray",
-                    VariableLengthValue::Boolean => "varbool",
-                    VariableLengthValue::Integer(integer) if integer.mappings.is_some() => "varenum",
-                    VariableLengthValue::Integer(_) => "varint",
-                };
-                object.set("field-type", name);
-                if let VariableLengthValue::Integer(integer) = value {
-                    self.integer(integer, object);
-                }
+                self.variable_length(value, object);
                 object.set_unless("alignment", *alignment, 8);
             }
             FieldKind::String { encoding, length, alignment } => {
@@ -128,16 +119,7 @@ impl<'c> TypeWriter<'c> {
                 object.set("fields", fields);
             }
             FieldKind::Array { element, length, .. } => {
-                match length {
-                    Length::Static(length) => {
-                        object.set("field-type", "array");
-                        object.set("length", *length);
-                    }
-                    Length::Dynamic(location) => {
-                        object.set("field-type", "sequence");
-                        self.location("length", location, object);
-                    }
-                }
+                self.length(length, object);
                 // Arrays are not aligned like their elements here, so this one has its own alignment.
                 object.set_unless("alignment", class.alignment(), 1);
                 self.refusals.enter("element");
@@ -171,6 +153,33 @@ impl<'c> TypeWriter<'c> {
             self.refuse(format!("the bit order {bit_order} of a {byte_order} field"));
         }
         object.set_unless("alignment", bits.alignment, 1);
+    }
+
+    fn variable_length(&mut self, value: &VariableLengthValue, object: &mut Object) {
+        let name = match value {
+            VariableLengthValue::BitArray => "varbitarray",
+            VariableLengthValue::Boolean => "varbool",
+            VariableLengthValue::Integer(integer) if integer.mappings.is_some() => "varenum",
+            VariableLengthValue::Integer(_) => "varint",
+        };
+        object.set("field-type", name);
+        if let VariableLengthValue::Integer(integer) = value {
+            self.integer(integer, object);
+        }
+    }
+
+    /// Writes the type of an array, which depends on its length.
+    fn length(&mut self, length: &Length, object: &mut Object) {
+        match length {
+            Length::Static(length) => {
+                object.set("field-type", "array");
+                object.set("length", *length);
+            }
+            Length::Dynamic(location) => {
+                object.set("field-type", "sequence");
+                self.location("length", location, object);
+            }
+        }
     }
 
     fn bytes_of_uuid(&mut self, alignment: u64, object: &mut Object) {
@@ -253,12 +262,12 @@ impl<'c> TypeWriter<'c> {
         selector: &FieldLocation,
         target: Option<&LocationTarget<'c>>,
     ) -> Value {
-        let tags = target.iter().flat_map(|target| &target.classes).filter_map(|class| mappings_of(class));
+        let tags = target.iter().flat_map(|target| &target.classes);
+        let tags: Vec<&Mappings> = tags.filter_map(|class| class.integer()?.mappings.as_ref()).collect();
         let names = || options.iter().filter_map(|option| option.name.as_deref());
-        let tags: Vec<&Mappings> = tags.collect();
         self.visits = self.visits.saturating_sub(tags.iter().map(|labels| labels.len() as u64).sum());
         if self.visits == 0 {
-            self.refuse("too many labels of too many variants");
+            self.refuse("too many labels in too many variants");
             return Value::Null;
         }
         let labels: Vec<HashMap<&str, Ranges<'_>>> =
@@ -327,8 +336,4 @@ fn value_or_range(bounds: &Bounds) -> Value {
     range.set("lower", lower);
     range.set("upper", upper);
     range.finish()
-}
-
-fn mappings_of(class: &FieldClass) -> Option<&Mappings> {
-    class.integer().and_then(|integer| integer.mappings.as_ref())
 }

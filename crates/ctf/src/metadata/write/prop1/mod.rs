@@ -4,16 +4,15 @@ mod field_type;
 mod tags;
 
 use std::borrow::Cow;
-use std::sync::Arc;
 
 use ichnos_model::{
-    Attributes, ClockClass, ClockOrigin, DataStreamClass, EventRecordClass, FieldClass, Limits, Scope,
-    TraceClass, Value,
+    Attributes, ClockClass, ClockOrigin, DataStreamClass, EventRecordClass, Limits, Scope, TraceClass, Value,
 };
 
 use self::field_type::TypeWriter;
 use self::tags::{Clocks, FieldTags};
 use super::json::{self, Fragments, Object};
+use super::places::RootField;
 use super::sizes::{Sizes, roots_of};
 use super::unsupported::{Refusals, Unsupported};
 use super::{attributes, be_or_le, clocks};
@@ -68,11 +67,8 @@ struct Prop1Writer<'c> {
     fragments: Fragments,
 }
 
-/// Root field: the property with its type, its scope, its class.
-type Root<'c> = (&'static str, Scope, &'c Option<Arc<FieldClass>>);
-
 impl<'c> Prop1Writer<'c> {
-    /// Adds a fragment, after those of the aliases that it uses.
+    /// Adds a fragment, after the fragments of the aliases that it uses.
     fn add(&mut self, fragment: Object) {
         for (name, class) in self.types.aliases.take_new() {
             let mut alias = fragment_of("field-type-alias");
@@ -90,7 +86,7 @@ impl<'c> Prop1Writer<'c> {
     /// Adds the types and the tags of root fields. Returns the first clock that tags name, by scope.
     fn roots(
         &mut self,
-        fields: &[Root<'c>],
+        fields: &[RootField<'c>],
         stream: Option<&'c DataStreamClass>,
         event: Option<&'c EventRecordClass>,
         fragment: &mut Object,
@@ -163,7 +159,7 @@ impl<'c> Prop1Writer<'c> {
         fragment.set("id", stream.id);
         let refusals = &mut self.types.refusals;
         refusals.refuse_if(stream.uid.is_some(), "a UID");
-        refusals.refuse_if(stream.resource.is_some(), "a class of resources");
+        refusals.refuse_if(stream.resource.is_some(), "a resource class");
         let fields = [
             ("packet-context-field-type", Scope::PacketContext, &stream.packet_context),
             ("event-record-header-field-type", Scope::EventRecordHeader, &stream.event_record_header),

@@ -152,7 +152,7 @@ fn tag(
     tag.set("path", path(scope, names.iter().copied()));
     if matches!(role, Role::Timestamp | Role::PacketEndTimestamp) {
         let Some(name) = clock.and_then(|clock| clocks.names.get(usize::from(clock))) else {
-            refusals.refuse("a timestamp of no clock");
+            refusals.refuse("a timestamp without a clock");
             return None;
         };
         tag.set("data-stream-clock-class-name", json::text(name));

@@ -16,7 +16,7 @@ use ichnos_model::{
 };
 
 use self::types::{TypeWriter, is_constant};
-use super::places::RootPosition;
+use super::places::{RootClasses, RootField, RootPosition};
 use super::sizes::roots_of;
 use super::unsupported::{Refusals, Unsupported};
 use super::{attributes, be_or_le, clocks};
@@ -103,6 +103,15 @@ impl<'c> TsdlWriter<'c> {
         self.types.out.push_str("};\n");
     }
 
+    /// Writes the root field classes.
+    fn roots(&mut self, fields: &[RootField<'c>], roots: RootClasses<'c>) {
+        for (name, scope, class) in fields {
+            if let Some(class) = class {
+                self.types.root(name, class, *scope, roots);
+            }
+        }
+    }
+
     fn trace(&mut self) {
         let trace = self.trace;
         self.types.refusals.enter("trace class");
@@ -117,9 +126,8 @@ impl<'c> TsdlWriter<'c> {
             self.set_text("uuid", &uuid.hyphenated().to_string());
         }
         self.set("byte_order", be_or_le(self.types.byte_order));
-        if let Some(header) = &trace.packet_header {
-            self.types.root("packet.header", header, Scope::PacketHeader, roots_of(trace, None, None));
-        }
+        let fields = [("packet.header", Scope::PacketHeader, &trace.packet_header)];
+        self.roots(&fields, roots_of(trace, None, None));
         self.close();
         for (index, call_site) in trace.call_sites.iter().enumerate() {
             self.types.refusals.enter(format!("call site {}", index + 1));
@@ -170,6 +178,7 @@ impl<'c> TsdlWriter<'c> {
         self.refuse_if(!clock.attributes.is_empty(), "attributes of a clock class");
         let is_named = matches!(clock.origin, ClockOrigin::Named { .. });
         self.refuse_if(is_named, "a named origin of a clock");
+        // All clocks got their names before.
         let name = self.types.clocks.get(index).cloned().unwrap_or_default();
         let uuid = clocks::uuid(clock, &mut self.types.refusals);
         let (seconds, cycles) = clocks::offset(clock, &mut self.types.refusals);
@@ -203,7 +212,7 @@ impl<'c> TsdlWriter<'c> {
         self.refuse_if(stream.namespace.is_some(), "a namespace of a data stream class");
         self.refuse_if(stream.name.is_some(), "a name of a data stream class");
         self.refuse_if(stream.uid.is_some(), "a UID of a data stream class");
-        self.refuse_if(stream.resource.is_some(), "a class of resources");
+        self.refuse_if(stream.resource.is_some(), "a resource class");
         self.refuse_if(!stream.attributes.is_empty(), "attributes of a data stream class");
         self.types.default_clock = stream.default_clock;
         self.types.first_clock = None;
@@ -211,17 +220,12 @@ impl<'c> TsdlWriter<'c> {
         if !self.is_stream_id_implied(stream.id) {
             self.set("id", stream.id);
         }
-        let roots = roots_of(self.trace, Some(stream), None);
         let fields = [
             ("packet.context", Scope::PacketContext, &stream.packet_context),
             ("event.header", Scope::EventRecordHeader, &stream.event_record_header),
             ("event.context", Scope::CommonContext, &stream.common_context),
         ];
-        for (name, scope, class) in fields {
-            if let Some(class) = class {
-                self.types.root(name, class, scope, roots);
-            }
-        }
+        self.roots(&fields, roots_of(self.trace, Some(stream), None));
         self.close();
     }
 
@@ -260,16 +264,11 @@ impl<'c> TsdlWriter<'c> {
         if let Some(uri) = &event.emf_uri {
             self.set_text("model.emf.uri", uri);
         }
-        let roots = roots_of(self.trace, Some(stream), Some(event));
         let fields = [
             ("context", Scope::SpecificContext, &event.specific_context),
             ("fields", Scope::Payload, &event.payload),
         ];
-        for (name, scope, class) in fields {
-            if let Some(class) = class {
-                self.types.root(name, class, scope, roots);
-            }
-        }
+        self.roots(&fields, roots_of(self.trace, Some(stream), Some(event)));
         self.close();
     }
 }

@@ -136,7 +136,7 @@ impl<'c> TypeWriter<'c> {
         let is_timestamp = roles.has(Role::Timestamp) || roles.has(Role::PacketEndTimestamp);
         if is_timestamp && roles.clock.is_none() {
             roles.clock = self.default_clock;
-            self.refusals.refuse_if(roles.clock.is_none(), "a timestamp of no clock");
+            self.refusals.refuse_if(roles.clock.is_none(), "a timestamp without a clock");
         }
         let clock = roles.clock.filter(|_| is_timestamp);
         roles.clock = clock;
@@ -218,7 +218,7 @@ impl<'c> TypeWriter<'c> {
                 Some(name) => {
                     self.refusals.refuse_if(
                         !names::is_identifier(name),
-                        &format!("the name `{name}` of a clock, which is not an identifier"),
+                        &format!("the clock name `{name}`, which is not an identifier"),
                     );
                     let _ = write!(self.out, " map = clock.{name}.value;");
                 }
@@ -335,7 +335,7 @@ impl<'c> TypeWriter<'c> {
     fn look_at(&mut self, tags: &[&Mappings]) -> bool {
         let labels: u64 = tags.iter().map(|labels| labels.len() as u64).sum();
         self.visits = self.visits.saturating_sub(labels);
-        self.refusals.refuse_if(self.visits == 0, "too many labels of too many variants");
+        self.refusals.refuse_if(self.visits == 0, "too many labels in too many variants");
         self.visits > 0
     }
 
@@ -345,6 +345,7 @@ impl<'c> TypeWriter<'c> {
         let mut path = String::new();
         let around = target.shared.or(target.around);
         if around.is_none() {
+            // Locations are in decoded scopes, which all have prefixes.
             path.push_str(location_prefix(target.scope).unwrap_or_default());
         }
         for member in target.members.iter().skip(around.unwrap_or(0)) {

@@ -1,0 +1,499 @@
+//! Fields of an event as values, for data that is not in its record as its class lays it out.
+
+mod visit;
+
+use std::ops::Range;
+
+use crate::{FieldValue, Real, Scope, Uuid, ValueHash, Wide};
+
+/// The values of an event's scopes, in memory that is reused from one event to the next.
+///
+/// A reader fills it with data that a record does not contain itself: repeated from earlier records, looked up in
+/// tables, or parsed from text. Each scope is written as a whole, between [`EventValues::begin`] and the next scope:
+/// one value for each member of the scope's structure, in order. Scopes without values are bits, or absent.
+///
+/// No event allocates memory once the buffers are large enough.
+///
+/// ```
+/// use ichnos_model::{EventValues, FieldValue, Scope};
+///
+/// let mut values = EventValues::default();
+/// values.clear();
+/// values.begin(Scope::Payload);
+/// values.push("netstack");
+/// values.push(1400u64);
+/// // An array of two elements.
+/// values.begin_array();
+/// values.push(1u64);
+/// values.push(2u64);
+/// values.end();
+/// # assert!(values.has(Scope::Payload) && !values.has(Scope::CommonContext));
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct EventValues {
+    /// Values of all scopes in the order of their class; the contents of a value follow it.
+    cells: Vec<Cell>,
+    /// Bytes of strings and BLOBs.
+    bytes: Vec<u8>,
+    /// Words of numbers of more than 64 bits.
+    words: Vec<u64>,
+    /// Range of the cells of each scope, by the number of the scope.
+    scopes: [Option<Range<usize>>; 7],
+    /// Bits of the scopes that have values, by the number of the scope.
+    begun: u8,
+    /// Scope being written.
+    current: Option<Scope>,
+    /// Cells of open structures and arrays.
+    open: Vec<usize>,
+    /// `true` if the next value is that of the optional field or the variant before.
+    is_awaited: bool,
+}
+
+/// Position after values of an event: see [`EventValues::mark`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ValuesMark {
+    cells: usize,
+    bytes: usize,
+    words: usize,
+    /// Scopes that have values, as [`EventValues::begun`].
+    begun: u8,
+}
+
+/// A value, or the beginning of a compound one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Cell {
+    Null,
+    Unsigned(u64),
+    Signed(i64),
+    Boolean(bool),
+    Bits(u64),
+    Half(u16),
+    Single(f32),
+    Double(f64),
+    Guid(Uuid),
+    /// A number in the words from index `begin` on, with its size in bits and its kind.
+    Wide {
+        begin: usize,
+        length: u32,
+        signed: bool,
+        is_real: bool,
+    },
+    /// A text in the bytes from index `begin` on.
+    Text {
+        begin: usize,
+        length: usize,
+    },
+    Blob {
+        begin: usize,
+        length: usize,
+    },
+    /// A structure or a union, and the number of its members, which follow.
+    Structure {
+        members: usize,
+    },
+    /// An array and the number of its elements, which follow.
+    Array {
+        elements: usize,
+    },
+    /// An optional field, which follows if it is present.
+    Optional {
+        is_present: bool,
+    },
+    /// A variant; the field of the option follows.
+    Variant {
+        option: usize,
+    },
+}
+
+impl EventValues {
+    /// Removes all values and keeps the memory.
+    #[inline]
+    pub fn clear(&mut self) {
+        self.cells.clear();
+        self.bytes.clear();
+        self.words.clear();
+        self.scopes = Default::default();
+        self.begun = 0;
+        self.current = None;
+        self.open.clear();
+        self.is_awaited = false;
+    }
+
+    /// Returns the position after all values written so far, for [`EventValues::keep`].
+    #[inline]
+    #[must_use]
+    pub fn mark(&self) -> ValuesMark {
+        let Self { cells, bytes, words, begun, .. } = self;
+        ValuesMark { cells: cells.len(), bytes: bytes.len(), words: words.len(), begun: *begun }
+    }
+
+    /// Removes the values of all scopes that began after a mark, and keeps those before it and the memory: for successive
+    /// events with equal values in their first scopes, which must not begin again.
+    ///
+    /// ```
+    /// use ichnos_model::{EventValues, Scope};
+    ///
+    /// let mut values = EventValues::default();
+    /// values.begin(Scope::CommonContext);
+    /// values.push("thread");
+    /// let mark = values.mark();
+    /// for number in 0..3u64 {
+    ///     values.keep(mark);
+    ///     assert!(values.has(Scope::CommonContext) && !values.has(Scope::Payload));
+    ///     values.begin(Scope::Payload);
+    ///     values.push(number);
+    /// }
+    /// ```
+    #[inline]
+    pub fn keep(&mut self, mark: ValuesMark) {
+        self.cells.truncate(mark.cells);
+        self.bytes.truncate(mark.bytes);
+        self.words.truncate(mark.words);
+        let mut later = self.begun & !mark.begun;
+        while later != 0 {
+            if let Some(range) = self.scopes.get_mut(later.trailing_zeros() as usize) {
+                *range = None;
+            }
+            later &= later - 1;
+        }
+        self.begun &= mark.begun;
+        self.current = None;
+        self.open.clear();
+        self.is_awaited = false;
+    }
+
+    /// Begins the values of a scope, which completes the previous scope. Removes earlier values of the scope.
+    #[inline]
+    pub fn begin(&mut self, scope: Scope) {
+        self.open.clear();
+        self.is_awaited = false;
+        let at = self.cells.len();
+        self.scopes[scope as usize] = Some(at..at);
+        self.begun |= 1 << scope as u8;
+        self.current = Some(scope);
+    }
+
+    /// Returns `true` if the fields of a scope are values.
+    #[must_use]
+    pub fn has(&self, scope: Scope) -> bool {
+        self.scopes[scope as usize].is_some()
+    }
+
+    /// Returns `true` if a scope has the same values in both, or in neither. Only for integers, booleans and
+    /// GUIDs: see [`EventValues::copy_numbers`].
+    #[inline]
+    #[must_use]
+    pub fn is_same(&self, scope: Scope, other: &Self) -> bool {
+        let cells = |values: &Self| values.scopes[scope as usize].clone();
+        match (cells(self), cells(other)) {
+            (Some(own), Some(others)) => self.cells.get(own) == other.cells.get(others),
+            (own, others) => own.is_none() && others.is_none(),
+        }
+    }
+
+    /// Returns a number that is equal for equal values of a scope and rarely otherwise, under the same condition.
+    #[inline]
+    #[must_use]
+    pub fn digest(&self, scope: Scope) -> u64 {
+        // A missing scope has the digest of no values.
+        let range = self.scopes[scope as usize].clone().unwrap_or_default();
+        let mut hash = ValueHash::new(0);
+        for cell in self.cells.get(range).unwrap_or_default() {
+            hash.add(match *cell {
+                Cell::Unsigned(value) | Cell::Bits(value) => value,
+                Cell::Signed(value) => value as u64,
+                Cell::Boolean(value) => u64::from(value) | 1 << 32,
+                Cell::Guid(value) => {
+                    let (high, low) = value.as_u64_pair();
+                    high ^ low.rotate_left(32)
+                }
+                Cell::Optional { is_present } => u64::from(is_present) | 1 << 33,
+                Cell::Variant { option } => option as u64 | 1 << 34,
+                _ => 1 << 35,
+            });
+        }
+        hash.finish()
+    }
+
+    /// Copies the values of a scope of another event, if it has them. Returns `false` and copies nothing if
+    /// they are not all integers of up to 64 bits, booleans and GUIDs.
+    #[must_use]
+    pub fn copy_numbers(&mut self, scope: Scope, other: &Self) -> bool {
+        let Some(range) = other.scopes[scope as usize].clone() else { return true };
+        let cells = other.cells.get(range).unwrap_or_default();
+        // Equal reals can have different bits.
+        let is_other = |cell: &Cell| {
+            let has_bytes = matches!(cell, Cell::Text { .. } | Cell::Blob { .. } | Cell::Wide { .. });
+            has_bytes || matches!(cell, Cell::Single(_) | Cell::Double(_))
+        };
+        if cells.iter().any(is_other) {
+            return false;
+        }
+        self.begin(scope);
+        let begin = self.cells.len();
+        self.cells.extend_from_slice(cells);
+        self.scopes[scope as usize] = Some(begin..self.cells.len());
+        true
+    }
+
+    /// Appends a value.
+    #[inline]
+    pub fn push<'a>(&mut self, value: impl Into<FieldValue<'a>>) {
+        let cell = match value.into() {
+            FieldValue::Null => Cell::Null,
+            FieldValue::Unsigned(value) => Cell::Unsigned(value),
+            FieldValue::Signed(value) => Cell::Signed(value),
+            FieldValue::Boolean(value) => Cell::Boolean(value),
+            FieldValue::Bits(bits) => Cell::Bits(bits),
+            FieldValue::Real(Real::Half(bits)) => Cell::Half(bits),
+            FieldValue::Real(Real::Single(value)) => Cell::Single(value),
+            FieldValue::Real(Real::Double(value)) => Cell::Double(value),
+            FieldValue::Guid(value) => Cell::Guid(value),
+            FieldValue::Real(Real::Wide(wide)) => self.add_wide(wide, true),
+            FieldValue::Wide(wide) => self.add_wide(wide, false),
+            FieldValue::Integer(value) => {
+                let words = [value as u64, (value >> 64) as u64];
+                self.add_wide(Wide { words: &words, length: 128, signed: value < 0 }, false)
+            }
+            FieldValue::Text(bytes) => {
+                let (begin, length) = self.add_bytes(bytes);
+                Cell::Text { begin, length }
+            }
+            FieldValue::Blob(bytes) => {
+                let (begin, length) = self.add_bytes(bytes);
+                Cell::Blob { begin, length }
+            }
+        };
+        self.add(cell);
+    }
+
+    /// Replaces an unsigned integer of a scope that was written. `index` counts all appended cells of the
+    /// scope from 0 on, including presence flags. Does nothing if that cell is no unsigned integer.
+    ///
+    /// For successive events that differ only in these values.
+    #[inline(always)]
+    pub fn replace_unsigned(&mut self, scope: Scope, index: usize, value: u64) {
+        if let Some(range) = &self.scopes[scope as usize]
+            && let Some(Cell::Unsigned(cell)) = self.cells.get_mut(range.start + index)
+        {
+            *cell = value;
+        }
+    }
+
+    /// Like [`replace_unsigned`](Self::replace_unsigned), for a GUID.
+    #[inline(always)]
+    pub fn replace_guid(&mut self, scope: Scope, index: usize, value: Uuid) {
+        if let Some(range) = &self.scopes[scope as usize]
+            && let Some(Cell::Guid(cell)) = self.cells.get_mut(range.start + index)
+        {
+            *cell = value;
+        }
+    }
+
+    /// Returns the member of a scope that `before` others precede, if it is an unsigned integer, or optional and an
+    /// unsigned integer or absent, and those before it are plain values, too.
+    pub(crate) fn plain_member(&self, scope: Scope, before: usize) -> Option<FieldValue<'static>> {
+        let mut cells = self.cells.get(self.scopes[scope as usize].clone()?)?;
+        let mut left = before;
+        loop {
+            let is_found = left == 0;
+            let value = match cells {
+                [Cell::Optional { is_present: false }, rest @ ..] => {
+                    cells = rest;
+                    FieldValue::Null
+                }
+                [Cell::Unsigned(value), rest @ ..]
+                | [Cell::Optional { is_present: true }, Cell::Unsigned(value), rest @ ..] => {
+                    cells = rest;
+                    FieldValue::Unsigned(*value)
+                }
+                [Cell::Signed(_) | Cell::Boolean(_) | Cell::Guid(_) | Cell::Text { .. }, rest @ ..]
+                | [
+                    Cell::Optional { is_present: true },
+                    Cell::Signed(_) | Cell::Boolean(_) | Cell::Guid(_) | Cell::Text { .. },
+                    rest @ ..,
+                ] if !is_found => {
+                    cells = rest;
+                    FieldValue::Null
+                }
+                _ => return None,
+            };
+            if is_found {
+                return Some(value);
+            }
+            left -= 1;
+        }
+    }
+
+    /// Begins a structure or a union: its members follow, then [`EventValues::end`].
+    pub fn begin_structure(&mut self) {
+        self.open(Cell::Structure { members: 0 });
+    }
+
+    /// Begins an array; append its elements, then call [`EventValues::end`].
+    pub fn begin_array(&mut self) {
+        self.open(Cell::Array { elements: 0 });
+    }
+
+    /// Appends an optional field; if it is present, append its value next.
+    #[inline]
+    pub fn push_optional(&mut self, is_present: bool) {
+        self.add(Cell::Optional { is_present });
+        self.is_awaited = is_present;
+    }
+
+    /// Appends a variant; append the value of the option with this index next.
+    pub fn push_variant(&mut self, option: usize) {
+        self.add(Cell::Variant { option });
+        self.is_awaited = true;
+    }
+
+    /// Ends the structure, union or array that began last.
+    pub fn end(&mut self) {
+        self.open.pop();
+        self.is_awaited = false;
+    }
+
+    fn open(&mut self, cell: Cell) {
+        self.add(cell);
+        self.open.push(self.cells.len() - 1);
+    }
+
+    /// Appends a cell and counts it as a member or an element of its parent.
+    #[inline]
+    fn add(&mut self, cell: Cell) {
+        let Some(scope) = self.current else { return };
+        if !std::mem::take(&mut self.is_awaited)
+            && let Some(around) = self.open.last().and_then(|at| self.cells.get_mut(*at))
+            && let Cell::Structure { members: count } | Cell::Array { elements: count } = around
+        {
+            *count += 1;
+        }
+        self.cells.push(cell);
+        if let Some(range) = &mut self.scopes[scope as usize] {
+            range.end = self.cells.len();
+        }
+    }
+
+    #[inline]
+    fn add_bytes(&mut self, bytes: &[u8]) -> (usize, usize) {
+        let begin = self.bytes.len();
+        self.bytes.extend_from_slice(bytes);
+        (begin, bytes.len())
+    }
+
+    fn add_wide(&mut self, wide: Wide<'_>, is_real: bool) -> Cell {
+        let begin = self.words.len();
+        self.words.extend_from_slice(wide.words);
+        let length = u32::try_from(wide.length).unwrap_or(u32::MAX);
+        Cell::Wide { begin, length, signed: wide.signed, is_real }
+    }
+
+    fn bytes_at(&self, begin: usize, length: usize) -> &[u8] {
+        // Cells only refer to bytes of their own values.
+        self.bytes.get(begin..begin + length).unwrap_or_default()
+    }
+
+    /// Returns the bytes of all strings and BLOBs.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Appends all values of `other`, which are the values of one scope.
+    pub(crate) fn append(&mut self, other: &Self) {
+        self.append_cells(other, &other.cells);
+    }
+
+    /// Appends the values in some cells of `other`.
+    fn append_cells(&mut self, other: &Self, cells: &[Cell]) {
+        let Some(scope) = self.current else { return };
+        for cell in cells {
+            let copy = match *cell {
+                Cell::Text { begin, length } => {
+                    let (begin, length) = self.add_bytes(other.bytes_at(begin, length));
+                    Cell::Text { begin, length }
+                }
+                Cell::Blob { begin, length } => {
+                    let (begin, length) = self.add_bytes(other.bytes_at(begin, length));
+                    Cell::Blob { begin, length }
+                }
+                Cell::Wide { begin, length, signed, is_real } => {
+                    let words = begin..begin + (length as usize).div_ceil(64);
+                    let begin = self.words.len();
+                    // Cells only refer to words of their own values.
+                    self.words.extend_from_slice(other.words.get(words).unwrap_or_default());
+                    Cell::Wide { begin, length, signed, is_real }
+                }
+                cell => cell,
+            };
+            self.cells.push(copy);
+        }
+        if let Some(range) = &mut self.scopes[scope as usize] {
+            range.end = self.cells.len();
+        }
+    }
+
+    /// Copies the values of a scope to `members`, those of one member to each.
+    pub(crate) fn split<'m>(&self, scope: Scope, members: impl Iterator<Item = &'m mut Self>) {
+        let range = self.scopes[scope as usize].clone().unwrap_or_default();
+        let mut cells = self.cells.get(range).unwrap_or_default();
+        for member in members {
+            let (value, rest) = cells.split_at(first_value(cells));
+            cells = rest;
+            member.clear();
+            member.begin(scope);
+            member.append_cells(self, value);
+        }
+    }
+}
+
+/// Number of cells of the first value, with all values in it.
+fn first_value(cells: &[Cell]) -> usize {
+    let mut wanted = 1usize;
+    cells
+        .iter()
+        .take_while(|cell| {
+            let is_wanted = wanted > 0;
+            let inside = match cell {
+                Cell::Structure { members: inside } | Cell::Array { elements: inside } => *inside,
+                Cell::Optional { is_present } => usize::from(*is_present),
+                Cell::Variant { .. } => 1,
+                _ => 0,
+            };
+            wanted = wanted.saturating_sub(1).saturating_add(inside);
+            is_wanted
+        })
+        .count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_compared_by_scope() {
+        let values = |thread: u64, text: Option<&str>| {
+            let mut values = EventValues::default();
+            values.begin(Scope::Payload);
+            values.push("before");
+            values.begin(Scope::CommonContext);
+            values.push(thread);
+            values.push_optional(true);
+            values.push(Uuid::from_u128(7));
+            text.into_iter().for_each(|text| values.push(text));
+            values
+        };
+        let mut kept = EventValues::default();
+        assert!(kept.copy_numbers(Scope::CommonContext, &values(1, None)));
+        assert!(kept.copy_numbers(Scope::Resource, &values(1, None)));
+        assert!(kept.is_same(Scope::CommonContext, &values(1, None)));
+        assert!(kept.is_same(Scope::Resource, &values(1, None)));
+        assert_eq!(kept.digest(Scope::CommonContext), values(1, None).digest(Scope::CommonContext));
+        assert_ne!(kept.digest(Scope::CommonContext), values(2, None).digest(Scope::CommonContext));
+        assert!(!kept.is_same(Scope::CommonContext, &values(2, None)));
+        assert!(!kept.is_same(Scope::Payload, &values(1, None)));
+        assert!(!kept.is_same(Scope::CommonContext, &EventValues::default()));
+        // Positions of texts do not count as values.
+        assert!(!EventValues::default().copy_numbers(Scope::CommonContext, &values(1, Some("a"))));
+    }
+}

@@ -1,0 +1,124 @@
+//! State of sinks and writers per data stream and class.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::{DataStream, EventClassTable, Trace};
+
+/// State of a sink or a writer: an `S` for each data stream, a `C` for each data stream class and an `E` for each event
+/// record class. The last two are shared by all data streams of the class, which can be very many.
+#[derive(Debug)]
+pub struct StreamTable<S, C, E> {
+    /// State by key of the data stream.
+    streams: Vec<Option<Box<StreamEntry<S>>>>,
+    classes: Vec<ClassEntry<C, E>>,
+    /// Indexes of `classes` by the address of the trace and the index of the data stream class in it.
+    class_indexes: HashMap<(usize, usize), usize>,
+}
+
+#[derive(Debug)]
+struct StreamEntry<S> {
+    class: usize,
+    part: S,
+}
+
+#[derive(Debug)]
+struct ClassEntry<C, E> {
+    /// Keeps the classes alive, as they are identified by their addresses.
+    _trace: Arc<Trace>,
+    part: C,
+    event_records: EventClassTable<E>,
+}
+
+impl<S, C, E> Default for StreamTable<S, C, E> {
+    fn default() -> Self {
+        Self { streams: Vec::new(), classes: Vec::new(), class_indexes: HashMap::new() }
+    }
+}
+
+impl<S, C, E> StreamTable<S, C, E> {
+    /// Returns `true` if the data stream has a state.
+    #[must_use]
+    #[inline]
+    pub fn has(&self, stream: &DataStream) -> bool {
+        self.streams.get(stream.key as usize).is_some_and(Option::is_some)
+    }
+
+    /// Adds the state of a data stream, and of its class if this is its first data stream.
+    pub fn insert(&mut self, stream: &DataStream, part: S, class: impl FnOnce() -> C) {
+        let id = (Arc::as_ptr(&stream.trace).addr(), stream.class_index);
+        let class = *self.class_indexes.entry(id).or_insert_with(|| {
+            let event_records = EventClassTable::new(stream);
+            self.classes.push(ClassEntry { _trace: Arc::clone(&stream.trace), part: class(), event_records });
+            self.classes.len() - 1
+        });
+        let key = stream.key as usize;
+        if self.streams.len() <= key {
+            self.streams.resize_with(key + 1, || None);
+        }
+        self.streams[key] = Some(Box::new(StreamEntry { class, part }));
+    }
+
+    /// Returns the state of a data stream, its class and the event record classes of that.
+    #[inline]
+    pub fn get_mut(&mut self, stream: &DataStream) -> Option<(&mut S, &mut C, &mut EventClassTable<E>)> {
+        let StreamEntry { class, part } = self.streams.get_mut(stream.key as usize)?.as_deref_mut()?;
+        let class = self.classes.get_mut(*class)?;
+        Some((part, &mut class.part, &mut class.event_records))
+    }
+
+    /// Returns the state of the data stream with this key, and of its class.
+    #[must_use]
+    #[inline]
+    pub fn get(&self, key: u32) -> Option<(&S, &C)> {
+        let StreamEntry { class, part } = self.streams.get(key as usize)?.as_deref()?;
+        Some((part, &self.classes.get(*class)?.part))
+    }
+
+    /// Returns a data stream's state.
+    #[inline]
+    pub fn state_mut(&mut self, stream: &DataStream) -> Option<&mut S> {
+        Some(&mut self.streams.get_mut(stream.key as usize)?.as_deref_mut()?.part)
+    }
+
+    /// Returns the class index for a data stream in the table.
+    #[inline]
+    pub fn class_index(&self, stream: &DataStream) -> Option<usize> {
+        Some(self.streams.get(stream.key as usize)?.as_deref()?.class)
+    }
+
+    /// Returns a class's state, by class index.
+    #[must_use]
+    #[inline]
+    pub fn class(&self, index: usize) -> Option<&C> {
+        Some(&self.classes.get(index)?.part)
+    }
+
+    /// Returns a class's state, by class index.
+    #[inline]
+    pub fn class_mut(&mut self, index: usize) -> Option<&mut C> {
+        Some(&mut self.classes.get_mut(index)?.part)
+    }
+
+    /// Returns the states of all classes, by class index.
+    pub fn classes_mut(&mut self) -> impl Iterator<Item = &mut C> {
+        self.classes.iter_mut().map(|entry| &mut entry.part)
+    }
+
+    /// Returns the state of each data stream.
+    pub fn states_mut(&mut self) -> impl Iterator<Item = &mut S> {
+        self.streams.iter_mut().flatten().map(|entry| &mut entry.part)
+    }
+
+    /// Returns the state of each data stream.
+    pub fn states(&self) -> impl Iterator<Item = &S> {
+        self.streams.iter().flatten().map(|entry| &entry.part)
+    }
+
+    /// Removes the state of a data stream that has ended, since live traces may have any number of them.
+    pub fn remove(&mut self, stream: &DataStream) {
+        if let Some(part) = self.streams.get_mut(stream.key as usize) {
+            *part = None;
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! Containers of the fields that a visitor receives.
+
+use std::mem;
+
+/// Container of the field that a [`Visitor`](crate::Visitor) writes.
+///
+/// A visitor has the innermost container and a list of those around it, whose memory is reused for all scopes.
+///
+/// ```
+/// use ichnos_model::FieldContainer;
+///
+/// let (mut container, mut outer) = (FieldContainer::Root, Vec::new());
+/// container.enter(FieldContainer::Array(0), &mut outer);
+/// assert_eq!(container, FieldContainer::Array(0));
+/// assert_eq!(container.leave(&mut outer), Some(FieldContainer::Array(0)));
+/// assert_eq!(container, FieldContainer::Root);
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FieldContainer {
+    /// The scope.
+    #[default]
+    Root,
+    /// An optional or a variant, of which only the content is written.
+    Wrapper,
+    /// A structure, with the number of members so far.
+    Structure(u64),
+    /// An array, with the number of elements so far.
+    Array(u64),
+}
+
+impl FieldContainer {
+    /// Enters an inner container.
+    #[inline]
+    pub fn enter(&mut self, inner: Self, outer: &mut Vec<Self>) {
+        outer.push(mem::replace(self, inner));
+    }
+
+    /// Returns to the next outer container. Returns the container that was left, or `None` if it is the outermost.
+    #[inline]
+    pub fn leave(&mut self, outer: &mut Vec<Self>) -> Option<Self> {
+        outer.pop().map(|container| mem::replace(self, container))
+    }
+}

@@ -1,0 +1,447 @@
+//! Single fields of events, by name.
+
+use crate::decode::{DecodeError, FixedField, Plans};
+use crate::plan::steps::{NodeId, Op, Plan};
+use crate::{
+    Event, EventValues, Field, FieldClass, FieldValue, Meaning, MemberIndex, Real, Scope, Visitor,
+    running_thread,
+};
+
+/// A field of an event record class, found once by its path to read it from many events of the class.
+/// [`FieldPath`](crate::FieldPath) does so for events of several classes.
+///
+/// A path consists of names of structure members and indexes of array elements, separated by `.`: `next_tid`,
+/// `args.0.name`. Optional fields and variants have no step of their own. A path may begin with a scope:
+/// `payload.`, `ctx.` (the specific, then the common context), `header.` (of the event record), `packet.`
+/// (the packet context), `resource.` (the origin of the event). Without a scope, the payload is searched
+/// first, then the contexts, the header, the packet context and the resource. Where the events have a [running
+/// thread](crate::running_thread), `tid`, `comm` and `procname` mean it if there is no such field.
+///
+/// ```
+/// # use ichnos_model::{Event, FieldRef};
+/// fn longest(events: &[Event<'_>]) -> Option<u64> {
+///     let mut size = None;
+///     let sizes = events.iter().filter_map(|event| {
+///         let size = match &size {
+///             Some(size) => size,
+///             None => size.insert(FieldRef::new(event, "size")?),
+///         };
+///         event.get(size)?.as_u64()
+///     });
+///     sizes.max()
+/// }
+/// # assert_eq!(longest(&[]), None);
+/// ```
+#[derive(Clone, Debug)]
+pub struct FieldRef {
+    class: ClassKey,
+    scope: Scope,
+    /// Candidate fields: for a variant, one for each option that has it.
+    targets: Vec<Target>,
+    /// The field's own step, if that is enough to decode it.
+    fixed: Option<FixedField>,
+    /// Number of values before it, if it is an unsigned integer, which may be optional, of the root structure.
+    values_before: Option<usize>,
+}
+
+/// A field of a plan.
+#[derive(Clone, Debug, Default)]
+struct Target {
+    node: NodeId,
+    /// Optional field that contains it.
+    optional: Option<NodeId>,
+    /// Enclosing arrays from the outside in: the node of the elements, and the index of the element.
+    elements: Vec<(NodeId, u64)>,
+}
+
+/// Distinguishes classes of opened traces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct ClassKey {
+    trace: usize,
+    stream: usize,
+    event: Option<usize>,
+}
+
+impl ClassKey {
+    #[inline]
+    fn of(event: &Event<'_>) -> Self {
+        Self {
+            trace: std::ptr::from_ref(&*event.stream.trace).addr(),
+            stream: event.stream.class_index,
+            event: event.class_index(),
+        }
+    }
+}
+
+impl FieldRef {
+    /// Finds the field of this path in the class of `event`; `None` if there is none. In data streams with a
+    /// [running thread](running_thread::member_of), `tid`, `pid`, `comm` and `procname` are fields of it, and
+    /// `payload.tid` is a field of the event.
+    #[must_use]
+    pub fn new(event: &Event<'_>, path: &str) -> Option<Self> {
+        let find =
+            |scopes: &[Scope], path: &str| scopes.iter().find_map(|scope| Self::within(event, *scope, path));
+        if let Some(member) = running_thread::member_of(event.stream.class(), path) {
+            return find(&[Scope::Resource], member);
+        }
+        // The whole path may also consist of names.
+        find(&Scope::SEARCHED, path).or_else(|| {
+            let (prefix, path) = path.split_once('.')?;
+            find(Scope::of_prefix(prefix), path)
+        })
+    }
+
+    /// Finds the first member with this meaning; `None` if the class has none.
+    #[must_use]
+    pub fn of_meaning(event: &Event<'_>, meaning: Meaning) -> Option<Self> {
+        event.class.meanings.members(meaning).find_map(|member| Self::of_member(event, member))
+    }
+
+    /// Finds the processor of the events: the first member with this meaning, or else `cpu_id` in the packet context, as
+    /// LTTng has it for all events of a packet. `None` if the class has neither.
+    #[must_use]
+    pub fn of_processor(event: &Event<'_>) -> Option<Self> {
+        Self::of_meaning(event, Meaning::Processor)
+            .or_else(|| Self::within(event, Scope::PacketContext, "cpu_id"))
+    }
+
+    /// Finds the member of this index; `None` if the class has none.
+    #[must_use]
+    pub fn of_member(event: &Event<'_>, member: MemberIndex) -> Option<Self> {
+        let plan = event.plan(member.scope)?;
+        let node = NodeId::try_from(plan.member(member.index as usize)?).ok()?;
+        let mut targets = Vec::new();
+        Target { node, ..Target::default() }.follow(plan, "", &mut targets);
+        Self::of_targets(event, member.scope, plan, targets)
+    }
+
+    /// Finds the field of this path in a scope of the class of `event`; `None` if there is none.
+    #[must_use]
+    pub fn within(event: &Event<'_>, scope: Scope, path: &str) -> Option<Self> {
+        let plan = event.plan(scope)?;
+        let mut targets = Vec::new();
+        Target::default().follow(plan, path, &mut targets);
+        Self::of_targets(event, scope, plan, targets)
+    }
+
+    /// Finds the field of a node of the plan of a scope, by its index in [`Plan::nodes`]; `None` if there is none.
+    ///
+    /// The field should not be in an optional, a variant or an array; otherwise it is the first one present.
+    #[must_use]
+    pub fn of_node(event: &Event<'_>, scope: Scope, node: usize) -> Option<Self> {
+        let plan = event.plan(scope)?;
+        plan.get(node)?;
+        let target = Target { node: NodeId::try_from(node).ok()?, ..Target::default() };
+        Self::of_targets(event, scope, plan, vec![target])
+    }
+
+    /// Returns `true` for an integer at a constant offset in its scope: [`Event::get`] then runs a single
+    /// step on bits instead of decoding the scope.
+    #[must_use]
+    pub fn is_direct(&self) -> bool {
+        self.fixed.is_some()
+    }
+
+    fn of_targets(event: &Event<'_>, scope: Scope, plan: &Plan, targets: Vec<Target>) -> Option<Self> {
+        let (fixed, values_before) = match &targets[..] {
+            [] => return None,
+            [only] => (only.fixed(scope, plan), only.values_before(plan)),
+            _ => (None, None),
+        };
+        Some(Self { class: ClassKey::of(event), scope, targets, fixed, values_before })
+    }
+
+    /// Returns the scope of the field.
+    #[must_use]
+    pub fn scope(&self) -> Scope {
+        self.scope
+    }
+
+    /// Returns the class of the field in events of the class of `event`, the first one if several options of
+    /// a variant have it. `None` for a field of another event record class.
+    #[must_use]
+    pub fn class<'a>(&self, event: &Event<'a>) -> Option<&'a FieldClass> {
+        let plan = event.plan(self.scope).filter(|_| self.class == ClassKey::of(event))?;
+        Some(&plan.node(self.targets.first()?.node).class)
+    }
+}
+
+impl Target {
+    /// Returns the step of the field alone: see [`FieldRef::fixed`].
+    fn fixed(&self, scope: Scope, plan: &Plan) -> Option<FixedField> {
+        let is_direct = self.elements.is_empty()
+            && matches!(scope, Scope::Payload | Scope::CommonContext | Scope::PacketContext);
+        if is_direct { FixedField::new(plan, self.node) } else { None }
+    }
+
+    /// Number of values before it: see [`FieldRef::values_before`].
+    fn values_before(&self, plan: &Plan) -> Option<usize> {
+        let Op::Structure { members, .. } = &plan.root().op else { return None };
+        if !self.elements.is_empty() || !plan.is_unsigned(self.node) {
+            return None;
+        }
+        let member = self.optional.unwrap_or(self.node);
+        members.iter().filter(|id| !plan.is_padding(**id)).position(|id| *id == member)
+    }
+
+    /// Takes a path from the node on, and adds the fields that it leads to.
+    fn follow(&self, plan: &Plan, path: &str, found: &mut Vec<Self>) {
+        let to = |node| Self { node, optional: None, elements: self.elements.clone() };
+        match &plan.node(self.node).op {
+            Op::Optional { field, .. } => {
+                Self { optional: Some(self.node), ..to(*field) }.follow(plan, path, found);
+            }
+            Op::Variant(variant) => {
+                variant.options.iter().for_each(|option| to(*option).follow(plan, path, found));
+            }
+            _ if path.is_empty() => found.push(self.clone()),
+            Op::Structure { members, .. } | Op::Union { members } => {
+                for member in members {
+                    let name = plan.node(*member).name.as_deref().unwrap_or_default();
+                    let rest = path.strip_prefix(name).and_then(|rest| match rest {
+                        "" => Some(rest),
+                        _ => rest.strip_prefix('.'),
+                    });
+                    let before = found.len();
+                    if let Some(rest) = rest {
+                        to(*member).follow(plan, rest, found);
+                    }
+                    // Of members with the same name, take the first one.
+                    if found.len() > before {
+                        break;
+                    }
+                }
+            }
+            Op::StaticArray { element, .. } | Op::DynamicArray { element, .. } => {
+                let (index, rest) = path.split_once('.').unwrap_or((path, ""));
+                if let Ok(index) = index.parse() {
+                    let mut element = (to(*element), *element);
+                    element.0.elements.push((element.1, index));
+                    element.0.follow(plan, rest, found);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+impl<'a> Event<'a> {
+    /// Returns the value of a field by its path; see [`FieldRef`] for paths. `None` if the class has no such
+    /// field, the field is absent from this event (an optional, an unselected option, an index beyond the
+    /// elements), has fields in it, or is a number of more than 128 bits.
+    ///
+    /// To read the same field of many events, use a [`FieldPath`](crate::FieldPath).
+    #[must_use]
+    pub fn field(&self, path: &str) -> Option<FieldValue<'a>> {
+        self.get(&FieldRef::new(self, path)?)
+    }
+
+    /// Returns the value of a field found before; `None` as for [`Event::field`], or for a field of another class.
+    #[inline]
+    #[must_use]
+    pub fn get(&self, field: &FieldRef) -> Option<FieldValue<'a>> {
+        if field.class != ClassKey::of(self) {
+            return None;
+        }
+        self.get_target(field.scope, &field.targets, field.fixed.as_ref(), field.values_before)
+    }
+
+    /// Returns the value of the first member with this meaning; `None` as for [`Event::field`], or if no member
+    /// of the class has it. Like [`Event::get`] of a number, it allocates nothing and decodes only the member.
+    ///
+    /// ```
+    /// # use ichnos_model::{Event, Meaning};
+    /// /// Returns the number of the thread of an event.
+    /// fn thread(event: &Event<'_>) -> Option<u64> {
+    ///     event.meaning(Meaning::Thread)?.as_u64()
+    /// }
+    /// # let _: fn(&Event<'_>) -> Option<u64> = thread;
+    /// ```
+    #[must_use]
+    pub fn meaning(&self, meaning: Meaning) -> Option<FieldValue<'a>> {
+        let mut members = self.class.meanings.members(meaning);
+        let (member, plan, mut target) = members.find_map(|member| {
+            let plan = self.plan(member.scope)?;
+            let node = NodeId::try_from(plan.member(member.index as usize)?).ok()?;
+            Some((member, plan, Target { node, ..Target::default() }))
+        })?;
+        while let Op::Optional { field, .. } = &plan.node(target.node).op {
+            target = Target { node: *field, optional: Some(target.node), ..Target::default() };
+        }
+        if let Op::Variant(_) = &plan.node(target.node).op {
+            return self.get(&FieldRef::of_member(self, member)?);
+        }
+        let (fixed, before) = (target.fixed(member.scope, plan), target.values_before(plan));
+        self.get_target(member.scope, &[target], fixed.as_ref(), before)
+    }
+
+    #[inline]
+    fn get_target(
+        &self,
+        scope: Scope,
+        targets: &[Target],
+        fixed: Option<&FixedField>,
+        before: Option<usize>,
+    ) -> Option<FieldValue<'a>> {
+        let values = self.scopes.values.filter(|values| values.has(scope));
+        match (fixed, before, values) {
+            (Some(fixed), _, None) => return self.get_fixed(scope, fixed),
+            (_, Some(before), Some(values)) => {
+                if let Some(value) = values.plain_member(scope, before) {
+                    return Some(value);
+                }
+            }
+            _ => {}
+        }
+        self.find(scope, targets, values)
+    }
+
+    #[inline]
+    fn get_fixed(&self, scope: Scope, field: &FixedField) -> Option<FieldValue<'a>> {
+        let mut integer = Integer(None);
+        let begin = *self.scopes.begins.get(scope as usize)?;
+        field.visit(ScopePlan { event: self, scope }, self.scopes.bits.data, begin, &mut integer)?;
+        integer.0
+    }
+
+    #[inline(never)]
+    fn find(
+        &self,
+        scope: Scope,
+        targets: &[Target],
+        values: Option<&'a EventValues>,
+    ) -> Option<FieldValue<'a>> {
+        let bytes = values.map_or(self.scopes.bits.data, EventValues::bytes);
+        // Most fields are not in arrays: nothing is counted or allocated.
+        let at = match targets.iter().any(|target| !target.elements.is_empty()) {
+            true => targets.iter().map(|target| vec![None; target.elements.len()]).collect(),
+            false => Vec::new(),
+        };
+        let mut finder = Finder { targets, bytes, at, found: None };
+        // Undecodable data comes after the field, or the field was not found.
+        let _: Result<(), DecodeError> = self.visit(scope, &mut finder);
+        finder.found
+    }
+}
+
+/// Plan of a scope for the fields visited in it.
+#[derive(Clone, Copy)]
+struct ScopePlan<'e, 'a> {
+    event: &'e Event<'a>,
+    scope: Scope,
+}
+
+impl<'a> Plans<'a> for ScopePlan<'_, 'a> {
+    #[inline(always)]
+    fn get(self, _: u8) -> &'a Plan {
+        self.event.plan(self.scope).unwrap_or(&self.event.stream.trace.plans.nothing)
+    }
+}
+
+/// Keeps an integer.
+struct Integer<'a>(Option<FieldValue<'a>>);
+
+impl Visitor for Integer<'_> {
+    #[inline(always)]
+    fn unsigned(&mut self, _: Field<'_>, value: u64) {
+        self.0 = Some(FieldValue::Unsigned(value));
+    }
+
+    #[inline(always)]
+    fn signed(&mut self, _: Field<'_>, value: i64) {
+        self.0 = Some(FieldValue::Signed(value));
+    }
+}
+
+/// Keeps the value of one field.
+struct Finder<'f, 'a> {
+    targets: &'f [Target],
+    /// Bytes that contain strings and BLOBs.
+    bytes: &'a [u8],
+    /// Index of the current element of each array around each target.
+    at: Vec<Vec<Option<u64>>>,
+    found: Option<FieldValue<'a>>,
+}
+
+impl<'a> Finder<'_, 'a> {
+    /// Begins a field: counts elements and returns if it is a target, or the optional field around a target.
+    fn begin(&mut self, field: Field<'_>) -> (bool, bool) {
+        let (mut is_target, mut is_optional) = (false, false);
+        if self.at.is_empty() {
+            for target in self.targets {
+                is_target |= field.index() == target.node as usize;
+                is_optional |= target.optional.is_some_and(|node| field.index() == node as usize);
+            }
+        }
+        for (target, at) in self.targets.iter().zip(&mut self.at) {
+            for i in 0..at.len() {
+                if target.elements[i].0 as usize == field.index() {
+                    at[i] = Some(at[i].map_or(0, |index| index + 1));
+                    // Restart the counts of nested arrays.
+                    at[i + 1..].fill(None);
+                }
+            }
+            if at.iter().zip(&target.elements).all(|(at, (_, wanted))| *at == Some(*wanted)) {
+                is_target |= field.index() == target.node as usize;
+                is_optional |= target.optional.is_some_and(|node| field.index() == node as usize);
+            }
+        }
+        let is_first = self.found.is_none();
+        (is_target && is_first, is_optional && is_first)
+    }
+
+    /// Returns a value with the lifetime of the data around it, or `None` if it is not in that data.
+    fn reborrowed(&self, value: FieldValue<'_>) -> Option<FieldValue<'a>> {
+        Some(match value {
+            FieldValue::Null => FieldValue::Null,
+            FieldValue::Unsigned(value) => FieldValue::Unsigned(value),
+            FieldValue::Signed(value) => FieldValue::Signed(value),
+            FieldValue::Boolean(value) => FieldValue::Boolean(value),
+            FieldValue::Bits(bits) => FieldValue::Bits(bits),
+            FieldValue::Integer(value) => FieldValue::Integer(value),
+            FieldValue::Wide(value) => FieldValue::Integer(value.as_i128()?),
+            FieldValue::Real(Real::Half(bits)) => FieldValue::Real(Real::Half(bits)),
+            FieldValue::Real(Real::Single(value)) => FieldValue::Real(Real::Single(value)),
+            FieldValue::Real(value) => FieldValue::Real(Real::Double(value.to_f64())),
+            FieldValue::Text(bytes) => FieldValue::Text(self.borrowed(bytes)?),
+            FieldValue::Blob(bytes) => FieldValue::Blob(self.borrowed(bytes)?),
+            FieldValue::Guid(value) => FieldValue::Guid(value),
+        })
+    }
+
+    /// Reborrows bytes with the lifetime of the data around them.
+    fn borrowed(&self, bytes: &[u8]) -> Option<&'a [u8]> {
+        if bytes.is_empty() {
+            return Some(&[]);
+        }
+        let begin = bytes.as_ptr().addr().checked_sub(self.bytes.as_ptr().addr())?;
+        self.bytes.get(begin..begin.checked_add(bytes.len())?)
+    }
+}
+
+impl Visitor for Finder<'_, '_> {
+    fn value(&mut self, field: Field<'_>, value: FieldValue<'_>) {
+        if self.begin(field).0 {
+            self.found = self.reborrowed(value);
+        }
+    }
+
+    fn begin_structure(&mut self, field: Field<'_>) {
+        self.begin(field);
+    }
+
+    fn begin_array(&mut self, field: Field<'_>, _: u64) {
+        self.begin(field);
+    }
+
+    fn begin_optional(&mut self, field: Field<'_>, present: bool, _: i128) {
+        let (_, is_optional) = self.begin(field);
+        if is_optional && !present {
+            self.found = Some(FieldValue::Null);
+        }
+    }
+
+    fn begin_variant(&mut self, field: Field<'_>, _: usize, _: i128) {
+        self.begin(field);
+    }
+}

@@ -1,0 +1,211 @@
+//! Visitors, which receive the fields of an event in the order of its data.
+
+use crate::plan::steps::{Node, NodeId, Plan};
+use crate::{FieldClass, FieldValue, Real, Text, Uuid, Wide};
+
+/// The field that a [`Visitor`] is receiving.
+#[derive(Clone, Copy, Debug)]
+pub struct Field<'a> {
+    plan: &'a Plan,
+    id: NodeId,
+    /// Offset of the field, in bits from the beginning of the packet.
+    pub offset: u64,
+    /// Length of the value in bits for fields of bits, 7 for each byte of a variable-length one. 0 for all
+    /// others.
+    pub length: u64,
+}
+
+impl<'a> Field<'a> {
+    #[inline(always)]
+    pub(crate) fn new(plan: &'a Plan, id: NodeId, offset: u64, length: u64) -> Self {
+        Self { plan, id, offset, length }
+    }
+
+    #[inline(always)]
+    pub(crate) fn plan(&self) -> &'a Plan {
+        self.plan
+    }
+
+    /// Makes the field of another node of the same plan, at the same offset.
+    #[inline(always)]
+    pub(crate) fn of_plan(self, id: NodeId, length: u64) -> Self {
+        Self { id, length, ..self }
+    }
+
+    /// Returns the same field at another offset.
+    #[inline(always)]
+    #[must_use]
+    pub fn with_offset(self, offset: u64) -> Self {
+        Self { offset, ..self }
+    }
+
+    /// Returns the same field with another length.
+    #[inline(always)]
+    #[must_use]
+    pub fn with_length(self, length: u64) -> Self {
+        Self { length, ..self }
+    }
+
+    /// Returns the node of the decode plan.
+    #[inline]
+    #[must_use]
+    pub fn node(&self) -> &'a Node {
+        self.plan.node(self.id)
+    }
+
+    /// Returns the index of the node in [`Plan::nodes`].
+    #[inline]
+    #[must_use]
+    pub fn index(&self) -> usize {
+        self.id as usize
+    }
+
+    /// Returns the name of the structure or union member; `None` for elements of arrays, options of variants
+    /// and fields of optionals.
+    #[must_use]
+    pub fn name(&self) -> Option<&'a str> {
+        self.node().name.as_deref()
+    }
+
+    /// Returns the class of the field.
+    #[must_use]
+    pub fn class(&self) -> &'a FieldClass {
+        &self.node().class
+    }
+}
+
+/// Receives the fields of a scope in order.
+///
+/// ```
+/// use ichnos_model::{Event, Field, FieldValue, Visitor};
+///
+/// /// Counts values.
+/// #[derive(Default)]
+/// struct ValueCounter(usize);
+///
+/// impl Visitor for ValueCounter {
+///     fn value(&mut self, _: Field<'_>, _: FieldValue<'_>) {
+///         self.0 += 1;
+///     }
+/// }
+///
+/// fn count(event: &Event<'_>) -> usize {
+///     let mut counter = ValueCounter::default();
+///     // Readers deliver only events that can be decoded.
+///     let _ = event.visit_all(&mut counter);
+///     counter.0
+/// }
+/// ```
+///
+/// # For implementations
+/// All methods do nothing by default, with two exceptions: the methods of single values, from
+/// [`Visitor::unsigned`] to [`Visitor::null`], call [`Visitor::value`], and unions are structures. Implement
+/// [`Visitor::value`] to treat several kinds of values alike, and methods of single kinds where they differ or are hot.
+/// Methods `begin_...` and `end_...` nest. Between [`Visitor::begin_variant`] and its end there is one field. Values
+/// are borrowed for the call. Visiting cannot be stopped: a visitor that can fail, because it writes, keeps its error
+/// and returns it afterwards.
+#[allow(unused_variables)]
+pub trait Visitor {
+    /// `false` for a visitor that only skips the fields: values are then decoded only if other fields depend
+    /// on them, and no method is called.
+    const WANTS_VALUES: bool = true;
+
+    /// Receives a value whose method below is not implemented.
+    #[inline]
+    fn value(&mut self, field: Field<'_>, value: FieldValue<'_>) {}
+
+    /// Receives an unsigned integer of up to 64 bits, fixed or variable length.
+    #[inline]
+    fn unsigned(&mut self, field: Field<'_>, value: u64) {
+        self.value(field, FieldValue::Unsigned(value));
+    }
+    /// Receives a signed integer of up to 64 bits, fixed or variable length.
+    #[inline]
+    fn signed(&mut self, field: Field<'_>, value: i64) {
+        self.value(field, FieldValue::Signed(value));
+    }
+    /// Receives an integer, bit array or bit map of more than 64 bits.
+    #[inline]
+    fn wide(&mut self, field: Field<'_>, value: Wide<'_>) {
+        self.value(field, FieldValue::Wide(value));
+    }
+    /// Receives a boolean; `bits` are its lower 64 bits.
+    #[inline]
+    fn boolean(&mut self, field: Field<'_>, value: bool, bits: u64) {
+        self.value(field, FieldValue::Boolean(value));
+    }
+    /// Receives a bit array of up to 64 bits.
+    #[inline]
+    fn bit_array(&mut self, field: Field<'_>, bits: u64) {
+        self.value(field, FieldValue::Bits(bits));
+    }
+    /// Receives a bit map of up to 64 bits.
+    #[inline]
+    fn bit_map(&mut self, field: Field<'_>, bits: u64) {
+        self.value(field, FieldValue::Bits(bits));
+    }
+    /// Receives a floating-point number.
+    #[inline]
+    fn real(&mut self, field: Field<'_>, value: Real<'_>) {
+        self.value(field, FieldValue::Real(value));
+    }
+    /// Receives a string.
+    #[inline]
+    fn text(&mut self, field: Field<'_>, value: Text<'_>) {
+        self.value(field, FieldValue::Text(value.bytes));
+    }
+    /// Receives a BLOB.
+    #[inline]
+    fn blob(&mut self, field: Field<'_>, bytes: &[u8]) {
+        self.value(field, FieldValue::Blob(bytes));
+    }
+    /// Receives a GUID.
+    #[inline]
+    fn guid(&mut self, field: Field<'_>, value: Uuid) {
+        self.value(field, FieldValue::Guid(value));
+    }
+    /// Receives a null field.
+    #[inline]
+    fn null(&mut self, field: Field<'_>) {
+        self.value(field, FieldValue::Null);
+    }
+
+    /// Begins a structure: its members follow.
+    fn begin_structure(&mut self, field: Field<'_>) {}
+    /// Ends a structure.
+    fn end_structure(&mut self, field: Field<'_>) {}
+    /// Begins an array of `length` elements, which follow.
+    fn begin_array(&mut self, field: Field<'_>, length: u64) {}
+    /// Receives the elements of an array of integers at once, the first of which is `field`: `bytes` are their values in
+    /// little-endian byte order, of `size` bytes each. Returns `false` to receive them one by one.
+    #[inline(always)]
+    fn integers(&mut self, field: Field<'_>, size: usize, bytes: &[u8]) -> bool {
+        false
+    }
+    /// Ends an array.
+    fn end_array(&mut self, field: Field<'_>) {}
+    /// Begins an optional field, which follows if `present`.
+    fn begin_optional(&mut self, field: Field<'_>, present: bool, selector: i128) {}
+    /// Ends an optional field.
+    fn end_optional(&mut self, field: Field<'_>) {}
+    /// Begins a variant: the field of the option with this index follows.
+    fn begin_variant(&mut self, field: Field<'_>, option: usize, selector: i128) {}
+    /// Ends a variant.
+    fn end_variant(&mut self, field: Field<'_>) {}
+    /// Begins a union: its members follow, all from the same bits. Like a structure by default.
+    fn begin_union(&mut self, field: Field<'_>) {
+        self.begin_structure(field);
+    }
+    /// Ends a union.
+    fn end_union(&mut self, field: Field<'_>) {
+        self.end_structure(field);
+    }
+}
+
+/// Skips fields without reading their values.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Skip;
+
+impl Visitor for Skip {
+    const WANTS_VALUES: bool = false;
+}

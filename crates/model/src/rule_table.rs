@@ -1,0 +1,86 @@
+//! Tables of the rules of a format.
+
+/// Declares an enum of rules that data can break.
+///
+/// A row is a variant with its name in lists and filters, with `true` if breaking the rule makes data unreadable or
+/// unreliable, and with the remedy for the owner of the trace, as a phrase. An enum without data is also a
+/// [`named_enum!`](crate::named_enum!).
+///
+/// ```
+/// ichnos_model::rules! {
+///     /// Rule of a format.
+///     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+///     pub enum Rule {
+///         /// A file has a header.
+///         Header: "header", true, "copy the file again";
+///         /// Records are sorted by time.
+///         Order { time: u64 }: "order", false, "correct the program that wrote the file";
+///     }
+/// }
+///
+/// assert_eq!(Rule::Order { time: 3 }.name(), "order");
+/// assert!(Rule::Header.broken("expected a header").fatal);
+/// ```
+#[macro_export]
+macro_rules! rules {
+    (@effects $vis:vis $Rule:ident $($variant:ident, $fatal:literal, $remedy:expr;)*) => {
+        impl $Rule {
+            /// Returns `true` if breaking the rule makes data unreadable or unreliable.
+            #[must_use]
+            $vis const fn is_fatal(&self) -> bool {
+                match self { $(Self::$variant { .. } => $fatal,)* }
+            }
+
+            /// Returns the rule as broken, with the expected and the found data.
+            #[must_use]
+            $vis fn broken(&self, statement: impl Into<String>) -> $crate::BrokenRule {
+                let remedy = match self { $(Self::$variant { .. } => $remedy,)* };
+                let (name, fatal) = (self.name(), self.is_fatal());
+                $crate::BrokenRule { name, statement: statement.into(), remedy, record: None, fatal }
+            }
+        }
+    };
+    (
+        $(#[$about:meta])*
+        $vis:vis enum $Rule:ident {
+            $($(#[$about_rule:meta])* $variant:ident: $name:literal, $fatal:literal, $remedy:expr;)*
+        }
+    ) => {
+        $crate::named_enum! {
+            $(#[$about])*
+            $vis enum $Rule { $($(#[$about_rule])* $variant = $name,)* }
+        }
+
+        $crate::rules! { @effects $vis $Rule $($variant, $fatal, $remedy;)* }
+    };
+    (
+        $(#[$about:meta])*
+        $vis:vis enum $Rule:ident {
+            $(
+                $(#[$about_rule:meta])*
+                $variant:ident
+                $(($($part:ty),*))?
+                $({ $($(#[$about_field:meta])* $field:ident: $Field:ty),* $(,)? })?
+                : $name:literal, $fatal:literal, $remedy:expr;
+            )*
+        }
+    ) => {
+        $(#[$about])*
+        $vis enum $Rule {
+            $(
+                $(#[$about_rule])*
+                $variant $(($($part),*))? $({ $($(#[$about_field])* $field: $Field),* })?,
+            )*
+        }
+
+        impl $Rule {
+            /// Returns the name of the rule, lowercase words joined by `-`.
+            #[must_use]
+            $vis const fn name(&self) -> &'static str {
+                match self { $(Self::$variant { .. } => $name,)* }
+            }
+        }
+
+        $crate::rules! { @effects $vis $Rule $($variant, $fatal, $remedy;)* }
+    };
+}

@@ -1,0 +1,16 @@
+//! Traces: their data streams, limits for reading them, and diagnostics of their metadata.
+
+mod diagnostic;
+mod limits;
+mod listed_thread;
+mod on_demand;
+mod opened_trace;
+mod stream;
+mod text_position;
+
+pub use self::diagnostic::{Diagnostic, FileDiagnostic, FileRole, Severity};
+pub use self::limits::Limits;
+pub use self::listed_thread::ListedThread;
+pub use self::opened_trace::{OpenedTrace, SplitPoint, StreamSummary, TracerQuirk, Window, advance_to};
+pub use self::stream::{CallStacks, DataStream, Trace};
+pub use self::text_position::{DeclaredAt, TextPosition};
