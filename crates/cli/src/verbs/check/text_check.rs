@@ -8,14 +8,14 @@ use ichnos::model::{Event, Field, FieldKind, Packet, Scope, Text, Visitor};
 pub(crate) struct TextCheck {
     /// Number of invalid texts.
     pub(crate) count: u64,
-    /// First invalid text.
-    pub(crate) first: Option<First>,
+    /// InvalidText invalid text.
+    pub(crate) first: Option<InvalidText>,
     /// For each event record class, by index: `true` if it has texts in the header, and in other scopes.
     classes: Vec<Option<[bool; 2]>>,
 }
 
 /// An invalid text.
-pub(crate) struct First {
+pub(crate) struct InvalidText {
     /// `the packet header`, or the name of an event.
     pub(crate) within: String,
     /// Name of the field; empty if it has none.
@@ -87,7 +87,7 @@ impl Visitor for TextFinder<'_> {
         }
         self.check.count += 1;
         if self.check.first.is_none() {
-            self.check.first = Some(First {
+            self.check.first = Some(InvalidText {
                 within: (self.within)(),
                 field: field.name().unwrap_or_default().to_owned(),
                 encoding: value.encoding.name(),
