@@ -8,7 +8,7 @@ use ichnos::model::{Event, Field, FieldKind, Packet, Scope, Text, Visitor};
 pub(crate) struct TextCheck {
     /// Number of invalid texts.
     pub(crate) count: u64,
-    /// InvalidText invalid text.
+    /// First invalid text.
     pub(crate) first: Option<InvalidText>,
     /// For each event record class, by index: `true` if it has texts in the header, and in other scopes.
     classes: Vec<Option<[bool; 2]>>,
