@@ -1,5 +1,7 @@
 //! Writes traces from read ones: conversions between formats, and parts of traces.
 
+mod part_times;
+mod part_values;
 mod split;
 mod text_file_writer;
 mod viewer_file;
@@ -22,6 +24,8 @@ use crate::shard_parts::ShardParts;
 use crate::verify::{DamageObserver, InputDamage, OutputRules, verify};
 use crate::{OutputKind, Pass, PassEnd, PassObserver, PassOptions, PassSummary, Reader};
 pub use ichnos_viewers::NoSpans;
+pub use part_times::{PartTimes, PartTimesError};
+pub use part_values::PartValues;
 pub use split::SplitTargets;
 pub use text_file_writer::TextFileWriter;
 pub use viewer_formats::{VIEWER_FORMATS, ViewerFormat};

@@ -90,7 +90,8 @@
 //!
 //! # Several outputs
 //! [`Reader::split`] writes several traces, or several files of text, in one pass: each event to the one that a
-//! [`SplitBy`] names. [`Pass::write_parts`] is that pass for an output of your own.
+//! [`SplitBy`] names. [`convert::PartTimes`] finds parts with a duration or a size, and [`convert::PartValues`] gives
+//! each value of a field a part. [`Pass::write_parts`] is that pass for an output of your own.
 //!
 //! ```
 //! use ichnos::convert::{ConvertOptions, SplitTargets, target};
