@@ -1,7 +1,6 @@
 //! What the command reports while it works: progress, warnings, damage, and signals that end it.
 
 mod console;
-mod console;
 pub(crate) mod damage;
 mod follower;
 pub(crate) mod interrupt;

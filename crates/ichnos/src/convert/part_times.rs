@@ -6,9 +6,9 @@ use std::ops::ControlFlow;
 
 use ichnos_model::{Event, Message};
 
-use crate::{Pass, Reader, SplitBy};
+use crate::{Pass, Reader};
 
-/// Parts of [`SplitBy::Times`] with a duration or a size.
+/// Parts of [`SplitBy::Times`](crate::SplitBy::Times) with a duration or a size.
 ///
 /// ```no_run
 /// use ichnos::Pass;
@@ -191,7 +191,7 @@ fn for_each_event(
     pass: &Pass,
     mut take: impl FnMut(&Event<'_>) -> bool,
 ) -> io::Result<()> {
-    pass.run(reader, &mut |message: &Message<'_>| {
+    reader.pass().with(pass.clone()).run(&mut |message: &Message<'_>| {
         Ok(match message {
             Message::Event(event) if !take(event) => ControlFlow::Break(()),
             _ => ControlFlow::Continue(()),

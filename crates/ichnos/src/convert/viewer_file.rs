@@ -7,7 +7,6 @@ use std::sync::Arc;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use ichnos_io::{EncoderRules, MessageEncoder, WriteOptions};
-use ichnos_model::lower::LossTable;
 use ichnos_model::{Message, TraceDigest};
 use ichnos_viewers::ViewerFile;
 

@@ -7,7 +7,7 @@ use ichnos::export::{Csv, CsvOptions};
 use ichnos::flow::pump;
 use ichnos::fuchsia::fxt::{EventKind, Initialization, RecordWriter, StringRef, ThreadRecord, ThreadRef};
 use ichnos::jsonl::{JsonLines, JsonLinesOptions};
-use ichnos::model::Window;
+use ichnos::model::{Sink as _, Window};
 use ichnos::{OpenOptions, Selection};
 use serde_json::Value;
 

@@ -137,7 +137,7 @@ impl DiscardedCounts {
     }
 
     /// Returns the losses among `events` read events for display, or `None` if nothing was lost.
-    pub(super) fn text(self, events: u64) -> Option<String> {
+    fn text(self, events: u64) -> Option<String> {
         let mut parts = Vec::new();
         if self.events > 0 {
             let least = if self.is_unknown { "at least " } else { "" };
@@ -458,7 +458,8 @@ impl Findings {
         findings.end();
     }
 
-    fn text(&self, metadata_only: bool, paint: Paint, verbose: bool) -> String {
+    /// Returns the text of the answer.
+    pub(super) fn text(&self, metadata_only: bool, paint: Paint, verbose: bool) -> String {
         let mut text = String::new();
         for finding in self.list.iter().filter(|finding| verbose || !finding.is_minor) {
             let level = match finding.level {
