@@ -6,7 +6,7 @@ use crate::packet_times::PacketTimes;
 use crate::stream_input::StreamInput;
 
 impl StreamInput {
-    /// Returns the begin time of a packet if the recorded time is too late: see [`EventScanner::earlier_begin`].
+    /// Returns the packet's begin time if the recorded time is too late, see [`EventScanner::earlier_begin`].
     pub(crate) fn earlier_begin(&self, packet: usize) -> Option<u64> {
         let entry = self.packets.get(packet)?;
         let file = &self.files.get(entry.file as usize)?.bytes;
