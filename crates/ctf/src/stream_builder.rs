@@ -1,4 +1,4 @@
-//! Builds data streams from data stream files: finds the packets of the files, and their data streams.
+//! Builds data streams from data stream files: finds packets, and assigns them to data streams.
 
 use std::collections::btree_map::Entry as MapEntry;
 use std::collections::{BTreeMap, HashMap};
@@ -27,22 +27,22 @@ use crate::quirks::{AppliedQuirks, Quirk};
 use crate::seek::packets_stand_alone;
 use crate::stream_input::{StreamFile, StreamInput, StreamRules};
 
-/// Number of packets between reports of the search's progress.
+/// Number of packets between progress reports.
 const STRIDE: u64 = 1 << 12;
 
-/// Maximum number of packets of a trace whose id of their data stream is examined, and corrected.
+/// Maximum number of packets in a trace whose data stream id is examined and corrected.
 const MOST_WRONG_IDS: usize = 64;
 
-/// Maximum number of packets of a data stream with the same sequence number that are examined.
+/// Maximum number of packets with the same sequence number that are examined in a data stream.
 const MOST_DOUBLES: usize = 8;
 
-/// Least size in bits of a sequence number that is never the same in a data stream.
+/// Minimum size in bits of a sequence number that must be unique in its data stream.
 const LEAST_SEQUENCE_BITS: u64 = 32;
 
-/// Data stream of a packet: its class id, and its id or else the number of its file.
+/// Data stream of a packet: class id, stream id, and the file number if the stream id is missing.
 type StreamKey = (u128, Option<u128>, u64);
 
-/// Assigns the packets of data stream files to data streams.
+/// Assigns packets in data stream files to data streams.
 pub(crate) struct StreamBuilder<'a> {
     trace: &'a Arc<Trace>,
     packet_limits: PacketLimits,
@@ -50,16 +50,16 @@ pub(crate) struct StreamBuilder<'a> {
     streams: BTreeMap<StreamKey, BuiltStream>,
     pub(crate) damage: Vec<Damage>,
     pub(crate) diagnostics: Vec<FileDiagnostic>,
-    /// Number of packets, and its maximum.
+    /// Packet count, and its maximum.
     packets: u64,
     most_packets: u64,
-    /// `true` to report violations of the documents even if nothing is lost by them.
+    /// `true` to report violations of the specification even if no data is lost.
     strict: bool,
-    /// Names of files with packets of several data streams that have ids.
+    /// Names of files with packets from several data streams that have ids.
     mixed: Vec<String>,
-    /// First empty data stream file, and the number of empty ones.
+    /// First empty data stream file, and the number of empty files.
     empty: Option<(String, u64)>,
-    /// File of the first packet of 8 bits at most, and the packet's location.
+    /// Name and packet position of the first file with a packet of at most 8 bits.
     small: Option<(String, u64)>,
     /// Number of finished files.
     files: u64,
@@ -100,7 +100,7 @@ impl<'a> StreamBuilder<'a> {
         }
     }
 
-    /// Adds a data stream file, with the index that LTTng wrote for it and the index's name.
+    /// Adds a data stream file with its LTTng index and the index's name.
     pub(crate) fn add(&mut self, name: String, entry: &Entry, lttng_index: Option<(String, &Entry)>) {
         let bytes = match entry.read_or_damage() {
             Ok(bytes) => bytes,
@@ -144,7 +144,7 @@ impl<'a> StreamBuilder<'a> {
             }),
         };
         bytes.release();
-        // Zeros left by truncation are ignored: they are no unused end either.
+        // Zeros left by truncation are ignored, as they are not an unused end.
         let lost = lost(&name, &bytes);
         let packets = last.and_then(|key| self.streams.get(&key));
         let unused = rest.as_ref().filter(|_| lost.is_none()).zip(packets).and_then(|(rest, stream)| {
@@ -162,13 +162,12 @@ impl<'a> StreamBuilder<'a> {
         }
     }
 
-    /// Notes a file of a size in bytes that is not read.
+    /// Records a file that is not read, and its size in bytes.
     fn skip(&mut self, file: String, kind: DamageKind, size: u64) {
         self.damage.push(Damage { file, stream: None, bit: 0, kind, skipped: size.saturating_mul(8) });
     }
 
-    /// Returns the packets of a file by their own headers, and the size of the file in bytes.
-    ///
+    /// Returns a file's packets by their own headers, and the file size in bytes.
     /// # Errors
     /// Returns an error if the file contains anything other than packets.
     pub(crate) fn packets_of(&self, name: &str, entry: &Entry) -> Result<(Vec<ScannedPacket>, u64), String> {
@@ -199,7 +198,7 @@ impl<'a> StreamBuilder<'a> {
         }
     }
 
-    /// Returns the packets of a file by the index that LTTng wrote, if that is true.
+    /// Returns a file's packets by their LTTng index, if it is correct.
     fn indexed_packets(
         &mut self,
         decoder: &PacketDecoder<'_>,
@@ -223,7 +222,7 @@ impl<'a> StreamBuilder<'a> {
 
     fn push(&mut self, found: ScannedPacket, name: &str, bytes: &Bytes, last: &mut Option<StreamKey>) {
         let class_id = self.trace.class.data_streams[found.class].id;
-        // Mostly all packets of a file are of one stream.
+        // Usually all packets in a file belong to the same data stream.
         let key = match last.take() {
             Some(last) if (last.0, last.1) == (class_id, found.stream_id) => last,
             other => {
@@ -256,7 +255,7 @@ impl<'a> StreamBuilder<'a> {
         *last = Some(key);
     }
 
-    /// Assigns packets with a wrong id of their data stream to the right one.
+    /// Moves packets with a wrong data stream id to the correct data stream.
     pub(crate) fn settle_ids(&mut self) {
         let mixed = std::mem::take(&mut self.mixed);
         if mixed.is_empty() {
@@ -282,14 +281,14 @@ impl<'a> StreamBuilder<'a> {
         }
     }
 
-    /// Reports violations of the documents that do not prevent reading.
+    /// Reports violations of the specification that do not prevent reading.
     pub(crate) fn note_flaws(&mut self, dialect: Dialect) {
         let mut warning = |file: String, message: String| {
             let diagnostic = Diagnostic::warning(TextPosition::default(), message);
             self.diagnostics.push(FileDiagnostic::new(file, diagnostic));
         };
-        // Tracers leave empty files if nothing happened: only strict reading reports them. In PROP-1.0, a
-        // data stream has any number of packets ("Layer 2").
+        // Tracers leave empty files if nothing happened, so only strict reading reports them. In PROP-1.0, a data
+        // stream may have any number of packets ("Layer 2").
         let is_wrong = self.strict && dialect != Dialect::Prop1;
         if let Some((file, count)) = self.empty.take().filter(|_| is_wrong) {
             let more = match count {
@@ -364,32 +363,32 @@ impl<'a> StreamBuilder<'a> {
             notes.append(&mut input.trim());
             streams.push(input);
         }
-        // Streams of a class are sorted by id, or without ids by their files, directory by directory.
+        // Data streams are sorted by class, then by id. Without ids, they are sorted by file, directory by directory.
         let key = |stream: &StreamInput| (stream.stream.class().id, stream.stream.id);
         streams.sort_by(|a, b| key(a).cmp(&key(b)).then_with(|| a.stream.name.cmp(&b.stream.name)));
         (streams, notes)
     }
 }
 
-/// Packet of a file with packets of several data streams.
+/// Packet in a file that contains packets from several data streams.
 #[derive(Clone, Copy)]
 struct MixedPacket {
     offset: u64,
     stream: StreamKey,
-    /// Index of the file in its data stream.
+    /// File index in its data stream.
     file: u32,
     begin: Option<u64>,
     sequence: Option<Counter>,
 }
 
 impl MixedPacket {
-    /// Returns `true` if its sequence number is the next one after that of `before`.
+    /// Returns `true` if its sequence number directly follows the number of `before`.
     fn continues(&self, before: &Self) -> bool {
         before.sequence.zip(self.sequence).is_some_and(|(before, own)| own.since(before) == Some(1))
     }
 
-    /// Returns `true` if its data stream has another packet with its sequence number, in another file whose packets were
-    /// recorded at the same time. Counters that wrap or begin anew have the same numbers at other times.
+    /// Returns `true` if its data stream contains a packet with the same sequence number, in another file that was
+    /// recorded at the same time. Counters that wrap or restart repeat numbers only at other times.
     fn is_double_in(&self, stream: &BuiltStream) -> bool {
         let Some((sequence, begin)) = self.sequence.zip(self.begin) else { return false };
         let is_equal = |other: &&PacketEntry| other.file != self.file && other.sequence() == Some(sequence);
@@ -403,7 +402,7 @@ impl MixedPacket {
     }
 }
 
-/// Returns the packets of each of some files, by offset.
+/// Returns the packets of some files, sorted by offset.
 fn mixed_packets(streams: &BTreeMap<StreamKey, BuiltStream>, names: &[String]) -> Vec<Vec<MixedPacket>> {
     let numbers: HashMap<&str, usize> =
         names.iter().enumerate().map(|(number, name)| (name.as_str(), number)).collect();
@@ -427,9 +426,9 @@ fn mixed_packets(streams: &BTreeMap<StreamKey, BuiltStream>, names: &[String]) -
     files
 }
 
-/// Returns packets of a file that seem to have the id of another data stream, each with a packet of the right one. Both
-/// packets beside it are of that data stream, and their sequence numbers continue over it. Those of its own data stream in
-/// the file do not.
+/// Returns packets that seem to have a wrong data stream id, each with a packet that has the right id. Both neighbors
+/// in the file must belong to the right data stream, with sequence numbers that continue across the packet. The
+/// neighbors from its own data stream must not.
 fn misassigned(packets: &[MixedPacket]) -> Vec<(MixedPacket, MixedPacket)> {
     let mut last: HashMap<StreamKey, usize> = HashMap::new();
     let mut continues_own = vec![false; packets.len()];
@@ -453,7 +452,7 @@ fn misassigned(packets: &[MixedPacket]) -> Vec<(MixedPacket, MixedPacket)> {
     wrong.take(MOST_WRONG_IDS).collect()
 }
 
-/// Makes room for a single item in an empty list: most lists have only one where there are very many.
+/// Reserves space for a single item in an empty list, because most of very many lists contain only one item.
 fn make_room<T>(list: &mut Vec<T>) {
     if list.is_empty() {
         list.reserve_exact(1);

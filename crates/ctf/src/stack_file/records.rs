@@ -1,4 +1,4 @@
-//! Lines of a call stack file.
+//! Lines in a call stack file.
 
 use std::collections::HashSet;
 use std::str::FromStr;
@@ -7,13 +7,13 @@ use std::sync::Arc;
 use ichnos_json::read::{self, Raw, Reader};
 use ichnos_model::{CodeKind, Frame, Symbol, TextPosition};
 
-/// Version of the lines that this reader knows.
+/// Line version that this reader supports.
 pub(super) const VERSION: u64 = 1;
 
-/// Maximum number of members of a line. Known lines have fewer.
+/// Maximum number of members in a line. Known lines have fewer.
 const MOST_MEMBERS: usize = 32;
 
-/// Approximate memory of the content of a line in bytes. A text also takes its own bytes.
+/// Approximate memory of a line's content in bytes. Texts additionally take their own bytes.
 const TEXT_MEMORY: u64 = 64;
 pub(super) const FRAME_MEMORY: u64 = 192;
 pub(super) const STACK_MEMORY: u64 = 48;
@@ -30,7 +30,7 @@ pub(super) const CODE_KINDS: [(CodeKind, &str); 3] =
 pub(crate) enum StackFileError {
     #[error("the call stacks cannot be read: {0}")]
     Unreadable(String),
-    /// The first line is not the head of a stack file.
+    /// The first line is not a stack file header.
     #[error("this is not a call stack file: skipped")]
     Head,
     #[error("skipped call stacks with the unknown version {0}")]
@@ -40,16 +40,16 @@ pub(crate) enum StackFileError {
     /// The last line is missing.
     #[error("the call stacks are truncated; the rest is missing")]
     CutOff,
-    /// The content would take more memory than this, in bytes.
+    /// The content would exceed this memory limit in bytes.
     #[error("the call stacks take more than {0} bytes of memory, the limit; the rest is skipped")]
     TooLarge(u64),
-    /// The file of another directory of the trace has different stacks for the same numbers.
+    /// Another directory of the trace has a file with different stacks for the same numbers.
     #[error("the directories of the trace have different call stacks with the same numbers; all are skipped")]
     Conflict,
 }
 
 impl StackFileError {
-    /// Position in the file, if the problem has one.
+    /// Position in the file, if known.
     pub(crate) fn position(&self) -> TextPosition {
         match self {
             Self::Malformed { position, .. } => *position,
@@ -60,9 +60,9 @@ impl StackFileError {
 
 type Parsed<T> = Result<T, StackFileError>;
 
-/// Content of a line.
+/// Line content.
 pub(super) enum StackRecord {
-    /// Frame of later stacks.
+    /// Frame for later stacks.
     Frame,
     Stack {
         number: u32,
@@ -71,23 +71,23 @@ pub(super) enum StackRecord {
     },
     /// Address space and symbol.
     Symbol(u32, Symbol),
-    /// Process, if known, and thread, with the thread's name.
+    /// Process if known, thread, and thread name.
     Thread((Option<u64>, u64), Arc<str>),
 }
 
 /// Reads the lines of a stack file.
 #[derive(Default)]
 pub(super) struct StackRecords<'b> {
-    /// Bytes of the lines that were not read yet.
+    /// Unread bytes.
     rest: &'b [u8],
     line: StackLine<'b>,
-    /// Ids of the data stream classes of the stacks. Empty: all classes.
+    /// Data stream class ids of the stacks. Empty: all classes.
     pub(super) classes: Vec<u128>,
     texts: HashSet<Arc<str>>,
     frames: Vec<Frame>,
     stacks: u32,
     memory: u64,
-    /// Memory left, in bytes.
+    /// Remaining memory in bytes.
     pub(super) left: u64,
 }
 
@@ -119,12 +119,12 @@ impl<'b> StackRecords<'b> {
         Ok(Some(record))
     }
 
-    /// Returns the error that a member of the last line is missing, or has a wrong value.
+    /// Returns the error for a missing or wrong member in the last line.
     pub(super) fn malformed(&self, name: &str) -> StackFileError {
         self.line.malformed(name)
     }
 
-    /// Reads the next line. Returns its kind. What follows the last line feed is not a line.
+    /// Reads the next line. Returns its kind. Bytes after the last line feed are not a line.
     fn next_line(&mut self) -> Parsed<Raw<'b>> {
         let length = memchr::memchr(b'\n', self.rest).ok_or(StackFileError::CutOff)?;
         let (line, rest) = self.rest.split_at(length);
@@ -201,16 +201,16 @@ impl<'b> StackRecords<'b> {
         Ok(StackRecord::Thread(thread, name))
     }
 
-    /// Returns the address space of a line. If there is only one, it is not written.
+    /// Returns the address space of a line. A single address space is not written.
     fn address_space(&self) -> Parsed<u32> {
         Ok(self.line.number("address_space")?.unwrap_or(0))
     }
 
-    /// Returns the text of a member. Equal texts share their memory.
+    /// Returns a text member. Equal texts share their memory.
     fn text(&mut self, name: &str) -> Parsed<Option<Arc<str>>> {
         let Some(raw) = self.line.string(name)? else { return Ok(None) };
         if raw.plain().is_none() && raw.as_written().len() as u64 > self.left {
-            // Resolving its escapes makes a copy.
+            // Unescaping makes a copy.
             return Err(StackFileError::TooLarge(self.memory));
         }
         let text = raw.text();
@@ -227,18 +227,18 @@ impl<'b> StackRecords<'b> {
 /// Members of a line. Unknown members are ignored.
 #[derive(Default)]
 struct StackLine<'b> {
-    /// Number of the line, from 1 on.
+    /// Line number, starting at 1.
     number: u32,
-    /// Offset of the line in the file.
+    /// Line offset in the file.
     offset: usize,
-    /// Length of the line, without the line feed.
+    /// Line length without the line feed.
     length: usize,
-    /// Names, and readers at the values.
+    /// Member names, and readers positioned at their values.
     members: Vec<(Raw<'b>, Reader<'b, [u8]>)>,
 }
 
 impl<'b> StackLine<'b> {
-    /// Reads the line after this one. Returns its kind.
+    /// Reads the line after this line. Returns its kind.
     fn read(&mut self, line: &'b [u8]) -> Parsed<Raw<'b>> {
         self.offset += if self.number == 0 { 0 } else { self.length + 1 };
         self.number = self.number.saturating_add(1);
@@ -269,13 +269,13 @@ impl<'b> StackLine<'b> {
         StackFileError::Malformed { position, expected }
     }
 
-    /// Returns the error that a member is missing, or has a wrong value.
+    /// Returns the error for a missing or wrong member.
     fn malformed(&self, name: &str) -> StackFileError {
         let offset = self.get(name).map_or(self.length, |json| json.offset());
         self.error(offset, format!("a valid `{name}`"))
     }
 
-    /// Returns a reader at the value of a member.
+    /// Returns a reader positioned at a member's value.
     fn get(&self, name: &str) -> Option<Reader<'b, [u8]>> {
         self.members.iter().find(|(other, _)| other.is(name)).map(|(_, json)| json.clone())
     }
