@@ -26,7 +26,7 @@ pub(super) fn float(bits: BitField, length: Option<&Node>, problems: &mut Proble
     None
 }
 
-/// Returns the label of an element of a list for messages: its name in a property, or its number.
+/// Returns a list element's label for messages: its name in a property, or its number.
 pub(super) fn element_label(what: &str, property: &str, element: &Node, index: usize) -> String {
     match element.get(property).and_then(Node::as_text) {
         Some(name) => format!("{what} `{name}`"),

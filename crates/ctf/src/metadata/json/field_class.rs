@@ -1,4 +1,4 @@
-//! Field classes of PROP-2.0 and SPEC-2.0.
+//! PROP-2.0 and SPEC-2.0 field classes.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -27,7 +27,7 @@ pub(super) struct ClassReader<'a> {
     pub(super) problems: &'a mut Problems,
     pub(super) limits: &'a Limits,
     pub(super) vocabulary: Vocabulary,
-    /// Namespaces and names of the extensions that the preamble declares.
+    /// Extensions declared by the preamble: namespaces and names.
     pub(super) extensions: HashSet<(String, String)>,
     aliases: HashMap<String, Option<ClassAlias>>,
     scope: Option<Scope>,
@@ -49,7 +49,7 @@ impl<'a> ClassReader<'a> {
         }
     }
 
-    /// Reports once that a release candidate of SPEC-2.0 wrote this.
+    /// Reports once that a release candidate of SPEC-2.0 wrote the metadata.
     pub(super) fn note_release_candidate(&mut self, position: TextPosition) {
         if !self.release_candidate {
             self.release_candidate = true;
@@ -58,10 +58,10 @@ impl<'a> ClassReader<'a> {
         }
     }
 
-    /// Reads attributes and extensions of an object.
+    /// Reads an object's attributes and extensions.
     pub(super) fn extras(&mut self, object: &mut Object<'_>) -> ichnos_model::Attributes {
         let found = object.get(self.vocabulary.attributes()).or_else(|| {
-            // Release candidates kept the property of PROP-2.0.
+            // Release candidates kept the PROP-2.0 property.
             let name = Vocabulary::Prop2.attributes();
             if !object.has(name) {
                 return None;
@@ -76,7 +76,8 @@ impl<'a> ClassReader<'a> {
         attributes
     }
 
-    /// CTF2-SPEC-2.0, "Extensions": extensions must be declared. The preamble already refused declared ones.
+    /// Checks that extensions are declared (CTF2-SPEC-2.0, "Extensions"). The preamble already refused declared
+    /// extensions.
     fn extensions_of(&mut self, node: &Node) {
         let Some(namespaces) = super::object::properties(node, self.problems) else { return };
         for namespace in namespaces {
@@ -101,8 +102,8 @@ impl<'a> ClassReader<'a> {
         }
     }
 
-    /// Adds a field class alias (CTF2-SPEC-2.0, "Field class alias fragment"). A name whose class is invalid
-    /// is known all the same, so that its uses are not reported as well.
+    /// Adds a field class alias (CTF2-SPEC-2.0, "Field class alias fragment"). An alias with an invalid class is still
+    /// recorded, so that its uses are not reported as well.
     pub(super) fn add_alias(&mut self, name: &Node, class: Option<&Node>) {
         let Some(text) = text(name, self.problems) else {
             if let Some(class) = class {
@@ -122,7 +123,7 @@ impl<'a> ClassReader<'a> {
         self.aliases.insert(text.to_owned(), alias);
     }
 
-    /// Reads a class that is in no scope yet.
+    /// Reads a class outside any scope.
     fn unscoped(&mut self, node: &Node) -> Option<ClassAlias> {
         let before = self.counter.start_alias();
         self.scope = None;
@@ -130,7 +131,7 @@ impl<'a> ClassReader<'a> {
         self.counter.finish_alias(class, before)
     }
 
-    /// Reads the class of a root field: a structure.
+    /// Reads a root field class, which must be a structure.
     pub(super) fn root(&mut self, node: &Node, scope: Scope, what: &str) -> Option<Arc<FieldClass>> {
         self.problems.enter(what);
         self.scope = Some(scope);
@@ -146,7 +147,7 @@ impl<'a> ClassReader<'a> {
         class
     }
 
-    /// Reads a field class: an object, or in SPEC-2.0 the name of an alias.
+    /// Reads a field class: an object, or in SPEC-2.0 an alias name.
     pub(super) fn class(&mut self, node: &Node) -> Option<Arc<FieldClass>> {
         if !self.counter.can_nest(node.position, self.problems) {
             return None;
@@ -216,7 +217,7 @@ impl<'a> ClassReader<'a> {
         Some(FieldClass { roles, attributes, declared_at, ..FieldClass::new(kind?) })
     }
 
-    /// Returns `true` if the document of this dialect has a type.
+    /// Returns `true` if this dialect's document defines a type.
     fn has_type(&self, name: Type) -> bool {
         match name {
             Type::Enumeration { .. } | Type::VariableEnumeration { .. } | Type::VariableBitArray => {
@@ -227,7 +228,7 @@ impl<'a> ClassReader<'a> {
         }
     }
 
-    /// PROP-2.0 allows roles on every class, if only to be refused by the requirements of each.
+    /// Reads roles. PROP-2.0 allows roles on every class, although each role's requirements may refuse them.
     fn roles(&mut self, name: Type, kind: Option<&FieldKind>, object: &mut Object<'_>) -> Roles {
         let may = self.vocabulary == Vocabulary::Prop2
             || matches!(
@@ -343,8 +344,8 @@ impl<'a> ClassReader<'a> {
         Some(FieldKind::Optional { field: field?, selector: selector?, ranges })
     }
 
-    /// CTF2-PROP-2.0 writes the type of dynamic-length strings as `static-length-string` once: the length
-    /// field location decides.
+    /// Reads a static-length string. CTF2-PROP-2.0 once uses the type `static-length-string` for dynamic-length
+    /// strings, so the length field location decides.
     fn static_string(&mut self, object: &mut Object<'_>) -> Option<FieldKind> {
         let dynamic = object.has("length-field-location") && !object.has("length");
         if dynamic && self.vocabulary == Vocabulary::Prop2 {
@@ -396,8 +397,8 @@ impl<'a> ClassReader<'a> {
         }
     }
 
-    /// Reads the properties that integers share (CTF2-SPEC-2.0, "Abstract integer field class"). Enumerations
-    /// of PROP-2.0 must have at least one mapping.
+    /// Reads the properties common to all integers (CTF2-SPEC-2.0, "Abstract integer field class"). PROP-2.0
+    /// enumerations must have at least one mapping.
     fn integer(
         &mut self,
         signed: bool,
@@ -436,7 +437,7 @@ impl<'a> ClassReader<'a> {
         })
     }
 
-    /// Reads the flags of a bit map: at least one, of bit indexes.
+    /// Reads bit map flags: at least one flag, each with bit indexes.
     fn flags(&mut self, node: &Node) -> Option<ichnos_model::Mappings> {
         let flags = Some(flags(node, self.problems)?).filter(|flags| !flags.is_empty());
         let flags = or_refuse(flags, node, "at least one flag", self.problems)?;
@@ -449,7 +450,7 @@ impl<'a> ClassReader<'a> {
         Some(flags)
     }
 
-    /// CTF2-SPEC-2.0, "Abstract string field class".
+    /// Reads a string encoding (CTF2-SPEC-2.0, "Abstract string field class").
     fn encoding(&mut self, object: &mut Object<'_>) -> Option<StringEncoding> {
         if self.vocabulary == Vocabulary::Prop2 {
             return Some(StringEncoding::Utf8);
@@ -469,14 +470,14 @@ impl<'a> ClassReader<'a> {
     fn location(&mut self, name: &'static str, object: &mut Object<'_>) -> Option<Box<FieldLocation>> {
         let node = object.require(name, self.problems)?;
         if self.vocabulary == Vocabulary::Spec2 && matches!(node.json, Json::Array(_)) {
-            // Release candidates kept the locations of PROP-2.0.
+            // Release candidates kept PROP-2.0 locations.
             self.note_release_candidate(node.position);
             return field_location(node, self.scope, Vocabulary::Prop2, self.problems).map(Box::new);
         }
         field_location(node, self.scope, self.vocabulary, self.problems).map(Box::new)
     }
 
-    /// CTF2-SPEC-2.0, "Structure field member class".
+    /// Reads structure members (CTF2-SPEC-2.0, "Structure field member class").
     fn members(&mut self, object: &mut Object<'_>) -> Option<Vec<Member>> {
         let mut name = self.vocabulary.members();
         if self.vocabulary == Vocabulary::Prop2 && !object.has(name) && object.has("member-classes") {
@@ -512,14 +513,14 @@ impl<'a> ClassReader<'a> {
         let attributes = self.extras(&mut object);
         object.finish(Unknown::Refuse, self.problems);
         let name = name?;
-        // Its name is in a set, too.
+        // A set contains its name, too.
         if !self.problems.charge(memory::of_member(name) + 32, node.position) {
             return None;
         }
         Some(Member { name: name.to_owned(), has_underscore: false, class: class?, attributes })
     }
 
-    /// CTF2-SPEC-2.0, "Variant field class option".
+    /// Reads variant options (CTF2-SPEC-2.0, "Variant field class option").
     fn options(&mut self, node: &Node) -> Option<Vec<VariantOption>> {
         let elements = non_empty_array(node, "at least one option", self.problems)?;
         let mut names = HashSet::new();
@@ -589,7 +590,7 @@ fn choice<T: Copy>(node: &Node, choices: &[(&str, T)], problems: &mut Problems) 
     found
 }
 
-/// Types of field classes of both documents.
+/// Field class types of both documents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Type {
     BitArray,

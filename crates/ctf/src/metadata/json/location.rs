@@ -1,4 +1,4 @@
-//! Field locations and integer ranges of PROP-2.0 and SPEC-2.0.
+//! Field locations and integer ranges in PROP-2.0 and SPEC-2.0.
 
 use ichnos_model::{
     Diagnostic, FieldLocation, IntegerRange, Limits, LocationStep, Mappings, MappingsBuilder, RangeSet, Scope,
@@ -13,7 +13,7 @@ use super::text::{Json, Node};
 use super::vocabulary::Vocabulary;
 use crate::metadata::{Problems, memory};
 
-/// Reads a field location. `within` is the scope of the class that has it, if known.
+/// Reads a field location. `within` is the scope of the class with the location, if known.
 pub(super) fn field_location(
     node: &Node,
     within: Option<Scope>,
@@ -26,7 +26,7 @@ pub(super) fn field_location(
     }
 }
 
-/// Reads the name of a scope. It must not be decoded after `within`.
+/// Reads a scope name. The scope must not be decoded after `within`.
 fn scope(node: &Node, within: Option<Scope>, problems: &mut Problems) -> Option<Scope> {
     let name = text(node, problems)?;
     let Some(scope) = Scope::from_name(name) else {
@@ -47,7 +47,7 @@ fn scope(node: &Node, within: Option<Scope>, problems: &mut Problems) -> Option<
     Some(scope)
 }
 
-/// CTF2-SPEC-2.0, "Field location".
+/// Reads a SPEC-2.0 location (CTF2-SPEC-2.0, "Field location").
 fn spec2(node: &Node, within: Option<Scope>, problems: &mut Problems) -> Option<FieldLocation> {
     let mut object = Object::open(node, problems)?;
     let origin = object.get("origin").map(|node| scope(node, within, problems));
@@ -91,7 +91,7 @@ fn spec2(node: &Node, within: Option<Scope>, problems: &mut Problems) -> Option<
     }
 }
 
-/// CTF2-PROP-2.0, "Field location": the name of a scope, then names of members.
+/// Reads a PROP-2.0 location (CTF2-PROP-2.0, "Field location"): a scope name, then member names.
 fn prop2(node: &Node, within: Option<Scope>, problems: &mut Problems) -> Option<FieldLocation> {
     let elements = array(node, problems)?;
     let [first, names @ ..] = elements else {
@@ -119,8 +119,8 @@ fn prop2(node: &Node, within: Option<Scope>, problems: &mut Problems) -> Option<
     })
 }
 
-/// Reads an integer range set (CTF2-PROP-2.0 and CTF2-SPEC-2.0, "Integer range set"): an array of at least
-/// one pair of bounds.
+/// Reads an integer range set (CTF2-PROP-2.0 and CTF2-SPEC-2.0, "Integer range set"): an array with at least one pair
+/// of bounds.
 pub(super) fn range_set(node: &Node, problems: &mut Problems) -> Option<RangeSet> {
     let elements = non_empty_array(node, "at least one integer range", problems)?;
     let mut ranges = Vec::with_capacity(elements.len());
@@ -139,7 +139,7 @@ fn range(node: &Node, problems: &mut Problems) -> Option<IntegerRange> {
     are_in_order(&lower, &upper, node, problems).then_some(IntegerRange { lower, upper })
 }
 
-/// Reads the flags of a bit map (CTF2-SPEC-2.0, "Fixed-length bit map").
+/// Reads bit map flags (CTF2-SPEC-2.0, "Fixed-length bit map").
 pub(super) fn flags(node: &Node, problems: &mut Problems) -> Option<Mappings> {
     let properties = properties(node, problems)?;
     refuse_duplicates(properties, problems);
@@ -157,8 +157,8 @@ pub(super) fn flags(node: &Node, problems: &mut Problems) -> Option<Mappings> {
     (flags.len() == properties.len()).then(|| flags.finish())
 }
 
-/// Reads the mappings of an integer (CTF2-PROP-2.0, "Enumeration field class mappings"; CTF2-SPEC-2.0,
-/// "Abstract integer field class"). Their bounds may have as many bits as integers.
+/// Reads integer mappings (CTF2-PROP-2.0, "Enumeration field class mappings"; CTF2-SPEC-2.0, "Abstract integer field
+/// class"). Their bounds may have as many bits as integers.
 pub(super) fn mappings(
     node: &Node,
     signed: bool,
@@ -170,7 +170,7 @@ pub(super) fn mappings(
     })
 }
 
-/// Adds the ranges of one mapping. Returns `false` if one of them is invalid.
+/// Adds the ranges of a mapping. Returns `false` if any is invalid.
 fn mapping(labels: &mut Labels, node: &Node, limits: &Limits, problems: &mut Problems) -> bool {
     let Some(elements) = non_empty_array(node, "at least one integer range", problems) else { return false };
     let mut are_right = true;
@@ -196,8 +196,8 @@ fn mapping(labels: &mut Labels, node: &Node, limits: &Limits, problems: &mut Pro
     are_right
 }
 
-/// Returns the index of the first set, sorted by lower bound, that overlaps another set. Sorting keeps this fast, as the
-/// input determines the number of sets.
+/// Returns the index of the first set, sorted by lower bound, that overlaps another set. Sorting keeps this fast, as
+/// the input determines the number of sets.
 pub(super) fn first_overlap(sets: &[RangeSet]) -> Option<usize> {
     let mut ranges: Vec<(IntegerRange, usize)> = sets
         .iter()
@@ -211,7 +211,7 @@ pub(super) fn first_overlap(sets: &[RangeSet]) -> Option<usize> {
             Some((last, other)) if last.upper >= range.lower && other != index => {
                 return Some(index.max(other));
             }
-            // Of two ranges of one set, the larger upper bound matters.
+            // Of two ranges in the same set, the larger upper bound matters.
             Some((last, _)) if last.upper >= range.upper => {}
             _ => before = Some((range, index)),
         }

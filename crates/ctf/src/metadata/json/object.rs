@@ -1,4 +1,4 @@
-//! Checked access to JSON values: unexpected values become problems with their positions.
+//! Checked access to JSON values. Unexpected values become problems with positions.
 
 use ichnos_model::{Attributes, Diagnostic, TextPosition, Uuid, WideInteger};
 
@@ -11,7 +11,7 @@ pub(super) fn refuse(node: &Node, expected: impl Into<String>, problems: &mut Pr
     problems.add(wrong(node, expected));
 }
 
-/// Returns a value, or reports that something else is expected.
+/// Returns a value, or reports the expected value.
 pub(super) fn or_refuse<T>(
     value: Option<T>,
     node: &Node,
@@ -24,7 +24,7 @@ pub(super) fn or_refuse<T>(
     value
 }
 
-/// Reports a number of bits that exceeds a limit.
+/// Reports a bit count above a limit.
 pub(super) fn refuse_at_limit(node: &Node, most: u64, limit: &'static str, problems: &mut Problems) {
     problems.add(wrong(node, format!("at most {most} bits, the limit")).limit(limit));
 }
@@ -47,7 +47,7 @@ pub(super) fn listed(names: &[&str]) -> String {
     }
 }
 
-/// Reads the text of a string.
+/// Reads a string.
 pub(super) fn text<'n>(node: &'n Node, problems: &mut Problems) -> Option<&'n str> {
     or_refuse(node.as_text(), node, "a string", problems)
 }
@@ -61,7 +61,7 @@ pub(super) fn boolean(node: &Node, problems: &mut Problems) -> Option<bool> {
     or_refuse(value, node, "true or false", problems)
 }
 
-/// Returns the integer of a node if it fits an `i128`.
+/// Returns a node's integer if it fits an `i128`.
 fn narrow(node: &Node) -> Option<i128> {
     match node.json {
         Json::Integer(value) => Some(value),
@@ -69,19 +69,19 @@ fn narrow(node: &Node) -> Option<i128> {
     }
 }
 
-/// Description of an integer that fits an `i128`, for messages.
+/// Description of integers that fit an `i128`, for messages.
 pub(super) const NARROW: &str = "an integer from -2^127 to 2^127 - 1";
 
-/// Reads an integer of up to 128 bits including its sign.
+/// Reads an integer with up to 128 bits, including its sign.
 pub(super) fn integer(node: &Node, problems: &mut Problems) -> Option<i128> {
     or_refuse(narrow(node), node, NARROW, problems)
 }
 
-/// Reads an integer of at most `most` bits without its sign.
+/// Reads an integer with up to `most` bits, excluding its sign.
 pub(super) fn wide_integer(node: &Node, most: u64, problems: &mut Problems) -> Option<WideInteger> {
     let value = match &node.json {
         Json::Integer(value) => Some(WideInteger::from(*value)),
-        // With so few digits, parsing takes negligible time.
+        // Parsing so few digits takes negligible time.
         Json::BigInteger(digits) if digits.len() as u64 / 3 <= most => WideInteger::parse(digits, 10),
         _ => None,
     };
@@ -92,7 +92,7 @@ pub(super) fn wide_integer(node: &Node, most: u64, problems: &mut Problems) -> O
     value
 }
 
-/// Reads the id of a class: an unsigned integer of up to 128 bits.
+/// Reads a class id: an unsigned integer with up to 128 bits.
 pub(super) fn id(node: &Node, problems: &mut Problems) -> Option<u128> {
     let value = match &node.json {
         Json::Integer(value) => u128::try_from(*value).ok(),
@@ -102,7 +102,7 @@ pub(super) fn id(node: &Node, problems: &mut Problems) -> Option<u128> {
     or_refuse(value, node, "an unsigned integer of at most 128 bits", problems)
 }
 
-/// Reads an unsigned integer of up to 64 bits.
+/// Reads an unsigned integer with up to 64 bits.
 pub(super) fn unsigned(node: &Node, problems: &mut Problems) -> Option<u64> {
     let value = narrow(node).and_then(|value| u64::try_from(value).ok());
     or_refuse(value, node, "an unsigned integer of at most 64 bits", problems)
@@ -131,7 +131,7 @@ pub(super) fn alignment_value(value: u64, least: u64, node: &Node, problems: &mu
     None
 }
 
-/// Returns the elements of an array.
+/// Returns an array's elements.
 pub(super) fn array<'n>(node: &'n Node, problems: &mut Problems) -> Option<&'n [Node]> {
     let elements = match &node.json {
         Json::Array(values) => Some(&values[..]),
@@ -150,7 +150,7 @@ pub(super) fn non_empty_array<'n>(
     or_refuse(Some(elements).filter(|elements| !elements.is_empty()), node, expected, problems)
 }
 
-/// Returns the properties of an object.
+/// Returns an object's properties.
 pub(super) fn properties<'n>(node: &'n Node, problems: &mut Problems) -> Option<&'n [Property]> {
     let properties = match &node.json {
         Json::Object(properties) => Some(&properties[..]),
@@ -159,7 +159,7 @@ pub(super) fn properties<'n>(node: &'n Node, problems: &mut Problems) -> Option<
     or_refuse(properties, node, "an object", problems)
 }
 
-/// Reports every property whose name occurred before.
+/// Reports every property with a duplicate name.
 pub(super) fn refuse_duplicates(properties: &[Property], problems: &mut Problems) {
     if properties.len() < 2 {
         return;
@@ -168,7 +168,7 @@ pub(super) fn refuse_duplicates(properties: &[Property], problems: &mut Problems
     let mut names = NameIndex::default();
     for (property, number) in properties.iter().zip(0..) {
         let is_new = match properties.len() {
-            // Comparing with each earlier one is quicker.
+            // For few properties, comparing all pairs is faster.
             0..=16 => (0..number).all(|before| name_of(before) != &*property.name),
             _ => names.add(&property.name, number, name_of).is_ok(),
         };
@@ -179,8 +179,8 @@ pub(super) fn refuse_duplicates(properties: &[Property], problems: &mut Problems
     }
 }
 
-/// Reads attributes: namespaces and JSON values (CTF2-SPEC-2.0, "Attributes"; CTF2-PROP-2.0, "User
-/// attributes"; CTF2-PROP-1.0, "User attributes").
+/// Reads attributes: namespaces and JSON values (CTF2-SPEC-2.0, "Attributes"; CTF2-PROP-2.0, "User attributes";
+/// CTF2-PROP-1.0, "User attributes").
 pub(super) fn attributes(node: &Node, problems: &mut Problems) -> Attributes {
     let properties = properties(node, problems).unwrap_or_default();
     refuse_duplicates(properties, problems);
@@ -190,10 +190,10 @@ pub(super) fn attributes(node: &Node, problems: &mut Problems) -> Attributes {
     attributes
 }
 
-/// Treatment of properties that the document does not define.
+/// Treatment of undefined properties.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unknown {
-    /// PROP-2.0 and SPEC-2.0 allow no other properties.
+    /// PROP-2.0 and SPEC-2.0 do not allow other properties.
     Refuse,
     /// PROP-1.0 requires ignoring them.
     Ignore,
@@ -201,7 +201,7 @@ pub(super) enum Unknown {
 
 /// Object with known and unknown properties.
 pub(super) struct Object<'n> {
-    /// Position of the object.
+    /// Object position.
     pub(super) position: TextPosition,
     properties: &'n [Property],
     known: Vec<&'static str>,
@@ -215,17 +215,17 @@ impl<'n> Object<'n> {
         Some(Self::of(node, properties))
     }
 
-    /// Opens an object without a check of its names.
+    /// Opens an object without checking its names.
     pub(super) fn of(node: &'n Node, properties: &'n [Property]) -> Self {
         Self { position: node.position, properties, known: Vec::new() }
     }
 
-    /// Returns `true` if a property is present. It does not become known.
+    /// Returns `true` if a property is present. The property stays unknown.
     pub(super) fn has(&self, name: &str) -> bool {
         self.properties.iter().any(|property| *property.name == *name)
     }
 
-    /// Returns the value of a property, which is known from now on.
+    /// Returns a property's value, and marks the property as known.
     pub(super) fn get(&mut self, name: &'static str) -> Option<&'n Node> {
         self.known.push(name);
         self.properties.iter().find(|property| *property.name == *name).map(|property| &property.value)
@@ -237,12 +237,12 @@ impl<'n> Object<'n> {
         property.map_or(self.position, |property| property.name_position)
     }
 
-    /// Returns the position of a property's value. Without the property, it is the position of the object.
+    /// Returns the position of a property's value, or the object's position if the property is missing.
     pub(super) fn position_of(&self, node: Option<&Node>) -> TextPosition {
         node.map_or(self.position, |node| node.position)
     }
 
-    /// Returns the value of a required property.
+    /// Returns a required property's value.
     pub(super) fn require(&mut self, name: &'static str, problems: &mut Problems) -> Option<&'n Node> {
         let value = self.get(name);
         if value.is_none() {
@@ -251,7 +251,7 @@ impl<'n> Object<'n> {
         value
     }
 
-    /// Returns the text of a property, if it is present.
+    /// Returns a property's text, if present.
     pub(super) fn text(&mut self, name: &'static str, problems: &mut Problems) -> Option<String> {
         self.get(name).and_then(|node| text(node, problems)).map(str::to_owned)
     }
@@ -263,7 +263,7 @@ impl<'n> Object<'n> {
                 continue;
             }
             let message = format!("unknown property `{}`", shortened(&property.name));
-            // Position of the value, as for all other problems of properties.
+            // Uses the value's position, as for all other property problems.
             match unknown {
                 Unknown::Refuse => problems.add(
                     Diagnostic::error(property.value.position, message)
@@ -277,7 +277,7 @@ impl<'n> Object<'n> {
     }
 }
 
-/// Reads a UUID of 16 bytes.
+/// Reads a UUID from 16 bytes.
 pub(super) fn uuid(node: &Node, problems: &mut Problems) -> Option<Uuid> {
     let elements = array(node, problems)?;
     let bytes: Option<Vec<u8>> = elements

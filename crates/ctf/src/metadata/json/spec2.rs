@@ -1,4 +1,4 @@
-//! Parts that only SPEC-2.0 has: text sequences, clock origins, the environment.
+//! Parts specific to SPEC-2.0: text sequences, clock origins, the environment.
 
 use ichnos_model::{ClockClass, ClockOrigin, Diagnostic, Limits, TextPosition, TraceClass, Value};
 
@@ -8,11 +8,10 @@ use super::text::{Json, Node, Parser, RECORD_SEPARATOR};
 use super::vocabulary::Vocabulary;
 use crate::metadata::{Problems, memory};
 
-/// Reads a metadata stream of CTF2-SPEC-2.0 ("Metadata stream"): a JSON text sequence of RFC 7464
-/// whose texts are fragments. Fragments that follow each other without a record separator are
-/// read as well, with a warning. An incomplete last fragment is ignored with a warning.
-///
-/// Adds problems to `problems`; the result is `None` if one of them is an error.
+/// Reads a CTF2-SPEC-2.0 metadata stream ("Metadata stream"): an RFC 7464 JSON text sequence with fragments as texts.
+/// Missing record separators between fragments only cause a warning. An incomplete last fragment is ignored with a
+/// warning.
+/// Adds problems to `problems`, and returns `None` if any is an error.
 pub fn parse_spec2(text: &[u8], limits: &Limits, problems: &mut Problems) -> Option<TraceClass> {
     if text.len() as u64 > limits.metadata_bytes {
         let message = format!("the metadata is longer than {} bytes, the limit", limits.metadata_bytes);
@@ -50,7 +49,7 @@ pub fn parse_spec2(text: &[u8], limits: &Limits, problems: &mut Problems) -> Opt
 }
 
 impl StreamReader<'_> {
-    /// CTF2-SPEC-2.0, "Trace class fragment". Release candidates had the UUID here.
+    /// Reads a trace class (CTF2-SPEC-2.0, "Trace class fragment"). Release candidates put the UUID here.
     pub(super) fn spec2_trace_class(&mut self, object: &mut Object<'_>) {
         let problems = &mut *self.classes.problems;
         self.trace.namespace = object.text("namespace", problems);
@@ -82,7 +81,7 @@ impl StreamReader<'_> {
         }
     }
 
-    /// CTF2-SPEC-2.0, "Clock class fragment".
+    /// Reads a clock class (CTF2-SPEC-2.0, "Clock class fragment").
     pub(super) fn spec2_clock_class(&mut self, object: &mut Object<'_>) -> Option<ClockClass> {
         // Release candidates used the name as the key.
         let by_name = !object.has("id") && object.has("name");
@@ -95,7 +94,7 @@ impl StreamReader<'_> {
         };
         let id = id_node.and_then(|node| text(node, self.classes.problems));
         let frequency = self.frequency(object);
-        // A missing id or frequency was reported.
+        // A missing id or frequency was already reported.
         let mut clock = ClockClass::new(id.unwrap_or_default(), frequency.unwrap_or(u64::MAX));
         self.offset("offset-from-origin", &mut clock, object);
         if object.has("uuid")
@@ -149,7 +148,7 @@ impl StreamReader<'_> {
     }
 }
 
-/// CTF2-SPEC-2.0, "Clock origin".
+/// Reads a clock origin (CTF2-SPEC-2.0, "Clock origin").
 fn origin(node: &Node, problems: &mut Problems) -> Option<ClockOrigin> {
     match &node.json {
         Json::Text(name) if name == "unix-epoch" => Some(ClockOrigin::UnixEpoch),

@@ -1,7 +1,6 @@
-//! JSON texts with the position of every value and of every property name.
-//!
-//! The usual JSON libraries lose information that this reader needs: positions, duplicate names, integers of
-//! more than 64 bits, and the record separators of text sequences (RFC 7464).
+//! JSON texts with the position of every value and property name.
+//! Common JSON libraries drop information that this reader needs: positions, duplicate names, integers above 64 bits,
+//! and the record separators in text sequences (RFC 7464).
 
 use std::rc::Rc;
 
@@ -11,21 +10,21 @@ use ichnos_model::{Diagnostic, Limits, TextPosition, Value};
 
 use crate::metadata::{Problems, memory};
 
-/// Byte that begins each text of a text sequence (RFC 7464, section 2.2).
+/// Byte before each text in a text sequence (RFC 7464, section 2.2).
 pub(super) const RECORD_SEPARATOR: u8 = 0x1e;
 
-/// Hard limit of the depth, regardless of the configured limits: more deeply nested values could not be
-/// dropped without exhausting a small stack.
+/// Hard depth limit, regardless of the configured limits. Dropping more deeply nested values could exhaust a small
+/// stack.
 const DEEPEST: usize = 1024;
 
-/// A value and its position.
+/// JSON value with its position.
 #[derive(Clone, Debug)]
 pub(super) struct Node {
     /// Position of its first byte.
     pub(super) position: TextPosition,
     /// Name of the property with this value, for messages.
     pub(super) property: Option<Rc<str>>,
-    /// The value itself.
+    /// JSON value.
     pub(super) json: Json,
 }
 
@@ -36,7 +35,7 @@ pub(super) enum Json {
     Boolean(bool),
     /// Number without fraction and exponent that fits 128 bits.
     Integer(i128),
-    /// Such a number that does not fit, as written.
+    /// Number without fraction and exponent that exceeds 128 bits, as written.
     BigInteger(String),
     /// Number with a fraction or an exponent, as written.
     Number(String),
@@ -45,19 +44,19 @@ pub(super) enum Json {
     Object(Vec<Property>),
 }
 
-/// Property of an object. An object keeps all its properties, also if two have the same name.
+/// Object property. An object keeps all its properties, even with duplicate names.
 #[derive(Clone, Debug)]
 pub(super) struct Property {
-    /// Name of the property.
+    /// Property name.
     pub(super) name: Rc<str>,
     /// Position of the quote before the name.
     pub(super) name_position: TextPosition,
-    /// Value of the property.
+    /// Property value.
     pub(super) value: Node,
 }
 
 impl Node {
-    /// Describes the value for messages, for instance "the string `x`".
+    /// Describes the value for messages, for example "the string `x`".
     pub(super) fn describe(&self) -> String {
         match &self.json {
             Json::Null => "null".to_owned(),
@@ -71,7 +70,7 @@ impl Node {
         }
     }
 
-    /// Returns the text of a string.
+    /// Returns a string's text.
     pub(super) fn as_text(&self) -> Option<&str> {
         match &self.json {
             Json::Text(text) => Some(text),
@@ -79,7 +78,7 @@ impl Node {
         }
     }
 
-    /// Returns the first property of this name of an object.
+    /// Returns an object's first property with this name.
     pub(super) fn get(&self, name: &str) -> Option<&Node> {
         match &self.json {
             Json::Object(properties) => {
@@ -89,7 +88,7 @@ impl Node {
         }
     }
 
-    /// Returns the same value without positions.
+    /// Returns the value without positions.
     pub(super) fn to_value(&self) -> Value {
         match &self.json {
             Json::Null => Value::Null,
@@ -108,7 +107,7 @@ impl Node {
     }
 }
 
-/// Shortens a text to about a line, for messages.
+/// Shortens a text to about one line, for messages.
 pub(super) fn shortened(text: &str) -> String {
     const MOST: usize = 60;
     match text.char_indices().nth(MOST) {
@@ -117,28 +116,28 @@ pub(super) fn shortened(text: &str) -> String {
     }
 }
 
-/// Returns the maximum depth of JSON for the depth of field classes in `limits`: a structure in a structure
-/// is an object in an object in an array.
+/// Returns the maximum JSON depth for the field class depth in `limits`. Each nested structure adds an object in an
+/// object in an array.
 fn json_depth(limits: &Limits) -> usize {
     (limits.depth as usize).saturating_mul(4).saturating_add(16).min(DEEPEST)
 }
 
-/// An array or object that is being read.
+/// Array or object being read.
 enum Open {
     Array(TextPosition, Vec<Node>),
     Object(TextPosition, Vec<Property>, (Rc<str>, TextPosition)),
 }
 
-/// Reads JSON values one after the other.
+/// Reads a sequence of JSON values.
 pub(super) struct Parser<'t> {
     text: &'t [u8],
-    /// Reader of the text up to its end or the next record separator.
+    /// Reader for the text up to its end or the next record separator.
     reader: Reader<'t, [u8]>,
     lines: LineCounter,
     depth: usize,
-    /// Property names that occurred before. Most names are repeated often.
+    /// Previous property names, because most names occur often.
     names: Vec<Option<Rc<str>>>,
-    /// Memory of the values that were read since [`Parser::release`].
+    /// Memory of the values read since [`Parser::release`].
     charged: u64,
 }
 
@@ -169,17 +168,17 @@ impl LineCounter {
     }
 }
 
-/// Memory of a value, and of a property without its value: uses of a name share its counters.
+/// Memory of a value, and of a property without its value. Equal names share their text.
 const NODE: u64 = size::<Node>() as u64;
 const PROPERTY: u64 = (size::<Property>() - size::<Node>()) as u64;
 
 /// Memory of a list without its values.
 const LIST: u64 = 16;
 
-/// Number of property names that are kept to be shared.
+/// Number of property names kept for sharing.
 const NAMES: usize = 64;
 
-/// Reason why a value cannot be read; `None` if it was already reported.
+/// Reason why a value cannot be read. `None` if it was already reported.
 type Failure = Option<Box<Diagnostic>>;
 
 fn report(failure: Failure, problems: &mut Problems) {
@@ -189,11 +188,11 @@ fn report(failure: Failure, problems: &mut Problems) {
 }
 
 impl<'t> Parser<'t> {
-    /// Creates a parser at the beginning of `text`.
+    /// Creates a parser at the start of `text`.
     pub(super) fn new(text: &'t [u8], limits: &Limits) -> Self {
         let mut reader = Reader::new(text);
         if text.starts_with(b"\xef\xbb\xbf") {
-            // A byte order mark: JSON forbids writing one and allows ignoring it.
+            // Byte order mark: JSON forbids writing it and allows ignoring it.
             reader.seek(3);
         }
         Self {
@@ -225,8 +224,7 @@ impl<'t> Parser<'t> {
         self.reader.peek().is_none()
     }
 
-    /// Moves to the text after the next record separator without checking the skipped bytes. Returns `false`
-    /// if there is none.
+    /// Moves past the next record separator without checking the skipped bytes. Returns `false` at the end of the text.
     pub(super) fn next_record(&mut self) -> bool {
         let offset = self.reader.offset();
         let rest = self.text.get(offset..).unwrap_or_default();
@@ -240,7 +238,7 @@ impl<'t> Parser<'t> {
         true
     }
 
-    /// Stops reading at the next record separator from here on, if any.
+    /// Stops reading at the next record separator, if any.
     pub(super) fn stop_at_separator(&mut self) {
         let offset = self.reader.offset();
         let rest = self.text.get(offset..).unwrap_or_default();
@@ -258,7 +256,7 @@ impl<'t> Parser<'t> {
         Some(Box::new(Diagnostic::error(self.position_of(offset), message)))
     }
 
-    /// Returns the failure of an unexpected byte at the current position.
+    /// Returns the failure for an unexpected byte at the current position.
     fn unexpected(&mut self, expected: &str) -> Failure {
         self.reader.peek();
         self.unexpected_at(self.reader.offset(), expected)
@@ -274,7 +272,7 @@ impl<'t> Parser<'t> {
         Some(Box::new(error.expected(expected, found)))
     }
 
-    /// Converts an error of the JSON reader; `begin` is the offset of the token.
+    /// Converts a JSON reader error. `begin` is the token's offset.
     fn failure_of(&mut self, begin: usize, Error { offset, kind }: Error) -> Failure {
         match kind {
             ErrorKind::ControlCharacter(control) => {
@@ -291,18 +289,18 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// Reads the next value; trailing commas are reported as warnings. Not recursive: the input determines
-    /// the depth of nesting.
+    /// Reads the next value. Trailing commas are reported as warnings. Not recursive, because the input determines the
+    /// nesting depth.
     pub(super) fn value(&mut self, problems: &mut Problems) -> Option<Node> {
         self.read_value(problems).map_err(|failure| report(failure, problems)).ok()
     }
 
-    /// Frees the memory of all values that were read up to now, which have been dropped.
+    /// Releases the memory of all values read so far, which must have been dropped.
     pub(super) fn release(&mut self, problems: &mut Problems) {
         problems.release(std::mem::take(&mut self.charged));
     }
 
-    /// Counts the memory of a value.
+    /// Counts a value's memory.
     fn charge(&mut self, bytes: u64, problems: &mut Problems) -> Result<(), Failure> {
         if problems.charge(bytes, self.position()) {
             self.charged = self.charged.saturating_add(bytes);
@@ -379,7 +377,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// Reads a comma (`true`) or the closing bracket (`false`); a trailing comma is a warning.
+    /// Reads a comma (`true`) or the closing bracket (`false`). A trailing comma is a warning.
     fn separator(&mut self, close: u8, problems: &mut Problems) -> Result<bool, Failure> {
         let begin = self.reader.offset();
         let next = match close {
@@ -439,7 +437,7 @@ impl<'t> Parser<'t> {
     }
 }
 
-/// Lists up to this length grow by one: most are short, and there can be millions.
+/// Lists up to this length grow by one, because most of up to millions of lists are short.
 const SHORT: usize = 8;
 
 fn push<T>(list: &mut Vec<T>, value: T) {
@@ -449,14 +447,14 @@ fn push<T>(list: &mut Vec<T>, value: T) {
     list.push(value);
 }
 
-/// Frees the unused capacity of a list.
+/// Frees a list's unused capacity.
 fn fit<T>(list: &mut Vec<T>) {
     if list.len() > SHORT {
         list.shrink_to_fit();
     }
 }
 
-/// Reads the only value of a text; anything after it is an error.
+/// Reads the only value in a text. Anything after it is an error.
 pub(super) fn single_value(text: &[u8], limits: &Limits, problems: &mut Problems) -> Option<Node> {
     let mut parser = Parser::of_text(text, limits, problems)?;
     let node = parser.value(problems)?;
@@ -464,8 +462,8 @@ pub(super) fn single_value(text: &[u8], limits: &Limits, problems: &mut Problems
     Some(node)
 }
 
-/// Reads the array of fragments that a text consists of. If its end is missing, because the producer is still running
-/// or was interrupted, returns the complete fragments, with a warning: fragments never change once they are written
+/// Reads the fragment array of a text. The end may be missing if the producer is still running or was interrupted. In
+/// this case, returns the complete fragments with a warning, because fragments never change after they are written
 /// (CTF2-PROP-2.0, "Metadata stream").
 pub(super) fn fragments(text: &[u8], limits: &Limits, problems: &mut Problems) -> Option<Node> {
     let mut parser = Parser::of_text(text, limits, problems)?;
@@ -507,7 +505,7 @@ pub(super) fn fragments(text: &[u8], limits: &Limits, problems: &mut Problems) -
     Some(Node { position, property: None, json: Json::Array(elements) })
 }
 
-/// Returns the offset of the last token of a text, or of its end, if its first value is incomplete.
+/// Returns the offset of a text's last token, or of its end, if its first value is incomplete.
 fn incomplete_token(text: &[u8]) -> Option<usize> {
     let (mut depth, mut token, mut in_string, mut is_escaped) = (0usize, 0, false, false);
     for (offset, byte) in text.iter().enumerate() {
@@ -533,7 +531,7 @@ fn incomplete_token(text: &[u8]) -> Option<usize> {
 }
 
 impl<'t> Parser<'t> {
-    /// Creates a parser at the beginning of a text, unless that is too long.
+    /// Creates a parser at the start of a text, unless the text is too long.
     fn of_text(text: &'t [u8], limits: &Limits, problems: &mut Problems) -> Option<Self> {
         if text.len() as u64 > limits.metadata_bytes {
             let message = format!("the text is longer than {} bytes, the limit", limits.metadata_bytes);
@@ -552,8 +550,8 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// Reads the next value. If that is the last one of the text and incomplete, it is ignored with a warning, because
-    /// its producer is still running or was interrupted.
+    /// Reads the next value. An incomplete last value is ignored with a warning, because its producer is still running
+    /// or was interrupted.
     pub(super) fn value_or_cut_off(&mut self, problems: &mut Problems) -> Option<Node> {
         let begin = self.reader.offset();
         match self.read_value(problems) {
@@ -578,13 +576,13 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// Returns `true` if the value from `begin` on, which cannot be read because of a failure, is only incomplete.
+    /// Returns `true` if the value at `begin` could not be read only because it is incomplete.
     fn is_cut_off(&self, begin: usize, failure: TextPosition) -> bool {
         let token = self.text.get(begin..).and_then(incomplete_token);
         token.is_some_and(|token| failure.offset >= (begin + token) as u64)
     }
 
-    /// Reports an array of fragments without its end, after `count` elements and `rest` bytes of an incomplete one.
+    /// Reports an unterminated fragment array, with `count` elements before an incomplete element of `rest` bytes.
     fn warn_of_open_array(&mut self, count: usize, rest: usize, problems: &mut Problems) {
         let rest = match rest {
             0 => String::new(),
@@ -599,7 +597,7 @@ impl<'t> Parser<'t> {
     }
 }
 
-/// Returns the memory of the text of a scalar, in bytes.
+/// Returns the memory of a scalar's text, in bytes.
 fn memory_of_scalar(json: &Json) -> u64 {
     match json {
         Json::Text(text) | Json::Number(text) | Json::BigInteger(text) => memory::of_text(text),

@@ -1,4 +1,4 @@
-//! Integers of PROP-1.0: JSON numbers, or objects that spell them in a base.
+//! PROP-1.0 integers: JSON numbers, or objects with digits in a base.
 
 use ichnos_model::WideInteger;
 
@@ -6,8 +6,8 @@ use super::super::object::{NARROW, Object, Unknown, greater_than_0, or_refuse, r
 use super::super::text::{Json, Node};
 use crate::metadata::Problems;
 
-/// Reads an integer of up to `most` bits without its sign (CTF2-PROP-1.0, "Constant integer JSON object").
-/// `what` is the expected value in error messages.
+/// Reads an integer with up to `most` bits, excluding its sign (CTF2-PROP-1.0, "Constant integer JSON object"). `what`
+/// is the expected value in error messages.
 fn spelled(node: &Node, most: u64, what: &str, problems: &mut Problems) -> Option<WideInteger> {
     match &node.json {
         Json::Integer(value) => Some(WideInteger::from(*value)),
@@ -34,7 +34,7 @@ fn spelled(node: &Node, most: u64, what: &str, problems: &mut Problems) -> Optio
             object.finish(Unknown::Ignore, problems);
             let (base, value) = (base?, value?);
             let written = text(value, problems)?;
-            // With so few digits, parsing takes negligible time. Some may be zeros.
+            // Parsing so few digits takes negligible time. Some of them may be zeros.
             let is_short = written.len() as u64 <= most.saturating_mul(2);
             let integer = if is_short { WideInteger::parse(written, base) } else { None };
             let integer = integer.filter(|integer| integer.bits() <= most);
@@ -47,26 +47,26 @@ fn spelled(node: &Node, most: u64, what: &str, problems: &mut Problems) -> Optio
     }
 }
 
-/// Reads an integer of up to 128 bits including its sign.
+/// Reads an integer with up to 128 bits, including its sign.
 pub(super) fn integer(node: &Node, problems: &mut Problems) -> Option<i128> {
     let value = spelled(node, 128, NARROW, problems)?;
     or_refuse(value.as_i128(), node, NARROW, problems)
 }
 
-/// Reads an integer of at most `most` bits without its sign.
+/// Reads an integer with up to `most` bits, excluding its sign.
 pub(super) fn wide_integer(node: &Node, most: u64, problems: &mut Problems) -> Option<WideInteger> {
     let most = most.max(128);
     spelled(node, most, &format!("an integer of at most {most} bits"), problems)
 }
 
-/// Reads the id of a class: an unsigned integer of up to 128 bits.
+/// Reads a class id: an unsigned integer with up to 128 bits.
 pub(super) fn id(node: &Node, problems: &mut Problems) -> Option<u128> {
     const WHAT: &str = "an unsigned integer of at most 128 bits";
     let id = spelled(node, 128, WHAT, problems)?.as_u128();
     or_refuse(id, node, WHAT, problems)
 }
 
-/// Reads an unsigned integer of up to 64 bits.
+/// Reads an unsigned integer with up to 64 bits.
 pub(super) fn unsigned(node: &Node, problems: &mut Problems) -> Option<u64> {
     let value = u64::try_from(integer(node, problems)?).ok();
     or_refuse(value, node, "an unsigned integer of at most 64 bits", problems)

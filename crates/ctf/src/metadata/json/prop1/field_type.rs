@@ -1,4 +1,4 @@
-//! Field types of PROP-1.0.
+//! PROP-1.0 field types.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -20,22 +20,22 @@ use super::super::text::{Json, Node, Property};
 use super::constant::{positive, unsigned, wide_integer};
 use crate::metadata::{Problems, memory};
 
-/// Namespace of the attributes that replace properties of CTF 1.8.
+/// Namespace of attributes that replace CTF 1.8 properties.
 pub(in crate::metadata) const STANDARD: &str = "diamon.org/ctf/ns/std";
 
-/// Error about an unknown field type, which is reported unless the field can be ignored.
+/// Error about an unknown field type. Reported unless the field can be ignored.
 type UnknownType = Option<Box<Diagnostic>>;
 
-/// Reads field types. Paths stay as written, and the choices of a variant do not have ranges yet. Both depend on
-/// the use of the type.
+/// Reads field types. Paths stay as written, and variant choices do not have ranges yet, because both depend on the
+/// type's use.
 pub(super) struct TypeReader<'a> {
     pub(super) problems: &'a mut Problems,
     pub(super) limits: &'a Limits,
     /// Byte order meant by `default`.
     pub(super) default_byte_order: Option<ByteOrder>,
-    /// Named field types. An error if the type cannot be read, with the unknown field type that is the reason.
+    /// Named field types. An error if the type cannot be read, with the unknown field type that caused it.
     aliases: HashMap<String, Result<ClassAlias, UnknownType>>,
-    /// Unknown field type within the current type, which cannot be decoded because of it.
+    /// Unknown field type inside the current type, which makes the current type undecodable.
     pub(super) unknown: UnknownType,
     scope: Option<Scope>,
     counter: ClassCounter,
@@ -58,12 +58,12 @@ impl<'a> TypeReader<'a> {
         }
     }
 
-    /// `user-attrs` of any object (CTF2-PROP-1.0, "User attributes").
+    /// Reads an object's `user-attrs` (CTF2-PROP-1.0, "User attributes").
     pub(super) fn attributes(&mut self, object: &mut Object<'_>) -> Attributes {
         object.get("user-attrs").map(|node| attributes(node, self.problems)).unwrap_or_default()
     }
 
-    /// CTF2-PROP-1.0, "Field type alias fragment".
+    /// Reads an alias (CTF2-PROP-1.0, "Field type alias fragment").
     pub(super) fn alias_fragment(&mut self, object: &mut Object<'_>) -> Attributes {
         let class = object.require("field-type", self.problems);
         let name_node = object.require("name", self.problems);
@@ -82,7 +82,7 @@ impl<'a> TypeReader<'a> {
             if self.aliases.contains_key(name) {
                 self.problems.error(node.position, format!("duplicate field type alias `{name}`"));
             } else {
-                // An alias with an invalid type is known all the same, so that its uses are not reported too.
+                // An alias with an invalid type is still recorded, so that its uses are not reported too.
                 self.aliases.insert(name.to_owned(), alias);
             }
         }
@@ -90,7 +90,7 @@ impl<'a> TypeReader<'a> {
         attributes
     }
 
-    /// Reads the type of a root field. It need not be a structure.
+    /// Reads a root field's type, which may differ from a structure.
     pub(super) fn root(&mut self, node: &Node, scope: Scope) -> Option<Arc<FieldClass>> {
         self.scope = Some(scope);
         let class = self.field_type(node);
@@ -98,7 +98,7 @@ impl<'a> TypeReader<'a> {
         class
     }
 
-    /// Reads a field type: an object, or the name of an alias.
+    /// Reads a field type: an object, or an alias name.
     fn field_type(&mut self, node: &Node) -> Option<Arc<FieldClass>> {
         if !self.counter.can_nest(node.position, self.problems) {
             return None;
@@ -132,7 +132,7 @@ impl<'a> TypeReader<'a> {
                 return None;
             }
         };
-        // Each use resolves its own paths: it becomes a copy, with its members.
+        // Each use resolves its own paths, so it becomes a copy, including its members.
         let bytes = (memory::of_field_class() + memory::of_member("name")).saturating_mul(alias.classes);
         let fits =
             self.counter.count_alias(alias, position, self.problems) && self.problems.charge(bytes, position);
@@ -161,7 +161,7 @@ impl<'a> TypeReader<'a> {
             self.unknown = Some(Box::new(error.expected(listed(&names), type_node.describe())));
             return None;
         };
-        // The document's tables name these types wrongly. Their properties identify them.
+        // The document's tables misname these types. Their properties identify them.
         let meant = match found.1 {
             Type::VariableInteger if object.has("members") => {
                 let message = "a `varint` with the property `members`: read as `varenum`";
@@ -174,7 +174,7 @@ impl<'a> TypeReader<'a> {
                 Type::Variant
             }
             Type::Enumeration if !object.has("size") => {
-                // Except size and byte order, the two have the same properties.
+                // Apart from size and byte order, both have the same properties.
                 let message = "an `enum` without the property `size`: read as `varenum`";
                 self.problems.warning(node.position, message);
                 Type::VariableEnumeration
@@ -229,8 +229,7 @@ impl<'a> TypeReader<'a> {
                 let value = VariableLengthValue::Integer(integer);
                 FieldKind::VariableLength { value, alignment: alignment? }
             }
-            // Texts are arrays of bytes, and aligned like arrays. Decoding then refuses texts that do not
-            // begin at a byte.
+            // Texts are byte arrays, and aligned like arrays. Decoding then refuses texts that do not begin at a byte.
             Type::String | Type::TextArray | Type::TextSequence => {
                 let length = match name {
                     Type::TextArray => self.static_length(object).map(StringLength::Static),
@@ -266,7 +265,7 @@ impl<'a> TypeReader<'a> {
         length.and_then(|node| unsigned(node, self.problems))
     }
 
-    /// Reads the path of a length field.
+    /// Reads a length field's path.
     fn length_path(&mut self, object: &mut Object<'_>) -> Option<Box<FieldLocation>> {
         let length = object.require("length", self.problems);
         length.and_then(|node| self.path(node)).map(Box::new)
@@ -305,7 +304,7 @@ impl<'a> TypeReader<'a> {
         })
     }
 
-    /// Reads the alignment, which the examples spell `align` as well.
+    /// Reads the alignment, which the specification's examples also spell `align`.
     fn alignment(&mut self, least: u64, object: &mut Object<'_>) -> Option<u64> {
         let mut node = object.get("alignment");
         if node.is_none() && object.has("align") {
@@ -356,7 +355,7 @@ impl<'a> TypeReader<'a> {
         let mappings = match enumeration {
             true => {
                 let members = object.require("members", self.problems);
-                // An invalid sign was reported. The labels are only read to report what else is wrong.
+                // An invalid sign was already reported. The labels are only read to report further errors.
                 Some(members.and_then(|node| self.labels(node, signed.unwrap_or(false))))
             }
             false => None,
@@ -372,7 +371,7 @@ impl<'a> TypeReader<'a> {
         Some(IntegerProperties { signed: signed?, preferred_base, mappings, wide_ranges, wall_clock: None })
     }
 
-    /// Reads the labels of an enumeration (CTF2-PROP-1.0, "Enumeration field type member m-value").
+    /// Reads enumeration labels (CTF2-PROP-1.0, "Enumeration field type member m-value").
     fn labels(&mut self, node: &Node, signed: bool) -> Option<Labels> {
         let most = self.limits.integer_bits;
         Labels::read(node, "label", signed, self.problems, |labels, node, problems| {
@@ -383,8 +382,8 @@ impl<'a> TypeReader<'a> {
         })
     }
 
-    /// CTF2-PROP-1.0, "Structure/union/variant field type field".
-    /// If `can_ignore`, fields with an unknown type are ignored, because no other field is decoded after them.
+    /// Reads the fields of a structure, union or variant (CTF2-PROP-1.0, "Structure/union/variant field type field").
+    /// If `can_ignore`, ignores fields with an unknown type, because no other field is decoded after them.
     fn fields(&mut self, node: &Node, what: &str, can_ignore: bool) -> Option<Vec<Member>> {
         let elements = array(node, self.problems)?;
         let mut ignored = 0;
@@ -414,7 +413,7 @@ impl<'a> TypeReader<'a> {
                 }
                 let attributes = self.attributes(&mut object);
                 object.finish(Unknown::Ignore, self.problems);
-                // Resolving paths makes a copy, and the name is in a set.
+                // Resolving paths makes a copy, and a set contains the name.
                 let bytes = 3 * name.map_or(0, memory::of_member);
                 if let (Some(name), Some(class)) = (name, class)
                     && self.problems.charge(bytes, element.position)
@@ -460,7 +459,7 @@ fn array_of(element: Arc<FieldClass>, length: Length, alignment: u64) -> FieldKi
     FieldKind::Array { element, length, minimum_alignment: alignment, element_aligns: false }
 }
 
-/// Adds a value or a range of values to the last label, each of at most `most` bits. Returns `Some(true)` if it is valid.
+/// Adds a value or a value range to the last label, with at most `most` bits each. Returns `Some(true)` if it is valid.
 fn label_range(node: &Node, most: u64, labels: &mut Labels, problems: &mut Problems) -> Option<bool> {
     if let Json::Integer(value) = node.json {
         return Some(labels.add(value, value, node, problems));
@@ -479,7 +478,7 @@ fn label_range(node: &Node, most: u64, labels: &mut Labels, problems: &mut Probl
     Some(labels.add_wide(lower?, upper?, node, problems))
 }
 
-/// CTF2-PROP-1.0, "Absolute field path": an empty path leads to the root field itself.
+/// Reads an absolute path (CTF2-PROP-1.0, "Absolute field path"). An empty path leads to the root field itself.
 pub(super) fn absolute_path(node: &Node, problems: &mut Problems) -> Option<FieldLocation> {
     let mut object = Object::open(node, problems)?;
     let origin = object.require("scope", problems).and_then(|node| scope(node, problems));
@@ -493,7 +492,7 @@ pub(super) fn absolute_path(node: &Node, problems: &mut Problems) -> Option<Fiel
     })
 }
 
-/// Scopes by the names of PROP-1.0.
+/// PROP-1.0 scope names.
 pub(in crate::metadata) const SCOPES: [(&str, Scope); 6] = [
     ("trace-packet-header", Scope::PacketHeader),
     ("data-stream-packet-context", Scope::PacketContext),
@@ -518,7 +517,7 @@ fn scope(node: &Node, problems: &mut Problems) -> Option<Scope> {
     None
 }
 
-/// Reads the names of fields to follow. One of the examples has a single name without its brackets.
+/// Reads the names of a path. One of the specification's examples has a single name without brackets.
 fn names(node: &Node, problems: &mut Problems) -> Option<Vec<LocationStep>> {
     if let Json::Text(name) = &node.json {
         problems.warning(node.position, "a path is an array of names, even of a single one");
@@ -533,8 +532,8 @@ fn names(node: &Node, problems: &mut Problems) -> Option<Vec<LocationStep>> {
     (steps.len() == elements.len()).then_some(steps)
 }
 
-/// Returns the second of two properties `field-type` of an array or a sequence: the examples write the type
-/// of the elements so.
+/// Returns the second of two `field-type` properties in an array or sequence. The specification's examples write the
+/// element type this way.
 fn second_field_type(properties: &[Property]) -> Option<&Property> {
     let mut types = properties.iter().filter(|property| &*property.name == "field-type");
     let first = types.next()?.value.as_text()?;
@@ -543,14 +542,14 @@ fn second_field_type(properties: &[Property]) -> Option<&Property> {
     (matches!(first, "array" | "sequence") && alone).then_some(second)
 }
 
-/// Returns the display base of integers from attributes. PROP-1.0 lacks a property for it.
+/// Returns the display base of integers from attributes, because PROP-1.0 lacks a property for it.
 pub(in crate::metadata) fn standard_base(attributes: &Attributes) -> DisplayBase {
     let base = attributes.get(STANDARD).and_then(|standard| standard.get("base")).and_then(Value::as_integer);
     let base = base.and_then(|base| u32::try_from(base).ok()).and_then(DisplayBase::from_radix);
     base.unwrap_or_default()
 }
 
-/// Returns `true` if a class can be a byte of a UUID.
+/// Returns `true` if a class can be a UUID byte.
 pub(super) fn is_byte(class: &FieldClass) -> bool {
     matches!(class.kind, FieldKind::Integer { bits, .. } if bits.length == 8)
 }
@@ -578,7 +577,7 @@ enum Type {
 }
 
 impl Type {
-    /// Returns the smallest alignment, which is also the default. Types that consist of whole bytes align to bytes.
+    /// Returns the minimum alignment, which is also the default. Types made of whole bytes are byte-aligned.
     const fn least_alignment(self) -> u64 {
         match self {
             Self::String
@@ -591,7 +590,7 @@ impl Type {
     }
 }
 
-/// CTF2-PROP-1.0, "Available field types".
+/// Type names (CTF2-PROP-1.0, "Available field types").
 const TYPES: [(&str, Type); 18] = [
     ("null", Type::Null),
     ("bitarray", Type::BitArray),

@@ -1,4 +1,4 @@
-//! Fragments of PROP-1.0.
+//! PROP-1.0 fragments.
 
 mod constant;
 mod field_path;
@@ -26,16 +26,14 @@ use super::stream_ids::StreamIds;
 use super::text::{self, Node};
 use crate::metadata::{Dialect, Problems};
 
-/// Number of classes that following paths may visit, for each field type that the limits allow.
+/// Number of class visits allowed for following paths, per field type that the limits allow.
 const VISITS: u64 = 16;
 
-/// Reads a metadata stream of CTF2-PROP-1.0 ("Metadata mdt:array"): a JSON array that begins with
-/// the string "CTF 2".
-///
-/// Adds problems to `problems`; the result is `None` if one of them is an error. Unknown properties are
-/// ignored with a note, as the document requires. So are members of unions and choices of variants with an unknown field
-/// type. Elsewhere, nothing after such a field can be decoded: event record classes with one are refused, and so is the
-/// trace if packets or all event records have one.
+/// Reads a CTF2-PROP-1.0 metadata stream ("Metadata mdt:array"): a JSON array that begins with the string "CTF 2".
+/// Adds problems to `problems`, and returns `None` if any is an error. Unknown properties are ignored with a note, as
+/// the document requires. Union members and variant choices with an unknown field type are ignored too. Elsewhere,
+/// nothing after such a field can be decoded. So event record classes with such a field are refused, and the trace is
+/// refused if packets or all event records have such a field.
 pub fn parse_prop1(text: &[u8], limits: &Limits, problems: &mut Problems) -> Option<TraceClass> {
     let errors = problems.errors();
     let node = text::fragments(text, limits, problems)?;
@@ -49,7 +47,7 @@ pub fn parse_prop1(text: &[u8], limits: &Limits, problems: &mut Problems) -> Opt
     if version.as_text() != Some("CTF 2") {
         refuse(version, "the string `CTF 2`", problems);
     }
-    // Aliases may be before the trace class, whose default byte order they need.
+    // Aliases may precede the trace class, whose default byte order they need.
     let default_byte_order = fragments.iter().filter(|f| is_of(f, "trace-class")).find_map(|fragment| {
         match fragment.get("default-byte-order")?.as_text()? {
             "be" => Some(ByteOrder::BigEndian),
@@ -101,15 +99,15 @@ type Roots = [Option<Arc<FieldClass>>; 6];
 struct Prop1Reader<'a> {
     types: TypeReader<'a>,
     trace: TraceClass,
-    /// Classes of the root fields that later fragments share. A data stream class stores its own.
+    /// Root field classes that later fragments share. A data stream class stores its own.
     roots: Roots,
     has_trace_class: bool,
     header_clocks: Vec<ClockUse>,
-    /// `true` if the event record class that is being read has an unknown field type.
+    /// `true` if the current event record class has an unknown field type.
     has_unknown_type: bool,
     streams: StreamIds,
     clocks: HashMap<String, u16>,
-    /// Number of classes that may still be visited to follow paths.
+    /// Remaining number of class visits for following paths.
     visits: u64,
 }
 
@@ -120,7 +118,7 @@ impl Prop1Reader<'_> {
         let Some(name) = text(kind, self.types.problems) else { return };
         if name == "field-type-alias" {
             let attributes = self.types.alias_fragment(&mut object);
-            // A missing name was reported.
+            // A missing name was already reported.
             let name = node.get("name").and_then(Node::as_text).unwrap_or_default();
             self.trace.unmodeled.add_alias(name, &attributes);
             object.finish(Unknown::Ignore, self.types.problems);
@@ -155,7 +153,7 @@ impl Prop1Reader<'_> {
         self.types.problems.leave();
     }
 
-    /// Reads the types of the root fields of a fragment, resolves their paths and applies its tags.
+    /// Reads the types of a fragment's root fields, resolves their paths and applies its tags.
     fn roots(
         &mut self,
         fields: &[(&'static str, Scope, &str)],
@@ -193,7 +191,7 @@ impl Prop1Reader<'_> {
         (roots, clocks.unwrap_or_default())
     }
 
-    /// CTF2-PROP-1.0, "Trace class fragment".
+    /// Reads a trace class (CTF2-PROP-1.0, "Trace class fragment").
     fn trace_class(&mut self, object: &mut Object<'_>, attributes: Attributes) {
         if self.has_trace_class {
             self.types.problems.error(object.position, "there is more than one trace class fragment");
@@ -230,13 +228,13 @@ impl Prop1Reader<'_> {
         self.roots.get(scope as usize).cloned().flatten()
     }
 
-    /// CTF2-PROP-1.0, "Data stream clock class fragment".
+    /// Reads a clock class (CTF2-PROP-1.0, "Data stream clock class fragment").
     fn clock_class(&mut self, object: &mut Object<'_>, attributes: Attributes) {
         let problems = &mut *self.types.problems;
         let name_node = object.require("name", problems);
         let name = name_node.and_then(|node| text(node, problems)).map(str::to_owned);
         let frequency = object.require("freq", problems).and_then(|node| positive(node, problems));
-        // A missing name or frequency was reported.
+        // A missing name or frequency was already reported.
         let mut clock = ClockClass::new(name.clone().unwrap_or_default(), frequency.unwrap_or(1));
         clock.name = name;
         clock.uuid = object.get("uuid").and_then(|node| canonical_uuid(node, problems));
@@ -252,7 +250,7 @@ impl Prop1Reader<'_> {
         {
             match u64::try_from(cycles) {
                 Ok(cycles) => clock.offset_cycles = cycles,
-                // Move whole seconds of the cycles to the seconds: the sum is the same.
+                // Moves whole seconds from the cycles to the seconds, with the same sum.
                 Err(_) => {
                     let frequency = i128::from(clock.frequency);
                     let seconds = cycles.div_euclid(frequency).checked_add(clock.offset_seconds.into());
@@ -279,7 +277,7 @@ impl Prop1Reader<'_> {
         }
     }
 
-    /// CTF2-PROP-1.0, "Data stream class fragment".
+    /// Reads a data stream class (CTF2-PROP-1.0, "Data stream class fragment").
     fn data_stream_class(&mut self, object: &mut Object<'_>, attributes: Attributes) {
         let id_node = object.get("id");
         let id = id_node.map_or(Some(0), |node| id(node, self.types.problems));
@@ -312,7 +310,7 @@ impl Prop1Reader<'_> {
         self.streams.add(id, stream, position, &mut self.trace, self.types.problems);
     }
 
-    /// Returns the root fields that event record classes of a data stream class share, and its default clock.
+    /// Returns a data stream class's default clock, and the root fields shared by its event record classes.
     fn roots_of_stream(&self, index: Option<usize>) -> (Roots, Option<u16>) {
         let mut roots = self.roots.clone();
         let Some(stream) = index.and_then(|index| self.trace.data_streams.get(index)) else {
@@ -325,7 +323,7 @@ impl Prop1Reader<'_> {
         (roots, stream.default_clock)
     }
 
-    /// CTF2-PROP-1.0, "Event record class fragment".
+    /// Reads an event record class (CTF2-PROP-1.0, "Event record class fragment").
     fn event_record_class(&mut self, object: &mut Object<'_>, attributes: Attributes) {
         let id_node = object.get("id");
         let id = id_node.map_or(Some(0), |node| id(node, self.types.problems));
@@ -374,15 +372,15 @@ impl Prop1Reader<'_> {
     }
 }
 
-/// Puts the default clock first in each field with several clock tags, which can be in any order.
+/// Puts the default clock first in fields with several clock tags, whose order is arbitrary.
 fn prefer_clock(roots: &mut Roots, default_clock: Option<u16>) {
     if let Some(clock) = default_clock {
         roots.iter_mut().flatten().for_each(|root| FieldClass::prefer_clock(root, clock));
     }
 }
 
-/// Returns the default clock of a data stream: the first one that the event record header updates, otherwise
-/// one that is updated at the beginning of a packet.
+/// Returns a data stream's default clock: the first clock that the event record header updates, otherwise a clock that
+/// is updated at the start of packets.
 fn default_clock(stream: &[ClockUse], header: &[ClockUse]) -> Option<u16> {
     let first =
         |scope: Scope| stream.iter().chain(header).find(|(of, _)| *of == scope).map(|(_, clock)| *clock);
@@ -392,7 +390,7 @@ fn default_clock(stream: &[ClockUse], header: &[ClockUse]) -> Option<u16> {
         .or_else(|| first(Scope::CommonContext))
 }
 
-/// Removes the environment from the attributes of the trace class. PROP-1.0 leaves it to attributes ("Changes since CTF
+/// Removes the environment from the trace class attributes. PROP-1.0 expresses it as attributes ("Changes since CTF
 /// 1").
 fn take_environment(attributes: &mut Attributes) -> Vec<(String, Value)> {
     let Some(Value::Map(entries)) = attributes.get(STANDARD) else { return Vec::new() };
@@ -411,7 +409,7 @@ fn take_environment(attributes: &mut Attributes) -> Vec<(String, Value)> {
     }
 }
 
-/// Returns namespace and name of a class from attributes. PROP-1.0 lacks properties for them.
+/// Returns a class's namespace and name from attributes, because PROP-1.0 lacks properties for them.
 pub(in crate::metadata) fn standard_name(attributes: &Attributes) -> (Option<String>, Option<String>) {
     let get = |name: &str| {
         let value = attributes.get(STANDARD).and_then(|standard| standard.get(name));

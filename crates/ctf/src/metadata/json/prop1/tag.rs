@@ -1,4 +1,4 @@
-//! Field tags of PROP-1.0, which become roles.
+//! PROP-1.0 field tags, which become roles.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use super::field_path::{change, follow, names};
 use super::field_type::{SCOPES, absolute_path, is_byte};
 use crate::metadata::Problems;
 
-/// Fragment that has tags.
+/// Fragment with tags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Owner {
     Trace,
@@ -51,7 +51,7 @@ pub(in crate::metadata) const TAGS: [(&str, Role, &[Scope]); 11] = [
     (AFTER, Role::PacketEndTimestamp, &[Scope::PacketContext]),
 ];
 
-/// Clock that a tag names: the tag's scope, and the clock's index.
+/// Clock named by a tag: the tag's scope, and the clock index.
 pub(super) type ClockUse = (Scope, u16);
 
 /// Reads `tags` and sets the roles of the located classes. Returns the clocks that tags name.
@@ -150,7 +150,7 @@ fn clock_index(node: &Node, clocks: &HashMap<String, u16>, problems: &mut Proble
     index
 }
 
-/// Returns `true` if a path leads to the first field of a header.
+/// Returns `true` if a path leads to the first field in a header.
 fn is_first(root: &FieldClass, path: &[&str]) -> bool {
     match (&root.kind, path) {
         (FieldKind::Structure { members, .. }, [name]) => {
@@ -183,7 +183,7 @@ fn mark(
     }
 }
 
-/// Returns the requirement of a tag on the class of its field that `kind` violates.
+/// Returns the tag's requirement on the field class that `kind` violates.
 fn violated(role: Role, kind: &FieldKind) -> Option<&'static str> {
     let is_uuid = matches!(kind, FieldKind::Array { element, length: Length::Static(16), .. }
         if is_byte(element) && element.alignment() % 8 == 0);
