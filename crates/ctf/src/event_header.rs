@@ -1,7 +1,9 @@
 //! Fast decoding of common event record headers, without their plan.
+//!
 //! Two shapes are supported. The first is unsigned integers at fixed locations. The second is LTTng's: an integer
 //! selects a structure of unsigned integers at fixed locations. The integer is the id, or 31 or 65535 for "the id
 //! follows".
+//!
 //! The plan decodes all other headers, and headers too close to the packet's end. It also locates errors.
 
 use ichnos_model::decode::{Position, Slots};

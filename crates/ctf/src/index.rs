@@ -1,4 +1,5 @@
 //! Packet index of a data stream file: packet locations and properties, from headers and contexts alone.
+//!
 //! A packet's size is trusted if its end meets another packet or the end of the file. Otherwise, either the size is
 //! wrong or the bytes after it are damaged. A packet that begins inside this one decides between both. So the scan
 //! searches byte by byte only around errors, and reads no byte more than a few times.

@@ -1,8 +1,10 @@
 //! The Common Trace Format, 1.8 and 2, for ichnos.
+//!
 //! [`Ctf`] is the format. [`metadata`] parses trace metadata in any dialect into a
 //! [`TraceClass`](ichnos_model::TraceClass). [`trace`] opens traces and finds their packets ([`packet`],
 //! [`packet_entry`]). [`source`] reads a data stream. [`rule`] lists the CTF rules that data can break. [`quirks`]
 //! lists known tracer bugs with workarounds.
+//!
 //! | ichnos | CTF |
 //! |---|---|
 //! | data stream | data stream: all packets with the same class and id, from any number of files |

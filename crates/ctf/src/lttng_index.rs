@@ -1,4 +1,5 @@
 //! Packet index that LTTng writes next to a data stream file, `index/NAME.idx`.
+//!
 //! The layout is LTTng's own, not part of CTF. All numbers are big-endian. The header contains the magic number
 //! 0xc1f1dcc1, major and minor version, and the entry size. Each entry contains the byte offset, packet and content
 //! size in bits, begin and end clock values, discarded events, and the data stream class id. From version 1.1 on, it
@@ -47,6 +48,7 @@ pub(crate) enum IndexError {
 /// and must match the packets.
 /// An index avoids reading all of a large file. So only a sample of packets spread over the file is compared now, and
 /// all packets with unexpected times or counters. Each other packet is compared when it is read.
+///
 /// Returns `None` if the index may be correct, but cannot be used.
 pub(crate) fn packets(
     decoder: &PacketDecoder<'_>,

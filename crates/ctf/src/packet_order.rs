@@ -201,6 +201,7 @@ pub(crate) fn heaviest_in_order<T: Ord + Copy>(items: impl IntoIterator<Item = (
 /// Drops duplicate packets. Snapshots of the same session overlap, so a packet in several files is read once, from the
 /// file that contains most of it. The damage before a copy is still reported. A copy in the same file is reported too,
 /// because only damage causes it.
+///
 /// Packets must be sorted by start time, so that copies are adjacent.
 fn drop_copies(packets: &mut Vec<PacketEntry>, files: &[StreamFile]) -> SkippedPackets {
     let mut skipped = SkippedPackets::default();

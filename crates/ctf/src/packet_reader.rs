@@ -447,6 +447,7 @@ impl PacketReader {
 }
 
 /// Files that become shorter while they are read.
+///
 /// Lost bytes in a mapped file read as zeros ([`Bytes::lost`]), which can look like event records. Only a check after
 /// decoding reveals them. So the check runs at the end of each packet and within long packets, and once more for all
 /// files at the end of the data stream.

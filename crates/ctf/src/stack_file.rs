@@ -1,4 +1,5 @@
 //! File with the call stacks of a trace and their symbols, as JSON lines, next to the data streams.
+//!
 //! CTF does not specify call stacks, so the file name starts with a dot, which readers must ignore (CTF2-FS-1.0).
 //! `docs/annotations.md` documents the lines.
 
@@ -60,6 +61,7 @@ pub(crate) fn classes_with_stacks(trace: &Trace) -> Vec<Vec<usize>> {
 
 /// Writes call stacks and their symbols. Other users of the stack table wait meanwhile. `classes` contains the data
 /// stream class ids of the stacks, or is empty for all classes.
+///
 /// # Errors
 /// Returns an error if writing fails.
 pub(crate) fn write_stacks(stacks: CallStacks<'_>, classes: &[u128], out: impl Write) -> io::Result<()> {
@@ -171,6 +173,7 @@ struct StackFile {
 
 impl StackFiles {
     /// Adds the stacks from a file.
+    ///
     /// # Errors
     /// Returns an error if parts of the file are not used. The other parts are used.
     pub(crate) fn add(&mut self, entry: &Entry, limits: &Limits) -> Result<(), StackFileError> {

@@ -168,6 +168,7 @@ impl<'a> StreamBuilder<'a> {
     }
 
     /// Returns a file's packets by their own headers, and the file size in bytes.
+    ///
     /// # Errors
     /// Returns an error if the file contains anything other than packets.
     pub(crate) fn packets_of(&self, name: &str, entry: &Entry) -> Result<(Vec<ScannedPacket>, u64), String> {

@@ -102,6 +102,7 @@ pub(crate) fn own_files(tree: &Tree, files: &[usize]) -> Vec<usize> {
 }
 
 /// Opens all CTF traces in some trees, at any depth.
+///
 /// Directories with equal trace UUIDs, classes, environments and attributes are parts of the same trace, for example
 /// rotated sessions or snapshots.
 #[must_use]

@@ -31,8 +31,10 @@ impl EventScanner {
     }
 
     /// Ends the packet's content after its last credible event record, and returns the bit.
+    ///
     /// Credible records are in order, and exceed the packet's end time by at most its duration. The rest is padding,
     /// and so are equal bytes at the packet's end.
+    ///
     /// If event records have times, records that equal the end of the packet `before` are padding too: an earlier
     /// packet left them in the buffer. Their short timestamps can look like later times, so event records must not
     /// exceed the time `latest`.
@@ -68,11 +70,14 @@ impl EventScanner {
 
     /// Returns the first bit of the overwritten event records, if a suspicious block was overwritten. `block` is its
     /// bit range in the packet.
+    ///
     /// The block was overwritten in these cases:
+    ///
     /// - The first event record that begins in it has a wrong time (see [`TimeSteps`]).
     /// - Its first event record is at another place than in the block it copies.
     /// - It covers a part of an event record, and everything after it is unreadable.
     /// - It covers a part of an event record, which has a text with 0xff bytes.
+    ///
     /// An event record that only ends in the block may have changed, so it counts as overwritten.
     pub(crate) fn overwritten_from(&self, block: Range<u64>, found: Overwritten) -> Option<u64> {
         let block_before = block.start.saturating_sub(8 * BLOCK as u64);

@@ -1,10 +1,12 @@
 //! JSON dialects of CTF 2 metadata.
+//!
 //! ```text
 //! text (JSON with positions) -> object (checked access)
 //!   -> stream (fragments of PROP-2.0 and SPEC-2.0) -> field_class, location, roles
 //!   -> prop1 (fragments of PROP-1.0: field_type, field_path, tag)
 //! shared: class_counter, class_parts, labels, stream_ids
 //! ```
+//!
 //! Every reader continues after a problem. It drops unreadable parts, but does not report the consequences.
 
 pub(super) mod attributes;

@@ -9,6 +9,7 @@ use super::vocabulary::Vocabulary;
 use crate::metadata::Problems;
 
 /// Reads a CTF2-PROP-2.0 metadata stream ("Metadata stream"): a JSON array of fragments, possibly unterminated.
+///
 /// Adds problems to `problems`, and returns `None` if any is an error.
 pub fn parse_prop2(text: &[u8], limits: &Limits, problems: &mut Problems) -> Option<TraceClass> {
     let errors = problems.errors();

@@ -42,6 +42,7 @@ pub(super) fn check_magic_first(header: &FieldClass, problems: &mut Problems) {
 /// contain others, or select an option anywhere in the packet (CTF2-SPEC-2.0, "Trace class fragment" and "Data stream
 /// class fragment"). Length fields are also accepted. Only the first violation is reported, as a warning, because the
 /// field can be decoded like any other.
+///
 /// `others` contains the classes of all other root fields that may depend on this header's fields.
 pub(super) fn check_no_user_fields<'c>(
     header: &'c FieldClass,

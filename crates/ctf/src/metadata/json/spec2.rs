@@ -11,6 +11,7 @@ use crate::metadata::{Problems, memory};
 /// Reads a CTF2-SPEC-2.0 metadata stream ("Metadata stream"): an RFC 7464 JSON text sequence with fragments as texts.
 /// Missing record separators between fragments only cause a warning. An incomplete last fragment is ignored with a
 /// warning.
+///
 /// Adds problems to `problems`, and returns `None` if any is an error.
 pub fn parse_spec2(text: &[u8], limits: &Limits, problems: &mut Problems) -> Option<TraceClass> {
     if text.len() as u64 > limits.metadata_bytes {

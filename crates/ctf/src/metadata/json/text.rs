@@ -1,4 +1,5 @@
 //! JSON texts with the position of every value and property name.
+//!
 //! Common JSON libraries drop information that this reader needs: positions, duplicate names, integers above 64 bits,
 //! and the record separators in text sequences (RFC 7464).
 

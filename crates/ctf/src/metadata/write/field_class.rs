@@ -1,4 +1,4 @@
-//! Field classes of PROP-2.0 and SPEC-2.0.
+//! PROP-2.0 and SPEC-2.0 field classes.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use super::unsupported::Refusals;
 use crate::metadata::json::roles;
 use crate::metadata::json::vocabulary::Vocabulary;
 
-/// Default media type of BLOBs (CTF2-SPEC-2.0, "Static-length BLOB field class").
+/// Default BLOB media type (CTF2-SPEC-2.0, "Static-length BLOB field class").
 pub(super) const ANY_BYTES: &str = "application/octet-stream";
 
 /// Writes field classes.
@@ -25,9 +25,9 @@ pub(super) struct ClassWriter<'c> {
     pub(super) vocabulary: Vocabulary,
     pub(super) refusals: Refusals,
     pub(super) sizes: Sizes,
-    /// Clock of the timestamps of the data stream class.
+    /// Timestamp clock of the data stream class.
     pub(super) default_clock: Option<u16>,
-    /// Number of classes that may still be visited to follow locations.
+    /// Remaining number of class visits for following locations.
     pub(super) visits: u64,
     /// Names of shared classes.
     pub(super) aliases: Aliases,
@@ -47,7 +47,7 @@ impl<'c> ClassWriter<'c> {
         }
     }
 
-    /// Returns the class of a root field.
+    /// Returns a root field's class.
     pub(super) fn root(&mut self, class: &'c Arc<FieldClass>, scope: Scope, roots: RootClasses<'c>) -> Value {
         self.place = RootPosition::new(scope, roots);
         self.refusals.enter(scope.name());
@@ -58,7 +58,7 @@ impl<'c> ClassWriter<'c> {
         value
     }
 
-    /// Returns a field class: an object, or the name of an alias.
+    /// Returns a field class: an object, or an alias name.
     fn class(&mut self, class: &'c Arc<FieldClass>) -> Value {
         if self.vocabulary == Vocabulary::Prop2 || !self.sizes.is_shared(class) {
             return self.object(class);
@@ -74,7 +74,7 @@ impl<'c> ClassWriter<'c> {
         let mut object = Object::default();
         let is_uuid = class.roles.has(Role::MetadataStreamUuid) && is_bytes_of_uuid(class);
         if is_uuid {
-            // CTF 1.8 and PROP-1.0 have an array of bytes there.
+            // CTF 1.8 and PROP-1.0 use a byte array instead.
             object.set("type", "static-length-blob");
             object.set("length", 16u64);
         } else {
@@ -185,7 +185,7 @@ impl<'c> ClassWriter<'c> {
         object.set("field-class", field);
     }
 
-    /// Returns the name of the type of an integer. PROP-2.0 has separate types for enumerations.
+    /// Returns an integer's type name. PROP-2.0 has separate types for enumerations.
     fn integer_type(&self, is_fixed: bool, integer: &IntegerProperties) -> &'static str {
         let is_enumeration = !self.is_spec2() && integer.mappings.is_some();
         match (is_fixed, integer.signed, is_enumeration) {
@@ -287,7 +287,7 @@ impl<'c> ClassWriter<'c> {
         }
     }
 
-    /// Writes the alignment of an array, which is at least that of its elements here.
+    /// Writes an array's alignment. Here, the element alignment is the minimum.
     fn array_alignment(
         &mut self,
         class: &FieldClass,
@@ -406,7 +406,7 @@ impl<'c> ClassWriter<'c> {
     }
 }
 
-/// Returns a relative location with the written names of members.
+/// Returns a relative location with the written member names.
 fn relative(location: &FieldLocation, members: &[&Member]) -> Vec<Value> {
     let names = location.path.iter().filter(|step| matches!(step, LocationStep::Member(_))).count();
     let mut rest = members.iter().skip(members.len().saturating_sub(names));
@@ -414,14 +414,14 @@ fn relative(location: &FieldLocation, members: &[&Member]) -> Vec<Value> {
     let is_plain = is_plain.into_iter().all(|step| *step != LocationStep::Parent);
     let step = |step: &LocationStep| match step {
         LocationStep::Parent => Value::Null,
-        // Names between steps to parents are unchanged.
+        // Names between parent steps are unchanged.
         LocationStep::Member(name) if !is_plain => json::text(name),
         LocationStep::Member(name) => rest.next().map_or_else(|| json::text(name), |it| json::text(&it.name)),
     };
     location.path.iter().map(step).collect()
 }
 
-/// Returns `true` if a class is a UUID's 16 bytes in CTF 1.8 and PROP-1.0, with the layout of a BLOB.
+/// Returns `true` if a class contains a UUID's 16 bytes in CTF 1.8 or PROP-1.0, with a BLOB's layout.
 pub(super) fn is_bytes_of_uuid(class: &FieldClass) -> bool {
     let FieldKind::Array { element, length: Length::Static(16), .. } = &class.kind else { return false };
     let FieldKind::Integer { bits, .. } = &element.kind else { return false };

@@ -1,4 +1,4 @@
-//! Fragments of PROP-2.0 and SPEC-2.0.
+//! PROP-2.0 and SPEC-2.0 fragments.
 
 use ichnos_model::{
     Attributes, ClockClass, ClockOrigin, DataStreamClass, EventRecordClass, Limits, Scope, TraceClass, Uuid,
@@ -50,7 +50,7 @@ pub(super) fn write(
 
 struct Writer<'c> {
     trace: &'c TraceClass,
-    /// Keys of the clock classes for data stream classes.
+    /// Clock class keys for data stream classes.
     clock_keys: Vec<String>,
     classes: ClassWriter<'c>,
     fragments: Fragments,
@@ -61,7 +61,7 @@ impl<'c> Writer<'c> {
         self.classes.vocabulary == Vocabulary::Spec2
     }
 
-    /// Adds a fragment, after the fragments of the aliases that it uses.
+    /// Adds a fragment, after the alias fragments that it uses.
     fn add(&mut self, fragment: Object) {
         for (name, class) in self.classes.aliases.take_new() {
             let mut alias = fragment_of("field-class-alias");
@@ -125,7 +125,7 @@ impl<'c> Writer<'c> {
         self.add(fragment);
     }
 
-    /// Returns the environment (CTF2-SPEC-2.0, "Trace class fragment"): integers and strings.
+    /// Returns the environment as integers and strings (CTF2-SPEC-2.0, "Trace class fragment").
     fn environment(&mut self) -> Value {
         let mut names = std::collections::HashSet::new();
         for (name, value) in &self.trace.environment {
@@ -269,7 +269,7 @@ fn fragment_of(kind: &str) -> Object {
     fragment
 }
 
-/// Returns a UUID as an array of bytes, as in SPEC-2.0.
+/// Returns a UUID as a byte array, as in SPEC-2.0.
 fn bytes(uuid: Uuid) -> Value {
     Value::Array(uuid.as_bytes().iter().map(|byte| Value::Integer((*byte).into())).collect())
 }

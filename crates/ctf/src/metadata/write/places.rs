@@ -1,4 +1,4 @@
-//! Finds the targets of field locations, whose paths dialects spell differently.
+//! Finds the targets of field locations, because dialects spell paths differently.
 
 use std::sync::Arc;
 
@@ -6,43 +6,43 @@ use ichnos_model::{FieldClass, FieldKind, FieldLocation, LocationStep, Member, S
 
 use super::unsupported::Refusals;
 
-/// Classes of the root fields, by scope.
+/// Root field classes, by scope.
 pub(super) type RootClasses<'c> = [Option<&'c FieldClass>; 6];
 
-/// Root field: the name of its property in a dialect, its scope, its class.
+/// Root field: its property name in a dialect, its scope, its class.
 pub(super) type RootField<'c> = (&'static str, Scope, &'c Option<Arc<FieldClass>>);
 
-/// A structure or union whose members are being written.
+/// Structure or union whose members are being written.
 struct OpenContainer<'c> {
     members: &'c [Member],
-    /// Number of members on the path to it from the root field.
+    /// Number of members on its path from the root field.
     depth: usize,
 }
 
-/// Position of the writer in a root field.
+/// Writer position in a root field.
 pub(super) struct RootPosition<'c> {
     /// Current scope.
     pub(super) scope: Scope,
-    /// Classes of this and the other scopes.
+    /// Classes of all root fields, including the current root field.
     pub(super) roots: RootClasses<'c>,
     frames: Vec<OpenContainer<'c>>,
     path: Vec<&'c Member>,
 }
 
-/// Target of a location.
+/// Location target.
 pub(super) struct LocationTarget<'c> {
-    /// Scope of the target.
+    /// Target scope.
     pub(super) scope: Scope,
-    /// Members on the path to it from the root field.
+    /// Members on the path from the root field to the target.
     pub(super) members: Vec<&'c Member>,
-    /// Number of them up to the structure that also contains the field with the location, if there is one.
+    /// Length of the common path to a structure that also contains the field with the location, if it exists.
     pub(super) shared: Option<usize>,
-    /// Number of them on the path to an enclosing structure, if the target is its member and can be found by
-    /// its name alone: no structure between has a member of that name.
+    /// Path length to an enclosing structure, if the target is its member and its name alone is enough: no structure in
+    /// between has a member with this name.
     pub(super) around: Option<usize>,
-    /// Classes of the fields that may be there: several if the path leads through variants.
+    /// Classes of the fields that may be there. There are several if the path leads through variants.
     pub(super) classes: Vec<&'c FieldClass>,
-    /// `true` if the path leads to a field for all selections of the variants on it.
+    /// `true` if the path leads to a field for all variant selections on it.
     pub(super) fits_all: bool,
 }
 
@@ -52,7 +52,7 @@ impl<'c> RootPosition<'c> {
         Self { scope, roots, frames: Vec::new(), path: Vec::new() }
     }
 
-    /// Returns `true` if the members of the root field itself are being written.
+    /// Returns `true` if direct members of the root field are being written.
     pub(super) fn is_direct(&self) -> bool {
         self.frames.len() == 1
     }
@@ -77,8 +77,8 @@ impl<'c> RootPosition<'c> {
         self.path.pop();
     }
 
-    /// Returns the target of a location; refuses a location that cannot be written. `visits` is the number of
-    /// classes that may still be visited.
+    /// Returns a location's target. Refuses a location that cannot be written. `visits` is the remaining number of
+    /// class visits.
     pub(super) fn target(
         &self,
         location: &FieldLocation,
@@ -96,7 +96,8 @@ impl<'c> RootPosition<'c> {
         target
     }
 
-    /// The same for dialects whose locations lead to one field for all selections of variants on the path.
+    /// Returns a location's target, for dialects whose locations must lead to a single field for all variant selections
+    /// on the path.
     pub(super) fn single_target(
         &self,
         location: &FieldLocation,
@@ -115,7 +116,7 @@ impl<'c> RootPosition<'c> {
         Some(target)
     }
 
-    /// Returns `None` if there is no target, or the names on the path differ between targets.
+    /// Returns `None` if the target is missing, or if the names on the path differ between targets.
     fn find(&self, location: &FieldLocation, visits: &mut u64) -> Option<LocationTarget<'c>> {
         let innermost = self.frames.last().map(|frame| frame.depth);
         let mut level = self.frames.len().checked_sub(1);
@@ -131,7 +132,7 @@ impl<'c> RootPosition<'c> {
         let found = match location.origin {
             None => self.within(level?, &names, visits),
             Some(scope) if scope == self.scope => {
-                // The path leaves the enclosing structures at the deepest one that it passes.
+                // The path leaves the enclosing structures at the deepest structure it passes.
                 let around = (0..self.frames.len()).rev().find_map(|level| {
                     let depth = self.frames.get(level)?.depth;
                     let (head, rest) = names.split_at_checked(depth)?;
@@ -147,7 +148,7 @@ impl<'c> RootPosition<'c> {
             Some(scope) => self.in_root(scope, &names, visits),
         };
         let mut target = found.filter(|_| *visits > 0)?;
-        // A root field that is no structure has none around it.
+        // A root field other than a structure lacks enclosing structures.
         if let Some(around) = innermost.and_then(|depth| self.path.get(..depth)) {
             let is_around = target.scope == self.scope
                 && target.members.len() == around.len() + 1
@@ -187,7 +188,7 @@ impl<'c> RootPosition<'c> {
     }
 }
 
-/// Returns `true` if any of several fields can replace the others.
+/// Returns `true` if any of the fields can replace the others.
 fn agree(classes: &[&FieldClass]) -> bool {
     let mut mappings = classes.iter().map(|class| class.integer().map(|integer| &integer.mappings));
     let first = mappings.next();
@@ -203,7 +204,7 @@ fn follow_member<'c>(members: &'c [Member], names: &[&str], visits: &mut u64) ->
     Some(found)
 }
 
-/// Follows names into a class, through the elements of arrays, optionals and the options of variants.
+/// Follows names into a class, through array elements, optionals and variant options.
 fn follow<'c>(class: &'c FieldClass, names: &[&str], visits: &mut u64) -> Option<LocationTarget<'c>> {
     *visits = visits.checked_sub(1)?;
     match &class.kind {

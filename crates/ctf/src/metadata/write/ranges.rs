@@ -1,4 +1,4 @@
-//! Original ranges of mappings: the model keeps those beyond 128 bits apart.
+//! Original mapping ranges. The model stores ranges beyond 128 bits separately.
 
 use std::collections::HashSet;
 
@@ -6,7 +6,7 @@ use ichnos_model::{IntegerRange, Mappings, Value, WideInteger, WideRange};
 
 use super::unsupported::Refusals;
 
-/// Range of values.
+/// Value range.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Bounds {
     Narrow(i128, i128),
@@ -44,7 +44,7 @@ pub(super) fn each(
         let mut bounds = Vec::new();
         let mut narrow = mapping.ranges.iter().peekable();
         while let Some(range) = wide.next_if(|range| range.mapping == index) {
-            // The part that fits 128 bits is among the others, too.
+            // The part that fits 128 bits is also among the narrow ranges.
             if let Some(part) = narrow_part(range) {
                 loop {
                     match narrow.next() {
@@ -66,7 +66,7 @@ pub(super) fn each(
     refusals.refuse_if(wide.next().is_some(), "ranges that are not in the order of their names");
 }
 
-/// Returns the part of a range that fits 128 bits with its sign.
+/// Returns the part of a range that fits 128 bits, including the sign.
 fn narrow_part(range: &WideRange) -> Option<IntegerRange> {
     let is_some = range.lower.as_i128().is_some() || range.upper.as_i128().is_some();
     let part = IntegerRange { lower: range.lower.clamped(), upper: range.upper.clamped() };

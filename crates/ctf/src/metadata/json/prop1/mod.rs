@@ -30,6 +30,7 @@ use crate::metadata::{Dialect, Problems};
 const VISITS: u64 = 16;
 
 /// Reads a CTF2-PROP-1.0 metadata stream ("Metadata mdt:array"): a JSON array that begins with the string "CTF 2".
+///
 /// Adds problems to `problems`, and returns `None` if any is an error. Unknown properties are ignored with a note, as
 /// the document requires. Union members and variant choices with an unknown field type are ignored too. Elsewhere,
 /// nothing after such a field can be decoded. So event record classes with such a field are refused, and the trace is

@@ -1,4 +1,4 @@
-//! Field types of PROP-1.0.
+//! PROP-1.0 field types.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ pub(super) struct TypeWriter<'c> {
     pub(super) sizes: Sizes,
     /// Default byte order.
     pub(super) byte_order: Option<ByteOrder>,
-    /// Number of classes that may still be visited to follow locations.
+    /// Remaining number of class visits for following locations.
     pub(super) visits: u64,
     /// Names of shared classes.
     pub(super) aliases: Aliases,
@@ -44,7 +44,7 @@ impl<'c> TypeWriter<'c> {
         }
     }
 
-    /// Returns the type of a root field.
+    /// Returns a root field's type.
     pub(super) fn root(&mut self, class: &'c Arc<FieldClass>, scope: Scope, roots: RootClasses<'c>) -> Value {
         self.place = RootPosition::new(scope, roots);
         self.refusals.enter(scope.name());
@@ -53,8 +53,8 @@ impl<'c> TypeWriter<'c> {
         value
     }
 
-    /// Returns a field type: an object, or the name of an alias. Locations are absolute here, so shared
-    /// classes cannot have relative ones.
+    /// Returns a field type: an object, or an alias name. Locations are absolute here, so shared classes cannot contain
+    /// relative locations.
     fn field_type(&mut self, class: &'c Arc<FieldClass>) -> Value {
         if !self.sizes.is_shared(class) || self.sizes.has_relative(class) {
             return self.object(class);
@@ -120,7 +120,7 @@ impl<'c> TypeWriter<'c> {
             }
             FieldKind::Array { element, length, .. } => {
                 self.length(length, object);
-                // Arrays are not aligned like their elements here, so this one has its own alignment.
+                // Arrays have an explicit alignment here, because elements do not affect it.
                 object.set_unless("alignment", class.alignment(), 1);
                 self.refusals.enter("element");
                 let element = self.field_type(element);
@@ -168,7 +168,7 @@ impl<'c> TypeWriter<'c> {
         }
     }
 
-    /// Writes the type of an array, which depends on its length.
+    /// Writes an array type, which depends on its length.
     fn length(&mut self, length: &Length, object: &mut Object) {
         match length {
             Length::Static(length) => {
@@ -255,7 +255,7 @@ impl<'c> TypeWriter<'c> {
         Value::Array(fields)
     }
 
-    /// Returns the choices, which the labels with their names select.
+    /// Returns the choices, which are selected by the labels with their names.
     fn choices(
         &mut self,
         options: &'c [VariantOption],
@@ -273,7 +273,7 @@ impl<'c> TypeWriter<'c> {
         let labels: Vec<HashMap<&str, Ranges<'_>>> =
             tags.iter().map(|mappings| choices::by_option(mappings, names())).collect();
         let is_enumeration = match (target, selector.any_option) {
-            // One of several is enough.
+            // One of several labels is enough.
             (Some(_), true) => !labels.is_empty(),
             (Some(target), false) => labels.len() == target.classes.len(),
             (None, _) => true,
@@ -306,7 +306,7 @@ impl<'c> TypeWriter<'c> {
     }
 }
 
-/// Returns a field of a structure or a union, or a choice of a variant.
+/// Returns a structure or union field, or a variant choice.
 fn field(name: &str, class: Value, attributes: Option<Value>) -> Value {
     let mut field = Object::default();
     field.set("name", name);

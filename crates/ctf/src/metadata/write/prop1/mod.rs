@@ -1,4 +1,4 @@
-//! Fragments of PROP-1.0.
+//! PROP-1.0 fragments.
 
 mod field_type;
 mod tags;
@@ -34,7 +34,7 @@ pub(super) fn write(
         fragments: Fragments::new(true, limits.metadata_bytes),
     };
     writer.fragments.push(&json::text("CTF 2"));
-    // Tags of the packet header name clocks.
+    // Packet header tags name clocks.
     for (index, clock) in trace.clocks.iter().enumerate() {
         writer.types.refusals.enter(format!("clock class `{}`", clock.id));
         writer.clock_class(clock, index);
@@ -61,14 +61,14 @@ pub(super) fn write(
 struct Prop1Writer<'c> {
     trace: &'c TraceClass,
     clock_names: Vec<String>,
-    /// Clock of the first tag about the packet header.
+    /// Clock of the first packet header tag.
     header_clock: Option<u16>,
     types: TypeWriter<'c>,
     fragments: Fragments,
 }
 
 impl<'c> Prop1Writer<'c> {
-    /// Adds a fragment, after the fragments of the aliases that it uses.
+    /// Adds a fragment, after the alias fragments that it uses.
     fn add(&mut self, fragment: Object) {
         for (name, class) in self.types.aliases.take_new() {
             let mut alias = fragment_of("field-type-alias");
@@ -83,7 +83,7 @@ impl<'c> Prop1Writer<'c> {
         fragment.set_some("user-attrs", json::attributes(attributes, &mut self.types.refusals));
     }
 
-    /// Adds the types and the tags of root fields. Returns the first clock that tags name, by scope.
+    /// Adds the types and tags of root fields. Returns the first clock that tags name, by scope.
     fn roots(
         &mut self,
         fields: &[RootField<'c>],

@@ -1,4 +1,4 @@
-//! Types of TSDL (CTF 1.8, section 4).
+//! TSDL types (CTF 1.8, section 4).
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -24,13 +24,13 @@ pub(super) struct TypeWriter<'c> {
     pub(super) refusals: Refusals,
     /// Default byte order.
     pub(super) byte_order: ByteOrder,
-    /// Names of the clocks.
+    /// Clock names.
     pub(super) clocks: Vec<String>,
-    /// Clock of timestamps that name none.
+    /// Clock for timestamps that do not name a clock.
     pub(super) default_clock: Option<u16>,
-    /// First clock that a field of the stream is mapped to: readers use it as the default one.
+    /// First clock mapped to a field in the stream. Readers use it as the default clock.
     pub(super) first_clock: Option<u16>,
-    /// Number of classes that may still be visited to follow locations.
+    /// Remaining number of class visits for following locations.
     pub(super) visits: u64,
     /// Maximum length of the text in bytes.
     pub(super) most: u64,
@@ -57,7 +57,7 @@ impl<'c> TypeWriter<'c> {
         self.refusals.leave();
     }
 
-    /// Writes a type, a name and the lengths of arrays.
+    /// Writes a type, a name and the array lengths.
     fn declaration(
         &mut self,
         class: &'c FieldClass,
@@ -126,7 +126,7 @@ impl<'c> TypeWriter<'c> {
         self.refusals.refuse_if(is_lost, "attributes of a field class");
     }
 
-    /// Returns the clock that a class is mapped to. Refuses roles that its place and its name do not imply.
+    /// Returns the clock mapped to a class. Refuses roles that its place and its name do not imply.
     fn clock(&mut self, class: &FieldClass, slot: NamedField<'_>) -> Option<u16> {
         let mut roles = class.roles;
         if !class.clock_updates().is_empty() {
@@ -140,7 +140,7 @@ impl<'c> TypeWriter<'c> {
         }
         let clock = roles.clock.filter(|_| is_timestamp);
         roles.clock = clock;
-        // A BLOB that is a UUID becomes an array of bytes.
+        // A BLOB with the UUID role becomes a byte array.
         let is_blob = matches!(class.kind, FieldKind::Blob { length: Length::Static(16), .. });
         let (scope, is_uuid) = (self.place.scope, slot.is_direct && slot.name == "uuid");
         let implied = match roles::implied(class, scope, slot, clock) {
@@ -292,7 +292,7 @@ impl<'c> TypeWriter<'c> {
         }
     }
 
-    /// Writes the type of the bytes of a text that is not terminated.
+    /// Writes the byte type of an unterminated text.
     fn character(&mut self, class: &FieldClass) {
         if let FieldKind::String { encoding, alignment, .. } = &class.kind {
             self.text_properties(*encoding, *alignment);
@@ -326,7 +326,7 @@ impl<'c> TypeWriter<'c> {
         }
     }
 
-    /// Returns the target of a location, if it can be written.
+    /// Returns a location's target, if it can be written.
     fn target(&mut self, location: &FieldLocation) -> Option<LocationTarget<'c>> {
         self.place.single_target(location, &mut self.visits, &mut self.refusals)
     }
@@ -339,8 +339,8 @@ impl<'c> TypeWriter<'c> {
         self.visits > 0
     }
 
-    /// Returns the text of a location: a name alone if the field is in the same structure or in an enclosing
-    /// one. In Babeltrace 2, selectors of variants have no other way out of a structure.
+    /// Returns a location's text: a name alone if the field is in the same structure or an enclosing structure. In
+    /// Babeltrace 2, variant selectors cannot leave a structure in any other way.
     fn path(&self, target: &LocationTarget<'c>) -> String {
         let mut path = String::new();
         let around = target.shared.or(target.around);
@@ -446,7 +446,7 @@ impl<'c> TypeWriter<'c> {
 
 /// Type before a name.
 enum Base {
-    /// Type of the class, mapped to a clock.
+    /// Class type, mapped to a clock.
     Class(Option<u16>),
     Character,
     Byte,
