@@ -35,11 +35,11 @@ pub use spec2::parse_spec2;
 
 use super::Dialect;
 
-/// Recognizes the JSON dialect by the beginning of a text. Returns `None` for any other text.
+/// Recognizes the JSON dialect from the start of a text. Returns `None` for other texts.
 ///
 /// * `[` and a string: PROP-1.0, whose array begins with the string "CTF 2".
-/// * `[` otherwise: PROP-2.0, an array of fragments.
-/// * The record separator of RFC 7464, or `{` where it is missing: SPEC-2.0.
+/// * `[` without a string: PROP-2.0, an array of fragments.
+/// * The RFC 7464 record separator, or `{` if it is missing: SPEC-2.0.
 ///
 /// ```
 /// use ichnos_ctf::metadata::{Dialect, json::recognise};

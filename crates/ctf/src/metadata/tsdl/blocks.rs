@@ -1,4 +1,4 @@
-//! Blocks at the root of a text (CTF 1.8, sections 7.4, 8 and C.2.3).
+//! Top-level blocks in a text (CTF 1.8, sections 7.4, 8 and C.2.3).
 
 use std::rc::Rc;
 
@@ -19,7 +19,7 @@ impl TsdlParser<'_> {
             let before = self.at().offset;
             if self.root_statement().is_err() {
                 self.recover();
-                // A `}` here ends nothing.
+                // A `}` does not end anything here.
                 self.accept("}");
             }
             if self.at().offset == before && !self.at_end() {
@@ -46,7 +46,7 @@ impl TsdlParser<'_> {
         }
     }
 
-    /// Reads a block, whose keyword is next, with its scope of type names and its `;`.
+    /// Reads a block, starting with its keyword, including its type name scope and its `;`.
     fn block(&mut self, what: &str, read: impl FnOnce(&mut Self) -> Read<()>) -> Read<()> {
         self.within(what, |parser| {
             parser.take();
@@ -63,7 +63,7 @@ impl TsdlParser<'_> {
         })
     }
 
-    /// Reads a statement of a block: a declaration of types, `name := type;` or `name = value;`.
+    /// Reads a statement in a block: a type declaration, `name := type;` or `name = value;`.
     fn assignment(
         &mut self,
         seen: &mut SeenAttributes,
@@ -98,7 +98,7 @@ impl TsdlParser<'_> {
         self.take();
         let value = self.expression()?;
         let Some(attribute) = attribute else {
-            // Decoding uses no attributes of blocks beyond the specification, and some producers write more.
+            // Decoding does not use block attributes beyond the specification, and some producers write more.
             self.unknown_attribute(&name, attributes, Severity::Warning);
             return Ok(None);
         };
@@ -126,7 +126,7 @@ impl TsdlParser<'_> {
                         return Err(parser.wrong(name, "1: only version 1.8 can be read", &value));
                     }
                     "minor" if parser.unsigned(name, &value)? == 8 => {}
-                    // Some tracers number their own versions.
+                    // Some tracers use their own version numbers.
                     "minor" => {
                         let message = "the minor version is not 8: read as version 1.8";
                         let warning = Diagnostic::warning(value.at, message);
@@ -156,7 +156,7 @@ impl TsdlParser<'_> {
         uuid.ok_or_else(|| self.wrong("uuid", "a UUID of 36 characters", value))
     }
 
-    /// Unlike that of a type, it cannot be `native` (section 4.1.3).
+    /// Reads the trace byte order. Unlike a type's byte order, it cannot be `native` (section 4.1.3).
     fn trace_byte_order(&mut self, value: &Expression) -> Read<ByteOrder> {
         if let Operand::Names(names) = &value.value {
             match names.join(".").as_str() {
@@ -271,7 +271,7 @@ impl TsdlParser<'_> {
                 "precision" => clock.precision = Some(parser.unsigned(name, &value)?),
                 "offset_s" => clock.offset_seconds = parser.signed(name, &value)?,
                 "offset" => match &value.value {
-                    // The specification calls it signed; tracers write all of 64 bits unsigned.
+                    // The specification makes it signed, but tracers write it as an unsigned number with 64 bits.
                     Operand::Integer(cycles) => clock.offset = *cycles,
                     _ => return Err(parser.wrong(name, "an integer", &value)),
                 },
@@ -285,13 +285,13 @@ impl TsdlParser<'_> {
         if !self.clock_names.insert(clock.name.clone()) {
             return Err(self.stop(at, format!("duplicate clock `{}`", clock.name)));
         }
-        // Fields refer to clocks by 16-bit indexes; one more may be added for unmapped fields.
+        // Fields refer to clocks by 16-bit indexes. One clock may be added later for unmapped fields.
         if self.document.clocks.len() >= usize::from(u16::MAX) - 1 {
             return Err(self.give_up(at, "there are too many clocks"));
         }
         let texts = [Some(&clock.name), clock.description.as_ref()];
         let texts: u64 = texts.into_iter().flatten().map(|text| memory::of_text(text)).sum();
-        // Includes their later classes, and an entry in each index of clocks.
+        // Includes the classes built from it, and an entry in each clock index.
         self.charge((size::<ClockBlock>() + size::<ClockClass>() + 200) as u64 + 4 * texts, at)?;
         self.document.clocks.push(clock);
         Ok(())
@@ -312,7 +312,7 @@ impl TsdlParser<'_> {
                     .warning(at, format!("duplicate environment entry `{name}`: the first entry counts"));
                 return Ok(());
             }
-            // Includes its entry in the index.
+            // Includes its index entry.
             let bytes = memory::of_entry(&name, &value) + 24;
             environment.push((name, value));
             parser.charge(bytes, at)
@@ -334,8 +334,8 @@ impl TsdlParser<'_> {
         Ok(())
     }
 
-    /// Reads the body of a block that assigns integers and strings to any names; `take` receives each
-    /// assignment. With `plain`, strings without quotes get a warning.
+    /// Reads the body of a block that assigns integers and strings to arbitrary names. `take` receives each assignment.
+    /// If `plain` is set, strings without quotes cause a warning.
     fn free_assignments(
         &mut self,
         plain: bool,
@@ -372,7 +372,7 @@ impl TsdlParser<'_> {
     }
 }
 
-/// Value of a block's statement.
+/// Value of a statement in a block.
 enum Assigned {
     Value(Expression),
     Type(Rc<ParsedType>),

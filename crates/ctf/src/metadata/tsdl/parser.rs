@@ -1,9 +1,8 @@
 //! Parser basics: tokens with lookahead, recovery, names and values.
 //!
-//! The grammar itself is in [`super::types`] (types of fields) and [`super::blocks`] (the rest), parsed by
-//! recursive descent. A function that finds an error and cannot continue reports it and returns [`Stop`]; the
-//! loop over the statements of the innermost body then skips to the next statement, so that one run finds
-//! many problems.
+//! The grammar is in [`super::types`] (field types) and [`super::blocks`] (everything else), parsed by recursive
+//! descent. A function that cannot continue after an error reports it and returns [`Stop`]. The statement loop of the
+//! innermost body then skips to the next statement, so a single run finds many problems.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -16,11 +15,11 @@ use super::ast::{Document, PathLocation};
 use super::lexer::{Lexeme, Lexer, Token};
 use super::scopes::TypeScopes;
 
-/// The statement cannot be read further; the problem was reported.
+/// Marks an unreadable statement. The problem was already reported.
 #[derive(Debug)]
 pub(super) struct Stop;
 
-/// Result of reading.
+/// Read result.
 pub(super) type Read<T> = Result<T, Stop>;
 
 /// Words that cannot name a field or a type (CTF 1.8, section C.1.2), except the C type words.
@@ -43,7 +42,7 @@ const RESERVED: [&str; 16] = [
     "const",
 ];
 
-/// Words of C for names of types.
+/// C words in type names.
 const C_TYPE_WORDS: [&str; 13] = [
     "void",
     "char",
@@ -60,12 +59,12 @@ const C_TYPE_WORDS: [&str; 13] = [
     "const",
 ];
 
-/// Returns `true` if the word is a keyword other than those of C's types.
+/// Returns `true` for keywords other than C type words.
 pub(crate) fn is_reserved(word: &str) -> bool {
     RESERVED.contains(&word)
 }
 
-/// Returns `true` if the word is one of those in names of C types.
+/// Returns `true` for words in C type names.
 pub(crate) fn is_c_type_word(word: &str) -> bool {
     C_TYPE_WORDS.contains(&word)
 }
@@ -77,7 +76,7 @@ pub(super) struct Expression {
     pub(super) value: Operand,
 }
 
-/// Value of an assignment.
+/// Assigned value.
 #[derive(Debug)]
 pub(super) enum Operand {
     /// Integer between -2^63 and 2^64 - 1.
@@ -101,21 +100,21 @@ impl Operand {
 pub(super) struct TsdlParser<'a> {
     lexer: Lexer<'a>,
     ahead: VecDeque<Token<'a>>,
-    /// End of the last token that was taken.
+    /// End of the last token taken.
     pub(super) last_end: TextPosition,
     pub(super) problems: &'a mut Problems,
     pub(super) limits: &'a Limits,
     pub(super) scopes: TypeScopes,
-    /// Duplicate names that a statement declared, to be reported at its end.
+    /// Duplicate names declared by the current statement, to be reported at its end.
     pub(super) doubles: Vec<String>,
     /// Current nesting depth.
     pub(super) depth: u32,
     pub(super) bodies: u32,
     /// `true` if the end of the text was reported.
     ended: bool,
-    /// Names of clocks found so far.
+    /// Clock names found so far.
     pub(super) clock_names: HashSet<String>,
-    /// `true` if there was an `env` block.
+    /// `true` after an `env` block.
     pub(super) has_environment: bool,
     /// Environment entries by name.
     pub(super) environment_names: NameIndex,
@@ -142,7 +141,7 @@ impl<'a> TsdlParser<'a> {
         }
     }
 
-    /// Returns the token after the next `skip` ones.
+    /// Returns the token after the next `skip` tokens.
     pub(super) fn peek_at(&mut self, skip: usize) -> &Token<'a> {
         while self.ahead.len() <= skip {
             let token = self.lexer.next();
@@ -171,7 +170,7 @@ impl<'a> TsdlParser<'a> {
         token
     }
 
-    /// Returns the next token's word, if it is one.
+    /// Returns the next token's word, if it is a word.
     pub(super) fn word(&mut self) -> Option<&'a str> {
         self.word_at(0)
     }
@@ -213,7 +212,7 @@ impl<'a> TsdlParser<'a> {
     pub(super) fn unexpected(&mut self, expected: &str) -> Stop {
         let token = self.peek().clone();
         if token.lexeme == Lexeme::End && std::mem::replace(&mut self.ended, true) {
-            // The end of the text ends every open body: once is enough.
+            // The end of the text ends every open body, so a single report is enough.
             return Stop;
         }
         let diagnostic = match &token.lexeme {
@@ -230,7 +229,7 @@ impl<'a> TsdlParser<'a> {
         Stop
     }
 
-    /// Reports an error and skips the rest: more reading would only repeat it.
+    /// Reports an error and skips the rest, because reading on would only repeat it.
     pub(super) fn give_up(&mut self, at: TextPosition, message: impl Into<String>) -> Stop {
         self.problems.error(at, message);
         self.skip_rest();
@@ -249,7 +248,7 @@ impl<'a> TsdlParser<'a> {
         Stop
     }
 
-    /// Counts memory that the statement is about to allocate; stops reading if it is too much.
+    /// Counts memory that the statement is about to allocate. Stops reading if it is too much.
     pub(super) fn charge(&mut self, bytes: u64, at: TextPosition) -> Read<()> {
         if self.problems.charge(bytes, at) {
             return Ok(());
@@ -265,7 +264,7 @@ impl<'a> TsdlParser<'a> {
         self.lexer.warnings.clear();
     }
 
-    /// Runs `work` in a context that its problems contain.
+    /// Runs `work` in a context that its problems will contain.
     pub(super) fn within<T>(&mut self, what: &str, work: impl FnOnce(&mut Self) -> T) -> T {
         self.problems.enter(what);
         let result = work(self);
@@ -283,8 +282,8 @@ impl<'a> TsdlParser<'a> {
         ended
     }
 
-    /// Skips the rest of a statement after a [`Stop`]: past the next `;`, or to the `}` that ends its body.
-    /// Nested blocks are skipped as a whole.
+    /// Skips the rest of a statement after a [`Stop`], past the next `;` or up to the `}` that ends its body. Nested
+    /// blocks are skipped as a whole.
     pub(super) fn recover(&mut self) {
         self.doubles.clear();
         let mut depth = 0u64;
@@ -304,7 +303,7 @@ impl<'a> TsdlParser<'a> {
         }
     }
 
-    /// Reads statements up to the `}`, which is taken. Returns `true` if there was no problem.
+    /// Reads statements up to the `}`, which is taken. Returns `true` if all were read without problems.
     pub(super) fn body(&mut self, mut statement: impl FnMut(&mut Self) -> Read<()>) -> Read<bool> {
         self.expect("{")?;
         let errors = self.problems.errors();
@@ -322,20 +321,20 @@ impl<'a> TsdlParser<'a> {
             if statement(self).is_err() {
                 self.recover();
             }
-            // The loop always advances, whatever a statement does.
+            // The loop must always advance, whatever a statement does.
             if self.at().offset == before && !self.peek_mark("}") && !self.at_end() {
                 self.take();
             }
         }
     }
 
-    /// Reads a dotted name, from its first word on.
+    /// Reads a dotted name, starting at its first word.
     pub(super) fn names(&mut self, what: &str) -> Read<PathLocation> {
         let at = self.at();
         let mut names = Vec::new();
         loop {
             let Some(word) = self.word() else { return Err(self.unexpected(what)) };
-            // Real names are shorter; a hostile text could be a single one.
+            // Real names are shorter, but a hostile text could be a single name.
             if names.len() >= 16 {
                 self.charge(size::<String>() as u64 + memory::of_text(word), at)?;
             }
@@ -392,13 +391,13 @@ impl<'a> TsdlParser<'a> {
     pub(super) fn expression(&mut self) -> Read<Expression> {
         const WHAT: &str = "an integer, a string or a name";
         let at = self.at();
-        // Not recursive: there is at most one level of parentheses.
+        // Not recursive, because there is at most one level of parentheses.
         let enclosed = self.accept("(");
         let value = self.operand(WHAT)?;
         if enclosed {
             self.expect(")")?;
         }
-        // Check this first: without the `;`, it is not the whole value.
+        // Check this first: without the `;`, the value is incomplete.
         if self.peek_mark(";") { Ok(Expression { at, value }) } else { Err(self.unexpected("`;`")) }
     }
 
@@ -444,7 +443,7 @@ impl<'a> TsdlParser<'a> {
         }
     }
 
-    /// Returns a string or a single name.
+    /// Returns a string or an undotted name.
     pub(super) fn text_or_name(&mut self, name: &str, value: &Expression) -> Read<String> {
         match &value.value {
             Operand::Text(text) => Ok(text.clone()),
@@ -468,12 +467,12 @@ impl<'a> TsdlParser<'a> {
     }
 }
 
-/// Attributes that a block had so far.
+/// Attributes already present in a block.
 #[derive(Default)]
 pub(super) struct SeenAttributes(Vec<&'static str>);
 
 impl SeenAttributes {
-    /// Returns `true` if the attribute was found.
+    /// Returns `true` if the attribute is already present.
     pub(super) fn has(&self, name: &str) -> bool {
         self.0.contains(&name)
     }

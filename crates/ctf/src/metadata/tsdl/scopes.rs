@@ -1,4 +1,4 @@
-//! Names of types and their scopes (CTF 1.8, section 7.3.1).
+//! Type names and their scopes (CTF 1.8, section 7.3.1).
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -8,7 +8,7 @@ use ichnos_model::memory::size;
 use super::super::memory;
 use super::ast::ParsedType;
 
-/// A named type.
+/// Named type.
 #[derive(Clone)]
 pub(super) struct Named {
     pub(super) class: Rc<ParsedType>,
@@ -22,7 +22,7 @@ struct Scope {
     structure: Option<u32>,
 }
 
-/// Nested scopes of type names, the root at the bottom.
+/// Nested type name scopes, the root scope first.
 ///
 /// Names are spelled with single spaces: `unsigned long`, `struct point`, `void *`.
 pub(super) struct TypeScopes {
@@ -35,7 +35,7 @@ impl TypeScopes {
         Self { stack: vec![Scope { names: HashMap::new(), structure: None }] }
     }
 
-    /// Opens a scope; `structure` is the structure whose body it is.
+    /// Opens a scope. `structure` is the structure whose body it is.
     pub(super) fn open(&mut self, structure: Option<u32>) {
         self.stack.push(Scope { names: HashMap::new(), structure });
     }
@@ -47,18 +47,18 @@ impl TypeScopes {
         }
     }
 
-    /// Returns the type of that name, from the innermost scope out.
+    /// Returns the type with this name, from the innermost scope outwards.
     pub(super) fn find(&self, name: &str) -> Option<&Named> {
         self.stack.iter().rev().find_map(|scope| scope.names.get(name))
     }
 
     /// Returns the approximate memory of a declared name, in bytes.
     pub(super) fn memory_of(name: &str) -> u64 {
-        // A map has a byte beside each entry, and room for more than twice as many when it grows.
+        // A map has a byte next to each entry, and room for more than twice as many entries when it grows.
         (size::<(String, Named)>() + 1) as u64 * 3 + memory::of_text(name)
     }
 
-    /// Declares a type in the innermost scope. Returns the name as an error if it is known; its type stays.
+    /// Declares a type in the innermost scope. If the name already exists, returns it as an error, and keeps its type.
     pub(super) fn declare(&mut self, name: String, class: Rc<ParsedType>) -> Result<(), String> {
         let declared_in = self.stack.iter().rev().find_map(|scope| scope.structure);
         let Some(scope) = self.stack.last_mut() else { return Ok(()) };

@@ -1,4 +1,4 @@
-//! Attributes of types: the bodies of integers, floating-point numbers and strings (CTF 1.8, section 4.1).
+//! Type attributes: the bodies of integers, floating-point numbers and strings (CTF 1.8, section 4.1).
 
 use ichnos_model::{ByteOrder, DisplayBase, Severity, TextPosition};
 
@@ -6,7 +6,7 @@ use super::ast::{FloatType, IntegerType};
 use super::parser::{Expression, Operand, Read, SeenAttributes, Stop, TsdlParser};
 
 impl TsdlParser<'_> {
-    /// Reads an attribute of a type. Returns `None` for an unknown one.
+    /// Reads a type attribute. Returns `None` if it is unknown.
     pub(super) fn attribute(
         &mut self,
         seen: &mut SeenAttributes,
@@ -40,7 +40,7 @@ impl TsdlParser<'_> {
         }
     }
 
-    /// Reads `native`, `network`, `be` or `le`; `None` is that of the trace.
+    /// Reads `native`, `network`, `be` or `le`. `None` means the trace's byte order.
     pub(super) fn byte_order(&mut self, value: &Expression) -> Read<Option<ByteOrder>> {
         match self.word_value("byte_order", value)?.as_str() {
             "native" => Ok(None),
@@ -50,7 +50,7 @@ impl TsdlParser<'_> {
         }
     }
 
-    /// Returns `true` if there is an encoding.
+    /// Returns `true` if the value is an encoding, `false` for `none`.
     pub(super) fn encoding(&mut self, value: &Expression) -> Read<bool> {
         let name = match &value.value {
             Operand::Names(names) => names.join("."),
@@ -194,7 +194,7 @@ impl TsdlParser<'_> {
     }
 }
 
-/// Returns `true` if a float of this size has an exponent of that many digits (IEEE 754-2008, table 3.5).
+/// Returns `true` if a float of this size has this number of exponent digits (IEEE 754-2008, table 3.5).
 fn is_float(size: u64, exponent: u64) -> bool {
     match size {
         16 => exponent == 5,

@@ -1,4 +1,4 @@
-//! Types, which describe fields (CTF 1.8, sections 4 and C.2.2).
+//! Types of fields (CTF 1.8, sections 4 and C.2.2).
 
 use std::collections::HashSet;
 use std::rc::Rc;
@@ -13,22 +13,22 @@ use super::lexer::Lexeme;
 use super::parser::{Read, Stop, TsdlParser, is_c_type_word, is_reserved};
 use super::scopes::TypeScopes;
 
-/// Position of a type in a declaration. It determines the number of words in the type name, and the message if the type is
+/// Place of a type in a declaration. It determines the number of words in the type name, and the message if the type is
 /// unknown.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum TypePosition {
-    /// Before the name of a member or of a new type.
+    /// Before a member name or a new type name.
     BeforeName,
     /// Before `:=`.
     BeforeAssignment,
-    /// After the `:` of an enumeration.
+    /// After an enumeration's `:`.
     AfterColon,
-    /// After the `:=` of a root field.
+    /// After a root field's `:=`.
     Alone,
 }
 
 impl TsdlParser<'_> {
-    /// Returns `true` if a declaration of types begins here, and not an attribute.
+    /// Returns `true` if a type declaration begins here instead of an attribute.
     pub(super) fn declares_type(&mut self) -> bool {
         match self.word() {
             Some("typealias" | "typedef") => true,
@@ -37,7 +37,7 @@ impl TsdlParser<'_> {
         }
     }
 
-    /// Reads a declaration of types, with its `;`.
+    /// Reads a type declaration, including its `;`.
     pub(super) fn type_declaration(&mut self) -> Read<()> {
         match self.word() {
             Some("typealias") => self.within("`typealias`", Self::type_alias),
@@ -49,7 +49,7 @@ impl TsdlParser<'_> {
         }
     }
 
-    /// Reads the type of a root field, after `:=`.
+    /// Reads a root field's type, after `:=`.
     pub(super) fn root_type(&mut self) -> Read<Rc<ParsedType>> {
         self.type_specifier(TypePosition::Alone)
     }
@@ -93,7 +93,7 @@ impl TsdlParser<'_> {
         if self.peek_mark(":=") { Ok(class) } else { Err(self.unexpected("`:=`")) }
     }
 
-    /// Skips to the `:=` of this statement, if it has one.
+    /// Skips to the `:=` in this statement, if it has one.
     fn skip_to_assignment(&mut self) -> Read<()> {
         let mut depth = 0u64;
         loop {
@@ -109,7 +109,7 @@ impl TsdlParser<'_> {
         }
     }
 
-    /// Reads the name that a `typealias` declares: words and asterisks.
+    /// Reads the name declared by a `typealias`: words and asterisks.
     fn new_type_name(&mut self) -> Read<String> {
         let mut name: Vec<&str> = Vec::new();
         loop {
@@ -145,7 +145,7 @@ impl TsdlParser<'_> {
         }
     }
 
-    /// Reads a name and the lengths of arrays after it.
+    /// Reads a name and the array lengths after it.
     fn declarator(&mut self, class: &Rc<ParsedType>) -> Read<(String, Rc<ParsedType>)> {
         let at = self.at();
         let Some(name) = self.word() else { return Err(self.unexpected("a name")) };
@@ -161,7 +161,7 @@ impl TsdlParser<'_> {
         Ok((name.to_owned(), class))
     }
 
-    /// Reads the lengths of arrays after a name: as in C, the first one is the outermost.
+    /// Reads the array lengths after a name. As in C, the first length is the outermost.
     fn array_lengths(&mut self, element: Rc<ParsedType>) -> Read<Rc<ParsedType>> {
         let mut lengths = Vec::new();
         while self.accept("[") {
@@ -189,7 +189,7 @@ impl TsdlParser<'_> {
         Ok(class)
     }
 
-    /// Reads a path to a field (section 7.3.2).
+    /// Reads a field path (section 7.3.2).
     fn location(&mut self) -> Read<PathLocation> {
         let mut location = self.names("a field")?;
         location.names.shrink_to_fit();
@@ -265,10 +265,10 @@ impl TsdlParser<'_> {
         }
     }
 
-    /// Reads the name of a type: one or several words, perhaps with asterisks.
+    /// Reads a type name: a word or several words, possibly with asterisks.
     fn named_type(&mut self, at: TextPosition, position: TypePosition) -> Read<Rc<ParsedType>> {
-        // Words up to the next punctuation. In a declaration, the last word is the declared name, unless
-        // asterisks follow: then the name comes after them.
+        // Takes words up to the next punctuation. In a declaration, the last word is the declared name, unless
+        // asterisks follow: in that case, the name comes after them.
         let mut words = Vec::new();
         while words.len() < 16 {
             let Some(word) = self.word_at(words.len()) else { break };
@@ -316,8 +316,8 @@ impl TsdlParser<'_> {
     fn use_alias(&mut self, name: &str, at: TextPosition) -> Read<Option<Rc<ParsedType>>> {
         let Some(named) = self.scopes.find(name) else { return Ok(None) };
         let (mut target, mut declared_in) = (Rc::clone(&named.class), named.declared_in);
-        // An alias of an alias is one alias, or chains of them would count as nesting. Lookups begin at the
-        // declaration of the innermost one that is in a structure.
+        // An alias to an alias is flattened, because chains would count as nesting. Lookups begin at the innermost
+        // declaration inside a structure.
         if let TypeKind::Alias { target: inner, declared_in: inside } = &target.kind {
             declared_in = inside.or(declared_in);
             target = Rc::clone(inner);
@@ -325,7 +325,7 @@ impl TsdlParser<'_> {
         self.new_type(at, TypeKind::Alias { target, declared_in }).map(Some)
     }
 
-    /// Reads a tagged type by its name, for instance `struct point`.
+    /// Reads a tagged type by its name, for example `struct point`.
     fn tagged_type(
         &mut self,
         kind: &str,
@@ -355,7 +355,7 @@ impl TsdlParser<'_> {
             self.take();
         }
         if let (Some(name), false) = (name, self.peek_mark("{")) {
-            // `struct name * := ` and the like are names of other types.
+            // `struct name * := ` and similar texts are names of other types.
             return self.tagged_type("struct", name, at, position);
         }
         let id = self.new_body();
@@ -418,7 +418,7 @@ impl TsdlParser<'_> {
         self.bodies
     }
 
-    /// Reads the members of a structure or the options of a variant.
+    /// Reads structure members or variant options.
     fn compound_body(&mut self, id: u32, structure: bool) -> Read<Vec<DeclaredField>> {
         let mut fields = Vec::new();
         self.scopes.open(structure.then_some(id));
@@ -427,12 +427,12 @@ impl TsdlParser<'_> {
         self.scopes.close();
         read?;
         fields.shrink_to_fit();
-        // Includes the list and the body themselves.
+        // Includes the list and the body.
         self.charge(16 + allocated(size::<Compound>() + 16), at)?;
         Ok(fields)
     }
 
-    /// Reads a statement in the body of a structure or a variant: members, or a declaration of types.
+    /// Reads a statement in a structure or variant body: members, or a type declaration.
     fn member(&mut self, fields: &mut Vec<DeclaredField>) -> Read<()> {
         if matches!(self.word(), Some("typealias" | "typedef")) {
             return self.type_declaration();
@@ -457,7 +457,7 @@ impl TsdlParser<'_> {
         }
     }
 
-    /// Checks that no two fields have the same name; a duplicate is an error at `at`.
+    /// Checks that field names are unique. A duplicate is an error at `at`.
     fn distinct(&mut self, at: TextPosition, fields: &[DeclaredField]) -> Read<()> {
         let mut names = HashSet::with_capacity(fields.len());
         match fields.iter().find(|field| !names.insert(field.name.as_str())) {
@@ -527,7 +527,7 @@ impl TsdlParser<'_> {
         self.expect("{")?;
         let mut misfit = None;
         let Ok(mappings) = self.labels(base, &mut misfit) else {
-            // Labels are no statements: the enclosing loop would take the `}` as its own.
+            // Labels are not statements: the enclosing loop would take the `}` as its own.
             self.skip_block();
             return Err(Stop);
         };
@@ -543,7 +543,7 @@ impl TsdlParser<'_> {
         Ok(mappings)
     }
 
-    /// Reads the labels of an enumeration; `misfit` is set to the first one with values outside of the type.
+    /// Reads enumeration labels. `misfit` receives the first label with values outside the type.
     fn labels(&mut self, base: &IntegerType, misfit: &mut Option<(String, IntegerRange)>) -> Read<Mappings> {
         let mut mappings = MappingsBuilder::default();
         let mut index = NameIndex::default();
@@ -578,7 +578,7 @@ impl TsdlParser<'_> {
             if (range.lower < fitting.lower && !is_below || range.upper > fitting.upper) && misfit.is_none() {
                 *misfit = Some((label.to_owned(), range));
             }
-            // Includes its entry in the index.
+            // Includes its index entry.
             self.charge(memory::of_label(label, 1) + 24, at)?;
             let name_of = |number: u32| mappings.name(number as usize).unwrap_or_default();
             match index.add(label, mappings.len() as u32, name_of) {
@@ -598,7 +598,7 @@ impl TsdlParser<'_> {
         let what = if base.signed { "a signed integer" } else { "an unsigned integer" };
         let (value, at) = self.integer(what)?;
         if !base.signed && value < 0 {
-            // No value of the type is below 0: the label is read, but has no effect.
+            // Values of the type cannot be below 0: the label is read, but has no effect.
             self.problems.warning(at, format!("the value {value} of an unsigned enumeration is below 0"));
         }
         let fits = !base.signed || i64::try_from(value).is_ok();
@@ -606,7 +606,7 @@ impl TsdlParser<'_> {
     }
 }
 
-/// Returns the values that an integer type can have; beyond 126 bits, all that can be written.
+/// Returns the possible values of an integer type. Beyond 126 bits, returns all values that can be written.
 fn fitting(base: &IntegerType) -> IntegerRange {
     let bits = base.size.min(126) as u32;
     if base.signed {
