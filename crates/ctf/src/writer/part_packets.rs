@@ -1,5 +1,5 @@
-//! Packets of the parts of a data stream: each part has those packets of the source that contain its events,
-//! with sequence numbers and counters for the losses of the part.
+//! Packets in the parts of a split data stream. Each part contains the source packets with its events, with sequence
+//! numbers and counters for the part's losses.
 
 use ichnos_io::EncodedPacket;
 use ichnos_model::lower::LossKind;
@@ -13,19 +13,19 @@ use super::source_frame::AddedFields;
 use super::stream_encoder::{PacketRange, StreamEncoder, begin_in_window};
 use crate::packet::Counter;
 
-/// Source packet from which the packets of parts are made.
+/// Source packet used to create the packets of all parts.
 #[derive(Debug)]
 pub(super) struct Template {
     open: OpenPacket,
-    /// Header and context of the packet.
+    /// Packet header and context.
     head: Vec<u8>,
     pub(super) range: PacketRange,
     has_late_events: bool,
-    /// Hash of the packet, if the digest is compared with the output.
+    /// Packet hash, if the digest is compared with the output.
     hash: Option<u64>,
 }
 
-/// Last values of the counters in the packets of a part.
+/// Last counter values in a part's packets.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counters {
     pub(super) discarded: Option<u64>,
@@ -33,7 +33,7 @@ pub(super) struct Counters {
     pub(super) has_packets: bool,
 }
 
-/// Losses before the next packet of a part.
+/// Losses before a part's next packet.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Losses {
     events: u64,
@@ -42,20 +42,20 @@ pub(super) struct Losses {
     is_unknown: bool,
 }
 
-/// Widths of packet counter fields in bits.
+/// Widths in bits of packet counter fields.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Widths {
     discarded: u64,
     sequence: u64,
 }
 
-/// Facts about a packet of the source that it does not contain.
+/// Facts about the packets around a source packet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PacketContext {
     pub(super) widths: Widths,
-    /// Value of the default clock at the end of the packet before.
+    /// Default clock value at the end of the previous packet.
     pub(super) end_before: Option<u64>,
-    /// Sequence number of the packet before.
+    /// Previous packet's sequence number.
     pub(super) sequence_before: Option<u64>,
 }
 
@@ -85,7 +85,7 @@ impl Losses {
 }
 
 impl PacketContext {
-    /// Moves to the packet after this one.
+    /// Moves to the packet after this packet.
     pub(super) fn pass(&mut self, packet: &Packet<'_>) {
         self.end_before = packet.end.map(|end| end.cycles).or(self.end_before);
         self.sequence_before = packet.sequence_number;
@@ -104,7 +104,7 @@ impl Widths {
     }
 }
 
-/// Returns the growth of a counter of this width, as readers compute it.
+/// Returns how much a counter with this width grew, as readers compute it.
 fn grown(before: u64, now: u64, width: u64) -> Option<u64> {
     let counter = |value| Counter { value, width };
     counter(now).since(counter(before))
@@ -115,8 +115,8 @@ fn masked(value: u64, width: u64) -> u64 {
 }
 
 impl Counters {
-    /// Returns the values before the first packet of a part, whose source has these `own` values. `counts_anew`: the part
-    /// counts losses from 0.
+    /// Returns the values before a part's first packet. `own` contains its source packet's values. `counts_anew`: the
+    /// part counts losses from 0.
     fn before(own: (Option<u64>, Option<u64>), losses: &Losses, widths: Widths, counts_anew: bool) -> Self {
         let before = |own: u64| masked(own.wrapping_sub(losses.events), widths.discarded);
         let from_zero = counts_anew && !losses.is_unknown;
@@ -132,7 +132,7 @@ impl Counters {
         !self.has_packets
     }
 
-    /// Stores the counters of a packet.
+    /// Stores a packet's counters.
     pub(super) fn record(&mut self, packet: &EncodedPacket) {
         self.has_packets = true;
         if self.discarded.is_some() {
@@ -143,7 +143,7 @@ impl Counters {
         }
     }
 
-    /// Returns `true` if readers derive these losses from a packet with the counter values of the source.
+    /// Returns `true` if readers derive these losses from a packet with the source's counter values.
     pub(super) fn allow(
         &self,
         own: (Option<u64>, Option<u64>),
@@ -157,7 +157,7 @@ impl Counters {
             && self.sequence.zip(own.1).is_none_or(|(before, own)| {
                 let growth = |before| grown(before, own, widths.sequence);
                 let grown = growth(before);
-                // In the source, packets can have the same number, and numbers can go back.
+                // Source packets can have equal numbers, and numbers can go back.
                 let can_repeat = around.sequence_before == Some(own);
                 let can_go_back = around.sequence_before.is_some_and(|before| growth(before).is_none());
                 (can_repeat || grown != Some(0))
@@ -166,7 +166,7 @@ impl Counters {
             })
     }
 
-    /// Returns the counter values of the next packet: the source's values, if they fit the losses.
+    /// Returns the next packet's counter values: the source's values, if they match the losses.
     fn next(
         &self,
         own: (Option<u64>, Option<u64>),
@@ -196,8 +196,8 @@ fn value_of(placed: &[PlacedField], role: Role) -> Option<u64> {
 }
 
 impl Template {
-    /// Encodes the header and the context of a packet. Returns `None`, and notes a loss, if they cannot be written.
-    /// `added` are the counters in fields that packets of the source lack.
+    /// Encodes a packet's header and context. Returns `None` and records a loss, if they cannot be written. `added`
+    /// contains the counters in fields that source packets lack.
     pub(super) fn encode(
         encoder: &mut StreamEncoder,
         packet: &Packet<'_>,
@@ -209,7 +209,7 @@ impl Template {
         let own = Packets { end, added: *added, ..Packets::default() };
         let lanes = std::mem::replace(&mut encoder.lanes, vec![own]);
         let (header, window) = (encoder.header, encoder.window);
-        // Each part has its own.
+        // Each part has its own header.
         encoder.header = encoder.config.header;
         encoder.header.replaced.uuid = encoder.header.uuid;
         encoder.window = Window::default();
@@ -224,7 +224,7 @@ impl Template {
         Some(Self { open, head, range, has_late_events: packet.has_late_events, hash })
     }
 
-    /// Begins the packet in the current part of the encoder. `counts_anew`: the part counts losses from 0.
+    /// Begins the packet in the encoder's current part. `counts_anew`: the part counts losses from 0.
     pub(super) fn open(
         &self,
         encoder: &mut StreamEncoder,
@@ -261,7 +261,7 @@ impl Template {
             if let Some(digest) = &mut encoder.digest {
                 digest.add_discarded(recorded);
             }
-            // A counter with few bits may be too small for the loss.
+            // A narrow counter may be too small for the loss.
             if recorded < losses.events {
                 let what = "discarded events: more than their counter can count";
                 config.lowered.record_losses(LossKind::Dropped, "", "", what, losses.events - recorded);
@@ -275,7 +275,7 @@ impl Template {
         packets.open = Some(open);
     }
 
-    /// Returns the start time of the packet in the current part.
+    /// Returns the packet's start time in the current part.
     fn start_time(&self, encoder: &StreamEncoder, config: &EncoderConfig) -> u64 {
         let packets = &encoder.lanes[0];
         let PacketRange { begin: source_begin, end: source_end } = self.range;
@@ -296,8 +296,8 @@ impl Template {
         if is_late { packets.end } else { begin }
     }
 
-    /// Writes an empty packet before a part's first packet, which starts at `next`: readers see a loss between two packets.
-    /// The packet starts at the time `wanted`, if it can.
+    /// Writes an empty packet before a part's first packet, which starts at `next`, because readers only see losses
+    /// between two packets. The empty packet starts at the time `wanted`, if possible.
     fn put_empty(
         &self,
         encoder: &mut StreamEncoder,
@@ -318,7 +318,7 @@ impl Template {
         packets.end = packets.end.max(begin);
     }
 
-    /// Writes the beginning of a packet.
+    /// Writes the start of a packet.
     fn begin(
         &self,
         packets: &mut Packets,
@@ -346,7 +346,7 @@ impl Template {
                 placed.patch(out, value);
             }
         }
-        // Further packets with the same context have the same beginning.
+        // Further packets with the same context start with the same bytes.
         open.head.clear();
         open.head.extend_from_slice(out.packet());
         open
@@ -380,7 +380,7 @@ mod tests {
         assert_eq!(next((0, 1), (7, 5), 2, 1), (2, 3));
         // A counter that was reset has counted from 0 since.
         assert_eq!(next((9, 1), (3, 2), 3, 0), (3, 2));
-        // The number of the previous packet is not repeated, unless the source does so.
+        // The previous packet's number is not repeated, unless the source repeats it.
         assert_eq!(next((0, 8), (0, 8), 0, 0), (0, 8));
         assert_eq!(next((0, 5), (0, 5), 0, 0), (0, 6));
         assert_eq!(next((0, u64::from(u32::MAX)), (0, 7), 0, 0), (0, 0));

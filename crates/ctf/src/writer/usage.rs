@@ -1,4 +1,4 @@
-//! Use of reader limits by a trace.
+//! A trace's use of reader limits.
 
 use std::collections::HashSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,7 +8,7 @@ use ichnos_model::{Cost, Limits, TraceClass};
 
 use crate::allowed::Allowed;
 
-/// Use of reader limits by a trace.
+/// A trace's use of reader limits.
 #[derive(Debug, Default)]
 pub(super) struct Usage(Mutex<UsageCounts>);
 
@@ -16,14 +16,14 @@ pub(super) struct Usage(Mutex<UsageCounts>);
 struct UsageCounts {
     bytes: u64,
     packets: u64,
-    /// Event record classes that have events: the id of the data stream class, and their own.
+    /// Event record classes with events: data stream class id and event record class id.
     event_records: HashSet<(u64, u128)>,
-    /// Ids of data stream classes whose packets were copied: any of their classes can have events.
+    /// Ids of data stream classes with copied packets. Any of their event record classes can have events.
     copied: HashSet<u64>,
     elements: ExcessElements,
 }
 
-/// Maximum numbers of array elements without bits in a packet, in excess of one for each bit before.
+/// Maximum numbers of zero-size array elements in a packet, in excess of the number of bits before them.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ExcessElements {
     /// Maximum in a packet header and context.
@@ -45,7 +45,7 @@ impl Usage {
         used.packets
     }
 
-    /// Adds the output of a data stream class's encoder: events of some classes, and copied packets.
+    /// Adds an encoder's output for a data stream class: events with some classes, and copied packets.
     pub(super) fn add_events(
         &self,
         stream_class: u64,
@@ -63,8 +63,8 @@ impl Usage {
         most.of_packet = most.of_packet.max(elements.of_packet);
     }
 
-    /// Returns the reason why readers with these limits refuse some data of a trace of this class, if there
-    /// is one. `is_merged`: copied packets come from several traces, each within the limits.
+    /// Returns the reason why readers with these limits would refuse data in a trace with this class. `is_merged`:
+    /// copied packets come from several traces, each within the limits.
     pub(super) fn problem(&self, class: &TraceClass, limits: &Limits, is_merged: bool) -> Option<String> {
         let used = self.lock();
         if used.packets == 0 {

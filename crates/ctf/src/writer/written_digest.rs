@@ -1,4 +1,4 @@
-//! Counts and checksums of the encoded data, to compare them with those read from the output.
+//! Counts and checksums of the encoded data, for comparison with the data read from the output.
 
 use std::sync::{Arc, Mutex};
 
@@ -12,7 +12,7 @@ use super::class_set::ClassSet;
 use super::encoder_config::EncoderConfig;
 use super::field_encoder::valid;
 
-/// An event that was encoded.
+/// Encoded event.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WrittenEvent {
     class: usize,
@@ -20,7 +20,7 @@ pub(super) struct WrittenEvent {
     values: u64,
 }
 
-/// Digest of the output of an encoder.
+/// Digest of an encoder's output.
 #[derive(Debug)]
 pub(super) struct WrittenDigest {
     /// Digest of all encoders.
@@ -29,9 +29,9 @@ pub(super) struct WrittenDigest {
     indexes: ClassSet,
     classes: Vec<ClassDigest>,
     digest: TraceDigest,
-    /// Hash of the packet, with which the hashes of all of its events begin.
+    /// Packet hash, used as the start of all its event hashes.
     pub(super) packet: u64,
-    /// Events whose time is not known yet.
+    /// Events whose time is still unknown.
     waiting: Vec<WrittenEvent>,
     event_losses: EventLosses,
     packet_losses: PacketLosses,
@@ -51,7 +51,7 @@ impl WrittenDigest {
         }
     }
 
-    /// Begins a packet that is made of one of the source.
+    /// Begins a packet that is created from a source packet.
     pub(super) fn begin_packet(&mut self, config: &EncoderConfig, packet: &Packet<'_>) {
         let mut hash = ValueHash::new(0);
         let mut visitor = ScopeVisitor::of_packet(&mut hash);
@@ -59,7 +59,7 @@ impl WrittenDigest {
             visitor.change_texts(valid);
         }
         let losses = &mut self.packet_losses;
-        // It was encoded before, so that it can be visited.
+        // It was encoded before, so it can be visited.
         let _ = config.lowered.visit_packet(packet, Scope::PacketContext, &mut visitor, losses);
         self.packet = hash.finish();
     }
@@ -101,7 +101,7 @@ impl WrittenDigest {
         self.waiting.push(event);
     }
 
-    /// Adds the held events with a time, or each with its own if there is no time.
+    /// Adds the held events with a time, or with their own times if there is no time.
     pub(super) fn release(&mut self, cycles: Option<u64>) {
         for event in std::mem::take(&mut self.waiting) {
             self.add(WrittenEvent { cycles: cycles.or(event.cycles), ..event });
@@ -112,7 +112,7 @@ impl WrittenDigest {
         self.digest.add_discarded(count);
     }
 
-    /// Counts damage that the output has, too.
+    /// Counts damage that is also in the output.
     pub(super) fn add_damage(&mut self) {
         self.digest.damages += 1;
     }

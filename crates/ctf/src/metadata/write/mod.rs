@@ -36,9 +36,9 @@
 //! | GUID, padding, length-prefixed string, value-only fields | - | - | - | - |
 //!
 //! Variant options that are labels have the label as name, and its values. In CTF 1.8, the selector must have a fixed
-//! length, and the label must be an identifier, possibly with an underscore before the name. Root fields are structures,
-//! except in PROP-1.0. A PROP-1.0 array whose alignment differs from its elements can be expressed if this does not change
-//! its alignment.
+//! length, and the label must be an identifier, possibly with an underscore before the name. Root fields are
+//! structures, except in PROP-1.0. A PROP-1.0 array whose alignment differs from its elements can be expressed if this
+//! does not change its alignment.
 //!
 //! | | SPEC-2.0 | PROP-2.0 | PROP-1.0 | CTF 1.8 |
 //! |---|---|---|---|---|

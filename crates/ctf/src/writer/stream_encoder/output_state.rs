@@ -1,4 +1,4 @@
-//! Part of an encoder's state that belongs to one of several outputs.
+//! Output-specific part of an encoder's state.
 
 use super::StreamEncoder;
 use crate::writer::class_set::ClassSet;
@@ -10,7 +10,7 @@ use ichnos_model::TraceDigest;
 use ichnos_model::lower::LossKind;
 use std::sync::{Arc, Mutex};
 
-/// State of one output of an encoder that alternates between several parts.
+/// State for a single output of an encoder that alternates between several parts.
 #[derive(Debug)]
 pub(in crate::writer) struct OutputState {
     pub(in crate::writer) lanes: Vec<Packets>,
@@ -23,7 +23,7 @@ pub(in crate::writer) struct OutputState {
 }
 
 impl OutputState {
-    /// Creates an empty state. `digest` receives the digest of the output, if it is compared.
+    /// Creates an empty state. `digest` receives the output's digest, if it is compared.
     pub(in crate::writer) fn new(digest: Option<&Arc<Mutex<TraceDigest>>>) -> Self {
         Self {
             lanes: vec![Packets::default()],
@@ -38,7 +38,7 @@ impl OutputState {
 }
 
 impl StreamEncoder {
-    /// Exchanges the state of the output.
+    /// Swaps the output state.
     pub(in crate::writer) fn swap_output(&mut self, other: &mut OutputState) {
         use std::mem::swap;
         swap(&mut self.lanes, &mut other.lanes);
@@ -50,7 +50,7 @@ impl StreamEncoder {
         swap(&mut self.has_copies, &mut other.has_copies);
     }
 
-    /// Ends the output, once nothing waits any more.
+    /// Ends the output, after all waiting data was written.
     pub(in crate::writer) fn end_output(&mut self, usage: &Usage) {
         self.give_up_leading();
         if let Some(digest) = &mut self.digest {
