@@ -1,5 +1,5 @@
-//! Damaged packets among many good ones: all events of the good ones are read, and all visible damage is
-//! reported. The tables of `docs/robustness.md` come from here.
+//! Damages packets among many good packets. All events in good packets must be read, and all visible damage must be
+//! reported. The tables in `docs/robustness.md` come from here.
 
 use ichnos_ctf::rule::Rule;
 use std::collections::BTreeMap;
@@ -12,25 +12,25 @@ use ichnos_testing::{Random, compare_table};
 use crate::fault_trace::{Damaged, FaultTrace, Kind, Layer, STREAM, check, choose};
 use crate::reading::tree;
 
-/// Relevant results of reading a trace.
+/// Relevant results from reading a trace.
 #[derive(Default)]
 struct Observed {
-    /// Packet and index of the events of the data stream that was written, in order.
+    /// Packet number and index of each event in the written data stream, in order.
     events: Vec<(u32, u32)>,
     /// Events in another data stream.
     strayed: Vec<(u32, u32)>,
     /// Number of events that were never written.
     strange: usize,
     damage: Vec<Damage>,
-    /// Sequence numbers of the packets before which others are reported as lost.
+    /// Sequence numbers of the packets before which packets are reported as lost.
     losses: Vec<u64>,
-    /// Packets of events that come after a message which is later than they are.
+    /// Packets with events that follow a later message.
     held_up: Vec<u32>,
-    /// Faults of the index.
+    /// Index errors.
     index: Vec<String>,
 }
 
-/// The numbers of a payload.
+/// Numbers in a payload.
 #[derive(Default)]
 struct Numbers(Vec<u64>);
 
@@ -86,20 +86,20 @@ fn opened(metadata: &str, stream: &[u8], index: Option<&[u8]>) -> CtfTrace {
     opened.traces.remove(0)
 }
 
-/// Results of damage.
+/// Results for a damaged file.
 #[derive(Default)]
 struct Verdict {
     places: usize,
-    /// Places that are reported as damage, and those that are only reported as a loss.
+    /// Places reported as damage, and places only reported as loss.
     observed: usize,
     lost: usize,
-    /// Places that cannot be detected.
+    /// Undetectable places.
     invisible: usize,
-    /// Events of damaged packets, and the number of those that are not read.
+    /// Events in damaged packets, and number of unread events.
     hit_events: usize,
     lost_events: usize,
     strange: usize,
-    /// Number of reports of each kind of damage.
+    /// Number of reports for each kind of damage.
     kinds: BTreeMap<String, usize>,
 }
 
@@ -107,7 +107,7 @@ struct Verdict {
 fn judge(trace: &FaultTrace, damaged: &Damaged, index: Option<&[u8]>, what: &str) -> Verdict {
     let opened = opened(&trace.metadata, &damaged.bytes, index);
     let observed = read(&opened);
-    // Damage that is reported without reading events is reported with them, too.
+    // Damage found without reading events is also reported with events.
     for damage in opened.streams().iter().flat_map(|stream| &stream.damage) {
         let is_reported = observed
             .damage
@@ -119,7 +119,7 @@ fn judge(trace: &FaultTrace, damaged: &Damaged, index: Option<&[u8]>, what: &str
     damaged.places.iter().flat_map(|place| &place.hit).for_each(|hit| is_hit[*hit] = true);
     let is_spared = |packet: u32| is_hit.get(packet as usize).is_some_and(|is_hit| !is_hit);
 
-    // All events of the packets that were not hit, once, in order, and at their time.
+    // All events in undamaged packets, once, in order, and at their time.
     let spared = trace.spared(&is_hit);
     let found: Vec<(u32, u32)> = observed.events.iter().copied().filter(|event| is_spared(event.0)).collect();
     let first_difference = spared.iter().zip(&found).position(|(a, b)| a != b);
@@ -173,7 +173,7 @@ fn judge(trace: &FaultTrace, damaged: &Damaged, index: Option<&[u8]>, what: &str
     verdict
 }
 
-/// Number of packets to try each combination of the table on.
+/// Number of packets for each combination in the table.
 const PACKETS: usize = 1000;
 
 #[test]
@@ -210,7 +210,7 @@ fn rounds() -> u64 {
     std::env::var("ICHNOS_FAULT_ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(1)
 }
 
-/// Without a UUID, where a magic number must do; and at other places.
+/// Uses magic numbers instead of UUIDs, and other places.
 #[test]
 fn every_layer_in_every_way_without_a_uuid() {
     let without = FaultTrace::without_uuid(PACKETS);
@@ -254,7 +254,7 @@ fn up_to_a_thousand_packets_of_ten_thousand() {
     compare_table("robustness.md", "thousand", &table);
 }
 
-/// Damage everywhere: many packets in a row, each in several ways.
+/// Damages many consecutive packets, each in several ways.
 #[test]
 fn packets_in_a_row() {
     let traces = [FaultTrace::new(PACKETS), FaultTrace::without_uuid(PACKETS)];
@@ -272,7 +272,7 @@ fn packets_in_a_row() {
     }
 }
 
-/// If sizes are unchanged, the index from before the damage leads to the packets.
+/// If sizes are unchanged, the index from before the damage still locates the packets.
 #[test]
 fn damaged_packets_with_a_right_index() {
     let trace = FaultTrace::new(PACKETS);
@@ -294,7 +294,7 @@ fn damaged_packets_with_a_right_index() {
     assert!((1..20).contains(&accepted), "{accepted}");
 }
 
-/// An index that is not that of the file, in every way: the packets count.
+/// Tries indexes that do not match the file in every way. The packets must count.
 #[test]
 fn false_indexes() {
     const FIELDS: [&str; 9] = [
@@ -401,7 +401,7 @@ fn false_indexes() {
     compare_table("robustness.md", "index", &table);
 }
 
-/// Wrong times in an index do not change the events in a window.
+/// Wrong index times must not change the events in a window.
 #[test]
 fn windows_with_a_false_index() {
     let trace = FaultTrace::new(300);

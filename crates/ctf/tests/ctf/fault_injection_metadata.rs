@@ -1,5 +1,5 @@
-//! Damaged metadata: nothing after the damage can be trusted, so it is refused or reported, unless the change
-//! is a name or a number that is possible, too.
+//! Damaged metadata. Nothing after the damage can be trusted, so it must be refused or reported, unless the change
+//! results in another valid name or number.
 
 use std::fmt::Write as _;
 
@@ -10,7 +10,7 @@ use ichnos_testing::{Random, compare_table};
 use crate::fault_trace::{FaultTrace, Kind};
 use crate::reading::{Observed, observed, tree};
 
-/// Metadata as LTTng writes it: in packets of a few bytes each.
+/// Packs metadata like LTTng, into packets of a few bytes.
 fn in_packets(text: &str) -> Vec<u8> {
     const CONTENT: usize = 200;
     let mut bytes = Vec::new();

@@ -1,11 +1,10 @@
-//! A trace of many packets with known locations of all layers, and its damage.
+//! A trace with many packets, known locations of all layers, and its damage.
 //!
-//! It shares no code with the reader: the expected output and the invisible damage follow from the written
-//! bytes.
+//! It shares no code with the reader. The expected output and the invisible damage follow from the written bytes.
 
 use ichnos_testing::Random;
 
-/// CTF 1.8 with all fields that packets can have.
+/// CTF 1.8 with all possible packet fields.
 const METADATA: &str = r#"/* CTF 1.8 */
 typealias integer { size = 8; align = 8; } := u8;
 typealias integer { size = 16; align = 8; } := u16;
@@ -33,18 +32,18 @@ event { name = note; id = 2; stream_id = 5; fields := struct { u32 packet; u32 i
 const UUID: [u8; 16] =
     [0x1c, 0x40, 0x57, 0x1a, 0x7f, 0x0e, 0x4a, 0x21, 0x9d, 0x53, 0x6b, 0x0a, 0x7c, 0xf2, 0xe5, 0x81];
 
-/// Id of the data stream.
+/// Data stream id.
 pub const STREAM: u64 = 7;
 
-/// Bytes of a packet header and a packet context, with a UUID and without.
+/// Size in bytes of a packet header and context, with and without a UUID.
 const HEAD: usize = 80;
 const SHORT_HEAD: usize = HEAD - UUID.len();
 
-/// Bytes of an event record header, and of the numbers after it.
+/// Size in bytes of an event record header, and of the numbers after it.
 const EVENT_HEADER: usize = 10;
 const NUMBERS: usize = 12;
 
-/// Text of an event: none of its bytes changes an id into that of another event record class.
+/// Event text. Its bytes cannot turn an id into another event record class's id.
 const TEXT: &[u8] = b"@@@@@@@@\0";
 
 /// Chooses the layer and the kind of damage.
@@ -52,7 +51,7 @@ pub fn choose(random: &mut Random) -> (Layer, Kind) {
     (random.pick(&Layer::ALL), random.pick(&Kind::ALL))
 }
 
-/// The number by which an event is recognized as one of those that were written.
+/// Returns the number that identifies a written event.
 pub fn check(packet: u32, index: u32) -> u32 {
     let mixed = (u64::from(packet) << 32 | u64::from(index)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (mixed >> 32) as u32 ^ 0x5bd1_e995
@@ -148,19 +147,19 @@ impl Kind {
     }
 }
 
-/// A packet as written: its location, and those of its events.
+/// Written packet: its location, and its events' locations.
 #[derive(Clone, Debug)]
 pub struct Written {
     pub bytes: Vec<u8>,
-    /// Offsets of events; the first one is a text.
+    /// Event offsets. The first event is a text.
     pub events: Vec<usize>,
-    /// End of the content.
+    /// Content end.
     pub content: usize,
-    /// Bytes of its header and its context.
+    /// Size of its header and context in bytes.
     head: usize,
 }
 
-/// Times of packet `n`.
+/// Returns the begin time of packet `n`.
 fn begin_of(n: usize) -> u64 {
     5_000_000_000 + n as u64 * 1000
 }
@@ -204,9 +203,9 @@ impl Written {
         Self { bytes, events, content, head }
     }
 
-    /// Returns the location of a layer.
+    /// Returns a layer's location.
     pub fn range(&self, layer: Layer) -> std::ops::Range<usize> {
-        // In the middle, so that there are times around it.
+        // From the middle of the packet, so that there are times around it.
         let (event, head) = (self.events[1], self.head);
         match layer {
             Layer::Magic => 0..4,
@@ -223,7 +222,7 @@ impl Written {
             Layer::EventTime => event + 2..event + EVENT_HEADER,
             Layer::Numbers => event + EVENT_HEADER..event + EVENT_HEADER + NUMBERS,
             Layer::Text => {
-                // The end of the text belongs to its length.
+                // The end of the text determines its length.
                 let begin = self.events[0] + EVENT_HEADER + NUMBERS;
                 begin..begin + TEXT.len() - 1
             }
@@ -232,7 +231,7 @@ impl Written {
         }
     }
 
-    /// Returns the number in a layer; 0 for longer layers.
+    /// Returns the number in a layer, or 0 for longer layers.
     fn number(&self, layer: Layer) -> u64 {
         let mut bytes = [0; 8];
         let range = self.range(layer);
@@ -243,26 +242,26 @@ impl Written {
     }
 }
 
-/// A place that was damaged.
+/// A damaged place.
 #[derive(Clone, Debug)]
 pub struct Place {
-    /// The damaged packets and those around them.
+    /// The damaged packets and their neighbors.
     pub packets: std::ops::Range<usize>,
     /// Packets with changed bytes.
     pub hit: Vec<usize>,
-    /// `true` if it can be detected at all.
+    /// `true` if it can be detected.
     pub is_visible: bool,
-    /// Bytes of the damaged file in or next to which it is reported.
+    /// Byte range in the damaged file, inside or next to which it is reported.
     pub bytes: std::ops::Range<u64>,
 }
 
-/// A file that was damaged.
+/// A damaged file.
 pub struct Damaged {
     pub bytes: Vec<u8>,
     pub places: Vec<Place>,
 }
 
-/// A trace of one data stream.
+/// A trace with a single data stream.
 pub struct FaultTrace {
     pub metadata: String,
     pub packets: Vec<Written>,
@@ -274,7 +273,7 @@ impl FaultTrace {
         Self { metadata: METADATA.to_owned(), packets }
     }
 
-    /// The same without a UUID.
+    /// Creates a trace without a UUID.
     pub fn without_uuid(count: usize) -> Self {
         let line = METADATA.lines().find(|line| line.contains("uuid = ")).unwrap();
         let metadata = METADATA.replace(line, "").replace("u8 uuid[16]; ", "");
@@ -286,13 +285,13 @@ impl FaultTrace {
         self.packets.iter().flat_map(|packet| packet.bytes.iter().copied()).collect()
     }
 
-    /// Packet and index of each event of the packets that are not hit.
+    /// Returns packet number and index of each event in the undamaged packets.
     pub fn spared(&self, is_hit: &[bool]) -> Vec<(u32, u32)> {
         let spared = self.packets.iter().enumerate().filter(|(n, _)| !is_hit[*n]);
         spared.flat_map(|(n, packet)| (0..packet.events.len() as u32).map(move |i| (n as u32, i))).collect()
     }
 
-    /// The entries of the index that LTTng would have written.
+    /// Returns the index entries that LTTng would have written.
     pub fn index(&self) -> Vec<[u64; 9]> {
         let mut offset = 0;
         let entry = |(n, packet): (usize, &Written)| {
@@ -307,14 +306,14 @@ impl FaultTrace {
         self.packets.iter().enumerate().map(entry).collect()
     }
 
-    /// The bytes of an index with these entries.
+    /// Returns the bytes of an index with these entries.
     pub fn index_bytes(entries: &[[u64; 9]]) -> Vec<u8> {
         let mut bytes: Vec<u8> = [0xc1f1_dcc1u32, 1, 1, 72].iter().flat_map(|n| n.to_be_bytes()).collect();
         bytes.extend(entries.iter().flatten().flat_map(|n| n.to_be_bytes()));
         bytes
     }
 
-    /// Damages `count` packets, not next to each other; `chosen` chooses layer and kind.
+    /// Damages `count` packets that are not adjacent. `chosen` chooses layer and kind.
     pub fn damaged(
         &self,
         count: usize,
@@ -338,14 +337,14 @@ impl FaultTrace {
         injector.damaged()
     }
 
-    /// Damages all packets of some ranges, each in several ways.
+    /// Damages all packets in some ranges, each in several ways.
     pub fn damaged_ranges(&self, ranges: &[std::ops::Range<usize>], seed: u64) -> Damaged {
         let mut random = Random::new(seed);
         let mut injector = FaultInjector::new(self);
         for n in ranges.iter().cloned().flatten() {
             for _ in 0..1 + random.index(3) {
                 let (layer, kind) = choose(&mut random);
-                // Whole packets that change places would have to be followed.
+                // Swapped packets are skipped, because their places would have to be tracked.
                 if (layer, kind) != (Layer::Packet, Kind::Reorder) {
                     injector.damage(n, layer, kind, &mut random);
                 }
@@ -355,10 +354,10 @@ impl FaultTrace {
     }
 }
 
-/// Packets from one damaged place to the next at least: each has neighbors of its own.
+/// Minimum number of packets from one damaged place to the next, so that they do not share neighbors.
 const APART: usize = 5;
 
-/// A trace that is being damaged.
+/// A trace being damaged.
 struct FaultInjector<'a> {
     written: &'a [Written],
     packets: Vec<Vec<u8>>,
@@ -371,7 +370,7 @@ impl<'a> FaultInjector<'a> {
         Self { written: &trace.packets, packets, places: Vec::new() }
     }
 
-    /// The damaged file. Places that touch each other are one.
+    /// Returns the damaged file. Adjacent places are merged.
     fn damaged(mut self) -> Damaged {
         let mut ends = vec![0u64];
         for packet in &self.packets {
@@ -395,14 +394,14 @@ impl<'a> FaultInjector<'a> {
         Damaged { bytes: self.packets.concat(), places }
     }
 
-    /// Damages packet `n`; false if nothing changes.
+    /// Damages packet `n`. Returns `false` if nothing changes.
     fn damage(&mut self, n: usize, layer: Layer, kind: Kind, random: &mut Random) -> bool {
         let Some((hit, is_visible)) = self.change(n, layer, kind, random) else { return false };
         self.places.push(Place { packets: n - 1..n + 3, hit, is_visible, bytes: 0..0 });
         true
     }
 
-    /// Changes bytes of packet `n`: which packets are hit, and whether that can be detected.
+    /// Changes bytes in packet `n`. Records the damaged packets, and if the change can be detected.
     fn change(
         &mut self,
         n: usize,
@@ -419,7 +418,7 @@ impl<'a> FaultInjector<'a> {
         let packets = &mut self.packets;
         if layer == Layer::Packet {
             return match kind {
-                // This is covered by the other layers.
+                // Covered by the other layers.
                 Kind::Flip => None,
                 Kind::Cut => {
                     packets[n].clear();
@@ -467,7 +466,7 @@ impl<'a> FaultInjector<'a> {
                 return Some((vec![n], true));
             }
             Kind::Reorder if range.start >= written.head => {
-                // With that of the next event.
+                // Swaps it with the next event's time.
                 let step = written.events[2] - written.events[1];
                 if layer == Layer::Text || layer == Layer::Padding {
                     return None;
@@ -489,7 +488,7 @@ impl<'a> FaultInjector<'a> {
         Some((hit, is_visible))
     }
 
-    /// Returns `true` if a change of a layer of packet `n`, whose size is unchanged, can be detected.
+    /// Returns `true` if a change to a layer in packet `n` can be detected, although its size is unchanged.
     fn is_visible(&self, n: usize, layer: Layer) -> bool {
         let packets = &self.packets;
         let now = |n: usize| {
@@ -501,9 +500,9 @@ impl<'a> FaultInjector<'a> {
         match layer {
             Layer::Magic | Layer::Uuid | Layer::ClassId | Layer::StreamId | Layer::Total => true,
             Layer::Sequence | Layer::EventId => true,
-            // Events that are missing as a whole do not leave a trace.
+            // Missing complete events do not leave a trace.
             Layer::Content => !self.written[n].events.iter().any(|event| *event as u64 * 8 == value),
-            // A time, or a counter, that fits between those around it may be right.
+            // A time or counter that fits its neighbors may be right.
             Layer::Begin => {
                 let before = now(n - 1).number(Layer::End);
                 !(before..=time_of(n, 0)).contains(&value)
@@ -522,7 +521,7 @@ impl<'a> FaultInjector<'a> {
                 let next = u64::from_le_bytes(packets[n][next..next + 8].try_into().unwrap());
                 ![time_of(n, 0), value, next].is_sorted()
             }
-            // A text ends where a zero is.
+            // A text ends at its first zero.
             Layer::Text => {
                 let range = self.written[n].range(layer);
                 packets[n][range].contains(&0)

@@ -1,5 +1,5 @@
-//! Invalid data streams and metadata: each causes a clear error or reported damage, readable parts are read,
-//! and time and memory stay within bounds.
+//! Invalid data streams and metadata. Each must cause a clear error or reported damage, readable parts must be read,
+//! and time and memory must stay bounded.
 
 use ichnos_ctf::rule::Rule;
 use ichnos_ctf::trace::{CtfOptions, open};
@@ -11,7 +11,7 @@ use crate::reading::{Observed, all, damage, events, observed, opened, packets, r
 use crate::support::quick;
 use ichnos_testing::encoder::{Encoder, Order};
 
-/// CTF 1.8: ids, sizes, times, counters; events of a number and of a text.
+/// CTF 1.8 with ids, sizes, times, counters, and events with a number or a text.
 const SMALL: &str = r#"/* CTF 1.8 */
 typealias integer { size = 8; align = 8; } := u8;
 typealias integer { size = 32; align = 8; } := u32;
@@ -41,7 +41,7 @@ event { name = text; id = 1; stream_id = 1; fields := struct { string t; u8 leng
 event { name = other; id = 0; stream_id = 2; fields := struct { u8 n; }; };
 "#;
 
-/// A packet of [`SMALL`].
+/// A packet for [`SMALL`].
 #[derive(Clone)]
 struct Small {
     magic: i128,
@@ -52,12 +52,12 @@ struct Small {
     end: u64,
     discarded: u64,
     sequence: u64,
-    /// Id and time: of a number, of a text or of something unknown.
+    /// Event id and time. The id selects a number, a text or an unknown class.
     events: Vec<(u8, u64)>,
     padding: usize,
 }
 
-/// Locations of the sizes in a packet, in bits.
+/// Bit offsets of the sizes in a packet.
 const TOTAL: u64 = (4 + 16 + 2) * 8;
 const CONTENT: u64 = TOTAL + 64;
 
@@ -108,7 +108,7 @@ impl Small {
         self.encoder().bytes
     }
 
-    /// With sizes that are not its own.
+    /// Encodes the packet with other sizes.
     fn sized(&self, total: u64, content: u64) -> Vec<u8> {
         let mut e = self.encoder();
         e.patch(TOTAL, total, 64, Order::Le);
@@ -117,10 +117,10 @@ impl Small {
     }
 }
 
-/// Everything that is reported of a stream of [`SMALL`], and the damage outside of data streams.
+/// Returns all reports for a stream of [`SMALL`], and the number of damages outside data streams.
 fn read(stream: &[u8]) -> (Vec<Observed>, usize) {
     let trace = trace(SMALL.as_bytes(), &[("stream", stream)]);
-    // The summaries must not mind either.
+    // Summaries must also work.
     assert_eq!(trace.streams().len(), trace.streams.len());
     (observed(&trace), trace.damage().len())
 }
@@ -194,7 +194,7 @@ fn cut_off_at_every_byte() {
         let (observed, outside) = read(&whole[..cut]);
         let found = times(&observed);
         assert_eq!(found, all[..found.len()], "{cut}");
-        // Whole packets are read; of the one that is cut off, the events before the cut.
+        // Complete packets are read. The truncated packet is read up to the last complete event.
         let whole_packets = ends.iter().filter(|end| **end <= cut).count();
         let begin = if whole_packets == 0 { 0 } else { ends[whole_packets - 1] };
         let first_event = 4 + 16 + 2 + 6 * 8;
@@ -213,7 +213,7 @@ fn sizes_that_cannot_be() {
     let good = Small::new(1, 200).bytes();
     let odd = Small::new(0, 100);
     let size = odd.bytes().len() as u64 * 8;
-    // The next packet is found for all sizes.
+    // The next packet must be found with all sizes.
     for (total, content, events_of_odd) in [
         (1 << 60, 1 << 60, 3),
         (1 << 60, size - 40, 3),
@@ -278,7 +278,7 @@ fn duplicate_ids() {
         spec2("") + "\u{1e}{\"type\":\"data-stream-class\"}\n",
     ];
     for text in texts {
-        // Event records with an id of two classes are not read, all others are.
+        // Event records with an ambiguous id are not read, all others are.
         let is_of_events = text.contains("event {") || text.matches("event-record-class").count() > 1;
         if is_of_events {
             let opened = opened(text.as_bytes(), &[]);
@@ -304,7 +304,7 @@ fn an_unknown_event_record_class() {
     assert_eq!(damage(&observed).len(), 1);
     assert_eq!(damage(&observed)[0].kind, Rule::EventRecordClass { data_stream_class: 1, id: 9 }.into());
     assert_eq!(packets(&observed).len(), 2);
-    // In a packet that is cut off as well, both are reported.
+    // If the packet is also truncated, both are reported.
     let bytes = odd.bytes();
     let (observed, _) = read(&bytes[..bytes.len() - 1]);
     assert_eq!(times(&observed), [101]);
@@ -336,7 +336,7 @@ fn several_data_streams_in_a_file() {
         ]
     );
     assert!(trace.streams().iter().all(|stream| stream.damage.is_empty() && stream.packets == 3));
-    // One that names a class that is not there.
+    // A packet with an unknown class.
     let (observed, _) =
         read(&[Small { class: 3, ..Small::new(0, 100) }.bytes(), Small::new(1, 200).bytes()].concat());
     assert_eq!(times(&observed), [201, 202, 203]);
@@ -350,12 +350,12 @@ fn a_foreign_uuid() {
     assert_eq!(times(&observed), [101, 102, 103, 201, 202, 203]);
     assert_eq!(damage(&observed).len(), 1);
     assert_eq!(damage(&observed)[0].kind.rule().unwrap().name, "packet-uuid");
-    // After bytes that are no packet.
+    // After bytes that are not a packet.
     let bad = Small { magic: 1, ..Small::new(0, 100) }.bytes();
     let (observed, outside) = read(&[bad.clone(), foreign(1), foreign(2)].concat());
     assert_eq!(times(&observed), [201, 202, 203, 301, 302, 303]);
     assert_eq!(outside, 0);
-    // Packets with the right one are preferred.
+    // Packets with the right UUID are preferred.
     let (observed, _) = read(&[bad, foreign(1), Small::new(2, 300).bytes()].concat());
     assert_eq!(times(&observed), [301, 302, 303]);
 }
@@ -373,7 +373,7 @@ fn a_clock_that_goes_backwards() {
         [
             (DamageKind::ClockBackwards { from: 105, to: 103 }, 0),
             (DamageKind::TimeOverflow(u64::MAX.into()), 0),
-            // The one before does not count: it is after the end of the packet.
+            // The previous event does not count, because it is after the packet's end.
             (DamageKind::ClockBackwards { from: 104, to: 0 }, 0),
         ]
     );
@@ -466,10 +466,10 @@ fn indexes_of_lttng() {
     let mut indexes = vec![Index::of(&packets).bytes(), Vec::new(), vec![0; 16], vec![0xff; 300]];
     let good = Index::of(&packets).bytes();
     indexes.extend((0..good.len()).step_by(7).map(|cut| good[..cut].to_vec()));
-    // Stale: of fewer and of more packets.
+    // Outdated indexes with fewer and with more packets.
     indexes.push(Index::of(&packets[..3]).bytes());
     indexes.push(Index::of(&[&packets[..], &[Small::new(9, 900)]].concat()).bytes());
-    // Each number of each entry is another one.
+    // Changes each number in each entry.
     for entry in 0..4 {
         for field in 0..9 {
             for value in [0, 1, 2, 8, u64::MAX, 1 << 63] {
@@ -482,7 +482,7 @@ fn indexes_of_lttng() {
             }
         }
     }
-    // Two packets in one entry; wrong sizes that fit each other.
+    // Two packets in a single entry, and wrong but consistent sizes.
     let mut index = Index::of(&packets);
     index.0[1][1] += index.0[2][1];
     index.0.remove(2);
@@ -547,8 +547,8 @@ fn every_byte_of_metadata_is_another_one() {
     }
 }
 
-/// Searching for packets at wrong sizes takes time linear in the file: all of these took minutes if each
-/// packet caused a search of the rest.
+/// Searching for packets at wrong sizes must take linear time. All of these would take minutes if each packet caused a
+/// search of the rest.
 #[test]
 fn a_file_of_lies() {
     const COUNT: u64 = 20_000;
@@ -590,7 +590,7 @@ fn a_file_of_lies() {
     }
 }
 
-/// A text that does not end in the context of everything that could be a packet.
+/// Every possible packet has an unterminated text in its context.
 #[test]
 fn a_file_of_magic_numbers() {
     let metadata = r#"/* CTF 1.8 */
@@ -607,7 +607,7 @@ fn a_file_of_magic_numbers() {
     assert_eq!(damage(&observed).len() + trace.damage().len(), 1);
 }
 
-/// Packets that all begin at the same time, and could all be copies of all others.
+/// All packets begin at the same time, and could be copies of all others.
 #[test]
 fn a_file_of_copies() {
     const COUNT: u32 = 10_000;

@@ -1,7 +1,7 @@
-//! One small metadata stream for each construct in the proposals, with expected results.
+//! A small metadata stream for each construct in the proposals, with expected results.
 //!
-//! The files are in `tests/fixtures/prop1` and `tests/fixtures/prop2`; `expected.txt` beside them
-//! has, by name, the class of the payload's member `example` and the problems with their places.
+//! The files are in `tests/fixtures/prop1` and `tests/fixtures/prop2`. Next to them, `expected.txt` contains the class
+//! of the payload member `example` and the problems with their positions, by file name.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -31,7 +31,7 @@ fn fixture(dialect: &str, name: &str) -> TraceClass {
     trace.unwrap_or_else(|| panic!("{name}: {:?}", problems.into_diagnostics()))
 }
 
-/// The class of a member of a structure.
+/// Returns the class of a structure member.
 fn member<'c>(class: &'c FieldClass, name: &str) -> &'c FieldClass {
     let FieldKind::Structure { members, .. } = &class.kind else { panic!("no structure") };
     &members.iter().find(|member| member.name == name).unwrap().class
@@ -41,7 +41,7 @@ fn payload(trace: &TraceClass) -> &FieldClass {
     trace.data_streams[0].event_records[0].payload.as_ref().unwrap()
 }
 
-/// Returns the part of `expected.txt` for one file.
+/// Returns the part of `expected.txt` for a file.
 fn say(dialect: &str, parse: Parse, name: &str) -> String {
     let text = fs::read(directory(dialect).join(format!("{name}.json"))).unwrap();
     let limits = Limits::default();
@@ -125,7 +125,7 @@ fn prop1_tags_become_roles() {
     assert_eq!(selector.to_string(), "event-record-header/which");
     let values: Vec<String> = options.iter().map(|option| option.ranges.to_string()).collect();
     assert_eq!(values, ["0..30", "31"]);
-    // The path through the variant leads to a field of each choice that has one of the name.
+    // The path through the variant leads to a field in each choice that has a field with this name.
     for option in options {
         assert!(member(&option.class, "time").roles.has(Role::Timestamp));
     }

@@ -1,4 +1,4 @@
-//! The metadata of the real CTF 2 traces.
+//! Metadata of the real CTF 2 traces.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,8 +9,8 @@ use ichnos_model::{Diagnostic, Limits, Severity, TraceClass};
 
 use crate::support::traces;
 
-/// Metadata of traces that breaks a rule although its meaning is clear, and the rule.
-/// `babeltrace/2/fail/empty-event-record` is not among them: only its event records are wrong.
+/// Traces with metadata that breaks a rule but has a clear meaning, and the rule.
+/// `babeltrace/2/fail/empty-event-record` is missing, because only its event records are wrong.
 const WARNINGS: &[(&str, &str)] = &[
     ("babeltrace/2/fail/meta-no-stream-cls", "no data stream class"),
     ("pass-diff-magic-translated", "no data stream class"),

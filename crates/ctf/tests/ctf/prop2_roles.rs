@@ -1,4 +1,4 @@
-//! PROP-2.0 and SPEC-2.0: roles of fields, and root fields.
+//! PROP-2.0 and SPEC-2.0: field roles and root fields.
 
 use ichnos_model::{OpenedTrace, Value};
 
@@ -6,7 +6,7 @@ use crate::prop2_values::{BOTH, Dialect, member, uint};
 use crate::reading::{Observed, damage, events, observed, packets, trace, tree};
 use ichnos_testing::encoder::{Encoder, Order};
 
-/// Roles, also of nested fields and reported twice; all root fields, each needing one before it.
+/// Roles, also in nested fields and duplicated. All root fields, each depending on an earlier root field.
 #[test]
 fn roles_and_root_fields() {
     for dialect in BOTH {

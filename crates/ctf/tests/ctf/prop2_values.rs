@@ -1,5 +1,4 @@
-//! PROP-2.0 and SPEC-2.0: every field class, made by the encoder of these tests and read by the
-//! project.
+//! PROP-2.0 and SPEC-2.0: every field class, encoded by these tests and read by the project.
 
 use crate::table::{Table, integer_text, patterns, quadruples};
 use ichnos_testing::encoder::{Encoder, Order, bits, hex};
@@ -26,7 +25,7 @@ impl Dialect {
         }
     }
 
-    /// A metadata stream of these fragments.
+    /// Returns a metadata stream with these fragments.
     pub fn metadata(self, fragments: &[String]) -> String {
         let preamble = r#"{"type":"preamble","version":2}"#.to_owned();
         let all = std::iter::once(&preamble).chain(fragments);
@@ -44,7 +43,7 @@ impl Dialect {
         )
     }
 
-    /// A location in the payload.
+    /// Returns a payload location.
     pub fn payload(self, path: &str) -> String {
         match self {
             Self::Prop2 => format!(r#"["event-record-payload",{path}]"#),
@@ -78,7 +77,7 @@ pub fn member(name: &str, class: &str) -> String {
     format!(r#"{{"name":"{name}","field-class":{class}}}"#)
 }
 
-/// An unsigned little-endian integer.
+/// Returns an unsigned little-endian integer class.
 pub fn uint(length: u64, more: &str) -> String {
     fixed("unsigned-integer", length, "little-endian", more)
 }
@@ -96,7 +95,7 @@ fn table() -> Table {
 /// Ends a chain of writes.
 fn end(_: &mut Encoder) {}
 
-/// All fixed-length classes but floats, in all lengths, byte orders and (SPEC-2.0) bit orders.
+/// All fixed-length classes except floats, in all lengths, byte orders and (SPEC-2.0) bit orders.
 #[test]
 fn fixed_length_fields() {
     for dialect in BOTH {
@@ -251,7 +250,7 @@ fn variable_length_fields() {
     }
 }
 
-/// A text in an encoding, by hand.
+/// Encodes a text manually.
 fn encoded(text: &str, encoding: &str) -> Vec<u8> {
     let units: Vec<u32> = match &encoding[..5] {
         "utf-1" => text.encode_utf16().map(u32::from).collect(),
@@ -289,7 +288,7 @@ fn strings_and_blobs() {
             let text = "a\u{0}b\u{ff00}\u{1f600}";
             let unit = encoded("\0", encoding);
             table.add(&format!("bit{place}"), &uint(1, ""), |e| end(e.int(1, 1, Order::Le)), &[("", "u:1")]);
-            // A zero byte is no end within UTF-16 and UTF-32.
+            // In UTF-16 and UTF-32, a single zero byte does not end a text.
             let long = "\u{100}x\u{1f600}";
             table.add(
                 &format!("nul{place}"),
@@ -358,7 +357,7 @@ fn arrays_and_alignments() {
             )
         };
         table.add("bit", &uint(1, ""), |e| end(e.int(1, 1, Order::Le)), &[("", "u:1")]);
-        // Even without elements, an array is aligned like them.
+        // Even without elements, an array has its elements' alignment.
         table.add("none", &array(0, &uint(3, r#","alignment":16"#), ""), |e| end(e.align(16)), &[("", "#0")]);
         table.add(
             "three",
@@ -385,7 +384,7 @@ fn arrays_and_alignments() {
             4,
             &[member("m", &uint(2, "")), member("ones", &dynamic(r#""own","m""#, &uint(1, "")))],
         );
-        // Elements find what is in the same element; outside they find what came before.
+        // Elements find fields in the same element. Outside, they find the preceding field.
         table.add(
             "own",
             &dynamic(r#""n""#, &inner),
@@ -404,7 +403,7 @@ fn arrays_and_alignments() {
                 ("[1].ones", "#0"),
             ],
         );
-        // The alignment of a structure is that of its members, or more.
+        // A structure's alignment is at least its members' alignment.
         table.add(
             "st",
             &dialect.structure(2, &[member("a", &uint(1, "")), member("b", &uint(3, r#","alignment":16"#))]),
@@ -412,7 +411,7 @@ fn arrays_and_alignments() {
             &[(".a", "u:1"), (".b", "u:5")],
         );
         table.add("empty", &dialect.structure(32, &[]), |e| end(e.align(32)), &[]);
-        // Arrays of whole bytes are read at once: the edges of that.
+        // Byte arrays are read at once: tests the limits of this.
         for (i, length) in [8u64, 16, 32, 64].into_iter().enumerate() {
             for (order_name, order) in ORDERS {
                 table.add(
@@ -462,7 +461,7 @@ fn optionals_and_variants() {
             &[("", "b:false")],
         );
         table.add("o1", &optional(r#""yes""#, "", &three), |e| end(e.int(5, 3, Order::Le)), &present(""));
-        // An absent field aligns nothing.
+        // A missing field does not align anything.
         table.add("o2", &optional(r#""no""#, "", &uint(3, r#","alignment":64"#)), |_| (), &[("", "none")]);
         table.add("minus", &sint(70), |e| end(e.int(-5, 70, Order::Le)), &[("", "s:-5")]);
         table.add(
@@ -491,7 +490,7 @@ fn optionals_and_variants() {
             |e| end(e.align(8).int(2, 8, Order::Le).int(5, 3, Order::Le)),
             &[("<n>.k", "u:2"), ("<n>.q", "u:5")],
         );
-        // A location through an optional it is in, and selectors within variants.
+        // A location through an enclosing optional, and selectors within variants.
         table.add(
             "o5",
             &optional(
@@ -533,7 +532,7 @@ fn optionals_and_variants() {
     }
 }
 
-/// Locations without an origin, and with steps to the parent.
+/// Locations without an origin, and with parent steps.
 #[test]
 fn relative_locations() {
     let mut table = table();

@@ -1,4 +1,4 @@
-//! Random trees of field classes: decoding returns the values that the encoder of these tests wrote.
+//! Random field class trees: decoding must return the values encoded by these tests.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -19,7 +19,7 @@ use proptest::prelude::*;
 use crate::reading::{Collect, Fields};
 use ichnos_testing::encoder::{Encoder, Order, bits, decimal, hex};
 
-/// A field on which others may depend.
+/// A field on which other fields may depend.
 #[derive(Clone)]
 struct Needed {
     path: Vec<String>,
@@ -33,12 +33,12 @@ enum NeededKind {
     Selector,
 }
 
-/// Makes classes.
+/// Creates classes.
 struct Maker {
     random: Random,
     order: ByteOrder,
     names: usize,
-    /// Number of classes that may still be made.
+    /// Remaining number of classes to create.
     budget: usize,
 }
 
@@ -55,7 +55,7 @@ impl Maker {
         let mut alignment = self.alignment(1);
         let mut byte_order = self.order;
         if self.random.percent(15) {
-            // The other byte order: mostly where it may change.
+            // The other byte order: usually where it may change.
             byte_order = match byte_order {
                 ByteOrder::LittleEndian => ByteOrder::BigEndian,
                 ByteOrder::BigEndian => ByteOrder::LittleEndian,
@@ -223,7 +223,7 @@ impl Maker {
         }
     }
 
-    /// A structure, and its fields on which later ones may depend.
+    /// Returns a structure, and its fields on which later fields may depend.
     fn structure(&mut self, depth: u32, path: &[String], known: &[Needed]) -> (FieldKind, Vec<Needed>) {
         let mut known = known.to_vec();
         let mut new = Vec::new();
@@ -271,7 +271,7 @@ impl Maker {
                     kind
                 }
                 None if depth > 0 && self.random.percent(15) => {
-                    // Later fields can depend on those in a structure.
+                    // Later fields can depend on fields in a structure.
                     let (kind, inner) = self.structure(depth - 1, &path, &known);
                     known.extend(inner.iter().cloned());
                     new.extend(inner);
@@ -286,7 +286,7 @@ impl Maker {
     }
 }
 
-/// The alignment of a class, once more.
+/// Computes a class's alignment independently.
 fn alignment(class: &FieldClass) -> u64 {
     match &class.kind {
         FieldKind::BitArray(bits)
@@ -312,14 +312,14 @@ fn alignment(class: &FieldClass) -> u64 {
     }
 }
 
-/// Writes a random instance, and the expected report of it.
+/// Writes a random instance, and the expected report.
 struct Writer {
     random: Random,
     encoder: Encoder,
-    /// Byte order of the bits before within a byte.
+    /// Byte order of the preceding bits within a byte.
     open: Option<ByteOrder>,
     expected: Fields,
-    /// Values of selectors and lengths, by their path.
+    /// Values of selectors and lengths, by path.
     values: HashMap<String, i128>,
 }
 
@@ -336,7 +336,7 @@ impl Writer {
         }
     }
 
-    /// Fails as decoding should, if the byte order changes within a byte.
+    /// Returns the decoding error if the byte order changes within a byte.
     fn fixed(&mut self, field: &BitField, bits: &[bool]) -> Result<(), DecodeError> {
         if let Some(from) = self.open
             && from != field.byte_order
@@ -361,7 +361,7 @@ impl Writer {
         }
     }
 
-    /// An integer on which others depend is small, so that it fits them.
+    /// An integer on which other fields depend is small, so that it fits them.
     fn integer_bits(&mut self, length: u64, name: &str, signed: bool) -> Vec<bool> {
         let value = if name.starts_with("len") {
             self.random.below(4) as i128
@@ -377,7 +377,7 @@ impl Writer {
         self.expected.push((path.to_owned(), value));
     }
 
-    /// `path` is the shown path, `names` are those in locations, `name` is the last of them.
+    /// `path` is the displayed path, `names` is the location path, `name` is its last name.
     fn write(&mut self, class: &FieldClass, path: &str, names: &str, name: &str) -> Result<(), DecodeError> {
         self.align(alignment(class));
         match &class.kind {
@@ -574,7 +574,7 @@ fn made(seed: u64, budget: usize) -> FieldKind {
 
 type Walked = (Result<(), DecodeError>, Position);
 
-/// Walks with the collector and without a visitor: both must do the same.
+/// Decodes with the collector and without a visitor. Both must agree.
 fn walk(plans: &TracePlans, bits: PacketBits<'_>, begin: u64, limits: DecodeLimits) -> (Walked, Fields) {
     let plan = payload_plan(plans);
     let slots = || vec![Cell::new(UNKNOWN); plans.slots()];
@@ -588,7 +588,7 @@ fn walk(plans: &TracePlans, bits: PacketBits<'_>, begin: u64, limits: DecodeLimi
     ((result, position), collect.fields)
 }
 
-/// The value after the equals sign of wide floating-point numbers is not compared.
+/// Removes the value after the equals sign of wide floating-point numbers, which is not compared.
 fn without_values_of_quadruples(fields: Fields) -> Fields {
     fields
         .into_iter()
@@ -622,7 +622,7 @@ proptest! {
         let written = writer.write(&payload, "payload", "", "");
         let content = writer.encoder.at;
         let mut data = writer.encoder.bytes;
-        // Bits after an expected error are missing: there must be some.
+        // Bits after an expected error are missing, so padding is added.
         data.resize(data.len() + 32, 0x5a);
         let bits = PacketBits { data: &data, content: if written.is_ok() { content } else { content + 256 } };
         let ((result, position), fields) = walk(&plans, bits, begin, limits());
@@ -632,7 +632,7 @@ proptest! {
             prop_assert_eq!(position.bit, content);
             prop_assert_eq!(position.open_byte(), writer.open);
         }
-        // Cut off anywhere, all before the cut is reported, and nothing else.
+        // If the data is truncated anywhere, everything before is reported, and nothing else.
         let cut = begin + cut % (content - begin + 1);
         let bits = PacketBits { data: &data, content: cut };
         let ((result, position), fields) = walk(&plans, bits, begin, limits());

@@ -1,4 +1,4 @@
-//! Random traces of both proposals are read as their documents say.
+//! Random traces in both proposals must be read as specified.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,10 @@ use ichnos_testing::proposals::{ExpectedFields, Proposal, RandomTrace, random_tr
 
 use crate::reading::{Observed, damage, events, observed, packets, trace};
 
-/// Number of traces of each document.
+/// Number of traces for each document.
 const TRACES: u64 = 110;
 
-/// Least share in percent of the traces of a document that have each of its constructs.
+/// Minimum percentage of a document's traces that contain each construct.
 const LEAST_PERCENT: usize = 5;
 
 fn compare(found: &ExpectedFields, expected: &ExpectedFields, random: &RandomTrace) {

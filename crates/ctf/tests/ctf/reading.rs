@@ -1,4 +1,4 @@
-//! Reads traces from memory through the public interface, and keeps everything that is reported.
+//! Reads traces from memory through the public interface, and records everything that is reported.
 
 use std::ops::ControlFlow;
 
@@ -9,7 +9,7 @@ use ichnos_model::{
     OpenedTrace, Packet, Real, Scope, StreamCursor, Text, Visitor, Wide, Window,
 };
 
-/// Names of fields, and their values as texts that begin with their kind.
+/// Field names, and values as texts that start with their kind.
 pub type Fields = Vec<(String, String)>;
 
 /// A message.
@@ -25,7 +25,7 @@ pub enum Observed {
     Damage(Damage),
 }
 
-/// Values of a packet.
+/// Packet values.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Facts {
     pub begin: Option<i128>,
@@ -51,7 +51,7 @@ pub struct Happened {
 #[derive(Default)]
 pub struct Collect {
     pub fields: Fields,
-    /// Path of open fields, and for arrays the index of the next element.
+    /// Path of open fields. For arrays, the next element's index.
     open: Vec<(String, Option<u64>)>,
 }
 
@@ -212,7 +212,7 @@ fn facts(packet: Packet<'_>) -> Facts {
     }
 }
 
-/// All reported values except the beginnings and ends of structures.
+/// All reported values, without structure starts and ends.
 #[derive(Default)]
 struct Flat(Vec<String>);
 
@@ -245,7 +245,7 @@ macro_rules! flat {
 flat!(unsigned: u64, signed: i64, wide: Wide<'_>, bit_array: u64, bit_map: u64, real: Real<'_>,
     text: Text<'_>, blob: &[u8], begin_array: u64);
 
-/// Visiting an event at once gives the same as visiting its scopes.
+/// Checks that visiting an event at once equals visiting its scopes.
 fn compare_all(event: &Event<'_>) {
     let (mut scopes, mut at_once) = (Flat::default(), Flat::default());
     for (scope, _) in &SCOPES[3..] {
@@ -272,20 +272,20 @@ fn happened(event: Event<'_>) -> Happened {
     }
 }
 
-/// A tree of these files.
+/// Creates a tree with these files.
 pub fn tree(files: &[(&str, &[u8])]) -> Tree {
     let entries = files.iter().map(|(name, bytes)| Entry::of_bytes(*name, bytes.to_vec())).collect();
     Tree { name: "memory".to_owned(), entries, problems: Vec::new() }
 }
 
-/// Opens a trace of metadata and data stream files.
+/// Opens a trace from metadata and data stream files.
 pub fn opened(metadata: &[u8], streams: &[(&str, &[u8])]) -> Opened {
     let mut files = vec![("metadata", metadata)];
     files.extend(streams);
     open(&[&tree(&files)], &CtfOptions::default())
 }
 
-/// Opens a trace that must be there.
+/// Opens a trace that must exist.
 pub fn trace(metadata: &[u8], streams: &[(&str, &[u8])]) -> CtfTrace {
     crate::written_metadata::assert_same(metadata);
     let mut opened = opened(metadata, streams);
@@ -295,7 +295,7 @@ pub fn trace(metadata: &[u8], streams: &[(&str, &[u8])]) -> CtfTrace {
     opened.traces.remove(0)
 }
 
-/// The error of a trace that cannot be opened.
+/// Returns the error for a trace that cannot be opened.
 pub fn refusal(metadata: &[u8]) -> String {
     let opened = opened(metadata, &[]);
     assert!(opened.traces.is_empty(), "the trace was opened");
@@ -303,7 +303,7 @@ pub fn refusal(metadata: &[u8]) -> String {
     errors.join("\n")
 }
 
-/// All messages of all data streams, which are the same however a cursor is asked for them.
+/// Returns all messages from all data streams. Checks that they do not depend on how a cursor is used.
 pub fn observed(trace: &CtfTrace) -> Vec<Observed> {
     let cursors = || trace.cursors(Window::default()).into_iter();
     let observed: Vec<Observed> = cursors().flat_map(all).collect();
@@ -335,8 +335,8 @@ pub fn observed(trace: &CtfTrace) -> Vec<Observed> {
     observed
 }
 
-/// Cursors that give back their memory at each message are at the same messages, places and times, whatever
-/// the window.
+/// Checks that cursors which are suspended at each message return the same messages, positions and times, in any
+/// window.
 fn compare_suspended(trace: &CtfTrace) {
     let messages = |mut cursor: BoxedCursor| {
         let mut messages = Vec::new();
@@ -364,7 +364,7 @@ fn compare_suspended(trace: &CtfTrace) {
     }
 }
 
-/// When a packet begins and ends.
+/// Returns a packet's begin and end times.
 fn times(message: &Message<'_>) -> Option<(Option<ClockValue>, Option<ClockValue>)> {
     match message {
         Message::PacketBegin(packet) | Message::PacketEnd(packet) => Some((packet.begin, packet.end)),
@@ -372,7 +372,7 @@ fn times(message: &Message<'_>) -> Option<(Option<ClockValue>, Option<ClockValue
     }
 }
 
-/// All messages of a cursor. Checks that heads and messages agree.
+/// Returns all messages from a cursor. Checks that heads and messages agree.
 pub fn all<C: StreamCursor>(mut cursor: C) -> Vec<Observed> {
     let mut observed = Vec::new();
     let mut end = None;
@@ -385,7 +385,7 @@ pub fn all<C: StreamCursor>(mut cursor: C) -> Vec<Observed> {
                 end = packet.end.map(|value| value.nanoseconds);
             }
             Message::Event(event) => {
-                // An event after its packet comes at the end of it.
+                // An event after its packet is delivered at the packet's end.
                 let time = event.clock.map(|value| value.nanoseconds);
                 assert!(head.nanoseconds() == time || (head.nanoseconds() == end && time > end));
             }
@@ -401,7 +401,7 @@ pub fn all<C: StreamCursor>(mut cursor: C) -> Vec<Observed> {
     observed
 }
 
-/// The same by handing on, each time up to `step` after the message that comes next.
+/// Returns all messages by handing on, each time up to `step` after the next message.
 fn handed_on<C: StreamCursor>(mut cursor: C, step: u64) -> Vec<Observed> {
     let mut observed = Vec::new();
     let mut limit = 0;
@@ -438,7 +438,7 @@ fn one(message: &Message<'_>) -> (MessageKind, Observed) {
     }
 }
 
-/// The events among messages.
+/// Returns the events among messages.
 pub fn events(observed: &[Observed]) -> Vec<&Happened> {
     observed
         .iter()
@@ -449,7 +449,7 @@ pub fn events(observed: &[Observed]) -> Vec<&Happened> {
         .collect()
 }
 
-/// The packets among messages.
+/// Returns the packets among messages.
 pub fn packets(observed: &[Observed]) -> Vec<&Facts> {
     observed
         .iter()
@@ -460,7 +460,7 @@ pub fn packets(observed: &[Observed]) -> Vec<&Facts> {
         .collect()
 }
 
-/// The damage among messages.
+/// Returns the damage among messages.
 pub fn damage(observed: &[Observed]) -> Vec<&Damage> {
     observed
         .iter()

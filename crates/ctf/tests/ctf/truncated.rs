@@ -1,5 +1,5 @@
-//! A data stream file that becomes shorter while its events are read: lost data is reported, and zeros are
-//! not returned as events.
+//! A data stream file that is truncated while its events are read. The loss must be reported, and zeros must not be
+//! returned as events.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use ichnos_io::{IoLimits, Tree};
 use ichnos_model::{Damage, DamageKind, Message, MessageKind, StreamCursor, Window};
 use tempfile::TempDir;
 
-/// Events of a time and of the same number once more, so that it shows which ones are right.
+/// Events with a time and the same number twice, so that valid events can be recognized.
 const METADATA: &str = r#"/* CTF 1.8 */
 typealias integer { size = 64; align = 8; } := u64;
 typealias integer { size = 64; align = 8; map = clock.c.value; } := time;
@@ -22,15 +22,15 @@ stream {
 event { name = tick; fields := struct { u64 number; }; };
 "#;
 
-/// Bytes of a packet header and context, and of an event.
+/// Size in bytes of a packet header and context, and of an event.
 const HEAD: usize = 24;
 const EVENT: usize = 16;
 
-/// A directory with a trace of one data stream; goes away with it.
+/// Temporary directory with a trace with a single data stream.
 struct Trace(TempDir);
 
 impl Trace {
-    /// Packets with these numbers of events.
+    /// Creates packets with these numbers of events.
     fn new(packets: &[u64]) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path();
@@ -68,10 +68,10 @@ fn shorten(file: &Path, len: usize) {
     File::options().write(true).open(file).unwrap().set_len(len as u64).unwrap();
 }
 
-/// Reports of a cursor.
+/// A cursor's reports.
 #[derive(Default)]
 struct Observed {
-    /// Events that are right, and others.
+    /// Valid events, and other events.
     good: u64,
     bad: u64,
     damage: Vec<Damage>,
@@ -80,7 +80,7 @@ struct Observed {
     ended: bool,
 }
 
-/// Reads `most` events, or to the end.
+/// Reads up to `most` events.
 fn read(cursor: &mut dyn StreamCursor, most: u64, observed: &mut Observed) {
     while observed.good + observed.bad < most
         && let Some(head) = cursor.next_head()
@@ -112,7 +112,7 @@ fn lost(observed: &Observed) -> Vec<&Damage> {
 
 #[test]
 fn whole_packets() {
-    // 16,024 bytes a packet.
+    // 16,024 bytes per packet.
     let trace = Trace::new(&[1000; 20]);
     let opened = trace.open();
     let mut cursor = opened.streams[0].cursor(Window::default());
@@ -120,7 +120,7 @@ fn whole_packets() {
     read(&mut cursor, 3500, &mut observed);
     shorten(&trace.stream(), 100_000);
     read(&mut cursor, u64::MAX, &mut observed);
-    // The rest of the seventh packet and all after it are missing: reported once, no zeros.
+    // The rest of the seventh packet and everything after it is missing. It is reported once, without zeros.
     assert_eq!(
         (observed.good, observed.bad, observed.ended),
         (6 * 1000 + (100_000 - 6 * 16_024 - 24) / 16, 0, true)
@@ -128,7 +128,7 @@ fn whole_packets() {
     let [damage] = observed.damage.as_slice() else { panic!("{:?}", observed.damage) };
     assert_eq!(damage.kind, DamageKind::Lost { reported: false });
     assert_eq!((damage.bit, damage.skipped), (100_000 * 8, (20 * 16_024 - 100_000) * 8));
-    // A cursor that begins now has the same.
+    // A new cursor must return the same.
     let mut again = Observed::default();
     read(&mut opened.streams[0].cursor(Window::default()), u64::MAX, &mut again);
     assert_eq!((again.good, again.bad, &again.damage), (observed.good, 0, &observed.damage));
@@ -149,7 +149,7 @@ fn the_packet_that_is_being_read() {
     read(&mut cursor, 1_000_000, &mut observed);
     shorten(&trace.stream(), 4096);
     read(&mut cursor, u64::MAX, &mut observed);
-    // Zeros have a number and a time as well, but only few of them come before the damage is reported.
+    // Zeros also have a number and a time, but only a few come before the damage is reported.
     assert_eq!((observed.good, observed.ended), (1_000_000, true));
     assert!(observed.bad <= (1 << 20) / EVENT as u64, "{}", observed.bad);
     let lost = lost(&observed);
@@ -159,7 +159,7 @@ fn the_packet_that_is_being_read() {
     assert!(observed.damage.len() <= 3, "{:?}", observed.damage);
 }
 
-/// After the end of a file there are zeros up to the end of the page, which are not reported.
+/// Zeros after the end of a file up to the end of its page must not be reported.
 #[test]
 fn within_a_page() {
     let trace = Trace::new(&[1000; 20]);
@@ -174,7 +174,7 @@ fn within_a_page() {
         (lost[0].bit, &lost[0].kind),
         ((len - EVENT) as u64 * 8, &DamageKind::Lost { reported: true })
     );
-    // A file of another name in its place is no loss, nor is one that grows.
+    // Another file in its place is not a loss, and neither is a growing file.
     let opened = trace.open();
     fs::rename(trace.stream(), trace.0.path().join("moved")).unwrap();
     fs::write(trace.stream(), b"").unwrap();

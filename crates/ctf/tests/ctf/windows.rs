@@ -1,4 +1,4 @@
-//! A time window gives exactly the events that filtering everything by time gives.
+//! A time window must return exactly the events that remain after filtering all events by time.
 
 use ichnos_ctf::trace::{CtfOptions, Opened, open};
 use ichnos_io::{IoLimits, Tree};
@@ -6,7 +6,7 @@ use ichnos_model::{Message, OpenedTrace, StreamCursor, Window};
 
 use crate::support::traces;
 
-/// Time, class and place in the packet of each event of each data stream.
+/// Time, class and place in the packet of each event in each data stream.
 type Events = Vec<(Option<i128>, String, u64)>;
 
 fn events(cursor: &mut dyn StreamCursor) -> Events {
@@ -30,7 +30,7 @@ fn compare(opened: &Opened) -> u64 {
             let mut times: Vec<i128> = full.iter().filter_map(|(time, ..)| *time).collect();
             times.sort_unstable();
             let Some(last) = times.len().checked_sub(1) else { continue };
-            // Of long streams less, to be done soon.
+            // Fewer windows in long streams, to save time.
             let at = if full.len() > 2_000 { vec![last / 2] } else { vec![0, last / 2, last] };
             let mut points: Vec<Option<i128>> = at
                 .iter()
