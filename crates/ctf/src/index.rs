@@ -480,7 +480,7 @@ impl<T: FnMut(ScannedPacket) -> Result<(), TooMany>> Scan<'_, T> {
     }
 }
 
-/// Returns the offsets of magic numbers from an offset on, except in holes of a sparse file.
+/// Returns the magic number offsets from an offset on, except in holes of a sparse file.
 fn places_of<'a>(
     finder: &'a Finder<'a>,
     data: &'a Bytes,

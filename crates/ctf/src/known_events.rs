@@ -1,4 +1,4 @@
-//! Roles and meanings of known events: Linux kernel, LTTng libraries, perf, ROS 2 and Zephyr.
+//! Known events with their roles and meanings: Linux kernel, LTTng libraries, perf, ROS 2 and Zephyr.
 
 use std::sync::{Arc, LazyLock};
 
@@ -7,7 +7,7 @@ use ichnos_model::{
     Meaning, Member, Scope, TraceClass,
 };
 
-/// Meanings of context members. If several members have the same meaning, the first one wins.
+/// Context member meanings. If several members have the same meaning, the first one wins.
 const CONTEXTS: [(&str, Meaning); 5] = [
     ("vpid", Meaning::Process),
     ("pid", Meaning::Process),
@@ -361,7 +361,7 @@ fn is_zephyr(stream: &DataStreamClass) -> bool {
     has("thread_switched_in") && has("isr_enter")
 }
 
-/// Sets the meanings of context members.
+/// Sets context member meanings.
 fn add_contexts(class: &mut EventRecordClass, stream: &DataStreamClass) {
     let EventRecordClass { meanings, specific_context, .. } = class;
     let contexts = [

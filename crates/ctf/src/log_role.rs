@@ -85,7 +85,7 @@ const SOURCES: [MessageProvider; 6] = [
     MessageProvider { provider: "lttng_python", scale: PYTHON },
 ];
 
-/// Meanings of payload members.
+/// Payload member meanings.
 const MEMBERS: [(&str, Meaning); 13] = [
     ("msg", Meaning::Message),
     ("int_loglevel", Meaning::Severity),

@@ -14,7 +14,7 @@ pub(crate) const SMALLEST: usize = 32;
 /// do not match a block's times by accident.
 const MANY_TIMES: u64 = 1 << 24;
 
-/// Times of event records before a block, as the evidence to judge it.
+/// Event record times before a block, as the evidence to judge it.
 ///
 /// Periodic events can fill equal blocks, and many events can have the same time. So a block is only wrong if its first
 /// time is later than the previous time, and not explained by a short timestamp.

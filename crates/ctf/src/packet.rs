@@ -12,7 +12,7 @@ use crate::rule::Rule;
 /// Magic number at the start of a packet header, if the header has one (CTF2-SPEC-2.0, "Packet").
 pub const PACKET_MAGIC: u64 = 0xc1fc_1fc1;
 
-/// Counter that wraps at its field's width. Fields of variable length hold any value and never wrap.
+/// Counter that wraps at its field's width. Variable-length fields hold any value and never wrap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counter {
     /// Value.
@@ -160,7 +160,7 @@ impl Clocks {
         }
     }
 
-    /// Collects the values of some clocks, without the default clock.
+    /// Collects clock values, except the default clock's value.
     pub(crate) fn others(&self, which: &[u16], others: &mut Vec<(u16, u64)>) {
         others.clear();
         let known = |clock: &u16| Some((*clock, *self.values.get(usize::from(*clock))?));
@@ -598,7 +598,7 @@ impl ContextVisitor<'_> {
     }
 }
 
-/// Receives the values of event record headers, and clock fields elsewhere in event records.
+/// Receives event record header values, and clock fields elsewhere in event records.
 pub(crate) struct EventVisitor<'a> {
     pub(crate) clocks: &'a mut Clocks,
     pub(crate) class_id: Option<u128>,

@@ -26,7 +26,7 @@ pub(crate) struct SkippedPackets {
     pub(crate) damage: Vec<Damage>,
     /// Number of packets that are also in another file.
     pub(crate) repeated: u64,
-    /// Pairs of packets with equal bytes, as indexes. The first packet is a copy of the second only if the clock moves
+    /// Packet pairs with equal bytes, as indexes. The first packet is a copy of the second only if the clock moves
     /// within them.
     pub(crate) equal: Vec<(usize, usize)>,
 }

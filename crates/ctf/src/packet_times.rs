@@ -1,4 +1,4 @@
-//! Credible begin and end times of packets.
+//! Credible packet begin and end times.
 
 use ichnos_model::{ClockClass, DataStreamClass, FieldKind, Role};
 

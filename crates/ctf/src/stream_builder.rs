@@ -55,7 +55,7 @@ pub(crate) struct StreamBuilder<'a> {
     most_packets: u64,
     /// `true` to report violations of the specification even if no data is lost.
     strict: bool,
-    /// Names of files with packets from several data streams that have ids.
+    /// Names of all files that contain packets from several data streams with ids.
     mixed: Vec<String>,
     /// First empty data stream file, and the number of empty files.
     empty: Option<(String, u64)>,

@@ -73,7 +73,7 @@ impl std::error::Error for TraceError {}
 pub struct Opened {
     /// Readable traces, sorted by UUID and path.
     pub traces: Vec<CtfTrace>,
-    /// Errors of unreadable traces.
+    /// Errors for unreadable traces.
     pub errors: Vec<TraceError>,
     /// Notices about skipped items without a fault, each as a sentence. Examples are items that were already read under
     /// another name, and hidden files that look like data stream files.

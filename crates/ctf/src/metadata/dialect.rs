@@ -1,4 +1,4 @@
-//! Dialects of CTF metadata, and their detection.
+//! CTF metadata dialects, and their detection.
 
 ichnos_model::named_enum! {
     /// CTF metadata dialect, with its command-line name.

@@ -255,7 +255,7 @@ pub(super) struct WrittenTime<'t> {
     pub(super) is_changed: bool,
 }
 
-/// Numbers of changed texts in an event record.
+/// Changed text counts in an event record.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ChangedTexts {
     pub(super) cut: u64,

@@ -8,7 +8,7 @@ use super::bit_writer::BitWriter;
 /// Maximum number of cached contexts.
 const MOST: usize = 1 << 10;
 
-/// Common contexts of earlier events, if they are values, because many events have the same context.
+/// Earlier events' common contexts, if they are values, because many events have the same context.
 #[derive(Debug)]
 pub(super) struct ContextCache {
     /// `None`: unknown.

@@ -35,7 +35,7 @@ pub(super) struct EncoderConfig {
     pub(super) default_clock: Option<u16>,
     /// Event record timestamps.
     pub(super) timestamp: Timestamps,
-    /// `true` if gaps between events can be longer than in the source, and exceed the bits of timestamps.
+    /// `true` if gaps between events can be longer than in the source, and exceed the timestamp range.
     pub(super) has_gaps: bool,
     /// `true` if times, counters and texts are made valid.
     pub(super) repairs: bool,

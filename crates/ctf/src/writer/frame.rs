@@ -31,7 +31,7 @@ pub(super) fn add_packets(class: &mut TraceClass, capabilities: &Capabilities) {
     }
 }
 
-/// Returns the size in bits of event record header ids: the minimum for all ids, if the writer chose them.
+/// Returns the event record header id size in bits: the minimum for all ids, if the writer chose them.
 ///
 /// Reading can add classes for events that do not match their own class, and a class for events without a class. The
 /// size leaves room for these.
@@ -141,7 +141,7 @@ pub(super) fn add_times(class: &mut DataStreamClass, clock: PacketClock, capabil
     class.packet_context = Some(Arc::new(FieldClass { attributes, ..FieldClass::new(kind) }));
 }
 
-/// Returns the class of written packet headers if the source lacks them, or if its class differs from other sources.
+/// Returns the written packet header class if the source lacks them, or if its class differs from other sources.
 pub(super) fn packet_header(has_uuid: bool, capabilities: &Capabilities) -> FieldClass {
     let scope = ichnos_model::Scope::PacketHeader;
     let member = |role, class| Member::new(role_name(role, scope, capabilities), class);

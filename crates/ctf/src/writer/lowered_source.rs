@@ -150,7 +150,7 @@ fn record_whole_times(lowered: &LoweredTrace, clocks: &[PacketClock]) {
     }
 }
 
-/// Records the times of further clocks as a loss. Only the default clock gets all bits at a packet's start, and an
+/// Records the further clocks' times as a loss. Only the default clock gets all bits at a packet's start, and an
 /// added field. `has_fields`: source fields contain the times.
 fn record_other_clocks(lowered: &LoweredTrace, has_fields: bool, leaves_out: bool) {
     for stream in &lowered.trace().class.data_streams {

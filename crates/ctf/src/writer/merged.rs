@@ -94,7 +94,7 @@ impl Merger {
         let identity = |class: &TraceClass| (class.namespace.clone(), class.name.clone(), class.uid.clone());
         if classes().any(|other| identity(other) != identity(&class)) {
             (class.namespace, class.name, class.uid) = (None, None, None);
-            self.change(LossKind::Dropped, "name", "names of the traces: they differ".to_owned());
+            self.change(LossKind::Dropped, "name", "different trace names".to_owned());
         }
         if classes().any(|other| other.uuid != class.uuid) {
             let uuid = derived_uuid(classes().filter_map(|class| class.uuid), &[]);
@@ -112,13 +112,13 @@ impl Merger {
                 LossKind::Dropped,
                 "",
                 "attributes",
-                "attributes of further traces: they differ",
+                "different attributes of later traces",
                 differing as u64,
             );
         }
         let streams = |other: &TraceClass| other.unmodeled.aux_streams != class.unmodeled.aux_streams;
         if classes().any(streams) {
-            let what = "auxiliary streams of further traces: they differ";
+            let what = "different auxiliary streams of later traces";
             self.change(LossKind::Dropped, "attributes", what);
         }
         for other in classes().skip(1) {

@@ -3,7 +3,7 @@
 /// Maximum number of open files.
 const MOST_OPEN: usize = 128;
 
-/// Keys of open files, the most recently used file last.
+/// Open file keys, the most recently used file last.
 #[derive(Debug, Default)]
 pub(super) struct OpenFiles(Vec<(usize, usize)>);
 

@@ -1,4 +1,4 @@
-//! Start and end timestamps of packets that are created from source packets.
+//! Start and end timestamps for packets that are created from source packets.
 
 use ichnos_io::WriteOptions;
 use ichnos_model::{DataStreamClass, Role, Roles, TraceClass, Window};
@@ -48,7 +48,7 @@ pub(super) struct PacketClock {
     pub(super) adds_begin: bool,
     /// `true` if an added packet context member contains the full value at the packet's end.
     pub(super) adds_end: bool,
-    /// Roles of source fields that are too narrow, and are widened to 64 bits. An additional field would not be enough:
+    /// Roles whose source fields are too narrow, and are widened to 64 bits. An additional field would not be enough:
     /// readers use each field with a clock as a packet time.
     pub(super) widened: Roles,
     /// Bits of the source's longest fixed-length begin and end timestamps.

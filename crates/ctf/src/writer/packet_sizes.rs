@@ -30,7 +30,7 @@ impl PacketSizes {
     }
 }
 
-/// Sets the roles of size fields to keep their meaning in a dialect. `source` is the source's dialect.
+/// Sets size field roles so that they keep their meaning in a dialect. `source` is the source's dialect.
 pub(super) fn adapt_sizes(class: &mut DataStreamClass, source: &str, dialect: Dialect) {
     let Some(context) = &mut class.packet_context else { return };
     let (total, content) = (Role::PacketTotalLength, Role::PacketContentLength);

@@ -42,7 +42,7 @@ pub(super) struct Losses {
     is_unknown: bool,
 }
 
-/// Widths in bits of packet counter fields.
+/// Packet counter field widths in bits.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Widths {
     discarded: u64,

@@ -29,16 +29,16 @@ use super::usage::Usage;
 /// Maximum number of bytes waiting to be written, for all parts together.
 const WAITING: usize = 32 << 20;
 
-/// Parts of CTF traces being written, data stream by data stream.
+/// Writes all parts of split CTF traces, data stream by data stream.
 #[derive(Debug)]
 pub(super) struct CtfParts {
     /// Common classes and data streams of all parts. It does not write anything itself.
     base: CtfOutput,
     parts: Vec<TracePart>,
     lane: Option<PartsLane>,
-    /// Names of further data stream files, by data stream number and file number.
+    /// Further data stream file names, by data stream number and file number.
     names: HashMap<(usize, usize), String>,
-    /// Classes and metadata of traces with equal parts, once known.
+    /// Classes and metadata for traces with equal parts, once known.
     metadata: HashMap<usize, DescribedTrace>,
     report: WriteReport,
 }

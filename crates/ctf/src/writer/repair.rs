@@ -7,13 +7,13 @@ use super::packets::OpenPacket;
 use super::time_survey::TimeSurvey;
 use crate::packet_times::most_cycles;
 
-/// Minimum width in bits of counters that do not wrap. After a narrower counter, any value can follow.
+/// Minimum counter width in bits without wrapping. After a narrower counter, any value can follow.
 const WIDE: u64 = 32;
 
-/// Minimum width in bits of counters that can be compared with each other.
+/// Minimum counter width in bits for comparing values.
 const NARROW: u64 = 8;
 
-/// Minimum width in bits of sequence numbers that wrap rarely. After a narrower number, any number can follow.
+/// Minimum sequence number width in bits for rare wrapping. After a narrower number, any number can follow.
 const SELDOM_TURNS: u64 = 16;
 
 /// Values of the packets around the written packet.

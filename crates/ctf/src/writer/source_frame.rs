@@ -1,4 +1,4 @@
-//! Parts of written packets and event record headers that come from the source.
+//! Packet and event record header parts that come from the source.
 //!
 //! CTF sources have all parts. Other sources can have some: JSON lines have packet fields on request, and event record
 //! header fields only if they are neither an id nor a time.
@@ -12,7 +12,7 @@ use ichnos_model::{BitField, DataStreamClass, FieldClass, FieldKind, Role, Roles
 use super::timestamps::Timestamps;
 use crate::metadata::Dialect;
 
-/// Parts of written packets and event record headers that come from the source.
+/// Packet and event record header parts that come from the source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct SourceFrame {
     /// `true` if the source is CTF, so that its packets and headers have everything that CTF needs.

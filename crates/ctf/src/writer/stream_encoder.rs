@@ -30,7 +30,7 @@ pub(super) use output_state::OutputState;
 /// Output block size in bytes, if there is that much data.
 const BLOCK: usize = 1 << 20;
 
-/// Size in bytes of packets without a source packet.
+/// Packet size in bytes, if there is no source packet.
 const PACKET: u64 = 256 << 10;
 
 /// Loss for the time of an out-of-order event.

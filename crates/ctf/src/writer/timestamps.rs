@@ -78,7 +78,7 @@ impl Timestamps {
 }
 
 impl Default for Timestamps {
-    /// Timestamps of event records without a time.
+    /// Creates timestamps for event records without a time.
     fn default() -> Self {
         let scope = Scope::EventRecordHeader;
         Self { are_there: false, bits: 64, are_variable: false, are_several: false, scope }

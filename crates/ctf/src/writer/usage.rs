@@ -23,7 +23,7 @@ struct UsageCounts {
     elements: ExcessElements,
 }
 
-/// Maximum numbers of zero-size array elements in a packet, in excess of the number of bits before them.
+/// Maximum excess of zero-size array elements in a packet over the number of bits before them.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ExcessElements {
     /// Maximum in a packet header and context.

@@ -38,7 +38,7 @@ pub fn comparable(trace: &TraceClass) -> TraceClass {
     trace
 }
 
-/// Converts integers that fit an `i64`.
+/// Converts numbers that fit `Value::Integer`.
 fn number(value: &Value) -> Value {
     match value {
         Value::Number(digits) => digits.parse().map_or_else(|_| value.clone(), Value::Integer),

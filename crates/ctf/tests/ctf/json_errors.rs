@@ -188,7 +188,7 @@ fn headers_are_not_for_user_fields() {
     let plain = r#"{"name": "kind", "field-class": {"type": "variable-length-unsigned-integer"}}"#;
     refused(
         &[&header(plain), STREAM],
-        &["warning: the field `kind` of the `packet-header` has no role, and no other field needs it"],
+        &["warning: the field `kind` of the `packet-header` lacks a role, and no other field needs it"],
     );
     let optional = r#"{"type": "optional", "selector-field-location": {"origin": "packet-header", "path": ["kind"]},
         "selector-field-ranges": [[1, 1]], "field-class": {"type": "null-terminated-string"}}"#;
@@ -358,7 +358,7 @@ fn prop1_keeps_its_own_rules() {
         ),
         (
             fields(r#"{"name": "e", "field-type": {"field-type": "enum", "size": 8, "members": {"a": [{"base": 2, "value": "12"}]}}}"#),
-            "expected the digits, of base 2, of an integer",
+            "expected the base-2 digits of an integer",
         ),
         (fields(r#"{"name": "u", "field-type": {"field-type": "union", "fields": []}}"#), "expected at least one field"),
         (fields(r#"{"name": "a", "field-type": {"field-type": "array", "element-field-type": {"field-type": "string"}}}"#), "the property `length` is missing"),

@@ -70,7 +70,7 @@ fn an_event_class_without_a_data_stream_class() {
     let text = tsdl(&["stream { id = 5; };", &event("u8 x;")]);
     read_with_warning(
         text.as_bytes(),
-        "names no `stream` block, and none has the id 0: it is assumed to belong",
+        "does not name a `stream` block, and the id 0 does not exist: it is assumed to belong",
     );
     assert_eq!(values(&text, &[0x41]), ["u:65"]);
     let header =
@@ -92,12 +92,12 @@ fn an_event_class_without_a_data_stream_class() {
          \x1e{{\"type\": \"event-record-class\", \"payload-field-class\": {{\"type\": \"structure\", \
          \"member-classes\": [{{\"name\": \"x\", \"field-class\": {byte}}}]}}}}\n"
     );
-    read_with_warning(text.as_bytes(), "names no data stream class, and none has the id 0");
+    read_with_warning(text.as_bytes(), "does not name a data stream class, and the id 0 does not exist");
     assert_eq!(values(&text, &[0x41]), ["u:65"]);
     let text = r#"["CTF 2", {"fragment": "trace-class", "default-byte-order": "le"},
         {"fragment": "data-stream-class", "id": 5},
         {"fragment": "event-record-class", "payload-field-type": {"field-type": "int", "size": 16}}]"#;
-    read_with_warning(text.as_bytes(), "names no data stream class, and none has the id 0");
+    read_with_warning(text.as_bytes(), "does not name a data stream class, and the id 0 does not exist");
 }
 
 #[test]

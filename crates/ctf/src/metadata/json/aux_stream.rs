@@ -12,7 +12,7 @@ pub fn parse_aux_stream(text: &[u8], limits: &Limits, problems: &mut Problems) -
     let errors = problems.errors();
     let node = single_value(text, limits, problems)?;
     let [property] = properties(&node, problems)? else {
-        refuse(&node, "an object of exactly one property", problems);
+        refuse(&node, "an object with exactly one property", problems);
         return None;
     };
     if &*property.name == "std"

@@ -590,7 +590,7 @@ fn choice<T: Copy>(node: &Node, choices: &[(&str, T)], problems: &mut Problems) 
     found
 }
 
-/// Field class types of both documents.
+/// Field class types in both documents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Type {
     BitArray,

@@ -1,4 +1,4 @@
-//! Names of integer values, with bounds of any size.
+//! Integer value names, with bounds of any size.
 
 use std::sync::Arc;
 

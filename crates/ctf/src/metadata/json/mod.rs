@@ -1,4 +1,4 @@
-//! JSON dialects of CTF 2 metadata.
+//! CTF 2 metadata dialects in JSON.
 //!
 //! ```text
 //! text (JSON with positions) -> object (checked access)

@@ -61,15 +61,15 @@ pub(super) fn check_no_user_fields<'c>(
     if let Some((name, position)) = user_field(header, None, &needed) {
         let message = match name {
             Some(name) => {
-                format!("the field `{name}` of the `{scope}` has no role, and no other field needs it")
+                format!("the field `{name}` of the `{scope}` lacks a role, and no other field needs it")
             }
-            None => format!("a field of the `{scope}` has no role, and no other field needs it"),
+            None => format!("a field of the `{scope}` lacks a role, and no other field needs it"),
         };
         problems.warning(position, message);
     }
 }
 
-/// Collects the names of fields on which other fields depend, in any scope.
+/// Collects the field names on which other fields depend, in any scope.
 fn collect_needed<'c>(class: &'c FieldClass, needed: &mut HashSet<&'c str>) {
     if let Some(LocationStep::Member(name)) =
         class.needed_location().and_then(|location| location.path.last())

@@ -126,7 +126,7 @@ fn only_stream(
     position: TextPosition,
     problems: &mut Problems,
 ) -> Option<(usize, u128)> {
-    let message = "the event record class names no data stream class, and none has the id 0";
+    let message = "the event record class does not name a data stream class, and the id 0 does not exist";
     match streams {
         [] => None,
         [only] => {

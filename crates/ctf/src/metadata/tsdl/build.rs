@@ -218,7 +218,7 @@ impl<'a> Builder<'a> {
                     blocks.len() - 1
                 }
                 None if event.stream_id.is_none() => {
-                    let message = "the `event` block names no `stream` block, and none has the id 0: \
+                    let message = "the `event` block does not name a `stream` block, and the id 0 does not exist: \
                                    its events are not read";
                     self.problems.warning(at, message);
                     continue;
@@ -229,7 +229,7 @@ impl<'a> Builder<'a> {
                 }
             };
             if event.stream_id.is_none() && id != 0 {
-                let message = "the `event` block names no `stream` block, and none has the id 0";
+                let message = "the `event` block does not name a `stream` block, and the id 0 does not exist";
                 let message = format!("{message}: it is assumed to belong to the only `stream` block, {id}");
                 self.problems.warning(at, message);
             }
@@ -554,7 +554,7 @@ impl<'a> Builder<'a> {
             let first = ranges.next().flatten();
             if ranges.any(|other| other != first) {
                 let message =
-                    format!("the tag can be one of several enumerations that differ about `{}`", field.name);
+                    format!("the tag matches several enumerations that disagree about `{}`", field.name);
                 return Err(self.error(tag.at, message));
             }
             let own = size::<VariantOption>() as u64 + memory::of_text(name);

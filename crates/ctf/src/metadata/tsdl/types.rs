@@ -1,4 +1,4 @@
-//! Types of fields (CTF 1.8, sections 4 and C.2.2).
+//! Field types (CTF 1.8, sections 4 and C.2.2).
 
 use std::collections::HashSet;
 use std::rc::Rc;

@@ -23,13 +23,13 @@ pub(super) fn with_log_level<'c>(
                 let value = name.map_or(Value::Integer(level.into()), |name| Value::Text((*name).to_owned()));
                 set(attributes.to_mut(), "log-level", value, refusals);
             }
-            None => refusals.refuse("attributes that name a log level, of a class without one"),
+            None => refusals.refuse("attributes with a log level, in a class without a log level"),
         }
     }
     if emf_uri(&attributes) != event.emf_uri {
         match &event.emf_uri {
             Some(uri) => set(attributes.to_mut(), "emf-uri", Value::Text(uri.clone()), refusals),
-            None => refusals.refuse("attributes that name an EMF URI, of a class without one"),
+            None => refusals.refuse("attributes with an EMF URI, in a class without an EMF URI"),
         }
     }
     attributes
@@ -66,9 +66,8 @@ pub(super) fn set_name(
                 Some(text) => {
                     set_under(STANDARD, attributes.to_mut(), property, Value::Text(text.clone()), refusals)
                 }
-                None => {
-                    refusals.refuse(format!("attributes that name a `{property}`, of a class without one"))
-                }
+                None => refusals
+                    .refuse(format!("attributes with a `{property}`, in a class without this property")),
             }
         }
     }

@@ -47,6 +47,6 @@ pub(super) fn offset(clock: &ClockClass, refusals: &mut Refusals) -> (i64, u64) 
     refusals.refuse_if(clock.frequency == 0, "a clock with the frequency 0");
     let whole = i128::from(clock.offset_seconds) + i128::from(clock.offset_cycles / frequency);
     let seconds = i64::try_from(whole);
-    refusals.refuse_if(seconds.is_err(), "an offset of a clock that does not fit 64 bits of seconds");
+    refusals.refuse_if(seconds.is_err(), "a clock offset that does not fit 64 bits of seconds");
     (seconds.unwrap_or(clock.offset_seconds), clock.offset_cycles % frequency)
 }

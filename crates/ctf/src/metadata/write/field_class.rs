@@ -29,7 +29,7 @@ pub(super) struct ClassWriter<'c> {
     pub(super) default_clock: Option<u16>,
     /// Remaining number of class visits for following locations.
     pub(super) visits: u64,
-    /// Names of shared classes.
+    /// Shared class names.
     pub(super) aliases: Aliases,
     place: RootPosition<'c>,
 }

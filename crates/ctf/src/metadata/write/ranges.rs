@@ -63,7 +63,7 @@ pub(super) fn each(
         write(mapping.name, &bounds, refusals);
         refusals.leave();
     }
-    refusals.refuse_if(wide.next().is_some(), "ranges that are not in the order of their names");
+    refusals.refuse_if(wide.next().is_some(), "ranges that are not sorted by name");
 }
 
 /// Returns the part of a range that fits 128 bits, including the sign.

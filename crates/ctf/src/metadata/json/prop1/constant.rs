@@ -38,10 +38,10 @@ fn spelled(node: &Node, most: u64, what: &str, problems: &mut Problems) -> Optio
             let is_short = written.len() as u64 <= most.saturating_mul(2);
             let integer = if is_short { WideInteger::parse(written, base) } else { None };
             let integer = integer.filter(|integer| integer.bits() <= most);
-            or_refuse(integer, value, format!("the digits, of base {base}, of {what}"), problems)
+            or_refuse(integer, value, format!("the base-{base} digits of {what}"), problems)
         }
         _ => {
-            refuse(node, format!("{what}, or an object that spells one"), problems);
+            refuse(node, format!("{what}, or an object with its digits"), problems);
             None
         }
     }

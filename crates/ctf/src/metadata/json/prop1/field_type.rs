@@ -520,7 +520,7 @@ fn scope(node: &Node, problems: &mut Problems) -> Option<Scope> {
 /// Reads the names of a path. One of the specification's examples has a single name without brackets.
 fn names(node: &Node, problems: &mut Problems) -> Option<Vec<LocationStep>> {
     if let Json::Text(name) = &node.json {
-        problems.warning(node.position, "a path is an array of names, even of a single one");
+        problems.warning(node.position, "a path must be an array of names, even for a single name");
         return Some(vec![LocationStep::Member(name.clone())]);
     }
     let elements = array(node, problems)?;

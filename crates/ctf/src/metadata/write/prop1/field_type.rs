@@ -27,7 +27,7 @@ pub(super) struct TypeWriter<'c> {
     pub(super) byte_order: Option<ByteOrder>,
     /// Remaining number of class visits for following locations.
     pub(super) visits: u64,
-    /// Names of shared classes.
+    /// Shared class names.
     pub(super) aliases: Aliases,
     place: RootPosition<'c>,
 }
@@ -295,7 +295,7 @@ impl<'c> TypeWriter<'c> {
             };
             self.refusals.refuse_if(
                 is_enumeration && !is_label,
-                "an option without a label of the same name and values in the selector",
+                "an option without a selector label of the same name and values",
             );
             let class = self.field_type(&option.class);
             let attributes = json::attributes(&option.attributes, &mut self.refusals);

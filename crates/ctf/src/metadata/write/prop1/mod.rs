@@ -83,7 +83,7 @@ impl<'c> Prop1Writer<'c> {
         fragment.set_some("user-attrs", json::attributes(attributes, &mut self.types.refusals));
     }
 
-    /// Adds the types and tags of root fields. Returns the first clock that tags name, by scope.
+    /// Adds root field types and tags. Returns the first clock that tags name, by scope.
     fn roots(
         &mut self,
         fields: &[RootField<'c>],

@@ -76,7 +76,7 @@ impl<'c> RoleFields<'c> {
         let tags = all.next().unwrap_or_default();
         if all.any(|other| other != tags) {
             refusals.refuse(format!(
-                "roles of some of the fields at {}, of several options of a variant",
+                "roles of the fields at {} that differ between variant options",
                 names.join("/")
             ));
         }

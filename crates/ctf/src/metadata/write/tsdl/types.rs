@@ -433,9 +433,9 @@ impl<'c> TypeWriter<'c> {
                     let slot = NamedField { name, is_direct: false };
                     self.declaration(&option.class, Some(label), slot, indent + 1);
                 }
-                None => self
-                    .refusals
-                    .refuse("an option without a label of the same name and values in the selector"),
+                None => {
+                    self.refusals.refuse("an option without a selector label of the same name and values")
+                }
             }
             self.refusals.leave();
         }
