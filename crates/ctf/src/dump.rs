@@ -107,7 +107,7 @@ pub(crate) fn ring_note(name: &str, packets: &[PacketEntry]) -> Option<FileDiagn
 
 /// Event count up to the first damage in a packet, and the bit where they end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Extent {
+struct EventExtent {
     events: u64,
     /// End in bits from the packet's start.
     end: u64,
@@ -115,8 +115,8 @@ struct Extent {
 }
 
 impl StreamInput {
-    fn extent(self: &Arc<Self>, packet: usize) -> Extent {
-        let mut extent = Extent { events: 0, end: 0, is_damaged: false };
+    fn extent(self: &Arc<Self>, packet: usize) -> EventExtent {
+        let mut extent = EventExtent { events: 0, end: 0, is_damaged: false };
         let mut cursor = self.cursor_of(Window::default(), packet..packet + 1);
         while cursor.advance() {
             match cursor.current() {

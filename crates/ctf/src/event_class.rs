@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use ichnos_model::plan::{EventRecordPlans, Plan};
 use ichnos_model::{Cost, DamageKind, Role, Roles, Trace};
 
-use crate::allowed::Allowed;
+use crate::data_limits::DataLimits;
 use crate::event_header::EventHeader;
 use crate::rule::Rule;
 
@@ -15,9 +15,9 @@ use crate::rule::Rule;
 pub(crate) struct EventRecords {
     pub(crate) little_header: Option<EventHeader<false>>,
     pub(crate) big_header: Option<EventHeader<true>>,
-    pub(crate) by_id: Bodies,
+    pub(crate) by_id: RecordBodies,
     /// Bodies by event ids above 64 bits.
-    pub(crate) by_wide_id: HashMap<u128, Body>,
+    pub(crate) by_wide_id: HashMap<u128, RecordBody>,
     /// Event id if headers lack one: the id of the only class, or 0.
     pub(crate) implied_id: u128,
     pub(crate) common_has_roles: bool,
@@ -31,7 +31,7 @@ pub(crate) struct EventRecords {
 
 impl EventRecords {
     /// Returns the facts for the data stream class with this index, or `None` if it does not exist.
-    pub(crate) fn of(trace: &Trace, index: usize, allowed: &Allowed) -> Option<Self> {
+    pub(crate) fn of(trace: &Trace, index: usize, allowed: &DataLimits) -> Option<Self> {
         let (class, plans) = (trace.class.data_streams.get(index)?, trace.plans.data_streams.get(index)?);
         let header = plans.event_record_header.as_ref();
         let common = plans.common_context.as_ref();
@@ -47,7 +47,7 @@ impl EventRecords {
             .collect();
         let bodies = class.event_records.iter().zip(&plans.event_records).enumerate();
         let bodies = bodies.filter(|(_, (class, _))| !refused.contains_key(&class.id));
-        let bodies = bodies.map(|(i, (class, plans))| (class.id, Body::new(i, common, plans)));
+        let bodies = bodies.map(|(i, (class, plans))| (class.id, RecordBody::new(i, common, plans)));
         let implied_id = match class.event_records.as_slice() {
             [only] => only.id,
             _ => 0,
@@ -65,7 +65,7 @@ impl EventRecords {
         Some(Self {
             little_header: header.and_then(|plan| EventHeader::new(plan, clock, implied?)),
             big_header: header.and_then(|plan| EventHeader::new(plan, clock, implied?)),
-            by_id: Bodies::new(by_id),
+            by_id: RecordBodies::new(by_id),
             by_wide_id,
             implied_id,
             common_has_roles: common.is_some_and(|plan| plan.nodes().any(|node| !node.roles.is_empty())),
@@ -84,13 +84,13 @@ impl EventRecords {
 
 /// Bodies by id. Small ids, the usual case, index an array.
 #[derive(Debug)]
-pub(crate) enum Bodies {
-    Dense(Box<[Option<Body>]>),
-    Sparse(HashMap<u64, Body>),
+pub(crate) enum RecordBodies {
+    Dense(Box<[Option<RecordBody>]>),
+    Sparse(HashMap<u64, RecordBody>),
 }
 
-impl Bodies {
-    pub(crate) fn new(by_id: HashMap<u64, Body>) -> Self {
+impl RecordBodies {
+    pub(crate) fn new(by_id: HashMap<u64, RecordBody>) -> Self {
         let most = by_id.keys().copied().max().unwrap_or(0);
         if most > 4 * by_id.len() as u64 + 64 {
             return Self::Sparse(by_id);
@@ -99,7 +99,7 @@ impl Bodies {
     }
 
     #[inline(always)]
-    pub(crate) fn get(&self, id: u64) -> Option<&Body> {
+    pub(crate) fn get(&self, id: u64) -> Option<&RecordBody> {
         match self {
             Self::Dense(dense) => dense.get(usize::try_from(id).ok()?)?.as_ref(),
             Self::Sparse(sparse) => sparse.get(&id),
@@ -109,7 +109,7 @@ impl Bodies {
 
 /// Facts about events after their headers.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Body {
+pub(crate) struct RecordBody {
     /// Class index.
     pub(crate) class: usize,
     /// `true` if the specific context or the payload has fields with roles.
@@ -127,7 +127,7 @@ pub(crate) struct BodyLayout {
     pub(crate) size: Option<u32>,
 }
 
-impl Body {
+impl RecordBody {
     pub(crate) fn new(class: usize, common_context: Option<&Plan>, plans: &EventRecordPlans) -> Self {
         let has_roles = |plan: &Plan| plan.nodes().any(|node| !node.roles.is_empty());
         let size = |plan: Option<&Plan>| {

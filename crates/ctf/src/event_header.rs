@@ -274,9 +274,9 @@ mod tests {
     use crate::packet::{Clocks, EventVisitor};
 
     /// Length, log2 of the alignment, big-endian flag, role.
-    type Integer = (u64, u32, bool, u8);
+    type RandomInteger = (u64, u32, bool, u8);
 
-    fn integer(name: usize, (length, alignment, big, role): Integer) -> Member {
+    fn integer(name: usize, (length, alignment, big, role): RandomInteger) -> Member {
         let order = if big { ByteOrder::BigEndian } else { ByteOrder::LittleEndian };
         let bits = BitField::new(length, order, 1 << alignment);
         let integer = IntegerProperties::default();
@@ -293,13 +293,13 @@ mod tests {
         Member::new(format!("f{name}"), Arc::new(class))
     }
 
-    fn structure(minimum: u32, fields: &[Integer]) -> Arc<FieldClass> {
+    fn structure(minimum: u32, fields: &[RandomInteger]) -> Arc<FieldClass> {
         let members = fields.iter().enumerate().map(|(i, field)| integer(i, *field)).collect();
         let kind = FieldKind::Structure { members, minimum_alignment: 1 << minimum };
         Arc::new(FieldClass::new(kind))
     }
 
-    fn integers() -> impl Strategy<Value = Vec<Integer>> {
+    fn integers() -> impl Strategy<Value = Vec<RandomInteger>> {
         let length = prop_oneof![Just(8u64), Just(16), Just(32), Just(64), 1u64..=64];
         // Mostly a single byte order: otherwise most headers could not be decoded fast.
         let big = prop_oneof![4 => Just(false), 1 => Just(true)];

@@ -22,7 +22,7 @@ pub(crate) struct EventOrder {
 
 /// Result for an out-of-order event record.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct OutOfOrder {
+pub(crate) struct OrderViolation {
     /// Damage to report before the event record.
     pub(crate) damage: Option<DamageKind>,
     /// `true` to deliver the event record at its packet's end, so that one wrong time does not delay all later event
@@ -77,7 +77,7 @@ impl EventOrder {
 
     /// Records an out-of-order event record. Its time is exact.
     #[cold]
-    pub(crate) fn note_out_of_order(&mut self, value: ClockValue) -> OutOfOrder {
+    pub(crate) fn note_out_of_order(&mut self, value: ClockValue) -> OrderViolation {
         let ClockValue { nanoseconds, cycles } = value;
         let has_no_time = cycles > self.most_cycles && !is_of_64_bits(nanoseconds);
         let overflow = DamageKind::TimeOverflow(nanoseconds);
@@ -85,14 +85,14 @@ impl EventOrder {
             let is_new = !std::mem::replace(&mut self.is_late_reported, true);
             let after = DamageKind::EventAfterPacket { cycles, end: self.packet_end };
             let damage = is_new.then_some(if has_no_time { overflow } else { after });
-            return OutOfOrder { damage, at_packet_end: true };
+            return OrderViolation { damage, at_packet_end: true };
         }
         let damage = match std::mem::replace(&mut self.last, cycles) {
             from if from > cycles => Some(DamageKind::ClockBackwards { from, to: cycles }),
             from if has_no_time && from <= self.most_cycles => Some(overflow),
             _ => None,
         };
-        OutOfOrder { damage, at_packet_end: false }
+        OrderViolation { damage, at_packet_end: false }
     }
 }
 
@@ -102,7 +102,7 @@ mod tests {
 
     fn out_of_order(order: &mut EventOrder, cycles: u64, nanoseconds: i128) -> (Option<DamageKind>, bool) {
         assert!(!order.allows(cycles));
-        let OutOfOrder { damage, at_packet_end } =
+        let OrderViolation { damage, at_packet_end } =
             order.note_out_of_order(ClockValue { nanoseconds, cycles });
         (damage, at_packet_end)
     }

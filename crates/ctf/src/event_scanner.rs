@@ -12,12 +12,12 @@ use ichnos_model::{
     ClockValue, DamageKind, DataStream, Event, EventCounts, ExcludedClasses, Scopes, Skip, Window,
 };
 
-use crate::event_class::Body;
+use crate::event_class::RecordBody;
 use crate::event_header::DecodedHeader;
 use crate::event_order::EventOrder;
 use crate::overwritten::{SMALLEST, uniform_from};
 use crate::packet::{Clocks, EventVisitor};
-use crate::packet_reader::{PacketContent, Readable};
+use crate::packet_reader::{PacketContent, ReadableRange};
 use crate::rule::Rule;
 use crate::stream_input::StreamRules;
 
@@ -112,7 +112,7 @@ impl EventScanner {
     }
 
     /// Extends the scannable range, and removes lost bytes from the packet.
-    pub(crate) fn scan_up_to(&mut self, readable: Readable) {
+    pub(crate) fn scan_up_to(&mut self, readable: ReadableRange) {
         if let Some(from) = readable.lost_from {
             self.data = self.data.slice(0..usize::try_from(from / 8).unwrap_or(usize::MAX));
             self.uniform_from = None;
@@ -350,7 +350,8 @@ impl EventScanner {
     #[cold]
     #[inline(never)]
     fn event_with_wide_id(&mut self, begin: Position, id: u128, end: Position) -> bool {
-        let Some(Body { class, has_roles, .. }) = self.rules.records.by_wide_id.get(&id).copied() else {
+        let Some(RecordBody { class, has_roles, .. }) = self.rules.records.by_wide_id.get(&id).copied()
+        else {
             return self.note_unknown(end, id);
         };
         self.event_class = class;
@@ -507,7 +508,7 @@ impl EventScanner {
 
     /// Returns the scope positions after an event record header, if their layout is fixed.
     #[inline(always)]
-    fn layout(&self, body: &Body, at: Position) -> Option<EventLayout> {
+    fn layout(&self, body: &RecordBody, at: Position) -> Option<EventLayout> {
         let layout = body.layout.as_ref()?;
         let after = |bits: u32| at.at_byte(at.bit + u64::from(bits));
         if !at.bit.is_multiple_of(8) || after(layout.size.unwrap_or(layout.payload)).bit > self.end {
@@ -602,7 +603,7 @@ mod tests {
         assert!(!scanner.next_event() && !scanner.has_more());
         scanner.enter_packet(PacketContent { data: data.into(), end, begins });
         assert!(!scanner.next_event() && scanner.has_more());
-        scanner.scan_up_to(Readable { end, lost_from: None });
+        scanner.scan_up_to(ReadableRange { end, lost_from: None });
         scanner
     }
 
@@ -672,10 +673,10 @@ mod tests {
     fn scanning_stops_where_it_has_to_be_looked_again() {
         let mut scanner = scanner(&EVENTS[..13], 0);
         let here = scanner.at().bit;
-        scanner.scan_up_to(Readable { end: here + 8, lost_from: None });
+        scanner.scan_up_to(ReadableRange { end: here + 8, lost_from: None });
         assert!(scanner.next_event() && !scanner.next_event() && scanner.has_more());
         // Nothing is available after a lost byte.
-        scanner.scan_up_to(Readable { end: u64::MAX, lost_from: Some(here + 8 * 10) });
+        scanner.scan_up_to(ReadableRange { end: u64::MAX, lost_from: Some(here + 8 * 10) });
         assert!(scanner.next_event() && !scanner.next_event() && !scanner.has_more());
         assert_eq!(scanner.data_bits(), here + 8 * 10);
     }

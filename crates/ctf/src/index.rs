@@ -32,7 +32,7 @@ pub(crate) struct ScannedPacket {
 
 /// The packet count exceeds this limit.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct TooMany(pub(crate) u64);
+pub(crate) struct TooManyPackets(pub(crate) u64);
 
 /// Finds all packets in a file. After other bytes, continues at the next packet with a matching magic number, UUID and
 /// sizes.
@@ -43,9 +43,9 @@ pub(crate) fn scan(
     name: &str,
     data: &Bytes,
     progress: &dyn Fn(usize),
-    take: impl FnMut(ScannedPacket) -> Result<(), TooMany>,
+    take: impl FnMut(ScannedPacket) -> Result<(), TooManyPackets>,
 ) -> Option<Damage> {
-    let scan = Scan {
+    let scan = PacketScan {
         decoder,
         name,
         data,
@@ -67,7 +67,7 @@ pub(crate) fn scan(
     scan.run().unwrap_or_else(Some)
 }
 
-struct Scan<'a, T> {
+struct PacketScan<'a, T> {
     decoder: &'a PacketDecoder<'a>,
     name: &'a str,
     data: &'a Bytes,
@@ -125,7 +125,7 @@ enum AcceptedOffsets {
     Any,
 }
 
-impl<T: FnMut(ScannedPacket) -> Result<(), TooMany>> Scan<'_, T> {
+impl<T: FnMut(ScannedPacket) -> Result<(), TooManyPackets>> PacketScan<'_, T> {
     /// Returns the damage at the end, or an error if there are too many packets.
     fn run(mut self) -> Result<Option<Damage>, Damage> {
         let mut offset = 0;
@@ -354,7 +354,7 @@ impl<T: FnMut(ScannedPacket) -> Result<(), TooMany>> Scan<'_, T> {
         let size = pending.end as u64 - offset;
         self.size_before = Some(size);
         self.largest = self.largest.max(size);
-        (self.take)(pending.found).map_err(|TooMany(most)| Damage {
+        (self.take)(pending.found).map_err(|TooManyPackets(most)| Damage {
             file: self.name.to_owned(),
             stream: None,
             bit: offset * 8,

@@ -13,8 +13,8 @@
 //! | event record class | event record class |
 #![forbid(unsafe_code)]
 
-mod allowed;
 mod ctf_options;
+mod data_limits;
 mod dump;
 mod event_class;
 mod event_header;

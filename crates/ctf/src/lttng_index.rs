@@ -23,7 +23,7 @@ const COMPARED: usize = 64;
 
 /// Reason to reject an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum IndexError {
+pub(crate) enum LttngIndexError {
     #[error("its magic number is missing")]
     NoIndex,
     #[error("its version {0}.{1} is unknown")]
@@ -54,11 +54,11 @@ pub(crate) fn packets(
     decoder: &PacketDecoder<'_>,
     data: &[u8],
     index: &[u8],
-) -> Result<Option<Vec<ScannedPacket>>, IndexError> {
+) -> Result<Option<Vec<ScannedPacket>>, LttngIndexError> {
     let size = entry_size(index)?;
-    let entries = index.get(HEADER..).ok_or(IndexError::NoIndex)?;
+    let entries = index.get(HEADER..).ok_or(LttngIndexError::NoIndex)?;
     if entries.len() % size != 0 {
-        return Err(IndexError::PartialEntry);
+        return Err(LttngIndexError::PartialEntry);
     }
     let mut clocks = Clocks::of(decoder.class);
     if clocks.go_on {
@@ -78,14 +78,14 @@ pub(crate) fn packets(
         }
         let offset = packet.entry.offset;
         if offset != end {
-            return Err(IndexError::Gap { entry: i, offset, end });
+            return Err(LttngIndexError::Gap { entry: i, offset, end });
         }
         end = offset.saturating_add(packet.entry.total().unwrap_or(0) / 8);
         if end > data.len() as u64 {
-            return Err(IndexError::End { end, size: data.len() as u64 });
+            return Err(LttngIndexError::End { end, size: data.len() as u64 });
         }
         let mut compare = |i: usize, packet: &ScannedPacket| {
-            let error = IndexError::Packet { entry: i, offset: packet.entry.offset };
+            let error = LttngIndexError::Packet { entry: i, offset: packet.entry.offset };
             let rest = data.get(packet.entry.offset as usize..).ok_or(error)?;
             let recorded = decoder.decode(rest, &slots, &mut clocks).map_err(|_| error)?;
             let same = (recorded.class, recorded.stream_id) == (packet.class, packet.stream_id);
@@ -108,7 +108,7 @@ pub(crate) fn packets(
         found.push(packet);
     }
     if end != data.len() as u64 {
-        return Err(IndexError::End { end, size: data.len() as u64 });
+        return Err(LttngIndexError::End { end, size: data.len() as u64 });
     }
     Ok(Some(found))
 }
@@ -178,17 +178,17 @@ pub(crate) fn write(
 }
 
 /// Returns the entry size in bytes, from the header.
-fn entry_size(index: &[u8]) -> Result<usize, IndexError> {
+fn entry_size(index: &[u8]) -> Result<usize, LttngIndexError> {
     let number =
         |at: usize| index.get(at..at + 4).and_then(|bytes| bytes.try_into().ok()).map(u32::from_be_bytes);
     let header = || Some((number(0)?, number(4)?, number(8)?, number(12)? as usize));
     match header() {
         Some((MAGIC, 1, minor, size)) => {
             let least = if minor == 0 { 56 } else { 72 };
-            if (least..=4096).contains(&size) { Ok(size) } else { Err(IndexError::EntrySize(size)) }
+            if (least..=4096).contains(&size) { Ok(size) } else { Err(LttngIndexError::EntrySize(size)) }
         }
-        Some((MAGIC, major, minor, _)) => Err(IndexError::Version(major, minor)),
-        _ => Err(IndexError::NoIndex),
+        Some((MAGIC, major, minor, _)) => Err(LttngIndexError::Version(major, minor)),
+        _ => Err(LttngIndexError::NoIndex),
     }
 }
 
@@ -210,11 +210,11 @@ struct EntryReader<'a> {
     decoder: &'a PacketDecoder<'a>,
     has_stream_ids: bool,
     /// Field widths by data stream class index.
-    widths: Vec<Widths>,
+    widths: Vec<ContextWidths>,
 }
 
 /// Packet context field widths. `None`: the field is missing.
-struct Widths {
+struct ContextWidths {
     /// `true` if there is a field for the packet size or the content size.
     has_size: bool,
     begin: Option<u64>,
@@ -234,7 +234,7 @@ impl<'a> EntryReader<'a> {
             // Without a clock, timestamps are ordinary numbers.
             let has_clock =
                 decoder.class.data_streams.get(class).is_some_and(|class| class.default_clock.is_some());
-            Widths {
+            ContextWidths {
                 has_size: [Role::PacketTotalLength, Role::PacketContentLength]
                     .into_iter()
                     .any(|role| width(role).is_some()),
@@ -249,18 +249,18 @@ impl<'a> EntryReader<'a> {
     }
 
     /// Returns the packet for an entry.
-    fn packet(&self, number: usize, entry: &[u8]) -> Result<ScannedPacket, IndexError> {
+    fn packet(&self, number: usize, entry: &[u8]) -> Result<ScannedPacket, LttngIndexError> {
         let field = |n: usize| {
             entry.get(n * 8..n * 8 + 8).and_then(|bytes| bytes.try_into().ok()).map(u64::from_be_bytes)
         };
-        let needed = |n: usize| field(n).ok_or(IndexError::PartialEntry);
+        let needed = |n: usize| field(n).ok_or(LttngIndexError::PartialEntry);
         let (offset, total, content) = (needed(0)?, needed(1)?, needed(2)?);
         if total % 8 != 0 || total == 0 || content > total {
-            return Err(IndexError::Size { entry: number, total, content });
+            return Err(LttngIndexError::Size { entry: number, total, content });
         }
         let id = needed(6)?;
         let class = self.decoder.class.data_streams.iter().position(|class| class.id == id.into());
-        let unknown = IndexError::Class { entry: number, class: id };
+        let unknown = LttngIndexError::Class { entry: number, class: id };
         let (class, widths) =
             class.and_then(|class| Some((class, self.widths.get(class)?))).ok_or(unknown)?;
         let counter = |width: Option<u64>, value: Option<u64>| Some(Counter { value: value?, width: width? });

@@ -115,7 +115,7 @@ fn find_misplaced(packets: &mut [PacketEntry]) {
             before = Some(i);
             continue;
         }
-        let around = NeighbourPackets {
+        let around = NeighborPackets {
             before: before.and_then(|before: usize| packets.get(before)),
             next: nexts[i].and_then(|next: usize| packets.get(next)),
         };
@@ -125,12 +125,12 @@ fn find_misplaced(packets: &mut [PacketEntry]) {
 }
 
 /// Nearest packets before and after a packet in the file whose times fit.
-struct NeighbourPackets<'a> {
+struct NeighborPackets<'a> {
     before: Option<&'a PacketEntry>,
     next: Option<&'a PacketEntry>,
 }
 
-impl NeighbourPackets<'_> {
+impl NeighborPackets<'_> {
     /// Returns the start time of a packet in the right place, otherwise `None`.
     fn begin_within(&self, packet: &PacketEntry) -> Option<u64> {
         if !self.in_sequence(packet).unwrap_or_else(|| self.end_fits(packet)) {

@@ -30,7 +30,7 @@ pub(crate) struct PacketReader {
     index: usize,
     /// Index after the last packet to read.
     end: usize,
-    open: Box<OpenPacket>,
+    open: Box<CurrentPacket>,
     lost_files: LostFiles,
     /// `true` if clocks continue from packet to packet, so that times depend on earlier packets.
     clocks_go_on: bool,
@@ -38,7 +38,7 @@ pub(crate) struct PacketReader {
 
 /// Values from the last opened packet.
 #[derive(Debug, Default)]
-struct OpenPacket {
+struct CurrentPacket {
     info: PacketInfo,
     times: PacketTimes,
     /// Recorded begin time, if the packet begins earlier.
@@ -68,7 +68,7 @@ impl PacketContent {
 
 /// Scannable range, in bits from the packet's start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Readable {
+pub(crate) struct ReadableRange {
     /// Bit after which to check again for lost bytes.
     pub(crate) end: u64,
     /// First missing bit, because the file was truncated.
@@ -187,7 +187,7 @@ impl PacketReader {
             clocks.set_default(begin);
         }
         let (begin, end) = (input.clock_value(times.begin), input.clock_value(times.end));
-        *self.open = OpenPacket { info, times, late_begin: None, begin, end, content_end: info.content };
+        *self.open = CurrentPacket { info, times, late_begin: None, begin, end, content_end: info.content };
         let end = info.content.unwrap_or(data.len() as u64 * 8);
         Ok(PacketContent { data, end, begins: info.begins })
     }
@@ -462,14 +462,14 @@ impl PacketReader {
 
     /// Returns the range to scan from a bit on before the next check for lost bytes. The packet's content ends at bit
     /// `end`.
-    pub(crate) fn readable(&self, at: u64, end: u64) -> Readable {
+    pub(crate) fn readable(&self, at: u64, end: u64) -> ReadableRange {
         let end = end.min(at.saturating_add(CHECKED));
         // Reading a byte detects a truncated file.
         let last = usize::try_from(self.entry().offset.saturating_add(end / 8)).ok();
         let last = last.and_then(|last| self.file()?.bytes.get(last.checked_sub(1)?));
         std::hint::black_box(last.copied());
         let lost_from = self.lost_part().map(|(_, from)| from).filter(|from| *from > at);
-        Readable { end, lost_from }
+        ReadableRange { end, lost_from }
     }
 
     /// Returns the first unwritten or overwritten block that begins in a bit range of the open packet: its bits, and
@@ -534,13 +534,13 @@ mod tests {
     const SECOND: PacketFields = PacketFields { begin: 30, end: 40, sequence: 3, discarded: 7 };
 
     /// Packets in a data stream, and the state to decode them.
-    struct Packets {
+    struct TestPackets {
         reader: PacketReader,
         slots: Vec<Cell<i128>>,
         clocks: Clocks,
     }
 
-    impl Packets {
+    impl TestPackets {
         fn of(input: &Arc<StreamInput>) -> Self {
             let slots = vec![Cell::new(UNKNOWN); input.stream.plans().slots];
             let clocks = Clocks::of(&input.stream.trace.class);
@@ -558,7 +558,7 @@ mod tests {
 
     #[test]
     fn each_packet_has_its_bytes_and_its_times() {
-        let mut packets = Packets::of(&two_packets());
+        let mut packets = TestPackets::of(&two_packets());
         let content = packets.open().unwrap();
         assert_eq!((content.data.len(), content.bits().end()), (HEAD + 3, 8 * (HEAD as u64 + 3)));
         assert_eq!(content.begins.map(|begin| begin.bit), [0, 8, 8 * HEAD as u64]);
@@ -579,7 +579,7 @@ mod tests {
 
     #[test]
     fn losses_lie_between_packets() {
-        let mut packets = Packets::of(&two_packets());
+        let mut packets = TestPackets::of(&two_packets());
         packets.open().unwrap();
         // The counter before the first packet is unknown.
         assert_eq!(packets.reader.discarded_events().map(|loss| loss.count), Some(None));
@@ -595,7 +595,7 @@ mod tests {
 
     #[test]
     fn a_window_ends_before_a_packet() {
-        let mut packets = Packets::of(&two_packets());
+        let mut packets = TestPackets::of(&two_packets());
         assert!(packets.reader.is_past(9, false) && !packets.reader.is_past(10, true));
         packets.reader.advance();
         assert!(packets.reader.is_past(29, false) && !packets.reader.is_past(30, true));
@@ -608,7 +608,7 @@ mod tests {
         let backwards = PacketFields { begin: 30, end: 25, ..SECOND };
         let mut bytes = [packet(FIRST, &[0, 11, 1]), packet(backwards, &[0, 31, 1, 0, 32, 2])].concat();
         bytes.truncate(bytes.len() - 1);
-        let mut packets = Packets::of(&stream(bytes));
+        let mut packets = TestPackets::of(&stream(bytes));
         packets.open().unwrap();
         assert!(packets.reader.flaws().is_empty());
         packets.reader.advance();
@@ -631,7 +631,7 @@ mod tests {
         let mut changed = packet(FIRST, &[0, 11, 1]);
         changed[4] = 0xff;
         Arc::get_mut(&mut input).unwrap().files[0].bytes = Bytes::from(changed);
-        let mut packets = Packets::of(&input);
+        let mut packets = TestPackets::of(&input);
         let damage = packets.open().unwrap_err().unwrap();
         assert!(matches!(damage.kind, DamageKind::Rule(_)), "{damage:?}");
         assert_eq!(damage.bit, 8 * HEAD as u64);
@@ -639,10 +639,10 @@ mod tests {
 
     #[test]
     fn long_packets_are_scanned_in_parts() {
-        let mut packets = Packets::of(&two_packets());
+        let mut packets = TestPackets::of(&two_packets());
         packets.open().unwrap();
         let readable = |at, end| packets.reader.readable(at, end);
-        assert_eq!(readable(72, 96), Readable { end: 96, lost_from: None });
-        assert_eq!(readable(72, u64::MAX), Readable { end: 72 + CHECKED, lost_from: None });
+        assert_eq!(readable(72, 96), ReadableRange { end: 96, lost_from: None });
+        assert_eq!(readable(72, u64::MAX), ReadableRange { end: 72 + CHECKED, lost_from: None });
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ichnos_model::decode::Position;
 use ichnos_model::{Cursor, DataStream, MessageKind, NextRecord, Record, Reopen, SourceCursor, Window};
 
-use crate::source::{CtfCursor, CtfSource, Delivery};
+use crate::source::{CtfCursor, CtfSource, EventDelivery};
 use crate::stream_input::StreamInput;
 
 /// Current message of a cursor, with the state to find it again. Much smaller than the cursor.
@@ -78,7 +78,7 @@ impl CtfSource {
                 self.look_ahead();
                 // `look_ahead` has moved it, but the next resume point needs the same value.
                 self.scanner.set_range_begin(at.range_begin);
-                return (self.scanner.next_event() && self.deliver_event(queue) == Delivery::Now)
+                return (self.scanner.next_event() && self.deliver_event(queue) == EventDelivery::Now)
                     .then_some(NextRecord::Event);
             }
             ResumeKind::PacketBegin => {

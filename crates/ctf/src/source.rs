@@ -10,7 +10,7 @@ use ichnos_model::{
     SourceCursor, Window,
 };
 
-use crate::event_order::OutOfOrder;
+use crate::event_order::OrderViolation;
 use crate::event_scanner::EventScanner;
 use crate::overwritten::BLOCK;
 use crate::packet::Clocks;
@@ -98,12 +98,12 @@ pub struct CtfSource {
     overwritten: Option<(u64, Overwritten)>,
     /// Bit in the packet up to which blocks have been examined.
     judged: u64,
-    excluded: Option<Box<Excluded>>,
+    excluded: Option<Box<ExcludedEvents>>,
 }
 
 /// Delivery of a scanned event record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Delivery {
+pub(crate) enum EventDelivery {
     /// Delivered at its own time.
     Now,
     /// Queued.
@@ -114,7 +114,7 @@ pub(crate) enum Delivery {
 
 /// Event records to skip.
 #[derive(Clone, Debug)]
-struct Excluded {
+struct ExcludedEvents {
     classes: Arc<ExcludedClasses>,
     /// Default clock values at which they are skipped. `None` to check them one by one.
     times: Option<RangeInclusive<u64>>,
@@ -144,22 +144,22 @@ impl CtfSource {
 
     /// Delivers the last scanned event record.
     #[inline(always)]
-    pub(crate) fn deliver_event(&mut self, queue: &mut MessageQueue) -> Delivery {
+    pub(crate) fn deliver_event(&mut self, queue: &mut MessageQueue) -> EventDelivery {
         if let Some(time) = self.scanner.event_clock() {
             if self.has_window && !self.admit(time.nanoseconds) {
-                return Delivery::Omitted;
+                return EventDelivery::Omitted;
             }
             if !self.scanner.order.allows(time.cycles) {
                 if self.scanner.is_uniform_from_last() {
                     self.scanner.break_last(Rule::Overwritten(Overwritten::Rest).into());
-                    return Delivery::Omitted;
+                    return EventDelivery::Omitted;
                 }
                 self.queue_out_of_order(time, queue);
-                return Delivery::Queued;
+                return EventDelivery::Queued;
             }
             self.scanner.order.last = time.cycles;
         }
-        Delivery::Now
+        EventDelivery::Now
     }
 
     /// Returns `true` if the last scanned event record, which is on time, is excluded. In this case also skips the
@@ -192,7 +192,7 @@ impl CtfSource {
         let clock = self.packets.input().stream.clock();
         let exact = clock.map_or(time.nanoseconds, |clock| clock.nanoseconds(time.cycles));
         let exact = ClockValue { nanoseconds: exact, ..time };
-        let OutOfOrder { damage, at_packet_end } = self.scanner.order.note_out_of_order(exact);
+        let OrderViolation { damage, at_packet_end } = self.scanner.order.note_out_of_order(exact);
         let end = self.packets.input().clock_value(at_packet_end.then_some(packet_end));
         let nanoseconds = end.unwrap_or(time).nanoseconds;
         if let Some(kind) = damage {
@@ -423,8 +423,8 @@ impl Source for CtfSource {
         loop {
             if self.scanner.next_event() {
                 match self.deliver_event(&mut record.messages) {
-                    Delivery::Now if !self.skip_excluded() => return NextRecord::Event,
-                    Delivery::Queued => return NextRecord::Messages,
+                    EventDelivery::Now if !self.skip_excluded() => return NextRecord::Event,
+                    EventDelivery::Queued => return NextRecord::Messages,
                     _ => {}
                 }
             } else if let Some(next) = self.read_otherwise(&mut record.messages) {
@@ -462,7 +462,7 @@ impl Source for CtfSource {
 
     fn exclude(&mut self, classes: &Arc<ExcludedClasses>) {
         let times = self.scanner.range_of(self.window);
-        self.excluded = Some(Box::new(Excluded { classes: Arc::clone(classes), times }));
+        self.excluded = Some(Box::new(ExcludedEvents { classes: Arc::clone(classes), times }));
     }
 
     fn skip_packet(&mut self, record: &mut Record) -> bool {

@@ -144,7 +144,7 @@ impl<W: Write> StackFileWriter<W> {
 /// Stack files of a trace. Each directory with data streams contains either one shared file or several files.
 #[derive(Debug, Default)]
 pub(crate) struct StackFiles {
-    all: Vec<Stacks>,
+    all: Vec<SharedStacks>,
     /// Indexes into `all`, by data stream class ids.
     by_classes: HashMap<Vec<u128>, usize>,
     /// Memory of all stacks together, in bytes.
@@ -153,7 +153,7 @@ pub(crate) struct StackFiles {
 
 /// Call stacks shared by some data stream classes.
 #[derive(Debug, Default)]
-struct Stacks {
+struct SharedStacks {
     /// Data stream class ids. Empty: all classes.
     classes: Vec<u128>,
     table: StackTable,
@@ -189,9 +189,9 @@ impl StackFiles {
         let classes = std::mem::take(&mut records.classes);
         let index = *self.by_classes.entry(classes.clone()).or_insert(self.all.len());
         if index == self.all.len() {
-            self.all.push(Stacks { classes, ..Stacks::default() });
+            self.all.push(SharedStacks { classes, ..SharedStacks::default() });
         }
-        let Stacks { table, files, used, .. } = &mut self.all[index];
+        let SharedStacks { table, files, used, .. } = &mut self.all[index];
         records.left = records.left.saturating_sub(self.used - *used);
         let before = table.len();
         let mut has_symbols = false;
@@ -227,7 +227,7 @@ impl StackFiles {
     pub(crate) fn finish(self, trace: &mut Trace, offset: i128) {
         let indexes: HashMap<u128, usize> =
             trace.class.data_streams.iter().enumerate().map(|(index, stream)| (stream.id, index)).collect();
-        for Stacks { classes, table, files, .. } in self.all {
+        for SharedStacks { classes, table, files, .. } in self.all {
             let files: Vec<StackFile> = files.into_iter().filter(|file| file.has_symbols).collect();
             let has_symbols = !files.is_empty();
             let symbols = move || {

@@ -11,11 +11,11 @@ use ichnos_model::{
     TextPosition, Trace,
 };
 
-use crate::allowed::{Allowed, PacketLimits};
 use crate::ctf_options::CtfOptions;
+use crate::data_limits::{DataLimits, PacketLimits};
 use crate::dump;
 use crate::event_class::EventRecords;
-use crate::index::{self, ScannedPacket, TooMany};
+use crate::index::{self, ScannedPacket, TooManyPackets};
 use crate::lost_files::lost;
 use crate::lttng_index;
 use crate::metadata::Dialect;
@@ -40,14 +40,14 @@ const MOST_DOUBLES: usize = 8;
 const LEAST_SEQUENCE_BITS: u64 = 32;
 
 /// Data stream of a packet: class id, stream id, and the file number if the stream id is missing.
-type StreamKey = (u128, Option<u128>, u64);
+type PacketStreamKey = (u128, Option<u128>, u64);
 
 /// Assigns packets in data stream files to data streams.
 pub(crate) struct StreamBuilder<'a> {
     trace: &'a Arc<Trace>,
     packet_limits: PacketLimits,
-    allowed: Allowed,
-    streams: BTreeMap<StreamKey, BuiltStream>,
+    allowed: DataLimits,
+    streams: BTreeMap<PacketStreamKey, BuiltStream>,
     pub(crate) damage: Vec<Damage>,
     pub(crate) diagnostics: Vec<FileDiagnostic>,
     /// Packet count, and its maximum.
@@ -79,7 +79,7 @@ impl<'a> StreamBuilder<'a> {
     pub(crate) fn new(
         trace: &'a Arc<Trace>,
         limits: &Limits,
-        allowed: Allowed,
+        allowed: DataLimits,
         options: &'a CtfOptions,
     ) -> Self {
         Self {
@@ -121,7 +121,7 @@ impl<'a> StreamBuilder<'a> {
         let step = |bytes: usize| ScanStep::Indexed { files, bytes: bytes as u64 };
         progress.report(step(0));
         self.files += 1;
-        let mut last: Option<StreamKey> = None;
+        let mut last: Option<PacketStreamKey> = None;
         // An index also contains packets that were not requested.
         let from_index = match lttng_index.filter(|_| !bytes.is_empty() && !entry.goes_on()) {
             Some((name, index)) => self.indexed_packets(&decoder, &bytes, name, index),
@@ -137,7 +137,7 @@ impl<'a> StreamBuilder<'a> {
                     progress.report(step(found.entry.offset as usize));
                 }
                 if self.packets >= self.most_packets {
-                    return Err(TooMany(self.most_packets));
+                    return Err(TooManyPackets(self.most_packets));
                 }
                 self.push(found, &name, &bytes, &mut last);
                 Ok(())
@@ -185,7 +185,7 @@ impl<'a> StreamBuilder<'a> {
         let most = self.most_packets;
         let rest = index::scan(&decoder, name, &bytes, &|_| (), |found| {
             if packets.len() as u64 >= most {
-                return Err(TooMany(most));
+                return Err(TooManyPackets(most));
             }
             packets.push(found);
             Ok(())
@@ -221,7 +221,7 @@ impl<'a> StreamBuilder<'a> {
         None
     }
 
-    fn push(&mut self, found: ScannedPacket, name: &str, bytes: &Bytes, last: &mut Option<StreamKey>) {
+    fn push(&mut self, found: ScannedPacket, name: &str, bytes: &Bytes, last: &mut Option<PacketStreamKey>) {
         let class_id = self.trace.class.data_streams[found.class].id;
         // Usually all packets in a file belong to the same data stream.
         let key = match last.take() {
@@ -375,7 +375,7 @@ impl<'a> StreamBuilder<'a> {
 #[derive(Clone, Copy)]
 struct MixedPacket {
     offset: u64,
-    stream: StreamKey,
+    stream: PacketStreamKey,
     /// File index in its data stream.
     file: u32,
     begin: Option<u64>,
@@ -404,7 +404,10 @@ impl MixedPacket {
 }
 
 /// Returns the packets of some files, sorted by offset.
-fn mixed_packets(streams: &BTreeMap<StreamKey, BuiltStream>, names: &[String]) -> Vec<Vec<MixedPacket>> {
+fn mixed_packets(
+    streams: &BTreeMap<PacketStreamKey, BuiltStream>,
+    names: &[String],
+) -> Vec<Vec<MixedPacket>> {
     let numbers: HashMap<&str, usize> =
         names.iter().enumerate().map(|(number, name)| (name.as_str(), number)).collect();
     let mut files: Vec<Vec<MixedPacket>> = vec![Vec::new(); names.len()];
@@ -431,7 +434,7 @@ fn mixed_packets(streams: &BTreeMap<StreamKey, BuiltStream>, names: &[String]) -
 /// in the file must belong to the right data stream, with sequence numbers that continue across the packet. The
 /// neighbors from its own data stream must not.
 fn misassigned(packets: &[MixedPacket]) -> Vec<(MixedPacket, MixedPacket)> {
-    let mut last: HashMap<StreamKey, usize> = HashMap::new();
+    let mut last: HashMap<PacketStreamKey, usize> = HashMap::new();
     let mut continues_own = vec![false; packets.len()];
     for (at, packet) in packets.iter().enumerate() {
         let own_before = last.insert(packet.stream, at);

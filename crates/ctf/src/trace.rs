@@ -13,8 +13,8 @@ use ichnos_model::{
     Value, Window,
 };
 
-use crate::allowed::Allowed;
 pub use crate::ctf_options::CtfOptions;
+use crate::data_limits::DataLimits;
 use crate::known_events::add_known_events;
 use crate::log_role::add_log_roles;
 use crate::lttng_index;
@@ -70,7 +70,7 @@ impl std::error::Error for TraceError {}
 
 /// Result of opening a file tree.
 #[derive(Debug, Default)]
-pub struct Opened {
+pub struct OpenResult {
     /// Readable traces, sorted by UUID and path.
     pub traces: Vec<CtfTrace>,
     /// Errors for unreadable traces.
@@ -106,8 +106,8 @@ pub(crate) fn own_files(tree: &Tree, files: &[usize]) -> Vec<usize> {
 /// Directories with equal trace UUIDs, classes, environments and attributes are parts of the same trace, for example
 /// rotated sessions or snapshots.
 #[must_use]
-pub fn open(trees: &[&Tree], options: &CtfOptions) -> Opened {
-    let mut opened = Opened::default();
+pub fn open(trees: &[&Tree], options: &CtfOptions) -> OpenResult {
+    let mut opened = OpenResult::default();
     let mut found: Vec<TraceDescription> = Vec::new();
     let mut notices = Notices::default();
     let mut all: Vec<MetadataDirectory> = Vec::new();
@@ -285,13 +285,13 @@ impl<'a> TraceDescription<'a> {
     }
 
     /// Returns the limits for its data streams.
-    fn allowed(&self) -> Allowed {
+    fn allowed(&self) -> DataLimits {
         let bytes = self.directories.iter().map(|directory| directory.bytes).fold(0, u64::saturating_add);
         let fields = self
             .directories
             .iter()
             .map(|directory| self.limits.fields(directory.bytes, directory.packed_data));
-        Allowed { bits: bytes.saturating_mul(8), fields: fields.fold(0, u64::saturating_add) }
+        DataLimits { bits: bytes.saturating_mul(8), fields: fields.fold(0, u64::saturating_add) }
     }
 
     /// Returns the indexes of its data stream files.

@@ -162,13 +162,13 @@ impl EventScanner {
 
     /// Returns `true` if a text in the last scanned event record has many 0xff bytes, which no encoding uses.
     fn has_text_of_ones(&self) -> bool {
-        struct Texts(bool);
-        impl Visitor for Texts {
+        struct OnesSearch(bool);
+        impl Visitor for OnesSearch {
             fn text(&mut self, _: Field<'_>, value: Text<'_>) {
                 self.0 |= memchr::memmem::find(value.raw, &[0xff; 64]).is_some();
             }
         }
-        let mut texts = Texts(false);
+        let mut texts = OnesSearch(false);
         let event = self.event();
         let scopes = [Scope::CommonContext, Scope::SpecificContext, Scope::Payload];
         scopes.into_iter().all(|scope| event.visit(scope, &mut texts).is_ok()) && texts.0

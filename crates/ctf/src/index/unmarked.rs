@@ -2,7 +2,7 @@
 
 use ichnos_model::{FieldKind, Role, TraceClass};
 
-use super::{Scan, ScannedPacket, TooMany};
+use super::{PacketScan, ScannedPacket, TooManyPackets};
 use crate::packet::{Clocks, PacketInfo};
 
 /// Number of consecutive packets that cannot be a coincidence.
@@ -18,7 +18,7 @@ const MOST_SEARCHES: usize = 512;
 /// Maximum number of consecutive offsets to try.
 const MOST_TRIED: usize = 1 << 16;
 
-impl<T: FnMut(ScannedPacket) -> Result<(), TooMany>> Scan<'_, T> {
+impl<T: FnMut(ScannedPacket) -> Result<(), TooManyPackets>> PacketScan<'_, T> {
     /// Returns `true` if a packet seems to begin at an offset, or if the file ends there.
     pub(super) fn begins_packet(&self, at: usize) -> bool {
         let Some(rest) = self.data.get(at..) else { return false };

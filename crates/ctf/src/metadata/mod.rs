@@ -13,7 +13,7 @@ mod dialect;
 mod event_ids;
 pub mod json;
 mod memory;
-mod name_index;
+mod name_numbers;
 pub mod packetized;
 mod problems;
 mod read;

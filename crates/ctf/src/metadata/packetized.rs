@@ -11,7 +11,7 @@ const MOST_PACKET_BYTES: usize = (u32::MAX / 8) as usize;
 
 /// Metadata without its packets.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unpacked {
+pub struct UnpackedMetadata {
     /// Packet contents, concatenated.
     pub text: Vec<u8>,
     /// Byte order of the packet headers, which is the native order of the tracer's machine.
@@ -37,7 +37,7 @@ pub fn packet_byte_order(bytes: &[u8]) -> Option<ByteOrder> {
 }
 
 /// Metadata packet header (CTF 1.8, section 7.1).
-struct Header {
+struct MetadataPacketHeader {
     magic: u32,
     uuid: Uuid,
     checksum: u32,
@@ -49,7 +49,7 @@ struct Header {
     version: (u8, u8),
 }
 
-impl Header {
+impl MetadataPacketHeader {
     fn read(bytes: &[u8], order: ByteOrder) -> Option<Self> {
         let bytes = bytes.first_chunk::<HEADER_BYTES>()?;
         let word = |at: usize| {
@@ -143,9 +143,9 @@ pub fn pack(text: &[u8], layout: &PacketLayout) -> Vec<u8> {
 /// Reading ends at an unreadable packet. The packets before it are kept, and the loss is added to `problems`. If the
 /// bytes end too early, the text ends after its last complete block. Positions are byte offsets with line 0, since
 /// packets do not have lines.
-pub fn unpack(bytes: &[u8], limits: &Limits, problems: &mut Problems) -> Option<Unpacked> {
+pub fn unpack(bytes: &[u8], limits: &Limits, problems: &mut Problems) -> Option<UnpackedMetadata> {
     let byte_order = packet_byte_order(bytes)?;
-    let mut unpacked: Option<Unpacked> = None;
+    let mut unpacked: Option<UnpackedMetadata> = None;
     let mut offset = 0usize;
     let mut index = 0u64;
     let mut cut = false;
@@ -172,11 +172,11 @@ fn read_packet(
     byte_order: ByteOrder,
     position: TextPosition,
     limits: &Limits,
-    unpacked: &mut Option<Unpacked>,
+    unpacked: &mut Option<UnpackedMetadata>,
     cut: &mut bool,
     problems: &mut Problems,
 ) -> Option<usize> {
-    let Some(header) = Header::read(rest, byte_order) else {
+    let Some(header) = MetadataPacketHeader::read(rest, byte_order) else {
         *cut = true;
         let left = rest.len();
         problems.warning(
@@ -198,7 +198,7 @@ fn read_packet(
         let message = "the packet has a CTF 1.8 header, but it names version 2";
         problems.add(Diagnostic::note(position, message));
     }
-    let target = unpacked.get_or_insert_with(|| Unpacked {
+    let target = unpacked.get_or_insert_with(|| UnpackedMetadata {
         text: Vec::new(),
         byte_order,
         uuid: header.uuid,
@@ -244,7 +244,11 @@ fn drop_cut_block(text: &mut Vec<u8>) {
 }
 
 /// Returns the reason why a packet with this header cannot be read.
-fn refusal(header: &Header, first: Option<&Unpacked>, position: TextPosition) -> Option<Diagnostic> {
+fn refusal(
+    header: &MetadataPacketHeader,
+    first: Option<&UnpackedMetadata>,
+    position: TextPosition,
+) -> Option<Diagnostic> {
     let wrong = |message: &str, expected: String, found: String| {
         Some(Diagnostic::error(position, message).expected(expected, found))
     };
@@ -347,7 +351,7 @@ mod tests {
                     let unpacked = unpack(&packed, &Limits::default(), &mut problems).unwrap();
                     assert_eq!(unpacked.text, text);
                     let (uuid, version) = (Uuid::from_u128(3), (1, 8));
-                    assert_eq!(unpacked, Unpacked { text: text.to_vec(), byte_order, uuid, version });
+                    assert_eq!(unpacked, UnpackedMetadata { text: text.to_vec(), byte_order, uuid, version });
                     assert!(problems.into_diagnostics().is_empty());
                 }
             }

@@ -58,7 +58,7 @@ impl StackFileError {
     }
 }
 
-type Parsed<T> = Result<T, StackFileError>;
+type RecordResult<T> = Result<T, StackFileError>;
 
 /// Line content.
 pub(super) enum StackRecord {
@@ -93,7 +93,7 @@ pub(super) struct StackRecords<'b> {
 
 impl<'b> StackRecords<'b> {
     /// Reads the first line.
-    pub(super) fn new(bytes: &'b [u8], memory: u64) -> Parsed<Self> {
+    pub(super) fn new(bytes: &'b [u8], memory: u64) -> RecordResult<Self> {
         let mut records = Self { rest: bytes, memory, left: memory, ..Self::default() };
         if !records.next_line().is_ok_and(|kind| kind.is("call-stacks")) {
             return Err(StackFileError::Head);
@@ -106,7 +106,7 @@ impl<'b> StackRecords<'b> {
     }
 
     /// Returns the next record, or `None` at the end.
-    pub(super) fn next(&mut self) -> Parsed<Option<StackRecord>> {
+    pub(super) fn next(&mut self) -> RecordResult<Option<StackRecord>> {
         let (record, memory) = match &*self.next_line()?.text() {
             "frame" => (self.frame()?, FRAME_MEMORY),
             "stack" => (self.stack()?, STACK_MEMORY),
@@ -125,19 +125,19 @@ impl<'b> StackRecords<'b> {
     }
 
     /// Reads the next line. Returns its kind. Bytes after the last line feed are not a line.
-    fn next_line(&mut self) -> Parsed<Raw<'b>> {
+    fn next_line(&mut self) -> RecordResult<Raw<'b>> {
         let length = memchr::memchr(b'\n', self.rest).ok_or(StackFileError::CutOff)?;
         let (line, rest) = self.rest.split_at(length);
         self.rest = rest.get(1..).unwrap_or_default();
         self.line.read(line)
     }
 
-    fn charge(&mut self, memory: u64) -> Parsed<()> {
+    fn charge(&mut self, memory: u64) -> RecordResult<()> {
         self.left = self.left.checked_sub(memory).ok_or(StackFileError::TooLarge(self.memory))?;
         Ok(())
     }
 
-    fn read_classes(&mut self) -> Parsed<()> {
+    fn read_classes(&mut self) -> RecordResult<()> {
         const NAME: &str = "data_stream_classes";
         let Some(mut json) = self.line.get(NAME) else { return Ok(()) };
         let mut is_first = true;
@@ -150,7 +150,7 @@ impl<'b> StackRecords<'b> {
         Ok(())
     }
 
-    fn frame(&mut self) -> Parsed<StackRecord> {
+    fn frame(&mut self) -> RecordResult<StackRecord> {
         if self.line.needed_number::<usize>("frame")? != self.frames.len() {
             return Err(self.malformed("frame"));
         }
@@ -162,7 +162,7 @@ impl<'b> StackRecords<'b> {
         Ok(StackRecord::Frame)
     }
 
-    fn stack(&mut self) -> Parsed<StackRecord> {
+    fn stack(&mut self) -> RecordResult<StackRecord> {
         let number: u32 = self.line.needed_number("stack")?;
         let next = number.checked_add(1).filter(|_| number == self.stacks);
         self.stacks = next.ok_or_else(|| self.malformed("stack"))?;
@@ -175,7 +175,7 @@ impl<'b> StackRecords<'b> {
         Ok(StackRecord::Stack { number, caller, frame })
     }
 
-    fn symbol(&mut self) -> Parsed<StackRecord> {
+    fn symbol(&mut self) -> RecordResult<StackRecord> {
         let kind = match self.line.string("kind")? {
             None => CodeKind::Unknown,
             Some(name) => {
@@ -195,19 +195,19 @@ impl<'b> StackRecords<'b> {
         Ok(StackRecord::Symbol(self.address_space()?, symbol))
     }
 
-    fn thread(&mut self) -> Parsed<StackRecord> {
+    fn thread(&mut self) -> RecordResult<StackRecord> {
         let thread = (self.line.number("process")?, self.line.needed_number("thread")?);
         let name = self.text("name")?.ok_or_else(|| self.malformed("name"))?;
         Ok(StackRecord::Thread(thread, name))
     }
 
     /// Returns the address space of a line. A single address space is not written.
-    fn address_space(&self) -> Parsed<u32> {
+    fn address_space(&self) -> RecordResult<u32> {
         Ok(self.line.number("address_space")?.unwrap_or(0))
     }
 
     /// Returns a text member. Equal texts share their memory.
-    fn text(&mut self, name: &str) -> Parsed<Option<Arc<str>>> {
+    fn text(&mut self, name: &str) -> RecordResult<Option<Arc<str>>> {
         let Some(raw) = self.line.string(name)? else { return Ok(None) };
         if raw.plain().is_none() && raw.as_written().len() as u64 > self.left {
             // Unescaping makes a copy.
@@ -239,7 +239,7 @@ struct StackLine<'b> {
 
 impl<'b> StackLine<'b> {
     /// Reads the line after this line. Returns its kind.
-    fn read(&mut self, line: &'b [u8]) -> Parsed<Raw<'b>> {
+    fn read(&mut self, line: &'b [u8]) -> RecordResult<Raw<'b>> {
         self.offset += if self.number == 0 { 0 } else { self.length + 1 };
         self.number = self.number.saturating_add(1);
         self.length = line.len();
@@ -280,17 +280,17 @@ impl<'b> StackLine<'b> {
         self.members.iter().find(|(other, _)| other.is(name)).map(|(_, json)| json.clone())
     }
 
-    fn string(&self, name: &str) -> Parsed<Option<Raw<'b>>> {
+    fn string(&self, name: &str) -> RecordResult<Option<Raw<'b>>> {
         self.get(name).map(|mut json| json.string().map_err(|_| self.malformed(name))).transpose()
     }
 
-    fn number<N: FromStr>(&self, name: &str) -> Parsed<Option<N>> {
+    fn number<N: FromStr>(&self, name: &str) -> RecordResult<Option<N>> {
         let Some(mut json) = self.get(name) else { return Ok(None) };
         let number = json.number().ok().and_then(|number| number.parse().ok());
         number.map(Some).ok_or_else(|| self.malformed(name))
     }
 
-    fn needed_number<N: FromStr>(&self, name: &str) -> Parsed<N> {
+    fn needed_number<N: FromStr>(&self, name: &str) -> RecordResult<N> {
         self.number(name)?.ok_or_else(|| self.malformed(name))
     }
 }

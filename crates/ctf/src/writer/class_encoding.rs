@@ -22,7 +22,7 @@ pub(super) struct ClassEncoding {
     /// Maximum alignment within its records, if they can be copied.
     copy: Option<u64>,
     /// Encodings of its header, its contexts and its payload.
-    scopes: [ScopeEncoding; 4],
+    scopes: [EventScopeEncoding; 4],
     /// `true` if it can have zero-size array elements. In this case, its records are encoded, which counts elements.
     has_empty_elements: bool,
     pub(super) losses: EventLosses,
@@ -30,7 +30,7 @@ pub(super) struct ClassEncoding {
 
 /// Encoding of an event record scope.
 #[derive(Clone, Copy, Debug)]
-struct ScopeEncoding {
+struct EventScopeEncoding {
     scope: Scope,
     /// Maximum alignment within the scope, if its bytes can be copied.
     copy: Option<u64>,
@@ -40,7 +40,7 @@ struct ScopeEncoding {
     keeps_bits: bool,
 }
 
-impl ScopeEncoding {
+impl EventScopeEncoding {
     fn new(lowered: &LoweredEvent, scope: Scope, shape: Option<ScopeShape>, config: &EncoderConfig) -> Self {
         // Classes from other formats can have fields that CTF lacks, and inexact scope ends.
         let keeps_bits = config.frame.is_ctf
@@ -71,13 +71,13 @@ impl ScopeEncoding {
 
 /// Returns `true` if all UTF-8 texts in a scope are valid.
 fn are_texts_valid(event: &Event<'_>, scope: Scope) -> bool {
-    struct Texts(bool);
-    impl Visitor for Texts {
+    struct Utf8Check(bool);
+    impl Visitor for Utf8Check {
         fn text(&mut self, _: Field<'_>, value: Text<'_>) {
             self.0 &= value.encoding != StringEncoding::Utf8 || std::str::from_utf8(value.raw).is_ok();
         }
     }
-    let mut texts = Texts(true);
+    let mut texts = Utf8Check(true);
     event.visit(scope, &mut texts).is_ok() && texts.0
 }
 
@@ -116,7 +116,7 @@ impl ClassEncoding {
             let all = shapes.iter().filter_map(|(_, shape)| *shape);
             all.map(|shape| shape.most_alignment).fold(8, u64::max)
         });
-        let scopes = shapes.map(|(scope, shape)| ScopeEncoding::new(&lowered, scope, shape, config));
+        let scopes = shapes.map(|(scope, shape)| EventScopeEncoding::new(&lowered, scope, shape, config));
         Self { lowered, id, copy, scopes, has_empty_elements, losses: EventLosses::default() }
     }
 
@@ -143,10 +143,10 @@ impl ClassEncoding {
         event: &Event<'_>,
         time: WrittenTime<'_>,
         elements: &mut EmptyElements,
-    ) -> Result<EncodedEvent, String> {
+    ) -> Result<EncodedRecord, String> {
         let WrittenTime { cycles, .. } = time;
         let Self { lowered, losses, id, scopes, has_empty_elements, .. } = self;
-        let mut encoded = EncodedEvent::default();
+        let mut encoded = EncodedRecord::default();
         if config.added.are_in_events() {
             out.align(8);
         }
@@ -238,7 +238,7 @@ fn end_header(
 
 /// Encoded event record.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct EncodedEvent {
+pub(super) struct EncodedRecord {
     pub(super) texts: ChangedTexts,
     /// Bit of the timestamp added to its header.
     pub(super) timestamp_bit: Option<u64>,

@@ -14,7 +14,7 @@ use super::role_values::RoleValues;
 use super::scope_shape::ScopeShape;
 use super::source_frame::{AddedFields, SourceFrame};
 use super::timestamps::Timestamps;
-use super::usage::Usage;
+use super::usage::LimitUsage;
 use crate::metadata::Dialect;
 
 /// Configuration shared by all encoders of a data stream.
@@ -45,7 +45,7 @@ pub(super) struct EncoderConfig {
     pub(super) header: HeaderConfig,
     /// Reader limits, and the trace's use of them.
     pub(super) limits: DecodeLimits,
-    pub(super) usage: Arc<Usage>,
+    pub(super) usage: Arc<LimitUsage>,
     /// Digest of all written data, if it is compared with the output.
     pub(super) digest: Option<Arc<Mutex<TraceDigest>>>,
 }

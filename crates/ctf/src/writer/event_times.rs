@@ -8,14 +8,14 @@ use crate::packet::update_clock;
 /// Default clock values in an event record, in order. Each timestamp field advances the clock, and the last field sets
 /// it to the event time.
 #[derive(Debug, Default)]
-pub(super) struct EventTimes {
+pub(super) struct EventTimestamps {
     /// Value and bits of each written field.
     fields: Vec<(u64, u64)>,
     /// Clock value after each field.
     pub(super) clocks: Vec<u64>,
 }
 
-impl EventTimes {
+impl EventTimestamps {
     /// Reads an event's timestamps at a time. `writes_whole`: fields with room for the full time get the full time.
     pub(super) fn read(
         &mut self,

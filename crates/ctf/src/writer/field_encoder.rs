@@ -17,7 +17,7 @@ use crate::packet::PACKET_MAGIC;
 
 /// Reason why a field cannot be written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum EncodeError {
+pub(super) enum FieldEncodeError {
     #[error("member `{member}`: expected a value of {length} bits, found {found}")]
     TooLarge { member: String, length: u64, found: String },
     #[error("member `{member}`: its length field has the value {recorded}, but its length is {found}")]
@@ -70,7 +70,7 @@ pub(super) struct FieldEncoder<'e> {
     pub(super) corrected_times: u64,
     /// Number of texts truncated at a U+0000.
     pub(super) cut: u64,
-    pub(super) error: Option<EncodeError>,
+    pub(super) error: Option<FieldEncodeError>,
     /// `true` to replace invalid bytes in texts. The number of such texts follows.
     pub(super) replaces_invalid: bool,
     pub(super) replaced: u64,
@@ -134,7 +134,7 @@ impl<'e> FieldEncoder<'e> {
         self.muted > 0
     }
 
-    fn fail(&mut self, field: Field<'_>, error: impl FnOnce(String) -> EncodeError) {
+    fn fail(&mut self, field: Field<'_>, error: impl FnOnce(String) -> FieldEncodeError) {
         if self.error.is_none() {
             self.error = Some(error(field.name().unwrap_or("value").to_owned()));
         }
@@ -268,7 +268,7 @@ impl<'e> FieldEncoder<'e> {
     #[inline]
     fn begin_bits(&mut self, field: Field<'_>, bits: BitField) {
         if !self.out.begin_bits(bits) {
-            self.fail(field, |member| EncodeError::ByteOrder { member });
+            self.fail(field, |member| FieldEncodeError::ByteOrder { member });
         }
     }
 
@@ -301,7 +301,7 @@ impl<'e> FieldEncoder<'e> {
                 self.out.align((*alignment).max(8));
                 self.groups(field, kind, value, fill);
             }
-            _ => self.fail(field, |member| EncodeError::Class { member }),
+            _ => self.fail(field, |member| FieldEncodeError::Class { member }),
         }
     }
 
@@ -339,7 +339,7 @@ impl<'e> FieldEncoder<'e> {
         if !fits {
             let length = bits.length;
             let found = if fill == 0 { value.to_string() } else { (value as i64).to_string() };
-            return self.fail(field, |member| EncodeError::TooLarge { member, length, found });
+            return self.fail(field, |member| FieldEncodeError::TooLarge { member, length, found });
         }
         if self.placed.is_some() && !roles.is_empty() {
             let at = self.out.at();
@@ -393,7 +393,7 @@ impl<'e> FieldEncoder<'e> {
             return;
         }
         let FieldKind::String { encoding, length, alignment } = &field.class().kind else {
-            return self.fail(field, |member| EncodeError::Class { member });
+            return self.fail(field, |member| FieldEncodeError::Class { member });
         };
         self.out.align(*alignment);
         let unit = encoding.unit();
@@ -411,7 +411,7 @@ impl<'e> FieldEncoder<'e> {
                 let bytes = if value.raw.len() as u64 == most { value.raw } else { value.bytes };
                 let found = bytes.len() as u64;
                 if found > most {
-                    return self.fail(field, |member| EncodeError::TooLong { member, most, found });
+                    return self.fail(field, |member| FieldEncodeError::TooLong { member, most, found });
                 }
                 self.out.bytes_at_bit(bytes, self.out.order());
                 for _ in found..most {
@@ -432,7 +432,7 @@ impl<'e> FieldEncoder<'e> {
                     self.out.bytes_at_bit(&[0], self.out.order());
                 }
             }
-            StringLength::Prefixed { .. } => self.fail(field, |member| EncodeError::Class { member }),
+            StringLength::Prefixed { .. } => self.fail(field, |member| FieldEncodeError::Class { member }),
         }
     }
 
@@ -455,7 +455,7 @@ impl<'e> FieldEncoder<'e> {
         if let Some(recorded) = self.recorded_length(field)
             && recorded != i128::from(found)
         {
-            self.fail(field, |member| EncodeError::Length { member, recorded, found });
+            self.fail(field, |member| FieldEncodeError::Length { member, recorded, found });
         }
     }
 }
@@ -512,7 +512,7 @@ impl Visitor for FieldEncoder<'_> {
                 let most = self.most_integer_bits;
                 if value.length > most {
                     let found = value.length;
-                    return self.fail(field, |member| EncodeError::WideInteger { member, most, found });
+                    return self.fail(field, |member| FieldEncodeError::WideInteger { member, most, found });
                 }
                 self.out.align((*alignment).max(8));
                 let bit = |index: u64| {
@@ -523,7 +523,7 @@ impl Visitor for FieldEncoder<'_> {
                     (0..7).fold(0, |group, i| group | (bit(7 * index + i) as u8) << i)
                 });
             }
-            _ => self.fail(field, |member| EncodeError::Class { member }),
+            _ => self.fail(field, |member| FieldEncodeError::Class { member }),
         }
     }
 
@@ -544,7 +544,7 @@ impl Visitor for FieldEncoder<'_> {
             return;
         }
         let FieldKind::Float(bits) = &field.class().kind else {
-            return self.fail(field, |member| EncodeError::Class { member });
+            return self.fail(field, |member| FieldEncodeError::Class { member });
         };
         self.begin_bits(field, *bits);
         let value = match value {
@@ -554,7 +554,7 @@ impl Visitor for FieldEncoder<'_> {
             Real::Double(value) if bits.length == 32 => u64::from((value as f32).to_bits()),
             Real::Single(value) if bits.length == 64 => f64::from(value).to_bits(),
             Real::Wide(wide) => return self.out.put_wide(wide, *bits),
-            _ => return self.fail(field, |member| EncodeError::Class { member }),
+            _ => return self.fail(field, |member| FieldEncodeError::Class { member }),
         };
         self.out.put_field(value, *bits);
     }
@@ -580,7 +580,7 @@ impl Visitor for FieldEncoder<'_> {
             && *most != bytes.len() as u64
         {
             let (most, found) = (*most, bytes.len() as u64);
-            return self.fail(field, |member| EncodeError::TooLong { member, most, found });
+            return self.fail(field, |member| FieldEncodeError::TooLong { member, most, found });
         }
         self.check_length(field, bytes.len() as u64);
         match self.uuid_of(field) {
@@ -643,7 +643,7 @@ impl Visitor for FieldEncoder<'_> {
             (self.selected_by(field), &field.class().kind)
             && ranges.as_ref().map_or(recorded != 0, |ranges| ranges.contains(recorded)) != is_present
         {
-            self.fail(field, |member| EncodeError::Selector { member, recorded });
+            self.fail(field, |member| FieldEncodeError::Selector { member, recorded });
         }
         self.begin(field);
     }
@@ -657,7 +657,7 @@ impl Visitor for FieldEncoder<'_> {
             (self.selected_by(field), &field.class().kind)
             && options.iter().position(|option| option.ranges.contains(recorded)) != Some(option)
         {
-            self.fail(field, |member| EncodeError::Selector { member, recorded });
+            self.fail(field, |member| FieldEncodeError::Selector { member, recorded });
         }
         self.begin(field);
     }

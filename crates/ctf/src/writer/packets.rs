@@ -10,7 +10,7 @@ use super::empty_elements::EmptyElements;
 use super::encoder_config::{EncoderConfig, HeaderConfig};
 use super::frame;
 use super::placed::{PlacedField, patch_role, put_placed};
-use super::written_digest::WrittenEvent;
+use super::written_digest::DigestEvent;
 
 /// Packets in a file.
 #[derive(Debug, Default)]
@@ -36,7 +36,7 @@ pub(super) struct Packets {
     /// Number of packets without a source packet.
     pub(super) inserted: u64,
     /// Counted events in the open packet that may be dropped when it ends.
-    pub(super) uncertain: Vec<WrittenEvent>,
+    pub(super) uncertain: Vec<DigestEvent>,
 }
 
 /// Packet being encoded.
@@ -56,7 +56,7 @@ pub(super) struct OpenPacket {
     pub(super) head_elements: EmptyElements,
     /// Maximum content size in bits that fits its size fields.
     pub(super) most_bits: u64,
-    /// Latest possible event time, see [`Repair`](super::repair::Repair).
+    /// Latest possible event time, see [`PacketRepair`](super::repair::PacketRepair).
     pub(super) latest: u64,
     /// `true` if the source's end time is credible.
     pub(super) has_end: bool,

@@ -15,7 +15,7 @@ use crate::packet::Counter;
 
 /// Source packet used to create the packets of all parts.
 #[derive(Debug)]
-pub(super) struct Template {
+pub(super) struct PacketTemplate {
     open: OpenPacket,
     /// Packet header and context.
     head: Vec<u8>,
@@ -27,7 +27,7 @@ pub(super) struct Template {
 
 /// Last counter values in a part's packets.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Counters {
+pub(super) struct PacketCounters {
     pub(super) discarded: Option<u64>,
     pub(super) sequence: Option<u64>,
     pub(super) has_packets: bool,
@@ -35,7 +35,7 @@ pub(super) struct Counters {
 
 /// Losses before a part's next packet.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Losses {
+pub(super) struct PartLosses {
     events: u64,
     packets: u64,
     /// `true` if an unknown number of events was discarded before the first packet.
@@ -44,7 +44,7 @@ pub(super) struct Losses {
 
 /// Packet counter field widths in bits.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Widths {
+pub(super) struct CounterWidths {
     discarded: u64,
     sequence: u64,
 }
@@ -52,14 +52,14 @@ pub(super) struct Widths {
 /// Facts about the packets around a source packet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PacketContext {
-    pub(super) widths: Widths,
+    pub(super) widths: CounterWidths,
     /// Default clock value at the end of the previous packet.
     pub(super) end_before: Option<u64>,
     /// Previous packet's sequence number.
     pub(super) sequence_before: Option<u64>,
 }
 
-impl Losses {
+impl PartLosses {
     pub(super) fn add(&mut self, message: &Message<'_>) {
         match message {
             Message::DiscardedEvents(discarded) => match discarded.count {
@@ -92,7 +92,7 @@ impl PacketContext {
     }
 }
 
-impl Widths {
+impl CounterWidths {
     /// Returns the widths for a data stream class. Added fields have 64 bits.
     pub(super) fn for_class(trace: &TraceClass, class: &DataStreamClass, added: AddedFields) -> Self {
         let width = |role| width_of(trace, class, role).unwrap_or(64);
@@ -114,10 +114,15 @@ fn masked(value: u64, width: u64) -> u64 {
     if width >= 64 { value } else { value & ((1 << width) - 1) }
 }
 
-impl Counters {
+impl PacketCounters {
     /// Returns the values before a part's first packet. `own` contains its source packet's values. `counts_anew`: the
     /// part counts losses from 0.
-    fn before(own: (Option<u64>, Option<u64>), losses: &Losses, widths: Widths, counts_anew: bool) -> Self {
+    fn before(
+        own: (Option<u64>, Option<u64>),
+        losses: &PartLosses,
+        widths: CounterWidths,
+        counts_anew: bool,
+    ) -> Self {
         let before = |own: u64| masked(own.wrapping_sub(losses.events), widths.discarded);
         let from_zero = counts_anew && !losses.is_unknown;
         let number = |own: u64| own.wrapping_sub(1).wrapping_sub(losses.packets);
@@ -147,7 +152,7 @@ impl Counters {
     pub(super) fn allow(
         &self,
         own: (Option<u64>, Option<u64>),
-        losses: &Losses,
+        losses: &PartLosses,
         around: PacketContext,
     ) -> bool {
         let widths = around.widths;
@@ -170,7 +175,7 @@ impl Counters {
     fn next(
         &self,
         own: (Option<u64>, Option<u64>),
-        losses: &Losses,
+        losses: &PartLosses,
         around: PacketContext,
     ) -> (Option<u64>, Option<u64>) {
         let alone = |discarded, sequence| Self { discarded, sequence, has_packets: true };
@@ -195,7 +200,7 @@ fn value_of(placed: &[PlacedField], role: Role) -> Option<u64> {
     placed.iter().find(|placed| placed.role == role).map(|placed| placed.value)
 }
 
-impl Template {
+impl PacketTemplate {
     /// Encodes a packet's header and context. Returns `None` and records a loss, if they cannot be written. `added`
     /// contains the counters in fields that source packets lack.
     pub(super) fn encode(
@@ -229,7 +234,7 @@ impl Template {
         &self,
         encoder: &mut StreamEncoder,
         uuid: Option<Uuid>,
-        (counters, losses): (&mut Counters, &mut Losses),
+        (counters, losses): (&mut PacketCounters, &mut PartLosses),
         around: PacketContext,
         counts_anew: bool,
     ) {
@@ -248,7 +253,7 @@ impl Template {
             value_of(&open.placed, Role::PacketSequenceNumber),
         );
         if counters.is_new() {
-            *counters = Counters::before(own, losses, around.widths, counts_anew);
+            *counters = PacketCounters::before(own, losses, around.widths, counts_anew);
             if losses.events > 0 && own.0.is_some() || losses.packets > 0 && own.1.is_some() {
                 let wanted = around.end_before.unwrap_or(begin);
                 self.put_empty(encoder, uuid, counters, wanted, begin);
@@ -270,7 +275,7 @@ impl Template {
         let packets = &mut encoder.lanes[0];
         let open = self.begin(packets, open, uuid, (discarded, sequence));
         (counters.discarded, counters.sequence) = (discarded, sequence);
-        *losses = Losses::default();
+        *losses = PartLosses::default();
         packets.has_packets = true;
         packets.open = Some(open);
     }
@@ -302,7 +307,7 @@ impl Template {
         &self,
         encoder: &mut StreamEncoder,
         uuid: Option<Uuid>,
-        counters: &Counters,
+        counters: &PacketCounters,
         wanted: u64,
         next: u64,
     ) {
@@ -358,14 +363,15 @@ mod tests {
     use super::*;
 
     const AROUND: PacketContext = PacketContext {
-        widths: Widths { discarded: 64, sequence: 32 },
+        widths: CounterWidths { discarded: 64, sequence: 32 },
         end_before: None,
         sequence_before: Some(8),
     };
 
     fn next(before: (u64, u64), own: (u64, u64), events: u64, packets: u64) -> (u64, u64) {
-        let counters = Counters { discarded: Some(before.0), sequence: Some(before.1), has_packets: true };
-        let losses = Losses { events, packets, is_unknown: false };
+        let counters =
+            PacketCounters { discarded: Some(before.0), sequence: Some(before.1), has_packets: true };
+        let losses = PartLosses { events, packets, is_unknown: false };
         let (discarded, sequence) = counters.next((Some(own.0), Some(own.1)), &losses, AROUND);
         (discarded.unwrap(), sequence.unwrap())
     }

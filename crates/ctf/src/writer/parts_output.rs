@@ -21,10 +21,10 @@ use super::index_file;
 use super::lowered_source::identify_part;
 use super::names::{derived_uuid, part_name};
 use super::open_files::OpenFiles;
-use super::part_packets::{Counters, Losses, PacketContext, Template, Widths};
+use super::part_packets::{CounterWidths, PacketContext, PacketCounters, PacketTemplate, PartLosses};
 use super::stream_encoder::{OutputState, PacketRange, StreamEncoder, close_unended};
 use super::trace_output::CtfOutput;
-use super::usage::Usage;
+use super::usage::LimitUsage;
 
 /// Maximum number of bytes waiting to be written, for all parts together.
 const WAITING: usize = 32 << 20;
@@ -54,7 +54,7 @@ struct TracePart {
     /// Digest of the written events, if it is compared with the output.
     digest: Option<Arc<Mutex<TraceDigest>>>,
     /// Use of reader limits by its traces, by trace number.
-    usages: HashMap<usize, Usage>,
+    usages: HashMap<usize, LimitUsage>,
     events: u64,
     copied_packets: u64,
 }
@@ -74,7 +74,7 @@ struct PartsLane {
     /// Part whose packets are in the encoder.
     current: Option<usize>,
     /// Current source packet. `None` if it cannot be written.
-    template: Option<Template>,
+    template: Option<PacketTemplate>,
     /// Parts that may have an open packet.
     open: Vec<usize>,
     /// Number of wrong times and numbers in the packet. Each part with the packet has them, too.
@@ -90,13 +90,13 @@ struct PartsLane {
 struct PartStream {
     output: OutputState,
     uuid: Option<Uuid>,
-    counters: Counters,
-    losses: Losses,
-    files: Vec<PartFile>,
+    counters: PacketCounters,
+    losses: PartLosses,
+    files: Vec<PartStreamFile>,
 }
 
 #[derive(Debug, Default)]
-struct PartFile {
+struct PartStreamFile {
     size: u64,
     index: Vec<u8>,
     /// Open file. `None` if it is closed or does not exist yet.
@@ -145,8 +145,8 @@ impl CtfParts {
                 PartStream {
                     output: OutputState::new(digest.as_ref()),
                     uuid,
-                    counters: Counters::default(),
-                    losses: Losses::default(),
+                    counters: PacketCounters::default(),
+                    losses: PartLosses::default(),
                     files: Vec::new(),
                 }
             });
@@ -251,7 +251,7 @@ impl CtfParts {
         let config = Arc::clone(&lane.encoder.config);
         let Some(stream) = lane.parts.get_mut(&part) else { return Ok(()) };
         if stream.files.len() <= block.part {
-            stream.files.resize_with(block.part + 1, PartFile::default);
+            stream.files.resize_with(block.part + 1, PartStreamFile::default);
         }
         let file = &mut stream.files[block.part];
         if let Some(directory) = &target.path {
@@ -421,7 +421,11 @@ impl PartsOutput for CtfParts {
         self.lane = self.base.config_of(lane).map(|config| PartsLane {
             source,
             around: PacketContext {
-                widths: Widths::for_class(&config.stream.trace.class, config.stream.class(), config.added),
+                widths: CounterWidths::for_class(
+                    &config.stream.trace.class,
+                    config.stream.class(),
+                    config.added,
+                ),
                 end_before: None,
                 sequence_before: None,
             },
@@ -453,11 +457,11 @@ impl PartsOutput for CtfParts {
         if !encoder.copy_packet(packet)? {
             return Ok(false);
         }
-        stream.counters = Counters { discarded: own.0, sequence: own.1, has_packets: true };
+        stream.counters = PacketCounters { discarded: own.0, sequence: own.1, has_packets: true };
         if let Some(digest) = encoder.digest.as_mut().filter(|_| own.0.is_some()) {
             digest.add_discarded(stream.losses.events());
         }
-        stream.losses = Losses::default();
+        stream.losses = PartLosses::default();
         lane.around.pass(packet);
         lane.waiting += (packet.total_length / 8) as usize;
         self.write(part)?;
@@ -478,7 +482,7 @@ impl PartsOutput for CtfParts {
         lane.template = match lane.encoder.config.frame.mirrors {
             true => {
                 let packet = lane.encoder.with_possible_times(packet);
-                Template::encode(&mut lane.encoder, &packet, lane.around, &mut lane.added)
+                PacketTemplate::encode(&mut lane.encoder, &packet, lane.around, &mut lane.added)
             }
             false => None,
         };

@@ -18,7 +18,7 @@ const SELDOM_TURNS: u64 = 16;
 
 /// Values of the packets around the written packet.
 #[derive(Debug, Default)]
-pub(super) struct Repair {
+pub(super) struct PacketRepair {
     /// Largest default clock value whose time fits in 64 bits.
     most: u64,
     /// Duration of a default clock cycle, rounded up.
@@ -40,7 +40,7 @@ struct PacketValues {
     discarded: Option<u64>,
 }
 
-impl Repair {
+impl PacketRepair {
     /// Creates the state before a data stream's first packet.
     pub(super) fn new(stream: &DataStream) -> Self {
         let mut repair = Self { most: most_cycles(stream.clock()), ..Self::default() };

@@ -10,14 +10,14 @@ use ichnos_io::{EncodedPacket, OutputBlock, Worker, WorkerFlow};
 use ichnos_model::lower::{LossKind, PacketLosses};
 use ichnos_model::{ClockArithmetic, ClockValue, DamageKind, Event, Message, Packet, Window};
 
-use super::class_encoding::{ChangedTexts, ClassEncoding, EncodedEvent, WrittenTime};
+use super::class_encoding::{ChangedTexts, ClassEncoding, EncodedRecord, WrittenTime};
 use super::class_set::ClassSet;
 use super::context_cache::ContextCache;
 use super::encoder_config::{EncoderConfig, HeaderConfig};
-use super::event_times::EventTimes;
+use super::event_times::EventTimestamps;
 use super::index_file::RecordedTimes;
 use super::packets::{OpenPacket, Packets};
-use super::repair::Repair;
+use super::repair::PacketRepair;
 use super::role_values::RoleValues;
 use super::untimed::{TimeSource, UntimedEvents};
 use super::usage::ExcessElements;
@@ -54,7 +54,7 @@ pub(super) struct StreamEncoder {
     lengths: Vec<Option<i128>>,
     contexts: ContextCache,
     packet_losses: PacketLosses,
-    repair: Repair,
+    repair: PacketRepair,
     untimed: UntimedEvents,
     /// Digest of the written events, if it is compared with the output.
     pub(super) digest: Option<Box<WrittenDigest>>,
@@ -67,12 +67,12 @@ pub(super) struct StreamEncoder {
     has_copies: bool,
     /// `true` if a source packet lacks a counterpart in the output.
     has_unwritten_packets: bool,
-    times: EventTimes,
+    times: EventTimestamps,
 }
 
 /// Place of an event in the output.
 #[derive(Clone, Copy)]
-struct EventPlace {
+struct EventTarget {
     lane: usize,
     /// Event record class index.
     class: usize,
@@ -99,7 +99,7 @@ struct ExceededLimits {
 
 impl StreamEncoder {
     pub(super) fn new(config: Arc<EncoderConfig>) -> Self {
-        let repair = Repair::new(&config.stream);
+        let repair = PacketRepair::new(&config.stream);
         let digest = config.digest.as_ref().map(|all| Box::new(WrittenDigest::new(all)));
         Self {
             digest,
@@ -119,7 +119,7 @@ impl StreamEncoder {
             moved_events: 0,
             has_copies: false,
             has_unwritten_packets: false,
-            times: EventTimes::default(),
+            times: EventTimestamps::default(),
         }
     }
 
@@ -164,7 +164,7 @@ impl StreamEncoder {
             cycles = Some(open.now);
             self.record_loss(LossKind::Rounded, event.name(), "", "time: used the packet's time");
         }
-        let place = EventPlace { lane, class, cycles, first, is_changed };
+        let place = EventTarget { lane, class, cycles, first, is_changed };
         let Some(encoded) = self.put_event(event, place)? else { return Ok(()) };
         self.written.insert(class);
         self.record_changed_texts(event.name(), encoded.texts);
@@ -212,9 +212,9 @@ impl StreamEncoder {
     /// Writes an event into a lane's open packet, or into a further packet with the same context. Returns `None` if the
     /// event is dropped.
     #[inline]
-    fn put_event(&mut self, event: &Event<'_>, place: EventPlace) -> io::Result<Option<EncodedEvent>> {
+    fn put_event(&mut self, event: &Event<'_>, place: EventTarget) -> io::Result<Option<EncodedRecord>> {
         let config = Arc::clone(&self.config);
-        let EventPlace { lane, class, cycles, first, is_changed } = place;
+        let EventTarget { lane, class, cycles, first, is_changed } = place;
         let mut is_split = false;
         loop {
             let packets = &mut self.lanes[lane];
@@ -224,7 +224,7 @@ impl StreamEncoder {
             };
             let Some(Some(class)) = self.classes.get_mut(class) else { return Ok(None) };
             let begin = packets.out.at();
-            let mut encoded = EncodedEvent::default();
+            let mut encoded = EncodedRecord::default();
             if is_changed || !(config.frame.mirrors && class.copy_event(&mut packets.out, event)) {
                 let time = WrittenTime { cycles, fields: &self.times.clocks, is_changed };
                 let (out, before) = (&mut packets.out, (&mut self.lengths, &mut self.contexts));
@@ -273,7 +273,7 @@ impl StreamEncoder {
         lane: usize,
         event: &Event<'_>,
         problem: String,
-    ) -> io::Result<Option<EncodedEvent>> {
+    ) -> io::Result<Option<EncodedRecord>> {
         if !self.config.frame.mirrors {
             self.lanes[lane].drop_empty_own();
         }

@@ -29,8 +29,8 @@ use super::scope_shape::ScopeShape;
 use super::source_frame::{LostRoles, SourceFrame};
 use super::stream_encoder::StreamEncoder;
 use super::timestamps::Timestamps;
-use super::usage::Usage;
-use super::versions::{SourceStacks, Versions};
+use super::usage::LimitUsage;
+use super::versions::{SourceStacks, TraceVersions};
 use super::written_files::written_files;
 use crate::metadata::packetized::{PacketLayout, pack};
 use crate::metadata::{ANNOTATIONS, Dialect, write_metadata};
@@ -45,7 +45,7 @@ pub(super) struct CtfOutput {
     streams: RwLock<Vec<Arc<EncoderConfig>>>,
     /// Output directory. `None` if nothing is written.
     directory: Option<OutputDirectory>,
-    files: Mutex<Files>,
+    files: Mutex<OutputFiles>,
     target: OutputDialect,
     pub(super) options: WriteOptions,
     /// Digest of the written events, if it is compared with the output.
@@ -61,14 +61,14 @@ pub(super) struct OutputTrace {
     path: String,
     format: &'static str,
     has_dynamic_classes: bool,
-    pub(super) versions: RwLock<Versions>,
+    pub(super) versions: RwLock<TraceVersions>,
     /// Directory relative to the output directory.
     directory: PathBuf,
     /// Data stream numbers.
     streams: RwLock<Vec<usize>>,
     /// File names.
     names: Mutex<FileNames>,
-    usage: Arc<Usage>,
+    usage: Arc<LimitUsage>,
     /// Clock continuity of the last added trace, cached because there can be many data streams.
     goes_on: Mutex<Option<(Arc<Trace>, ClockContinuity)>>,
 }
@@ -85,9 +85,9 @@ impl OutputTrace {
 
 /// Files being written.
 #[derive(Debug, Default)]
-struct Files {
+struct OutputFiles {
     /// Files by data stream number and part.
-    streams: HashMap<(usize, usize), Arc<Mutex<StreamFile>>>,
+    streams: HashMap<(usize, usize), Arc<Mutex<OutputStreamFile>>>,
     open: OpenFiles,
     report: WriteReport,
     /// Number of classes in the written metadata, by trace.
@@ -96,7 +96,7 @@ struct Files {
 
 /// Data stream file. Several threads can write several files at the same time.
 #[derive(Debug)]
-struct StreamFile {
+struct OutputStreamFile {
     /// Path in the output directory.
     path: PathBuf,
     name: String,
@@ -193,7 +193,7 @@ impl CtfOutput {
         Ok(())
     }
 
-    fn lock(&self) -> MutexGuard<'_, Files> {
+    fn lock(&self) -> MutexGuard<'_, OutputFiles> {
         lock(&self.files)
     }
 
@@ -384,7 +384,7 @@ impl CtfOutput {
         &self,
         trace: usize,
         class: &TraceClass,
-        usage: &Usage,
+        usage: &LimitUsage,
     ) -> Result<(), CreateError> {
         let problem = usage.problem(class, &self.options.limits, self.merge.is_some());
         let Some(problem) = problem else { return Ok(()) };
@@ -396,7 +396,7 @@ impl CtfOutput {
     }
 
     /// Adds packets to a trace, up to the number that readers accept.
-    pub(super) fn add_packets(&self, usage: &Usage, bytes: u64, packets: u64) -> io::Result<()> {
+    pub(super) fn add_packets(&self, usage: &LimitUsage, bytes: u64, packets: u64) -> io::Result<()> {
         let most = self.options.limits.packets;
         if usage.add_packets(bytes, packets) > most {
             let message = format!("readers refuse a trace with more than {most} packets");
@@ -480,7 +480,7 @@ impl CtfOutput {
     }
 }
 
-impl StreamFile {
+impl OutputStreamFile {
     /// Appends bytes to the file.
     fn append(&mut self, directory: &OutputDirectory, bytes: &[u8]) -> io::Result<()> {
         let place = |error: io::Error| {
@@ -559,7 +559,7 @@ impl Output for CtfOutput {
                 part => part_name(&config.output.file, part, &mut lock(&self.traces[trace].names)),
             };
             let (path, index) = (self.traces[trace].directory.join(&name), index_file::header());
-            Arc::new(Mutex::new(StreamFile { path, name, size: 0, index, file: None }))
+            Arc::new(Mutex::new(OutputStreamFile { path, name, size: 0, index, file: None }))
         });
         let stream = Arc::clone(stream);
         let unused = files.open.touch(key).and_then(|key| files.streams.get(&key).map(Arc::clone));
@@ -571,7 +571,7 @@ impl Output for CtfOutput {
         if let Some(directory) = &self.directory {
             stream.append(directory, &block.bytes)?;
         }
-        let StreamFile { index, size, .. } = &mut *stream;
+        let OutputStreamFile { index, size, .. } = &mut *stream;
         index_file::add_block(index, size, &block, &config);
         drop(stream);
         let (bytes, packets) = (block.bytes.len() as u64, block.packets.len() as u64);
@@ -600,7 +600,7 @@ impl Output for CtfOutput {
             self.write_metadata(trace)?;
             self.write_stacks(trace)?;
         }
-        let Files { streams, mut report, .. } = std::mem::take(&mut *self.lock());
+        let OutputFiles { streams, mut report, .. } = std::mem::take(&mut *self.lock());
         report.losses = losses;
         let Some(directory) = &self.directory else { return Ok(report) };
         let with_path = |path: &Path, error| CreateError::Io { path: path.display().to_string(), error };

@@ -6,11 +6,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use ichnos_model::decode::DecodeLimits;
 use ichnos_model::{Cost, Limits, TraceClass};
 
-use crate::allowed::Allowed;
+use crate::data_limits::DataLimits;
 
 /// A trace's use of reader limits.
 #[derive(Debug, Default)]
-pub(super) struct Usage(Mutex<UsageCounts>);
+pub(super) struct LimitUsage(Mutex<UsageCounts>);
 
 #[derive(Debug, Default)]
 struct UsageCounts {
@@ -32,7 +32,7 @@ pub(super) struct ExcessElements {
     pub(super) of_packet: u64,
 }
 
-impl Usage {
+impl LimitUsage {
     fn lock(&self) -> MutexGuard<'_, UsageCounts> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -71,7 +71,7 @@ impl Usage {
             return None;
         }
         let bits = used.bytes.saturating_mul(8);
-        let allowed = Allowed { bits, fields: limits.fields(used.bytes, None) };
+        let allowed = DataLimits { bits, fields: limits.fields(used.bytes, None) };
         let packets = allowed.packets(class, DecodeLimits::from(limits));
         if let Some(kind) = packets.refused {
             return Some(kind.to_string());

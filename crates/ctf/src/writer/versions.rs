@@ -11,7 +11,7 @@ use crate::stack_file::classes_with_stacks;
 /// Traces that are written as a single trace: the source's trace, and the traces with added data streams. Each has its
 /// own data stream classes.
 #[derive(Debug, Default)]
-pub(super) struct Versions(Vec<Arc<LoweredTrace>>);
+pub(super) struct TraceVersions(Vec<Arc<LoweredTrace>>);
 
 /// A source's call stacks in a single table.
 #[derive(Debug)]
@@ -21,7 +21,7 @@ pub(super) struct SourceStacks {
     pub(super) classes: Vec<(usize, usize)>,
 }
 
-impl Versions {
+impl TraceVersions {
     pub(super) fn push(&mut self, lowered: &Arc<LoweredTrace>) {
         self.0.push(Arc::clone(lowered));
     }

@@ -14,7 +14,7 @@ use super::field_encoder::valid;
 
 /// Encoded event.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct WrittenEvent {
+pub(super) struct DigestEvent {
     class: usize,
     cycles: Option<u64>,
     values: u64,
@@ -32,7 +32,7 @@ pub(super) struct WrittenDigest {
     /// Packet hash, used as the start of all its event hashes.
     pub(super) packet: u64,
     /// Events whose time is still unknown.
-    waiting: Vec<WrittenEvent>,
+    waiting: Vec<DigestEvent>,
     event_losses: EventLosses,
     packet_losses: PacketLosses,
 }
@@ -71,7 +71,7 @@ impl WrittenDigest {
         (index, class): (usize, &ClassEncoding),
         event: &Event<'_>,
         cycles: Option<u64>,
-    ) -> WrittenEvent {
+    ) -> DigestEvent {
         let mut hash = EventHash::new(self.packet);
         let losses = &mut self.event_losses;
         for scope in EventHash::SCOPES {
@@ -83,11 +83,11 @@ impl WrittenDigest {
             });
         }
         let cycles = cycles.filter(|_| config.default_clock.is_some());
-        WrittenEvent { class: index, cycles, values: hash.finish() }
+        DigestEvent { class: index, cycles, values: hash.finish() }
     }
 
     /// Adds an event that stays in the output.
-    pub(super) fn add(&mut self, event: WrittenEvent) {
+    pub(super) fn add(&mut self, event: DigestEvent) {
         if let Some(place) = self.indexes.insert(event.class) {
             self.classes.insert(place, ClassDigest::default());
         }
@@ -97,14 +97,14 @@ impl WrittenDigest {
     }
 
     /// Holds an event until its time is known.
-    pub(super) fn hold(&mut self, event: WrittenEvent) {
+    pub(super) fn hold(&mut self, event: DigestEvent) {
         self.waiting.push(event);
     }
 
     /// Adds the held events with a time, or with their own times if there is no time.
     pub(super) fn release(&mut self, cycles: Option<u64>) {
         for event in std::mem::take(&mut self.waiting) {
-            self.add(WrittenEvent { cycles: cycles.or(event.cycles), ..event });
+            self.add(DigestEvent { cycles: cycles.or(event.cycles), ..event });
         }
     }
 

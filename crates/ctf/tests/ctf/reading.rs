@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use ichnos_ctf::trace::{CtfOptions, CtfTrace, Opened, open};
+use ichnos_ctf::trace::{CtfOptions, CtfTrace, OpenResult, open};
 use ichnos_io::{Entry, Tree};
 use ichnos_model::{
     BoxedCursor, ClockValue, Cursor, Damage, Drained, Event, EventCounts, Field, Message, MessageKind,
@@ -279,7 +279,7 @@ pub fn tree(files: &[(&str, &[u8])]) -> Tree {
 }
 
 /// Opens a trace from metadata and data stream files.
-pub fn opened(metadata: &[u8], streams: &[(&str, &[u8])]) -> Opened {
+pub fn opened(metadata: &[u8], streams: &[(&str, &[u8])]) -> OpenResult {
     let mut files = vec![("metadata", metadata)];
     files.extend(streams);
     open(&[&tree(&files)], &CtfOptions::default())

@@ -1,6 +1,6 @@
 //! A time window must return exactly the events that remain after filtering all events by time.
 
-use ichnos_ctf::trace::{CtfOptions, Opened, open};
+use ichnos_ctf::trace::{CtfOptions, OpenResult, open};
 use ichnos_io::{IoLimits, Tree};
 use ichnos_model::{Message, OpenedTrace, StreamCursor, Window};
 
@@ -21,7 +21,7 @@ fn events(cursor: &mut dyn StreamCursor) -> Events {
     events
 }
 
-fn compare(opened: &Opened) -> u64 {
+fn compare(opened: &OpenResult) -> u64 {
     let mut compared = 0;
     for trace in &opened.traces {
         let all: Vec<Events> =

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ichnos_model::{IntegerRange, Mappings, MappingsBuilder, TextPosition, WideInteger, WideRange};
 
 use super::object::{properties, refuse_duplicates};
-use super::text::Node;
+use super::text::JsonNode;
 use crate::metadata::{Problems, memory};
 
 /// Collects labels in order.
@@ -25,11 +25,11 @@ impl Labels {
     /// Reads an object whose property names are labels. `add_ranges` adds the ranges from a property's value. `what` is
     /// the document's word for a label.
     pub(super) fn read(
-        node: &Node,
+        node: &JsonNode,
         what: &str,
         signed: bool,
         problems: &mut Problems,
-        mut add_ranges: impl FnMut(&mut Self, &Node, &mut Problems) -> bool,
+        mut add_ranges: impl FnMut(&mut Self, &JsonNode, &mut Problems) -> bool,
     ) -> Option<Self> {
         let properties = properties(node, problems)?;
         refuse_duplicates(properties, problems);
@@ -50,7 +50,7 @@ impl Labels {
     }
 
     /// Adds the range at a node. Returns `false` if its bounds are out of order.
-    pub(super) fn add(&mut self, lower: i128, upper: i128, node: &Node, problems: &mut Problems) -> bool {
+    pub(super) fn add(&mut self, lower: i128, upper: i128, node: &JsonNode, problems: &mut Problems) -> bool {
         if !are_in_order(&lower, &upper, node, problems) {
             return false;
         }
@@ -65,7 +65,7 @@ impl Labels {
         &mut self,
         lower: WideInteger,
         upper: WideInteger,
-        node: &Node,
+        node: &JsonNode,
         problems: &mut Problems,
     ) -> bool {
         if let (Some(lower), Some(upper)) = (lower.as_i128(), upper.as_i128()) {
@@ -92,7 +92,7 @@ impl Labels {
         true
     }
 
-    fn push(&mut self, range: IntegerRange, node: &Node, problems: &mut Problems) -> bool {
+    fn push(&mut self, range: IntegerRange, node: &JsonNode, problems: &mut Problems) -> bool {
         if !problems.charge(memory::of_label("", 1), node.position) {
             return false;
         }
@@ -110,7 +110,7 @@ impl Labels {
 pub(super) fn are_in_order<T: PartialOrd + std::fmt::Display>(
     lower: &T,
     upper: &T,
-    node: &Node,
+    node: &JsonNode,
     problems: &mut Problems,
 ) -> bool {
     if lower > upper {
@@ -121,6 +121,6 @@ pub(super) fn are_in_order<T: PartialOrd + std::fmt::Display>(
 }
 
 /// Reports a range below 0 as a warning. It is harmless for the possible values.
-fn negative(range: std::fmt::Arguments<'_>, node: &Node, problems: &mut Problems) {
+fn negative(range: std::fmt::Arguments<'_>, node: &JsonNode, problems: &mut Problems) {
     problems.warning(node.position, format!("the range {range} of an unsigned integer begins below 0"));
 }

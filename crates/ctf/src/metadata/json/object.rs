@@ -2,19 +2,19 @@
 
 use ichnos_model::{Attributes, Diagnostic, TextPosition, Uuid, WideInteger};
 
-use super::text::{Json, Node, Property, shortened};
-use crate::metadata::name_index::NameIndex;
+use super::text::{Json, JsonNode, Property, shortened};
+use crate::metadata::name_numbers::NameNumbers;
 use crate::metadata::{Problems, memory};
 
 /// Reports an invalid value.
-pub(super) fn refuse(node: &Node, expected: impl Into<String>, problems: &mut Problems) {
+pub(super) fn refuse(node: &JsonNode, expected: impl Into<String>, problems: &mut Problems) {
     problems.add(wrong(node, expected));
 }
 
 /// Returns a value, or reports the expected value.
 pub(super) fn or_refuse<T>(
     value: Option<T>,
-    node: &Node,
+    node: &JsonNode,
     expected: impl Into<String>,
     problems: &mut Problems,
 ) -> Option<T> {
@@ -25,11 +25,11 @@ pub(super) fn or_refuse<T>(
 }
 
 /// Reports a bit count above a limit.
-pub(super) fn refuse_at_limit(node: &Node, most: u64, limit: &'static str, problems: &mut Problems) {
+pub(super) fn refuse_at_limit(node: &JsonNode, most: u64, limit: &'static str, problems: &mut Problems) {
     problems.add(wrong(node, format!("at most {most} bits, the limit")).limit(limit));
 }
 
-fn wrong(node: &Node, expected: impl Into<String>) -> Diagnostic {
+fn wrong(node: &JsonNode, expected: impl Into<String>) -> Diagnostic {
     let message = match &node.property {
         Some(name) => format!("invalid property `{}`", shortened(name)),
         None => "invalid value".to_owned(),
@@ -48,12 +48,12 @@ pub(super) fn listed(names: &[&str]) -> String {
 }
 
 /// Reads a string.
-pub(super) fn text<'n>(node: &'n Node, problems: &mut Problems) -> Option<&'n str> {
+pub(super) fn text<'n>(node: &'n JsonNode, problems: &mut Problems) -> Option<&'n str> {
     or_refuse(node.as_text(), node, "a string", problems)
 }
 
 /// Reads a boolean.
-pub(super) fn boolean(node: &Node, problems: &mut Problems) -> Option<bool> {
+pub(super) fn boolean(node: &JsonNode, problems: &mut Problems) -> Option<bool> {
     let value = match node.json {
         Json::Boolean(value) => Some(value),
         _ => None,
@@ -62,7 +62,7 @@ pub(super) fn boolean(node: &Node, problems: &mut Problems) -> Option<bool> {
 }
 
 /// Returns a node's integer if it fits an `i128`.
-fn narrow(node: &Node) -> Option<i128> {
+fn narrow(node: &JsonNode) -> Option<i128> {
     match node.json {
         Json::Integer(value) => Some(value),
         _ => None,
@@ -73,12 +73,12 @@ fn narrow(node: &Node) -> Option<i128> {
 pub(super) const NARROW: &str = "an integer from -2^127 to 2^127 - 1";
 
 /// Reads an integer with up to 128 bits, including its sign.
-pub(super) fn integer(node: &Node, problems: &mut Problems) -> Option<i128> {
+pub(super) fn integer(node: &JsonNode, problems: &mut Problems) -> Option<i128> {
     or_refuse(narrow(node), node, NARROW, problems)
 }
 
 /// Reads an integer with up to `most` bits, excluding its sign.
-pub(super) fn wide_integer(node: &Node, most: u64, problems: &mut Problems) -> Option<WideInteger> {
+pub(super) fn wide_integer(node: &JsonNode, most: u64, problems: &mut Problems) -> Option<WideInteger> {
     let value = match &node.json {
         Json::Integer(value) => Some(WideInteger::from(*value)),
         // Parsing so few digits takes negligible time.
@@ -93,7 +93,7 @@ pub(super) fn wide_integer(node: &Node, most: u64, problems: &mut Problems) -> O
 }
 
 /// Reads a class id: an unsigned integer with up to 128 bits.
-pub(super) fn id(node: &Node, problems: &mut Problems) -> Option<u128> {
+pub(super) fn id(node: &JsonNode, problems: &mut Problems) -> Option<u128> {
     let value = match &node.json {
         Json::Integer(value) => u128::try_from(*value).ok(),
         Json::BigInteger(digits) => digits.parse().ok(),
@@ -103,23 +103,28 @@ pub(super) fn id(node: &Node, problems: &mut Problems) -> Option<u128> {
 }
 
 /// Reads an unsigned integer with up to 64 bits.
-pub(super) fn unsigned(node: &Node, problems: &mut Problems) -> Option<u64> {
+pub(super) fn unsigned(node: &JsonNode, problems: &mut Problems) -> Option<u64> {
     let value = narrow(node).and_then(|value| u64::try_from(value).ok());
     or_refuse(value, node, "an unsigned integer of at most 64 bits", problems)
 }
 
 /// Reads an unsigned integer greater than 0.
-pub(super) fn positive(node: &Node, problems: &mut Problems) -> Option<u64> {
+pub(super) fn positive(node: &JsonNode, problems: &mut Problems) -> Option<u64> {
     greater_than_0(unsigned(node, problems)?, node, problems)
 }
 
 /// Checks an integer that must be greater than 0.
-pub(super) fn greater_than_0(value: u64, node: &Node, problems: &mut Problems) -> Option<u64> {
+pub(super) fn greater_than_0(value: u64, node: &JsonNode, problems: &mut Problems) -> Option<u64> {
     or_refuse(Some(value).filter(|value| *value > 0), node, "an integer greater than 0", problems)
 }
 
 /// Checks a power of two of at least `least`.
-pub(super) fn alignment_value(value: u64, least: u64, node: &Node, problems: &mut Problems) -> Option<u64> {
+pub(super) fn alignment_value(
+    value: u64,
+    least: u64,
+    node: &JsonNode,
+    problems: &mut Problems,
+) -> Option<u64> {
     if value.is_power_of_two() && value >= least {
         return Some(value);
     }
@@ -132,7 +137,7 @@ pub(super) fn alignment_value(value: u64, least: u64, node: &Node, problems: &mu
 }
 
 /// Returns an array's elements.
-pub(super) fn array<'n>(node: &'n Node, problems: &mut Problems) -> Option<&'n [Node]> {
+pub(super) fn array<'n>(node: &'n JsonNode, problems: &mut Problems) -> Option<&'n [JsonNode]> {
     let elements = match &node.json {
         Json::Array(values) => Some(&values[..]),
         _ => None,
@@ -142,16 +147,16 @@ pub(super) fn array<'n>(node: &'n Node, problems: &mut Problems) -> Option<&'n [
 
 /// Returns the elements of an array that must not be empty.
 pub(super) fn non_empty_array<'n>(
-    node: &'n Node,
+    node: &'n JsonNode,
     expected: &str,
     problems: &mut Problems,
-) -> Option<&'n [Node]> {
+) -> Option<&'n [JsonNode]> {
     let elements = array(node, problems)?;
     or_refuse(Some(elements).filter(|elements| !elements.is_empty()), node, expected, problems)
 }
 
 /// Returns an object's properties.
-pub(super) fn properties<'n>(node: &'n Node, problems: &mut Problems) -> Option<&'n [Property]> {
+pub(super) fn properties<'n>(node: &'n JsonNode, problems: &mut Problems) -> Option<&'n [Property]> {
     let properties = match &node.json {
         Json::Object(properties) => Some(&properties[..]),
         _ => None,
@@ -165,7 +170,7 @@ pub(super) fn refuse_duplicates(properties: &[Property], problems: &mut Problems
         return;
     }
     let name_of = |number: u32| properties.get(number as usize).map_or("", |property| &*property.name);
-    let mut names = NameIndex::default();
+    let mut names = NameNumbers::default();
     for (property, number) in properties.iter().zip(0..) {
         let is_new = match properties.len() {
             // For few properties, comparing all pairs is faster.
@@ -181,7 +186,7 @@ pub(super) fn refuse_duplicates(properties: &[Property], problems: &mut Problems
 
 /// Reads attributes: namespaces and JSON values (CTF2-SPEC-2.0, "Attributes"; CTF2-PROP-2.0, "User attributes";
 /// CTF2-PROP-1.0, "User attributes").
-pub(super) fn attributes(node: &Node, problems: &mut Problems) -> Attributes {
+pub(super) fn attributes(node: &JsonNode, problems: &mut Problems) -> Attributes {
     let properties = properties(node, problems).unwrap_or_default();
     refuse_duplicates(properties, problems);
     let attributes: Attributes =
@@ -192,7 +197,7 @@ pub(super) fn attributes(node: &Node, problems: &mut Problems) -> Attributes {
 
 /// Treatment of undefined properties.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Unknown {
+pub(super) enum UnknownProperties {
     /// PROP-2.0 and SPEC-2.0 do not allow other properties.
     Refuse,
     /// PROP-1.0 requires ignoring them.
@@ -209,14 +214,14 @@ pub(super) struct Object<'n> {
 
 impl<'n> Object<'n> {
     /// Opens an object, and reports duplicate names.
-    pub(super) fn open(node: &'n Node, problems: &mut Problems) -> Option<Self> {
+    pub(super) fn open(node: &'n JsonNode, problems: &mut Problems) -> Option<Self> {
         let properties = properties(node, problems)?;
         refuse_duplicates(properties, problems);
         Some(Self::of(node, properties))
     }
 
     /// Opens an object without checking its names.
-    pub(super) fn of(node: &'n Node, properties: &'n [Property]) -> Self {
+    pub(super) fn of(node: &'n JsonNode, properties: &'n [Property]) -> Self {
         Self { position: node.position, properties, known: Vec::new() }
     }
 
@@ -226,7 +231,7 @@ impl<'n> Object<'n> {
     }
 
     /// Returns a property's value, and marks the property as known.
-    pub(super) fn get(&mut self, name: &'static str) -> Option<&'n Node> {
+    pub(super) fn get(&mut self, name: &'static str) -> Option<&'n JsonNode> {
         self.known.push(name);
         self.properties.iter().find(|property| *property.name == *name).map(|property| &property.value)
     }
@@ -238,12 +243,12 @@ impl<'n> Object<'n> {
     }
 
     /// Returns the position of a property's value, or the object's position if the property is missing.
-    pub(super) fn position_of(&self, node: Option<&Node>) -> TextPosition {
+    pub(super) fn position_of(&self, node: Option<&JsonNode>) -> TextPosition {
         node.map_or(self.position, |node| node.position)
     }
 
     /// Returns a required property's value.
-    pub(super) fn require(&mut self, name: &'static str, problems: &mut Problems) -> Option<&'n Node> {
+    pub(super) fn require(&mut self, name: &'static str, problems: &mut Problems) -> Option<&'n JsonNode> {
         let value = self.get(name);
         if value.is_none() {
             problems.error(self.position, format!("the property `{name}` is missing"));
@@ -257,7 +262,7 @@ impl<'n> Object<'n> {
     }
 
     /// Reports properties that were not read.
-    pub(super) fn finish(self, unknown: Unknown, problems: &mut Problems) {
+    pub(super) fn finish(self, unknown: UnknownProperties, problems: &mut Problems) {
         for property in self.properties {
             if self.known.iter().any(|known| *known == &*property.name) {
                 continue;
@@ -265,11 +270,11 @@ impl<'n> Object<'n> {
             let message = format!("unknown property `{}`", shortened(&property.name));
             // Uses the value's position, as for all other property problems.
             match unknown {
-                Unknown::Refuse => problems.add(
+                UnknownProperties::Refuse => problems.add(
                     Diagnostic::error(property.value.position, message)
                         .expected(listed(&self.known), format!("`{}`", shortened(&property.name))),
                 ),
-                Unknown::Ignore => {
+                UnknownProperties::Ignore => {
                     problems.add(Diagnostic::note(property.value.position, format!("{message}: ignored")))
                 }
             }
@@ -278,7 +283,7 @@ impl<'n> Object<'n> {
 }
 
 /// Reads a UUID from 16 bytes.
-pub(super) fn uuid(node: &Node, problems: &mut Problems) -> Option<Uuid> {
+pub(super) fn uuid(node: &JsonNode, problems: &mut Problems) -> Option<Uuid> {
     let elements = array(node, problems)?;
     let bytes: Option<Vec<u8>> = elements
         .iter()

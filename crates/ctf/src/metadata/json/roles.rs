@@ -5,7 +5,7 @@ use ichnos_model::{
 };
 
 use super::object::{array, listed, text};
-use super::text::Node;
+use super::text::JsonNode;
 use super::vocabulary::Vocabulary;
 use crate::metadata::Problems;
 
@@ -61,7 +61,7 @@ pub(super) struct ReadRoles {
 
 /// Reads a class's `roles` property. `kind` is the class's kind. `scope` is unknown within an alias.
 pub(super) fn read(
-    node: &Node,
+    node: &JsonNode,
     kind: Option<&FieldKind>,
     scope: Option<Scope>,
     vocabulary: Vocabulary,
@@ -91,7 +91,7 @@ pub(super) fn read(
 
 fn entry(
     name: &str,
-    node: &Node,
+    node: &JsonNode,
     vocabulary: Vocabulary,
     read: &mut ReadRoles,
     problems: &mut Problems,

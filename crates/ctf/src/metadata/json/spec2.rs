@@ -2,9 +2,9 @@
 
 use ichnos_model::{ClockClass, ClockOrigin, Diagnostic, Limits, TextPosition, TraceClass, Value};
 
-use super::object::{Object, Unknown, properties, refuse, refuse_duplicates, text, unsigned, uuid};
+use super::object::{Object, UnknownProperties, properties, refuse, refuse_duplicates, text, unsigned, uuid};
 use super::stream::StreamReader;
-use super::text::{Json, Node, Parser, RECORD_SEPARATOR};
+use super::text::{Json, JsonNode, Parser, RECORD_SEPARATOR};
 use super::vocabulary::Vocabulary;
 use crate::metadata::{Problems, memory};
 
@@ -150,7 +150,7 @@ impl StreamReader<'_> {
 }
 
 /// Reads a clock origin (CTF2-SPEC-2.0, "Clock origin").
-fn origin(node: &Node, problems: &mut Problems) -> Option<ClockOrigin> {
+fn origin(node: &JsonNode, problems: &mut Problems) -> Option<ClockOrigin> {
     match &node.json {
         Json::Text(name) if name == "unix-epoch" => Some(ClockOrigin::UnixEpoch),
         Json::Object(_) => {
@@ -158,7 +158,7 @@ fn origin(node: &Node, problems: &mut Problems) -> Option<ClockOrigin> {
             let namespace = object.text("namespace", problems);
             let name = object.require("name", problems).and_then(|node| text(node, problems));
             let uid = object.require("uid", problems).and_then(|node| text(node, problems));
-            object.finish(Unknown::Refuse, problems);
+            object.finish(UnknownProperties::Refuse, problems);
             Some(ClockOrigin::Named { namespace, name: name?.to_owned(), uid: uid?.to_owned() })
         }
         _ => {

@@ -11,10 +11,10 @@ use ichnos_model::{
 
 use super::attributes::{emf_uri, log_level};
 use super::field_class::ClassReader;
-use super::object::{Object, Unknown, id, listed, or_refuse, refuse, text, unsigned};
+use super::object::{Object, UnknownProperties, id, listed, or_refuse, refuse, text, unsigned};
 use super::root;
 use super::stream_ids::StreamIds;
-use super::text::Node;
+use super::text::JsonNode;
 use super::vocabulary::Vocabulary;
 use crate::metadata::{Dialect, Problems, memory};
 
@@ -63,7 +63,7 @@ impl<'a> StreamReader<'a> {
     }
 
     /// Reads a fragment.
-    pub(super) fn fragment(&mut self, node: &Node) {
+    pub(super) fn fragment(&mut self, node: &JsonNode) {
         let Some(mut object) = Object::open(node, self.classes.problems) else { return };
         let Some(type_node) = object.require("type", self.classes.problems) else { return };
         let Some(name) = text(type_node, self.classes.problems) else { return };
@@ -102,7 +102,7 @@ impl<'a> StreamReader<'a> {
                 }
                 let attributes = self.classes.extras(&mut object);
                 // A missing name was already reported.
-                let name = name.and_then(Node::as_text).unwrap_or_default();
+                let name = name.and_then(JsonNode::as_text).unwrap_or_default();
                 self.trace.unmodeled.add_alias(name, &attributes);
             }
             "trace-class" => self.any_trace_class(&mut object),
@@ -110,7 +110,7 @@ impl<'a> StreamReader<'a> {
             "data-stream-class" => self.data_stream_class(&mut object),
             _ => self.event_record_class(&mut object),
         }
-        object.finish(Unknown::Refuse, self.classes.problems);
+        object.finish(UnknownProperties::Refuse, self.classes.problems);
         self.classes.problems.leave();
     }
 
@@ -177,7 +177,7 @@ impl<'a> StreamReader<'a> {
 
     /// Refuses all extensions. Any extension may change everything, and this reader supports none, so the trace must
     /// not be read (CTF2-SPEC-2.0, "Extensions").
-    fn declare_extensions(&mut self, node: &Node) {
+    fn declare_extensions(&mut self, node: &JsonNode) {
         let problems = &mut *self.classes.problems;
         for namespace in super::object::properties(node, problems).unwrap_or_default() {
             for extension in super::object::properties(&namespace.value, problems).unwrap_or_default() {
@@ -276,7 +276,7 @@ impl<'a> StreamReader<'a> {
             }
             clock.offset_cycles = cycles;
         }
-        offset.finish(Unknown::Refuse, problems);
+        offset.finish(UnknownProperties::Refuse, problems);
     }
 
     fn root_class(
@@ -368,7 +368,7 @@ impl<'a> StreamReader<'a> {
         }
     }
 
-    fn clock_of(&mut self, node: &Node) -> Option<u16> {
+    fn clock_of(&mut self, node: &JsonNode) -> Option<u16> {
         let key = text(node, self.classes.problems)?;
         let index = self.clocks.get(key).copied();
         if index.is_none() && !self.unsure_clocks {
@@ -427,12 +427,12 @@ impl<'a> StreamReader<'a> {
 }
 
 /// Checks the seconds of a clock offset.
-pub(super) fn seconds_of_clock(seconds: i128, node: &Node, problems: &mut Problems) -> Option<i64> {
+pub(super) fn seconds_of_clock(seconds: i128, node: &JsonNode, problems: &mut Problems) -> Option<i64> {
     or_refuse(i64::try_from(seconds).ok(), node, "an integer of at most 64 bits", problems)
 }
 
 /// Returns a label such as "event record class 3".
-pub(super) fn label(what: &str, key: Option<&Node>) -> String {
+pub(super) fn label(what: &str, key: Option<&JsonNode>) -> String {
     match key.map(|node| &node.json) {
         Some(super::text::Json::Integer(id)) => format!("{what} {id}"),
         Some(super::text::Json::Text(name)) => format!("{what} `{}`", super::text::shortened(name)),
@@ -444,7 +444,7 @@ pub(super) fn label(what: &str, key: Option<&Node>) -> String {
 
 /// Reads a UUID in its canonical form: 32 lowercase or uppercase hexadecimal digits in five groups (CTF2-PROP-1.0 and
 /// CTF2-PROP-2.0, "UUID").
-pub(super) fn canonical_uuid(node: &Node, problems: &mut Problems) -> Option<Uuid> {
+pub(super) fn canonical_uuid(node: &JsonNode, problems: &mut Problems) -> Option<Uuid> {
     let written = text(node, problems)?;
     let hyphens =
         written.len() == 36 && [8, 13, 18, 23].iter().all(|at| written.as_bytes().get(*at) == Some(&b'-'));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ichnos_model::memory::size;
 use ichnos_model::{DataStreamClass, EventRecordClass, Limits, TextPosition, TraceClass};
 
-use super::text::Node;
+use super::text::JsonNode;
 use crate::metadata::event_ids::EventIds;
 use crate::metadata::{Problems, memory};
 
@@ -68,7 +68,7 @@ impl StreamIds {
     pub(super) fn report_missing(
         &self,
         id: u128,
-        node: Option<&Node>,
+        node: Option<&JsonNode>,
         position: TextPosition,
         trace: &TraceClass,
         problems: &mut Problems,

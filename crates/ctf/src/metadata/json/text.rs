@@ -20,7 +20,7 @@ const DEEPEST: usize = 1024;
 
 /// JSON value with its position.
 #[derive(Clone, Debug)]
-pub(super) struct Node {
+pub(super) struct JsonNode {
     /// Position of its first byte.
     pub(super) position: TextPosition,
     /// Name of the property with this value, for messages.
@@ -41,7 +41,7 @@ pub(super) enum Json {
     /// Number with a fraction or an exponent, as written.
     Number(String),
     Text(String),
-    Array(Vec<Node>),
+    Array(Vec<JsonNode>),
     Object(Vec<Property>),
 }
 
@@ -53,10 +53,10 @@ pub(super) struct Property {
     /// Position of the quote before the name.
     pub(super) name_position: TextPosition,
     /// Property value.
-    pub(super) value: Node,
+    pub(super) value: JsonNode,
 }
 
-impl Node {
+impl JsonNode {
     /// Describes the value for messages, for example "the string `x`".
     pub(super) fn describe(&self) -> String {
         match &self.json {
@@ -80,7 +80,7 @@ impl Node {
     }
 
     /// Returns an object's first property with this name.
-    pub(super) fn get(&self, name: &str) -> Option<&Node> {
+    pub(super) fn get(&self, name: &str) -> Option<&JsonNode> {
         match &self.json {
             Json::Object(properties) => {
                 properties.iter().find(|property| *property.name == *name).map(|property| &property.value)
@@ -124,8 +124,8 @@ fn json_depth(limits: &Limits) -> usize {
 }
 
 /// Array or object being read.
-enum Open {
-    Array(TextPosition, Vec<Node>),
+enum JsonContainer {
+    Array(TextPosition, Vec<JsonNode>),
     Object(TextPosition, Vec<Property>, (Rc<str>, TextPosition)),
 }
 
@@ -170,8 +170,8 @@ impl LineCounter {
 }
 
 /// Memory of a value, and of a property without its value. Equal names share their text.
-const NODE: u64 = size::<Node>() as u64;
-const PROPERTY: u64 = (size::<Property>() - size::<Node>()) as u64;
+const NODE: u64 = size::<JsonNode>() as u64;
+const PROPERTY: u64 = (size::<Property>() - size::<JsonNode>()) as u64;
 
 /// Memory of a list without its values.
 const LIST: u64 = 16;
@@ -180,9 +180,9 @@ const LIST: u64 = 16;
 const NAMES: usize = 64;
 
 /// Reason why a value cannot be read. `None` if it was already reported.
-type Failure = Option<Box<Diagnostic>>;
+type ParseFailure = Option<Box<Diagnostic>>;
 
-fn report(failure: Failure, problems: &mut Problems) {
+fn report(failure: ParseFailure, problems: &mut Problems) {
     if let Some(failure) = failure {
         problems.add(*failure);
     }
@@ -253,17 +253,17 @@ impl<'t> Parser<'t> {
         self.reader.seek(offset);
     }
 
-    fn failure(&mut self, offset: usize, message: impl Into<String>) -> Failure {
+    fn failure(&mut self, offset: usize, message: impl Into<String>) -> ParseFailure {
         Some(Box::new(Diagnostic::error(self.position_of(offset), message)))
     }
 
     /// Returns the failure for an unexpected byte at the current position.
-    fn unexpected(&mut self, expected: &str) -> Failure {
+    fn unexpected(&mut self, expected: &str) -> ParseFailure {
         self.reader.peek();
         self.unexpected_at(self.reader.offset(), expected)
     }
 
-    fn unexpected_at(&mut self, offset: usize, expected: &str) -> Failure {
+    fn unexpected_at(&mut self, offset: usize, expected: &str) -> ParseFailure {
         let found = match self.reader.text().get(offset) {
             None => "the end of the text".to_owned(),
             Some(byte @ 0x21..=0x7e) => format!("`{}`", char::from(*byte)),
@@ -274,7 +274,7 @@ impl<'t> Parser<'t> {
     }
 
     /// Converts a JSON reader error. `begin` is the token's offset.
-    fn failure_of(&mut self, begin: usize, Error { offset, kind }: Error) -> Failure {
+    fn failure_of(&mut self, begin: usize, Error { offset, kind }: Error) -> ParseFailure {
         match kind {
             ErrorKind::ControlCharacter(control) => {
                 let message = format!("a string must escape the control character 0x{control:02x}");
@@ -292,7 +292,7 @@ impl<'t> Parser<'t> {
 
     /// Reads the next value. Trailing commas are reported as warnings. Not recursive, because the input determines the
     /// nesting depth.
-    pub(super) fn value(&mut self, problems: &mut Problems) -> Option<Node> {
+    pub(super) fn value(&mut self, problems: &mut Problems) -> Option<JsonNode> {
         self.read_value(problems).map_err(|failure| report(failure, problems)).ok()
     }
 
@@ -302,7 +302,7 @@ impl<'t> Parser<'t> {
     }
 
     /// Counts a value's memory.
-    fn charge(&mut self, bytes: u64, problems: &mut Problems) -> Result<(), Failure> {
+    fn charge(&mut self, bytes: u64, problems: &mut Problems) -> Result<(), ParseFailure> {
         if problems.charge(bytes, self.position()) {
             self.charged = self.charged.saturating_add(bytes);
             return Ok(());
@@ -310,14 +310,14 @@ impl<'t> Parser<'t> {
         Err(None)
     }
 
-    fn too_deep(&mut self) -> Failure {
+    fn too_deep(&mut self) -> ParseFailure {
         let message = format!("values nest deeper than {} levels, the limit", self.depth);
         let failure = self.failure(self.reader.offset(), message);
         failure.map(|failure| Box::new(failure.limit("depth")))
     }
 
-    fn read_value(&mut self, problems: &mut Problems) -> Result<Node, Failure> {
-        let mut stack: Vec<Open> = Vec::new();
+    fn read_value(&mut self, problems: &mut Problems) -> Result<JsonNode, ParseFailure> {
+        let mut stack: Vec<JsonContainer> = Vec::new();
         loop {
             let first = self.reader.peek();
             let position = self.position();
@@ -326,23 +326,23 @@ impl<'t> Parser<'t> {
                 Some(b'[') => {
                     self.reader.take(b'[');
                     if self.reader.take(b']') {
-                        Node { position, property: None, json: Json::Array(Vec::new()) }
+                        JsonNode { position, property: None, json: Json::Array(Vec::new()) }
                     } else {
-                        stack.push(Open::Array(position, Vec::new()));
+                        stack.push(JsonContainer::Array(position, Vec::new()));
                         continue;
                     }
                 }
                 Some(b'{') => {
                     self.reader.take(b'{');
                     if self.reader.take(b'}') {
-                        Node { position, property: None, json: Json::Object(Vec::new()) }
+                        JsonNode { position, property: None, json: Json::Object(Vec::new()) }
                     } else {
                         let name = self.name("a property name or `}`", problems)?;
-                        stack.push(Open::Object(position, Vec::new(), name));
+                        stack.push(JsonContainer::Object(position, Vec::new(), name));
                         continue;
                     }
                 }
-                _ => Node { position, property: None, json: self.scalar(first)? },
+                _ => JsonNode { position, property: None, json: self.scalar(first)? },
             };
             self.charge(NODE + memory_of_scalar(&node.json), problems)?;
             // The value ends its enclosing values as long as closing brackets follow.
@@ -350,28 +350,28 @@ impl<'t> Parser<'t> {
                 self.skip_space();
                 match stack.pop() {
                     None => return Ok(node),
-                    Some(Open::Array(position, mut values)) => {
+                    Some(JsonContainer::Array(position, mut values)) => {
                         push(&mut values, node);
                         if self.separator(b']', problems)? {
-                            stack.push(Open::Array(position, values));
+                            stack.push(JsonContainer::Array(position, values));
                             break;
                         }
                         fit(&mut values);
                         self.charge(NODE + LIST, problems)?;
-                        node = Node { position, property: None, json: Json::Array(values) };
+                        node = JsonNode { position, property: None, json: Json::Array(values) };
                     }
-                    Some(Open::Object(position, mut properties, (name, name_position))) => {
+                    Some(JsonContainer::Object(position, mut properties, (name, name_position))) => {
                         self.charge(PROPERTY, problems)?;
                         node.property = Some(name.clone());
                         push(&mut properties, Property { name, name_position, value: node });
                         if self.separator(b'}', problems)? {
                             let name = self.name("a property name", problems)?;
-                            stack.push(Open::Object(position, properties, name));
+                            stack.push(JsonContainer::Object(position, properties, name));
                             break;
                         }
                         fit(&mut properties);
                         self.charge(NODE + LIST, problems)?;
-                        node = Node { position, property: None, json: Json::Object(properties) };
+                        node = JsonNode { position, property: None, json: Json::Object(properties) };
                     }
                 }
             }
@@ -379,7 +379,7 @@ impl<'t> Parser<'t> {
     }
 
     /// Reads a comma (`true`) or the closing bracket (`false`). A trailing comma is a warning.
-    fn separator(&mut self, close: u8, problems: &mut Problems) -> Result<bool, Failure> {
+    fn separator(&mut self, close: u8, problems: &mut Problems) -> Result<bool, ParseFailure> {
         let begin = self.reader.offset();
         let next = match close {
             b'}' => self.reader.member(&mut false),
@@ -397,7 +397,11 @@ impl<'t> Parser<'t> {
         Ok(true)
     }
 
-    fn name(&mut self, expected: &str, problems: &mut Problems) -> Result<(Rc<str>, TextPosition), Failure> {
+    fn name(
+        &mut self,
+        expected: &str,
+        problems: &mut Problems,
+    ) -> Result<(Rc<str>, TextPosition), ParseFailure> {
         if self.reader.peek() != Some(b'"') {
             return Err(self.unexpected(expected));
         }
@@ -421,7 +425,7 @@ impl<'t> Parser<'t> {
     }
 
     /// Reads a value that is neither an array nor an object.
-    fn scalar(&mut self, first: Option<u8>) -> Result<Json, Failure> {
+    fn scalar(&mut self, first: Option<u8>) -> Result<Json, ParseFailure> {
         let begin = self.reader.offset();
         let read = match first {
             Some(b'"') => self.reader.string().map(|text| Json::Text(text.text().into_owned())),
@@ -456,7 +460,7 @@ fn fit<T>(list: &mut Vec<T>) {
 }
 
 /// Reads the only value in a text. Anything after it is an error.
-pub(super) fn single_value(text: &[u8], limits: &Limits, problems: &mut Problems) -> Option<Node> {
+pub(super) fn single_value(text: &[u8], limits: &Limits, problems: &mut Problems) -> Option<JsonNode> {
     let mut parser = Parser::of_text(text, limits, problems)?;
     let node = parser.value(problems)?;
     parser.expect_end(problems);
@@ -466,7 +470,7 @@ pub(super) fn single_value(text: &[u8], limits: &Limits, problems: &mut Problems
 /// Reads the fragment array of a text. The end may be missing if the producer is still running or was interrupted. In
 /// this case, returns the complete fragments with a warning, because fragments never change after they are written
 /// (CTF2-PROP-2.0, "Metadata stream").
-pub(super) fn fragments(text: &[u8], limits: &Limits, problems: &mut Problems) -> Option<Node> {
+pub(super) fn fragments(text: &[u8], limits: &Limits, problems: &mut Problems) -> Option<JsonNode> {
     let mut parser = Parser::of_text(text, limits, problems)?;
     parser.skip_space();
     let position = parser.position();
@@ -503,7 +507,7 @@ pub(super) fn fragments(text: &[u8], limits: &Limits, problems: &mut Problems) -
         }
     }
     fit(&mut elements);
-    Some(Node { position, property: None, json: Json::Array(elements) })
+    Some(JsonNode { position, property: None, json: Json::Array(elements) })
 }
 
 /// Returns the offset of a text's last token, or of its end, if its first value is incomplete.
@@ -553,7 +557,7 @@ impl<'t> Parser<'t> {
 
     /// Reads the next value. An incomplete last value is ignored with a warning, because its producer is still running
     /// or was interrupted.
-    pub(super) fn value_or_cut_off(&mut self, problems: &mut Problems) -> Option<Node> {
+    pub(super) fn value_or_cut_off(&mut self, problems: &mut Problems) -> Option<JsonNode> {
         let begin = self.reader.offset();
         match self.read_value(problems) {
             Ok(node) => Some(node),
@@ -611,7 +615,7 @@ fn memory_of_scalar(json: &Json) -> u64 {
 mod tests {
     use super::*;
 
-    fn read(text: &[u8]) -> (Option<Node>, Vec<String>) {
+    fn read(text: &[u8]) -> (Option<JsonNode>, Vec<String>) {
         let limits = Limits::default();
         let mut problems = Problems::new(&limits);
         let node = single_value(text, &limits, &mut problems);

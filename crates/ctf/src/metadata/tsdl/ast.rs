@@ -49,9 +49,9 @@ pub(super) enum TypeKind {
         base: IntegerType,
         mappings: Mappings,
     },
-    Structure(Rc<Compound>),
+    Structure(Rc<CompoundBody>),
     Variant {
-        body: Rc<Compound>,
+        body: Rc<CompoundBody>,
         tag: Option<PathLocation>,
     },
     Array {
@@ -93,7 +93,7 @@ pub(super) struct FloatType {
 
 /// Structure or variant body (sections 4.2.1 and 4.2.2).
 #[derive(Debug)]
-pub(super) struct Compound {
+pub(super) struct CompoundBody {
     /// Unique body id.
     pub(super) id: u32,
     pub(super) fields: Vec<DeclaredField>,

@@ -15,11 +15,11 @@ use super::super::event_ids::EventIds;
 use super::super::json::root::has_role;
 use super::super::{Problems, choices, memory};
 use super::ast::{
-    ArrayLength, ClockBlock, Compound, Document, EventBlock, IntegerType, ParsedType, PathLocation,
+    ArrayLength, ClockBlock, CompoundBody, Document, EventBlock, IntegerType, ParsedType, PathLocation,
     StreamBlock, TypeKind,
 };
-use super::lookup::{OpenStructure, Resolved, View, shown};
-use super::parser::{Read, Stop};
+use super::lookup::{OpenStructure, ResolvedLocation, VisibleFields, shown};
+use super::parser::{ParseResult, Stop};
 
 /// Number of class visits allowed for lookups, per field class that the limits allow.
 const VISITS: u64 = 16;
@@ -52,7 +52,7 @@ fn build_classes(
         problems.error(start, "the `trace` block is missing");
         return None;
     };
-    let mut builder = Builder {
+    let mut builder = TraceBuilder {
         document,
         limits,
         problems,
@@ -96,7 +96,7 @@ fn build_classes(
     })
 }
 
-struct Builder<'a> {
+struct TraceBuilder<'a> {
     document: &'a Document,
     limits: &'a Limits,
     problems: &'a mut Problems,
@@ -130,7 +130,7 @@ struct NamedField<'n> {
     direct: bool,
 }
 
-impl<'a> Builder<'a> {
+impl<'a> TraceBuilder<'a> {
     fn error(&mut self, at: TextPosition, message: impl Into<String>) -> Stop {
         self.add(Diagnostic::error(at, message))
     }
@@ -330,7 +330,12 @@ impl<'a> Builder<'a> {
         made
     }
 
-    fn class(&mut self, class: &ParsedType, at: TextPosition, slot: NamedField<'_>) -> Read<Arc<FieldClass>> {
+    fn class(
+        &mut self,
+        class: &ParsedType,
+        at: TextPosition,
+        slot: NamedField<'_>,
+    ) -> ParseResult<Arc<FieldClass>> {
         if let TypeKind::Alias { target, declared_in } = &class.kind {
             let outer = self.innermost;
             let frame = declared_in.and_then(|body| self.frames.iter().rposition(|frame| frame.body == body));
@@ -380,7 +385,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Counts field classes, or other data with the memory of this many field classes.
-    fn charge(&mut self, classes: u64, at: TextPosition) -> Read<()> {
+    fn charge(&mut self, classes: u64, at: TextPosition) -> ParseResult<()> {
         match self.left.checked_sub(classes) {
             Some(left) => {
                 self.left = left;
@@ -399,7 +404,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Counts trace class memory.
-    fn charge_memory(&mut self, bytes: u64, at: TextPosition) -> Read<()> {
+    fn charge_memory(&mut self, bytes: u64, at: TextPosition) -> ParseResult<()> {
         if self.problems.charge(bytes, at) {
             return Ok(());
         }
@@ -428,7 +433,7 @@ impl<'a> Builder<'a> {
         integer: &IntegerType,
         at: TextPosition,
         slot: NamedField<'_>,
-    ) -> Read<Roles> {
+    ) -> ParseResult<Roles> {
         let mut clock = None;
         if let Some((name, at)) = integer.clock.as_deref() {
             let Some(index) = self.clock_indexes.get(name.as_str()) else {
@@ -478,7 +483,7 @@ impl<'a> Builder<'a> {
 
     /// Returns the clock for a timestamp that does not name a clock: the only clock, or a nanosecond clock if the text
     /// lacks clocks (section 8).
-    fn only_clock(&mut self, at: TextPosition) -> Read<u16> {
+    fn only_clock(&mut self, at: TextPosition) -> ParseResult<u16> {
         match (self.clocks.len(), self.default_clock) {
             (0, _) => {
                 let mut clock = ClockClass::new("default", 1_000_000_000);
@@ -492,7 +497,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    fn structure(&mut self, body: &Compound) -> Read<FieldKind> {
+    fn structure(&mut self, body: &CompoundBody) -> ParseResult<FieldKind> {
         let outer = self.innermost;
         let direct = self.frames.is_empty();
         self.innermost = Some(self.frames.len());
@@ -533,9 +538,14 @@ impl<'a> Builder<'a> {
         result.map(|()| FieldKind::Structure { members, minimum_alignment: body.minimum_alignment })
     }
 
-    fn variant(&mut self, body: &Compound, tag: Option<&PathLocation>, at: TextPosition) -> Read<FieldKind> {
+    fn variant(
+        &mut self,
+        body: &CompoundBody,
+        tag: Option<&PathLocation>,
+        at: TextPosition,
+    ) -> ParseResult<FieldKind> {
         let Some(tag) = tag else { return Err(self.error(at, "a variant is used without a tag")) };
-        let Resolved { location: selector, classes } = self.locate(tag)?;
+        let ResolvedLocation { location: selector, classes } = self.locate(tag)?;
         let tags: Vec<&Mappings> = classes.iter().filter_map(|class| class.mappings()).collect();
         if let (Some(class), true) = (classes.first(), tags.is_empty()) {
             let message = format!("the tag of a variant is not an enumeration, but a {}", class.describe());
@@ -583,7 +593,7 @@ impl<'a> Builder<'a> {
         Ok(FieldKind::Variant { options, selector: Box::new(selector), alignment: 1 })
     }
 
-    fn array(&mut self, element: &ParsedType, length: &ArrayLength) -> Read<FieldKind> {
+    fn array(&mut self, element: &ParsedType, length: &ArrayLength) -> ParseResult<FieldKind> {
         let length = self.length(length)?;
         let encoded = match &element.resolved().kind {
             TypeKind::Integer(integer) => integer.encoded && integer.size == 8 && integer.align == 8,
@@ -604,7 +614,7 @@ impl<'a> Builder<'a> {
         Ok(FieldKind::Array { element, length, minimum_alignment: 1, element_aligns: true })
     }
 
-    fn length(&mut self, length: &ArrayLength) -> Read<Length> {
+    fn length(&mut self, length: &ArrayLength) -> ParseResult<Length> {
         let location = match length {
             ArrayLength::Static(length) => return Ok(Length::Static(*length)),
             ArrayLength::Located(location) => location,
@@ -631,7 +641,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Returns an environment entry's value.
-    fn in_environment(&mut self, key: &str, at: TextPosition) -> Read<Option<&'a Value>> {
+    fn in_environment(&mut self, key: &str, at: TextPosition) -> ParseResult<Option<&'a Value>> {
         if self.lengths.is_none() {
             let entry = (size::<(&str, &Value)>() + 1) as u64 * 3 / 2;
             self.charge_memory(entry * self.environment.len() as u64, at)?;
@@ -642,13 +652,17 @@ impl<'a> Builder<'a> {
     }
 
     /// Resolves a field's location.
-    fn locate(&mut self, location: &PathLocation) -> Read<Resolved> {
+    fn locate(&mut self, location: &PathLocation) -> ParseResult<ResolvedLocation> {
         if super::lookup::absolute(&location.names).is_some_and(|(_, rest)| rest.is_empty()) {
             let message = format!("`{}` is a root field, not a field in one", location.names.join("."));
             return Err(self.error(location.at, message));
         }
-        let view =
-            View { scope: self.scope, frames: &self.frames, innermost: self.innermost, roots: &self.roots };
+        let view = VisibleFields {
+            scope: self.scope,
+            frames: &self.frames,
+            innermost: self.innermost,
+            roots: &self.roots,
+        };
         let found = view.find(location, &mut self.visits);
         if self.visits == 0 {
             self.exhausted = true;

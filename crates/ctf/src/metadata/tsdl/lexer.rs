@@ -21,7 +21,7 @@ pub(super) enum Lexeme<'a> {
 
 /// Token with its position.
 #[derive(Clone, Debug)]
-pub(super) struct Token<'a> {
+pub(super) struct TsdlToken<'a> {
     pub(super) lexeme: Lexeme<'a>,
     /// Position of its first byte.
     pub(super) at: TextPosition,
@@ -29,7 +29,7 @@ pub(super) struct Token<'a> {
     pub(super) end: TextPosition,
 }
 
-impl Token<'_> {
+impl TsdlToken<'_> {
     /// Describes the token for messages.
     pub(super) fn describe(&self) -> String {
         match &self.lexeme {
@@ -73,7 +73,7 @@ fn mark(text: &[u8]) -> Option<&'static str> {
 }
 
 /// Splits a text into tokens.
-pub(super) struct Lexer<'a> {
+pub(super) struct TsdlLexer<'a> {
     text: &'a [u8],
     offset: usize,
     line: u32,
@@ -82,7 +82,7 @@ pub(super) struct Lexer<'a> {
     pub(super) warnings: Vec<(TextPosition, String)>,
 }
 
-impl<'a> Lexer<'a> {
+impl<'a> TsdlLexer<'a> {
     pub(super) fn new(text: &'a [u8]) -> Self {
         Self { text, offset: 0, line: 1, line_start: 0, warnings: Vec::new() }
     }
@@ -181,14 +181,14 @@ impl<'a> Lexer<'a> {
     }
 
     /// Returns the next token. At the end, always returns [`Lexeme::End`].
-    pub(super) fn next(&mut self) -> Token<'a> {
+    pub(super) fn next(&mut self) -> TsdlToken<'a> {
         if let Err(start) = self.skip_blanks() {
             let lexeme = Lexeme::Bad("unterminated comment".to_owned());
-            return Token { lexeme, at: start, end: self.position() };
+            return TsdlToken { lexeme, at: start, end: self.position() };
         }
         let at = self.position();
         let lexeme = self.lexeme(at);
-        Token { lexeme, at, end: self.position() }
+        TsdlToken { lexeme, at, end: self.position() }
     }
 
     fn lexeme(&mut self, at: TextPosition) -> Lexeme<'a> {
@@ -361,7 +361,7 @@ mod tests {
     use super::*;
 
     fn lexemes(text: &str) -> Vec<Lexeme<'_>> {
-        let mut lexer = Lexer::new(text.as_bytes());
+        let mut lexer = TsdlLexer::new(text.as_bytes());
         let mut all = Vec::new();
         loop {
             let token = lexer.next();
@@ -390,14 +390,14 @@ mod tests {
     fn strings_with_escapes() {
         let text = |text: &str| Lexeme::Text(text.to_owned());
         assert_eq!(lexemes(r#""a\n\x41\101\u00e9\"" 'c' L"w""#), [text("a\nAAé\""), text("c"), text("w")]);
-        let mut lexer = Lexer::new(b"\"\\u yeah \\q\"");
+        let mut lexer = TsdlLexer::new(b"\"\\u yeah \\q\"");
         assert_eq!(lexer.next().lexeme, text("u yeah q"));
         assert_eq!(lexer.warnings.len(), 2);
     }
 
     #[test]
     fn comments_continuations_and_places() {
-        let mut lexer = Lexer::new(b"/* one\n two */ a // b\n\tc \\\n d");
+        let mut lexer = TsdlLexer::new(b"/* one\n two */ a // b\n\tc \\\n d");
         let positions: Vec<_> = std::iter::from_fn(|| {
             let token = lexer.next();
             (token.lexeme != Lexeme::End).then(|| token.at.to_string())

@@ -18,7 +18,7 @@ pub(super) struct OpenStructure {
 }
 
 /// Fields visible at a location.
-pub(super) struct View<'a> {
+pub(super) struct VisibleFields<'a> {
     /// Scope of the root field being built.
     pub(super) scope: Scope,
     /// Enclosing structures, the root field first.
@@ -30,7 +30,7 @@ pub(super) struct View<'a> {
 }
 
 /// Resolved location, and the classes there.
-pub(super) struct Resolved {
+pub(super) struct ResolvedLocation {
     pub(super) location: FieldLocation,
     /// Classes at the location. There are several if it passes variants, and none if the field does not exist, which
     /// the check of the whole trace class reports.
@@ -61,10 +61,10 @@ pub(super) fn absolute(names: &[String]) -> Option<(Scope, &[String])> {
     })
 }
 
-impl View<'_> {
+impl VisibleFields<'_> {
     /// Looks up a location. Returns `None` for a relative location with an unknown first name. `budget` is the
     /// remaining number of class visits.
-    pub(super) fn find(&self, location: &PathLocation, budget: &mut u64) -> Option<Resolved> {
+    pub(super) fn find(&self, location: &PathLocation, budget: &mut u64) -> Option<ResolvedLocation> {
         let (scope, path, classes) = match absolute(&location.names) {
             Some((scope, rest)) => {
                 let (path, classes) = self.find_absolute(scope, rest, budget);
@@ -81,7 +81,7 @@ impl View<'_> {
             any_option: false,
             declared_at: location.at.into(),
         };
-        Some(Resolved { location, classes })
+        Some(ResolvedLocation { location, classes })
     }
 
     fn find_absolute(

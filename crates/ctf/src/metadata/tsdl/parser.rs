@@ -9,10 +9,10 @@ use std::collections::{HashSet, VecDeque};
 use ichnos_model::memory::size;
 use ichnos_model::{Diagnostic, Limits, Severity, TextPosition};
 
-use super::super::name_index::NameIndex;
+use super::super::name_numbers::NameNumbers;
 use super::super::{Problems, memory};
 use super::ast::{Document, PathLocation};
-use super::lexer::{Lexeme, Lexer, Token};
+use super::lexer::{Lexeme, TsdlLexer, TsdlToken};
 use super::scopes::TypeScopes;
 
 /// Marks an unreadable statement. The problem was already reported.
@@ -20,7 +20,7 @@ use super::scopes::TypeScopes;
 pub(super) struct Stop;
 
 /// Read result.
-pub(super) type Read<T> = Result<T, Stop>;
+pub(super) type ParseResult<T> = Result<T, Stop>;
 
 /// Words that cannot name a field or a type (CTF 1.8, section C.1.2), except the C type words.
 const RESERVED: [&str; 16] = [
@@ -71,14 +71,14 @@ pub(crate) fn is_c_type_word(word: &str) -> bool {
 
 /// Right side of an assignment.
 #[derive(Debug)]
-pub(super) struct Expression {
+pub(super) struct TsdlExpression {
     pub(super) at: TextPosition,
-    pub(super) value: Operand,
+    pub(super) value: TsdlOperand,
 }
 
 /// Assigned value.
 #[derive(Debug)]
-pub(super) enum Operand {
+pub(super) enum TsdlOperand {
     /// Integer between -2^63 and 2^64 - 1.
     Integer(i128),
     Text(String),
@@ -86,7 +86,7 @@ pub(super) enum Operand {
     Names(Vec<String>),
 }
 
-impl Operand {
+impl TsdlOperand {
     pub(super) fn describe(&self) -> String {
         match self {
             Self::Integer(value) => format!("the integer {value}"),
@@ -98,8 +98,8 @@ impl Operand {
 
 /// Parser for a text.
 pub(super) struct TsdlParser<'a> {
-    lexer: Lexer<'a>,
-    ahead: VecDeque<Token<'a>>,
+    lexer: TsdlLexer<'a>,
+    ahead: VecDeque<TsdlToken<'a>>,
     /// End of the last token taken.
     pub(super) last_end: TextPosition,
     pub(super) problems: &'a mut Problems,
@@ -117,14 +117,14 @@ pub(super) struct TsdlParser<'a> {
     /// `true` after an `env` block.
     pub(super) has_environment: bool,
     /// Environment entries by name.
-    pub(super) environment_names: NameIndex,
+    pub(super) environment_names: NameNumbers,
     pub(super) document: Document,
 }
 
 impl<'a> TsdlParser<'a> {
     pub(super) fn new(text: &'a [u8], limits: &'a Limits, problems: &'a mut Problems) -> Self {
         Self {
-            lexer: Lexer::new(text),
+            lexer: TsdlLexer::new(text),
             ahead: VecDeque::new(),
             last_end: TextPosition { line: 1, column: 1, offset: 0 },
             problems,
@@ -136,13 +136,13 @@ impl<'a> TsdlParser<'a> {
             ended: false,
             clock_names: HashSet::new(),
             has_environment: false,
-            environment_names: NameIndex::default(),
+            environment_names: NameNumbers::default(),
             document: Document::default(),
         }
     }
 
     /// Returns the token after the next `skip` tokens.
-    pub(super) fn peek_at(&mut self, skip: usize) -> &Token<'a> {
+    pub(super) fn peek_at(&mut self, skip: usize) -> &TsdlToken<'a> {
         while self.ahead.len() <= skip {
             let token = self.lexer.next();
             for (position, message) in self.lexer.warnings.drain(..) {
@@ -154,7 +154,7 @@ impl<'a> TsdlParser<'a> {
         &self.ahead[skip]
     }
 
-    pub(super) fn peek(&mut self) -> &Token<'a> {
+    pub(super) fn peek(&mut self) -> &TsdlToken<'a> {
         self.peek_at(0)
     }
 
@@ -163,7 +163,7 @@ impl<'a> TsdlParser<'a> {
         self.peek().at
     }
 
-    pub(super) fn take(&mut self) -> Token<'a> {
+    pub(super) fn take(&mut self) -> TsdlToken<'a> {
         self.peek();
         let token = self.ahead.pop_front().unwrap_or_else(|| self.lexer.next());
         self.last_end = token.end;
@@ -204,7 +204,7 @@ impl<'a> TsdlParser<'a> {
     }
 
     /// Takes the mark or stops.
-    pub(super) fn expect(&mut self, mark: &str) -> Read<()> {
+    pub(super) fn expect(&mut self, mark: &str) -> ParseResult<()> {
         if self.accept(mark) { Ok(()) } else { Err(self.unexpected(&format!("`{mark}`"))) }
     }
 
@@ -249,7 +249,7 @@ impl<'a> TsdlParser<'a> {
     }
 
     /// Counts memory that the statement is about to allocate. Stops reading if it is too much.
-    pub(super) fn charge(&mut self, bytes: u64, at: TextPosition) -> Read<()> {
+    pub(super) fn charge(&mut self, bytes: u64, at: TextPosition) -> ParseResult<()> {
         if self.problems.charge(bytes, at) {
             return Ok(());
         }
@@ -273,7 +273,7 @@ impl<'a> TsdlParser<'a> {
     }
 
     /// Ends a statement: takes its `;` and reports its duplicate names.
-    pub(super) fn end_statement(&mut self) -> Read<()> {
+    pub(super) fn end_statement(&mut self) -> ParseResult<()> {
         let ended = self.expect(";");
         for name in std::mem::take(&mut self.doubles) {
             self.problems
@@ -304,7 +304,10 @@ impl<'a> TsdlParser<'a> {
     }
 
     /// Reads statements up to the `}`, which is taken. Returns `true` if all were read without problems.
-    pub(super) fn body(&mut self, mut statement: impl FnMut(&mut Self) -> Read<()>) -> Read<bool> {
+    pub(super) fn body(
+        &mut self,
+        mut statement: impl FnMut(&mut Self) -> ParseResult<()>,
+    ) -> ParseResult<bool> {
         self.expect("{")?;
         let errors = self.problems.errors();
         loop {
@@ -329,7 +332,7 @@ impl<'a> TsdlParser<'a> {
     }
 
     /// Reads a dotted name, starting at its first word.
-    pub(super) fn names(&mut self, what: &str) -> Read<PathLocation> {
+    pub(super) fn names(&mut self, what: &str) -> ParseResult<PathLocation> {
         let at = self.at();
         let mut names = Vec::new();
         loop {
@@ -347,7 +350,7 @@ impl<'a> TsdlParser<'a> {
     }
 
     /// Reads an integer constant with its sign.
-    pub(super) fn integer(&mut self, what: &str) -> Read<(i128, TextPosition)> {
+    pub(super) fn integer(&mut self, what: &str) -> ParseResult<(i128, TextPosition)> {
         let at = self.at();
         let negative = if self.peek_mark("-") {
             true
@@ -388,7 +391,7 @@ impl<'a> TsdlParser<'a> {
     }
 
     /// Reads the right side of an assignment, up to its `;`.
-    pub(super) fn expression(&mut self) -> Read<Expression> {
+    pub(super) fn expression(&mut self) -> ParseResult<TsdlExpression> {
         const WHAT: &str = "an integer, a string or a name";
         let at = self.at();
         // Not recursive, because there is at most one level of parentheses.
@@ -398,65 +401,65 @@ impl<'a> TsdlParser<'a> {
             self.expect(")")?;
         }
         // Check this first: without the `;`, the value is incomplete.
-        if self.peek_mark(";") { Ok(Expression { at, value }) } else { Err(self.unexpected("`;`")) }
+        if self.peek_mark(";") { Ok(TsdlExpression { at, value }) } else { Err(self.unexpected("`;`")) }
     }
 
-    fn operand(&mut self, what: &str) -> Read<Operand> {
+    fn operand(&mut self, what: &str) -> ParseResult<TsdlOperand> {
         match &self.peek().lexeme {
             Lexeme::Text(text) => {
                 let text = text.clone();
                 self.take();
-                Ok(Operand::Text(text))
+                Ok(TsdlOperand::Text(text))
             }
-            Lexeme::Word(_) => Ok(Operand::Names(self.names(what)?.names)),
-            _ => Ok(Operand::Integer(self.integer(what)?.0)),
+            Lexeme::Word(_) => Ok(TsdlOperand::Names(self.names(what)?.names)),
+            _ => Ok(TsdlOperand::Integer(self.integer(what)?.0)),
         }
     }
 
     /// Reports an attribute with a value of the wrong kind.
-    pub(super) fn wrong(&mut self, name: &str, expected: &str, found: &Expression) -> Stop {
+    pub(super) fn wrong(&mut self, name: &str, expected: &str, found: &TsdlExpression) -> Stop {
         let message = format!("invalid value of the attribute `{name}`");
         self.problems.add(Diagnostic::error(found.at, message).expected(expected, found.value.describe()));
         Stop
     }
 
-    pub(super) fn unsigned(&mut self, name: &str, value: &Expression) -> Read<u64> {
+    pub(super) fn unsigned(&mut self, name: &str, value: &TsdlExpression) -> ParseResult<u64> {
         match &value.value {
-            Operand::Integer(integer) => u64::try_from(*integer).ok(),
+            TsdlOperand::Integer(integer) => u64::try_from(*integer).ok(),
             _ => None,
         }
         .ok_or_else(|| self.wrong(name, "an unsigned integer", value))
     }
 
-    pub(super) fn signed(&mut self, name: &str, value: &Expression) -> Read<i64> {
+    pub(super) fn signed(&mut self, name: &str, value: &TsdlExpression) -> ParseResult<i64> {
         match &value.value {
-            Operand::Integer(integer) => i64::try_from(*integer).ok(),
+            TsdlOperand::Integer(integer) => i64::try_from(*integer).ok(),
             _ => None,
         }
         .ok_or_else(|| self.wrong(name, "an integer of 64 bits", value))
     }
 
-    pub(super) fn text(&mut self, name: &str, value: &Expression) -> Read<String> {
+    pub(super) fn text(&mut self, name: &str, value: &TsdlExpression) -> ParseResult<String> {
         match &value.value {
-            Operand::Text(text) => Ok(text.clone()),
+            TsdlOperand::Text(text) => Ok(text.clone()),
             _ => Err(self.wrong(name, "a string", value)),
         }
     }
 
     /// Returns a string or an undotted name.
-    pub(super) fn text_or_name(&mut self, name: &str, value: &Expression) -> Read<String> {
+    pub(super) fn text_or_name(&mut self, name: &str, value: &TsdlExpression) -> ParseResult<String> {
         match &value.value {
-            Operand::Text(text) => Ok(text.clone()),
-            Operand::Names(names) => Ok(names.join(".")),
-            Operand::Integer(_) => Err(self.wrong(name, "a string or a name", value)),
+            TsdlOperand::Text(text) => Ok(text.clone()),
+            TsdlOperand::Names(names) => Ok(names.join(".")),
+            TsdlOperand::Integer(_) => Err(self.wrong(name, "a string or a name", value)),
         }
     }
 
-    pub(super) fn boolean(&mut self, name: &str, value: &Expression) -> Read<bool> {
+    pub(super) fn boolean(&mut self, name: &str, value: &TsdlExpression) -> ParseResult<bool> {
         let found = match &value.value {
-            Operand::Integer(0) => Some(false),
-            Operand::Integer(1) => Some(true),
-            Operand::Names(names) => match names.as_slice() {
+            TsdlOperand::Integer(0) => Some(false),
+            TsdlOperand::Integer(1) => Some(true),
+            TsdlOperand::Names(names) => match names.as_slice() {
                 [word] if word == "true" || word == "TRUE" => Some(true),
                 [word] if word == "false" || word == "FALSE" => Some(false),
                 _ => None,
@@ -484,7 +487,7 @@ impl SeenAttributes {
         name: &str,
         at: TextPosition,
         known: &[&'static str],
-    ) -> Read<Option<&'static str>> {
+    ) -> ParseResult<Option<&'static str>> {
         let Some(found) = known.iter().find(|known| **known == name) else { return Ok(None) };
         if self.has(found) {
             return Err(parser.stop(at, format!("duplicate attribute `{name}`")));

@@ -60,7 +60,7 @@ fn standard_stream(trace: &TraceClass, others: Option<&Value>, refusals: &mut Re
             json::check(value, 0, refusals);
         });
     }
-    let mut content = json::Object::default();
+    let mut content = json::JsonObject::default();
     if !trace.environment.is_empty() {
         content.set("environment", Value::Map(trace.environment.clone()));
     }
@@ -87,7 +87,7 @@ fn standard_stream(trace: &TraceClass, others: Option<&Value>, refusals: &mut Re
 }
 
 fn stream(file: String, namespace: &str, value: Value) -> WrittenAuxStream {
-    let mut object = json::Object::default();
+    let mut object = json::JsonObject::default();
     object.set(namespace, value);
     let mut text = String::new();
     json::write(&mut text, &object.finish(), 0);

@@ -9,10 +9,10 @@ use ichnos_model::{
 };
 
 use super::aliases::Aliases;
-use super::json::{self, Object};
-use super::places::{LocationTarget, RootClasses, RootPosition};
-use super::ranges::{self, Bounds};
-use super::sizes::Sizes;
+use super::json::{self, JsonObject};
+use super::places::{PathTarget, RootClasses, RootPosition};
+use super::ranges::{self, MappingRange};
+use super::sizes::ClassSizes;
 use super::unsupported::Refusals;
 use crate::metadata::json::roles;
 use crate::metadata::json::vocabulary::Vocabulary;
@@ -21,10 +21,10 @@ use crate::metadata::json::vocabulary::Vocabulary;
 pub(super) const ANY_BYTES: &str = "application/octet-stream";
 
 /// Writes field classes.
-pub(super) struct ClassWriter<'c> {
+pub(super) struct FieldClassWriter<'c> {
     pub(super) vocabulary: Vocabulary,
     pub(super) refusals: Refusals,
-    pub(super) sizes: Sizes,
+    pub(super) sizes: ClassSizes,
     /// Timestamp clock of the data stream class.
     pub(super) default_clock: Option<u16>,
     /// Remaining number of class visits for following locations.
@@ -34,8 +34,8 @@ pub(super) struct ClassWriter<'c> {
     place: RootPosition<'c>,
 }
 
-impl<'c> ClassWriter<'c> {
-    pub(super) fn new(vocabulary: Vocabulary, sizes: Sizes, refusals: Refusals, visits: u64) -> Self {
+impl<'c> FieldClassWriter<'c> {
+    pub(super) fn new(vocabulary: Vocabulary, sizes: ClassSizes, refusals: Refusals, visits: u64) -> Self {
         Self {
             vocabulary,
             refusals,
@@ -71,7 +71,7 @@ impl<'c> ClassWriter<'c> {
     }
 
     fn object(&mut self, class: &'c FieldClass) -> Value {
-        let mut object = Object::default();
+        let mut object = JsonObject::default();
         let is_uuid = class.roles.has(Role::MetadataStreamUuid) && is_bytes_of_uuid(class);
         if is_uuid {
             // CTF 1.8 and PROP-1.0 use a byte array instead.
@@ -94,7 +94,7 @@ impl<'c> ClassWriter<'c> {
         self.refusals.refuse(what);
     }
 
-    fn kind(&mut self, class: &'c FieldClass, object: &mut Object) {
+    fn kind(&mut self, class: &'c FieldClass, object: &mut JsonObject) {
         match &class.kind {
             FieldKind::BitArray(bits) => self.bits("fixed-length-bit-array", *bits, object),
             FieldKind::BitMap { bits, flags } if self.is_spec2() => {
@@ -147,7 +147,7 @@ impl<'c> ClassWriter<'c> {
         }
     }
 
-    fn variable_length(&mut self, value: &VariableLengthValue, object: &mut Object) {
+    fn variable_length(&mut self, value: &VariableLengthValue, object: &mut JsonObject) {
         match value {
             VariableLengthValue::BitArray if !self.is_spec2() => {
                 object.set("type", "variable-length-bit-array");
@@ -161,7 +161,7 @@ impl<'c> ClassWriter<'c> {
         }
     }
 
-    fn element(&mut self, element: &'c Arc<FieldClass>, object: &mut Object) {
+    fn element(&mut self, element: &'c Arc<FieldClass>, object: &mut JsonObject) {
         self.refusals.enter("element");
         let element = self.class(element);
         self.refusals.leave();
@@ -173,7 +173,7 @@ impl<'c> ClassWriter<'c> {
         field: &'c Arc<FieldClass>,
         selector: &FieldLocation,
         ranges: Option<&RangeSet>,
-        object: &mut Object,
+        object: &mut JsonObject,
     ) {
         object.set("type", "optional");
         self.location("selector-field-location", selector, object);
@@ -200,7 +200,7 @@ impl<'c> ClassWriter<'c> {
         }
     }
 
-    fn bits(&mut self, name: &str, bits: BitField, object: &mut Object) {
+    fn bits(&mut self, name: &str, bits: BitField, object: &mut JsonObject) {
         object.set("type", name);
         object.set("length", bits.length);
         object.set("byte-order", bits.byte_order.name());
@@ -223,7 +223,7 @@ impl<'c> ClassWriter<'c> {
         }
     }
 
-    fn integer(&mut self, integer: &IntegerProperties, object: &mut Object) {
+    fn integer(&mut self, integer: &IntegerProperties, object: &mut JsonObject) {
         if integer.preferred_base != DisplayBase::Decimal {
             object.set("preferred-display-base", u64::from(integer.preferred_base.radix()));
         }
@@ -238,22 +238,23 @@ impl<'c> ClassWriter<'c> {
     }
 
     fn mappings(&mut self, mappings: &Mappings, wide: &[WideRange], what: &str) -> Value {
-        let mut object = Object::default();
+        let mut object = JsonObject::default();
         let refusals = &mut self.refusals;
         ranges::each(mappings, wide, what, refusals, |name, bounds, refusals| {
             refusals.refuse_if(bounds.is_empty(), "a name without values");
-            object.set(name, Value::Array(bounds.iter().map(Bounds::to_pair).collect()));
+            object.set(name, Value::Array(bounds.iter().map(MappingRange::to_pair).collect()));
         });
         object.finish()
     }
 
     fn range_set(&mut self, ranges: &RangeSet) -> Value {
         self.refusals.refuse_if(ranges.0.is_empty(), "no selector value");
-        let pair = |range: &ichnos_model::IntegerRange| Bounds::Narrow(range.lower, range.upper).to_pair();
+        let pair =
+            |range: &ichnos_model::IntegerRange| MappingRange::Narrow(range.lower, range.upper).to_pair();
         Value::Array(ranges.0.iter().map(pair).collect())
     }
 
-    fn string(&mut self, encoding: StringEncoding, length: &'c StringLength, object: &mut Object) {
+    fn string(&mut self, encoding: StringEncoding, length: &'c StringLength, object: &mut JsonObject) {
         match length {
             StringLength::NullTerminated => object.set("type", "null-terminated-string"),
             StringLength::Static(length) => {
@@ -274,7 +275,7 @@ impl<'c> ClassWriter<'c> {
         }
     }
 
-    fn length(&mut self, kind: &str, length: &'c Length, object: &mut Object) {
+    fn length(&mut self, kind: &str, length: &'c Length, object: &mut JsonObject) {
         match length {
             Length::Static(length) => {
                 object.set("type", format!("static-length-{kind}").as_str());
@@ -293,7 +294,7 @@ impl<'c> ClassWriter<'c> {
         class: &FieldClass,
         element: &FieldClass,
         minimum: u64,
-        object: &mut Object,
+        object: &mut JsonObject,
     ) {
         let own = class.alignment();
         let of_element = element.alignment();
@@ -311,21 +312,21 @@ impl<'c> ClassWriter<'c> {
         }
     }
 
-    fn location(&mut self, name: &str, location: &FieldLocation, object: &mut Object) {
+    fn location(&mut self, name: &str, location: &FieldLocation, object: &mut JsonObject) {
         let target = self.place.single_target(location, &mut self.visits, &mut self.refusals);
         if let Some(target) = target {
             object.set(name, self.field_location(location, &target));
         }
     }
 
-    fn field_location(&self, location: &FieldLocation, target: &LocationTarget<'c>) -> Value {
+    fn field_location(&self, location: &FieldLocation, target: &PathTarget<'c>) -> Value {
         let names = target.members.iter().map(|member| json::text(&member.name));
         match self.vocabulary {
             Vocabulary::Prop2 => {
                 Value::Array(std::iter::once(json::text(target.scope.name())).chain(names).collect())
             }
             Vocabulary::Spec2 => {
-                let mut object = Object::default();
+                let mut object = JsonObject::default();
                 let path = match location.origin {
                     Some(origin) => {
                         object.set("origin", origin.name());
@@ -348,7 +349,7 @@ impl<'c> ClassWriter<'c> {
         for member in members {
             self.refusals.enter(format!("member `{}`", member.name));
             self.place.enter_member(member);
-            let mut object = Object::default();
+            let mut object = JsonObject::default();
             object.set("name", &member.name);
             let class = self.class(&member.class);
             object.set("field-class", class);
@@ -370,7 +371,7 @@ impl<'c> ClassWriter<'c> {
                 Some(name) => format!("option `{name}`"),
                 None => format!("option {}", index + 1),
             });
-            let mut object = Object::default();
+            let mut object = JsonObject::default();
             object.set_some("name", option.name.as_ref());
             let ranges = self.range_set(&option.ranges);
             object.set("selector-field-ranges", ranges);
@@ -384,7 +385,7 @@ impl<'c> ClassWriter<'c> {
         Value::Array(values)
     }
 
-    fn roles(&mut self, class: &FieldClass, object: &mut Object) {
+    fn roles(&mut self, class: &FieldClass, object: &mut JsonObject) {
         if !class.clock_updates().is_empty() {
             self.refuse("a field that updates several clocks");
         }

@@ -14,23 +14,23 @@ const DEEPEST: u32 = 128;
 
 /// Object to which properties are added.
 #[derive(Debug, Default)]
-pub(super) struct Object(Vec<(String, Value)>);
+pub(super) struct JsonObject(Vec<(String, Value)>);
 
-impl Object {
+impl JsonObject {
     /// Adds a property.
-    pub(super) fn set(&mut self, name: &str, value: impl Into<Property>) {
+    pub(super) fn set(&mut self, name: &str, value: impl Into<PropertyValue>) {
         self.0.push((name.to_owned(), value.into().0));
     }
 
     /// Adds a property if it has a value.
-    pub(super) fn set_some(&mut self, name: &str, value: Option<impl Into<Property>>) {
+    pub(super) fn set_some(&mut self, name: &str, value: Option<impl Into<PropertyValue>>) {
         if let Some(value) = value {
             self.set(name, value);
         }
     }
 
     /// Adds a property unless its value equals the default.
-    pub(super) fn set_unless<T: Into<Property> + PartialEq>(&mut self, name: &str, value: T, absent: T) {
+    pub(super) fn set_unless<T: Into<PropertyValue> + PartialEq>(&mut self, name: &str, value: T, absent: T) {
         if value != absent {
             self.set(name, value);
         }
@@ -43,45 +43,45 @@ impl Object {
 }
 
 /// Property value.
-pub(super) struct Property(Value);
+pub(super) struct PropertyValue(Value);
 
-impl From<Value> for Property {
+impl From<Value> for PropertyValue {
     fn from(value: Value) -> Self {
         Self(value)
     }
 }
 
-impl From<&str> for Property {
+impl From<&str> for PropertyValue {
     fn from(text: &str) -> Self {
         Self(Value::Text(text.to_owned()))
     }
 }
 
-impl From<&String> for Property {
+impl From<&String> for PropertyValue {
     fn from(text: &String) -> Self {
         Self(Value::Text(text.clone()))
     }
 }
 
-impl From<bool> for Property {
+impl From<bool> for PropertyValue {
     fn from(value: bool) -> Self {
         Self(Value::Boolean(value))
     }
 }
 
-impl From<i64> for Property {
+impl From<i64> for PropertyValue {
     fn from(value: i64) -> Self {
         Self(Value::Integer(value.into()))
     }
 }
 
-impl From<u64> for Property {
+impl From<u64> for PropertyValue {
     fn from(value: u64) -> Self {
         Self(Value::Integer(value.into()))
     }
 }
 
-impl From<u128> for Property {
+impl From<u128> for PropertyValue {
     fn from(value: u128) -> Self {
         Self(match i128::try_from(value) {
             Ok(value) => Value::Integer(value),
@@ -246,7 +246,7 @@ mod tests {
 
     #[test]
     fn texts_are_escaped_and_values_indented() {
-        let mut object = Object::default();
+        let mut object = JsonObject::default();
         object.set("a\"b", "x\\\u{0}\u{1f}\u{7f}\u{ffff}\u{10ffff}/\n");
         object.set("list", Value::Array(vec![Value::Integer(1), Value::Array(vec![Value::Null])]));
         object.set("maps", Value::Array(vec![Value::Map(vec![])]));

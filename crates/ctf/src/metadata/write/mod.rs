@@ -107,7 +107,7 @@ pub use unsupported::Unsupported;
 
 use ichnos_model::{ByteOrder, EventRecordClass, Limits, RangeSet, Severity, TraceClass};
 
-use self::sizes::Sizes;
+use self::sizes::ClassSizes;
 use self::unsupported::Refusals;
 use super::json::vocabulary::Vocabulary;
 use super::{Dialect, MetadataOptions};
@@ -141,7 +141,7 @@ pub fn write_metadata(
 ) -> Result<WrittenMetadata, Vec<Unsupported>> {
     let mut refusals = Refusals::new(limits.diagnostics);
     let deepest = limits.depth.min(DEEPEST);
-    let sizes = Sizes::of(trace, deepest);
+    let sizes = ClassSizes::of(trace, deepest);
     if sizes.classes > limits.field_classes {
         refusals.refuse(format!(
             "{} field classes, with shared classes counted once per use: the limit is {}",

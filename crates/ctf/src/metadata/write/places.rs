@@ -30,7 +30,7 @@ pub(super) struct RootPosition<'c> {
 }
 
 /// Location target.
-pub(super) struct LocationTarget<'c> {
+pub(super) struct PathTarget<'c> {
     /// Target scope.
     pub(super) scope: Scope,
     /// Members on the path from the root field to the target.
@@ -84,7 +84,7 @@ impl<'c> RootPosition<'c> {
         location: &FieldLocation,
         visits: &mut u64,
         refusals: &mut Refusals,
-    ) -> Option<LocationTarget<'c>> {
+    ) -> Option<PathTarget<'c>> {
         if location.is_of_values() {
             refusals.refuse("a field without a length in the data: only its values determine it");
             return None;
@@ -103,7 +103,7 @@ impl<'c> RootPosition<'c> {
         location: &FieldLocation,
         visits: &mut u64,
         refusals: &mut Refusals,
-    ) -> Option<LocationTarget<'c>> {
+    ) -> Option<PathTarget<'c>> {
         let target = self.target(location, visits, refusals)?;
         if target.members.is_empty() {
             refusals.refuse("the location of a root field itself");
@@ -117,7 +117,7 @@ impl<'c> RootPosition<'c> {
     }
 
     /// Returns `None` if the target is missing, or if the names on the path differ between targets.
-    fn find(&self, location: &FieldLocation, visits: &mut u64) -> Option<LocationTarget<'c>> {
+    fn find(&self, location: &FieldLocation, visits: &mut u64) -> Option<PathTarget<'c>> {
         let innermost = self.frames.last().map(|frame| frame.depth);
         let mut level = self.frames.len().checked_sub(1);
         let mut names: Vec<&str> = Vec::new();
@@ -159,8 +159,8 @@ impl<'c> RootPosition<'c> {
         Some(target)
     }
 
-    /// See [`LocationTarget::around`].
-    fn level_around(&self, target: &LocationTarget<'c>) -> Option<usize> {
+    /// See [`PathTarget::around`].
+    fn level_around(&self, target: &PathTarget<'c>) -> Option<usize> {
         let (last, before) = target.members.split_last()?;
         if target.scope != self.scope {
             return None;
@@ -174,17 +174,17 @@ impl<'c> RootPosition<'c> {
         (!inner.any(|member| member.name == last.name)).then_some(before.len())
     }
 
-    fn within(&self, level: usize, names: &[&str], visits: &mut u64) -> Option<LocationTarget<'c>> {
+    fn within(&self, level: usize, names: &[&str], visits: &mut u64) -> Option<PathTarget<'c>> {
         let frame = self.frames.get(level)?;
         let mut found = follow_member(frame.members, names, visits)?;
         let mut members = self.path.get(..frame.depth)?.to_vec();
         members.append(&mut found.members);
-        Some(LocationTarget { scope: self.scope, members, ..found })
+        Some(PathTarget { scope: self.scope, members, ..found })
     }
 
-    fn in_root(&self, scope: Scope, names: &[&str], visits: &mut u64) -> Option<LocationTarget<'c>> {
+    fn in_root(&self, scope: Scope, names: &[&str], visits: &mut u64) -> Option<PathTarget<'c>> {
         let root = self.roots.get(scope as usize).copied().flatten()?;
-        Some(LocationTarget { scope, ..follow(root, names, visits)? })
+        Some(PathTarget { scope, ..follow(root, names, visits)? })
     }
 }
 
@@ -195,7 +195,7 @@ fn agree(classes: &[&FieldClass]) -> bool {
     mappings.all(|other| Some(other) == first)
 }
 
-fn follow_member<'c>(members: &'c [Member], names: &[&str], visits: &mut u64) -> Option<LocationTarget<'c>> {
+fn follow_member<'c>(members: &'c [Member], names: &[&str], visits: &mut u64) -> Option<PathTarget<'c>> {
     let (first, rest) = names.split_first()?;
     *visits = visits.saturating_sub(members.len() as u64 / 16);
     let member = members.iter().find(|member| member.is_called(first))?;
@@ -205,13 +205,13 @@ fn follow_member<'c>(members: &'c [Member], names: &[&str], visits: &mut u64) ->
 }
 
 /// Follows names into a class, through array elements, optionals and variant options.
-fn follow<'c>(class: &'c FieldClass, names: &[&str], visits: &mut u64) -> Option<LocationTarget<'c>> {
+fn follow<'c>(class: &'c FieldClass, names: &[&str], visits: &mut u64) -> Option<PathTarget<'c>> {
     *visits = visits.checked_sub(1)?;
     match &class.kind {
         FieldKind::Array { element, .. } if !names.is_empty() => follow(element, names, visits),
         FieldKind::Optional { field, .. } => follow(field, names, visits),
         FieldKind::Variant { options, .. } => {
-            let mut all: Option<LocationTarget<'c>> = None;
+            let mut all: Option<PathTarget<'c>> = None;
             let mut fits_all = true;
             for option in options {
                 let Some(found) = follow(&option.class, names, visits) else {
@@ -221,7 +221,7 @@ fn follow<'c>(class: &'c FieldClass, names: &[&str], visits: &mut u64) -> Option
                 match &mut all {
                     None => all = Some(found),
                     Some(all) => {
-                        let spelled = |target: &LocationTarget<'c>| -> Vec<bool> {
+                        let spelled = |target: &PathTarget<'c>| -> Vec<bool> {
                             target.members.iter().map(|member| member.has_underscore).collect()
                         };
                         if spelled(all) != spelled(&found) {
@@ -232,12 +232,12 @@ fn follow<'c>(class: &'c FieldClass, names: &[&str], visits: &mut u64) -> Option
                     }
                 }
             }
-            all.map(|all| LocationTarget { fits_all: all.fits_all && fits_all, ..all })
+            all.map(|all| PathTarget { fits_all: all.fits_all && fits_all, ..all })
         }
         FieldKind::Structure { members, .. } | FieldKind::Union { members, .. } if !names.is_empty() => {
             follow_member(members, names, visits)
         }
-        _ if names.is_empty() => Some(LocationTarget {
+        _ if names.is_empty() => Some(PathTarget {
             scope: Scope::PacketHeader,
             members: Vec::new(),
             shared: None,

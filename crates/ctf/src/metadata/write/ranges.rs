@@ -8,12 +8,12 @@ use super::unsupported::Refusals;
 
 /// Value range.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Bounds {
+pub(super) enum MappingRange {
     Narrow(i128, i128),
     Wide(WideInteger, WideInteger),
 }
 
-impl Bounds {
+impl MappingRange {
     /// Returns both bounds as JSON.
     pub(super) fn to_pair(&self) -> Value {
         Value::Array(match self {
@@ -34,7 +34,7 @@ pub(super) fn each(
     wide: &[WideRange],
     what: &str,
     refusals: &mut Refusals,
-    mut write: impl FnMut(&str, &[Bounds], &mut Refusals),
+    mut write: impl FnMut(&str, &[MappingRange], &mut Refusals),
 ) {
     let mut names = HashSet::new();
     let mut wide = wide.iter().peekable();
@@ -49,7 +49,7 @@ pub(super) fn each(
                 loop {
                     match narrow.next() {
                         Some(other) if other == part => break,
-                        Some(other) => bounds.push(Bounds::Narrow(other.lower, other.upper)),
+                        Some(other) => bounds.push(MappingRange::Narrow(other.lower, other.upper)),
                         None => {
                             refusals.refuse("ranges that contradict each other");
                             break;
@@ -57,9 +57,9 @@ pub(super) fn each(
                     }
                 }
             }
-            bounds.push(Bounds::Wide(range.lower.clone(), range.upper.clone()));
+            bounds.push(MappingRange::Wide(range.lower.clone(), range.upper.clone()));
         }
-        bounds.extend(narrow.map(|range| Bounds::Narrow(range.lower, range.upper)));
+        bounds.extend(narrow.map(|range| MappingRange::Narrow(range.lower, range.upper)));
         write(mapping.name, &bounds, refusals);
         refusals.leave();
     }

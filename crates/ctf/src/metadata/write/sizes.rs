@@ -10,7 +10,7 @@ use crate::metadata::{Dialect, memory};
 
 /// Class count and nesting depth, and the shared classes.
 #[derive(Debug, Default)]
-pub(super) struct Sizes {
+pub(super) struct ClassSizes {
     /// Class count. Shared classes count at each use.
     pub(super) classes: u64,
     /// Nesting depth.
@@ -35,7 +35,7 @@ struct Size {
     has_relative: bool,
 }
 
-impl Sizes {
+impl ClassSizes {
     /// Visits all root fields in a trace class, up to `most` levels deep.
     pub(super) fn of(trace: &TraceClass, most: u32) -> Self {
         let mut sizes = Self::default();

@@ -4,7 +4,7 @@ use super::StreamEncoder;
 use crate::writer::class_set::ClassSet;
 use crate::writer::packets::Packets;
 use crate::writer::untimed::UntimedEvents;
-use crate::writer::usage::{ExcessElements, Usage};
+use crate::writer::usage::{ExcessElements, LimitUsage};
 use crate::writer::written_digest::WrittenDigest;
 use ichnos_model::TraceDigest;
 use ichnos_model::lower::LossKind;
@@ -51,7 +51,7 @@ impl StreamEncoder {
     }
 
     /// Ends the output, after all waiting data was written.
-    pub(in crate::writer) fn end_output(&mut self, usage: &Usage) {
+    pub(in crate::writer) fn end_output(&mut self, usage: &LimitUsage) {
         self.give_up_leading();
         if let Some(digest) = &mut self.digest {
             self.lanes

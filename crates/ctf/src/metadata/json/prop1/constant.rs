@@ -2,13 +2,13 @@
 
 use ichnos_model::WideInteger;
 
-use super::super::object::{NARROW, Object, Unknown, greater_than_0, or_refuse, refuse, text};
-use super::super::text::{Json, Node};
+use super::super::object::{NARROW, Object, UnknownProperties, greater_than_0, or_refuse, refuse, text};
+use super::super::text::{Json, JsonNode};
 use crate::metadata::Problems;
 
 /// Reads an integer with up to `most` bits, excluding its sign (CTF2-PROP-1.0, "Constant integer JSON object"). `what`
 /// is the expected value in error messages.
-fn spelled(node: &Node, most: u64, what: &str, problems: &mut Problems) -> Option<WideInteger> {
+fn spelled(node: &JsonNode, most: u64, what: &str, problems: &mut Problems) -> Option<WideInteger> {
     match &node.json {
         Json::Integer(value) => Some(WideInteger::from(*value)),
         Json::BigInteger(digits) if digits.len() as u64 / 3 <= most => {
@@ -31,7 +31,7 @@ fn spelled(node: &Node, most: u64, what: &str, problems: &mut Problems) -> Optio
                 },
             };
             let value = object.require("value", problems);
-            object.finish(Unknown::Ignore, problems);
+            object.finish(UnknownProperties::Ignore, problems);
             let (base, value) = (base?, value?);
             let written = text(value, problems)?;
             // Parsing so few digits takes negligible time. Some of them may be zeros.
@@ -48,31 +48,31 @@ fn spelled(node: &Node, most: u64, what: &str, problems: &mut Problems) -> Optio
 }
 
 /// Reads an integer with up to 128 bits, including its sign.
-pub(super) fn integer(node: &Node, problems: &mut Problems) -> Option<i128> {
+pub(super) fn integer(node: &JsonNode, problems: &mut Problems) -> Option<i128> {
     let value = spelled(node, 128, NARROW, problems)?;
     or_refuse(value.as_i128(), node, NARROW, problems)
 }
 
 /// Reads an integer with up to `most` bits, excluding its sign.
-pub(super) fn wide_integer(node: &Node, most: u64, problems: &mut Problems) -> Option<WideInteger> {
+pub(super) fn wide_integer(node: &JsonNode, most: u64, problems: &mut Problems) -> Option<WideInteger> {
     let most = most.max(128);
     spelled(node, most, &format!("an integer of at most {most} bits"), problems)
 }
 
 /// Reads a class id: an unsigned integer with up to 128 bits.
-pub(super) fn id(node: &Node, problems: &mut Problems) -> Option<u128> {
+pub(super) fn id(node: &JsonNode, problems: &mut Problems) -> Option<u128> {
     const WHAT: &str = "an unsigned integer of at most 128 bits";
     let id = spelled(node, 128, WHAT, problems)?.as_u128();
     or_refuse(id, node, WHAT, problems)
 }
 
 /// Reads an unsigned integer with up to 64 bits.
-pub(super) fn unsigned(node: &Node, problems: &mut Problems) -> Option<u64> {
+pub(super) fn unsigned(node: &JsonNode, problems: &mut Problems) -> Option<u64> {
     let value = u64::try_from(integer(node, problems)?).ok();
     or_refuse(value, node, "an unsigned integer of at most 64 bits", problems)
 }
 
 /// Reads an unsigned integer greater than 0.
-pub(super) fn positive(node: &Node, problems: &mut Problems) -> Option<u64> {
+pub(super) fn positive(node: &JsonNode, problems: &mut Problems) -> Option<u64> {
     greater_than_0(unsigned(node, problems)?, node, problems)
 }

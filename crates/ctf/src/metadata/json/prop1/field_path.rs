@@ -11,10 +11,10 @@ use ichnos_model::{
 use crate::metadata::{Problems, choices};
 
 /// Root field classes known so far.
-pub(super) type Roots<'c> = [Option<&'c Arc<FieldClass>>; 6];
+pub(super) type EarlierRoots<'c> = [Option<&'c Arc<FieldClass>>; 6];
 
 /// Structure or union on the current path.
-struct Frame<'c> {
+struct ContainerFrame<'c> {
     /// Members decoded before the current member.
     before: HashMap<&'c str, &'c Member>,
     /// Length of its path.
@@ -22,21 +22,21 @@ struct Frame<'c> {
 }
 
 /// Makes all paths within a root field absolute, and sets the values that select variant choices.
-pub(super) struct Resolver<'c, 'p> {
+pub(super) struct PathResolver<'c, 'p> {
     scope: Scope,
-    roots: Roots<'c>,
-    frames: Vec<Frame<'c>>,
+    roots: EarlierRoots<'c>,
+    frames: Vec<ContainerFrame<'c>>,
     path: Vec<&'c str>,
     problems: &'p mut Problems,
     /// Remaining number of class visits on paths, for the whole metadata.
     visits: &'p mut u64,
 }
 
-impl<'c, 'p> Resolver<'c, 'p> {
+impl<'c, 'p> PathResolver<'c, 'p> {
     /// Creates a resolver for `scope`. `roots` contains the classes of this scope and all earlier scopes.
     pub(super) fn new(
         scope: Scope,
-        roots: Roots<'c>,
+        roots: EarlierRoots<'c>,
         problems: &'p mut Problems,
         visits: &'p mut u64,
     ) -> Self {
@@ -89,7 +89,7 @@ impl<'c, 'p> Resolver<'c, 'p> {
     }
 
     fn members(&mut self, members: &'c [Member], what: &str) -> Option<Vec<Member>> {
-        self.frames.push(Frame { before: HashMap::new(), path: self.path.len() });
+        self.frames.push(ContainerFrame { before: HashMap::new(), path: self.path.len() });
         let mut resolved: Vec<(usize, Arc<FieldClass>)> = Vec::new();
         for (index, member) in members.iter().enumerate() {
             self.path.push(&member.name);

@@ -13,10 +13,10 @@ use super::super::class_counter::{ClassAlias, ClassCounter};
 use super::super::class_parts::{bit_length, element_label, float};
 use super::super::labels::Labels;
 use super::super::object::{
-    Object, Unknown, alignment_value, array, attributes, boolean, listed, or_refuse, refuse,
+    Object, UnknownProperties, alignment_value, array, attributes, boolean, listed, or_refuse, refuse,
     refuse_duplicates, text,
 };
-use super::super::text::{Json, Node, Property};
+use super::super::text::{Json, JsonNode, Property};
 use super::constant::{positive, unsigned, wide_integer};
 use crate::metadata::{Problems, memory};
 
@@ -91,7 +91,7 @@ impl<'a> TypeReader<'a> {
     }
 
     /// Reads a root field's type, which may differ from a structure.
-    pub(super) fn root(&mut self, node: &Node, scope: Scope) -> Option<Arc<FieldClass>> {
+    pub(super) fn root(&mut self, node: &JsonNode, scope: Scope) -> Option<Arc<FieldClass>> {
         self.scope = Some(scope);
         let class = self.field_type(node);
         self.scope = None;
@@ -99,7 +99,7 @@ impl<'a> TypeReader<'a> {
     }
 
     /// Reads a field type: an object, or an alias name.
-    fn field_type(&mut self, node: &Node) -> Option<Arc<FieldClass>> {
+    fn field_type(&mut self, node: &JsonNode) -> Option<Arc<FieldClass>> {
         if !self.counter.can_nest(node.position, self.problems) {
             return None;
         }
@@ -139,7 +139,7 @@ impl<'a> TypeReader<'a> {
         fits.then(|| alias.class.clone())
     }
 
-    fn object(&mut self, node: &Node, properties: &[Property]) -> Option<FieldClass> {
+    fn object(&mut self, node: &JsonNode, properties: &[Property]) -> Option<FieldClass> {
         let element = second_field_type(properties);
         match element {
             Some(second) => {
@@ -154,7 +154,7 @@ impl<'a> TypeReader<'a> {
         let Some(found) = TYPES.iter().find(|(known, _)| *known == name) else {
             if name == "integer" {
                 self.problems.warning(type_node.position, "the field type `integer` is called `int`");
-                return self.of_type(Type::Integer, node, object, element);
+                return self.of_type(Prop1Type::Integer, node, object, element);
             }
             let names: Vec<&str> = TYPES.iter().map(|(name, _)| *name).collect();
             let error = Diagnostic::error(type_node.position, "an unknown field type cannot be decoded");
@@ -163,21 +163,21 @@ impl<'a> TypeReader<'a> {
         };
         // The document's tables misname these types. Their properties identify them.
         let meant = match found.1 {
-            Type::VariableInteger if object.has("members") => {
+            Prop1Type::VariableInteger if object.has("members") => {
                 let message = "a `varint` with the property `members`: read as `varenum`";
                 self.problems.warning(type_node.position, message);
-                Type::VariableEnumeration
+                Prop1Type::VariableEnumeration
             }
-            Type::TextSequence if object.has("choices") => {
+            Prop1Type::TextSequence if object.has("choices") => {
                 let message = "a `textsequence` with the property `choices`: read as `variant`";
                 self.problems.warning(type_node.position, message);
-                Type::Variant
+                Prop1Type::Variant
             }
-            Type::Enumeration if !object.has("size") => {
+            Prop1Type::Enumeration if !object.has("size") => {
                 // Apart from size and byte order, both have the same properties.
                 let message = "an `enum` without the property `size`: read as `varenum`";
                 self.problems.warning(node.position, message);
-                Type::VariableEnumeration
+                Prop1Type::VariableEnumeration
             }
             other => other,
         };
@@ -186,77 +186,79 @@ impl<'a> TypeReader<'a> {
 
     fn of_type(
         &mut self,
-        name: Type,
-        node: &Node,
+        name: Prop1Type,
+        node: &JsonNode,
         mut object: Object<'_>,
         element: Option<&Property>,
     ) -> Option<FieldClass> {
         let attributes = self.attributes(&mut object);
         let kind = self.kind(name, &mut object, element, &attributes);
-        object.finish(Unknown::Ignore, self.problems);
+        object.finish(UnknownProperties::Ignore, self.problems);
         Some(FieldClass { attributes, declared_at: node.position.into(), ..FieldClass::new(kind?) })
     }
 
     fn kind(
         &mut self,
-        name: Type,
+        name: Prop1Type,
         object: &mut Object<'_>,
         element: Option<&Property>,
         attributes: &Attributes,
     ) -> Option<FieldKind> {
         let alignment = self.alignment(name.least_alignment(), object);
         Some(match name {
-            Type::Null => FieldKind::Null { alignment: alignment? },
-            Type::BitArray => FieldKind::BitArray(self.bits(alignment, object)?),
-            Type::Boolean => FieldKind::Boolean(self.bits(alignment, object)?),
-            Type::Integer | Type::Enumeration => {
+            Prop1Type::Null => FieldKind::Null { alignment: alignment? },
+            Prop1Type::BitArray => FieldKind::BitArray(self.bits(alignment, object)?),
+            Prop1Type::Boolean => FieldKind::Boolean(self.bits(alignment, object)?),
+            Prop1Type::Integer | Prop1Type::Enumeration => {
                 let bits = self.bits(alignment, object);
-                let integer = self.integer(name == Type::Enumeration, object, attributes);
+                let integer = self.integer(name == Prop1Type::Enumeration, object, attributes);
                 FieldKind::Integer { bits: bits?, integer: integer? }
             }
-            Type::Float => {
+            Prop1Type::Float => {
                 let bits = self.bits(alignment, object)?;
                 return float(bits, object.get("size"), self.problems);
             }
-            Type::VariableBitArray => {
+            Prop1Type::VariableBitArray => {
                 FieldKind::VariableLength { value: VariableLengthValue::BitArray, alignment: alignment? }
             }
-            Type::VariableBoolean => {
+            Prop1Type::VariableBoolean => {
                 FieldKind::VariableLength { value: VariableLengthValue::Boolean, alignment: alignment? }
             }
-            Type::VariableInteger | Type::VariableEnumeration => {
-                let integer = self.integer(name == Type::VariableEnumeration, object, attributes)?;
+            Prop1Type::VariableInteger | Prop1Type::VariableEnumeration => {
+                let integer = self.integer(name == Prop1Type::VariableEnumeration, object, attributes)?;
                 let value = VariableLengthValue::Integer(integer);
                 FieldKind::VariableLength { value, alignment: alignment? }
             }
             // Texts are byte arrays, and aligned like arrays. Decoding then refuses texts that do not begin at a byte.
-            Type::String | Type::TextArray | Type::TextSequence => {
+            Prop1Type::String | Prop1Type::TextArray | Prop1Type::TextSequence => {
                 let length = match name {
-                    Type::TextArray => self.static_length(object).map(StringLength::Static),
-                    Type::TextSequence => self.length_path(object).map(StringLength::Dynamic),
+                    Prop1Type::TextArray => self.static_length(object).map(StringLength::Static),
+                    Prop1Type::TextSequence => self.length_path(object).map(StringLength::Dynamic),
                     _ => Some(StringLength::NullTerminated),
                 };
                 let encoding = StringEncoding::Utf8;
                 FieldKind::String { encoding, length: length?, alignment: alignment? }
             }
-            Type::Structure => {
+            Prop1Type::Structure => {
                 let members = match object.get("fields") {
                     None => Some(Vec::new()),
                     Some(node) => self.fields(node, "field", false),
                 };
                 FieldKind::Structure { members: members?, minimum_alignment: alignment? }
             }
-            Type::Union => FieldKind::Union { members: self.union_members(object)?, alignment: alignment? },
-            Type::Array => {
+            Prop1Type::Union => {
+                FieldKind::Union { members: self.union_members(object)?, alignment: alignment? }
+            }
+            Prop1Type::Array => {
                 let element = self.element(element, object);
                 let length = self.array_length(element.as_deref(), object).map(Length::Static);
                 array_of(element?, length?, alignment?)
             }
-            Type::Sequence => {
+            Prop1Type::Sequence => {
                 let length = self.length_path(object).map(Length::Dynamic);
                 array_of(self.element(element, object)?, length?, alignment?)
             }
-            Type::Variant => self.variant(alignment, object)?,
+            Prop1Type::Variant => self.variant(alignment, object)?,
         })
     }
 
@@ -372,7 +374,7 @@ impl<'a> TypeReader<'a> {
     }
 
     /// Reads enumeration labels (CTF2-PROP-1.0, "Enumeration field type member m-value").
-    fn labels(&mut self, node: &Node, signed: bool) -> Option<Labels> {
+    fn labels(&mut self, node: &JsonNode, signed: bool) -> Option<Labels> {
         let most = self.limits.integer_bits;
         Labels::read(node, "label", signed, self.problems, |labels, node, problems| {
             let Some(elements) = array(node, problems) else { return false };
@@ -384,7 +386,7 @@ impl<'a> TypeReader<'a> {
 
     /// Reads the fields of a structure, union or variant (CTF2-PROP-1.0, "Structure/union/variant field type field").
     /// If `can_ignore`, ignores fields with an unknown type, because no other field is decoded after them.
-    fn fields(&mut self, node: &Node, what: &str, can_ignore: bool) -> Option<Vec<Member>> {
+    fn fields(&mut self, node: &JsonNode, what: &str, can_ignore: bool) -> Option<Vec<Member>> {
         let elements = array(node, self.problems)?;
         let mut ignored = 0;
         let mut names = HashSet::with_capacity(elements.len());
@@ -412,7 +414,7 @@ impl<'a> TypeReader<'a> {
                     ignored += 1;
                 }
                 let attributes = self.attributes(&mut object);
-                object.finish(Unknown::Ignore, self.problems);
+                object.finish(UnknownProperties::Ignore, self.problems);
                 // Resolving paths makes a copy, and a set contains the name.
                 let bytes = 3 * name.map_or(0, memory::of_member);
                 if let (Some(name), Some(class)) = (name, class)
@@ -438,7 +440,7 @@ impl<'a> TypeReader<'a> {
     }
 
     /// Reads a relative or absolute path (CTF2-PROP-1.0, "Field path m-value").
-    fn path(&mut self, node: &Node) -> Option<FieldLocation> {
+    fn path(&mut self, node: &JsonNode) -> Option<FieldLocation> {
         match node.json {
             Json::Object(_) => absolute_path(node, self.problems),
             _ => {
@@ -460,7 +462,7 @@ fn array_of(element: Arc<FieldClass>, length: Length, alignment: u64) -> FieldKi
 }
 
 /// Adds a value or a value range to the last label, with at most `most` bits each. Returns `Some(true)` if it is valid.
-fn label_range(node: &Node, most: u64, labels: &mut Labels, problems: &mut Problems) -> Option<bool> {
+fn label_range(node: &JsonNode, most: u64, labels: &mut Labels, problems: &mut Problems) -> Option<bool> {
     if let Json::Integer(value) = node.json {
         return Some(labels.add(value, value, node, problems));
     }
@@ -474,16 +476,16 @@ fn label_range(node: &Node, most: u64, labels: &mut Labels, problems: &mut Probl
         node.and_then(|node| wide_integer(node, most, problems))
     };
     let (lower, upper) = (bound("lower"), bound("upper"));
-    object.finish(Unknown::Ignore, problems);
+    object.finish(UnknownProperties::Ignore, problems);
     Some(labels.add_wide(lower?, upper?, node, problems))
 }
 
 /// Reads an absolute path (CTF2-PROP-1.0, "Absolute field path"). An empty path leads to the root field itself.
-pub(super) fn absolute_path(node: &Node, problems: &mut Problems) -> Option<FieldLocation> {
+pub(super) fn absolute_path(node: &JsonNode, problems: &mut Problems) -> Option<FieldLocation> {
     let mut object = Object::open(node, problems)?;
     let origin = object.require("scope", problems).and_then(|node| scope(node, problems));
     let path = object.require("path", problems).and_then(|node| names(node, problems));
-    object.finish(Unknown::Ignore, problems);
+    object.finish(UnknownProperties::Ignore, problems);
     Some(FieldLocation {
         origin: Some(origin?),
         path: path?,
@@ -502,7 +504,7 @@ pub(in crate::metadata) const SCOPES: [(&str, Scope); 6] = [
     ("event-record-payload", Scope::Payload),
 ];
 
-fn scope(node: &Node, problems: &mut Problems) -> Option<Scope> {
+fn scope(node: &JsonNode, problems: &mut Problems) -> Option<Scope> {
     let name = text(node, problems)?;
     if let Some((_, scope)) = SCOPES.iter().find(|(known, _)| *known == name) {
         return Some(*scope);
@@ -518,7 +520,7 @@ fn scope(node: &Node, problems: &mut Problems) -> Option<Scope> {
 }
 
 /// Reads the names of a path. One of the specification's examples has a single name without brackets.
-fn names(node: &Node, problems: &mut Problems) -> Option<Vec<LocationStep>> {
+fn names(node: &JsonNode, problems: &mut Problems) -> Option<Vec<LocationStep>> {
     if let Json::Text(name) = &node.json {
         problems.warning(node.position, "a path must be an array of names, even for a single name");
         return Some(vec![LocationStep::Member(name.clone())]);
@@ -555,7 +557,7 @@ pub(super) fn is_byte(class: &FieldClass) -> bool {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Type {
+enum Prop1Type {
     Null,
     BitArray,
     Boolean,
@@ -576,7 +578,7 @@ enum Type {
     Union,
 }
 
-impl Type {
+impl Prop1Type {
     /// Returns the minimum alignment, which is also the default. Types made of whole bytes are byte-aligned.
     const fn least_alignment(self) -> u64 {
         match self {
@@ -591,23 +593,23 @@ impl Type {
 }
 
 /// Type names (CTF2-PROP-1.0, "Available field types").
-const TYPES: [(&str, Type); 18] = [
-    ("null", Type::Null),
-    ("bitarray", Type::BitArray),
-    ("bool", Type::Boolean),
-    ("int", Type::Integer),
-    ("float", Type::Float),
-    ("enum", Type::Enumeration),
-    ("varbitarray", Type::VariableBitArray),
-    ("varbool", Type::VariableBoolean),
-    ("varint", Type::VariableInteger),
-    ("varenum", Type::VariableEnumeration),
-    ("string", Type::String),
-    ("struct", Type::Structure),
-    ("array", Type::Array),
-    ("textarray", Type::TextArray),
-    ("sequence", Type::Sequence),
-    ("textsequence", Type::TextSequence),
-    ("variant", Type::Variant),
-    ("union", Type::Union),
+const TYPES: [(&str, Prop1Type); 18] = [
+    ("null", Prop1Type::Null),
+    ("bitarray", Prop1Type::BitArray),
+    ("bool", Prop1Type::Boolean),
+    ("int", Prop1Type::Integer),
+    ("float", Prop1Type::Float),
+    ("enum", Prop1Type::Enumeration),
+    ("varbitarray", Prop1Type::VariableBitArray),
+    ("varbool", Prop1Type::VariableBoolean),
+    ("varint", Prop1Type::VariableInteger),
+    ("varenum", Prop1Type::VariableEnumeration),
+    ("string", Prop1Type::String),
+    ("struct", Prop1Type::Structure),
+    ("array", Prop1Type::Array),
+    ("textarray", Prop1Type::TextArray),
+    ("sequence", Prop1Type::Sequence),
+    ("textsequence", Prop1Type::TextSequence),
+    ("variant", Prop1Type::Variant),
+    ("union", Prop1Type::Union),
 ];

@@ -14,16 +14,16 @@ use ichnos_model::{
 };
 
 use self::constant::{id, integer, positive, unsigned};
-use self::field_path::Resolver;
+use self::field_path::PathResolver;
 use self::field_type::TypeReader;
 pub(in crate::metadata) use self::field_type::{SCOPES, STANDARD, standard_base};
 pub(in crate::metadata) use self::tag::TAGS;
-use self::tag::{ClockUse, Owner};
+use self::tag::{ClockUse, FragmentKind};
 use super::attributes::{emf_uri, log_level};
-use super::object::{Object, Unknown, array, boolean, listed, refuse, text};
+use super::object::{Object, UnknownProperties, array, boolean, listed, refuse, text};
 use super::stream::{canonical_uuid, label, seconds_of_clock};
 use super::stream_ids::StreamIds;
-use super::text::{self, Node};
+use super::text::{self, JsonNode};
 use crate::metadata::{Dialect, Problems};
 
 /// Number of class visits allowed for following paths, per field type that the limits allow.
@@ -90,8 +90,8 @@ pub fn parse_prop1(text: &[u8], limits: &Limits, problems: &mut Problems) -> Opt
     (problems.errors() == errors).then_some(trace)
 }
 
-fn is_of(fragment: &Node, name: &str) -> bool {
-    fragment.get("fragment").and_then(Node::as_text) == Some(name)
+fn is_of(fragment: &JsonNode, name: &str) -> bool {
+    fragment.get("fragment").and_then(JsonNode::as_text) == Some(name)
 }
 
 /// Root field classes, by scope.
@@ -113,16 +113,16 @@ struct Prop1Reader<'a> {
 }
 
 impl Prop1Reader<'_> {
-    fn fragment(&mut self, node: &Node) {
+    fn fragment(&mut self, node: &JsonNode) {
         let Some(mut object) = Object::open(node, self.types.problems) else { return };
         let Some(kind) = object.require("fragment", self.types.problems) else { return };
         let Some(name) = text(kind, self.types.problems) else { return };
         if name == "field-type-alias" {
             let attributes = self.types.alias_fragment(&mut object);
             // A missing name was already reported.
-            let name = node.get("name").and_then(Node::as_text).unwrap_or_default();
+            let name = node.get("name").and_then(JsonNode::as_text).unwrap_or_default();
             self.trace.unmodeled.add_alias(name, &attributes);
-            object.finish(Unknown::Ignore, self.types.problems);
+            object.finish(UnknownProperties::Ignore, self.types.problems);
             return;
         }
         let names = [
@@ -150,7 +150,7 @@ impl Prop1Reader<'_> {
             "data-stream-class" => self.data_stream_class(&mut object, attributes),
             _ => self.event_record_class(&mut object, attributes),
         }
-        object.finish(Unknown::Ignore, self.types.problems);
+        object.finish(UnknownProperties::Ignore, self.types.problems);
         self.types.problems.leave();
     }
 
@@ -158,7 +158,7 @@ impl Prop1Reader<'_> {
     fn roots(
         &mut self,
         fields: &[(&'static str, Scope, &str)],
-        owner: Owner,
+        owner: FragmentKind,
         mut roots: Roots,
         object: &mut Object<'_>,
     ) -> (Roots, Vec<ClockUse>) {
@@ -168,7 +168,7 @@ impl Prop1Reader<'_> {
             let class = self.types.root(node, *scope);
             if let Some(unknown) = self.types.unknown.take() {
                 // All other event records can be read.
-                if matches!(owner, Owner::EventRecord) {
+                if matches!(owner, FragmentKind::EventRecord) {
                     self.has_unknown_type = true;
                     self.types.problems.begin_part();
                 }
@@ -180,7 +180,7 @@ impl Prop1Reader<'_> {
             }
             let known = roots.each_ref().map(Option::as_ref);
             let root = known.get(*scope as usize).copied().flatten();
-            let mut resolver = Resolver::new(*scope, known, self.types.problems, &mut self.visits);
+            let mut resolver = PathResolver::new(*scope, known, self.types.problems, &mut self.visits);
             let resolved = root.and_then(|root| resolver.class(root));
             if let (Some(slot), Some(resolved)) = (roots.get_mut(*scope as usize), resolved) {
                 *slot = Some(resolved);
@@ -209,7 +209,7 @@ impl Prop1Reader<'_> {
         let uuid = object.get("uuid");
         self.trace.uuid = uuid.and_then(|node| canonical_uuid(node, self.types.problems));
         let fields = [("packet-header-field-type", Scope::PacketHeader, "packet header")];
-        (self.roots, self.header_clocks) = self.roots(&fields, Owner::Trace, Roots::default(), object);
+        (self.roots, self.header_clocks) = self.roots(&fields, FragmentKind::Trace, Roots::default(), object);
         self.trace.packet_header = self.root(Scope::PacketHeader);
         let tagged = self
             .trace
@@ -287,7 +287,7 @@ impl Prop1Reader<'_> {
             ("event-record-header-field-type", Scope::EventRecordHeader, "event record header"),
             ("event-record-context-field-type", Scope::CommonContext, "event record common context"),
         ];
-        let (mut roots, clocks) = self.roots(&fields, Owner::DataStream, self.roots.clone(), object);
+        let (mut roots, clocks) = self.roots(&fields, FragmentKind::DataStream, self.roots.clone(), object);
         let default_clock = default_clock(&clocks, &self.header_clocks);
         prefer_clock(&mut roots, default_clock);
         let mut take = |scope: Scope| roots.get_mut(scope as usize).and_then(Option::take);
@@ -340,7 +340,7 @@ impl Prop1Reader<'_> {
             ("context-field-type", Scope::SpecificContext, "specific context"),
             ("payload-field-type", Scope::Payload, "payload"),
         ];
-        let (mut roots, _) = self.roots(&fields, Owner::EventRecord, roots, object);
+        let (mut roots, _) = self.roots(&fields, FragmentKind::EventRecord, roots, object);
         let is_readable = !std::mem::take(&mut self.has_unknown_type);
         prefer_clock(&mut roots, default_clock);
         let mut take = |scope: Scope| roots.get_mut(scope as usize).and_then(Option::take);

@@ -6,22 +6,22 @@ use std::sync::Arc;
 use ichnos_model::{ClockUpdate, Diagnostic, FieldClass, FieldKind, Length, Role, Scope, TextPosition};
 
 use super::super::class_parts::element_label;
-use super::super::object::{Object, Unknown, array, listed, refuse, text};
+use super::super::object::{Object, UnknownProperties, array, listed, refuse, text};
 use super::super::roles::violated_of;
-use super::super::text::Node;
+use super::super::text::JsonNode;
 use super::field_path::{change, follow, names};
 use super::field_type::{SCOPES, absolute_path, is_byte};
 use crate::metadata::Problems;
 
 /// Fragment with tags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Owner {
+pub(super) enum FragmentKind {
     Trace,
     DataStream,
     EventRecord,
 }
 
-impl Owner {
+impl FragmentKind {
     /// Scopes to which its tags may apply.
     const fn scopes(self) -> &'static [Scope] {
         match self {
@@ -56,8 +56,8 @@ pub(super) type ClockUse = (Scope, u16);
 
 /// Reads `tags` and sets the roles of the located classes. Returns the clocks that tags name.
 pub(super) fn apply(
-    node: &Node,
-    owner: Owner,
+    node: &JsonNode,
+    owner: FragmentKind,
     roots: &mut [Option<Arc<FieldClass>>; 6],
     clocks: &HashMap<String, u16>,
     problems: &mut Problems,
@@ -72,8 +72,8 @@ pub(super) fn apply(
 }
 
 fn apply_one(
-    node: &Node,
-    owner: Owner,
+    node: &JsonNode,
+    owner: FragmentKind,
     roots: &mut [Option<Arc<FieldClass>>; 6],
     clocks: &HashMap<String, u16>,
     problems: &mut Problems,
@@ -97,7 +97,7 @@ fn apply_one(
             }
         }
     }
-    object.finish(Unknown::Ignore, problems);
+    object.finish(UnknownProperties::Ignore, problems);
     let clock = match clock {
         Some(node) => Some(clock_index(node?, clocks, problems)?),
         None => None,
@@ -138,7 +138,7 @@ fn apply_one(
     clock.map(|clock| (scope, clock))
 }
 
-fn clock_index(node: &Node, clocks: &HashMap<String, u16>, problems: &mut Problems) -> Option<u16> {
+fn clock_index(node: &JsonNode, clocks: &HashMap<String, u16>, problems: &mut Problems) -> Option<u16> {
     let name = text(node, problems)?;
     let index = clocks.get(name).copied();
     if index.is_none() {

@@ -12,17 +12,17 @@ use crate::metadata::choices;
 use crate::metadata::json::SCOPES;
 use crate::metadata::write::aliases::Aliases;
 use crate::metadata::write::field_class::ANY_BYTES;
-use crate::metadata::write::json::{self, Object};
-use crate::metadata::write::places::{LocationTarget, RootClasses, RootPosition};
-use crate::metadata::write::ranges::{self, Bounds};
-use crate::metadata::write::sizes::Sizes;
+use crate::metadata::write::json::{self, JsonObject};
+use crate::metadata::write::places::{PathTarget, RootClasses, RootPosition};
+use crate::metadata::write::ranges::{self, MappingRange};
+use crate::metadata::write::sizes::ClassSizes;
 use crate::metadata::write::unsupported::Refusals;
 use crate::metadata::write::{attributes, be_or_le, range_lists_agree};
 
 /// Writes field types.
-pub(super) struct TypeWriter<'c> {
+pub(super) struct Prop1TypeWriter<'c> {
     pub(super) refusals: Refusals,
-    pub(super) sizes: Sizes,
+    pub(super) sizes: ClassSizes,
     /// Default byte order.
     pub(super) byte_order: Option<ByteOrder>,
     /// Remaining number of class visits for following locations.
@@ -32,8 +32,13 @@ pub(super) struct TypeWriter<'c> {
     place: RootPosition<'c>,
 }
 
-impl<'c> TypeWriter<'c> {
-    pub(super) fn new(byte_order: Option<ByteOrder>, sizes: Sizes, refusals: Refusals, visits: u64) -> Self {
+impl<'c> Prop1TypeWriter<'c> {
+    pub(super) fn new(
+        byte_order: Option<ByteOrder>,
+        sizes: ClassSizes,
+        refusals: Refusals,
+        visits: u64,
+    ) -> Self {
         Self {
             refusals,
             sizes,
@@ -67,7 +72,7 @@ impl<'c> TypeWriter<'c> {
     }
 
     fn object(&mut self, class: &'c FieldClass) -> Value {
-        let mut object = Object::default();
+        let mut object = JsonObject::default();
         self.kind(class, &mut object);
         let attributes = attributes::with_base(class, &mut self.refusals);
         object.set_some("user-attrs", json::attributes(&attributes, &mut self.refusals));
@@ -78,7 +83,7 @@ impl<'c> TypeWriter<'c> {
         self.refusals.refuse(what);
     }
 
-    fn kind(&mut self, class: &'c FieldClass, object: &mut Object) {
+    fn kind(&mut self, class: &'c FieldClass, object: &mut JsonObject) {
         match &class.kind {
             FieldKind::BitArray(bits) => self.bits("bitarray", *bits, object),
             FieldKind::Boolean(bits) => self.bits("bool", *bits, object),
@@ -142,7 +147,7 @@ impl<'c> TypeWriter<'c> {
         }
     }
 
-    fn bits(&mut self, name: &str, bits: BitField, object: &mut Object) {
+    fn bits(&mut self, name: &str, bits: BitField, object: &mut JsonObject) {
         object.set("field-type", name);
         object.set("size", bits.length);
         if Some(bits.byte_order) != self.byte_order {
@@ -155,7 +160,7 @@ impl<'c> TypeWriter<'c> {
         object.set_unless("alignment", bits.alignment, 1);
     }
 
-    fn variable_length(&mut self, value: &VariableLengthValue, object: &mut Object) {
+    fn variable_length(&mut self, value: &VariableLengthValue, object: &mut JsonObject) {
         let name = match value {
             VariableLengthValue::BitArray => "varbitarray",
             VariableLengthValue::Boolean => "varbool",
@@ -169,7 +174,7 @@ impl<'c> TypeWriter<'c> {
     }
 
     /// Writes an array type, which depends on its length.
-    fn length(&mut self, length: &Length, object: &mut Object) {
+    fn length(&mut self, length: &Length, object: &mut JsonObject) {
         match length {
             Length::Static(length) => {
                 object.set("field-type", "array");
@@ -182,11 +187,11 @@ impl<'c> TypeWriter<'c> {
         }
     }
 
-    fn bytes_of_uuid(&mut self, alignment: u64, object: &mut Object) {
+    fn bytes_of_uuid(&mut self, alignment: u64, object: &mut JsonObject) {
         object.set("field-type", "array");
         object.set("length", 16u64);
         object.set_unless("alignment", alignment, 1);
-        let mut element = Object::default();
+        let mut element = JsonObject::default();
         self.bits(
             "int",
             BitField::new(8, self.byte_order.unwrap_or(ByteOrder::LittleEndian), 8),
@@ -195,11 +200,11 @@ impl<'c> TypeWriter<'c> {
         object.set("element-field-type", element.finish());
     }
 
-    fn integer(&mut self, integer: &IntegerProperties, object: &mut Object) {
+    fn integer(&mut self, integer: &IntegerProperties, object: &mut JsonObject) {
         object.set_unless("signed", integer.signed, false);
         self.refusals.refuse_if(integer.wall_clock.is_some(), "the epoch of an integer");
         let Some(mappings) = &integer.mappings else { return };
-        let mut members = Object::default();
+        let mut members = JsonObject::default();
         let refusals = &mut self.refusals;
         ranges::each(mappings, integer.wide_ranges(), "label", refusals, |name, bounds, _| {
             members.set(name, Value::Array(bounds.iter().map(value_or_range).collect()));
@@ -207,7 +212,7 @@ impl<'c> TypeWriter<'c> {
         object.set("members", members.finish());
     }
 
-    fn string(&mut self, length: &'c StringLength, alignment: u64, object: &mut Object) {
+    fn string(&mut self, length: &'c StringLength, alignment: u64, object: &mut JsonObject) {
         let usual = match length {
             StringLength::NullTerminated => {
                 object.set("field-type", "string");
@@ -232,8 +237,8 @@ impl<'c> TypeWriter<'c> {
         &mut self,
         name: &str,
         location: &FieldLocation,
-        object: &mut Object,
-    ) -> Option<LocationTarget<'c>> {
+        object: &mut JsonObject,
+    ) -> Option<PathTarget<'c>> {
         let target = self.place.target(location, &mut self.visits, &mut self.refusals)?;
         object.set(name, path(target.scope, target.members.iter().map(|member| member.name.as_str())));
         Some(target)
@@ -260,7 +265,7 @@ impl<'c> TypeWriter<'c> {
         &mut self,
         options: &'c [VariantOption],
         selector: &FieldLocation,
-        target: Option<&LocationTarget<'c>>,
+        target: Option<&PathTarget<'c>>,
     ) -> Value {
         let tags = target.iter().flat_map(|target| &target.classes);
         let tags: Vec<&Mappings> = tags.filter_map(|class| class.integer()?.mappings.as_ref()).collect();
@@ -308,7 +313,7 @@ impl<'c> TypeWriter<'c> {
 
 /// Returns a structure or union field, or a variant choice.
 fn field(name: &str, class: Value, attributes: Option<Value>) -> Value {
-    let mut field = Object::default();
+    let mut field = JsonObject::default();
     field.set("name", name);
     field.set("field-type", class);
     field.set_some("user-attrs", attributes);
@@ -317,22 +322,22 @@ fn field(name: &str, class: Value, attributes: Option<Value>) -> Value {
 
 /// Returns an absolute path.
 pub(super) fn path<'n>(scope: Scope, names: impl Iterator<Item = &'n str>) -> Value {
-    let mut path = Object::default();
+    let mut path = JsonObject::default();
     let name = SCOPES.iter().find(|(_, other)| *other == scope).map_or("", |(name, _)| *name);
     path.set("scope", name);
     path.set("path", Value::Array(names.map(json::text).collect()));
     path.finish()
 }
 
-fn value_or_range(bounds: &Bounds) -> Value {
+fn value_or_range(bounds: &MappingRange) -> Value {
     let [lower, upper] = match bounds {
-        Bounds::Narrow(lower, upper) => [Value::Integer(*lower), Value::Integer(*upper)],
-        Bounds::Wide(lower, upper) => [ranges::number(lower), ranges::number(upper)],
+        MappingRange::Narrow(lower, upper) => [Value::Integer(*lower), Value::Integer(*upper)],
+        MappingRange::Wide(lower, upper) => [ranges::number(lower), ranges::number(upper)],
     };
     if lower == upper {
         return lower;
     }
-    let mut range = Object::default();
+    let mut range = JsonObject::default();
     range.set("lower", lower);
     range.set("upper", upper);
     range.finish()

@@ -6,7 +6,7 @@ use ichnos_model::{FieldClass, FieldKind, Role, Scope, Value};
 
 use super::field_type::path;
 use crate::metadata::json::TAGS;
-use crate::metadata::write::json::{self, Object};
+use crate::metadata::write::json::{self, JsonObject};
 use crate::metadata::write::unsupported::Refusals;
 
 /// Field tags in a root field, and the clocks they name.
@@ -17,7 +17,7 @@ pub(super) struct FieldTags {
 }
 
 /// Clocks for tags.
-pub(super) struct Clocks<'n> {
+pub(super) struct TagClocks<'n> {
     /// Clock names.
     pub(super) names: &'n [String],
     /// Clock for timestamps that do not name a clock.
@@ -28,7 +28,7 @@ pub(super) struct Clocks<'n> {
 pub(super) fn of_root(
     root: &FieldClass,
     scope: Scope,
-    clocks: &Clocks<'_>,
+    clocks: &TagClocks<'_>,
     refusals: &mut Refusals,
 ) -> FieldTags {
     refusals.enter(scope.name());
@@ -139,7 +139,7 @@ fn tag(
     clock: Option<u16>,
     scope: Scope,
     names: &[&str],
-    clocks: &Clocks<'_>,
+    clocks: &TagClocks<'_>,
     refusals: &mut Refusals,
 ) -> Option<Value> {
     let known = TAGS.iter().find(|(_, other, scopes)| *other == role && scopes.contains(&scope));
@@ -147,7 +147,7 @@ fn tag(
         refusals.refuse(format!("the role {role} in the {scope}"));
         return None;
     };
-    let mut tag = Object::default();
+    let mut tag = JsonObject::default();
     tag.set("tag", *name);
     tag.set("path", path(scope, names.iter().copied()));
     if matches!(role, Role::Timestamp | Role::PacketEndTimestamp) {

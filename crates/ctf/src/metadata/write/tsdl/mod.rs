@@ -15,7 +15,7 @@ use ichnos_model::{
     Limits, Role, Scope, TraceClass, Value,
 };
 
-use self::types::{TypeWriter, is_constant};
+use self::types::{TsdlTypeWriter, is_constant};
 use super::places::{RootClasses, RootField, RootPosition};
 use super::sizes::roots_of;
 use super::unsupported::{Refusals, Unsupported};
@@ -32,7 +32,7 @@ pub(super) fn write(
     let byte_order = trace.default_byte_order.or_else(|| first_byte_order(trace));
     let mut writer = TsdlWriter {
         trace,
-        types: TypeWriter {
+        types: TsdlTypeWriter {
             out: "/* CTF 1.8 */\n".to_owned(),
             refusals,
             byte_order: byte_order.unwrap_or(ByteOrder::LittleEndian),
@@ -75,7 +75,7 @@ pub(super) fn write(
 
 struct TsdlWriter<'c> {
     trace: &'c TraceClass,
-    types: TypeWriter<'c>,
+    types: TsdlTypeWriter<'c>,
 }
 
 impl<'c> TsdlWriter<'c> {

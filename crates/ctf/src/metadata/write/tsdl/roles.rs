@@ -4,12 +4,12 @@ use ichnos_model::{FieldClass, FieldKind, Length, Role, Roles, Scope};
 
 /// Field name. `is_direct` is `true` for a direct member of a root field.
 #[derive(Clone, Copy)]
-pub(super) struct NamedField<'n> {
+pub(super) struct FieldSlot<'n> {
     pub(super) name: &'n str,
     pub(super) is_direct: bool,
 }
 
-impl NamedField<'_> {
+impl FieldSlot<'_> {
     /// Field without a name.
     pub(super) const NONE: Self = Self { name: "", is_direct: false };
 }
@@ -19,7 +19,7 @@ impl NamedField<'_> {
 pub(super) fn implied(
     class: &FieldClass,
     scope: Scope,
-    slot: NamedField<'_>,
+    slot: FieldSlot<'_>,
     clock: Option<u16>,
 ) -> Option<Roles> {
     let mut roles = Roles::NONE;
@@ -46,7 +46,7 @@ pub(super) fn implied(
 }
 
 /// Returns the role that an unsigned integer's name implies, except for timestamps.
-fn of_name(scope: Scope, slot: NamedField<'_>) -> Option<Role> {
+fn of_name(scope: Scope, slot: FieldSlot<'_>) -> Option<Role> {
     Some(match (scope, slot.is_direct, slot.name) {
         (Scope::PacketHeader, true, "magic") => Role::PacketMagicNumber,
         (Scope::PacketHeader, _, "stream_id") => Role::DataStreamClassId,

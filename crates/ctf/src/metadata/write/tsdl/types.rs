@@ -9,17 +9,17 @@ use ichnos_model::{
 };
 
 use super::names;
-use super::roles::{self, NamedField};
+use super::roles::{self, FieldSlot};
 use crate::metadata::choices;
 use crate::metadata::tsdl::location_prefix;
 use crate::metadata::write::field_class::ANY_BYTES;
-use crate::metadata::write::places::{LocationTarget, RootClasses, RootPosition};
-use crate::metadata::write::ranges::{self, Bounds};
+use crate::metadata::write::places::{PathTarget, RootClasses, RootPosition};
+use crate::metadata::write::ranges::{self, MappingRange};
 use crate::metadata::write::unsupported::Refusals;
 use crate::metadata::write::{attributes, be_or_le, range_lists_agree};
 
 /// Writes types.
-pub(super) struct TypeWriter<'c> {
+pub(super) struct TsdlTypeWriter<'c> {
     pub(super) out: String,
     pub(super) refusals: Refusals,
     /// Default byte order.
@@ -37,7 +37,7 @@ pub(super) struct TypeWriter<'c> {
     pub(super) place: RootPosition<'c>,
 }
 
-impl<'c> TypeWriter<'c> {
+impl<'c> TsdlTypeWriter<'c> {
     /// Writes `NAME := TYPE;` for a root field.
     pub(super) fn root(
         &mut self,
@@ -50,7 +50,7 @@ impl<'c> TypeWriter<'c> {
         self.refusals.enter(scope.name());
         let _ = write!(self.out, "\t{name} := ");
         if matches!(class.kind, FieldKind::Structure { .. }) {
-            self.declaration(class, None, NamedField::NONE, 1);
+            self.declaration(class, None, FieldSlot::NONE, 1);
         } else {
             self.refusals.refuse("a root field that is not a structure");
         }
@@ -58,13 +58,7 @@ impl<'c> TypeWriter<'c> {
     }
 
     /// Writes a type, a name and the array lengths.
-    fn declaration(
-        &mut self,
-        class: &'c FieldClass,
-        name: Option<&str>,
-        slot: NamedField<'_>,
-        indent: usize,
-    ) {
+    fn declaration(&mut self, class: &'c FieldClass, name: Option<&str>, slot: FieldSlot<'_>, indent: usize) {
         if self.out.len() as u64 > self.most {
             // The text is already too long, and is refused as a whole.
             return;
@@ -88,11 +82,11 @@ impl<'c> TypeWriter<'c> {
                     self.refusals.enter("element");
                     depth += 1;
                     class = element;
-                    slot = NamedField::NONE;
+                    slot = FieldSlot::NONE;
                 }
                 FieldKind::String { length, .. } if *length != StringLength::NullTerminated => {
                     self.text_length(length, &mut lengths);
-                    break Base::Character;
+                    break TypePrefix::Character;
                 }
                 FieldKind::Blob { length: Length::Static(16), media_type, alignment }
                     if class.roles.has(Role::MetadataStreamUuid) =>
@@ -100,15 +94,17 @@ impl<'c> TypeWriter<'c> {
                     self.refusals.refuse_if(*alignment != 8, "the alignment of a BLOB");
                     self.refusals.refuse_if(media_type != ANY_BYTES, "the media type of a BLOB");
                     lengths.push_str("[16]");
-                    break Base::Byte;
+                    break TypePrefix::Byte;
                 }
-                _ => break Base::Class(clock),
+                _ => break TypePrefix::Class(clock),
             }
         };
         match base {
-            Base::Character => self.character(class),
-            Base::Byte => self.integer_body(BitField::new(8, self.byte_order, 8), &Default::default(), None),
-            Base::Class(clock) => self.specifier(class, clock, indent),
+            TypePrefix::Character => self.character(class),
+            TypePrefix::Byte => {
+                self.integer_body(BitField::new(8, self.byte_order, 8), &Default::default(), None)
+            }
+            TypePrefix::Class(clock) => self.specifier(class, clock, indent),
         }
         for _ in 0..depth {
             self.refusals.leave();
@@ -127,7 +123,7 @@ impl<'c> TypeWriter<'c> {
     }
 
     /// Returns the clock mapped to a class. Refuses roles that its place and its name do not imply.
-    fn clock(&mut self, class: &FieldClass, slot: NamedField<'_>) -> Option<u16> {
+    fn clock(&mut self, class: &FieldClass, slot: FieldSlot<'_>) -> Option<u16> {
         let mut roles = class.roles;
         if !class.clock_updates().is_empty() {
             self.refusals.refuse("a field that updates several clocks");
@@ -250,7 +246,7 @@ impl<'c> TypeWriter<'c> {
                         names::write_text(out, name);
                     }
                     match bounds {
-                        Bounds::Narrow(lower, upper) if is_constant(*lower) && is_constant(*upper) => {
+                        MappingRange::Narrow(lower, upper) if is_constant(*lower) && is_constant(*upper) => {
                             let _ = write!(out, " = {lower}");
                             if upper != lower {
                                 let _ = write!(out, " ... {upper}");
@@ -327,7 +323,7 @@ impl<'c> TypeWriter<'c> {
     }
 
     /// Returns a location's target, if it can be written.
-    fn target(&mut self, location: &FieldLocation) -> Option<LocationTarget<'c>> {
+    fn target(&mut self, location: &FieldLocation) -> Option<PathTarget<'c>> {
         self.place.single_target(location, &mut self.visits, &mut self.refusals)
     }
 
@@ -341,7 +337,7 @@ impl<'c> TypeWriter<'c> {
 
     /// Returns a location's text: a name alone if the field is in the same structure or an enclosing structure. In
     /// Babeltrace 2, variant selectors cannot leave a structure in any other way.
-    fn path(&self, target: &LocationTarget<'c>) -> String {
+    fn path(&self, target: &PathTarget<'c>) -> String {
         let mut path = String::new();
         let around = target.shared.or(target.around);
         if around.is_none() {
@@ -376,7 +372,7 @@ impl<'c> TypeWriter<'c> {
             };
             self.place.enter_member(member);
             self.indent(indent + 1);
-            let slot = NamedField { name: &member.name, is_direct };
+            let slot = FieldSlot { name: &member.name, is_direct };
             self.declaration(&member.class, Some(&name), slot, indent + 1);
             self.place.leave_member();
             self.refusals.leave();
@@ -430,7 +426,7 @@ impl<'c> TypeWriter<'c> {
             match candidates.iter().find(is_label) {
                 Some(label) => {
                     self.indent(indent + 1);
-                    let slot = NamedField { name, is_direct: false };
+                    let slot = FieldSlot { name, is_direct: false };
                     self.declaration(&option.class, Some(label), slot, indent + 1);
                 }
                 None => {
@@ -445,7 +441,7 @@ impl<'c> TypeWriter<'c> {
 }
 
 /// Type before a name.
-enum Base {
+enum TypePrefix {
     /// Class type, mapped to a clock.
     Class(Option<u16>),
     Character,

@@ -8,13 +8,13 @@ use hashbrown::hash_table::Entry;
 /// Index of names stored elsewhere. It needs about 15 bytes for each name, while a map with copied names needs a
 /// hundred.
 #[derive(Default)]
-pub(super) struct NameIndex {
+pub(super) struct NameNumbers {
     /// Name numbers with half of the name's hash, so that growing the table does not need the names.
     numbers: HashTable<(u32, u32)>,
     hash: RandomState,
 }
 
-impl NameIndex {
+impl NameNumbers {
     /// Adds a name by its number. If the name exists, returns its number as an error. `name_of` must return the names
     /// of added numbers.
     pub(super) fn add<'n>(
@@ -48,7 +48,7 @@ mod tests {
     fn names_are_found_by_their_numbers() {
         let names: Vec<String> = (0..1000).map(|number| format!("name{number}")).collect();
         let name_of = |number: u32| names.get(number as usize).map_or("", String::as_str);
-        let mut index = NameIndex::default();
+        let mut index = NameNumbers::default();
         for (name, number) in names.iter().zip(0..) {
             assert_eq!(index.add(name, number, name_of), Ok(()));
         }

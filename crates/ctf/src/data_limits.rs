@@ -5,14 +5,14 @@ use ichnos_model::{Cost, DamageKind, TraceClass};
 
 /// Maximum cost of a trace's data.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Allowed {
+pub(crate) struct DataLimits {
     /// Total size in bits.
     pub(crate) bits: u64,
     /// Maximum number of fields.
     pub(crate) fields: u64,
 }
 
-impl Allowed {
+impl DataLimits {
     /// Returns the reason to refuse instances with this cost, if they exceed the limit.
     pub(crate) fn too_many(&self, cost: Cost, what: &'static str) -> Option<DamageKind> {
         let (bits, most) = (self.bits, self.fields);
