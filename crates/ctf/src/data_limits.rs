@@ -34,7 +34,7 @@ impl DataLimits {
             empty_elements: empty_elements.unwrap_or(0),
             refused: packets.iter().find_map(|cost| self.too_many(*cost, "packets")),
         };
-        packet_limits.heads = packet_limits.of_each(most_packets.unwrap_or(0));
+        packet_limits.heads = packet_limits.for_each_packet(most_packets.unwrap_or(0));
         packet_limits
     }
 }
@@ -53,14 +53,14 @@ pub(crate) struct PacketLimits {
 
 impl PacketLimits {
     /// Returns the limits for each whole packet if there are this many packets.
-    pub(crate) fn of_each(&self, packets: u64) -> DecodeLimits {
+    pub(crate) fn for_each_packet(&self, packets: u64) -> DecodeLimits {
         let most = self.empty_elements / packets.max(1);
         DecodeLimits { zero_size_elements: self.limits.zero_size_elements.min(most), ..self.limits }
     }
 
     /// Returns the limits for event records that are decoded again after their packet was read.
-    pub(crate) fn of_events(&self, packets: u64) -> DecodeLimits {
-        let mut limits = self.of_each(packets);
+    pub(crate) fn for_events(&self, packets: u64) -> DecodeLimits {
+        let mut limits = self.for_each_packet(packets);
         limits.zero_size_elements = limits.zero_size_elements.max(self.heads.zero_size_elements);
         limits
     }

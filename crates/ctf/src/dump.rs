@@ -183,7 +183,7 @@ impl StreamInput {
         let entry = self.packets.get(packet)?;
         let data = self.files.get(entry.file as usize)?.bytes.get(offset..)?;
         let slots = vec![Cell::new(UNKNOWN); self.stream.plans().slots];
-        let mut clocks = Clocks::of(&self.stream.trace.class);
+        let mut clocks = Clocks::for_trace(&self.stream.trace.class);
         let info = self.decoder().decode(data, &slots, &mut clocks).ok()?;
         let mut moved = PacketEntry::new(offset as u64, &info, entry.damage_before().to_vec());
         moved.file = entry.file;

@@ -31,7 +31,7 @@ pub(crate) struct EventRecords {
 
 impl EventRecords {
     /// Returns the facts for the data stream class with this index, or `None` if it does not exist.
-    pub(crate) fn of(trace: &Trace, index: usize, allowed: &DataLimits) -> Option<Self> {
+    pub(crate) fn for_class(trace: &Trace, index: usize, allowed: &DataLimits) -> Option<Self> {
         let (class, plans) = (trace.class.data_streams.get(index)?, trace.plans.data_streams.get(index)?);
         let header = plans.event_record_header.as_ref();
         let common = plans.common_context.as_ref();

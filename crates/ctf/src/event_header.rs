@@ -336,7 +336,7 @@ mod tests {
         let bits = PacketBits { data, content };
         let begin = Position::at(begin);
         let slots = || vec![Cell::new(UNKNOWN); plans.slots()];
-        let mut clocks = Clocks::of(&TraceClass {
+        let mut clocks = Clocks::for_trace(&TraceClass {
             clocks: vec![ClockClass::new("a", 1), ClockClass::new("b", 1)],
             ..TraceClass::default()
         });

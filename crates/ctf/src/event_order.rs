@@ -77,7 +77,7 @@ impl EventOrder {
 
     /// Records an out-of-order event record. Its time is exact.
     #[cold]
-    pub(crate) fn note_out_of_order(&mut self, value: ClockValue) -> OrderViolation {
+    pub(crate) fn record_out_of_order(&mut self, value: ClockValue) -> OrderViolation {
         let ClockValue { nanoseconds, cycles } = value;
         let has_no_time = cycles > self.most_cycles && !is_of_64_bits(nanoseconds);
         let overflow = DamageKind::TimeOverflow(nanoseconds);
@@ -103,7 +103,7 @@ mod tests {
     fn out_of_order(order: &mut EventOrder, cycles: u64, nanoseconds: i128) -> (Option<DamageKind>, bool) {
         assert!(!order.allows(cycles));
         let OrderViolation { damage, at_packet_end } =
-            order.note_out_of_order(ClockValue { nanoseconds, cycles });
+            order.record_out_of_order(ClockValue { nanoseconds, cycles });
         (damage, at_packet_end)
     }
 

@@ -72,7 +72,7 @@ impl EventScanner {
         let clock = stream.clock().filter(|clock| clock.frequency == 1_000_000_000);
         Self {
             slots: vec![Cell::new(UNKNOWN); stream.plans().slots],
-            clocks: Clocks::of(&stream.trace.class),
+            clocks: Clocks::for_trace(&stream.trace.class),
             nanoseconds_at_zero: clock.map(|clock| clock.nanoseconds(0)),
             order: EventOrder::new(rules.most_cycles),
             stream: Arc::clone(stream),
@@ -257,7 +257,7 @@ impl EventScanner {
         self.begins[2] = self.at;
         self.clock_before = self.clock_cycles();
         self.end = self.at.bit;
-        self.note_broken(self.at.bit, kind);
+        self.record_broken(self.at.bit, kind);
     }
 
     /// Marks the last scanned event record as broken.
@@ -311,7 +311,7 @@ impl EventScanner {
             self.clocks.set_default(header.cycles);
         }
         let Some(body) = self.rules.records.by_id.get(header.id) else {
-            return self.note_unknown(header.end, header.id.into());
+            return self.record_unknown(header.end, header.id.into());
         };
         self.event_class = body.class;
         if !self.rules.records.other_clocks.is_empty() {
@@ -322,7 +322,7 @@ impl EventScanner {
             return self.decoded_event(begin, header.end, body.has_roles);
         };
         (self.begins[4], self.begins[5], self.at) = (specific_context, payload, end);
-        self.note_event(begin, has_clock.then_some(header.cycles))
+        self.record_event(begin, has_clock.then_some(header.cycles))
     }
 
     /// Scans an event record with an uncommon header.
@@ -352,7 +352,7 @@ impl EventScanner {
     fn event_with_wide_id(&mut self, begin: Position, id: u128, end: Position) -> bool {
         let Some(RecordBody { class, has_roles, .. }) = self.rules.records.by_wide_id.get(&id).copied()
         else {
-            return self.note_unknown(end, id);
+            return self.record_unknown(end, id);
         };
         self.event_class = class;
         self.clocks.others(&self.rules.records.other_clocks, &mut self.other_clocks);
@@ -368,14 +368,14 @@ impl EventScanner {
             return false;
         }
         let in_common = self.rules.records.time_in_common;
-        self.note_event(begin, if in_common { self.common_cycles } else { cycles })
+        self.record_event(begin, if in_common { self.common_cycles } else { cycles })
     }
 
     /// Records the time of a scanned event record. Returns `false` if the event record has a size of 0 bits.
     #[inline(always)]
-    fn note_event(&mut self, begin: Position, cycles: Option<u64>) -> bool {
+    fn record_event(&mut self, begin: Position, cycles: Option<u64>) -> bool {
         if self.at.bit == begin.bit {
-            return self.note_broken(begin.bit, DamageKind::EmptyEventRecord);
+            return self.record_broken(begin.bit, DamageKind::EmptyEventRecord);
         }
         self.event_clock = match (cycles, self.nanoseconds_at_zero) {
             (Some(cycles), Some(zero)) => Some(ClockValue { nanoseconds: zero + i128::from(cycles), cycles }),
@@ -464,7 +464,7 @@ impl EventScanner {
     /// Records the damage of a broken event record.
     #[cold]
     #[inline(never)]
-    fn note_broken(&mut self, bit: u64, kind: DamageKind) -> bool {
+    fn record_broken(&mut self, bit: u64, kind: DamageKind) -> bool {
         self.broken = Some(Box::new((bit, kind)));
         false
     }
@@ -472,10 +472,10 @@ impl EventScanner {
     /// Records an event record with an unknown class, whose header ends at a position.
     #[cold]
     #[inline(never)]
-    fn note_unknown(&mut self, at: Position, id: u128) -> bool {
+    fn record_unknown(&mut self, at: Position, id: u128) -> bool {
         self.at = at;
         let kind = self.rules.records.unknown(self.stream.class().id, id);
-        self.note_broken(self.at.bit, kind)
+        self.record_broken(self.at.bit, kind)
     }
 
     /// Decodes a common event record header. `now` is the default clock value before it.
@@ -496,11 +496,11 @@ impl EventScanner {
         let wide = header.wide_id;
         self.at = at;
         if let Err(error) = result {
-            self.note_broken(error.bit, error.kind.into());
+            self.record_broken(error.bit, error.kind.into());
             return None;
         }
         if let Some((bits, bit)) = wide {
-            self.note_broken(bit, Rule::WideId(bits).into());
+            self.record_broken(bit, Rule::WideId(bits).into());
             return None;
         }
         Some((id, at))
@@ -553,7 +553,7 @@ impl EventScanner {
         );
         match result {
             Ok(()) => true,
-            Err(error) => self.note_broken(error.bit, error.kind.into()),
+            Err(error) => self.record_broken(error.bit, error.kind.into()),
         }
     }
 
@@ -579,7 +579,7 @@ impl EventScanner {
                 self.clocks.others(&self.rules.records.other_clocks, &mut self.other_clocks);
             }
         }
-        broken.is_none_or(|error| self.note_broken(error.bit, error.kind.into()))
+        broken.is_none_or(|error| self.record_broken(error.bit, error.kind.into()))
     }
 }
 

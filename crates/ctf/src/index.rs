@@ -54,7 +54,7 @@ pub(crate) fn scan(
         has_order: unmarked::has_order(decoder.class),
         searches: 0,
         slots: vec![Cell::new(UNKNOWN); decoder.plans.slots()],
-        clocks: Clocks::of(decoder.class),
+        clocks: Clocks::for_trace(decoder.class),
         clocks_after: HashMap::new(),
         foreign: None,
         takes_any: false,
@@ -314,7 +314,7 @@ impl<T: FnMut(ScannedPacket) -> Result<(), TooManyPackets>> PacketScan<'_, T> {
         if self.clocks.go_on {
             let stream = (info.class, info.stream_id);
             clocks_before = self.clocks_after.remove(&stream);
-            self.clocks = clocks_before.clone().unwrap_or_else(|| Clocks::of(self.decoder.class));
+            self.clocks = clocks_before.clone().unwrap_or_else(|| Clocks::for_trace(self.decoder.class));
             let rest = self.data.get(offset..).unwrap_or_default();
             if let Ok(again) = self.decoder.decode_doubtful(rest, &self.slots, &mut self.clocks) {
                 info = PacketInfo { total: info.total, content: info.content, ..again };
@@ -369,7 +369,8 @@ impl<T: FnMut(ScannedPacket) -> Result<(), TooManyPackets>> PacketScan<'_, T> {
         let offset = pending.found.entry.offset as usize;
         if at < pending.begin
             && let Some(rest) = self.data.get(offset..at)
-            && let Err(error) = self.decoder.decode(rest, &self.slots, &mut Clocks::of(self.decoder.class))
+            && let Err(error) =
+                self.decoder.decode(rest, &self.slots, &mut Clocks::for_trace(self.decoder.class))
         {
             // All its bytes belong to the other packet, so it is not a packet itself.
             let stream = (pending.found.class, pending.found.stream_id);
@@ -444,7 +445,7 @@ impl<T: FnMut(ScannedPacket) -> Result<(), TooManyPackets>> PacketScan<'_, T> {
                 AcceptedOffsets::Any => self.unmarked_after(from.checked_sub(1)?),
             };
         };
-        let mut clocks = Clocks::of(self.decoder.class);
+        let mut clocks = Clocks::for_trace(self.decoder.class);
         let mut any = None;
         let finder = Finder::new(&magic);
         let mut places = places_of(&finder, self.data, self.progress, from).peekable();

@@ -19,7 +19,7 @@ impl StreamInput {
         let size = usize::try_from(entry.available(file.len() as u64)).ok()?;
         let data = file.slice(offset..offset.checked_add(size)?);
         let info = self.decoder().decode(&data, slots, clocks).ok()?;
-        let times = PacketTimes::of(self, packet, &info);
+        let times = PacketTimes::for_packet(self, packet, &info);
         let (begin, end) = times.begin.zip(times.end).filter(|_| info.class == self.stream.class_index)?;
         clocks.set_default(begin);
         let content = info.content.unwrap_or(data.len() as u64 * 8);

@@ -20,7 +20,7 @@ impl LostFiles {
     }
 
     /// Records that a file's loss is reported. Returns `true` if it was unreported.
-    pub(crate) fn note(&mut self, file: u32) -> bool {
+    pub(crate) fn record(&mut self, file: u32) -> bool {
         let is_new = !self.0.contains(&file);
         if is_new {
             self.0.push(file);

@@ -60,7 +60,7 @@ pub(crate) fn packets(
     if entries.len() % size != 0 {
         return Err(LttngIndexError::PartialEntry);
     }
-    let mut clocks = Clocks::of(decoder.class);
+    let mut clocks = Clocks::for_trace(decoder.class);
     if clocks.go_on {
         return Ok(None);
     }
@@ -90,7 +90,7 @@ pub(crate) fn packets(
             let recorded = decoder.decode(rest, &slots, &mut clocks).map_err(|_| error)?;
             let same = (recorded.class, recorded.stream_id) == (packet.class, packet.stream_id);
             let is_foreign = recorded.foreign.is_some();
-            if is_foreign || same && packet.entry.says(&recorded) { Ok(is_foreign) } else { Err(error) }
+            if is_foreign || same && packet.entry.matches(&recorded) { Ok(is_foreign) } else { Err(error) }
         };
         let is_odd = found.last().is_some_and(|before| !follows(before, &packet));
         let is_compared = is_odd || i % (count / COMPARED).max(1) == 0 || i + 1 == count;

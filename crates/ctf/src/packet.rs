@@ -23,7 +23,7 @@ pub struct Counter {
 
 impl Counter {
     /// Returns the counter in a field.
-    fn of(field: Field<'_>, value: u64) -> Self {
+    fn from_field(field: Field<'_>, value: u64) -> Self {
         let is_variable = matches!(field.class().kind, FieldKind::VariableLength { .. });
         Self { value, width: if is_variable { 64 } else { field.length } }
     }
@@ -71,7 +71,7 @@ pub(crate) struct Clocks {
 
 impl Clocks {
     /// Returns a trace's clocks before its data stream begins.
-    pub(crate) fn of(trace: &TraceClass) -> Self {
+    pub(crate) fn for_trace(trace: &TraceClass) -> Self {
         let go_on = Self::go_on_in(&trace.dialect, trace);
         let values = vec![0; trace.clocks.len()];
         Self { default: None, now: None, values, at_end: Vec::new(), go_on }
@@ -453,7 +453,7 @@ impl Visitor for HeaderVisitor<'_> {
             self.stream_id = Some(value.into());
         }
         if roles.has(Role::DiscardedEventCounter) {
-            self.discarded = Some(Counter::of(field, value));
+            self.discarded = Some(Counter::from_field(field, value));
         }
         if roles.has(Role::Timestamp) || roles.has_further_clocks() {
             self.updated.extend(roles.clock);
@@ -524,7 +524,7 @@ impl Visitor for ContextVisitor<'_> {
         if roles.is_empty() {
             return;
         }
-        let counter = Counter::of(field, value);
+        let counter = Counter::from_field(field, value);
         if roles.has(Role::PacketTotalLength) {
             self.found.total = Some(value);
         }

@@ -70,7 +70,7 @@ impl PacketCheck<'_> {
 
     /// Returns `true` if the packet matches its entry. Only entries from a tracer's index can differ.
     fn is_as_indexed(&self) -> bool {
-        self.info.is_none_or(|info| info.stream_id == self.stream.id && self.entry.says(info))
+        self.info.is_none_or(|info| info.stream_id == self.stream.id && self.entry.matches(info))
     }
 
     /// Returns begin and end if the packet ends before it begins.

@@ -173,7 +173,7 @@ impl PacketEntry {
     }
 
     /// Returns `true` if the header and context values match this entry.
-    pub(crate) fn says(&self, info: &PacketInfo) -> bool {
+    pub(crate) fn matches(&self, info: &PacketInfo) -> bool {
         let mut recorded = Self { file: self.file, ..Self::new(self.offset, info, Vec::new()) };
         // Without flaws, the times are the recorded times.
         let flaws = self.flaws().cloned().unwrap_or_default();

@@ -79,7 +79,7 @@ impl PacketReader {
     /// Creates a reader for the packets from index `first` on.
     pub(crate) fn new(input: &Arc<StreamInput>, first: usize) -> Self {
         let lost_files = LostFiles::reported_before(input);
-        let clocks_go_on = Clocks::of(&input.stream.trace.class).go_on;
+        let clocks_go_on = Clocks::for_trace(&input.stream.trace.class).go_on;
         let end = input.packets.len();
         Self { input: Arc::clone(input), index: first, end, open: Box::default(), lost_files, clocks_go_on }
     }
@@ -146,7 +146,7 @@ impl PacketReader {
         }
         match self.lost_part() {
             Some((damage, from)) if first_event.is_none_or(|at| from <= at) => {
-                Err(self.lost_files.note(self.entry_file()).then_some(damage))
+                Err(self.lost_files.record(self.entry_file()).then_some(damage))
             }
             _ => read.map_err(Some),
         }
@@ -182,7 +182,7 @@ impl PacketReader {
         if let Some(total) = info.total {
             data = data.slice(0..usize::try_from(total / 8).unwrap_or(usize::MAX));
         }
-        let times = PacketTimes::of(input, self.index, &info);
+        let times = PacketTimes::for_packet(input, self.index, &info);
         if let Some(begin) = times.begin.filter(|_| times.begin != info.begin) {
             clocks.set_default(begin);
         }
@@ -248,7 +248,7 @@ impl PacketReader {
         if crashed || early {
             self.open.end = self.input.clock_value(Some(now));
             let quirk = if crashed { Quirk::LttngCrashPacketEnd } else { Quirk::LttngEventAfterPacket };
-            self.input.applied_quirks.note(quirk);
+            self.input.applied_quirks.record(quirk);
         } else {
             let end = if times.are_corrected { end.max(last_event) } else { end };
             self.open.end = self.input.clock_value(Some(end));
@@ -279,7 +279,7 @@ impl PacketReader {
     pub(crate) fn begin_by(&mut self, first_event: u64) {
         if self.open.times.begin.is_some_and(|begin| first_event < begin) {
             self.open.begin = self.input.clock_value(Some(first_event));
-            self.input.applied_quirks.note(Quirk::BarectfEventBeforePacket);
+            self.input.applied_quirks.record(Quirk::BarectfEventBeforePacket);
         }
     }
 
@@ -330,11 +330,11 @@ impl PacketReader {
     /// Returns `true` if the packet matches its entry, or cannot be read.
     fn entry_is_true(&self) -> bool {
         let Some(file) = self.file().filter(|_| !self.clocks_go_on) else { return true };
-        let mut clocks = Clocks::of(&self.input.stream.trace.class);
+        let mut clocks = Clocks::for_trace(&self.input.stream.trace.class);
         let data = file.bytes.get(self.entry().offset as usize..).unwrap_or_default();
         let slots = vec![Cell::new(UNKNOWN); self.input.stream.plans().slots];
         let decoded = self.input.decoder().decode(data, &slots, &mut clocks);
-        decoded.map_or(true, |info| self.entry().says(&info))
+        decoded.map_or(true, |info| self.entry().matches(&info))
     }
 
     /// Returns the damage of the open packet as a whole.
@@ -510,7 +510,7 @@ impl PacketReader {
     pub(crate) fn report_lost_events(&mut self, read_to: u64) -> Option<Damage> {
         let (damage, from) = self.lost_part()?;
         let reported = read_to > from;
-        let is_new = self.lost_files.note(self.entry_file());
+        let is_new = self.lost_files.record(self.entry_file());
         (is_new || reported).then_some(Damage { kind: DamageKind::Lost { reported }, ..damage })
     }
 
@@ -541,9 +541,9 @@ mod tests {
     }
 
     impl TestPackets {
-        fn of(input: &Arc<StreamInput>) -> Self {
+        fn for_stream(input: &Arc<StreamInput>) -> Self {
             let slots = vec![Cell::new(UNKNOWN); input.stream.plans().slots];
-            let clocks = Clocks::of(&input.stream.trace.class);
+            let clocks = Clocks::for_trace(&input.stream.trace.class);
             Self { reader: PacketReader::new(input, 0), slots, clocks }
         }
 
@@ -558,7 +558,7 @@ mod tests {
 
     #[test]
     fn each_packet_has_its_bytes_and_its_times() {
-        let mut packets = TestPackets::of(&two_packets());
+        let mut packets = TestPackets::for_stream(&two_packets());
         let content = packets.open().unwrap();
         assert_eq!((content.data.len(), content.bits().end()), (HEAD + 3, 8 * (HEAD as u64 + 3)));
         assert_eq!(content.begins.map(|begin| begin.bit), [0, 8, 8 * HEAD as u64]);
@@ -579,7 +579,7 @@ mod tests {
 
     #[test]
     fn losses_lie_between_packets() {
-        let mut packets = TestPackets::of(&two_packets());
+        let mut packets = TestPackets::for_stream(&two_packets());
         packets.open().unwrap();
         // The counter before the first packet is unknown.
         assert_eq!(packets.reader.discarded_events().map(|loss| loss.count), Some(None));
@@ -595,7 +595,7 @@ mod tests {
 
     #[test]
     fn a_window_ends_before_a_packet() {
-        let mut packets = TestPackets::of(&two_packets());
+        let mut packets = TestPackets::for_stream(&two_packets());
         assert!(packets.reader.is_past(9, false) && !packets.reader.is_past(10, true));
         packets.reader.advance();
         assert!(packets.reader.is_past(29, false) && !packets.reader.is_past(30, true));
@@ -608,7 +608,7 @@ mod tests {
         let backwards = PacketFields { begin: 30, end: 25, ..SECOND };
         let mut bytes = [packet(FIRST, &[0, 11, 1]), packet(backwards, &[0, 31, 1, 0, 32, 2])].concat();
         bytes.truncate(bytes.len() - 1);
-        let mut packets = TestPackets::of(&stream(bytes));
+        let mut packets = TestPackets::for_stream(&stream(bytes));
         packets.open().unwrap();
         assert!(packets.reader.flaws().is_empty());
         packets.reader.advance();
@@ -631,7 +631,7 @@ mod tests {
         let mut changed = packet(FIRST, &[0, 11, 1]);
         changed[4] = 0xff;
         Arc::get_mut(&mut input).unwrap().files[0].bytes = Bytes::from(changed);
-        let mut packets = TestPackets::of(&input);
+        let mut packets = TestPackets::for_stream(&input);
         let damage = packets.open().unwrap_err().unwrap();
         assert!(matches!(damage.kind, DamageKind::Rule(_)), "{damage:?}");
         assert_eq!(damage.bit, 8 * HEAD as u64);
@@ -639,7 +639,7 @@ mod tests {
 
     #[test]
     fn long_packets_are_scanned_in_parts() {
-        let mut packets = TestPackets::of(&two_packets());
+        let mut packets = TestPackets::for_stream(&two_packets());
         packets.open().unwrap();
         let readable = |at, end| packets.reader.readable(at, end);
         assert_eq!(readable(72, 96), ReadableRange { end: 96, lost_from: None });

@@ -21,7 +21,7 @@ pub(crate) struct PacketTimes {
 impl PacketTimes {
     /// Returns the times in the packet, if they match the neighbors. Otherwise returns the entry's times, which were
     /// adjusted.
-    pub(crate) fn of(input: &StreamInput, packet: usize, info: &PacketInfo) -> Self {
+    pub(crate) fn for_packet(input: &StreamInput, packet: usize, info: &PacketInfo) -> Self {
         let begin_of = |packet: Option<usize>| input.packets.get(packet?).and_then(PacketEntry::begin);
         let (before, next) = (begin_of(packet.checked_sub(1)), begin_of(packet.checked_add(1)));
         let Some(entry) = input.packets.get(packet) else { return Self::default() };
@@ -58,7 +58,7 @@ pub(crate) struct RecordedTime {
 impl RecordedTime {
     /// Returns the fields with a role in a data stream class. `has_shared` includes fields that also update other
     /// clocks. Their values cannot change with the default clock.
-    pub(crate) fn of(stream: &DataStreamClass, role: Role, has_shared: bool) -> Self {
+    pub(crate) fn for_role(stream: &DataStreamClass, role: Role, has_shared: bool) -> Self {
         let mut recorded = Self::default();
         let root = stream.packet_context.as_deref().map(|root| &root.kind);
         let Some(FieldKind::Structure { members, .. }) = root else { return recorded };

@@ -55,7 +55,7 @@ impl Quirk {
 
     /// Returns the bugs of the tracer that wrote a trace, identified by name and version in its environment.
     #[must_use]
-    pub fn of(trace: &TraceClass) -> Vec<Self> {
+    pub fn for_trace(trace: &TraceClass) -> Vec<Self> {
         Self::ALL.into_iter().filter(|quirk| quirk.is_of(trace)).collect()
     }
 
@@ -111,7 +111,7 @@ pub(crate) struct AppliedQuirks(AtomicU8);
 
 impl AppliedQuirks {
     /// Records that a quirk has changed a result.
-    pub(crate) fn note(&self, quirk: Quirk) {
+    pub(crate) fn record(&self, quirk: Quirk) {
         self.0.fetch_or(1 << quirk as u8, Ordering::Relaxed);
     }
 
@@ -147,7 +147,7 @@ mod tests {
     #[test]
     fn by_version() {
         use Quirk::{BarectfEventBeforePacket, LttngCrashPacketEnd, LttngEventAfterPacket};
-        let quirks = |tracer, version| Quirk::of(&trace(tracer, version));
+        let quirks = |tracer, version| Quirk::for_trace(&trace(tracer, version));
         assert_eq!(quirks("lttng-ust", [2, 10, 9]), [LttngEventAfterPacket, LttngCrashPacketEnd]);
         assert_eq!(quirks("lttng-ust", [2, 11, 0]), [LttngCrashPacketEnd]);
         assert_eq!(quirks("lttng-modules", [2, 9, 12]), [LttngEventAfterPacket, LttngCrashPacketEnd]);
@@ -165,7 +165,7 @@ mod tests {
             clock.origin = ClockOrigin::Unknown;
             let dialect = dialect.to_owned();
             let mut trace = TraceClass { clocks: vec![clock], dialect, ..trace(tracer, [2, 11, 0]) };
-            Quirk::of(&trace).into_iter().for_each(|quirk| quirk.correct(&mut trace));
+            Quirk::for_trace(&trace).into_iter().for_each(|quirk| quirk.correct(&mut trace));
             trace.clocks[0].origin == ClockOrigin::UnixEpoch
         };
         let ctf18 = Dialect::Ctf18.title();

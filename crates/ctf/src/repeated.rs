@@ -126,7 +126,7 @@ pub(crate) fn hidden_data(directory: &MetadataDirectory<'_>) -> Option<String> {
 }
 
 /// Adds notices about links to trace directories that are read under another path.
-pub(crate) fn note_links(tree: &Tree, directories: &[MetadataDirectory<'_>], notices: &mut Notices) {
+pub(crate) fn report_links(tree: &Tree, directories: &[MetadataDirectory<'_>], notices: &mut Notices) {
     let mut paths: Vec<&str> = Vec::new();
     for entry in &tree.entries {
         let Some(first) = entry.repeats() else { continue };

@@ -12,7 +12,7 @@ use crate::stream_input::StreamInput;
 
 /// Returns `true` if packets in a data stream can be decoded without earlier packets.
 pub(crate) fn packets_stand_alone(stream: &DataStream, packets: &[PacketEntry], quirks: &[Quirk]) -> bool {
-    !Clocks::of(&stream.trace.class).go_on
+    !Clocks::for_trace(&stream.trace.class).go_on
         && stream.clock().is_some()
         && packets.iter().all(|packet| packet.begin().is_some())
         // Such packets begin earlier than recorded.

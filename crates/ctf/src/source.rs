@@ -22,7 +22,7 @@ impl StreamInput {
     /// Returns a cursor over the messages in a window.
     #[must_use]
     pub fn cursor(self: &Arc<Self>, window: Window) -> CtfCursor {
-        let goes_on = Clocks::of(&self.stream.trace.class).go_on;
+        let goes_on = Clocks::for_trace(&self.stream.trace.class).go_on;
         let begin = window.begin.filter(|_| !goes_on);
         self.cursor_at(window, begin.map_or(0, |begin| self.first_packet(begin)))
     }
@@ -192,7 +192,7 @@ impl CtfSource {
         let clock = self.packets.input().stream.clock();
         let exact = clock.map_or(time.nanoseconds, |clock| clock.nanoseconds(time.cycles));
         let exact = ClockValue { nanoseconds: exact, ..time };
-        let OrderViolation { damage, at_packet_end } = self.scanner.order.note_out_of_order(exact);
+        let OrderViolation { damage, at_packet_end } = self.scanner.order.record_out_of_order(exact);
         let end = self.packets.input().clock_value(at_packet_end.then_some(packet_end));
         let nanoseconds = end.unwrap_or(time).nanoseconds;
         if let Some(kind) = damage {

@@ -283,7 +283,7 @@ impl<'a> StreamBuilder<'a> {
     }
 
     /// Reports violations of the specification that do not prevent reading.
-    pub(crate) fn note_flaws(&mut self, dialect: Dialect) {
+    pub(crate) fn report_flaws(&mut self, dialect: Dialect) {
         let mut warning = |file: String, message: String| {
             let diagnostic = Diagnostic::warning(TextPosition::default(), message);
             self.diagnostics.push(FileDiagnostic::new(file, diagnostic));
@@ -311,18 +311,18 @@ impl<'a> StreamBuilder<'a> {
         clock_arithmetic: ClockArithmetic,
     ) -> (Vec<Arc<StreamInput>>, Vec<FileDiagnostic>) {
         let mut notes = Vec::new();
-        let limits = self.packet_limits.of_events(self.packets);
+        let limits = self.packet_limits.for_events(self.packets);
         let mut streams: Vec<Arc<StreamInput>> = Vec::with_capacity(self.streams.len());
         let mut rules: BTreeMap<usize, Arc<StreamRules>> = BTreeMap::new();
         let order = PacketOrder {
-            has_times: !Clocks::of(&self.trace.class).go_on,
+            has_times: !Clocks::for_trace(&self.trace.class).go_on,
             has_ends: !quirks.contains(&Quirk::LttngEventAfterPacket),
         };
         for ((_, id, _), mut found) in self.streams {
             let Some(name) = found.files.first().map(|file| file.name.clone()) else { continue };
             let class = self.trace.class.data_streams.get(found.class);
             let begins_are_whole =
-                class.is_some_and(|class| RecordedTime::of(class, Role::Timestamp, true).bits == 64);
+                class.is_some_and(|class| RecordedTime::for_role(class, Role::Timestamp, true).bits == 64);
             if order.has_times && found.files.len() == 1 && dump::is_ring(&self.trace.class, &found.packets) {
                 found.packets.sort_by_key(PacketEntry::begin);
                 notes.extend(dump::ring_note(&name, &found.packets));
@@ -334,7 +334,8 @@ impl<'a> StreamBuilder<'a> {
             let rules = match rules.entry(found.class) {
                 MapEntry::Occupied(known) => Arc::clone(known.get()),
                 MapEntry::Vacant(unknown) => {
-                    let Some(records) = EventRecords::of(self.trace, found.class, &self.allowed) else {
+                    let Some(records) = EventRecords::for_class(self.trace, found.class, &self.allowed)
+                    else {
                         continue;
                     };
                     let most_cycles = most_cycles(stream.clock());

@@ -21,7 +21,7 @@ use crate::lttng_index;
 use crate::metadata::{self, Dialect, MetadataOptions, packetized};
 use crate::metadata_directory::{MetadataDirectory, directories, index_of, is_metadata, shown};
 use crate::quirks::Quirk;
-use crate::repeated::{Notices, hidden_data, note_links, read_files_once, without_repetition};
+use crate::repeated::{Notices, hidden_data, read_files_once, report_links, without_repetition};
 use crate::stack_file::{StackFileError, StackFiles};
 use crate::stream_builder::StreamBuilder;
 use crate::stream_input::StreamInput;
@@ -113,7 +113,7 @@ pub fn open(trees: &[&Tree], options: &CtfOptions) -> OpenResult {
     let mut all: Vec<MetadataDirectory> = Vec::new();
     for tree in trees {
         let directories = directories(tree, options);
-        note_links(tree, &directories, &mut notices);
+        report_links(tree, &directories, &mut notices);
         opened.notices.extend(directories.iter().filter_map(hidden_data));
         all.extend(directories);
     }
@@ -255,7 +255,7 @@ impl<'a> TraceDescription<'a> {
 
     /// Finds known tracer bugs, and corrects their effects on the class.
     fn correct(&mut self, options: &CtfOptions) {
-        self.quirks = Quirk::of(&self.class);
+        self.quirks = Quirk::for_trace(&self.class);
         self.quirks.retain(|quirk| !options.without_quirks.contains(quirk));
         self.quirks.iter().for_each(|quirk| quirk.correct(&mut self.class));
     }
@@ -364,7 +364,7 @@ impl<'a> TraceDescription<'a> {
         let auxiliary = auxiliary.flat_map(names).collect();
         let mut diagnostics = self.diagnostics;
         builder.settle_ids();
-        builder.note_flaws(self.dialect);
+        builder.report_flaws(self.dialect);
         diagnostics.append(&mut builder.diagnostics);
         let damage = std::mem::take(&mut builder.damage);
         let (streams, mut notes) = builder.finish(&self.quirks, options.clock_arithmetic);

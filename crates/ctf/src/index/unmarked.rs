@@ -31,7 +31,7 @@ impl<T: FnMut(ScannedPacket) -> Result<(), TooManyPackets>> PacketScan<'_, T> {
     /// Returns the size of the packet at an offset, and the length of the run that starts with it. A run is shorter at
     /// the end of the file. If it reaches the offset `over`, a packet must begin exactly there.
     fn run_at(&self, mut at: usize, over: usize) -> Option<(usize, usize)> {
-        let mut clocks = Clocks::of(self.decoder.class);
+        let mut clocks = Clocks::for_trace(self.decoder.class);
         let mut run: Option<(PacketInfo, usize)> = None;
         for number in 0..RUN {
             let rest = self.data.get(at..)?;

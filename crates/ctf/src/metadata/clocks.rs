@@ -12,7 +12,7 @@ use super::{Dialect, Problems};
 /// stream clock"). In CTF 1.8, it has the clocks mapped to its fields or to packet header fields. In PROP-2.0 and
 /// SPEC-2.0 it has no further clocks. The lists count against the description's memory, because many clocks and many
 /// data stream classes multiply.
-pub(super) fn note_other_clocks(trace: &mut TraceClass, dialect: Dialect, problems: &mut Problems) {
+pub(super) fn record_other_clocks(trace: &mut TraceClass, dialect: Dialect, problems: &mut Problems) {
     let all: BTreeSet<u16> = match dialect {
         Dialect::Prop1 => (0..=u16::MAX).take(trace.clocks.len()).collect(),
         Dialect::Ctf18 => {

@@ -75,7 +75,7 @@ fn read(
         problems.add(Diagnostic::new(severity, start, message));
         text = rest;
     }
-    let found = *dialect.get_or_insert_with(|| json::recognise(text).unwrap_or(Dialect::Ctf18));
+    let found = *dialect.get_or_insert_with(|| json::recognize(text).unwrap_or(Dialect::Ctf18));
     let errors = problems.errors();
     let mut trace = match found {
         Dialect::Ctf18 => tsdl::parse(text, limits, problems),
@@ -83,7 +83,7 @@ fn read(
         Dialect::Prop2 => json::parse_prop2(text, limits, problems),
         Dialect::Spec2 => json::parse_spec2(text, limits, problems),
     }?;
-    clocks::note_other_clocks(&mut trace, found, problems);
+    clocks::record_other_clocks(&mut trace, found, problems);
     if let (Some(packets), Some(trace)) = (packet_uuid, trace.uuid)
         && packets != trace
         && !packets.is_nil()

@@ -177,7 +177,7 @@ fn record_other_clocks(lowered: &LoweredTrace, has_fields: bool, leaves_out: boo
 fn record_origins(lowered: &LoweredTrace) {
     let written = &lowered.trace().class;
     let mut read = written.clone();
-    Quirk::of(&read).into_iter().for_each(|quirk| quirk.correct(&mut read));
+    Quirk::for_trace(&read).into_iter().for_each(|quirk| quirk.correct(&mut read));
     let clocks = written.clocks.iter().zip(&read.clocks);
     for (clock, _) in clocks.filter(|(written, read)| written.origin != read.origin) {
         let what = "origin other than the Unix epoch: read as the Unix epoch, as in LTTng traces";

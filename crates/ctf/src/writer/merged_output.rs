@@ -80,7 +80,7 @@ pub(super) fn merged(
     let has_times = |class: &TraceClass| class.data_streams.iter().any(|class| class.default_clock.is_some());
     let mirrored = inputs.iter().enumerate().filter(|(_, input)| input.mirrors && has_times(&input.class));
     for (number, input) in mirrored {
-        let goes_on = |class: &TraceClass| Clocks::of(class).go_on;
+        let goes_on = |class: &TraceClass| Clocks::for_trace(class).go_on;
         if goes_on(&input.class) != goes_on(&merged.class) {
             let problem = "some packets have begin times, and others do not".to_owned();
             return Err(unmergeable(number, problem));

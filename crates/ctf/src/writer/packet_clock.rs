@@ -68,7 +68,7 @@ impl PacketClock {
     ) -> Self {
         // Continuing clocks are PROP-1.0 clocks, and PROP-1.0 keeps all updates.
         let loses_shared = !(goes_on.source && goes_on.output);
-        let recorded = |role| RecordedTime::of(stream, role, loses_shared);
+        let recorded = |role| RecordedTime::for_role(stream, role, loses_shared);
         let (begin, end) = (recorded(Role::Timestamp), recorded(Role::PacketEndTimestamp));
         let mut clock = Self {
             has_clock: stream.default_clock.is_some(),

@@ -20,7 +20,7 @@ impl PacketSizes {
     pub(super) fn for_class(class: &DataStreamClass) -> Self {
         let Some(context) = &class.packet_context else { return Self::default() };
         let (total, content) = (Role::PacketTotalLength, Role::PacketContentLength);
-        Self { total: says(context, total), content: says(context, content) }
+        Self { total: always_has_role(context, total), content: says(context, content) }
     }
 
     /// Returns `true` if they locate the next packet. Without a total length, a packet ends with its content, or in
@@ -59,9 +59,9 @@ pub(super) fn adapt_sizes(class: &mut DataStreamClass, source: &str, dialect: Di
 }
 
 /// Returns `true` if all instances of a field class contain a field with a role.
-fn says(class: &FieldClass, role: Role) -> bool {
+fn always_has_role(class: &FieldClass, role: Role) -> bool {
     let FieldKind::Structure { members, .. } = &class.kind else { return class.roles.has(role) };
-    members.iter().any(|member| says(&member.class, role))
+    members.iter().any(|member| always_has_role(&member.class, role))
 }
 
 /// Returns `true` if a field class, or a nested class, satisfies `is_wanted`.

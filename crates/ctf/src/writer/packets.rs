@@ -88,7 +88,7 @@ impl OpenPacket {
     }
 
     /// Returns `true` if a field with the end time has a different value.
-    pub(super) fn says_other_end(&self, end: Option<u64>) -> bool {
+    pub(super) fn has_other_end(&self, end: Option<u64>) -> bool {
         let mut ends = self.placed.iter().filter(|placed| placed.role == Role::PacketEndTimestamp);
         ends.any(|placed| end.is_some_and(|end| !placed.has_lower_bits_of(end)))
     }

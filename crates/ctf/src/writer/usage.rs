@@ -76,7 +76,7 @@ impl LimitUsage {
         if let Some(kind) = packets.refused {
             return Some(kind.to_string());
         }
-        let most = [packets.heads, packets.of_events(used.packets)].map(|limits| limits.zero_size_elements);
+        let most = [packets.heads, packets.for_events(used.packets)].map(|limits| limits.zero_size_elements);
         if used.elements.of_head > most[0] || used.elements.of_packet > most[1] {
             return Some(format!(
                 "its {} packets have more zero-size array elements than readers accept",

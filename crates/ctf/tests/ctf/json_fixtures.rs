@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
 
-use ichnos_ctf::metadata::json::{apply_aux_streams, parse_aux_stream, parse_prop1, parse_prop2, recognise};
+use ichnos_ctf::metadata::json::{apply_aux_streams, parse_aux_stream, parse_prop1, parse_prop2, recognize};
 use ichnos_ctf::metadata::{Dialect, Problems};
 use ichnos_model::{
     ByteOrder, ClockOrigin, FieldClass, FieldKind, Length, Limits, LocationStep, OpenedTrace as _, Role,
@@ -52,7 +52,7 @@ fn say(dialect: &str, parse: Parse, name: &str) -> String {
         write!(listing, " namespace {}", stream.unwrap().0).unwrap();
     } else {
         let right = if dialect == "prop1" { Dialect::Prop1 } else { Dialect::Prop2 };
-        assert_eq!(recognise(&text), Some(right), "{name}");
+        assert_eq!(recognize(&text), Some(right), "{name}");
         let trace = parse(&text, &limits, &mut problems);
         assert_eq!(trace.is_none(), name.starts_with("error-"), "{name}");
         if let Some(record) = trace.as_ref().and_then(|trace| trace.data_streams[0].event_records.first())

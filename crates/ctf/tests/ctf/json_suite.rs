@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use ichnos_ctf::metadata::Problems;
-use ichnos_ctf::metadata::json::{parse_spec2, recognise};
+use ichnos_ctf::metadata::json::{parse_spec2, recognize};
 use ichnos_model::{Diagnostic, Limits, Severity, TraceClass};
 
 use crate::support::traces;
@@ -72,7 +72,7 @@ fn metadata_of_real_traces_is_read() {
         metadata_files(&root, &mut files);
         for file in files {
             let text = fs::read(&file).unwrap();
-            if recognise(&text).is_none() {
+            if recognize(&text).is_none() {
                 continue;
             }
             let name = file.parent().unwrap().strip_prefix(&root).unwrap().to_str().unwrap().to_owned();

@@ -50,7 +50,7 @@ impl<'a> ClassReader<'a> {
     }
 
     /// Reports once that a release candidate of SPEC-2.0 wrote the metadata.
-    pub(super) fn note_release_candidate(&mut self, position: TextPosition) {
+    pub(super) fn report_release_candidate(&mut self, position: TextPosition) {
         if !self.release_candidate {
             self.release_candidate = true;
             let note = "release candidate vocabulary (CTF2-SPECRC-7.0)";
@@ -66,7 +66,7 @@ impl<'a> ClassReader<'a> {
             if !object.has(name) {
                 return None;
             }
-            self.note_release_candidate(object.name_position(name));
+            self.report_release_candidate(object.name_position(name));
             object.get(name)
         });
         let attributes = found.map(|node| attributes(node, self.problems)).unwrap_or_default();
@@ -201,7 +201,7 @@ impl<'a> ClassReader<'a> {
         };
         if !self.has_type(type_name.1) {
             match self.vocabulary {
-                Vocabulary::Spec2 => self.note_release_candidate(type_node.position),
+                Vocabulary::Spec2 => self.report_release_candidate(type_node.position),
                 Vocabulary::Prop2 => {
                     let message = format!("PROP-2.0 does not have a field class of the type `{name}`");
                     self.problems.error(type_node.position, message);
@@ -245,7 +245,7 @@ impl<'a> ClassReader<'a> {
         let Some(node) = object.get("roles") else { return Roles::NONE };
         let read = roles::read(node, kind, self.scope, self.vocabulary, self.problems);
         if let Some(position) = read.release_candidate {
-            self.note_release_candidate(position);
+            self.report_release_candidate(position);
         }
         read.roles
     }
@@ -475,7 +475,7 @@ impl<'a> ClassReader<'a> {
         let node = object.require(name, self.problems)?;
         if self.vocabulary == Vocabulary::Spec2 && matches!(node.json, Json::Array(_)) {
             // Release candidates kept PROP-2.0 locations.
-            self.note_release_candidate(node.position);
+            self.report_release_candidate(node.position);
             return field_location(node, self.scope, Vocabulary::Prop2, self.problems).map(Box::new);
         }
         field_location(node, self.scope, self.vocabulary, self.problems).map(Box::new)

@@ -42,14 +42,14 @@ use super::Dialect;
 /// * The RFC 7464 record separator, or `{` if it is missing: SPEC-2.0.
 ///
 /// ```
-/// use ichnos_ctf::metadata::{Dialect, json::recognise};
-/// assert_eq!(recognise(b"[\"CTF 2\", {}]"), Some(Dialect::Prop1));
-/// assert_eq!(recognise(b"[{\"type\": \"preamble\"}]"), Some(Dialect::Prop2));
-/// assert_eq!(recognise(b"\x1e{\"type\": \"preamble\"}"), Some(Dialect::Spec2));
-/// assert_eq!(recognise(b"/* CTF 1.8 */"), None);
+/// use ichnos_ctf::metadata::{Dialect, json::recognize};
+/// assert_eq!(recognize(b"[\"CTF 2\", {}]"), Some(Dialect::Prop1));
+/// assert_eq!(recognize(b"[{\"type\": \"preamble\"}]"), Some(Dialect::Prop2));
+/// assert_eq!(recognize(b"\x1e{\"type\": \"preamble\"}"), Some(Dialect::Spec2));
+/// assert_eq!(recognize(b"/* CTF 1.8 */"), None);
 /// ```
 #[must_use]
-pub fn recognise(text: &[u8]) -> Option<Dialect> {
+pub fn recognize(text: &[u8]) -> Option<Dialect> {
     let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text).trim_ascii_start();
     match text.split_first()? {
         (&text::RECORD_SEPARATOR | b'{', _) => Some(Dialect::Spec2),

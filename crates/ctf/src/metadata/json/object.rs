@@ -217,11 +217,11 @@ impl<'n> Object<'n> {
     pub(super) fn open(node: &'n JsonNode, problems: &mut Problems) -> Option<Self> {
         let properties = properties(node, problems)?;
         refuse_duplicates(properties, problems);
-        Some(Self::of(node, properties))
+        Some(Self::from_properties(node, properties))
     }
 
     /// Opens an object without checking its names.
-    pub(super) fn of(node: &'n JsonNode, properties: &'n [Property]) -> Self {
+    pub(super) fn from_properties(node: &'n JsonNode, properties: &'n [Property]) -> Self {
         Self { position: node.position, properties, known: Vec::new() }
     }
 

@@ -78,7 +78,7 @@ impl StreamReader<'_> {
             let position = object.name_position("uuid");
             let uuid = uuid(node, problems);
             self.trace.uuid = self.trace.uuid.or(uuid);
-            self.classes.note_release_candidate(position);
+            self.classes.report_release_candidate(position);
         }
     }
 
@@ -88,7 +88,7 @@ impl StreamReader<'_> {
         let by_name = !object.has("id") && object.has("name");
         let id_node = match by_name {
             true => {
-                self.classes.note_release_candidate(object.name_position("name"));
+                self.classes.report_release_candidate(object.name_position("name"));
                 object.get("name")
             }
             false => object.require("id", self.classes.problems),
@@ -102,7 +102,7 @@ impl StreamReader<'_> {
             && let Some(node) = object.get("uuid")
         {
             clock.uuid = uuid(node, self.classes.problems);
-            self.classes.note_release_candidate(object.name_position("uuid"));
+            self.classes.report_release_candidate(object.name_position("uuid"));
         }
         let problems = &mut *self.classes.problems;
         clock.namespace = object.text("namespace", problems);

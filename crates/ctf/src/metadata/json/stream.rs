@@ -313,7 +313,7 @@ impl<'a> StreamReader<'a> {
             if !object.has(name) {
                 return None;
             }
-            self.classes.note_release_candidate(object.name_position(name));
+            self.classes.report_release_candidate(object.name_position(name));
             object.get(name)
         });
         let default_clock = clock.and_then(|node| self.clock_of(node));

@@ -141,7 +141,7 @@ pub fn write_metadata(
 ) -> Result<WrittenMetadata, Vec<Unsupported>> {
     let mut refusals = Refusals::new(limits.diagnostics);
     let deepest = limits.depth.min(DEEPEST);
-    let sizes = ClassSizes::of(trace, deepest);
+    let sizes = ClassSizes::for_trace(trace, deepest);
     if sizes.classes > limits.field_classes {
         refusals.refuse(format!(
             "{} field classes, with shared classes counted once per use: the limit is {}",

@@ -37,7 +37,7 @@ struct Size {
 
 impl ClassSizes {
     /// Visits all root fields in a trace class, up to `most` levels deep.
-    pub(super) fn of(trace: &TraceClass, most: u32) -> Self {
+    pub(super) fn for_trace(trace: &TraceClass, most: u32) -> Self {
         let mut sizes = Self::default();
         for root in trace.roots() {
             let size = sizes.visit(root, most);

@@ -346,13 +346,13 @@ impl StreamEncoder {
             end = Some(last.max(open.now));
         } else if packets.inserted > 0 || open.is_corrected {
             end = packet.end.map(|end| open.end_behind_events(end.cycles));
-            is_corrected = config.packets.keeps && open.is_corrected && open.says_other_end(end);
+            is_corrected = config.packets.keeps && open.is_corrected && open.has_other_end(end);
         } else if !config.frame.is_ctf && config.default_clock.is_some() {
             end = Some(packet.end.map_or(open.now, |end| end.cycles.max(open.now)));
         } else if config.clock.depends_on_ends() {
             // A damaged packet's recorded end may be later than the next packet's begin.
             end = packet.end.map(|end| end.cycles.max(open.now));
-            is_changed = open.says_other_end(end);
+            is_changed = open.has_other_end(end);
         }
         // The next packet cannot begin earlier.
         let recorded = end.or(packet.end.map(|end| end.cycles)).unwrap_or(0);

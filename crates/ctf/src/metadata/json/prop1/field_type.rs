@@ -148,7 +148,7 @@ impl<'a> TypeReader<'a> {
             }
             None => refuse_duplicates(properties, self.problems),
         }
-        let mut object = Object::of(node, properties);
+        let mut object = Object::from_properties(node, properties);
         let type_node = object.require("field-type", self.problems)?;
         let name = text(type_node, self.problems)?;
         let Some(found) = TYPES.iter().find(|(known, _)| *known == name) else {
