@@ -141,6 +141,7 @@ impl StreamInput {
             let entry = &self.packets[packet];
             let Some(file) = self.files.get(entry.file as usize).cloned() else { continue };
             let offset = usize::try_from(entry.offset).unwrap_or(usize::MAX);
+            // An entry beyond the file lacks bytes to trim.
             let bytes = file.bytes.get(offset..).unwrap_or_default();
             let is_dump = entry.total().or(entry.content()).is_none() && bytes.len() <= LARGEST;
             let text = leading_text(bytes).filter(|_| is_dump);

@@ -315,6 +315,7 @@ impl<T: FnMut(ScannedPacket) -> Result<(), TooManyPackets>> PacketScan<'_, T> {
             let stream = (info.class, info.stream_id);
             clocks_before = self.clocks_after.remove(&stream);
             self.clocks = clocks_before.clone().unwrap_or_else(|| Clocks::for_trace(self.decoder.class));
+            // The packet was found at this offset, so the data is longer.
             let rest = self.data.get(offset..).unwrap_or_default();
             if let Ok(again) = self.decoder.decode_doubtful(rest, &self.slots, &mut self.clocks) {
                 info = PacketInfo { total: info.total, content: info.content, ..again };
@@ -494,6 +495,7 @@ fn places_of<'a>(
         data.release_part(part.len());
         // A magic number that begins in this part may end after it.
         let end = part.end.saturating_add(finder.needle().len() - 1).min(data.len());
+        // Parts are always within the data.
         let bytes = data.get(part.start..end).unwrap_or_default();
         finder.find_iter(bytes).map(move |at| part.start + at)
     };

@@ -230,6 +230,7 @@ impl PacketReader {
                 Some(file.bytes.slice(begin..begin.checked_add(size)?))
             },
         );
+        // The bytes are only a hint: without them, fewer event records count as padding.
         bytes.unwrap_or_default()
     }
 
@@ -331,6 +332,7 @@ impl PacketReader {
     fn entry_is_true(&self) -> bool {
         let Some(file) = self.file().filter(|_| !self.clocks_go_on) else { return true };
         let mut clocks = Clocks::for_trace(&self.input.stream.trace.class);
+        // A packet beyond the file cannot be decoded, like an empty one.
         let data = file.bytes.get(self.entry().offset as usize..).unwrap_or_default();
         let slots = vec![Cell::new(UNKNOWN); self.input.stream.plans().slots];
         let decoded = self.input.decoder().decode(data, &slots, &mut clocks);

@@ -296,6 +296,7 @@ impl<'a> TraceDescription<'a> {
 
     /// Returns the indexes of its data stream files.
     fn index(mut self, options: &CtfOptions) -> Result<PacketIndexes, TraceError> {
+        // A trace always has a directory.
         let path = self.directories.first().map(|directory| directory.path.clone()).unwrap_or_default();
         let class = std::mem::take(&mut self.class);
         let trace = Trace::new(class, "", &self.limits)

@@ -759,5 +759,6 @@ fn config(
 /// Returns packetized metadata (CTF 1.8, section 7.1).
 fn packetized(text: &[u8], class: &TraceClass) -> Vec<u8> {
     let order = class.default_byte_order.unwrap_or(ByteOrder::LittleEndian);
+    // Packets always have a UUID field: without a UUID, it is zero.
     pack(text, &PacketLayout::new(order, class.uuid.unwrap_or_default()))
 }

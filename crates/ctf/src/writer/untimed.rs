@@ -112,6 +112,7 @@ impl UntimedEvents {
 
     /// Returns the losses of a class's events: descriptions and event counts.
     pub(super) fn losses(&self, class: usize) -> impl Iterator<Item = (&'static str, u64)> {
+        // Classes without untimed events lack counts.
         let counts = self.counts.get(class).copied().unwrap_or_default();
         let losses = TimeSource::ALL.into_iter().map(move |source| (source.loss(), counts[source as usize]));
         losses.filter(|(_, count)| *count > 0)

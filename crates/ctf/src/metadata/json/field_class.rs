@@ -90,6 +90,7 @@ impl<'a> ClassReader<'a> {
                 self.problems.error(node.position, message);
                 continue;
             }
+            // A value of another kind was already reported.
             for extension in super::object::properties(&namespace.value, self.problems).unwrap_or_default() {
                 if !self.extensions.contains(&(namespace.name.to_string(), extension.name.to_string())) {
                     let message = format!(

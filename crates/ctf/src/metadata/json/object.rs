@@ -187,6 +187,7 @@ pub(super) fn refuse_duplicates(properties: &[Property], problems: &mut Problems
 /// Reads attributes: namespaces and JSON values (CTF2-SPEC-2.0, "Attributes"; CTF2-PROP-2.0, "User attributes";
 /// CTF2-PROP-1.0, "User attributes").
 pub(super) fn attributes(node: &JsonNode, problems: &mut Problems) -> Attributes {
+    // A value of another kind was already reported.
     let properties = properties(node, problems).unwrap_or_default();
     refuse_duplicates(properties, problems);
     let attributes: Attributes =

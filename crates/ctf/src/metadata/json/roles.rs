@@ -68,6 +68,7 @@ pub(super) fn read(
     problems: &mut Problems,
 ) -> ReadRoles {
     let mut read = ReadRoles { roles: Roles::NONE, release_candidate: None };
+    // A value of another kind was already reported.
     for element in array(node, problems).unwrap_or_default() {
         let Some(name) = text(element, problems) else { continue };
         let Some((_, role, scopes)) = entry(name, element, vocabulary, &mut read, problems) else { continue };

@@ -57,6 +57,7 @@ impl StreamReader<'_> {
         self.trace.name = object.text("name", problems);
         self.trace.uid = object.text("uid", problems);
         if let Some(node) = object.get("environment") {
+            // A value of another kind was already reported.
             let properties = properties(node, problems).unwrap_or_default();
             refuse_duplicates(properties, problems);
             for property in properties {
@@ -112,6 +113,7 @@ impl StreamReader<'_> {
         clock.precision = object.get("precision").and_then(|node| unsigned(node, problems));
         clock.accuracy = object.get("accuracy").and_then(|node| unsigned(node, problems));
         if let Some(node) = object.get("origin") {
+            // An invalid origin was already reported.
             clock.origin = origin(node, problems).unwrap_or_default();
         }
         let id = id?;

@@ -179,6 +179,7 @@ impl<'a> StreamReader<'a> {
     /// not be read (CTF2-SPEC-2.0, "Extensions").
     fn declare_extensions(&mut self, node: &JsonNode) {
         let problems = &mut *self.classes.problems;
+        // Values of another kind were already reported.
         for namespace in super::object::properties(node, problems).unwrap_or_default() {
             for extension in super::object::properties(&namespace.value, problems).unwrap_or_default() {
                 let message = format!(

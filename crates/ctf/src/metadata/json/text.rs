@@ -158,6 +158,7 @@ impl LineCounter {
         if offset < self.line_start {
             *self = Self::default();
         }
+        // Offsets are always within the text.
         let passed = text.get(self.offset..offset).unwrap_or_default();
         for at in memchr::memchr_iter(b'\n', passed) {
             self.breaks = self.breaks.saturating_add(1);

@@ -159,6 +159,7 @@ impl<'c, 'p> PathResolver<'c, 'p> {
             if !self.problems.charge(choices::memory_of(ranges), position) {
                 return None;
             }
+            // A missing label was already reported: nothing selects this option.
             let ranges = ranges.map(Ranges::to_set).unwrap_or_default();
             resolved.push(VariantOption { class, ranges, ..option.clone() });
         }

@@ -548,6 +548,7 @@ fn second_field_type(properties: &[Property]) -> Option<&Property> {
 pub(in crate::metadata) fn standard_base(attributes: &Attributes) -> DisplayBase {
     let base = attributes.get(STANDARD).and_then(|standard| standard.get("base")).and_then(Value::as_integer);
     let base = base.and_then(|base| u32::try_from(base).ok()).and_then(DisplayBase::from_radix);
+    // Missing or unknown bases only affect the display.
     base.unwrap_or_default()
 }
 

@@ -63,6 +63,7 @@ pub(super) fn apply(
     problems: &mut Problems,
 ) -> Vec<ClockUse> {
     let mut uses = Vec::new();
+    // A value of another kind was already reported.
     for (index, element) in array(node, problems).unwrap_or_default().iter().enumerate() {
         problems.enter(element_label("tag", "tag", element, index));
         uses.extend(apply_one(element, owner, roots, clocks, problems));

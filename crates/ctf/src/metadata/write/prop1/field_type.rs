@@ -286,6 +286,7 @@ impl<'c> Prop1TypeWriter<'c> {
         self.refusals.refuse_if(!is_enumeration, "a variant whose selector is not an enumeration");
         let mut choices = Vec::with_capacity(options.len());
         for option in options {
+            // A missing name is refused below.
             let name = option.name.as_deref().unwrap_or_default();
             self.refusals.enter(format!("option `{name}`"));
             self.refusals.refuse_if(option.name.is_none(), "an option without a name");
