@@ -73,7 +73,7 @@ pub(crate) struct DecodedHeader {
     pub(crate) id: u64,
     /// Position after the header.
     pub(crate) end: Position,
-    /// Default clock value after the header, or before it if the header has no timestamp.
+    /// Default clock value after the header, or before it if the header lacks a timestamp.
     pub(crate) cycles: u64,
 }
 

@@ -298,8 +298,8 @@ impl<T: FnMut(ScannedPacket) -> Result<(), TooManyPackets>> PacketScan<'_, T> {
     }
 
     /// Returns `true` if a packet begins in a block that copies the previous block, and the packet extends past the
-    /// block: the rest of the packet is foreign. Only packets with times are checked, because identical ones must be
-    /// copies.
+    /// block: the rest of the packet is foreign. Only packets with times are checked, because without times, equal
+    /// packets may have been recorded.
     fn is_in_copy(&self, offset: usize, info: &PacketInfo) -> bool {
         let begin = offset - offset % BLOCK;
         let is_unique = info.begin.is_some() && (info.sequence.is_some() || info.begin != info.end);
@@ -432,7 +432,7 @@ impl<T: FnMut(ScannedPacket) -> Result<(), TooManyPackets>> PacketScan<'_, T> {
             (Some(before), Some(after)) if is_same_stream => {
                 after.since(before) != Some(1) && self.size_before != Some(size)
             }
-            // The next packet's size may be too large, too.
+            // The next packet's size may also be too large.
             _ if self.largest > 0 => size > self.largest,
             _ => size > next.total.unwrap_or(0) / 8,
         }

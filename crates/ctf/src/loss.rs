@@ -7,7 +7,7 @@ use crate::packet_entry::PacketEntry;
 /// Data discarded by a tracer, and its time range if known.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TracerLoss {
-    /// Number of discarded items; `None` if unknown.
+    /// Number of discarded items. `None`: unknown.
     pub(crate) count: Option<u64>,
     pub(crate) range: Option<(ClockValue, ClockValue)>,
 }

@@ -652,7 +652,7 @@ mod tests {
         assert_eq!(update_clock(19712, 5, 8), 19717);
         assert_eq!(update_clock(19717, 4, 8), 19972);
         assert_eq!(update_clock(500, 3, 64), 3);
-        // A clock of one bit works, too.
+        // A 1-bit clock also works.
         assert_eq!(update_clock(1, 0, 1), 2);
     }
 

@@ -9,7 +9,7 @@ use crate::packet::{Counter, PacketInfo};
 pub struct PacketEntry {
     /// Index of its file among the stream's files.
     pub file: u32,
-    /// Bit set of known numbers, plus a bit for a foreign UUID and a bit for a corrected header or context.
+    /// Flags for the known numbers, a foreign UUID, and a corrected header or context.
     known: u8,
     discarded_width: u8,
     sequence_width: u8,

@@ -332,7 +332,7 @@ impl PacketReader {
     fn entry_is_true(&self) -> bool {
         let Some(file) = self.file().filter(|_| !self.clocks_go_on) else { return true };
         let mut clocks = Clocks::for_trace(&self.input.stream.trace.class);
-        // A packet beyond the file cannot be decoded, like an empty one.
+        // A packet beyond the file is empty, so it cannot be decoded.
         let data = file.bytes.get(self.entry().offset as usize..).unwrap_or_default();
         let slots = vec![Cell::new(UNKNOWN); self.input.stream.plans().slots];
         let decoded = self.input.decoder().decode(data, &slots, &mut clocks);

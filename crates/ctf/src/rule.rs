@@ -77,7 +77,7 @@ rules! {
         #[error("expected a packet, found the text {0}")]
         Text(String): "packet-text", true,
             "remove the text that another program wrote into the file";
-        /// An id must not exceed 128 bits, which is a limit of this reader.
+        /// An id must not exceed 128 bits. This is a limit of this reader.
         #[error("the id takes {0} bits, more than the limit of 128")]
         WideId(u64): "id-length", true, remedy::METADATA;
         /// A packet's content must not be longer than the packet.

@@ -26,7 +26,7 @@ impl EventScanner {
             let time = scanner.event_clock.filter(|time| (last..=end).contains(&time.cycles))?;
             last = time.cycles;
         }
-        // Otherwise, the end is wrong: the correct time is the one closer to the events.
+        // Otherwise, the end is wrong: the time closer to the events is correct.
         (end - last < first.saturating_sub(begin)).then_some(earlier)
     }
 

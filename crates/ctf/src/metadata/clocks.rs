@@ -10,7 +10,7 @@ use super::{Dialect, Problems};
 
 /// Records the further clocks of all data stream classes. In PROP-1.0, each data stream has all trace clocks ("Data
 /// stream clock"). In CTF 1.8, it has the clocks mapped to its fields or to packet header fields. In PROP-2.0 and
-/// SPEC-2.0 it has no further clocks. The lists count against the description's memory, because many clocks and many
+/// SPEC-2.0 it lacks further clocks. The lists count against the description's memory, because many clocks and many
 /// data stream classes multiply.
 pub(super) fn record_other_clocks(trace: &mut TraceClass, dialect: Dialect, problems: &mut Problems) {
     let all: BTreeSet<u16> = match dialect {

@@ -14,7 +14,7 @@ const MOST_PACKET_BYTES: usize = (u32::MAX / 8) as usize;
 pub struct UnpackedMetadata {
     /// Packet contents, concatenated.
     pub text: Vec<u8>,
-    /// Byte order of the packet headers, which is the native order of the tracer's machine.
+    /// Byte order of the packet headers: the native byte order of the tracer's machine.
     pub byte_order: ByteOrder,
     /// UUID in all packets.
     pub uuid: Uuid,

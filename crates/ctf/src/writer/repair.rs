@@ -96,7 +96,7 @@ impl PacketRepair {
         let times = self.times.begin_packet();
         let first = times.range.map_or(times.next, |(first, _)| first).max(before);
         let begin = if open.begin > self.most { before } else { open.begin.clamp(before, first) };
-        // Without the field, there is no contradiction.
+        // A missing field cannot contradict the events.
         if begin != open.begin && open.placed.iter().any(|placed| placed.role == Role::Timestamp) {
             changes.push(match begin == before {
                 true => "impossible begin time: used the previous packet's end",

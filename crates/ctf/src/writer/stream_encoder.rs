@@ -30,7 +30,7 @@ pub(super) use output_state::OutputState;
 /// Output block size in bytes, if there is that much data.
 const BLOCK: usize = 1 << 20;
 
-/// Packet size in bytes, if there is no source packet.
+/// Packet size in bytes without a source packet.
 const PACKET: u64 = 256 << 10;
 
 /// Loss for the time of an out-of-order event.

@@ -101,7 +101,7 @@ impl WrittenDigest {
         self.waiting.push(event);
     }
 
-    /// Adds the held events with a time, or with their own times if there is no time.
+    /// Adds the held events with a time, or with their own times if `cycles` is `None`.
     pub(super) fn release(&mut self, cycles: Option<u64>) {
         for event in std::mem::take(&mut self.waiting) {
             self.add(DigestEvent { cycles: cycles.or(event.cycles), ..event });

@@ -443,7 +443,7 @@ impl<'t> Parser<'t> {
     }
 }
 
-/// Lists up to this length grow by one, because most of up to millions of lists are short.
+/// Lists up to this length grow by one, because there can be millions of lists, and most are short.
 const SHORT: usize = 8;
 
 fn push<T>(list: &mut Vec<T>, value: T) {

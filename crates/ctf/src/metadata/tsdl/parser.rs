@@ -324,7 +324,7 @@ impl<'a> TsdlParser<'a> {
             if statement(self).is_err() {
                 self.recover();
             }
-            // The loop must always advance, whatever a statement does.
+            // The loop must advance after every statement.
             if self.at().offset == before && !self.peek_mark("}") && !self.at_end() {
                 self.take();
             }

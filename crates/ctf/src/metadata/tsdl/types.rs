@@ -606,7 +606,7 @@ impl TsdlParser<'_> {
         let what = if base.signed { "a signed integer" } else { "an unsigned integer" };
         let (value, at) = self.integer(what)?;
         if !base.signed && value < 0 {
-            // Values of the type cannot be below 0: the label is read, but has no effect.
+            // Values of the type cannot be below 0, so the label is read without any effect.
             self.problems.warning(at, format!("the value {value} of an unsigned enumeration is below 0"));
         }
         let fits = !base.signed || i64::try_from(value).is_ok();
