@@ -79,11 +79,11 @@ fn attributes(all: &Attributes) -> Attributes {
 }
 
 fn root(class: Option<&Arc<FieldClass>>, scope: Scope, clock: Option<u16>) -> Option<Arc<FieldClass>> {
-    let mut walk = Walk { scope, clock, frames: Vec::new(), path: Vec::new() };
+    let mut walk = ClassWalk { scope, clock, frames: Vec::new(), path: Vec::new() };
     class.map(|class| Arc::new(walk.class(class)))
 }
 
-struct Walk {
+struct ClassWalk {
     scope: Scope,
     clock: Option<u16>,
     /// Path length of each enclosing structure.
@@ -95,7 +95,7 @@ fn shown(name: &str) -> String {
     name.trim_start_matches('_').to_owned()
 }
 
-impl Walk {
+impl ClassWalk {
     fn inner(&mut self, class: &Arc<FieldClass>) -> Arc<FieldClass> {
         Arc::new(self.class(class))
     }

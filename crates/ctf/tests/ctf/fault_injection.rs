@@ -9,12 +9,12 @@ use ichnos_ctf::trace::{CtfOptions, CtfTrace, open};
 use ichnos_model::{Cursor, Damage, Field, Message, OpenedTrace, Scope, StreamCursor, Visitor, Window};
 use ichnos_testing::{Random, compare_table};
 
-use crate::fault_trace::{Damaged, FaultTrace, Kind, Layer, STREAM, check, choose};
+use crate::fault_trace::{Damaged, FaultKind, FaultLayer, FaultTrace, STREAM, check, choose};
 use crate::reading::tree;
 
 /// Relevant results from reading a trace.
 #[derive(Default)]
-struct Observed {
+struct FaultObservation {
     /// Packet number and index of each event in the written data stream, in order.
     events: Vec<(u32, u32)>,
     /// Events in another data stream.
@@ -32,22 +32,22 @@ struct Observed {
 
 /// Numbers in a payload.
 #[derive(Default)]
-struct Numbers(Vec<u64>);
+struct PayloadNumbers(Vec<u64>);
 
-impl Visitor for Numbers {
+impl Visitor for PayloadNumbers {
     fn unsigned(&mut self, _: Field<'_>, value: u64) {
         self.0.push(value);
     }
 }
 
-fn read(trace: &CtfTrace) -> Observed {
-    let mut observed = Observed { damage: trace.damage().to_vec(), ..Observed::default() };
+fn read(trace: &CtfTrace) -> FaultObservation {
+    let mut observed = FaultObservation { damage: trace.damage().to_vec(), ..FaultObservation::default() };
     observed.index = trace.diagnostics().iter().map(ToString::to_string).collect();
     for stream in &trace.streams {
         let mut cursor = stream.cursor(Window::default());
         let mut lost = false;
         let mut latest = None;
-        let mut numbers = Numbers::default();
+        let mut numbers = PayloadNumbers::default();
         while let Some(head) = cursor.next_head() {
             match cursor.current() {
                 Some(Message::Event(event)) => {
@@ -88,7 +88,7 @@ fn opened(metadata: &str, stream: &[u8], index: Option<&[u8]>) -> CtfTrace {
 
 /// Results for a damaged file.
 #[derive(Default)]
-struct Verdict {
+struct DamageVerdict {
     places: usize,
     /// Places reported as damage, and places only reported as loss.
     observed: usize,
@@ -104,7 +104,7 @@ struct Verdict {
 }
 
 /// Reads a damaged file and checks the result.
-fn judge(trace: &FaultTrace, damaged: &Damaged, index: Option<&[u8]>, what: &str) -> Verdict {
+fn judge(trace: &FaultTrace, damaged: &Damaged, index: Option<&[u8]>, what: &str) -> DamageVerdict {
     let opened = opened(&trace.metadata, &damaged.bytes, index);
     let observed = read(&opened);
     // Damage found without reading events is also reported with events.
@@ -136,7 +136,7 @@ fn judge(trace: &FaultTrace, damaged: &Damaged, index: Option<&[u8]>, what: &str
 
     // Every visible place is reported, and nothing else.
     let mut verdict =
-        Verdict { places: damaged.places.len(), strange: observed.strange, ..Verdict::default() };
+        DamageVerdict { places: damaged.places.len(), strange: observed.strange, ..DamageVerdict::default() };
     for damage in &observed.damage {
         let byte = damage.bit / 8;
         assert!(damaged.places.iter().any(|place| place.bytes.contains(&byte)), "{what}: {damage}");
@@ -183,8 +183,8 @@ fn every_layer_in_every_way() {
         "| layer | kind | places | damage | loss | invisible | events lost | altered | messages |\n\
          |---|---|---|---|---|---|---|---|---|\n",
     );
-    for (i, layer) in Layer::ALL.into_iter().enumerate() {
-        for (j, kind) in Kind::ALL.into_iter().enumerate() {
+    for (i, layer) in FaultLayer::ALL.into_iter().enumerate() {
+        for (j, kind) in FaultKind::ALL.into_iter().enumerate() {
             let damaged = trace.damaged(100, (i * 6 + j) as u64, |_| (layer, kind));
             if damaged.places.is_empty() {
                 continue;
@@ -192,7 +192,8 @@ fn every_layer_in_every_way() {
             let (layer, kind) = (layer.title(), kind.title());
             let verdict = judge(&trace, &damaged, None, &format!("{layer} {kind}"));
             let kinds: Vec<String> = verdict.kinds.iter().map(|(kind, n)| format!("`{kind}` {n}")).collect();
-            let Verdict { places, observed, lost, invisible, hit_events, lost_events, strange, .. } = verdict;
+            let DamageVerdict { places, observed, lost, invisible, hit_events, lost_events, strange, .. } =
+                verdict;
             writeln!(
                 table,
                 "| {layer} | {kind} | {places} | {observed} | {lost} | {invisible} | {lost_events} of {hit_events} | \
@@ -216,8 +217,8 @@ fn every_layer_in_every_way_without_a_uuid() {
     let without = FaultTrace::without_uuid(PACKETS);
     let with = FaultTrace::new(PACKETS);
     for round in 0..rounds() {
-        for (i, layer) in Layer::ALL.into_iter().enumerate() {
-            for (j, kind) in Kind::ALL.into_iter().enumerate() {
+        for (i, layer) in FaultLayer::ALL.into_iter().enumerate() {
+            for (j, kind) in FaultKind::ALL.into_iter().enumerate() {
                 let trace = if round % 2 == 0 { &without } else { &with };
                 let seed = round * 1000 + (i * 6 + j) as u64;
                 let damaged = trace.damaged(100, seed, |_| (layer, kind));
@@ -240,7 +241,7 @@ fn up_to_a_thousand_packets_of_ten_thousand() {
         for (name, index) in [("none", None), ("of before", Some(&*index))] {
             let verdict = judge(&trace, &damaged, index, &format!("{count} places, index: {name}"));
             let all: usize = trace.packets.iter().map(|packet| packet.events.len()).sum();
-            let Verdict { places, observed, lost, invisible, hit_events, lost_events, .. } = verdict;
+            let DamageVerdict { places, observed, lost, invisible, hit_events, lost_events, .. } = verdict;
             let messages: usize = verdict.kinds.values().sum();
             let others = all - hit_events;
             writeln!(
@@ -282,7 +283,9 @@ fn damaged_packets_with_a_right_index() {
         let damaged = trace.damaged(10, seed, |random| {
             loop {
                 let (layer, kind) = choose(random);
-                if layer != Layer::Packet && matches!(kind, Kind::Flip | Kind::Zero | Kind::Reorder) {
+                if layer != FaultLayer::Packet
+                    && matches!(kind, FaultKind::Flip | FaultKind::Zero | FaultKind::Reorder)
+                {
                     return (layer, kind);
                 }
             }

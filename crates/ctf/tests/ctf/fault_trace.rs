@@ -47,8 +47,8 @@ const NUMBERS: usize = 12;
 const TEXT: &[u8] = b"@@@@@@@@\0";
 
 /// Chooses the layer and the kind of damage.
-pub fn choose(random: &mut Random) -> (Layer, Kind) {
-    (random.pick(&Layer::ALL), random.pick(&Kind::ALL))
+pub fn choose(random: &mut Random) -> (FaultLayer, FaultKind) {
+    (random.pick(&FaultLayer::ALL), random.pick(&FaultKind::ALL))
 }
 
 /// Returns the number that identifies a written event.
@@ -59,7 +59,7 @@ pub fn check(packet: u32, index: u32) -> u32 {
 
 /// Layer to damage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Layer {
+pub enum FaultLayer {
     Magic,
     Uuid,
     ClassId,
@@ -78,7 +78,7 @@ pub enum Layer {
     Packet,
 }
 
-impl Layer {
+impl FaultLayer {
     pub const ALL: [Self; 16] = [
         Self::Magic,
         Self::Uuid,
@@ -122,7 +122,7 @@ impl Layer {
 
 /// Kind of damage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum FaultKind {
     Flip,
     Cut,
     Insert,
@@ -131,7 +131,7 @@ pub enum Kind {
     Reorder,
 }
 
-impl Kind {
+impl FaultKind {
     pub const ALL: [Self; 6] =
         [Self::Flip, Self::Cut, Self::Insert, Self::Zero, Self::Duplicate, Self::Reorder];
 
@@ -149,7 +149,7 @@ impl Kind {
 
 /// Written packet: its location, and its events' locations.
 #[derive(Clone, Debug)]
-pub struct Written {
+pub struct WrittenPacket {
     pub bytes: Vec<u8>,
     /// Event offsets. The first event is a text.
     pub events: Vec<usize>,
@@ -172,7 +172,7 @@ fn time_of(n: usize, index: usize) -> u64 {
     begin_of(n) + 100 * (index as u64 + 1)
 }
 
-impl Written {
+impl WrittenPacket {
     fn new(n: usize, head: usize) -> Self {
         let mut bytes = Vec::with_capacity(256);
         bytes.extend(0xc1fc_1fc1u32.to_le_bytes());
@@ -204,35 +204,35 @@ impl Written {
     }
 
     /// Returns a layer's location.
-    pub fn range(&self, layer: Layer) -> std::ops::Range<usize> {
+    pub fn range(&self, layer: FaultLayer) -> std::ops::Range<usize> {
         // From the middle of the packet, so that there are times around it.
         let (event, head) = (self.events[1], self.head);
         match layer {
-            Layer::Magic => 0..4,
-            Layer::Uuid => 4..head - 60,
-            Layer::ClassId => head - 60..head - 56,
-            Layer::StreamId => head - 56..head - 48,
-            Layer::Total => head - 48..head - 40,
-            Layer::Content => head - 40..head - 32,
-            Layer::Begin => head - 32..head - 24,
-            Layer::End => head - 24..head - 16,
-            Layer::Discarded => head - 16..head - 8,
-            Layer::Sequence => head - 8..head,
-            Layer::EventId => event..event + 2,
-            Layer::EventTime => event + 2..event + EVENT_HEADER,
-            Layer::Numbers => event + EVENT_HEADER..event + EVENT_HEADER + NUMBERS,
-            Layer::Text => {
+            FaultLayer::Magic => 0..4,
+            FaultLayer::Uuid => 4..head - 60,
+            FaultLayer::ClassId => head - 60..head - 56,
+            FaultLayer::StreamId => head - 56..head - 48,
+            FaultLayer::Total => head - 48..head - 40,
+            FaultLayer::Content => head - 40..head - 32,
+            FaultLayer::Begin => head - 32..head - 24,
+            FaultLayer::End => head - 24..head - 16,
+            FaultLayer::Discarded => head - 16..head - 8,
+            FaultLayer::Sequence => head - 8..head,
+            FaultLayer::EventId => event..event + 2,
+            FaultLayer::EventTime => event + 2..event + EVENT_HEADER,
+            FaultLayer::Numbers => event + EVENT_HEADER..event + EVENT_HEADER + NUMBERS,
+            FaultLayer::Text => {
                 // The end of the text determines its length.
                 let begin = self.events[0] + EVENT_HEADER + NUMBERS;
                 begin..begin + TEXT.len() - 1
             }
-            Layer::Padding => self.content..self.bytes.len(),
-            Layer::Packet => 0..self.bytes.len(),
+            FaultLayer::Padding => self.content..self.bytes.len(),
+            FaultLayer::Packet => 0..self.bytes.len(),
         }
     }
 
     /// Returns the number in a layer, or 0 for longer layers.
-    fn number(&self, layer: Layer) -> u64 {
+    fn number(&self, layer: FaultLayer) -> u64 {
         let mut bytes = [0; 8];
         let range = self.range(layer);
         if range.len() <= 8 {
@@ -244,7 +244,7 @@ impl Written {
 
 /// A damaged place.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct DamagedPlace {
     /// The damaged packets and their neighbors.
     pub packets: std::ops::Range<usize>,
     /// Packets with changed bytes.
@@ -258,18 +258,18 @@ pub struct Place {
 /// A damaged file.
 pub struct Damaged {
     pub bytes: Vec<u8>,
-    pub places: Vec<Place>,
+    pub places: Vec<DamagedPlace>,
 }
 
 /// A trace with a single data stream.
 pub struct FaultTrace {
     pub metadata: String,
-    pub packets: Vec<Written>,
+    pub packets: Vec<WrittenPacket>,
 }
 
 impl FaultTrace {
     pub fn new(count: usize) -> Self {
-        let packets = (0..count).map(|n| Written::new(n, HEAD)).collect();
+        let packets = (0..count).map(|n| WrittenPacket::new(n, HEAD)).collect();
         Self { metadata: METADATA.to_owned(), packets }
     }
 
@@ -277,7 +277,7 @@ impl FaultTrace {
     pub fn without_uuid(count: usize) -> Self {
         let line = METADATA.lines().find(|line| line.contains("uuid = ")).unwrap();
         let metadata = METADATA.replace(line, "").replace("u8 uuid[16]; ", "");
-        let packets = (0..count).map(|n| Written::new(n, SHORT_HEAD)).collect();
+        let packets = (0..count).map(|n| WrittenPacket::new(n, SHORT_HEAD)).collect();
         Self { metadata, packets }
     }
 
@@ -294,7 +294,7 @@ impl FaultTrace {
     /// Returns the index entries that LTTng would have written.
     pub fn index(&self) -> Vec<[u64; 9]> {
         let mut offset = 0;
-        let entry = |(n, packet): (usize, &Written)| {
+        let entry = |(n, packet): (usize, &WrittenPacket)| {
             let begin = offset;
             offset += packet.bytes.len() as u64;
             let bits = |bytes: usize| bytes as u64 * 8;
@@ -318,7 +318,7 @@ impl FaultTrace {
         &self,
         count: usize,
         seed: u64,
-        mut chosen: impl FnMut(&mut Random) -> (Layer, Kind),
+        mut chosen: impl FnMut(&mut Random) -> (FaultLayer, FaultKind),
     ) -> Damaged {
         let mut random = Random::new(seed);
         let stride = (self.packets.len() - 2 * APART) / count;
@@ -345,7 +345,7 @@ impl FaultTrace {
             for _ in 0..1 + random.index(3) {
                 let (layer, kind) = choose(&mut random);
                 // Swapped packets are skipped, because their places would have to be tracked.
-                if (layer, kind) != (Layer::Packet, Kind::Reorder) {
+                if (layer, kind) != (FaultLayer::Packet, FaultKind::Reorder) {
                     injector.damage(n, layer, kind, &mut random);
                 }
             }
@@ -359,9 +359,9 @@ const APART: usize = 5;
 
 /// A trace being damaged.
 struct FaultInjector<'a> {
-    written: &'a [Written],
+    written: &'a [WrittenPacket],
     packets: Vec<Vec<u8>>,
-    places: Vec<Place>,
+    places: Vec<DamagedPlace>,
 }
 
 impl<'a> FaultInjector<'a> {
@@ -377,7 +377,7 @@ impl<'a> FaultInjector<'a> {
             ends.push(ends[ends.len() - 1] + packet.len() as u64);
         }
         self.places.sort_by_key(|place| place.packets.start);
-        let mut places: Vec<Place> = Vec::new();
+        let mut places: Vec<DamagedPlace> = Vec::new();
         for place in self.places {
             match places.last_mut().filter(|last| last.packets.end > place.packets.start) {
                 Some(last) => {
@@ -395,9 +395,9 @@ impl<'a> FaultInjector<'a> {
     }
 
     /// Damages packet `n`. Returns `false` if nothing changes.
-    fn damage(&mut self, n: usize, layer: Layer, kind: Kind, random: &mut Random) -> bool {
+    fn damage(&mut self, n: usize, layer: FaultLayer, kind: FaultKind, random: &mut Random) -> bool {
         let Some((hit, is_visible)) = self.change(n, layer, kind, random) else { return false };
-        self.places.push(Place { packets: n - 1..n + 3, hit, is_visible, bytes: 0..0 });
+        self.places.push(DamagedPlace { packets: n - 1..n + 3, hit, is_visible, bytes: 0..0 });
         true
     }
 
@@ -405,40 +405,40 @@ impl<'a> FaultInjector<'a> {
     fn change(
         &mut self,
         n: usize,
-        layer: Layer,
-        kind: Kind,
+        layer: FaultLayer,
+        kind: FaultKind,
         random: &mut Random,
     ) -> Option<(Vec<usize>, bool)> {
         let written = &self.written[n];
         let range = written.range(layer);
         let is_whole = (n..n + 2).all(|n| self.packets[n].len() == self.written[n].bytes.len());
-        if range.is_empty() || (!is_whole && layer != Layer::Packet) {
+        if range.is_empty() || (!is_whole && layer != FaultLayer::Packet) {
             return None;
         }
         let packets = &mut self.packets;
-        if layer == Layer::Packet {
+        if layer == FaultLayer::Packet {
             return match kind {
                 // Covered by the other layers.
-                Kind::Flip => None,
-                Kind::Cut => {
+                FaultKind::Flip => None,
+                FaultKind::Cut => {
                     packets[n].clear();
                     Some((vec![n], true))
                 }
-                Kind::Insert => {
+                FaultKind::Insert => {
                     let noise = (0..1 + random.index(300)).map(|_| random.byte());
                     let noise: Vec<u8> = noise.collect();
                     packets[n].splice(0..0, noise);
                     Some((Vec::new(), true))
                 }
-                Kind::Zero => {
+                FaultKind::Zero => {
                     packets[n].fill(0);
                     Some((vec![n], true))
                 }
-                Kind::Duplicate => {
+                FaultKind::Duplicate => {
                     packets[n].extend_from_within(..);
                     Some((Vec::new(), true))
                 }
-                Kind::Reorder => {
+                FaultKind::Reorder => {
                     packets.swap(n, n + 1);
                     Some((Vec::new(), true))
                 }
@@ -446,34 +446,34 @@ impl<'a> FaultInjector<'a> {
         }
         let length = range.len();
         match kind {
-            Kind::Flip => packets[n][range.start + random.index(length)] ^= 1 << random.index(8),
-            Kind::Zero => packets[n][range].fill(0),
-            Kind::Cut => {
+            FaultKind::Flip => packets[n][range.start + random.index(length)] ^= 1 << random.index(8),
+            FaultKind::Zero => packets[n][range].fill(0),
+            FaultKind::Cut => {
                 let some = 1 + random.index(length);
                 let from = range.start + random.index(length - some + 1);
                 packets[n].drain(from..from + some);
                 return Some((vec![n], true));
             }
-            Kind::Insert => {
+            FaultKind::Insert => {
                 let noise: Vec<u8> = (0..1 + random.index(16)).map(|_| random.byte()).collect();
                 let at = range.start + random.index(length);
                 packets[n].splice(at..at, noise);
                 return Some((vec![n], true));
             }
-            Kind::Duplicate => {
+            FaultKind::Duplicate => {
                 let copy = packets[n][range.clone()].to_vec();
                 packets[n].splice(range.end..range.end, copy);
                 return Some((vec![n], true));
             }
-            Kind::Reorder if range.start >= written.head => {
+            FaultKind::Reorder if range.start >= written.head => {
                 // Swaps it with the next event's time.
                 let step = written.events[2] - written.events[1];
-                if layer == Layer::Text || layer == Layer::Padding {
+                if layer == FaultLayer::Text || layer == FaultLayer::Padding {
                     return None;
                 }
                 range.for_each(|at| packets[n].swap(at, at + step));
             }
-            Kind::Reorder => {
+            FaultKind::Reorder => {
                 let other = packets[n + 1][range.clone()].to_vec();
                 let own = packets[n][range.clone()].to_vec();
                 packets[n][range.clone()].copy_from_slice(&other);
@@ -489,44 +489,48 @@ impl<'a> FaultInjector<'a> {
     }
 
     /// Returns `true` if a change to a layer in packet `n` can be detected, although its size is unchanged.
-    fn is_visible(&self, n: usize, layer: Layer) -> bool {
+    fn is_visible(&self, n: usize, layer: FaultLayer) -> bool {
         let packets = &self.packets;
         let now = |n: usize| {
             let written = self.written[n].clone();
             let is_whole = packets[n].len() == written.bytes.len();
-            if is_whole { Written { bytes: packets[n].clone(), ..written } } else { written }
+            if is_whole { WrittenPacket { bytes: packets[n].clone(), ..written } } else { written }
         };
         let value = now(n).number(layer);
         match layer {
-            Layer::Magic | Layer::Uuid | Layer::ClassId | Layer::StreamId | Layer::Total => true,
-            Layer::Sequence | Layer::EventId => true,
+            FaultLayer::Magic
+            | FaultLayer::Uuid
+            | FaultLayer::ClassId
+            | FaultLayer::StreamId
+            | FaultLayer::Total => true,
+            FaultLayer::Sequence | FaultLayer::EventId => true,
             // Missing complete events do not leave a trace.
-            Layer::Content => !self.written[n].events.iter().any(|event| *event as u64 * 8 == value),
+            FaultLayer::Content => !self.written[n].events.iter().any(|event| *event as u64 * 8 == value),
             // A time or counter that fits its neighbors may be right.
-            Layer::Begin => {
-                let before = now(n - 1).number(Layer::End);
+            FaultLayer::Begin => {
+                let before = now(n - 1).number(FaultLayer::End);
                 !(before..=time_of(n, 0)).contains(&value)
             }
-            Layer::End => {
+            FaultLayer::End => {
                 let last = time_of(n, self.written[n].events.len() - 1);
-                let next = now(n + 1).number(Layer::Begin);
+                let next = now(n + 1).number(FaultLayer::Begin);
                 !(last..=next).contains(&value)
             }
-            Layer::Discarded => {
+            FaultLayer::Discarded => {
                 let around = now(n - 1).number(layer)..=now(n + 1).number(layer);
                 !around.contains(&value)
             }
-            Layer::EventTime => {
+            FaultLayer::EventTime => {
                 let next = self.written[n].events[2] + 2;
                 let next = u64::from_le_bytes(packets[n][next..next + 8].try_into().unwrap());
                 ![time_of(n, 0), value, next].is_sorted()
             }
             // A text ends at its first zero.
-            Layer::Text => {
+            FaultLayer::Text => {
                 let range = self.written[n].range(layer);
                 packets[n][range].contains(&0)
             }
-            Layer::Numbers | Layer::Padding | Layer::Packet => false,
+            FaultLayer::Numbers | FaultLayer::Padding | FaultLayer::Packet => false,
         }
     }
 }

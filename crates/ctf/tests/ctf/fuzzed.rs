@@ -1,9 +1,9 @@
 //! Minimized fuzzing findings (see the project's `fuzz` directory).
 
-use crate::reading::{Observed, damage, events, observed, trace};
+use crate::reading::{MessageReport, damage, events, observed, trace};
 
 /// Returns all messages of a SPEC-2.0 data stream with a single event record class, whose payload has these members.
-fn payload(members: &str, stream: &[u8]) -> Vec<Observed> {
+fn payload(members: &str, stream: &[u8]) -> Vec<MessageReport> {
     let metadata = format!(
         r#"{{"type":"preamble","version":2}}
         {{"type":"data-stream-class"}}

@@ -204,10 +204,10 @@ fn wrap_prop2(example: &str) -> Option<String> {
 }
 
 /// Expected problem of an example: its document line, its severity, and the start of its message.
-type Expected = (usize, Severity, &'static str);
+type ExpectedProblem = (usize, Severity, &'static str);
 
 /// Warnings and notes for the PROP-1.0 examples.
-const PROP1: &[Expected] = &[
+const PROP1: &[ExpectedProblem] = &[
     (1984, Severity::Warning, "an `enum` without the property `size`"),
     (2938, Severity::Warning, "a path is an array of names"),
     (3179, Severity::Note, "unknown property `length`"),
@@ -221,7 +221,7 @@ const PROP1: &[Expected] = &[
 ];
 
 /// Warnings for the PROP-2.0 examples, and unknown extensions.
-const PROP2: &[Expected] = &[
+const PROP2: &[ExpectedProblem] = &[
     (1096, Severity::Warning, "a comma before `]`"),
     (1194, Severity::Error, "the extension `piano` in the namespace `my.tracer`"),
     (1194, Severity::Error, "the extension `ramen` in the namespace `my.tracer`"),
@@ -230,7 +230,7 @@ const PROP2: &[Expected] = &[
     (4770, Severity::Error, "the extension `ramen` in the namespace `my.tracer`"),
 ];
 
-fn check(found: &[(usize, Severity, String)], expected: &[Expected]) {
+fn check(found: &[(usize, Severity, String)], expected: &[ExpectedProblem]) {
     for (line, severity, message) in found {
         let known = expected
             .iter()

@@ -5,7 +5,7 @@ use ichnos_ctf::trace::CtfTrace;
 use ichnos_model::{Damage, OpenedTrace as _, Window};
 use ichnos_testing::is_complete_sweep;
 
-use crate::reading::{Observed, all, observed, trace};
+use crate::reading::{MessageReport, all, observed, trace};
 use crate::support::quick;
 
 const BLOCK: usize = 4096;
@@ -46,18 +46,18 @@ fn open(metadata: &str, bytes: &[u8]) -> CtfTrace {
 }
 
 /// Returns the event times in a list of messages.
-fn times_in(messages: &[Observed]) -> Vec<i128> {
-    let time = |message: &Observed| match message {
-        Observed::Event(event) => event.nanoseconds,
+fn times_in(messages: &[MessageReport]) -> Vec<i128> {
+    let time = |message: &MessageReport| match message {
+        MessageReport::Event(event) => event.nanoseconds,
         _ => None,
     };
     messages.iter().filter_map(time).collect()
 }
 
 /// Returns the damage as displayed.
-fn damage_in(messages: &[Observed]) -> Vec<String> {
-    let damage = |message: &Observed| match message {
-        Observed::Damage(Damage { kind, .. }) => Some(kind.to_string()),
+fn damage_in(messages: &[MessageReport]) -> Vec<String> {
+    let damage = |message: &MessageReport| match message {
+        MessageReport::Damage(Damage { kind, .. }) => Some(kind.to_string()),
         _ => None,
     };
     messages.iter().filter_map(damage).collect()
@@ -73,7 +73,7 @@ fn read(trace: &CtfTrace) -> (Vec<i128>, Vec<String>) {
             let is_in = |time: &i128| {
                 window.begin.is_none_or(|begin| *time >= begin) && window.end.is_none_or(|end| *time <= end)
             };
-            let found: Vec<Observed> = trace.cursors(window).into_iter().flat_map(all).collect();
+            let found: Vec<MessageReport> = trace.cursors(window).into_iter().flat_map(all).collect();
             let expected: Vec<i128> = times.iter().copied().filter(is_in).collect();
             assert!(times_in(&found) == expected, "{window:?}");
         }
@@ -310,7 +310,7 @@ fn a_late_begin_hides_no_events() {
         assert_eq!(trace.streams[0].time_range(), Some((0, 2_000)));
         // Also if the last event before the window's end is much earlier.
         let window = Window { begin: None, end: Some(1_050) };
-        let found: Vec<Observed> = trace.cursors(window).into_iter().flat_map(all).collect();
+        let found: Vec<MessageReport> = trace.cursors(window).into_iter().flat_map(all).collect();
         assert_eq!(times_in(&found), [100, 400, 1_000]);
     }
 }

@@ -92,7 +92,7 @@ fn tagged() -> String {
 }
 
 /// Written values of a [`tagged`] packet.
-struct Written {
+struct TaggedPacket {
     class: i128,
     stream: i128,
     lost: i128,
@@ -104,7 +104,7 @@ struct Written {
     events: Vec<(i128, i128, i128, i128)>,
 }
 
-impl Written {
+impl TaggedPacket {
     fn bytes(&self) -> Vec<u8> {
         let mut e = Encoder::default();
         e.int(0xc1fc_1fc1, 32, Order::Le);
@@ -137,7 +137,7 @@ impl Written {
 #[test]
 fn all_tags() {
     let packets_written = [
-        Written {
+        TaggedPacket {
             class: 3,
             stream: 1,
             lost: 250,
@@ -148,7 +148,7 @@ fn all_tags() {
             events: vec![(4, 65_050 % 2048, 77, 1), (1000, 65_060 % 128, 78, 2)],
         },
         // Wraps of the clock, the counter and the sequence number, with a missing sequence number.
-        Written {
+        TaggedPacket {
             class: 3,
             stream: 1,
             lost: 4,
@@ -158,7 +158,7 @@ fn all_tags() {
             other: 3,
             events: vec![(4, (65_536 + 150) % 2048, 79, 3), (4, 149, 80, 4), (1000, 7, 81, 5)],
         },
-        Written {
+        TaggedPacket {
             class: 7,
             stream: 1,
             lost: 0,
@@ -169,7 +169,7 @@ fn all_tags() {
             events: vec![(4, 20, 0, 6)],
         },
     ];
-    let bytes: Vec<u8> = packets_written.iter().flat_map(Written::bytes).collect();
+    let bytes: Vec<u8> = packets_written.iter().flat_map(TaggedPacket::bytes).collect();
     let trace = trace(tagged().as_bytes(), &[("stream", &bytes)]);
     let observed = observed(&trace);
     assert_eq!(damage(&observed).len(), 0, "{:#?}", damage(&observed));
@@ -212,17 +212,19 @@ fn all_tags() {
     assert_eq!(others[1], [(1, 9), (2, 77)]);
     assert_eq!(others[2], [(1, 256 + 3), (2, 78)]);
     // The number of events lost before the first packet is unknown.
-    use crate::reading::Observed;
+    use crate::reading::MessageReport;
     let lost: Vec<_> = observed
         .iter()
-        .filter(|observed| matches!(observed, Observed::DiscardedEvents(_) | Observed::DiscardedPackets(_)))
+        .filter(|observed| {
+            matches!(observed, MessageReport::DiscardedEvents(_) | MessageReport::DiscardedPackets(_))
+        })
         .collect();
     assert_eq!(
         lost,
         [
-            &Observed::DiscardedEvents(None),
-            &Observed::DiscardedEvents(Some(10)),
-            &Observed::DiscardedPackets(Some(1))
+            &MessageReport::DiscardedEvents(None),
+            &MessageReport::DiscardedEvents(Some(10)),
+            &MessageReport::DiscardedPackets(Some(1))
         ]
     );
 }

@@ -1,7 +1,7 @@
 //! PROP-1.0: every field type, encoded by these tests and read by the project.
 
 use crate::reading::refusal;
-use crate::table::{Table, integer_text, patterns, quadruples};
+use crate::table::{PayloadTable, integer_text, patterns, quadruples};
 use ichnos_testing::encoder::{Encoder, Order, bits, hex};
 
 const CONTEXT: &str = r#"
@@ -25,7 +25,7 @@ fn metadata(default_order: &str, fields: &[String]) -> String {
     )
 }
 
-fn check(table: Table, default_order: &str) {
+fn check(table: PayloadTable, default_order: &str) {
     let metadata = metadata(default_order, &table.members);
     table.check(&metadata);
 }
@@ -33,8 +33,8 @@ fn check(table: Table, default_order: &str) {
 /// Ends a chain of writes.
 fn end(_: &mut Encoder) {}
 
-fn table() -> Table {
-    let mut table = Table::new("field-type");
+fn table() -> PayloadTable {
+    let mut table = PayloadTable::new("field-type");
     table.encoder.align(64);
     table
 }

@@ -1,16 +1,16 @@
 //! PROP-2.0 and SPEC-2.0: every field class, encoded by these tests and read by the project.
 
-use crate::table::{Table, integer_text, patterns, quadruples};
+use crate::table::{PayloadTable, integer_text, patterns, quadruples};
 use ichnos_testing::encoder::{Encoder, Order, bits, hex};
 
 /// Names that differ between the two documents.
 #[derive(Clone, Copy, PartialEq)]
-pub enum Dialect {
+pub enum JsonDialect {
     Prop2,
     Spec2,
 }
 
-impl Dialect {
+impl JsonDialect {
     pub fn members(self) -> &'static str {
         if self == Self::Prop2 { "members" } else { "member-classes" }
     }
@@ -51,7 +51,7 @@ impl Dialect {
         }
     }
 
-    pub fn check(self, table: Table) {
+    pub fn check(self, table: PayloadTable) {
         let size = |name: &str, role: &'static str| {
             member(name, &uint(32, &format!(r#","alignment":8,"roles":["{}"]"#, self.role(role))))
         };
@@ -69,7 +69,7 @@ impl Dialect {
     }
 }
 
-pub const BOTH: [Dialect; 2] = [Dialect::Prop2, Dialect::Spec2];
+pub const BOTH: [JsonDialect; 2] = [JsonDialect::Prop2, JsonDialect::Spec2];
 const ORDERS: [(&str, Order); 2] = [("little-endian", Order::Le), ("big-endian", Order::Be)];
 const LENGTHS: [usize; 16] = [1, 3, 7, 8, 9, 15, 16, 31, 32, 33, 63, 64, 65, 100, 128, 200];
 
@@ -86,8 +86,8 @@ pub fn fixed(kind: &str, length: u64, order: &str, more: &str) -> String {
     format!(r#"{{"type":"fixed-length-{kind}","length":{length},"byte-order":"{order}"{more}}}"#)
 }
 
-fn table() -> Table {
-    let mut table = Table::new("field-class");
+fn table() -> PayloadTable {
+    let mut table = PayloadTable::new("field-class");
     table.encoder.align(64);
     table
 }
@@ -101,8 +101,8 @@ fn fixed_length_fields() {
     for dialect in BOTH {
         let mut table = table();
         let bit_orders: &[(&str, Option<bool>)] = match dialect {
-            Dialect::Prop2 => &[("", None)],
-            Dialect::Spec2 => &[
+            JsonDialect::Prop2 => &[("", None)],
+            JsonDialect::Spec2 => &[
                 ("", None),
                 (r#","bit-order":"first-to-last""#, Some(true)),
                 (r#","bit-order":"last-to-first""#, Some(false)),
@@ -128,12 +128,12 @@ fn fixed_length_fields() {
                         ];
                         let mappings = r#","mappings":{"a":[[0,5]],"b":[[-3,-1],[7,7]]}"#.to_owned();
                         match dialect {
-                            Dialect::Prop2 => {
+                            JsonDialect::Prop2 => {
                                 let one = r#","mappings":{"a":[[0,5]]}"#.to_owned();
                                 kinds.push(("unsigned-enumeration", one, integer_text(&bits, false)));
                                 kinds.push(("signed-enumeration", mappings, integer_text(&bits, true)));
                             }
-                            Dialect::Spec2 => {
+                            JsonDialect::Spec2 => {
                                 kinds.push(("signed-integer", mappings, integer_text(&bits, true)));
                                 let flags = r#","flags":{"x":[[0,0]],"y":[[3,9]]}"#.to_owned();
                                 kinds.push(("bit-map", flags, format!("m:{}", hex(&bits))));
@@ -167,7 +167,7 @@ fn floating_point_numbers() {
         let mut table = table();
         for (order_name, order) in ORDERS {
             for (alignment, reversed) in [(1, false), (8, false), (32, true)] {
-                if reversed && dialect == Dialect::Prop2 {
+                if reversed && dialect == JsonDialect::Prop2 {
                     continue;
                 }
                 let place = table.members.len();
@@ -223,7 +223,7 @@ fn variable_length_fields() {
                 for signed in [false, true] {
                     let sign = if signed { "signed" } else { "unsigned" };
                     let mut kinds = vec![(format!("variable-length-{sign}-integer"), "")];
-                    if dialect == Dialect::Prop2 {
+                    if dialect == JsonDialect::Prop2 {
                         let mappings = r#","mappings":{"a":[[1,2]]}"#;
                         kinds.push((format!("variable-length-{sign}-enumeration"), mappings));
                     }
@@ -236,7 +236,7 @@ fn variable_length_fields() {
                         );
                     }
                 }
-                if dialect == Dialect::Prop2 {
+                if dialect == JsonDialect::Prop2 {
                     table.add(
                         &format!("a{groups}_{i}"),
                         r#"{"type":"variable-length-bit-array"}"#,
@@ -275,14 +275,14 @@ fn strings_and_blobs() {
     for dialect in BOTH {
         let mut table = table();
         let encodings: &[&str] = match dialect {
-            Dialect::Prop2 => &["utf-8"],
-            Dialect::Spec2 => &["utf-8", "utf-16be", "utf-16le", "utf-32be", "utf-32le"],
+            JsonDialect::Prop2 => &["utf-8"],
+            JsonDialect::Spec2 => &["utf-8", "utf-16be", "utf-16le", "utf-32be", "utf-32le"],
         };
         table.add("n", &uint(8, ""), |e| end(e.raw(&[8])), &[("", "u:8")]);
         for encoding in encodings {
             let property = match dialect {
-                Dialect::Prop2 => String::new(),
-                Dialect::Spec2 => format!(r#","encoding":"{encoding}""#),
+                JsonDialect::Prop2 => String::new(),
+                JsonDialect::Spec2 => format!(r#","encoding":"{encoding}""#),
             };
             let place = table.members.len();
             let text = "a\u{0}b\u{ff00}\u{1f600}";
@@ -371,7 +371,7 @@ fn arrays_and_alignments() {
             },
             &[("", "#3"), ("[0]", "u:1"), ("[1]", "u:2"), ("[2]", "u:3")],
         );
-        if dialect == Dialect::Spec2 {
+        if dialect == JsonDialect::Spec2 {
             table.add(
                 "minimum",
                 &array(1, &uint(5, ""), r#","minimum-alignment":32"#),
@@ -536,7 +536,7 @@ fn optionals_and_variants() {
 #[test]
 fn relative_locations() {
     let mut table = table();
-    let dialect = Dialect::Spec2;
+    let dialect = JsonDialect::Spec2;
     let at = |path: &str| {
         format!(
             r#"{{"type":"dynamic-length-array","length-field-location":{{"path":[{path}]}},"element-field-class":{}}}"#,

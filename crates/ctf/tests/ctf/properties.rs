@@ -16,12 +16,12 @@ use ichnos_model::{
 use ichnos_testing::Random;
 use proptest::prelude::*;
 
-use crate::reading::{Collect, Fields};
+use crate::reading::{FieldCollector, FieldTexts};
 use ichnos_testing::encoder::{Encoder, Order, bits, decimal, hex};
 
 /// A field on which other fields may depend.
 #[derive(Clone)]
-struct Needed {
+struct NeededField {
     path: Vec<String>,
     kind: NeededKind,
 }
@@ -34,7 +34,7 @@ enum NeededKind {
 }
 
 /// Creates classes.
-struct Maker {
+struct ClassGenerator {
     random: Random,
     order: ByteOrder,
     names: usize,
@@ -46,7 +46,7 @@ fn class(kind: FieldKind) -> Arc<FieldClass> {
     Arc::new(FieldClass::new(kind))
 }
 
-impl Maker {
+impl ClassGenerator {
     fn alignment(&mut self, least: u64) -> u64 {
         if self.random.percent(60) { least } else { least.max(1 << self.random.below(7)) }
     }
@@ -83,8 +83,8 @@ impl Maker {
         IntegerProperties { signed, ..IntegerProperties::default() }
     }
 
-    fn location(&mut self, known: &[Needed], kind: NeededKind) -> Option<FieldLocation> {
-        let fitting: Vec<&Needed> = known.iter().filter(|needed| needed.kind == kind).collect();
+    fn location(&mut self, known: &[NeededField], kind: NeededKind) -> Option<FieldLocation> {
+        let fitting: Vec<&NeededField> = known.iter().filter(|needed| needed.kind == kind).collect();
         if fitting.is_empty() {
             return None;
         }
@@ -136,7 +136,7 @@ impl Maker {
         }
     }
 
-    fn any(&mut self, depth: u32, path: &[String], known: &[Needed]) -> FieldKind {
+    fn any(&mut self, depth: u32, path: &[String], known: &[NeededField]) -> FieldKind {
         self.budget = self.budget.saturating_sub(1);
         if depth == 0 || self.budget == 0 || self.random.percent(45) {
             return self.leaf();
@@ -224,7 +224,12 @@ impl Maker {
     }
 
     /// Returns a structure, and its fields on which later fields may depend.
-    fn structure(&mut self, depth: u32, path: &[String], known: &[Needed]) -> (FieldKind, Vec<Needed>) {
+    fn structure(
+        &mut self,
+        depth: u32,
+        path: &[String],
+        known: &[NeededField],
+    ) -> (FieldKind, Vec<NeededField>) {
         let mut known = known.to_vec();
         let mut new = Vec::new();
         let mut members = Vec::new();
@@ -265,7 +270,7 @@ impl Maker {
             path.push(name.clone());
             let kind = match needed {
                 Some(kind_of) => {
-                    let one = Needed { path, kind: kind_of };
+                    let one = NeededField { path, kind: kind_of };
                     known.push(one.clone());
                     new.push(one);
                     kind
@@ -313,17 +318,17 @@ fn alignment(class: &FieldClass) -> u64 {
 }
 
 /// Writes a random instance, and the expected report.
-struct Writer {
+struct InstanceWriter {
     random: Random,
     encoder: Encoder,
     /// Byte order of the preceding bits within a byte.
     open: Option<ByteOrder>,
-    expected: Fields,
+    expected: FieldTexts,
     /// Values of selectors and lengths, by path.
     values: HashMap<String, i128>,
 }
 
-impl Writer {
+impl InstanceWriter {
     fn needed(&self, location: &FieldLocation) -> i128 {
         let path = location.to_string();
         self.values[path.strip_prefix("event-record-payload/").unwrap()]
@@ -569,17 +574,17 @@ fn payload_plan(plans: &TracePlans) -> &Plan {
 fn made(seed: u64, budget: usize) -> FieldKind {
     let mut random = Random::new(seed);
     let order = random.pick(&[ByteOrder::LittleEndian, ByteOrder::BigEndian]);
-    Maker { random, order, names: 0, budget }.structure(4, &[], &[]).0
+    ClassGenerator { random, order, names: 0, budget }.structure(4, &[], &[]).0
 }
 
 type Walked = (Result<(), DecodeError>, Position);
 
 /// Decodes with the collector and without a visitor. Both must agree.
-fn walk(plans: &TracePlans, bits: PacketBits<'_>, begin: u64, limits: DecodeLimits) -> (Walked, Fields) {
+fn walk(plans: &TracePlans, bits: PacketBits<'_>, begin: u64, limits: DecodeLimits) -> (Walked, FieldTexts) {
     let plan = payload_plan(plans);
     let slots = || vec![Cell::new(UNKNOWN); plans.slots()];
     let start = Position::at(begin);
-    let mut collect = Collect::named("payload");
+    let mut collect = FieldCollector::named("payload");
     let mut position = start;
     let result = plan.decode(bits, &mut position, &slots(), limits, &mut collect);
     let mut skipped = start;
@@ -589,7 +594,7 @@ fn walk(plans: &TracePlans, bits: PacketBits<'_>, begin: u64, limits: DecodeLimi
 }
 
 /// Removes the value after the equals sign of wide floating-point numbers, which is not compared.
-fn without_values_of_quadruples(fields: Fields) -> Fields {
+fn without_values_of_quadruples(fields: FieldTexts) -> FieldTexts {
     fields
         .into_iter()
         .map(|(path, value)| match value.split_once('=') {
@@ -609,7 +614,7 @@ proptest! {
     #[test]
     fn what_is_written_is_read(seed: u64, budget in 1usize..60, begin in 0u64..40, cut: u64) {
         let (payload, plans) = plans(made(seed, budget));
-        let mut writer = Writer {
+        let mut writer = InstanceWriter {
             random: Random::new(!seed),
             encoder: Encoder::default(),
             open: None,

@@ -5,7 +5,7 @@ use ichnos_ctf::rule::Rule;
 use ichnos_ctf::trace::{CtfOptions, open};
 use ichnos_model::{DamageKind, OpenedTrace, Severity, Wide};
 
-use crate::reading::{Happened, Observed, damage, events, observed, packets, refusal, trace, tree};
+use crate::reading::{MessageReport, ObservedEvent, damage, events, observed, packets, refusal, trace, tree};
 
 /// Returns a little-endian PROP-1.0 metadata stream with these fragments.
 fn prop1(fragments: &[&str]) -> String {
@@ -71,27 +71,27 @@ fn unsigned(length: u32, more: &str) -> String {
 }
 
 /// Reads a trace without faults.
-fn read(metadata: &str, data: &[u8]) -> Vec<Observed> {
+fn read(metadata: &str, data: &[u8]) -> Vec<MessageReport> {
     let observed = observed(&trace(metadata.as_bytes(), &[("stream", data)]));
     assert!(damage(&observed).is_empty(), "{observed:#?}");
     observed
 }
 
-fn values(event: &Happened) -> Vec<&str> {
+fn values(event: &ObservedEvent) -> Vec<&str> {
     event.fields.iter().map(|(_, value)| value.as_str()).collect()
 }
 
 /// Returns all field values of all events.
-fn all_values(observed: &[Observed]) -> Vec<Vec<&str>> {
+fn all_values(observed: &[MessageReport]) -> Vec<Vec<&str>> {
     events(observed).into_iter().map(values).collect()
 }
 
-fn cycles(observed: &[Observed]) -> Vec<Option<u64>> {
+fn cycles(observed: &[MessageReport]) -> Vec<Option<u64>> {
     events(observed).iter().map(|event| event.cycles).collect()
 }
 
 /// Returns the values of clocks other than the default clock.
-fn others(observed: &[Observed]) -> Vec<Vec<(u16, u64)>> {
+fn others(observed: &[MessageReport]) -> Vec<Vec<(u16, u64)>> {
     events(observed).iter().map(|event| event.others.clone()).collect()
 }
 
@@ -140,13 +140,13 @@ fn ids_may_be_wider_than_64_bits() {
     // A small id, and an id that uses all bits.
     let small = [3, 0, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0x41, 0x42];
     let observed = read(&metadata("4"), &small);
-    assert_eq!(observed[0], Observed::StreamBegin(Some(7)));
+    assert_eq!(observed[0], MessageReport::StreamBegin(Some(7)));
     assert_eq!(all_values(&observed), [["u:65"], ["u:66"]]);
     let mut large = [0xff; 20];
     large[9] = 5;
     let id = (1u128 << 72) - 1;
     let observed = read(&metadata(&id.to_string()), &large);
-    assert_eq!(observed[0], Observed::StreamBegin(Some(id - 0xfa)));
+    assert_eq!(observed[0], MessageReport::StreamBegin(Some(id - 0xfa)));
     assert_eq!(all_values(&observed), [["u:65535"]]);
     assert_eq!(warnings(&metadata(&id.to_string())), Vec::<String>::new());
     // The largest id, and a larger id.
@@ -313,7 +313,7 @@ fn packet_headers_count_discarded_event_records() {
     assert_eq!(warnings(&metadata), Vec::<String>::new());
     let observed = read(&metadata, &[3, 0x41]);
     assert!(
-        observed.iter().any(|observed| matches!(observed, Observed::DiscardedEvents(_))),
+        observed.iter().any(|observed| matches!(observed, MessageReport::DiscardedEvents(_))),
         "{observed:#?}"
     );
 }

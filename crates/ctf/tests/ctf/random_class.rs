@@ -33,7 +33,7 @@ const KEYWORDS: [&str; 8] = ["event", "int", "align", "struct", "_Bool", "const"
 
 /// A field on which other fields may depend.
 #[derive(Clone)]
-struct Known {
+struct KnownField {
     scope: Scope,
     path: Vec<String>,
     kind: KnownKind,
@@ -47,20 +47,20 @@ enum KnownKind {
     Labels(Mappings),
 }
 
-pub struct Maker {
+pub struct ClassMaker {
     random: Random,
     dialect: Dialect,
     names: u64,
     budget: u32,
     scope: Scope,
-    known: Vec<Known>,
+    known: Vec<KnownField>,
     path: Vec<String>,
     /// Path length of each enclosing structure.
     frames: Vec<usize>,
     shared: Vec<Arc<FieldClass>>,
 }
 
-impl Maker {
+impl ClassMaker {
     pub fn new(seed: u64, dialect: Dialect) -> Self {
         Self {
             random: Random::new(seed),
@@ -243,7 +243,7 @@ impl Maker {
     }
 
     fn location(&mut self, fits: impl Fn(&KnownKind) -> bool) -> Option<(Box<FieldLocation>, KnownKind)> {
-        let fitting: Vec<Known> = self.known.iter().filter(|known| fits(&known.kind)).cloned().collect();
+        let fitting: Vec<KnownField> = self.known.iter().filter(|known| fits(&known.kind)).cloned().collect();
         if fitting.is_empty() {
             return None;
         }
@@ -439,7 +439,7 @@ impl Maker {
             let (class, known) = self.needed().unwrap_or_else(|| (self.class(depth), None));
             member.class = class;
             if let Some(kind) = known {
-                self.known.push(Known { scope: self.scope, path: self.path.clone(), kind });
+                self.known.push(KnownField { scope: self.scope, path: self.path.clone(), kind });
             }
             self.path.pop();
             members.push(member);

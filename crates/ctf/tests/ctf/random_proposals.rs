@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use ichnos_testing::cases;
 use ichnos_testing::proposals::{ExpectedFields, Proposal, RandomTrace, random_trace};
 
-use crate::reading::{Observed, damage, events, observed, packets, trace};
+use crate::reading::{MessageReport, damage, events, observed, packets, trace};
 
 /// Number of traces for each document.
 const TRACES: u64 = 110;
@@ -52,7 +52,7 @@ fn all_values_are_read() {
                 values += expected.fields.len();
             }
             assert_eq!(found_events.len(), expected_events.len(), "{}", random.metadata);
-            assert!(!observed.iter().any(|one| matches!(one, Observed::DiscardedPackets(_))));
+            assert!(!observed.iter().any(|one| matches!(one, MessageReport::DiscardedPackets(_))));
         });
         println!("{}: {traces} traces with {values} values", proposal.name());
         for (construct, count) in &constructs {

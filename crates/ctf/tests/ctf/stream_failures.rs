@@ -5,7 +5,7 @@ use ichnos_ctf::rule::Rule;
 use ichnos_ctf::trace::{CtfOptions, open};
 use ichnos_model::{ClockArithmetic, Cursor, Damage, DamageKind, Message, OpenedTrace, StreamCursor, Window};
 
-use crate::reading::{Observed, all, trace, tree};
+use crate::reading::{MessageReport, all, trace, tree};
 use ichnos_testing::encoder::{Encoder, Order};
 
 const METADATA: &str = r#"/* CTF 1.8 */
@@ -59,8 +59,8 @@ fn damage_of_a_slow_clock(arithmetic: ClockArithmetic, stream: &[u8]) -> (Vec<i1
     let (mut times, mut damages) = (Vec::new(), Vec::new());
     for observed in trace.cursors(Window::default()).into_iter().flat_map(all) {
         match observed {
-            Observed::Event(event) => times.extend(event.nanoseconds),
-            Observed::Damage(damage) => damages.push(damage.kind.to_string()),
+            MessageReport::Event(event) => times.extend(event.nanoseconds),
+            MessageReport::Damage(damage) => damages.push(damage.kind.to_string()),
             _ => {}
         }
     }
@@ -77,12 +77,12 @@ fn read(files: &[(&str, &[u8])]) -> (Vec<Vec<u64>>, Vec<Damage>) {
             observed
                 .iter()
                 .filter_map(
-                    |observed| if let Observed::Event(event) = observed { event.cycles } else { None },
+                    |observed| if let MessageReport::Event(event) = observed { event.cycles } else { None },
                 )
                 .collect(),
         );
         damages.extend(observed.into_iter().filter_map(|observed| {
-            if let Observed::Damage(damage) = observed { Some(damage) } else { None }
+            if let MessageReport::Damage(damage) = observed { Some(damage) } else { None }
         }));
     }
     (times, damages)
@@ -201,9 +201,10 @@ fn packets_of_the_same_bytes() {
         let names = ["one", "two"];
         let streams: Vec<(&str, &[u8])> = names.into_iter().zip(files.iter().copied()).collect();
         let trace = trace(metadata.as_bytes(), &streams);
-        let observed: Vec<Observed> = trace.cursors(Window::default()).into_iter().flat_map(all).collect();
-        let damages = observed.iter().filter(|observed| matches!(observed, Observed::Damage(_))).count();
-        let events = observed.iter().filter(|observed| matches!(observed, Observed::Event(_))).count();
+        let observed: Vec<MessageReport> =
+            trace.cursors(Window::default()).into_iter().flat_map(all).collect();
+        let damages = observed.iter().filter(|observed| matches!(observed, MessageReport::Damage(_))).count();
+        let events = observed.iter().filter(|observed| matches!(observed, MessageReport::Event(_))).count();
         (events, damages, trace.streams().iter().map(|summary| summary.repeated_packets).sum::<u64>())
     };
     let still = packet(5, &[5, 5]);
@@ -275,8 +276,8 @@ fn packets_with_impossible_sizes_in_a_row() {
         let (mut events, mut damages) = (0, Vec::new());
         for observed in trace.cursors(Window::default()).into_iter().flat_map(all) {
             match observed {
-                Observed::Event(_) => events += 1,
-                Observed::Damage(damage) => damages.push(damage.kind),
+                MessageReport::Event(_) => events += 1,
+                MessageReport::Damage(damage) => damages.push(damage.kind),
                 other => assert!(!format!("{other:?}").contains("Discarded"), "{other:?}"),
             }
         }
@@ -321,7 +322,7 @@ fn packets_of_a_class_that_the_metadata_lacks() {
         let trace = trace(metadata.as_bytes(), &[("good", &good(0, 9)), ("stream", &packets.concat())]);
         let observed = trace.cursors(Window::default()).into_iter().flat_map(all);
         let times = observed.filter_map(|observed| match observed {
-            Observed::Event(event) => event.cycles.filter(|time| *time < 9000),
+            MessageReport::Event(event) => event.cycles.filter(|time| *time < 9000),
             _ => None,
         });
         times.collect::<Vec<_>>()
@@ -414,8 +415,8 @@ fn corrected_packets_of_clocks_that_go_on() {
         let (mut times, mut damages) = (Vec::new(), Vec::new());
         for observed in trace.cursors(Window::default()).into_iter().flat_map(all) {
             match observed {
-                Observed::Event(event) => times.extend(event.cycles),
-                Observed::Damage(damage) => damages.push(damage.kind),
+                MessageReport::Event(event) => times.extend(event.cycles),
+                MessageReport::Damage(damage) => damages.push(damage.kind),
                 _ => {}
             }
         }
@@ -451,8 +452,8 @@ fn packets_with_the_id_of_another_data_stream() {
         let (mut times, mut damages) = (Vec::new(), Vec::new());
         for observed in all(cursor) {
             match observed {
-                Observed::Event(event) => times.extend(event.cycles),
-                Observed::Damage(damage) => damages.push(damage.kind),
+                MessageReport::Event(event) => times.extend(event.cycles),
+                MessageReport::Damage(damage) => damages.push(damage.kind),
                 _ => {}
             }
         }
@@ -481,11 +482,12 @@ fn packets_without_a_magic_number() {
         .collect();
     let read = |stream: &[u8]| {
         let trace = trace(metadata.as_bytes(), &[("stream", stream)]);
-        let observed: Vec<Observed> = trace.cursors(Window::default()).into_iter().flat_map(all).collect();
-        let events = observed.iter().filter(|observed| matches!(observed, Observed::Event(_))).count();
+        let observed: Vec<MessageReport> =
+            trace.cursors(Window::default()).into_iter().flat_map(all).collect();
+        let events = observed.iter().filter(|observed| matches!(observed, MessageReport::Event(_))).count();
         (
             events,
-            observed.iter().filter(|observed| matches!(observed, Observed::Damage(_))).count()
+            observed.iter().filter(|observed| matches!(observed, MessageReport::Damage(_))).count()
                 + trace.damage().len(),
         )
     };
@@ -520,13 +522,13 @@ fn packets_without_a_sequence_number() {
     packets[1][5..13].copy_from_slice(&(2 * size).to_le_bytes());
     packets[3][5..13].copy_from_slice(&(2 * size).to_le_bytes());
     let trace = trace(metadata.as_bytes(), &[("stream", &packets.concat())]);
-    let observed: Vec<Observed> = trace.cursors(Window::default()).into_iter().flat_map(all).collect();
-    let events = observed.iter().filter(|observed| matches!(observed, Observed::Event(_))).count();
+    let observed: Vec<MessageReport> = trace.cursors(Window::default()).into_iter().flat_map(all).collect();
+    let events = observed.iter().filter(|observed| matches!(observed, MessageReport::Event(_))).count();
     let within = DamageKind::PacketWithin { total: 2 * size, available: size };
     let damages: Vec<&DamageKind> = observed
         .iter()
         .filter_map(
-            |observed| if let Observed::Damage(damage) = observed { Some(&damage.kind) } else { None },
+            |observed| if let MessageReport::Damage(damage) = observed { Some(&damage.kind) } else { None },
         )
         .collect();
     assert_eq!((events, damages.iter().filter(|kind| ***kind == within).count()), (15, 2), "{damages:?}");

@@ -1,19 +1,19 @@
 //! An event with many fields, built member by member: its class, its bits and its expected values.
 
-use crate::reading::{Fields, damage, events, observed, trace};
+use crate::reading::{FieldTexts, damage, events, observed, trace};
 use ichnos_testing::encoder::{Encoder, Order, decimal, hex, unsigned_bits};
 
 /// Payload being built.
-pub struct Table {
+pub struct PayloadTable {
     /// Member classes, as JSON.
     pub members: Vec<String>,
     pub encoder: Encoder,
-    pub expected: Fields,
+    pub expected: FieldTexts,
     /// Property name for a member's class: `field-type` or `field-class`.
     class_property: &'static str,
 }
 
-impl Table {
+impl PayloadTable {
     /// Creates a packet that starts with a context of two 32-bit little-endian sizes. The payload aligns to 64 bits.
     pub fn new(class_property: &'static str) -> Self {
         let mut encoder = Encoder::default();

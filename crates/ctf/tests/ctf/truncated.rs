@@ -27,9 +27,9 @@ const HEAD: usize = 24;
 const EVENT: usize = 16;
 
 /// Temporary directory with a trace with a single data stream.
-struct Trace(TempDir);
+struct TraceDirectory(TempDir);
 
-impl Trace {
+impl TraceDirectory {
     /// Creates packets with these numbers of events.
     fn new(packets: &[u64]) -> Self {
         let directory = tempfile::tempdir().unwrap();
@@ -70,7 +70,7 @@ fn shorten(file: &Path, len: usize) {
 
 /// A cursor's reports.
 #[derive(Default)]
-struct Observed {
+struct CursorReport {
     /// Valid events, and other events.
     good: u64,
     bad: u64,
@@ -81,7 +81,7 @@ struct Observed {
 }
 
 /// Reads up to `most` events.
-fn read(cursor: &mut dyn StreamCursor, most: u64, observed: &mut Observed) {
+fn read(cursor: &mut dyn StreamCursor, most: u64, observed: &mut CursorReport) {
     while observed.good + observed.bad < most
         && let Some(head) = cursor.next_head()
     {
@@ -103,7 +103,7 @@ fn read(cursor: &mut dyn StreamCursor, most: u64, observed: &mut Observed) {
     }
 }
 
-fn lost(observed: &Observed) -> Vec<&Damage> {
+fn lost(observed: &CursorReport) -> Vec<&Damage> {
     let lost: Vec<&Damage> =
         observed.damage.iter().filter(|damage| matches!(damage.kind, DamageKind::Lost { .. })).collect();
     assert!(lost.iter().all(|damage| damage.file.ends_with("/stream")), "{lost:?}");
@@ -113,10 +113,10 @@ fn lost(observed: &Observed) -> Vec<&Damage> {
 #[test]
 fn whole_packets() {
     // 16,024 bytes per packet.
-    let trace = Trace::new(&[1000; 20]);
+    let trace = TraceDirectory::new(&[1000; 20]);
     let opened = trace.open();
     let mut cursor = opened.streams[0].cursor(Window::default());
-    let mut observed = Observed::default();
+    let mut observed = CursorReport::default();
     read(&mut cursor, 3500, &mut observed);
     shorten(&trace.stream(), 100_000);
     read(&mut cursor, u64::MAX, &mut observed);
@@ -129,11 +129,11 @@ fn whole_packets() {
     assert_eq!(damage.kind, DamageKind::Lost { reported: false });
     assert_eq!((damage.bit, damage.skipped), (100_000 * 8, (20 * 16_024 - 100_000) * 8));
     // A new cursor must return the same.
-    let mut again = Observed::default();
+    let mut again = CursorReport::default();
     read(&mut opened.streams[0].cursor(Window::default()), u64::MAX, &mut again);
     assert_eq!((again.good, again.bad, &again.damage), (observed.good, 0, &observed.damage));
     // Opening the trace now finds a truncated file.
-    let mut again = Observed::default();
+    let mut again = CursorReport::default();
     read(&mut trace.open().streams[0].cursor(Window::default()), u64::MAX, &mut again);
     assert_eq!((again.good, again.bad, again.damage.len()), (observed.good, 0, 1));
     assert!(matches!(again.damage[0].kind, DamageKind::CutOff { .. }));
@@ -142,10 +142,10 @@ fn whole_packets() {
 #[test]
 fn the_packet_that_is_being_read() {
     // 48 MB.
-    let trace = Trace::new(&[3_000_000]);
+    let trace = TraceDirectory::new(&[3_000_000]);
     let opened = trace.open();
     let mut cursor = opened.streams[0].cursor(Window::default());
-    let mut observed = Observed::default();
+    let mut observed = CursorReport::default();
     read(&mut cursor, 1_000_000, &mut observed);
     shorten(&trace.stream(), 4096);
     read(&mut cursor, u64::MAX, &mut observed);
@@ -162,11 +162,11 @@ fn the_packet_that_is_being_read() {
 /// Zeros after the end of a file up to the end of its page must not be reported.
 #[test]
 fn within_a_page() {
-    let trace = Trace::new(&[1000; 20]);
+    let trace = TraceDirectory::new(&[1000; 20]);
     let len = 20 * 16_024;
     let opened = trace.open();
     shorten(&trace.stream(), len - EVENT);
-    let mut observed = Observed::default();
+    let mut observed = CursorReport::default();
     read(&mut opened.streams[0].cursor(Window::default()), u64::MAX, &mut observed);
     let lost = lost(&observed);
     assert_eq!((observed.good, lost.len()), (20 * 1000 - 1, 1));
@@ -179,7 +179,7 @@ fn within_a_page() {
     fs::rename(trace.stream(), trace.0.path().join("moved")).unwrap();
     fs::write(trace.stream(), b"").unwrap();
     File::options().append(true).open(trace.0.path().join("moved")).unwrap().set_len(1 << 20).unwrap();
-    let mut observed = Observed::default();
+    let mut observed = CursorReport::default();
     read(&mut opened.streams[0].cursor(Window::default()), u64::MAX, &mut observed);
     assert!(!observed.damage.iter().any(|damage| matches!(damage.kind, DamageKind::Lost { .. })));
 }

@@ -7,9 +7,9 @@ use ichnos_model::{Message, OpenedTrace, StreamCursor, Window};
 use crate::support::traces;
 
 /// Time, class and place in the packet of each event in each data stream.
-type Events = Vec<(Option<i128>, String, u64)>;
+type EventPlaces = Vec<(Option<i128>, String, u64)>;
 
-fn events(cursor: &mut dyn StreamCursor) -> Events {
+fn events(cursor: &mut dyn StreamCursor) -> EventPlaces {
     let mut events = Vec::new();
     while cursor.advance() {
         if let Some(Message::Event(event)) = cursor.current() {
@@ -24,7 +24,7 @@ fn events(cursor: &mut dyn StreamCursor) -> Events {
 fn compare(opened: &OpenResult) -> u64 {
     let mut compared = 0;
     for trace in &opened.traces {
-        let all: Vec<Events> =
+        let all: Vec<EventPlaces> =
             trace.cursors(Window::default()).iter_mut().map(|cursor| events(cursor)).collect();
         for (i, full) in all.iter().enumerate() {
             let mut times: Vec<i128> = full.iter().filter_map(|(time, ..)| *time).collect();
@@ -44,7 +44,7 @@ fn compare(opened: &OpenResult) -> u64 {
                     let wanted = |time: i128| {
                         begin.is_none_or(|begin| time >= begin) && end.is_none_or(|end| time <= end)
                     };
-                    let expected: Events =
+                    let expected: EventPlaces =
                         full.iter().filter(|(time, ..)| time.is_none_or(wanted)).cloned().collect();
                     let window = Window { begin: *begin, end: *end };
                     let found = events(&mut trace.streams[i].cursor(window));

@@ -15,7 +15,7 @@ use ichnos_model::{
 };
 
 use crate::comparable::comparable;
-use crate::random_class::Maker;
+use crate::random_class::ClassMaker;
 use crate::support::traces;
 
 /// Metadata with vocabulary that only occurs in release candidates of its dialect. The written metadata has the same
@@ -144,7 +144,7 @@ fn random_classes_in_their_dialects_and_in_the_others() {
     let mut count: BTreeMap<(&str, &str), [usize; 2]> = BTreeMap::new();
     ichnos_testing::cases(40, |random| {
         for dialect in Dialect::ALL {
-            let trace = Maker::new(random.number(), dialect).trace();
+            let trace = ClassMaker::new(random.number(), dialect).trace();
             for other in Dialect::ALL {
                 let [written, refused] = count.entry((dialect.name(), other.name())).or_default();
                 let again = match through(&trace, other) {

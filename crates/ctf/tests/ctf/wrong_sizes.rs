@@ -2,7 +2,7 @@
 
 use ichnos_model::{Damage, OpenedTrace as _, Window};
 
-use crate::reading::{Observed, all, trace};
+use crate::reading::{MessageReport, all, trace};
 use crate::support::quick;
 
 const METADATA: &str = "/* CTF 1.8 */
@@ -40,8 +40,8 @@ fn read(metadata: &str, stream: &[u8]) -> (Vec<u64>, usize) {
     let (mut times, mut damages) = (Vec::new(), trace.damage().len());
     for message in trace.cursors(Window::default()).into_iter().flat_map(all) {
         match message {
-            Observed::Event(event) => times.extend(event.cycles),
-            Observed::Damage(Damage { .. }) => damages += 1,
+            MessageReport::Event(event) => times.extend(event.cycles),
+            MessageReport::Damage(Damage { .. }) => damages += 1,
             _ => {}
         }
     }
@@ -120,7 +120,7 @@ fn equal_events_without_times_are_kept() {
     packets[1][4 + CONTENT..4 + CONTENT + 8].copy_from_slice(&0_u64.to_le_bytes());
     let trace = trace(metadata.as_bytes(), &[("s", &packets.concat())]);
     let observed = trace.cursors(Window::default()).into_iter().flat_map(all);
-    assert_eq!(observed.filter(|observed| matches!(observed, Observed::Event(_))).count(), 150);
+    assert_eq!(observed.filter(|observed| matches!(observed, MessageReport::Event(_))).count(), 150);
 }
 
 /// Without a magic number, packets are found through their successors, whatever is wrong with a packet.
