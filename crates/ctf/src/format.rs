@@ -161,9 +161,9 @@ impl Format for Ctf {
             0 => return None,
             1 => Hint::new("a single CTF data stream file can only be read with its metadata")
                 .with_option(OptionHint::new(METADATA_OPTION, "FILE", "names it")),
-            files => Hint::new(format!(
-                "none of its {files} files is called `metadata`, but a CTF trace needs one"
-            )),
+            files => {
+                Hint::new(format!("none of its {files} files is called `metadata`, which a CTF trace needs"))
+            }
         })
     }
 
