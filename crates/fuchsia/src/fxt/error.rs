@@ -54,7 +54,7 @@ pub struct FxtError {
     pub rule: Rule,
     /// Byte offset of the violation in the input.
     pub at: u64,
-    /// Expected number in the unit of the rule, or the expected bits.
+    /// Expected number in the unit of the rule, or expected bits.
     pub expected: u64,
     /// Number found.
     pub found: u64,
@@ -66,7 +66,7 @@ impl FxtError {
         Self { rule, at, expected, found }
     }
 
-    /// Returns the rule with the expected and the found value, without the position.
+    /// Returns the rule with the expected and found values, without the position.
     pub fn statement(&self) -> impl fmt::Display + use<> {
         Statement(*self)
     }
