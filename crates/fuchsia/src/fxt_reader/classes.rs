@@ -1,4 +1,4 @@
-//! Classes of the records that a source has read lately.
+//! Recently used classes of a source.
 
 use std::collections::HashMap;
 use std::io::Write as _;
@@ -18,48 +18,48 @@ pub(super) struct KnownClass {
     pub(super) is_any: bool,
 }
 
-/// Class of events with the same header and the same references to names.
+/// Class of events with the same header and the same name references.
 #[derive(Debug)]
 pub(super) struct Shape {
     pub(super) known: KnownClass,
-    /// Types of the arguments and references to their names.
+    /// Argument types and name references.
     arguments: [u32; MAX_ARGUMENTS],
     count: u8,
 }
 
 impl Shape {
-    /// Returns the [shapes](Arguments::shapes) of the arguments.
+    /// Returns the argument [shapes](Arguments::shapes).
     #[inline(always)]
     pub(super) fn arguments(&self) -> &[u32] {
         self.arguments.get(..usize::from(self.count)).unwrap_or_default()
     }
 }
 
-/// Classes in use; all are dropped when there are too many.
+/// Classes in use. All are dropped when there are too many.
 #[derive(Debug)]
 pub(super) struct Classes {
     stream: Arc<DataStream>,
     shapes: Vec<Shape>,
-    /// Indexes of the shapes.
+    /// Shape indexes by header.
     by_header: HashMap<u64, usize, KeyState>,
-    /// Shape of the current event, if it has one.
+    /// Shape of the current event, if any.
     current: Option<usize>,
     by_key: HashMap<Box<[u8]>, KnownClass, KeyState>,
     key: Vec<u8>,
     most: usize,
 }
 
-/// Bits of the header of an event that determine its class, with the types of its arguments: type, number of
-/// arguments, category and name.
+/// Header bits that determine the class of an event, together with the argument types: event type, argument count,
+/// category and name.
 const CLASS_BITS: u64 = 0xffff_ffff_00ff_0000;
 
-/// Bits of a header whose category or name is in the record.
+/// Header bits for an inline category or name.
 const INLINE_NAMES: u64 = 1 << 63 | 1 << 47;
 
-/// Bit of an argument whose name is in the record.
+/// Argument bit for an inline name.
 const INLINE_NAME: u32 = 1 << 31;
 
-/// Returns the bits of an event that determine its class, with its arguments.
+/// Returns the header bits that determine the class of an event, together with its arguments.
 #[inline(always)]
 fn class_bits(event: &EventRecord<'_>) -> u64 {
     event.header & CLASS_BITS | u64::from(has_scope(event))
@@ -71,7 +71,7 @@ fn has_scope(event: &EventRecord<'_>) -> bool {
 }
 
 impl Classes {
-    /// Makes the empty table of at most `most` classes.
+    /// Creates an empty table for at most `most` classes.
     pub(super) fn new(stream: &Arc<DataStream>, most: usize) -> Self {
         Self {
             stream: Arc::clone(stream),
@@ -84,22 +84,22 @@ impl Classes {
         }
     }
 
-    /// Forgets classes by references, because one of these has changed.
+    /// Forgets all shapes, because a table entry has changed.
     pub(super) fn forget_references(&mut self) {
         self.shapes.clear();
         self.by_header.clear();
         self.current = None;
     }
 
-    /// Returns the shape of an earlier event with the same references and the same number of arguments, and its index. The
-    /// types and names of the arguments can be others.
+    /// Returns the shape of an earlier event with the same references and argument count, and the shape index. The
+    /// argument types and names can differ.
     #[inline(always)]
     pub(super) fn shape(&self, event: &EventRecord<'_>) -> Option<(usize, &Shape)> {
         let index = *self.by_header.get(&class_bits(event))?;
         Some((index, self.shapes.get(index)?))
     }
 
-    /// Makes the class of a shape that of the current event.
+    /// Selects the class of a shape for the current event.
     #[inline(always)]
     pub(super) fn enter(&mut self, index: usize) {
         self.current = Some(index);
@@ -117,8 +117,8 @@ impl Classes {
         self.shapes.get(self.current?).map(|shape| &*shape.known.class)
     }
 
-    /// Returns the class of an event, or `None` if the limits are too low for any class. Unless all its arguments fit,
-    /// it has those before the first one that does not.
+    /// Returns the class of an event, or `None` if the limits are too low for any class. If not all arguments fit, the
+    /// class has those before the first that does not fit.
     pub(super) fn of_event(
         &mut self,
         event: &EventRecord<'_>,
@@ -135,7 +135,7 @@ impl Classes {
             *place = shape;
             count += 1;
         }
-        // Names in the record are not part of the shape.
+        // A shape does not cover inline names.
         let is_inline =
             event.header & INLINE_NAMES != 0 || arguments.iter().any(|argument| argument & INLINE_NAME != 0);
         if is_inline || !is_whole {
@@ -182,7 +182,7 @@ impl Classes {
         self.of_key(form)
     }
 
-    /// Returns the class of [`Self::key`], which begins with a form.
+    /// Returns the class for [`Self::key`], which starts with a form.
     fn of_key(&mut self, form: RecordForm) -> Option<&KnownClass> {
         if !self.by_key.contains_key(&*self.key) {
             let known = self.class_of_key(form)?;
@@ -198,13 +198,13 @@ impl Classes {
         let classes = self.stream.trace.dynamic_classes(self.stream.class_index)?;
         match classes.index(&self.key, false) {
             Some(index) => Some(KnownClass { class: classes.get(index).ok().flatten()?, is_any: false }),
-            // One for each form without arguments, so the limit does not matter.
+            // Each form without arguments has one class, so the limit does not apply.
             None if !form.kind.has_arguments() => self.last(&self.key, false),
             None => self.any(form),
         }
     }
 
-    /// Returns the class of records of a form beyond the limit of classes.
+    /// Returns the shared class for records of a form beyond the class limit.
     fn any(&self, form: RecordForm) -> Option<KnownClass> {
         let mut key = Vec::new();
         form.any().write(&mut key);
@@ -218,7 +218,7 @@ impl Classes {
     }
 }
 
-/// RecordNames of records.
+/// Resolves the names of records.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RecordNames<'a> {
     pub(super) tables: &'a Tables,
@@ -226,7 +226,7 @@ pub(super) struct RecordNames<'a> {
 }
 
 impl<'a> RecordNames<'a> {
-    /// Passes the text of a reference to `take`; that of an unknown index says so.
+    /// Passes the referenced text to `take`, or a placeholder for an unknown index.
     #[inline(always)]
     pub(super) fn with<R>(&self, reference: StringRef<'_>, take: impl FnOnce(&[u8]) -> R) -> R {
         match (self.tables.string(reference, self.bytes), reference) {

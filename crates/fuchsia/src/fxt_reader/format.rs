@@ -1,4 +1,4 @@
-//! Traces as a format of the registry.
+//! Registry entry for Fuchsia traces.
 
 use ichnos_io::{Entry, Format, FormatInfo, OpenedTraces, ReadOptions, Tree, open_files};
 
@@ -6,7 +6,7 @@ use super::{FxtOptions, FxtTrace};
 use crate::fxt::recognise;
 use crate::fxt_writer::FxtWriter;
 
-/// Fuchsia traces.
+/// The FXT format.
 #[derive(Clone, Copy, Debug)]
 pub struct Fxt;
 

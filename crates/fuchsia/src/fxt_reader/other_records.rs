@@ -1,4 +1,4 @@
-//! Records of other types than events.
+//! Handles records other than events.
 
 use ichnos_model::{FieldValue, Record as CurrentRecord, Scope};
 
@@ -15,8 +15,8 @@ use crate::fxt::{
 };
 
 impl RecordReader {
-    /// Returns the process and the thread of a module or a mapping. These are of all threads of a process, which
-    /// Fuchsia's profiler writes as thread 0.
+    /// Returns the process and the thread of a module or a mapping. Fuchsia's profiler writes thread 0, which stands
+    /// for all threads of the process.
     fn module_thread(&mut self, reference: ThreadRef) -> (Option<u64>, Option<u64>) {
         let (process, thread) = self.thread(reference);
         (process, thread.filter(|thread| *thread != 0))
@@ -30,7 +30,7 @@ impl RecordReader {
         process
     }
 
-    /// Handles a record that is not an event; returns the same as [`Self::event`].
+    /// Handles a record that is not an event. The result is the same as for [`Self::event`].
     #[inline(never)]
     pub(super) fn other(
         &mut self,
@@ -43,7 +43,7 @@ impl RecordReader {
             Some(_) => {}
             None => {
                 current.set_clock(None);
-                // Messages stay in order.
+                // Messages keep their position.
                 current.time = self.clock.map(|clock| clock.nanoseconds);
             }
         }
@@ -65,7 +65,7 @@ impl RecordReader {
         Some(())
     }
 
-    /// Sets the class of a record with arguments; returns `true` if they are an array.
+    /// Sets the class of a record with arguments. Returns `true` if they form an array.
     fn set_class(
         &mut self,
         kind: RecordKind,
@@ -230,7 +230,7 @@ impl RecordReader {
         Some(())
     }
 
-    /// Returns the number of a call stack in the table of the trace.
+    /// Returns the index of a call stack in the trace's table.
     fn stack(&mut self, backtrace: &Backtrace<'_>, process: Option<u64>, file: &FxtFile) -> Option<u32> {
         self.addresses.clear();
         self.addresses.extend(backtrace.addresses());
@@ -284,7 +284,7 @@ impl RecordReader {
         values.begin(Scope::Payload);
         values.push(u64::from(record.kind()));
         if is_large {
-            // Its data can be very large.
+            // The data can be very large.
             values.push(record.header());
             values.push(record.bytes.len() as u64);
         } else {

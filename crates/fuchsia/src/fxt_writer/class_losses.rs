@@ -1,10 +1,10 @@
-//! Losses of the events of a class, and of the trace.
+//! Loss kinds for event classes and for the trace.
 
 use ichnos_model::lower::LossCounts;
 
 ichnos_model::loss_set! {
-    /// A loss that is counted by class. [`Process`](Self::Process), [`Thread`](Self::Thread) and [`Key`](Self::Key) belong
-    /// to the fields with these ids.
+    /// A loss counted by class. For [`Process`](Self::Process), [`Thread`](Self::Thread) and [`Key`](Self::Key), the
+    /// fields are those with these ids.
     pub(super) enum ClassLoss {
         Time => Rounded("no timestamp: used the previous record's, or 0"),
         OwnTime => Dropped("time: records of this kind lack a time"),
@@ -31,7 +31,7 @@ ichnos_model::loss_set! {
 }
 
 ichnos_model::loss_set! {
-    /// A loss outside of classes.
+    /// A loss counted once for the trace.
     pub(super) enum TraceLoss {
         JoinedStream => Lowered("data stream beyond 1,024 -> part of another data stream"),
         Stream => Dropped("data stream beyond 1,024: no other data stream has its clock"),
