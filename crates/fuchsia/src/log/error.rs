@@ -109,12 +109,11 @@ impl fmt::Display for Rule {
 pub struct LogError {
     /// Broken rule.
     pub rule: Rule,
-    /// Byte offset of the record (packet, frame) in the input.
+    /// Byte offset of the record, packet or frame in the input.
     pub record: u64,
     /// Byte offset of the violation in the input.
     pub at: u64,
-    /// Expected number in the unit of the rule, or the expected bits. 0 if the rule itself is all that is
-    /// expected.
+    /// Expected number in the unit of the rule, or expected bits. 0 if the rule already says what is expected.
     pub expected: u64,
     /// Number found.
     pub found: u64,
@@ -128,7 +127,7 @@ impl LogError {
 }
 
 impl LogError {
-    /// Returns the rule with the expected and the found value, without the position.
+    /// Returns the rule with the expected and found values, without the position.
     pub fn statement(&self) -> impl fmt::Display + use<> {
         Statement(*self)
     }

@@ -11,7 +11,7 @@ use super::record::Record;
 use super::unit::{LENGTH, Unit};
 use super::word::{RECORD_HEADER, load};
 
-/// Maximum distance in bytes over which the sizes of unreadable neighbors are followed.
+/// Maximum distance in bytes for following the sizes of unreadable neighbors.
 const MAX_RUN: usize = 64 << 10;
 
 /// An unreadable section of the input.
@@ -33,58 +33,58 @@ impl fmt::Display for Damage {
 
 impl core::error::Error for Damage {}
 
-/// Splits bytes into messages, wherever the bytes come from: it keeps no copy of them.
+/// Splits bytes into messages without keeping a copy.
 ///
-/// Results do not depend on how the input is cut into pieces, nor on the alignment of messages: after damage,
-/// one may begin at any byte. A candidate is judged together with the bytes after it:
-/// - A readable candidate is a message if another message, or the end of the input, follows. If the next
-///   message begins within it, part of it is missing and was replaced by that message.
-/// - An unreadable candidate ends at its own size if a message, or the end of the input, is there; otherwise
-///   at the next message.
+/// Results do not depend on how the input is cut into pieces, nor on message alignment. After damage, a message can
+/// start at any byte. The bytes after a candidate help to judge it:
+/// - A readable candidate is a message if another message or the end of the input follows. If the next message
+///   starts inside the candidate, part of the candidate was lost and replaced by that message.
+/// - An unreadable candidate ends at its own size if a message or the end of the input is there. Otherwise it ends at
+///   the next message.
 ///
-/// So a message is only certain when the next 8 bytes (12 in [`Framing::Datagrams`]), or the end, are known.
+/// So a message is only certain when the next 8 bytes (12 in [`Framing::Datagrams`]) or the end are known.
 ///
-/// Each byte is examined only a few times: after very many false candidates that were long to rule out,
-/// further ones are skipped.
+/// Each byte is examined only a few times. After many false candidates that took long to rule out, further candidates
+/// are skipped.
 #[derive(Clone, Debug)]
 pub struct Framer {
     framing: Framing,
     offset: u64,
     lost: Option<Lost>,
     candidate: Option<FrameCandidate>,
-    /// Position up to which sizes of unreadable items lead from one to the next, with no message in between.
+    /// Position up to which item sizes lead from one unreadable item to the next, without a message in between.
     good: u64,
     budget: ProofBudget,
 }
 
-/// Unreadable bytes; the next readable message is searched for after them.
+/// Unreadable bytes. The search for the next readable message starts after them.
 #[derive(Clone, Copy, Debug)]
 struct Lost {
     offset: u64,
     error: LogError,
 }
 
-/// State of a candidate whose end is not confirmed yet.
+/// State of a candidate with an unconfirmed end.
 #[derive(Clone, Copy, Debug)]
 struct FrameCandidate {
-    /// `true` if a valid item follows at its end.
+    /// `true` if a valid item follows the candidate.
     is_end_good: Option<bool>,
-    /// Distance from its beginning up to which no message begins.
+    /// Distance from the start of the candidate that was searched without finding a message.
     looked: usize,
-    /// Distance covered by following the sizes of its neighbors.
+    /// Distance covered by following the sizes of unreadable neighbors.
     run: usize,
-    /// `true` if these lead to a valid item.
+    /// `true` if the neighbors lead to a valid item.
     is_run_good: bool,
 }
 
 /// Result of [`Framer::step`].
 #[derive(Clone, Copy, Debug)]
 pub struct Step<'a> {
-    /// Number of input bytes consumed: the next call expects the bytes after them.
+    /// Number of input bytes consumed. The next call expects the bytes after them.
     pub consumed: usize,
     /// Message or damage found.
     pub found: Option<Result<Message<'a>, Damage>>,
-    /// Minimum input length of the next call to find more, unless it is the last.
+    /// Minimum input length for progress in the next call, unless it is the last call.
     pub needed: usize,
 }
 
@@ -94,7 +94,7 @@ impl Step<'_> {
     }
 }
 
-/// Answer to a question about the input.
+/// Answer to a question about the input, possibly pending.
 enum Verdict<T = ()> {
     Yes(T),
     No,
@@ -105,9 +105,9 @@ enum Verdict<T = ()> {
 /// Appearance of a candidate by itself.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum FrameGuess {
-    /// A message that breaks no rule; `true` if it cannot be an accident.
+    /// A message that breaks no rule. `true` if it cannot be an accident.
     Right(bool),
-    /// The same for a message that breaks a rule.
+    /// A message that breaks a rule. `true` if it cannot be an accident.
     Wrong(bool),
     /// Unreadable.
     Broken,
@@ -115,23 +115,23 @@ enum FrameGuess {
 
 /// Decision about a doubtful candidate.
 enum Outcome {
-    /// It is a message.
+    /// The candidate is a message.
     Message,
-    /// It ends here.
+    /// The candidate ends here.
     End(usize),
-    /// A message begins here, inside the candidate.
+    /// A message starts here, inside the candidate.
     Within(usize),
-    /// It does not end within this many bytes.
+    /// The candidate does not end within this many bytes.
     Lost(usize),
 }
 
-/// Messages to look for inside a doubtful candidate.
+/// Kind of messages to search for inside a doubtful candidate.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum WantedMessages {
     Any,
-    /// Messages followed by one that ends at the candidate's end.
+    /// Messages followed by a message that ends with the candidate.
     ToEnd,
-    /// Messages followed by one that spans the candidate's end, which is then wrong.
+    /// Messages followed by a message that spans the end of the candidate. The end is then wrong.
     AcrossEnd,
 }
 
@@ -142,7 +142,7 @@ impl Framer {
         Self { framing, offset, lost: None, candidate: None, good: 0, budget: ProofBudget::new() }
     }
 
-    /// Byte offset of the input for the next [`Framer::step`].
+    /// Returns the byte offset of the input for the next [`Framer::step`].
     #[must_use]
     pub const fn offset(&self) -> u64 {
         self.offset
@@ -154,7 +154,7 @@ impl Framer {
         self.offset = offset;
     }
 
-    /// Examines the bytes from [`Framer::offset`] on. `is_last` if no bytes follow them.
+    /// Examines the bytes from [`Framer::offset`] on. `is_last` must be `true` if no bytes follow them.
     ///
     /// If nothing is found or consumed, more input is needed or the end is reached.
     #[inline]
@@ -226,7 +226,7 @@ impl Framer {
         Step { consumed, found: Some(found), needed: 0 }
     }
 
-    /// Decides about the candidate at the beginning of the input, which ends at `end` by its own size.
+    /// Decides about the candidate at the start of the input. `end` is its end by its own size.
     #[inline(never)]
     fn outcome(&mut self, input: &[u8], is_last: bool, end: usize, guess: FrameGuess) -> Verdict<Outcome> {
         if matches!(guess, FrameGuess::Right(_)) {
@@ -250,7 +250,7 @@ impl Framer {
         outcome
     }
 
-    /// Returns `Yes` if the bytes at `end` are what usually follows a message.
+    /// Returns `Yes` if the bytes at `end` usually follow a message.
     #[inline]
     fn is_followed(&self, input: &[u8], end: usize, is_last: bool) -> Verdict {
         let rest = input.get(end..).unwrap_or_default();
@@ -329,7 +329,7 @@ impl Framer {
         }
     }
 
-    /// Runs `work` within the budget; nothing is charged if more bytes are needed.
+    /// Runs `work` within the budget. Charges nothing if more bytes are needed.
     fn paid<T>(&mut self, work: impl FnOnce(&Self, &mut ProofBudget) -> Verdict<T>) -> Verdict<T> {
         let mut budget = self.budget;
         let verdict = work(self, &mut budget);
@@ -339,7 +339,7 @@ impl Framer {
         verdict
     }
 
-    /// Follows the sizes of unreadable items from one to the next; `Yes` if they lead to a readable item.
+    /// Follows the sizes of unreadable items. Returns `Yes` if they lead to a readable item.
     fn follow_neighbours(&mut self, candidate: &mut FrameCandidate, input: &[u8], is_last: bool) -> Verdict {
         while !candidate.is_run_good {
             let at = candidate.run;
@@ -365,13 +365,13 @@ impl Framer {
         Verdict::Yes(())
     }
 
-    /// Returns `true` if the unreadable item at `at` begins like a message.
+    /// Returns `true` if the unreadable item at `at` starts like a message.
     fn has_header(&self, input: &[u8], at: usize) -> bool {
         let header = input.get(at..).and_then(|bytes| bytes.first_chunk::<8>());
         self.framing == Framing::Datagrams || header.is_some_and(|header| is_plausible(load(header)))
     }
 
-    /// Finds a message that begins from `looked` on, before `end`. Advances `looked` to where none begins.
+    /// Finds a message that starts between `looked` and `end`. Advances `looked` past positions without a message.
     fn look(
         &mut self,
         looked: &mut usize,
@@ -395,7 +395,7 @@ impl Framer {
                 budget.gain(1);
                 match budget.of_place(|budget| framer.is_proven(budget, input, at, is_last)) {
                     Verdict::Yes(()) if wanted == WantedMessages::Any => Verdict::Yes(true),
-                    // Continuing from another place would lead to the same one.
+                    // Other start positions would lead to the same end.
                     Verdict::Yes(()) => match framer.passage(budget, input, at, end, is_last) {
                         Verdict::Yes(last) if (wanted == WantedMessages::ToEnd) == (last == end) => {
                             Verdict::Yes(true)
@@ -417,8 +417,8 @@ impl Framer {
         Verdict::No
     }
 
-    /// Follows the messages from `begin` on, and unreadable items between them, to the first end at or after
-    /// `end`; `No` if nothing before `end` leads there.
+    /// Follows messages and the unreadable items between them from `begin` to the first end at or after `end`. Returns
+    /// `No` if nothing before `end` leads there.
     fn passage(
         &self,
         budget: &mut ProofBudget,
@@ -458,7 +458,7 @@ impl Framer {
         budget.read(self.framing, bytes, self.offset + at as u64, is_last)
     }
 
-    /// Returns `Yes` if a message, or the end of the input, is at `at`, where an item ends by its own size.
+    /// Returns `Yes` if a message or the end of the input is at `at`, where an item ends by its own size.
     fn is_good(&self, budget: &mut ProofBudget, input: &[u8], at: usize, is_last: bool) -> Verdict {
         match at.cmp(&input.len()) {
             Ordering::Less => {}
@@ -479,7 +479,7 @@ impl Framer {
         }
     }
 
-    /// Returns `Yes` if a message begins at `at`, where nothing is known yet, and it cannot be an accident.
+    /// Returns `Yes` if a message starts at `at` that cannot be an accident. Nothing else is known about `at`.
     fn is_proven(&self, budget: &mut ProofBudget, input: &[u8], at: usize, is_last: bool) -> Verdict {
         if budget.is_spent() {
             return Verdict::No;
@@ -494,7 +494,7 @@ impl Framer {
         }
     }
 
-    /// Returns `Yes` if a candidate with this proof is a message, given that it ends here.
+    /// Returns `Yes` if a candidate with this proof is a message, assuming that it ends here.
     fn with_follower(
         &self,
         budget: &mut ProofBudget,
@@ -549,7 +549,7 @@ impl Framer {
         step
     }
 
-    /// Finds the first certain message in `input` before `end`; returns its beginning and end.
+    /// Finds the first certain message in `input` before `end`. Returns its start and end.
     pub(super) fn first(mut self, input: &[u8], end: usize, is_last: bool) -> Option<(usize, usize)> {
         let mut looked = 0;
         loop {
@@ -559,13 +559,13 @@ impl Framer {
                     _ => return None,
                 },
                 Verdict::No => return None,
-                // The input is all there is: skip this candidate.
+                // No more input follows, so this candidate is skipped.
                 Verdict::Unknown(_) => looked += 1,
             }
         }
     }
 
-    /// Returns `true` if an unreadable item at `at` begins like a message, and a message is where it ends by its own size.
+    /// Returns `true` if an unreadable item at `at` starts like a message, and another message follows at its end.
     pub(super) fn leads_to_message(&self, input: &[u8], at: usize, is_last: bool) -> bool {
         let budget = &mut ProofBudget::new();
         match self.unit(budget, input, at, is_last) {
@@ -582,8 +582,7 @@ impl Framer {
     }
 }
 
-/// Returns `true` for a header (and the length of its datagram before it, if there is one) as it usually
-/// follows a message.
+/// Returns `true` for a header, and the length of its datagram if any, that usually follows a message.
 #[inline(always)]
 pub(crate) const fn follows(length: Option<u32>, header: u64) -> bool {
     let is_length = match length {

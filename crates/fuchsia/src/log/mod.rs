@@ -1,20 +1,20 @@
-//! Logs: structured records, legacy packets, and files and streams of them.
+//! Fuchsia logs: structured records and legacy packets, in files and streams.
 //!
-//! A [`Record`] borrows its bytes; its [arguments](Record::arguments) are read on demand. It has a
-//! [text](Record::text) - for printf messages, formatted as C's printf does - and can be checked against the
+//! A [`Record`] borrows its bytes, and its [arguments](Record::arguments) are read on demand. It has a
+//! [text](Record::text), where printf messages are formatted like C's printf. It can be checked against the
 //! [rules](Rule). A legacy [`Packet`] is the older form.
 //!
-//! [`Messages`] iterates over a file, [`Splitter`] reads a stream piece by piece, and both use [`Framer`],
-//! which keeps no bytes, so that its results can borrow them.
+//! [`Messages`] iterates over a file, [`Splitter`] reads a stream piece by piece. Both use [`Framer`], which keeps no
+//! bytes, so its results can borrow them.
 //!
 //! [`Encoder`] writes records into a buffer.
 //!
 //! # Framing
-//! Sockets keep datagrams apart, files do not. So there are two kinds of files:
-//! - consecutive [records](Framing::Records) (or [extended ones](Framing::ExtendedRecords)), which contain
-//!   their sizes;
-//! - [datagrams](Framing::Datagrams) of any kind, legacy packets among them, each after its length in bytes:
-//!   32 bits, little-endian. There is no padding and nothing else in the file.
+//! Sockets keep datagrams apart, but files do not. So there are two kinds of files:
+//! - Consecutive [records](Framing::Records) or [extended records](Framing::ExtendedRecords), which contain their
+//!   sizes.
+//! - [Datagrams](Framing::Datagrams) of any kind, including legacy packets. Each follows its length in bytes (32 bits,
+//!   little-endian). The file has no padding and nothing else.
 //!
 //! [`Framing::recognise`] recognizes a file by its content.
 //!
@@ -38,9 +38,9 @@
 //! ```
 //!
 //! # Errors
-//! A [`LogError`] names the broken rule, its position, and the expected and found values. Some rules are
-//! [fatal](Rule::is_fatal) for the item that breaks them; others are only reported by a check, as Fuchsia's
-//! readers ignore them. After [`Damage`], reading resumes at the next readable packet or record.
+//! A [`LogError`] names the broken rule, its position, and the expected and found values. An item that breaks a
+//! [fatal](Rule::is_fatal) rule is unreadable. Fuchsia's readers ignore the other rules, so only a check reports them.
+//! After [`Damage`], reading resumes at the next readable packet or record.
 
 mod argument;
 mod attribution;

@@ -8,26 +8,25 @@ use super::message::Message;
 use super::record::Record;
 use super::word::{RECORD_HEADER, load};
 
-/// Maximum length of a datagram in bytes, by its length field: an extended record may be longer than the
-/// socket limit.
+/// Maximum datagram length in bytes, by its length field. An extended record can exceed the socket limit.
 pub(super) const MAX_FRAME: usize = 64 << 10;
 
-/// Size of the length field before a datagram.
+/// Size of the datagram length field in bytes.
 pub(super) const LENGTH: usize = 4;
 
-/// Unit at a position.
+/// Input unit at a position.
 pub(super) enum Unit<'a> {
-    /// A message and its size with all that belongs to it, and an error if it breaks a rule.
+    /// A message, its size with everything that belongs to it, and an error if it breaks a rule.
     Message(Message<'a>, usize, Option<LogError>),
-    /// The number of bytes needed to decide.
+    /// Number of bytes needed to decide.
     Unknown(usize),
     /// Unreadable bytes, and their end if their size is valid.
     Broken(LogError, Option<usize>),
 }
 
 impl<'a> Unit<'a> {
-    /// Reads the unit at the beginning of `bytes`, at byte `offset` of the input. `is_last` if no bytes
-    /// follow them.
+    /// Reads the unit at the start of `bytes`, at byte `offset` of the input. `is_last` must be `true` if no bytes
+    /// follow.
     #[inline]
     pub(super) fn read(framing: Framing, bytes: &'a [u8], offset: u64, is_last: bool) -> Self {
         match framing {
@@ -37,7 +36,7 @@ impl<'a> Unit<'a> {
     }
 }
 
-/// Reads the record at the beginning of `bytes`.
+/// Reads the record at the start of `bytes`.
 #[inline]
 fn record(framing: Framing, bytes: &[u8], offset: u64, is_last: bool) -> Unit<'_> {
     let (record, behind) = match Record::read(bytes, offset) {
@@ -72,7 +71,7 @@ fn record(framing: Framing, bytes: &[u8], offset: u64, is_last: bool) -> Unit<'_
     }
 }
 
-/// Returns `true` for a boolean argument, which could be read as a record without arguments and severity.
+/// Returns `true` for a boolean argument, which can look like a record without arguments and severity.
 #[inline]
 fn is_argument(record: &Record<'_>) -> bool {
     const NAME: core::ops::RangeInclusive<u64> = 0x8001..=0x8008;
@@ -82,7 +81,7 @@ fn is_argument(record: &Record<'_>) -> bool {
         && record.timestamp() > 0
 }
 
-/// Returns the unit for `bytes` that do not begin with a record.
+/// Returns the unit for `bytes` that do not start with a record.
 #[cold]
 fn incomplete_record<'a>(bytes: &'a [u8], error: LogError, is_last: bool) -> Unit<'a> {
     let needed = match error.rule {
@@ -94,14 +93,14 @@ fn incomplete_record<'a>(bytes: &'a [u8], error: LogError, is_last: bool) -> Uni
     if let (Some(needed), false) = (needed, is_last) {
         return Unit::Unknown(needed);
     }
-    // Even if the type is wrong, the size may be valid.
+    // The size can be valid even with a wrong type.
     let header = bytes.first_chunk::<8>().map_or(0, load);
     let size = size_words(header);
     let end = (size >= RECORD_HEADER).then_some(size * 8);
     Unit::Broken(error, end)
 }
 
-/// Reads the datagram at the beginning of `bytes`, after its length.
+/// Reads the datagram at the start of `bytes`, after its length.
 fn datagram(bytes: &[u8], offset: u64, is_last: bool) -> Unit<'_> {
     let found = bytes.len() as u64;
     let truncated = |needed: usize| match is_last {
@@ -123,7 +122,7 @@ fn datagram(bytes: &[u8], offset: u64, is_last: bool) -> Unit<'_> {
             let at = offset + LENGTH as u64;
             let broken = match &message {
                 Message::Record { record, .. } => message.trailing().or_else(|| record.first_broken()),
-                // Bytes after the message are harmless, but may be the next packets.
+                // Bytes after the message are harmless, but can be the next packets.
                 Message::Legacy(packet) if packet.size() + 1 != length => {
                     let (end, behind) = (packet.size() as u64 + 1, (length - packet.size() - 1) as u64);
                     Some(LogError::new(Rule::TrailingBytes, at, at + end, 0, behind))

@@ -1,4 +1,4 @@
-//! Logs as a format of the registry.
+//! Registry entry for Fuchsia logs.
 
 use ichnos_io::{
     Datagrams, Format, FormatInfo, FormatOption, OpenedTraces, OptionValue, ReadFiles, ReadOptions, Tree,
@@ -10,7 +10,7 @@ use super::{Clock, FuchsiaLogOptions, LogTrace, own_files, probe};
 use crate::log::SeverityScale;
 use crate::log_writer::FuchsiaLogWriter;
 
-/// Fuchsia logs.
+/// The format of Fuchsia logs.
 #[derive(Clone, Copy, Debug)]
 pub struct FuchsiaLog;
 

@@ -1,17 +1,17 @@
-//! Tags of records, and their components.
+//! Record tags and their components.
 
 use std::collections::{HashMap, HashSet};
 
-/// Maximum number of tags known at once.
+/// Maximum number of tags in use.
 const MOST_TAGS: usize = 1 << 18;
 
-/// Maximum size in bytes of the components, as in the reader.
+/// Maximum total component size in bytes, the same as in the reader.
 const MOST_BYTES: usize = 16 << 20;
 
-/// Maximum tag: 31 bits.
+/// Maximum tag value (31 bits).
 const MOST_TAG: u32 = u32::MAX >> 1;
 
-/// A component: its moniker and its URL, separated by a zero.
+/// A component: moniker and URL, separated by a zero.
 #[derive(Debug, Default)]
 pub(super) struct Component(String);
 
@@ -20,7 +20,7 @@ impl Component {
         self.0.clear();
     }
 
-    /// Sets the component; unknown texts are empty.
+    /// Sets the component. Unknown texts are empty.
     pub(super) fn set(&mut self, moniker: &str, url: &str) {
         self.0.clear();
         self.0.push_str(moniker);
@@ -42,29 +42,29 @@ impl Component {
     }
 }
 
-/// Tags of the written records.
+/// Tags in the written log.
 #[derive(Debug, Default)]
 pub(super) struct ComponentTags {
     /// `true` to keep the tags of the only source.
     is_same: bool,
     used: HashSet<u32>,
-    /// Tag by data stream key and its tag there.
+    /// Output tag by data stream key and input tag.
     of_streams: HashMap<(u32, u32), u32>,
     of_components: HashMap<Box<str>, u32>,
     next: u32,
     /// Components named by control records.
     named: HashMap<u32, Box<str>>,
-    /// Size of the components in bytes.
+    /// Total component size in bytes.
     size: usize,
 }
 
 impl ComponentTags {
-    /// Creates the tags; `is_same` if all records come from one log, whose tags are kept.
+    /// Creates the tags. `is_same` keeps tags, for records from a single log.
     pub(super) fn new(is_same: bool) -> Self {
         Self { is_same, ..Self::default() }
     }
 
-    /// Returns the output tag for a tag of a data stream, or `None` if there are too many.
+    /// Returns the output tag for a data stream tag, or `None` if there are too many.
     pub(super) fn of_stream(&mut self, stream: u32, tag: u32) -> Option<u32> {
         if self.is_same {
             return Some(tag);
@@ -92,7 +92,7 @@ impl ComponentTags {
         Some(own)
     }
 
-    /// Returns an unused tag, `wanted` if possible.
+    /// Returns an unused tag, preferably `wanted`.
     fn allocate(&mut self, wanted: u32) -> Option<u32> {
         if self.used.len() >= MOST_TAGS {
             return None;
@@ -100,7 +100,7 @@ impl ComponentTags {
         if wanted != 0 && self.used.insert(wanted) {
             return Some(wanted);
         }
-        // Terminates, as the limit is below the number of tags.
+        // Terminates because the limit is below the number of possible tags.
         loop {
             self.next = if self.next >= MOST_TAG { 1 } else { self.next + 1 };
             if self.used.insert(self.next) {
@@ -114,7 +114,7 @@ impl ComponentTags {
         self.named.get(&tag).is_some_and(|known| **known == *component.0)
     }
 
-    /// Records that a control record names a tag's component. Returns `false` if there are too many.
+    /// Stores that a control record names the component of a tag. Returns `false` if there are too many.
     pub(super) fn name(&mut self, tag: u32, component: &Component) -> bool {
         let before = self.named.get(&tag).map_or(0, |known| known.len());
         let size = self.size - before + component.0.len();

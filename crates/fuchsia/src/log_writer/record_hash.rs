@@ -1,7 +1,7 @@
-//! Hashes of records, to compare the written records with those read back.
+//! Record hashes, to compare written records with the records read back.
 //!
-//! [`record_hash`] is the hash of a record that was read. The writer computes the same hash from its calls to
-//! the encoder ([`ExpectedRecord`]) or from the copied message ([`copied_hash`]).
+//! [`record_hash`] hashes a record that was read. The writer computes the same hash from its calls to the encoder
+//! ([`ExpectedRecord`]) or from the copied message ([`copied_hash`]).
 
 use ichnos_model::{Event, Field, FieldValue, Scope, Text, ValueHash, Visitor};
 
@@ -9,15 +9,15 @@ use super::copy::{PACKET, message_bytes};
 use crate::log::{EncodeError, Name, Record, RecordEncoder, Value};
 use crate::log_reader::any::{MONIKER, ROLLED_OUT, URL};
 
-/// Argument with the number of records dropped before this one.
+/// Argument with the count of records dropped before this one.
 const DROPPED: &str = "num_dropped";
 
-/// Hash of a record: its severity, its tag, and its arguments with their names.
+/// Record hash over severity, tag, and arguments with their names.
 #[derive(Debug)]
 pub(super) struct RecordHash {
     arguments: ValueHash,
-    /// Hash of the arguments about the component and of the extension. Readers do not distinguish them, and
-    /// an extension may be all zeros.
+    /// Hash of the component arguments and the extension. Readers do not distinguish them, and an extension can be all
+    /// zeros.
     attribution: ValueHash,
     tag: u32,
     severity: i64,
@@ -68,7 +68,7 @@ impl RecordHash {
     }
 }
 
-/// A record being written, and the hash of the calls to the encoder.
+/// A record under construction, with the hash of all encoder calls.
 #[derive(Debug)]
 pub(super) struct ExpectedRecord<'e> {
     record: RecordEncoder<'e>,
@@ -120,20 +120,20 @@ impl<'e> ExpectedRecord<'e> {
         self.hash.as_mut()
     }
 
-    /// Ends the record. Returns its hash, or 0 if the output is not compared.
+    /// Finishes the record. Returns its hash, or 0 if the output is not compared.
     pub(super) fn finish(self) -> u64 {
         self.record.finish();
         self.hash.map_or(0, RecordHash::finish)
     }
 }
 
-/// Returns the time of a record that was read, in nanoseconds, and its hash. Clock values differ from it if some times are
-/// negative.
+/// Returns the time in nanoseconds and the hash of a record that was read. If times are negative, clock values differ
+/// from this time.
 pub(super) fn record_hash(event: &Event<'_>) -> (Option<u64>, u64) {
     (event.nanoseconds().map(|time| time as u64), RecordReader::read(event, 0).hash.finish())
 }
 
-/// Returns the hash of a copied message with another tag and an increased number of dropped records.
+/// Returns the hash of a copied message with another tag and more dropped records.
 pub(super) fn copied_hash(event: &Event<'_>, tag: u32, dropped: u64) -> u64 {
     let mut reader = RecordReader::read(event, dropped);
     if reader.more_dropped > 0 {
@@ -148,14 +148,14 @@ pub(super) fn copied_hash(event: &Event<'_>, tag: u32, dropped: u64) -> u64 {
 struct RecordReader {
     hash: RecordHash,
     is_packet: bool,
-    /// `true` while the fields of the header are visited.
+    /// `true` during the visit of header fields.
     is_header: bool,
-    /// Name of the next argument, for records that are arrays of names and values, which readers create
-    /// beyond the limit of classes.
+    /// Name of the next argument, for records beyond the class limit, which readers deliver as arrays of names and
+    /// values.
     name: Option<String>,
     is_array: bool,
     is_value: bool,
-    /// Increase of the first number of dropped records.
+    /// Number to add to the first count of dropped records.
     more_dropped: u64,
 }
 
@@ -166,7 +166,7 @@ impl RecordReader {
         let record = message_bytes(event).filter(|_| !is_packet).map(|bytes| Record::read(bytes, 0));
         reader.hash.is_control = matches!(record, Some(Ok((record, _))) if record.is_control());
         reader.is_header = !is_packet;
-        // Readers only deliver events that can be decoded.
+        // Readers only deliver events that decode without error.
         let _ = event.visit(Scope::SpecificContext, &mut reader);
         reader.is_header = false;
         let _ = event.visit(Scope::Payload, &mut reader);
@@ -241,7 +241,7 @@ mod tests {
     use super::*;
     use crate::log::Encoder;
 
-    /// Returns the hash of a record with an argument.
+    /// Returns the hash of a record with one argument.
     fn hash(name: &str, value: Value<'_>, change: impl FnOnce(&mut ExpectedRecord<'_>)) -> u64 {
         let mut room = [0; 256];
         let mut encoder = Encoder::new(&mut room);

@@ -1,4 +1,4 @@
-//! Records of the crate `log`.
+//! Backend for the crate `log`.
 
 use ::log::kv::{Error, Key, Value, VisitSource, VisitValue};
 use ::log::{Level, Log, Metadata, Record};
@@ -37,12 +37,12 @@ impl Log for Logger {
     }
 
     fn flush(&self) {
-        // There is no place to report the error.
+        // The trait has no way to report the error.
         let _ = Self::flush(self);
     }
 }
 
-/// Appends pairs of names and values to a record.
+/// Appends names and values to a record.
 struct Pairs<'r, 'e> {
     encoder: &'r mut RecordEncoder<'e>,
     result: Result<(), EncodeError>,

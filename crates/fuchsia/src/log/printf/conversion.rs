@@ -15,7 +15,7 @@ pub(super) enum FormatSection<'f> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Count {
     Number(usize),
-    /// `*`: given by an argument.
+    /// `*`: taken from an argument.
     Argument,
 }
 
@@ -34,18 +34,18 @@ pub(super) struct Conversion {
     pub(super) zero: bool,
     pub(super) width: Option<Count>,
     pub(super) precision: Option<Count>,
-    /// Size in bits of integers with this length modifier.
+    /// Integer size in bits for this length modifier.
     pub(super) bits: u32,
     /// `true` if the length modifier is `l`.
     pub(super) is_long: bool,
-    /// The letter.
+    /// Conversion letter.
     pub(super) letter: u8,
 }
 
-/// Maximum width and precision: those of C, where they are of type int.
+/// Maximum width and precision, limited by C's `int`.
 const MAX_COUNT: usize = i32::MAX as usize;
 
-/// Splits a format string into its sections.
+/// Splits a format string into sections.
 #[derive(Clone, Debug)]
 pub(super) struct FormatSections<'f> {
     format: &'f [u8],
@@ -102,7 +102,7 @@ impl<'f> FormatSections<'f> {
                 b' ' => conversion.space = true,
                 b'#' => conversion.alternative = true,
                 b'0' => conversion.zero = true,
-                // Digit grouping: the locale of logs has no thousands separator.
+                // Digit grouping has no effect, because the locale of logs lacks a thousands separator.
                 b'\'' => {}
                 _ => break,
             }
@@ -139,7 +139,7 @@ impl<'f> FormatSections<'f> {
 }
 
 impl<'f> Iterator for FormatSections<'f> {
-    /// Offset of the section in the format string, and the section.
+    /// Byte offset in the format string, and section.
     type Item = (usize, FormatSection<'f>);
 
     fn next(&mut self) -> Option<Self::Item> {

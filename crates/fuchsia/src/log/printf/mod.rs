@@ -1,8 +1,8 @@
-//! Messages as text; printf messages are formatted with their arguments.
+//! Record text, with printf formatting.
 //!
-//! A record whose first argument is `printf`, unsigned and 0, has a C printf format string as its message.
-//! Its arguments are the ones with empty names, up to the first user-defined pair: an argument with another
-//! name and without a [meaning](Meaning).
+//! A printf record has a first argument named `printf` with the unsigned value 0. Its message is a C format string. The
+//! printf arguments have empty names. They end at the first user-defined pair: an argument with a name but without a
+//! [meaning](Meaning).
 
 mod conversion;
 mod number;
@@ -24,15 +24,15 @@ use super::text::{Text, write_lossy};
 pub enum Role {
     /// The argument `printf`, which makes the message a format string.
     Marker,
-    /// An argument of printf, to be inserted into the message.
+    /// A printf argument, to be inserted into the message.
     Positional,
-    /// An argument with a meaning in Fuchsia logs, never [`Meaning::Other`].
+    /// An argument with a meaning in Fuchsia logs. Never [`Meaning::Other`].
     Known(Meaning),
-    /// A pair of a name and a value.
+    /// A name and a value.
     Pair,
 }
 
-/// Iterator over the readable arguments of a record, in order, with the role of each.
+/// Iterator over the readable arguments of a record with their roles.
 #[derive(Clone, Debug)]
 pub struct Roles<'a> {
     arguments: Arguments<'a>,
@@ -73,7 +73,7 @@ impl<'a> Iterator for Roles<'a> {
     }
 }
 
-/// Default limit of a [`RecordText`] in bytes: greater than any record without printf.
+/// Default limit of a [`RecordText`] in bytes. It exceeds any record without printf.
 const LIMIT: usize = 128 << 10;
 
 impl<'a> Record<'a> {
@@ -96,17 +96,17 @@ impl<'a> Record<'a> {
     }
 }
 
-/// Text of a record: its message, then ` NAME=VALUE` for each pair.
+/// Record text: the message, then ` NAME=VALUE` for each pair.
 ///
-/// A printf message is formatted as C's printf does, with 64-bit integers for `l` and pointers as glibc
-/// writes them. Problems are shown in the text:
+/// A printf message is formatted as in C. The modifier `l` means 64 bits, and pointers look as in glibc. Problems are
+/// shown in the text:
 ///
 /// | text | problem |
 /// |---|---|
 /// | `%!d(str=abc)` | the conversion does not take an argument of this type |
-/// | `%!d(MISSING)` | no argument is left |
+/// | `%!d(MISSING)` | missing argument |
 /// | `%!(BADWIDTH str=abc)`, `%!(BADPREC MISSING)` | the same for a `*` |
-/// | `%!y(UNKNOWN)` | unknown conversion; it takes no argument |
+/// | `%!y(UNKNOWN)` | unknown conversion, takes no argument |
 /// | `%!(NOVERB)` | the format string ends within a conversion, or a conversion has no letter |
 /// | `%!(EXTRA u64=5, str=abc)` | unused arguments |
 /// | `%!(TRUNCATED)` | the text is longer than the limit |
@@ -176,7 +176,7 @@ struct Printf<'a, 'p> {
     problem: &'p mut dyn FnMut(Problem),
 }
 
-/// Reports the problems of a printf record's format string and arguments.
+/// Reports problems in the format string and the arguments of a printf record.
 pub(super) fn check(record: &Record<'_>, format: &[u8], problem: &mut dyn FnMut(Problem)) {
     struct Nothing;
     impl Write for Nothing {
@@ -193,7 +193,7 @@ impl<'a, 'p> Printf<'a, 'p> {
         Self { roles: record.roles(), problem }
     }
 
-    /// Returns the next argument, for a conversion at `at`.
+    /// Returns the next argument, for the conversion at `at`.
     fn argument(&mut self, at: usize) -> Option<Argument<'a>> {
         let next = self.roles.find(|(role, _)| *role == Role::Positional);
         if next.is_none() {
@@ -238,7 +238,7 @@ impl<'a, 'p> Printf<'a, 'p> {
         out.write_str(")")
     }
 
-    /// Returns a width or precision, possibly from an argument. `name` is used to report an invalid one.
+    /// Returns a width or precision, possibly from an argument. An error is reported under `name`.
     fn count(
         &mut self,
         count: Option<Count>,
@@ -331,7 +331,7 @@ impl<'a, 'p> Printf<'a, 'p> {
     }
 }
 
-/// Returns the bits of a signed or unsigned integer, which C accepts in place of each other.
+/// Returns the bits of an integer. C accepts signed and unsigned integers in place of each other.
 fn integer(value: Value<'_>) -> Option<u64> {
     match value {
         Value::Signed(value) => Some(value as u64),
@@ -340,7 +340,7 @@ fn integer(value: Value<'_>) -> Option<u64> {
     }
 }
 
-/// Returns the bytes of a string up to a precision; wide strings are not cut within characters.
+/// Returns the string bytes up to a precision. Wide strings are not cut within characters.
 fn cut(bytes: &[u8], precision: Option<usize>, is_wide: bool) -> &[u8] {
     let end = precision.unwrap_or(bytes.len()).min(bytes.len());
     let end = match core::str::from_utf8(bytes) {
@@ -350,7 +350,7 @@ fn cut(bytes: &[u8], precision: Option<usize>, is_wide: bool) -> &[u8] {
     bytes.get(..end).unwrap_or_default()
 }
 
-/// Writes a value that cannot be formatted by its conversion.
+/// Writes a value that does not fit its conversion.
 fn write_typed(argument: &Argument<'_>, out: &mut Bounded<'_>) -> fmt::Result {
     let name = match argument.value {
         Value::Null => "null",

@@ -2,7 +2,7 @@
 
 use core::fmt::{self, Write};
 
-/// Passes on text up to a number of bytes, and drops the rest.
+/// Forwards text up to a byte limit and drops the rest.
 pub(super) struct Bounded<'o> {
     out: &'o mut dyn Write,
     left: usize,
@@ -26,12 +26,12 @@ impl<'o> Bounded<'o> {
         self.is_empty
     }
 
-    /// Returns `true` if text was dropped, so that nothing more will be written.
+    /// Returns `true` if text was dropped. All further text is then dropped as well.
     pub(super) const fn is_cut(&self) -> bool {
         self.is_cut
     }
 
-    /// Writes a character `count` times; takes no longer than the limit allows.
+    /// Writes a character `count` times, in time bounded by the limit.
     pub(super) fn repeat(&mut self, character: u8, count: usize) -> fmt::Result {
         const SPACES: &str = "                                ";
         const ZEROS: &str = "00000000000000000000000000000000";
@@ -67,7 +67,7 @@ impl Write for Bounded<'_> {
     }
 }
 
-/// Text of limited length, stored inline.
+/// Text with limited length, stored inline.
 pub(super) struct Buffer<const N: usize> {
     bytes: [u8; N],
     length: usize,
