@@ -1,4 +1,4 @@
-//! Identifiers of tasks and of operations.
+//! Task and operation identifiers.
 
 use core::fmt;
 use core::str::FromStr;
@@ -9,9 +9,9 @@ use crate::hex;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum IdError {
-    /// Invalid number of bytes (or half the number of digits, rounded down).
+    /// Invalid number of bytes (or half the digit count, rounded down).
     Length(usize),
-    /// The character at this offset is not a hexadecimal digit or lacks a second one.
+    /// The character at this offset is not a hexadecimal digit or lacks its pair.
     Digit(usize),
 }
 
@@ -60,7 +60,7 @@ macro_rules! identifier {
                 Ok(id)
             }
 
-            /// Parses an identifier of hexadecimal digits, in any case.
+            /// Parses an identifier from hexadecimal digits in any case.
             ///
             /// # Errors
             /// If a character is not a digit, or the length is invalid.
@@ -87,7 +87,7 @@ macro_rules! identifier {
                 &self.bytes[..usize::from(self.length)]
             }
 
-            /// Returns `true` if the identifier is not all zeros.
+            /// Returns `true` unless the identifier is all zeros.
             #[must_use]
             #[inline]
             pub fn is_valid(&self) -> bool {

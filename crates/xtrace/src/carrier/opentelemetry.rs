@@ -10,11 +10,10 @@ use crate::metadata::Metadata;
 
 use super::HEADER;
 
-/// Writes the span of an OpenTelemetry context as X-Trace metadata into the header `x-trace`, and reads it from
-/// there.
+/// OpenTelemetry propagator for the header `x-trace`. It converts between spans and X-Trace metadata.
 ///
-/// Data that do not fit into a span, such as the end of a 20-byte task, are kept in its tracestate, and
-/// restored when it or a descendant span is written. See [`dialect`].
+/// Data that does not fit into a span, for example the end of a 20-byte task, is kept in its tracestate. It is restored
+/// when the span or a descendant is written. See [`dialect`].
 ///
 /// ```
 /// use std::collections::HashMap;

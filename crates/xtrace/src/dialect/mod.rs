@@ -1,15 +1,15 @@
-//! Other forms of the same identifiers: version 2 of AppOptics and SolarWinds, and W3C Trace Context.
+//! Other dialects for the same identifiers: AppOptics and SolarWinds version 2, and W3C Trace Context.
 //!
-//! | | task | operation | besides |
+//! | | task | operation | also |
 //! |---|---|---|---|
-//! | metadata of X-Trace | 4, 8, 12 or 20 bytes | 4 or 8 bytes | options |
+//! | X-Trace metadata | 4, 8, 12 or 20 bytes | 4 or 8 bytes | options |
 //! | [`Version2`] | 20 bytes | 8 bytes | sampled flag |
 //! | [`TraceParent`] | 16 bytes | 8 bytes | sampled flag |
 //!
-//! Metadata represent *not sampled* by the threshold [`Severity::NONE`](crate::option::Severity::NONE).
+//! In metadata, the threshold [`Severity::NONE`](crate::option::Severity::NONE) means *not sampled*.
 //!
-//! Conversions return their [losses](ConversionLoss). Data that do not fit into a traceparent go into a member of the
-//! [`TraceState`], if there are any, so that nothing is lost when converting back.
+//! Conversions return their [losses](ConversionLoss). If data does not fit into a traceparent, it goes into a member of
+//! the [`TraceState`], so that the conversion back is exact.
 //!
 //! ```
 //! use ichnos_xtrace::dialect::{TraceParent, TraceState, WithState};

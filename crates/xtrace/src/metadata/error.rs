@@ -1,13 +1,14 @@
-//! Named rules of metadata, and errors at a position.
+//! Named metadata rules, and errors at a position.
 
 use core::fmt;
 
 use crate::rules::rules;
 
 rules! {
-    /// A rule of the document, checked in this order.
+    /// A rule of the document. Rules are checked in this order.
     Rule,
-    /// Returns the section of the document with the rule, by number and title, as two sections have the number 2.4.
+    /// Returns the section of the document that contains the rule, as number and title, because two sections have the
+    /// number 2.4.
     section: &'static str;
 
     TextDigits, "text-digits", "3 Text Representation",
@@ -45,11 +46,11 @@ rules! {
 pub struct MetadataError {
     /// Broken rule.
     pub rule: Rule,
-    /// Offset of the byte in the binary form or, for the two rules about text, of the character.
+    /// Offset of the byte in the binary form, or of the character for the two text rules.
     pub offset: u16,
-    /// Expected number of bytes, or value.
+    /// Expected length in bytes, or expected value.
     pub expected: u16,
-    /// Number of bytes, or value, found there.
+    /// Length in bytes, or value, found there.
     pub found: u16,
 }
 

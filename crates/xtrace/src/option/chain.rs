@@ -1,12 +1,12 @@
-//! Chain of events, among several at the same time.
+//! Event chain, one of several concurrent chains.
 
 use core::fmt;
 
 use super::{PayloadLength, payload};
 use crate::metadata::{Metadata, MetadataRef, OptionsFull};
 
-/// The option ChainId: a number generated when an execution forks, to distinguish concurrent chains of events.
-/// Two bytes, big-endian.
+/// Option ChainId: a number generated when an execution forks, to distinguish concurrent event chains. Two bytes,
+/// big-endian.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ChainId(pub u16);
 
@@ -14,7 +14,7 @@ impl ChainId {
     /// Option type.
     pub const NUMBER: u8 = 0xC1;
 
-    /// Returns the chain of metadata, or `None` without the option.
+    /// Returns the chain from metadata, or `None` without the option.
     ///
     /// # Errors
     /// If the payload does not have 2 bytes.
@@ -22,7 +22,7 @@ impl ChainId {
         Ok(payload(metadata, Self::NUMBER)?.map(|bytes| Self(u16::from_be_bytes(bytes))))
     }
 
-    /// Sets the chain of metadata.
+    /// Sets the chain in metadata.
     ///
     /// # Errors
     /// If the option does not fit.
