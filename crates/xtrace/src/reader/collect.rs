@@ -1,21 +1,21 @@
-//! Collection of reports from running programs.
+//! Collects reports from running programs.
 
 use ichnos_io::{Collect, TaskKey};
 
 use crate::report::{Part, Report, Reports, task_of_metadata};
 
-/// Port to which programs send reports, as in the original libraries.
+/// Default port for reports, the same as in the original libraries.
 const PORT: u16 = 7831;
 
-/// Maximum size of a report in bytes: that of a datagram. The original C++ library sends at most 2,048 bytes,
-/// the Java library 4,096.
+/// Maximum report size in bytes, the size of a datagram. The original C++ library sends at most 2,048 bytes, the Java
+/// library 4,096.
 const LONGEST: usize = 64 << 10;
 
 /// Settings for collecting reports.
 pub(super) const COLLECT: Collect = Collect::new(PORT, LONGEST, store);
 
-/// Stores a report: its lines as received, without empty ones, which readers ignore in received reports, but
-/// which end a report in a file.
+/// Stores a report with its lines as received, except empty lines. Readers ignore empty lines in received reports, but
+/// they end a report in a file.
 fn store(message: &[u8], buffer: &mut Vec<u8>) -> Result<TaskKey, &'static str> {
     let mut parts = Reports::new(message);
     let Some(Part::Report(report)) = parts.next() else { return Err("not a report") };
@@ -24,14 +24,14 @@ fn store(message: &[u8], buffer: &mut Vec<u8>) -> Result<TaskKey, &'static str> 
     }
     let mut rest = parts.peekable();
     if rest.peek().is_none() {
-        // The usual case: no other lines.
+        // The usual case, without other lines.
         let task = task(&report)?;
         let lines = report.as_bytes();
         buffer.extend_from_slice(lines);
         buffer.extend_from_slice(if lines.ends_with(b"\n") { b"\n" } else { b"\n\n" });
         return Ok(task);
     }
-    // Lines after an empty line still belong to the report, unless they are another one.
+    // Lines after an empty line still belong to the report, unless they start another report.
     if rest.any(|part| matches!(part, Part::Report(_))) {
         return Err("more than one report");
     }
@@ -82,7 +82,7 @@ mod tests {
         let text = String::from_utf8_lossy(&buffer).strip_prefix("before\n\n").unwrap().to_owned();
         match result {
             Ok(task) => {
-                // The stored text has one end, and is stored again unchanged.
+                // The stored text ends once, and storing it again changes nothing.
                 assert!(text.ends_with("\n\n") && text.find("\n\n") == Some(text.len() - 2), "{text:?}");
                 let mut again = Vec::new();
                 assert_eq!(store(&buffer[8..], &mut again), Ok(task));
@@ -156,7 +156,7 @@ mod tests {
         }
     }
 
-    /// Any stored input is read as one report of the same task.
+    /// Any stored input is read as one report with the same task.
     #[test]
     fn any_lines() {
         const LINES: &[&str] = &[

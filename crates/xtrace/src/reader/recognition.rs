@@ -1,15 +1,15 @@
-//! Recognizes files of reports.
+//! Recognizes report files.
 
 use ichnos_io::{Entry, ReadOptions};
 
 use super::source::{FIRST, Form};
 
-/// Returns `true` if a file has reports.
+/// Returns `true` if a file contains reports.
 pub(crate) fn is_report_file(entry: &Entry) -> bool {
     recognise(entry, &ReadOptions::default()).is_some()
 }
 
-/// Recognizes the form of a file, if it has reports.
+/// Recognizes the form of a file if it contains reports.
 pub(super) fn recognise(entry: &Entry, options: &ReadOptions) -> Option<Form> {
     let first = entry.beginning(FIRST).ok()?;
     let form = match Form::probed(&first) {

@@ -1,4 +1,4 @@
-//! Named rules of reports, and errors at a position.
+//! Named report rules, and errors at a position.
 
 use core::fmt;
 
@@ -7,9 +7,9 @@ use alloc::string::String;
 use crate::rules::rules;
 
 rules! {
-    /// A rule of reports.
+    /// A report rule.
     ReportRule,
-    /// Returns `true` if a part of the report is missing because of the error; otherwise everything is read as if the
+    /// Returns `true` if a part of the report is missing because of the error. Otherwise everything is read as if the
     /// rule were kept.
     is_fatal: bool;
 
@@ -65,9 +65,9 @@ pub struct ReportFault {
     pub rule: ReportRule,
     /// Byte offset in the text.
     pub offset: usize,
-    /// Number of bytes skipped from there on.
+    /// Number of bytes skipped from this offset on.
     pub skipped: usize,
-    /// Expected and found value.
+    /// Expected and found values.
     pub statement: String,
 }
 
