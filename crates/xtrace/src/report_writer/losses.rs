@@ -1,7 +1,7 @@
-//! Kinds of losses that are counted by class.
+//! Loss kinds counted by class.
 
 ichnos_model::loss_set! {
-    /// A loss of a single event or report.
+    /// A loss in a single event or report.
     pub(super) enum Loss {
         TimeRange => Rounded("time before 1970 or of more than 63 bits"),
         OtherTime => Lowered("clock time -> `Timestamp`"),
