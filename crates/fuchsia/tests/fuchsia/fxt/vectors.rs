@@ -1,4 +1,4 @@
-//! Vectors and goldens of Fuchsia's own tests.
+//! Test vectors and golden files from Fuchsia.
 
 use serde_json::Value as Json;
 
@@ -68,7 +68,7 @@ fn vectors_have_their_expected_values() {
             "fxt_unknown_type14" => {
                 let Record::Unknown(unknown) = records(&bytes)[1] else { panic!("{name}") };
                 assert_eq!((unknown.kind(), unknown.bytes.len()), (14, 40));
-                // Reading goes on.
+                // Reading continues.
                 assert!(matches!(records(&bytes)[2], Record::Initialization(_)));
             }
             "fxt_kobj_nonutf8" => {
@@ -92,7 +92,7 @@ fn vectors_have_their_expected_values() {
     assert_eq!(count, 9);
 }
 
-/// Compares with what Fuchsia's exporter made of the same trace.
+/// Compares with the output of Fuchsia's exporter for the same trace.
 #[test]
 fn the_golden_trace_has_the_events_of_the_exporter() {
     let Some(path) = vectors() else { return println!("skipped: no goldens of Fuchsia") };
@@ -100,7 +100,7 @@ fn the_golden_trace_has_the_events_of_the_exporter() {
     let bytes = std::fs::read(goldens.join("simple_trace_reconstructed.fxt")).unwrap();
     let expected = std::fs::read(goldens.join("simple_trace_expected.json")).unwrap();
     let expected: Json = serde_json::from_slice(&expected).unwrap();
-    // 24 ticks are a microsecond.
+    // One microsecond has 24 ticks.
     let ticks = |value: &Json| (value.as_f64().unwrap() * 24.0).round() as u64;
     let mut lines: Vec<(u64, String)> = Vec::new();
     for event in expected["traceEvents"].as_array().unwrap() {
