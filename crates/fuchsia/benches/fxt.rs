@@ -1,8 +1,7 @@
 //! Cost of reading and writing traces (FXT).
 //!
 //! Uses a magic-trace capture, repeated to 100 MB, if the directory in `ICHNOS_TRACES` contains it. Otherwise uses
-//! generated
-//! span events with two similar arguments.
+//! generated span events with two similar arguments.
 //!
 //! `cargo bench -p ichnos-fuchsia --bench fxt`
 #![allow(missing_docs, clippy::unwrap_used)]

@@ -5,8 +5,7 @@
 //! `log_reader` and `log_writer` for logs, `fxt_reader` and `fxt_writer` for traces.
 //!
 //! The module `logger` is for programs that log. It is a `tracing-subscriber` layer (feature `tracing`) and a backend
-//! for
-//! the crate `log` (feature `log`). Both write records to files and sockets.
+//! for the crate `log` (feature `log`). Both write records to files and sockets.
 #![forbid(unsafe_code)]
 #![cfg_attr(not(any(feature = "std", test)), no_std)]
 

@@ -66,10 +66,8 @@ impl Identifier {
 /// labeled trace and span ids.
 ///
 /// An identifier must be a whole word, without an adjacent letter, digit or `_`, nor an adjacent `-` with a digit as in
-/// a
-/// UUID. Digits only count as metadata if they follow all rules of the document and are valid. Still, any number with
-/// the
-/// right length can look like metadata, so the task should be compared with known tasks.
+/// a UUID. Digits only count as metadata if they follow all rules of the document and are valid. Still, any number with
+/// the right length can look like metadata, so the task should be compared with known tasks.
 ///
 /// In text without 18 consecutive hexadecimal digits, little more than every 18th byte is examined.
 ///

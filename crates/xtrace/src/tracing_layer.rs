@@ -23,12 +23,10 @@ use crate::propagation::{Context, EnteredStack, Event, Reporting, SharedContext,
 ///   metadata.
 /// - A span without a parent continues the current context, or starts a task.
 /// - The level is the importance of a span or an event: ERROR, WARN (warning), INFO, DEBUG and TRACE (both debug).
-///   Tasks
-///   that start here have the threshold of the [tracer](Tracer::with_threshold), by default INFO, or
-///   [another threshold](Self::with_threshold).
+///   Tasks that start here have the threshold of the [tracer](Tracer::with_threshold), by default INFO, or [another
+///   threshold](Self::with_threshold).
 /// - Logs from a reporter are not reported, nor are logs during [a call](SharedContext::with) that uses the context
-///   that
-///   they belong to or follow, because no other thread can use this context then.
+///   that they belong to or follow, because no other thread can use this context then.
 ///
 /// ```
 /// use ichnos_xtrace::propagation::{Collected, Tracer};

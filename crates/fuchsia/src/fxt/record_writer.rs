@@ -91,9 +91,8 @@ pub(crate) fn write_argument(room: &mut [Word], name: StringRef<'_>, value: Argu
 /// Writes consecutive records into a buffer.
 ///
 /// Allocates nothing. Returns an error and leaves [`written`](Self::written) unchanged if a record does not fit, has
-/// more
-/// than 4,095 words, or has a text longer than [`MAX_TEXT`]. String indexes are reduced to their lower 15 bits
-/// (0 is the empty string), unknown argument types to their lower 4 bits.
+/// more than 4,095 words, or has a text longer than [`MAX_TEXT`]. String indexes are reduced to their lower 15 bits (0
+/// is the empty string), unknown argument types to their lower 4 bits.
 ///
 /// ```
 /// use ichnos_fuchsia::fxt::{ArgumentValue, EventKind, Record, Records, StringRecord, StringRef, ThreadRef};

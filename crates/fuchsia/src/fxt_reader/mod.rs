@@ -22,16 +22,12 @@
 //! Scopes contain copied values. Only the data of large BLOBs stays in the file.
 //!
 //! An event record class is named `CATEGORY:NAME`. Event types that belong together add a suffix such as `:begin`,
-//! `:end`,
-//! `:async_begin` or `:flow_step`. The namespace of the class is the category.
+//! `:end`, `:async_begin` or `:flow_step`. The namespace of the class is the category.
 //!
 //! Records in a file need not be sorted by time. The reader sorts them over a window of 4,096 to 262,144 records for
-//! each
-//! data stream (2^20 for a file, divided among its data streams), unless file order is requested. A record that is
-//! older
-//! than the window is delivered when it is read. When a table index is registered again, all earlier records are
-//! delivered
-//! first.
+//! each data stream (2^20 for a file, divided among its data streams), unless file order is requested. A record that is
+//! older than the window is delivered when it is read. When a table index is registered again, all earlier records are
+//! delivered first.
 
 pub(crate) mod class;
 mod classes;

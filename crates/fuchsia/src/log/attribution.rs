@@ -82,10 +82,8 @@ impl<'a> Attribution<'a> {
     /// Reads the attribution after an extended record, and returns the bytes after it.
     ///
     /// The attribution has the sizes of the moniker and the URL (32 bits each), the number of discarded records (64
-    /// bits),
-    /// the moniker and the URL. Both texts are padded. `record` and `at` are the input offsets of the record and of
-    /// `bytes`,
-    /// for errors. `report` receives errors that do not prevent reading.
+    /// bits), the moniker and the URL. Both texts are padded. `record` and `at` are the input offsets of the record and
+    /// of `bytes`, for errors. `report` receives errors that do not prevent reading.
     ///
     /// # Errors
     /// If bytes are missing, or a text is longer than [`MAX_TEXT`] or not UTF-8.

@@ -156,8 +156,7 @@ fn is_like_datagram(bytes: &[u8; LENGTH + 8]) -> bool {
 /// Budget for examining bytes without a result.
 ///
 /// Each position in a file can look like the start of a message until its end is examined. So looking ahead has a
-/// budget,
-/// which grows with each passed byte. When it is used up, positions are skipped.
+/// budget, which grows with each passed byte. When it is used up, positions are skipped.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ProofBudget {
     left: i32,

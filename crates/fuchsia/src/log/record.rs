@@ -101,8 +101,7 @@ impl<'a> Record<'a> {
     /// Returns the time of writing in nanoseconds.
     ///
     /// Records do not name the clock. Before Fuchsia's API level 24 it is the monotonic clock, since then the boot
-    /// clock,
-    /// which includes suspended time.
+    /// clock, which includes suspended time.
     #[inline]
     #[must_use]
     pub const fn timestamp(&self) -> i64 {

@@ -9,8 +9,7 @@ use super::message::Message;
 /// Joins stream pieces and extracts messages.
 ///
 /// Messages and damage do not depend on how the stream was cut. The splitter keeps the bytes of one message and the
-/// start
-/// of the next, or a few of them after damage. This is never more than 512 KiB and the last piece.
+/// start of the next, or a few of them after damage. This is never more than 512 KiB and the last piece.
 ///
 /// ```
 /// use ichnos_fuchsia::log::{Encoder, Framing, Splitter};

@@ -19,8 +19,7 @@
 //! outside the record is delivered as values. Such data is the component named by an earlier control record, and the
 //! payload of records beyond
 //! [`Limits::dynamic_event_record_classes`](ichnos_model::Limits::dynamic_event_record_classes). These records share
-//! one
-//! class with an array of arguments.
+//! one class with an array of arguments.
 //!
 //! Events are named `log`, `log_control` and `log_packet`. A class id is the hash of its key.
 //!

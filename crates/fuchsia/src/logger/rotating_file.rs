@@ -11,16 +11,14 @@ use super::sink::RecordSink;
 /// A record file that is rotated when it is full.
 ///
 /// For example, with the path `app.log` and three old files, records go to `app.log`. Before it exceeds its maximum
-/// size,
-/// `app.log.2` becomes `app.log.3`, `app.log.1` becomes `app.log.2`, `app.log` becomes `app.log.1`, and a new
+/// size, `app.log.2` becomes `app.log.3`, `app.log.1` becomes `app.log.2`, `app.log` becomes `app.log.1`, and a new
 /// `app.log` is created. The oldest file, `app.log.3`, is replaced. Without old files, `app.log` is emptied.
 ///
 /// Each record is written at once and is never split between files. If renaming fails, the file continues to grow, and
 /// rotation is tried again each time it has grown by its maximum size.
 ///
 /// An existing file is continued. If its last record was cut short, zeros pad it to a multiple of 8 bytes, so that
-/// readers
-/// find the next record. Two loggers must not write to the same file.
+/// readers find the next record. Two loggers must not write to the same file.
 #[derive(Debug)]
 pub struct RotatingFile {
     path: PathBuf,

@@ -1,10 +1,8 @@
 //! The document on structured records, sentence by sentence.
 //!
 //! For each requirement (must, may, reserved and similar), hand-written bytes that follow it, bytes that break it, and
-//! the
-//! expected result. Lines are quoted from the document. Results are `SEVERITY timestamp name:type=value...` or the
-//! fatal
-//! rule, and then each broken rule with its byte offset, the expected value and the found value.
+//! the expected result. Lines are quoted from the document. Results are `SEVERITY timestamp name:type=value...` or the
+//! fatal rule, and then each broken rule with its byte offset, the expected value and the found value.
 
 use std::fmt::Write;
 

@@ -195,10 +195,8 @@ impl TraceParent {
     /// Converts to X-Trace metadata, including data from the tracestate.
     ///
     /// Without tracestate data, leading zeros of identifiers are removed if a shorter valid length remains. A task
-    /// cannot
-    /// have 16 bytes, so such a trace id becomes a 20-byte task, padded with zeros at the end. If the trace is not
-    /// sampled, the
-    /// threshold is [`Severity::NONE`], so that nothing is reported.
+    /// cannot have 16 bytes, so such a trace id becomes a 20-byte task, padded with zeros at the end. If the trace is
+    /// not sampled, the threshold is [`Severity::NONE`], so that nothing is reported.
     #[must_use]
     pub fn to_metadata(&self, state: &TraceState<'_>) -> ValidMetadata {
         self.with_member(state.get(MEMBER))

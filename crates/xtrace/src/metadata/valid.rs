@@ -63,8 +63,7 @@ impl ValidMetadata {
     /// options are propagated.
     ///
     /// The new identifier must be unique within the task, and is usually random. With the feature `std`, `Context`
-    /// generates
-    /// an identifier and sends the report.
+    /// generates an identifier and sends the report.
     ///
     /// # Errors
     /// If the new identifier is all zeros. Nothing is changed then.

@@ -94,8 +94,7 @@ impl Context {
     /// Returns the metadata to send with a message in the same layer.
     ///
     /// It names the last event, but not the contexts [joined](Self::join) since then. So the program should first
-    /// report an
-    /// event, for example for sending the message.
+    /// report an event, for example for sending the message.
     #[must_use]
     pub fn metadata(&self) -> &ValidMetadata {
         &self.metadata
@@ -104,10 +103,8 @@ impl Context {
     /// Sets the minimum importance of reported events, here and in all programs that receive the metadata from now on.
     ///
     /// Contexts that were forked or sent before keep their threshold. [`Severity::UNSET`] removes it. [`Severity::ALL`]
-    /// and
-    /// any other number above [`Severity::DEBUG`], except [`Severity::NONE`], are sent as [`Severity::DEBUG`], which
-    /// also
-    /// reports all levels.
+    /// and any other number above [`Severity::DEBUG`], except [`Severity::NONE`], are sent as [`Severity::DEBUG`],
+    /// which also reports all levels.
     ///
     /// # Errors
     /// If the option does not fit into the metadata.

@@ -110,8 +110,7 @@ impl Reporter for UdpReporter {
 /// returned `Ok`. The first report after that fails, and the next report makes a new connection.
 ///
 /// A report waits for at most 100 milliseconds, or twice as long on a busy machine, until the collector accepts it or
-/// is
-/// connected. After that, reports fail at once for a second. Programs that must not wait at all, or must not lose
+/// is connected. After that, reports fail at once for a second. Programs that must not wait at all, or must not lose
 /// reports, should use a [`QueuedReporter`](super::QueuedReporter).
 #[derive(Debug)]
 pub struct TcpReporter {

@@ -12,10 +12,8 @@
 //! | time | clock with 1 GHz, since 1970 |
 //!
 //! All fields of an event are values, because the lines are text. The keys `Edge`, `Option` and `Tag` are always
-//! arrays,
-//! because they can repeat. The payload contains all lines unchanged. The contexts contain the meaning of some lines,
-//! in
-//! terms of the model:
+//! arrays, because they can repeat. The payload contains all lines unchanged. The contexts contain the meaning of some
+//! lines, in terms of the model:
 //!
 //! | member | from | meaning |
 //! |---|---|---|
@@ -34,8 +32,7 @@
 //! have a meaning.
 //!
 //! The original libraries mark a root with an edge from an all-zero operation. It is delivered like other edges. In
-//! JSON
-//! from servers without metadata, `TaskID`, `EventID` and `ParentEventID` replace metadata and edges.
+//! JSON from servers without metadata, `TaskID`, `EventID` and `ParentEventID` replace metadata and edges.
 //!
 //! Beyond [`Limits::dynamic_event_record_classes`](ichnos_model::Limits), and for reports with very many lines, the
 //! payload is an array of keys and values.

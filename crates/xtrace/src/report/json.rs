@@ -31,10 +31,8 @@ const FIRST_CREDIT: usize = 64 << 10;
 /// `reports`.
 ///
 /// A report is an object whose values are strings, lists of strings or numbers. Null values are skipped, and other
-/// values
-/// are kept as JSON text. Only one report is in memory, and data between reports is dropped. After invalid JSON,
-/// reading
-/// continues with the next object.
+/// values are kept as JSON text. Only one report is in memory, and data between reports is dropped. After invalid JSON,
+/// reading continues with the next object.
 ///
 /// ```
 /// use ichnos_xtrace::report::{JsonReports, LineBuffer};

@@ -56,8 +56,7 @@ impl JsonReportsWriter {
     /// lines with the same key.
     ///
     /// A single line `version` whose value looks like the first line of a report is dropped, because readers would take
-    /// it for
-    /// the first line. See [`JsonReportsWriter::has_head`].
+    /// it for the first line. See [`JsonReportsWriter::has_head`].
     pub fn report(&mut self, lines: &LineBuffer, json: &mut Vec<u8>) -> bool {
         self.begin(task_of(lines), json);
         let drops_head = Self::has_head(lines);

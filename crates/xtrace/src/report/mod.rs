@@ -5,8 +5,7 @@
 //! - [`ReportWriter`] writes reports as text, [`JsonReportsWriter`] as server JSON.
 //!
 //! A report has a first line, [`HEAD`], and then lines with a key, a colon and a value. Keys can repeat. The report
-//! ends
-//! at an empty line, at the first line of another report, or at the end of the text.
+//! ends at an empty line, at the first line of another report, or at the end of the text.
 
 mod escape;
 mod json;

@@ -14,10 +14,8 @@ const UNITS: [(u64, u64); 4] = [
 ///
 /// The original libraries write seconds, with milliseconds or more digits after a point. Later libraries write
 /// milliseconds as an integer. The magnitude determines the unit, with or without a point: seconds below
-/// 10<sup>11</sup>, milliseconds below 10<sup>14</sup>, microseconds below 10<sup>17</sup>, nanoseconds from
-/// there on. Brackets after the number (`VALUE[LABEL]`) contain a label, which is ignored. Digits beyond nanoseconds
-/// are
-/// cut.
+/// 10<sup>11</sup>, milliseconds below 10<sup>14</sup>, microseconds below 10<sup>17</sup>, nanoseconds from there on.
+/// Brackets after the number (`VALUE[LABEL]`) contain a label, which is ignored. Digits beyond nanoseconds are cut.
 ///
 /// ```
 /// use ichnos_xtrace::report::parse_timestamp;

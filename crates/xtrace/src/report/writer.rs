@@ -20,8 +20,7 @@ const ESCAPED: &[u8] = b"Escaped";
 /// Writes a report: [`HEAD`], then lines with a key, `: ` and a value. Lines end with `\n`.
 ///
 /// A plain report cannot contain a key with a colon or a line break, or a value with a line break. Readers remove
-/// blanks
-/// at both ends of keys and values. If a report needs one of these, or has a key `Escaped`, its second line is
+/// blanks at both ends of keys and values. If a report needs one of these, or has a key `Escaped`, its second line is
 /// `Escaped: 1`. *All* its keys and values are then escaped:
 ///
 /// - A backslash becomes `\\`, a line feed `\n`, a carriage return `\r`.
@@ -56,8 +55,7 @@ impl<'b> ReportWriter<'b> {
     /// Starts the report of the last operation in metadata, at the end of a buffer.
     ///
     /// Only valid metadata can be reported (section 2.2). The caller must add the [`edge`](Self::edge) lines. With the
-    /// feature
-    /// `propagation`, `Context` does this.
+    /// feature `propagation`, `Context` does this.
     #[must_use]
     pub fn new(out: &'b mut Vec<u8>, metadata: &ValidMetadata) -> Self {
         let lines = WrittenLines::begin(out);

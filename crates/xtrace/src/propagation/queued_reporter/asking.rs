@@ -29,10 +29,8 @@ pub(super) struct Plan {
 ///
 /// A historical collector does not know questions. A collector counts as historical after [`PROOFS`] consecutive
 /// connections that were open for some time and closed at the question, and one connection without a question that
-/// stays open
-/// for longer. This conclusion can be wrong, for example with a proxy in front of a collector that starts late. So it
-/// is
-/// asked again on the next connection after a loss, and once a minute.
+/// stays open for longer. This conclusion can be wrong, for example with a proxy in front of a collector that starts
+/// late. So it is asked again on the next connection after a loss, and once a minute.
 #[derive(Debug)]
 pub(super) struct Asking {
     rule: Acknowledgements,

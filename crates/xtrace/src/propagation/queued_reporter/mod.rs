@@ -106,8 +106,7 @@ impl QueueOptions {
 ///   milliseconds to 5 seconds.
 /// - A collector that supports acknowledgements (`ichnos collect`) is asked for them. Unacknowledged reports are sent
 ///   again over the next connection. So each accepted report is on its disk even if the collector is killed, unless
-///   this
-///   program ends before. A report can arrive twice, which readers allow.
+///   this program ends before. A report can arrive twice, which readers allow.
 /// - Historical collectors do not know this question, and close the connection. After three consecutive connections
 ///   closed in this way, without a failed connection attempt between them, and one connection without a question that
 ///   stays open, reports are sent without questions. Reports in transit are then lost when the collector ends. The
