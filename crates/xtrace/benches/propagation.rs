@@ -24,7 +24,8 @@ fn propagation(criterion: &mut Criterion) {
     let tracer = Tracer::new(()).with_host("a-host").with_agent("an-agent");
     for (name, mut context) in contexts() {
         let mut group = criterion.benchmark_group(name);
-        // Everything that section 4 demands: a new identifier, the last one's edge, options by their rules.
+        // Everything that section 4 requires: a new identifier, the edge from the last identifier, options by their
+        // rules.
         let mut metadata = context.metadata().clone();
         let registry = Registry::standard();
         group.bench_function("step", |bencher| {

@@ -8,11 +8,12 @@
 //!     f  IP --> g  IP --> h  IP --|                i  IP ------------>
 //! ```
 //!
-//! HTTP has the header `X-Trace`. The options of TCP and IP that the document means cannot be set by a program; two
-//! more headers stand in for them, `X-Trace-TCP` and `X-Trace-IP`. The router of the figure, g, is a thread that passes
-//! requests on and knows only the last one.
+//! HTTP has the header `X-Trace`. The document uses TCP and IP options, which a program cannot set. Here, the headers
+//! `X-Trace-TCP` and `X-Trace-IP` replace them. The router in the figure, g, is a thread that forwards requests and
+//! knows only IP.
 //!
-//! The task's reports are printed: `cargo run -p ichnos-xtrace --example figure_1 --features propagation`.
+//! The example prints the reports of the task:
+//! `cargo run -p ichnos-xtrace --example figure_1 --features propagation`.
 #![allow(clippy::unwrap_used)]
 
 use std::error::Error;
@@ -26,12 +27,12 @@ use ichnos_xtrace::{Metadata, ValidMetadata};
 
 type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
 
-/// The header of each layer: the options of TCP and IP that stand in the figure are headers here, too.
+/// Header for each layer. The figure uses TCP and IP options instead.
 const HTTP: &str = "X-Trace";
 const TCP: &str = "X-Trace-TCP";
 const IP: &str = "X-Trace-IP";
 
-/// A request of HTTP without a body.
+/// An HTTP request without a body.
 struct Request {
     first_line: String,
     headers: Vec<(String, String)>,
@@ -81,7 +82,7 @@ fn tracer(collected: &Collected, agent: &str) -> Tracer {
     Tracer::new(collected.clone()).with_agent(agent).with_host("loopback")
 }
 
-/// Sends a request: goes down from HTTP through TCP to IP.
+/// Sends a request down from HTTP through TCP to IP.
 fn send(http: &Context, names: [&str; 2], tracer: &Tracer, to: SocketAddr) -> Result<TcpStream> {
     let mut request = Request::new("/figure");
     request.set(HTTP, http.metadata());
@@ -104,7 +105,7 @@ fn client(collected: &Collected, router: SocketAddr) -> Result<String> {
     Ok(answer)
 }
 
-/// The router, g: it knows only IP.
+/// The router, g, which knows only IP.
 fn router(listener: &TcpListener, collected: &Collected, proxy: SocketAddr) -> Result<()> {
     let tracer = tracer(collected, "router");
     let (mut from, _) = listener.accept()?;
@@ -133,7 +134,7 @@ fn proxy(listener: &TcpListener, collected: &Collected, server: SocketAddr) -> R
     Ok(())
 }
 
-/// The server, with which the figure ends: it answers with what arrived, and reports nothing.
+/// The server at the end of the figure. It answers with the received request, and reports nothing.
 fn server(listener: &TcpListener) -> Result<()> {
     let (mut from, _) = listener.accept()?;
     let request = Request::receive(&from)?;
@@ -144,7 +145,7 @@ fn server(listener: &TcpListener) -> Result<()> {
     Ok(())
 }
 
-/// Runs all of it: the reports, and the answer that arrives at the client.
+/// Runs the figure. Returns the reports, and the answer that arrives at the client.
 pub(crate) fn run() -> Result<(Vec<String>, String)> {
     let listen = || TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
     let (at_router, at_proxy, at_server) = (listen()?, listen()?, listen()?);

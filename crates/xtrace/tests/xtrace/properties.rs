@@ -22,7 +22,7 @@ fn what_is_written_is_what_was_read() {
         assert_eq!(Metadata::parse(text.to_lowercase()), Ok(metadata.clone()));
         assert_eq!(metadata.as_ref().to_owned(), metadata);
 
-        // Everything is somewhere, in this order.
+        // The parts follow each other in this order.
         let mut parts = vec![bytes[0]];
         parts.extend(metadata.task_id().as_bytes());
         parts.extend(metadata.op_id().as_bytes());
@@ -36,7 +36,7 @@ fn what_is_written_is_what_was_read() {
         parts.extend(metadata.as_ref().padding());
         assert_eq!(parts, bytes);
 
-        // Others follow it in a binary protocol.
+        // In a binary protocol, other bytes follow.
         let followed = [&bytes[..], &[1, 2, 3]].concat();
         let (first, rest) = MetadataRef::split_from(&followed).unwrap();
         assert_eq!((first.as_bytes(), rest), (&bytes[..], &[1, 2, 3][..]));
@@ -109,7 +109,7 @@ fn what_is_built_can_be_read() {
     });
 }
 
-/// Bytes that are almost metadata, or nothing like it.
+/// Returns bytes that are almost metadata, or quite different.
 fn almost(random: &mut Random) -> Vec<u8> {
     let mut almost = metadata_bytes(random);
     for _ in 0..random.index(4) {
@@ -152,7 +152,7 @@ fn any_bytes_do_no_harm() {
         assert_eq!(lenient, Metadata::parse_bytes_with(&bytes, Mode::Lenient));
         if let Ok(lenient) = lenient {
             assert_eq!(Metadata::parse_lenient(text.as_bytes()), lenient);
-            // The original library can read its own results again, unchanged.
+            // The original library reads its own results again, unchanged.
             assert_eq!(Metadata::parse_bytes_with(lenient.as_bytes(), Mode::Lenient), Ok(lenient));
         } else {
             assert!(strict.is_err());
@@ -276,19 +276,19 @@ fn w3c_keeps_everything_with_its_state() {
         if there.loss.is_none() {
             assert_eq!(back, metadata);
         } else {
-            // There is no room for all options.
+            // Not all options fit.
             assert!(metadata.as_bytes().len() > 128 && there.loss.options, "{}", there.loss);
             assert_eq!((back.task_id(), back.op_id()), (metadata.task_id(), metadata.op_id()));
         }
         let alone = there.parent.to_metadata(&TraceState::default());
         assert_eq!(alone == metadata, there.loss_without_state.is_none());
-        // Somebody in between only knows the traceparent.
+        // A program in between only knows the traceparent.
         let op: [u8; 8] = random.number().to_be_bytes();
         let parent = TraceParent::new(there.parent.trace_id(), op, there.parent.is_sampled()).unwrap();
         let back = parent.to_metadata(&state);
         assert_eq!(back.task_id(), metadata.task_id());
         assert_eq!(back.op_id().as_bytes(), if op[..4] == [0; 4] { &op[4..] } else { &op });
-        // A state of another task says nothing.
+        // A tracestate from another task has no effect.
         let other = TraceParent::new([9; 16], op, true).unwrap();
         assert_eq!(other.to_metadata(&state), other.to_metadata(&TraceState::default()));
     });
@@ -323,7 +323,7 @@ fn version_2_is_metadata() {
     });
 }
 
-/// The examples of the vendor's own documents and programs.
+/// Examples from the vendor's documents and programs.
 #[test]
 fn recorded_dialects() {
     let text = "2B0123456789ABCDEF0123456789ABCDEF000000007A71B110E5E3588D01";
@@ -337,7 +337,7 @@ fn recorded_dialects() {
     let state = TraceState::parse(&state).unwrap();
     assert_eq!(ichnos_xtrace::dialect::SwMember::of(&state).unwrap().op, metadata.op);
     assert_eq!(there.parent.to_version_2(&state).to_string(), text);
-    // The first version of the vendor's bridge had another end of the task.
+    // In the first version of the vendor's bridge, the task ended differently.
     let older: Version2 = text.replace("00000000", "99998888").parse().unwrap();
     let there = WithState::of_version_2(&older).unwrap();
     assert_eq!((there.loss_without_state.task_bytes, there.loss.task_bytes), (4, 0));
