@@ -113,6 +113,7 @@ impl FromStr for Edge {
 
     fn from_str(text: &str) -> Result<Self, EdgeError> {
         let mut words = text.split(',').map(|word| word.trim_matches([' ', '\t']));
+        // Splitting yields at least one word, which must be an identifier.
         let mut edge = Self::next(words.next().unwrap_or_default().parse()?);
         let mut word = words.next();
         let kinds = [EdgeKind::Next, EdgeKind::Down, EdgeKind::Up];

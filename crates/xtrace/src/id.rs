@@ -18,7 +18,7 @@ pub enum IdError {
 impl fmt::Display for IdError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Length(length) => write!(f, "no identifier of this kind has {length} bytes"),
+            Self::Length(length) => write!(f, "an identifier of this kind cannot have {length} bytes"),
             Self::Digit(offset) => write!(f, "expected two hexadecimal digits at offset {offset}"),
         }
     }
@@ -28,7 +28,7 @@ impl core::error::Error for IdError {}
 
 macro_rules! identifier {
     ($name:ident, $most:literal, [$($length:literal),*], $what:literal, $section:literal, $zero:literal) => {
-        #[doc = concat!("The identifier of ", $what, " (section ", $section, "): opaque bytes, not a number.")]
+        #[doc = concat!("Identifier of ", $what, " (section ", $section, "): opaque bytes, not a number.")]
         ///
         #[doc = $zero]
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -48,7 +48,7 @@ macro_rules! identifier {
             /// Creates an identifier from bytes.
             ///
             /// # Errors
-            #[doc = concat!("If their number is not one of [`", stringify!($name), "::LENGTHS`].")]
+            #[doc = concat!("If the length is not in [`", stringify!($name), "::LENGTHS`].")]
             #[inline]
             pub const fn from_bytes(bytes: &[u8]) -> Result<Self, IdError> {
                 if !matches!(bytes.len(), $($length)|*) {
@@ -135,7 +135,7 @@ identifier!(
     [4, 8, 12, 20],
     "a task, the same in all its operations",
     "2.2",
-    "All zeros mean that the metadata are invalid."
+    "All zeros mean that the metadata is invalid."
 );
 identifier!(
     OpId,
@@ -143,5 +143,5 @@ identifier!(
     [4, 8],
     "an operation (an event) within its task",
     "2.3",
-    "All zeros mean that there is no operation yet."
+    "All zeros mean that the operation is still missing."
 );

@@ -386,6 +386,7 @@ impl ClassNames {
             attributes.set(NAMESPACE, Attribute::Map(vec![text(RECORD, name)]));
             return Self { namespace: None, name: name.to_owned(), attributes };
         }
+        // Keys are written by this module, so both names are present.
         let mut name = || read_name(rest).unwrap_or_default();
         let (category, name) = (name(), name());
         let kind = EVENTS.get(usize::from(form.event)).copied().unwrap_or_default();

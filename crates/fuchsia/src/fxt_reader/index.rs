@@ -293,8 +293,8 @@ impl FileScan<'_> {
         if self.flow_events.len() >= MOST_EVENTS {
             if !std::mem::replace(&mut self.has_too_many_flows, true) {
                 let problem = format!(
-                    "more than {MOST_EVENTS} flow events, the limit: further flows with an id that was used \
-                    before are not told apart"
+                    "more than {MOST_EVENTS} flow events, the limit: further flows with a reused id \
+                    are not distinguished"
                 );
                 self.index.problems.push((offset, problem));
             }
@@ -356,6 +356,7 @@ impl FileScan<'_> {
         let no_tables = Tables::default();
         let provider = self.current.and_then(|current| self.providers.get(current));
         let tables = provider.map_or(&no_tables, |provider| &provider.tables);
+        // The cursor reports an unregistered string, so an empty name loses nothing here.
         let name = tables.string(object.name, self.bytes).unwrap_or_default();
         let mut name = String::from_utf8_lossy(name).into_owned();
         if name.is_empty() {

@@ -38,7 +38,7 @@ pub struct FxtOptions {
 pub enum FxtOpenError {
     /// The file is big-endian.
     #[error(
-        "a big-endian trace: it begins with {:#018x}, expected {MAGIC:#018x}; only little-endian traces can be read",
+        "big-endian trace: starts with {:#018x}, expected {MAGIC:#018x} (only little-endian traces are supported)",
         MAGIC.swap_bytes()
     )]
     BigEndian,

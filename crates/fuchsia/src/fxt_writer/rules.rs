@@ -61,11 +61,11 @@ fn record_source(source: &WriteSource, table: &mut LossTable) {
         let field = format!("clock.{}", clock.id);
         let has_base = base_of(class, clock).is_some();
         if !has_base && (clock.offset_seconds, clock.offset_cycles) != (0, 0) {
-            losses.record_loss(LossKind::Lowered, &field, "offset from the origin -> part of all times");
+            losses.record_loss(LossKind::Lowered, &field, "offset -> added to all times");
         }
         match &clock.origin {
             ClockOrigin::UnixEpoch if !has_base => {
-                let what = "origin: 1970, which has no time of whole nanoseconds in 63 bits";
+                let what = "origin: 1970, because no whole-nanosecond time fits in 63 bits";
                 losses.record_loss(LossKind::Dropped, &field, what);
             }
             // All clocks of an FXT file count from the start of the same system.

@@ -112,6 +112,7 @@ impl<'a> Attribution<'a> {
         let mut text_at = at + 16;
         let mut left = texts;
         let mut text = |length: usize| {
+            // Both texts fit: the size was checked above.
             let (own, rest) = left.split_at_checked(words_for(length)).unwrap_or_default();
             left = rest;
             let bytes = own.as_flattened().get(..length).unwrap_or_default();

@@ -157,7 +157,7 @@ impl ForeignClass {
         let contexts = contexts.into_iter().filter_map(&mut scope).collect();
         let payload = scope(Scope::Payload);
         losses.record_loss(LossKind::Lowered, "severity", "none -> INFO");
-        losses.record_loss(LossKind::Moved, "", "name of the event record class -> message");
+        losses.record_loss(LossKind::Moved, "", "event record class name -> message");
         Self {
             name: event.name().to_owned(),
             message: Some(event.class.name.as_deref().unwrap_or("<unknown>").to_owned()),
@@ -207,10 +207,10 @@ impl ForeignClass {
                 has && all.iter().all(only)
             });
         if !is_control && !has_text && event.class.name.is_some() {
-            losses.record_loss(LossKind::Dropped, "", "name of the event record class");
+            losses.record_loss(LossKind::Dropped, "", "event record class name");
         }
         if role.text == Some(LogText::NAME) {
-            losses.record_loss(LossKind::Moved, "", "name of the event record class -> message");
+            losses.record_loss(LossKind::Moved, "", "event record class name -> message");
         }
         record_severity(role, &mut losses);
         Self {

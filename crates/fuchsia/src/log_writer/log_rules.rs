@@ -86,7 +86,7 @@ pub(super) fn record_clock(clock: &ClockClass, losses: &mut LossRecorder<'_>) {
         ClockOrigin::Unknown => {}
     }
     if clock.offset_seconds != 0 || clock.offset_cycles != 0 {
-        losses.record_loss(LossKind::Lowered, &field, "offset from the origin -> part of all times");
+        losses.record_loss(LossKind::Lowered, &field, "offset -> added to all times");
     }
     let frequency = clock.frequency;
     if frequency != 1_000_000_000 {

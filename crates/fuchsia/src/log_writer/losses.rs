@@ -19,7 +19,7 @@ ichnos_model::loss_set! {
         TimeOutOfRange => Rounded("time of more than 64 bits"),
         DroppedCount => Dropped("number of discarded events"),
         Component => Dropped("component: too many components"),
-        Tag => Dropped("number of the component: too many components"),
+        Tag => Dropped("component number: too many components"),
         Undecodable => Dropped("fields that cannot be decoded"),
         Trailing => Dropped("bytes after the record"),
         AddedComponent => Moved("component -> control record before the event"),

@@ -32,8 +32,8 @@ use crate::log_reader::{FuchsiaLogOptions, probe};
 pub struct FuchsiaLogWriter;
 
 const DIALECTS: &[OptionValue] = &[
-    OptionValue::new("records", "records, one after the other"),
-    OptionValue::new("extended-records", "extended records, one after the other"),
+    OptionValue::new("records", "consecutive records"),
+    OptionValue::new("extended-records", "consecutive extended records"),
     OptionValue::new("datagrams", "datagrams, each after its length"),
 ];
 

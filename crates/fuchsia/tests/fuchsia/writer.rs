@@ -635,9 +635,9 @@ fn what_does_not_fit_is_cut_and_counted() {
         [
             "lowered said severity number on another scale -> named severity: 1",
             "lowered without a severity severity none -> INFO: 1",
-            "moved without a severity  name of the event record class -> message: 1",
+            "moved without a severity  event record class name -> message: 1",
             "rounded said payload.first text cut: no room in the record: 1",
-            "dropped said  name of the event record class: 1",
+            "dropped said  event record class name: 1",
             "dropped said payload.second no room in the record: 1",
             "dropped said payload.third no room in the record: 1",
         ]
@@ -665,7 +665,7 @@ fn the_name_of_a_class_is_moved_to_the_message() {
     let moved = losses.iter().filter(|(loss, _)| loss.kind == LossKind::Moved && loss.class == "its name");
     assert_eq!(
         moved.map(|(loss, _)| &*loss.what).collect::<Vec<_>>(),
-        ["name of the event record class -> message"]
+        ["event record class name -> message"]
     );
 }
 

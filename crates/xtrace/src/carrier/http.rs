@@ -35,6 +35,7 @@ pub fn extract(map: &HeaderMap, headers: Headers) -> Option<Context> {
             let mut values = map.get_all(TRACE_PARENT).iter();
             // Several `traceparent` headers count as missing (section 3.2 of the recommendation).
             let (Some(value), None) = (values.next(), values.next()) else { return None };
+            // An invalid tracestate must be dropped, but not the traceparent.
             let state = TraceState::parse(&state).unwrap_or_default();
             TraceParent::parse(value.as_bytes()).ok()?.to_metadata(&state)
         }
@@ -69,6 +70,7 @@ pub fn inject(context: &Context, map: &mut HeaderMap, headers: Headers) {
     if let Ok(value) = HeaderValue::from_str(&with_state.parent.to_string()) {
         map.insert(TRACE_PARENT, value);
     }
+    // As on receipt, an invalid tracestate is dropped.
     let incoming = TraceState::parse(context.trace_state()).unwrap_or_default();
     let mut state = String::new();
     // Writing to a string cannot fail.

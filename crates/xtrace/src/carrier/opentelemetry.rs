@@ -55,6 +55,7 @@ impl TextMapPropagator for XTracePropagator {
         let (trace, id) = (span.trace_id().to_bytes(), span.span_id().to_bytes());
         let Some(parent) = TraceParent::new(trace, id, span.is_sampled()) else { return };
         let state = span.trace_state().header();
+        // An invalid tracestate must be dropped, but not the traceparent.
         let state = dialect::TraceState::parse(&state).unwrap_or_default();
         injector.set(HEADER, parent.to_metadata(&state).to_string());
     }

@@ -50,7 +50,7 @@ macro_rules! layer {
             }
         }
 
-        #[doc = concat!("The service that [`", stringify!($layer), "`] makes of another one.")]
+        #[doc = concat!("Service wrapper created by [`", stringify!($layer), "`].")]
         #[derive(Clone, Debug)]
         pub struct $service<S> {
             inner: S,
@@ -62,16 +62,16 @@ macro_rules! layer {
 layer!(
     ServerLayer,
     Server,
-    "Continues with the metadata of requests, or begins a task if they have none. The response has the metadata of \
-     the event that sent it.\n\nThe first report of a task that begins here has the method and the path of the request \
-     as its title, and the metadata of the task have a [threshold](Self::with_threshold).",
+    "Continues with the request metadata, or starts a task without it. The response has the metadata of the event that \
+     sent it.\n\nFor a task that starts here, the first report has the method and the path of the request as its \
+     title, and the metadata has a [threshold](Self::with_threshold).",
     /// Threshold for tasks that start here. `None` uses the tracer's threshold.
     threshold: Option<Severity>
 );
 layer!(
     ClientLayer,
     Client,
-    "Sends metadata with requests made while a current context exists, and joins those of the response."
+    "Sends metadata with requests made in a current context, and joins the response metadata."
 );
 
 impl ServerLayer {

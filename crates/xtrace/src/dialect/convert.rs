@@ -64,7 +64,7 @@ pub struct ZeroId;
 
 impl fmt::Display for ZeroId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an identifier of all zeros cannot be converted")
+        f.write_str("an all-zero identifier cannot be converted")
     }
 }
 

@@ -51,8 +51,8 @@ impl fmt::Display for TraceParentError {
             Self::Digit(offset) => write!(f, "expected a lowercase hexadecimal digit at offset {offset}"),
             Self::Separator(offset) => write!(f, "expected `-` at offset {offset}"),
             Self::Version => f.write_str("version ff is not valid"),
-            Self::ZeroTraceId => f.write_str("a trace-id of zeros is not valid"),
-            Self::ZeroParentId => f.write_str("a parent-id of zeros is not valid"),
+            Self::ZeroTraceId => f.write_str("an all-zero trace-id is not valid"),
+            Self::ZeroParentId => f.write_str("an all-zero parent-id is not valid"),
         }
     }
 }

@@ -48,10 +48,10 @@ pub enum Version2Error {
 impl fmt::Display for Version2Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Length(found) => write!(f, "version 2 metadata have 30 bytes, not {found}"),
+            Self::Length(found) => write!(f, "version 2 metadata has 30 bytes, not {found}"),
             Self::Digit(offset) => write!(f, "expected a hexadecimal digit at offset {offset}"),
-            Self::Flags(found) => write!(f, "version 2 metadata begin with 2B, not {found:02X}"),
-            Self::Sampled(found) => write!(f, "version 2 metadata end with 00 or 01, not {found:02X}"),
+            Self::Flags(found) => write!(f, "version 2 metadata starts with 2B, not {found:02X}"),
+            Self::Sampled(found) => write!(f, "version 2 metadata ends with 00 or 01, not {found:02X}"),
         }
     }
 }

@@ -34,7 +34,7 @@ pub struct InvalidOpId;
 
 impl fmt::Display for InvalidOpId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an identifier of all zeros stands for no operation")
+        f.write_str("an all-zero identifier does not name an operation")
     }
 }
 

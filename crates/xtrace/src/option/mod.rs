@@ -31,7 +31,7 @@ pub struct PayloadLength {
 impl fmt::Display for PayloadLength {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { number, expected, found } = self;
-        write!(f, "the payload of an option of type {number:#04X} has {expected} bytes, not {found}")
+        write!(f, "payload of option {number:#04X}: expected {expected} bytes, found {found}")
     }
 }
 

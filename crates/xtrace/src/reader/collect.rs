@@ -20,7 +20,7 @@ fn store(message: &[u8], buffer: &mut Vec<u8>) -> Result<TaskKey, &'static str> 
     let mut parts = Reports::new(message);
     let Some(Part::Report(report)) = parts.next() else { return Err("not a report") };
     if !report.has_known_version() {
-        return Err("a report of an unknown version");
+        return Err("unknown report version");
     }
     let mut rest = parts.peekable();
     if rest.peek().is_none() {
@@ -56,14 +56,14 @@ fn store(message: &[u8], buffer: &mut Vec<u8>) -> Result<TaskKey, &'static str> 
 /// Returns the task of a report that readers accept. Only valid metadata can be reported (section 2.2).
 fn task(report: &Report<'_>) -> Result<TaskKey, &'static str> {
     if report.is_too_large() {
-        return Err("a report with too many lines");
+        return Err("too many lines");
     }
-    let line = report.lines().find(|line| line.key == b"X-Trace").ok_or("without a line `X-Trace`")?;
-    let task = task_of_metadata(line.value).ok_or("without readable metadata")?;
+    let line = report.lines().find(|line| line.key == b"X-Trace").ok_or("missing line `X-Trace`")?;
+    let task = task_of_metadata(line.value).ok_or("unreadable metadata")?;
     if !task.is_valid() {
-        return Err("of a task that is all zeros");
+        return Err("all-zero task");
     }
-    TaskKey::new(task.as_bytes()).ok_or("of a task that is too long")
+    TaskKey::new(task.as_bytes()).ok_or("task identifier too long")
 }
 
 #[cfg(test)]
@@ -134,20 +134,14 @@ mod tests {
             (String::new(), "not a report"),
             ("garbage".to_owned(), "not a report"),
             (format!("garbage\n{HEAD}{metadata}"), "not a report"),
-            (format!("X-Trace Report ver 9.0\n{metadata}"), "a report of an unknown version"),
-            (HEAD.to_owned(), "without a line `X-Trace`"),
-            (format!("{HEAD}Label: a\n"), "without a line `X-Trace`"),
-            (format!("{HEAD}X-Trace: 10CAFE\n{metadata}"), "without readable metadata"),
-            (format!("{HEAD}X-Trace: \n"), "without readable metadata"),
-            (format!("{HEAD}X-Trace: 100000000001020304\n"), "of a task that is all zeros"),
-            (
-                format!("{HEAD}{metadata}{}", "a: b\n".repeat(MAX_REPORT_LINES)),
-                "a report with too many lines",
-            ),
-            (
-                format!("{HEAD}{metadata}\n{}", "a: b\n".repeat(MAX_REPORT_LINES)),
-                "a report with too many lines",
-            ),
+            (format!("X-Trace Report ver 9.0\n{metadata}"), "unknown report version"),
+            (HEAD.to_owned(), "missing line `X-Trace`"),
+            (format!("{HEAD}Label: a\n"), "missing line `X-Trace`"),
+            (format!("{HEAD}X-Trace: 10CAFE\n{metadata}"), "unreadable metadata"),
+            (format!("{HEAD}X-Trace: \n"), "unreadable metadata"),
+            (format!("{HEAD}X-Trace: 100000000001020304\n"), "all-zero task"),
+            (format!("{HEAD}{metadata}{}", "a: b\n".repeat(MAX_REPORT_LINES)), "too many lines"),
+            (format!("{HEAD}{metadata}\n{}", "a: b\n".repeat(MAX_REPORT_LINES)), "too many lines"),
             (format!("{HEAD}{metadata}{HEAD}{metadata}"), "more than one report"),
             (format!("{HEAD}{metadata}\n{HEAD}{metadata}"), "more than one report"),
             (format!("{HEAD}{metadata}\nLabel: a\n\n{HEAD}"), "more than one report"),

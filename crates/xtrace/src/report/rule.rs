@@ -30,17 +30,17 @@ rules! {
     MetadataOnce, "metadata-once", false,
         "a report has one line `X-Trace`";
     Metadata, "metadata", true,
-        "metadata follow the document, or the original library accepts them";
+        "metadata follows the document, or the original library accepts it";
     MetadataStrict, "metadata-strict", false,
-        "metadata follow all rules of the document";
+        "metadata follows all rules of the document";
     MetadataValid, "metadata-valid", true,
-        "report metadata are valid: the task is not all zeros";
+        "report metadata is valid: the task is not all zeros";
     OperationOnce, "operation-once", false,
         "an operation has one report, possibly with copies";
     Edge, "edge", true,
-        "an edge is an identifier, followed by a kind (`next`, `down`, `up`) and a chain (`0x` and four digits), or not";
+        "an edge is an identifier with an optional kind (`next`, `down`, `up`) and chain (`0x` and four digits)";
     EdgeLength, "edge-length", false,
-        "the identifier of an edge is as long as the operation's";
+        "an edge identifier is as long as the operation's";
     Timestamp, "timestamp", true,
         "a time is a number of seconds, milliseconds, microseconds or nanoseconds since 1970";
     Number, "number", false,

@@ -96,7 +96,7 @@ fn spans_go_on_with_the_current_context_and_are_it() {
         drop(entered);
         assert!(SharedContext::current().is_none());
 
-        // Guards that are dropped in creation order.
+        // Guards that are dropped in creation order, not in reverse.
         let (a, b) = (info_span!("a"), info_span!("b"));
         let (in_a, in_b) = (a.enter(), b.enter());
         let of_b = SharedContext::current().unwrap();

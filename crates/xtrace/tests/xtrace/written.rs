@@ -738,7 +738,7 @@ fn causes_in_other_chains() {
     assert_ne!(task(0), task(1));
     assert!(found[2].contains(&"Edge: 000000000000000B, down, 0x0001".to_owned()), "{found:?}");
     let lost = losses(&report.losses);
-    assert!(lost.contains(&"call : edge from an operation of another task 1".to_owned()), "{lost:?}");
+    assert!(lost.contains(&"call : edge from another task 1".to_owned()), "{lost:?}");
 }
 
 /// Returns the losses for a trace with an environment. Its class has an array, a header field, and optionally a

@@ -151,8 +151,8 @@ fn an_origin_without_a_base_is_a_loss() {
     let losses: Vec<_> =
         losses.iter().map(|(loss, _)| format!("{} {} {}", loss.kind, loss.field, loss.what)).collect();
     for expected in [
-        "dropped clock.c origin: 1970, which has no time of whole nanoseconds in 63 bits",
-        "lowered clock.c offset from the origin -> part of all times",
+        "dropped clock.c origin: 1970, because no whole-nanosecond time fits in 63 bits",
+        "lowered clock.c offset -> added to all times",
         "rounded  time before the origin, or more than 63 bits of nanoseconds after it",
     ] {
         assert!(losses.iter().any(|loss| loss == expected), "{losses:#?}");

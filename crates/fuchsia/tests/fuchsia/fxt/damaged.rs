@@ -185,7 +185,7 @@ fn big_endian_files_are_refused() {
     let error = FxtTrace::open("a.fxt", bytes.to_vec().into(), &FxtOptions::default()).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "a big-endian trace: it begins with 0x1000044678541600, expected 0x0016547846040010; only little-endian traces can be read"
+        "big-endian trace: starts with 0x1000044678541600, expected 0x0016547846040010 (only little-endian traces are supported)"
     );
     let damage = Records::new(&bytes).next().unwrap().unwrap_err();
     assert_eq!((damage.error.rule, damage.skipped), (Rule::ByteOrder, 8));

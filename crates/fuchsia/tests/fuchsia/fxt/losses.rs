@@ -123,8 +123,8 @@ fn records_of_unknown_types_have_losses() {
     assert_eq!(
         lines(&losses),
         [
-            "rounded 2 unknown_record  string and thread indexes, if it has any: the tables differ",
-            "dropped 1 unknown_record  record: large, of an unknown type, not read",
+            "rounded 2 unknown_record  string and thread indexes: the tables differ",
+            "dropped 1 unknown_record  large record of an unknown type: not read",
         ]
     );
     let mut expected = messages(&trace);
