@@ -85,7 +85,7 @@ fn buffered(buffer: &LineBuffer) -> Lines {
 fn again(reports: &[Lines]) {
     let mut text = Vec::new();
     for lines in reports {
-        let mut report = ReportWriter::of_lines(&mut text);
+        let mut report = ReportWriter::from_lines(&mut text);
         for (key, value) in lines {
             report.line(key, value);
         }

@@ -16,7 +16,10 @@ fn contexts() -> [(&'static str, Context); 2] {
     plain.event(&Tracer::new(()), "begin").send().unwrap();
     [
         ("17 bytes", plain),
-        ("25 bytes with options", Context::of(Metadata::parse(with_options).unwrap().validate().unwrap())),
+        (
+            "25 bytes with options",
+            Context::from_metadata(Metadata::parse(with_options).unwrap().validate().unwrap()),
+        ),
     ]
 }
 

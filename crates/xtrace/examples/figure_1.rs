@@ -110,7 +110,7 @@ fn router(listener: &TcpListener, collected: &Collected, proxy: SocketAddr) -> R
     let tracer = tracer(collected, "router");
     let (mut from, _) = listener.accept()?;
     let mut request = Request::receive(&from)?;
-    let mut ip = Context::of(request.metadata(IP)?);
+    let mut ip = Context::from_metadata(request.metadata(IP)?);
     ip.event(&tracer, "g").text("Layer", "IP").send()?;
     request.set(IP, ip.metadata());
     io::copy(&mut request.send(proxy)?, &mut from)?;
@@ -122,12 +122,12 @@ fn proxy(listener: &TcpListener, collected: &Collected, server: SocketAddr) -> R
     let tracer = tracer(collected, "proxy");
     let (mut from, _) = listener.accept()?;
     let request = Request::receive(&from)?;
-    let mut ip = Context::of(request.metadata(IP)?);
+    let mut ip = Context::from_metadata(request.metadata(IP)?);
     ip.event(&tracer, "h").text("Layer", "IP").send()?;
-    let mut tcp = Context::of(request.metadata(TCP)?);
+    let mut tcp = Context::from_metadata(request.metadata(TCP)?);
     tcp.up_from(ip)?;
     tcp.event(&tracer, "d").text("Layer", "TCP").send()?;
-    let mut http = Context::of(request.metadata(HTTP)?);
+    let mut http = Context::from_metadata(request.metadata(HTTP)?);
     http.up_from(tcp)?;
     http.event(&tracer, "b").text("Layer", "HTTP").send()?;
     io::copy(&mut send(&http, ["e", "i"], &tracer, server)?, &mut from)?;

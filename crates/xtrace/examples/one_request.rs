@@ -46,7 +46,7 @@ fn receive(stream: &TcpStream) -> Result<(Context, String)> {
     let mut line = String::new();
     BufReader::new(stream).read_line(&mut line)?;
     let (metadata, text) = line.trim_end().split_once(' ').ok_or("a line has metadata and a text")?;
-    Ok((Context::of(Metadata::parse(metadata)?.validate()?), text.to_owned()))
+    Ok((Context::from_metadata(Metadata::parse(metadata)?.validate()?), text.to_owned()))
 }
 
 /// The till, which starts the task.
@@ -107,7 +107,7 @@ fn run(context: &Context, program: &str, argument: &str) -> Result<String> {
     let output = Command::new(program)
         .arg(argument)
         .env("X_TRACE", metadata.to_string())
-        .env("TRACEPARENT", WithState::of_metadata(metadata)?.parent.to_string())
+        .env("TRACEPARENT", WithState::from_metadata(metadata)?.parent.to_string())
         .output()?;
     if !output.status.success() {
         return Err(format!("{program}: {}", String::from_utf8_lossy(&output.stderr)).into());

@@ -150,7 +150,7 @@ impl Identifiers<'_> {
         let mut buffer = [0; MAX_LENGTH];
         let metadata = MetadataRef::parse_text(digits, &mut buffer).ok()?;
         let (task, op) = (metadata.task_id(), metadata.op_id());
-        let chain = ChainId::of(metadata).ok().flatten();
+        let chain = ChainId::from_metadata(metadata).ok().flatten();
         (task.is_valid() && op.is_valid()).then_some((run, Identifier::Metadata { task, op, chain }))
     }
 

@@ -74,7 +74,7 @@ enum IdLabel {
 impl IdLabel {
     /// Returns the kind for a label: `trace_id`, `traceId`, `trace.id`, `otel.trace_id` and others for traces,
     /// `span_id` and others for spans. Labels for parent spans do not count.
-    fn of(name: &[u8]) -> Option<Self> {
+    fn from_name(name: &[u8]) -> Option<Self> {
         // Letters and digits in lowercase, in reverse order.
         let letters = name.iter().rev().filter(|byte| !matches!(byte, b'_' | b'-' | b'.'));
         let letters = letters.map(u8::to_ascii_lowercase);
@@ -99,7 +99,7 @@ fn label_before(text: &[u8]) -> Option<IdLabel> {
     }
     let is_name = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
     let name = text.iter().rev().take(MOST_NAME).take_while(is_name).count();
-    IdLabel::of(&text[text.len() - name..])
+    IdLabel::from_name(&text[text.len() - name..])
 }
 
 #[cfg(test)]
@@ -109,15 +109,15 @@ mod tests {
     #[test]
     fn names() {
         for name in ["trace_id", "traceId", "TraceID", "trace-id", "trace.id", "dd.trace_id", "x-trace-id"] {
-            assert_eq!(IdLabel::of(name.as_bytes()), Some(IdLabel::Trace), "{name}");
+            assert_eq!(IdLabel::from_name(name.as_bytes()), Some(IdLabel::Trace), "{name}");
         }
         for name in ["span_id", "spanId", "SPAN_ID", "span.id", "otel_span_id"] {
-            assert_eq!(IdLabel::of(name.as_bytes()), Some(IdLabel::Span), "{name}");
+            assert_eq!(IdLabel::from_name(name.as_bytes()), Some(IdLabel::Span), "{name}");
         }
         for name in
             ["", "id", "trace", "trace_ids", "parentSpanId", "parent_span_id", "span", "tid", "raceid"]
         {
-            assert_eq!(IdLabel::of(name.as_bytes()), None, "{name}");
+            assert_eq!(IdLabel::from_name(name.as_bytes()), None, "{name}");
         }
     }
 }

@@ -103,7 +103,7 @@ impl EventKind {
 
     /// Returns the event type for a number and its word, or `None` if the type is unknown or lacks its word.
     #[inline(always)]
-    pub(crate) const fn of(number: u64, word: Option<u64>) -> Option<Self> {
+    pub(crate) const fn from_number(number: u64, word: Option<u64>) -> Option<Self> {
         match (number, word) {
             // Most events lack this word.
             (2, _) => Some(Self::DurationBegin),
@@ -130,7 +130,7 @@ impl EventKind {
             0 => content.word().ok(),
             _ => Some(content.word()?),
         };
-        Ok(Self::of(number, word))
+        Ok(Self::from_number(number, word))
     }
 }
 

@@ -119,7 +119,7 @@ impl Classes {
 
     /// Returns the class of an event, or `None` if the limits are too low for any class. If not all arguments fit, the
     /// class has those before the first that does not fit.
-    pub(super) fn of_event(
+    pub(super) fn for_event(
         &mut self,
         event: &EventRecord<'_>,
         names: &RecordNames<'_>,
@@ -173,17 +173,17 @@ impl Classes {
             names.push(&mut key, name);
         }
         self.key = key;
-        self.of_key(form)
+        self.for_key(form)
     }
 
     /// Returns the class of a record without arguments.
-    pub(super) fn of_form(&mut self, form: RecordForm) -> Option<&KnownClass> {
+    pub(super) fn for_form(&mut self, form: RecordForm) -> Option<&KnownClass> {
         form.write(&mut self.key);
-        self.of_key(form)
+        self.for_key(form)
     }
 
     /// Returns the class for [`Self::key`], which starts with a form.
-    fn of_key(&mut self, form: RecordForm) -> Option<&KnownClass> {
+    fn for_key(&mut self, form: RecordForm) -> Option<&KnownClass> {
         if !self.by_key.contains_key(&*self.key) {
             let known = self.class_of_key(form)?;
             if self.by_key.len() >= self.most {

@@ -44,7 +44,7 @@ pub(super) enum FlowStep {
 impl FlowStep {
     /// Returns the flow position and flow id of a flow event.
     #[inline(always)]
-    pub(super) fn of(kind: EventKind) -> Option<(Self, u64)> {
+    pub(super) fn from_kind(kind: EventKind) -> Option<(Self, u64)> {
         match kind {
             EventKind::FlowBegin { id } => Some((Self::Begin, id)),
             EventKind::FlowStep { id } => Some((Self::Step, id)),

@@ -240,7 +240,7 @@ impl FileScan<'_> {
         self.index.extended += u64::from(located.is_extended());
         match &located.record {
             Record::Event(event) => {
-                if let Some((step, id)) = FlowStep::of(event.kind) {
+                if let Some((step, id)) = FlowStep::from_kind(event.kind) {
                     self.flow(event, step, id, begin);
                 }
             }

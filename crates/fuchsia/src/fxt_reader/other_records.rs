@@ -60,7 +60,7 @@ impl RecordReader {
 
     /// Sets the class of a record without arguments.
     fn set_form(&mut self, kind: RecordKind, current: &mut CurrentRecord) -> Option<()> {
-        let known = self.classes.of_form(RecordForm::new(kind))?;
+        let known = self.classes.for_form(RecordForm::new(kind))?;
         current.set_dynamic_class(&known.class);
         Some(())
     }

@@ -383,7 +383,7 @@ impl RecordReader {
         self.look_up(event.name, file);
         let is_whole = self.check_arguments(event.arguments, file);
         let names = RecordNames { tables: &self.tables, bytes: &file.bytes };
-        let KnownClass { class, is_any } = self.classes.of_event(event, &names, is_whole)?;
+        let KnownClass { class, is_any } = self.classes.for_event(event, &names, is_whole)?;
         current.set_dynamic_class(class);
         Some(*is_any)
     }

@@ -99,7 +99,7 @@ impl EventEncoder {
         };
         let thread = ThreadRef::Index(tables.thread(ids[0], ids[1], out));
         let names = [string(references.category), string(references.name)];
-        let kind = EventKind::of(class.form.event.into(), word)?;
+        let kind = EventKind::from_number(class.form.event.into(), word)?;
         let hash = is_compared.then(|| {
             let mut hash = RecordHash::new(class.form, ids, [word.unwrap_or(0), 0, 0, 0, 0, 0]);
             hash.texts([&class.category, &class.name, b""]);

@@ -33,7 +33,7 @@ struct IdField {
 }
 
 impl IdField {
-    fn of(event: &Event<'_>, meaning: Meaning) -> Option<Self> {
+    fn new(event: &Event<'_>, meaning: Meaning) -> Option<Self> {
         event.class.meanings.members(meaning).find_map(|member| {
             let field = FieldRef::of_member(event, member)?;
             let (plan, index) = (event.plan(member.scope)?, member.index as usize);
@@ -81,9 +81,9 @@ const SCOPES: [Scope; 4] = [Scope::Payload, Scope::SpecificContext, Scope::Commo
 
 impl ForeignClass {
     /// Creates the conversion for the class of an event, and adds class-wide losses to `table`.
-    pub(super) fn of(event: &Event<'_>, table: &mut LossTable) -> Self {
+    pub(super) fn new(event: &Event<'_>, table: &mut LossTable) -> Self {
         let class = event.class;
-        let mut ids = [Meaning::Process, Meaning::Thread, Meaning::PairKey].map(|id| IdField::of(event, id));
+        let mut ids = [Meaning::Process, Meaning::Thread, Meaning::PairKey].map(|id| IdField::new(event, id));
         let mut keys = class.meanings.members(Meaning::PairKey).skip(1).collect::<Vec<_>>();
         // Events with other roles have no key, so the field becomes an argument.
         if !matches!(class.role, EventRole::Begin | EventRole::End | EventRole::Counter) {

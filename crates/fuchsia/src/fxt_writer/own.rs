@@ -23,7 +23,7 @@ pub(super) struct OwnClass {
 
 impl OwnClass {
     /// Returns the FXT class, or `None` for any other class.
-    pub(super) fn of(class: &EventRecordClass) -> Option<Self> {
+    pub(super) fn from_class(class: &EventRecordClass) -> Option<Self> {
         let (form, category, name) = form_of(class)?;
         let scope = match form.kind {
             RecordKind::LargeBlob => Some(&*class.specific_context.as_deref()?.members()?.last()?.class),

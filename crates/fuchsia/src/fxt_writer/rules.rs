@@ -28,7 +28,7 @@ impl TraceRules {
 /// Returns the time in ticks and the hash of a record that was read back.
 pub(super) fn record_hash(event: &Event<'_>) -> (Option<u64>, u64) {
     let mut parts = RecordParts::new();
-    let class = OwnClass::of(event.class);
+    let class = OwnClass::from_class(event.class);
     let ticks = event.clock.map(|clock| clock.cycles);
     let read = class.and_then(|class| own::read(event, &class, ticks, &mut Leaves::default(), &mut parts));
     (ticks, read.map_or(0, |()| timed_hash(parts.hash(), event.nanoseconds())))

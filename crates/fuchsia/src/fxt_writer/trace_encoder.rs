@@ -382,8 +382,8 @@ fn ticks(
 }
 
 fn written_class(event: &Event<'_>, rules: &TraceRules) -> WrittenClass {
-    let own = OwnClass::of(event.class).map(|own| (own, EventReferences::default()));
-    WrittenClass::new(event, own, || rules.shared.with_losses(|table| ForeignClass::of(event, table)))
+    let own = OwnClass::from_class(event.class).map(|own| (own, EventReferences::default()));
+    WrittenClass::new(event, own, || rules.shared.with_losses(|table| ForeignClass::new(event, table)))
 }
 
 /// Returns the provider name for a data stream.

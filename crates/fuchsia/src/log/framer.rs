@@ -393,7 +393,7 @@ impl Framer {
             }
             let found = self.paid(|framer, budget| {
                 budget.gain(1);
-                match budget.of_place(|budget| framer.is_proven(budget, input, at, is_last)) {
+                match budget.at_position(|budget| framer.is_proven(budget, input, at, is_last)) {
                     Verdict::Yes(()) if wanted == WantedMessages::Any => Verdict::Yes(true),
                     // Other start positions would lead to the same end.
                     Verdict::Yes(()) => match framer.passage(budget, input, at, end, is_last) {
@@ -441,7 +441,7 @@ impl Framer {
                         Ok(_) => return Verdict::No,
                         Err((_, needed)) => return Verdict::Unknown(needed),
                     };
-                    match budget.of_place(|budget| self.is_proven(budget, input, at, is_last)) {
+                    match budget.at_position(|budget| self.is_proven(budget, input, at, is_last)) {
                         Verdict::Yes(()) => break,
                         Verdict::No => {}
                         Verdict::Unknown(needed) => return Verdict::Unknown(needed),
@@ -486,7 +486,7 @@ impl Framer {
         }
         match self.unit(budget, input, at, is_last) {
             Unit::Message(message, size, error) => {
-                let proof = Proof::of(&message, error.as_ref());
+                let proof = Proof::rate(&message, error.as_ref());
                 self.with_follower(budget, proof, input, at + size, is_last)
             }
             Unit::Unknown(needed) => Verdict::Unknown(at + needed),
@@ -513,7 +513,7 @@ impl Framer {
             return Verdict::Yes(());
         }
         match self.unit(budget, input, end, is_last) {
-            Unit::Message(message, _, error) => match Proof::of(&message, error.as_ref()) {
+            Unit::Message(message, _, error) => match Proof::rate(&message, error.as_ref()) {
                 Proof::None => Verdict::No,
                 _ => Verdict::Yes(()),
             },

@@ -184,7 +184,7 @@ impl<'a> Packet<'a> {
             (SeverityScale::Original, 3) => Severity::Fatal,
             (SeverityScale::Original, -2) => Severity::Trace,
             (SeverityScale::Original, ..0) => Severity::Debug,
-            _ => Severity::of(self.clamped_severity()),
+            _ => Severity::from_raw(self.clamped_severity()),
         }
     }
 

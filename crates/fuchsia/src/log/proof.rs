@@ -23,17 +23,17 @@ pub(super) enum Proof {
 
 impl Proof {
     /// Rates a readable message.
-    pub(super) fn of(message: &Message<'_>, broken: Option<&LogError>) -> Self {
+    pub(super) fn rate(message: &Message<'_>, broken: Option<&LogError>) -> Self {
         if broken.is_some_and(|error| error.rule == Rule::TrailingBytes) {
             return Self::None;
         }
         match message {
-            Message::Record { record, .. } => Self::of_record(record),
-            Message::Legacy(packet) => Self::of_packet(packet),
+            Message::Record { record, .. } => Self::rate_record(record),
+            Message::Legacy(packet) => Self::rate_packet(packet),
         }
     }
 
-    fn of_record(record: &Record<'_>) -> Self {
+    fn rate_record(record: &Record<'_>) -> Self {
         if !is_plausible(record.header()) || is_like_boolean(record) {
             return Self::None;
         }
@@ -61,7 +61,7 @@ impl Proof {
     }
 
     /// Rates a packet. Few of its fields can be invalid, but many can be unusual.
-    fn of_packet(packet: &Packet<'_>) -> Self {
+    fn rate_packet(packet: &Packet<'_>) -> Self {
         const MAX_KOID: u64 = 1 << 48;
         const MAX_TIME: i64 = 1 << 60;
         const MAX_DROPPED: u32 = 1 << 24;
@@ -91,7 +91,7 @@ pub(super) fn is_good(message: &Message<'_>, broken: Option<&LogError>) -> Proof
     if broken.is_some_and(|error| error.rule == Rule::TrailingBytes) {
         return Proof::None;
     }
-    let Message::Record { record, .. } = message else { return Proof::of(message, broken) };
+    let Message::Record { record, .. } = message else { return Proof::rate(message, broken) };
     if is_like_boolean(record) {
         Proof::None
     } else if record.size_words() == RECORD_HEADER && !is_bare(record) {
@@ -106,7 +106,7 @@ pub(super) fn is_good(message: &Message<'_>, broken: Option<&LogError>) -> Proof
 pub(super) fn is_probable(message: &Message<'_>, broken: Option<&LogError>) -> bool {
     match message {
         Message::Record { .. } => broken.is_none_or(|error| error.rule != Rule::TrailingBytes),
-        Message::Legacy(_) => Proof::of(message, broken) == Proof::Strong,
+        Message::Legacy(_) => Proof::rate(message, broken) == Proof::Strong,
     }
 }
 
@@ -191,7 +191,7 @@ impl ProofBudget {
     }
 
     /// Runs `work` within the budget, with the free bytes of a position.
-    pub(super) fn of_place<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> T {
+    pub(super) fn at_position<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> T {
         let before = self.left;
         let done = work(self);
         self.left = self.left.saturating_add(Self::FREE).min(before);

@@ -119,7 +119,7 @@ impl<'a> Record<'a> {
     #[inline]
     #[must_use]
     pub const fn severity(&self) -> Severity {
-        Severity::of(self.raw_severity())
+        Severity::from_raw(self.raw_severity())
     }
 
     /// Returns bits 16 to 47 of the header.

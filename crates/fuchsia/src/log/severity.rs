@@ -26,7 +26,7 @@ impl Severity {
     /// A number between two names maps to the upper name, except that numbers between TRACE and INFO are verbosity
     /// levels and map to DEBUG.
     #[must_use]
-    pub const fn of(raw: u8) -> Self {
+    pub const fn from_raw(raw: u8) -> Self {
         match raw {
             0x00..=0x10 => Self::Trace,
             0x11..=0x2f => Self::Debug,
@@ -40,7 +40,7 @@ impl Severity {
     /// Returns the severity with exactly this number, or `None` for a number between two names.
     #[must_use]
     pub const fn exact(raw: u8) -> Option<Self> {
-        let severity = Self::of(raw);
+        let severity = Self::from_raw(raw);
         if severity.raw() == raw { Some(severity) } else { None }
     }
 
@@ -97,7 +97,7 @@ mod tests {
             (0x51, Severity::Fatal),
             (0xff, Severity::Fatal),
         ] {
-            assert_eq!(Severity::of(raw), severity, "{raw:#x}");
+            assert_eq!(Severity::from_raw(raw), severity, "{raw:#x}");
         }
     }
 }

@@ -120,7 +120,7 @@ pub(super) enum Form<'a> {
 }
 
 impl<'a> Form<'a> {
-    pub(super) fn of(message: &Message<'a>) -> Option<Self> {
+    pub(super) fn from_message(message: &Message<'a>) -> Option<Self> {
         Some(match message {
             Message::Record { record, behind: [] } => Self::Record(*record),
             Message::Record { record, .. } if message.attribution().is_some() => Self::Extended(*record),

@@ -100,7 +100,7 @@ impl KnownClasses {
             Some(Form::Record(record)) => Some(record),
             _ => None,
         };
-        let shape = record.and_then(RecordShape::of);
+        let shape = record.and_then(RecordShape::from_record);
         let hash = record.filter(|_| shape.is_some()).map(|record| {
             let words = record.as_bytes().as_chunks::<8>().0;
             shape::hash(words, self.seed)

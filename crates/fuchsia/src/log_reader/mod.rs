@@ -177,7 +177,7 @@ impl LogTrace {
     pub fn open(tree: &Tree, options: &FuchsiaLogOptions) -> Result<Self, PlanError> {
         let mut read = ReadFiles::default();
         let logs = logs(tree, options, &mut read);
-        Self::of_logs(&tree.name, logs, read.damage, options)
+        Self::from_logs(&tree.name, logs, read.damage, options)
     }
 
     /// Opens all logs in a tree, except those that were read before. Returns `None` if all were read.
@@ -190,10 +190,10 @@ impl LogTrace {
         let logs = logs(tree, options, read);
         let damage = std::mem::take(&mut read.damage);
         let is_repeated = logs.is_empty() && damage.is_empty() && read.notices.len() > notices;
-        (!is_repeated).then(|| Self::of_logs(&tree.name, logs, damage, options)).transpose()
+        (!is_repeated).then(|| Self::from_logs(&tree.name, logs, damage, options)).transpose()
     }
 
-    fn of_logs(
+    fn from_logs(
         path: &str,
         logs: Vec<ReadFile<Framing>>,
         damage: Vec<Damage>,

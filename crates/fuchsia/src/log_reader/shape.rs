@@ -58,7 +58,7 @@ enum ValueKind {
 
 impl RecordShape {
     /// Returns the shape of a readable record, or `None` if similar records must be examined individually.
-    pub(super) fn of(record: &Record<'_>) -> Option<Self> {
+    pub(super) fn from_record(record: &Record<'_>) -> Option<Self> {
         let mut arguments: Vec<ShapeArgument> = Vec::new();
         let (mut numbers, mut same) = (0u32, Vec::new());
         let mut has_message = false;

@@ -364,7 +364,7 @@ impl LogSource {
             self.components.note(record);
             self.note_completeness();
         }
-        let Some(form) = Form::of(message) else { return };
+        let Some(form) = Form::from_message(message) else { return };
         self.begin = message.offset() as usize;
         self.end = self.input.at;
         let mut key = std::mem::take(&mut self.key);

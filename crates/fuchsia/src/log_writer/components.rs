@@ -49,7 +49,7 @@ pub(super) struct ComponentTags {
     is_same: bool,
     used: HashSet<u32>,
     /// Output tag by data stream key and input tag.
-    of_streams: HashMap<(u32, u32), u32>,
+    by_stream: HashMap<(u32, u32), u32>,
     of_components: HashMap<Box<str>, u32>,
     next: u32,
     /// Components named by control records.
@@ -65,20 +65,20 @@ impl ComponentTags {
     }
 
     /// Returns the output tag for a data stream tag, or `None` if there are too many.
-    pub(super) fn of_stream(&mut self, stream: u32, tag: u32) -> Option<u32> {
+    pub(super) fn for_stream(&mut self, stream: u32, tag: u32) -> Option<u32> {
         if self.is_same {
             return Some(tag);
         }
-        if let Some(known) = self.of_streams.get(&(stream, tag)) {
+        if let Some(known) = self.by_stream.get(&(stream, tag)) {
             return Some(*known);
         }
         let own = self.allocate(tag)?;
-        self.of_streams.insert((stream, tag), own);
+        self.by_stream.insert((stream, tag), own);
         Some(own)
     }
 
     /// Returns the tag of a component, or `None` if there are too many.
-    pub(super) fn of_component(&mut self, component: &Component) -> Option<u32> {
+    pub(super) fn for_component(&mut self, component: &Component) -> Option<u32> {
         if let Some(known) = self.of_components.get(&*component.0) {
             return Some(*known);
         }
@@ -140,13 +140,13 @@ mod tests {
     #[test]
     fn tags_of_several_logs_do_not_meet() {
         let mut tags = ComponentTags::new(false);
-        assert_eq!(tags.of_stream(0, 7), Some(7));
-        assert_eq!(tags.of_stream(1, 7), Some(1));
-        assert_eq!(tags.of_stream(1, 1), Some(2));
-        assert_eq!(tags.of_stream(0, 7), Some(7));
-        assert_eq!(tags.of_component(&component("a")), Some(3));
-        assert_eq!(tags.of_component(&component("a")), Some(3));
-        assert_eq!(ComponentTags::new(true).of_stream(9, 5), Some(5));
+        assert_eq!(tags.for_stream(0, 7), Some(7));
+        assert_eq!(tags.for_stream(1, 7), Some(1));
+        assert_eq!(tags.for_stream(1, 1), Some(2));
+        assert_eq!(tags.for_stream(0, 7), Some(7));
+        assert_eq!(tags.for_component(&component("a")), Some(3));
+        assert_eq!(tags.for_component(&component("a")), Some(3));
+        assert_eq!(ComponentTags::new(true).for_stream(9, 5), Some(5));
     }
 
     #[test]
@@ -157,7 +157,7 @@ mod tests {
         assert!(!tags.is_named(1, &b) && tags.name(1, &b) && !tags.is_named(1, &a));
         assert_eq!((a.moniker(), a.url(), a.is_empty()), ("a", "url", false));
         let long = component(&"x".repeat(MOST_BYTES));
-        assert!(!tags.name(2, &long) && tags.of_component(&long).is_none());
+        assert!(!tags.name(2, &long) && tags.for_component(&long).is_none());
         assert!(Component::default().is_empty());
     }
 }

@@ -138,7 +138,7 @@ impl Copy {
             return;
         }
         let stream = event.stream.key;
-        let tag = tags.of_stream(stream, record.tag()).unwrap_or_else(|| {
+        let tag = tags.for_stream(stream, record.tag()).unwrap_or_else(|| {
             losses.add(LossPlace::event(class), Change::Tag);
             0
         });

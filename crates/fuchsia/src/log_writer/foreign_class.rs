@@ -83,13 +83,13 @@ const TEXT_NAMES: [&str; 5] = ["message", "tag", "file", MONIKER, URL];
 
 impl ForeignClass {
     /// Returns the conversion of an event class, and adds class-wide losses to `table`.
-    pub(super) fn of(event: &Event<'_>, table: &mut LossTable) -> Self {
+    pub(super) fn new(event: &Event<'_>, table: &mut LossTable) -> Self {
         table.add_class_metadata(event, KEPT_METADATA);
         table.add_clock_updates(event);
         table.add_other_clocks(event);
         match event.class.log.as_deref() {
-            Some(role) => Self::of_line(event, role, table),
-            None => Self::of_other(event, table),
+            Some(role) => Self::with_role(event, role, table),
+            None => Self::without_severity(event, table),
         }
     }
 }
@@ -107,7 +107,7 @@ enum MessageForm {
 
 impl MessageForm {
     /// Returns the message form. `has_text` must be `true` if the class renders its message.
-    fn of(event: &Event<'_>, has_text: bool) -> Self {
+    fn new(event: &Event<'_>, has_text: bool) -> Self {
         if has_text {
             return Self::Rendered;
         }
@@ -150,9 +150,9 @@ fn printf_name<'n>(own: &'n str, within: &[&Node]) -> &'n str {
 impl ForeignClass {
     /// Returns the conversion of events without a severity. The event name is the message, and all fields are pairs, as
     /// in the lines of other log writers.
-    fn of_other(event: &Event<'_>, table: &mut LossTable) -> Self {
+    fn without_severity(event: &Event<'_>, table: &mut LossTable) -> Self {
         let mut losses = table.for_class(event.name());
-        let mut scope = |scope| ScopeEncoding::of(event, scope, None, MessageForm::Own, &mut losses);
+        let mut scope = |scope| ScopeEncoding::new(event, scope, None, MessageForm::Own, &mut losses);
         let contexts = [Scope::Resource, Scope::CommonContext, Scope::SpecificContext];
         let contexts = contexts.into_iter().filter_map(&mut scope).collect();
         let payload = scope(Scope::Payload);
@@ -169,12 +169,12 @@ impl ForeignClass {
         }
     }
 
-    fn of_line(event: &Event<'_>, role: &LogRole, table: &mut LossTable) -> Self {
+    fn with_role(event: &Event<'_>, role: &LogRole, table: &mut LossTable) -> Self {
         let mut losses = table.for_class(event.name());
         let meanings = &event.class.meanings;
         let has_text = role.text.is_some();
-        let form = MessageForm::of(event, has_text);
-        let mut scope = |scope| ScopeEncoding::of(event, scope, Some(meanings), form, &mut losses);
+        let form = MessageForm::new(event, has_text);
+        let mut scope = |scope| ScopeEncoding::new(event, scope, Some(meanings), form, &mut losses);
         let contexts = [
             Scope::Resource,
             Scope::PacketContext,
@@ -262,7 +262,7 @@ pub(super) fn severity(role: Option<&LogRole>, member: Option<i64>) -> u8 {
 
 impl ScopeEncoding {
     /// Returns `None` if nothing in the scope is written. Without `meanings`, all members are pairs.
-    fn of(
+    fn new(
         event: &Event<'_>,
         scope: Scope,
         meanings: Option<&Meanings>,

@@ -146,7 +146,7 @@ impl LogEncoder {
         let shared = &self.rules.shared;
         classes
             .place(index)
-            .get_or_insert_with(|| Box::new(shared.with_losses(|table| ForeignClass::of(event, table))));
+            .get_or_insert_with(|| Box::new(shared.with_losses(|table| ForeignClass::new(event, table))));
         self.encode(event, class, discarded);
         if is_log && message_bytes(event).is_some_and(|bytes| has_trailing(event, bytes)) {
             self.losses.add(LossPlace::event(class), Change::Trailing);
@@ -195,7 +195,7 @@ impl LogEncoder {
         let mut tag = 0;
         if encoding.is_control {
             parts.own.write(&mut self.component);
-            match tags.of_component(&self.component) {
+            match tags.for_component(&self.component) {
                 Some(known) => {
                     tag = known;
                     record.set_control(true);
@@ -224,7 +224,7 @@ impl LogEncoder {
             push_appended(&mut record, parts, losses, place);
             if !parts.known.is_empty() {
                 parts.known.write(&mut self.component);
-                match tags.of_component(&self.component) {
+                match tags.for_component(&self.component) {
                     Some(known) => tag = known,
                     None => {
                         losses.add(place, Change::Component);

@@ -183,5 +183,5 @@ fn details_of_legacy_errors() {
     assert_eq!(details("legacy_tag_64"), (Rule::LegacyTagTooLong, 32, 63, 64));
     assert_eq!(details("legacy_6_tags"), (Rule::LegacyTooManyTags, 42, 5, 6));
     assert_eq!(details("legacy_tags_no_msg"), (Rule::LegacyOutOfBounds, 45, 46, 45));
-    assert_eq!(Severity::of(0x2e), Severity::Debug);
+    assert_eq!(Severity::from_raw(0x2e), Severity::Debug);
 }

@@ -41,7 +41,7 @@ pub fn extract(map: &HeaderMap, headers: Headers) -> Option<Context> {
         }
         None => return None,
     };
-    let mut context = Context::of(metadata);
+    let mut context = Context::from_metadata(metadata);
     if TraceState::parse(&state).is_ok() {
         context.set_trace_state(&state);
     }
@@ -66,7 +66,7 @@ pub fn inject(context: &Context, map: &mut HeaderMap, headers: Headers) {
     map.remove(TRACE_PARENT);
     map.remove(TRACE_STATE);
     // Before the first event, the context lacks an operation.
-    let Ok(with_state) = WithState::of_metadata(context.metadata()) else { return };
+    let Ok(with_state) = WithState::from_metadata(context.metadata()) else { return };
     if let Ok(value) = HeaderValue::from_str(&with_state.parent.to_string()) {
         map.insert(TRACE_PARENT, value);
     }

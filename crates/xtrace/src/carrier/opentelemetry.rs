@@ -74,7 +74,7 @@ impl TextMapPropagator for XTracePropagator {
 
 fn span_context(text: &str) -> Option<SpanContext> {
     let metadata = Metadata::parse(text.trim_matches([' ', '\t'])).ok()?.validate().ok()?;
-    let with_state = WithState::of_metadata(&metadata).ok()?;
+    let with_state = WithState::from_metadata(&metadata).ok()?;
     let mut state = String::new();
     with_state.write_state(&dialect::TraceState::default(), &mut state).ok()?;
     let state = if state.is_empty() { TraceState::NONE } else { state.parse().ok()? };

@@ -95,7 +95,7 @@ impl WithState {
     ///
     /// # Errors
     /// If the operation is missing, or the first 16 bytes of the task are all zeros.
-    pub fn of_metadata(metadata: &ValidMetadata) -> Result<Self, ZeroId> {
+    pub fn from_metadata(metadata: &ValidMetadata) -> Result<Self, ZeroId> {
         let is_sampled = Severity::threshold_of(metadata.as_ref()) != Severity::NONE;
         let trace = trace_of(metadata.task_id());
         let parent = TraceParent::new(trace, op_of(metadata.op_id()), is_sampled).ok_or(ZeroId)?;
@@ -125,7 +125,7 @@ impl WithState {
     ///
     /// # Errors
     /// If the operation or the first 16 bytes of the task are all zeros.
-    pub fn of_version_2(metadata: &Version2) -> Result<Self, ZeroId> {
+    pub fn from_version_2(metadata: &Version2) -> Result<Self, ZeroId> {
         let (trace, rest) = metadata.task.split_first_chunk().ok_or(ZeroId)?;
         let parent = TraceParent::new(*trace, metadata.op, metadata.sampled).ok_or(ZeroId)?;
         let is_lost = rest != [0; 4];
@@ -217,7 +217,7 @@ impl TraceParent {
             // If it does not fit, the program reports more than wanted.
             let _ = Severity::NONE.set(&mut metadata);
         }
-        ValidMetadata::of_nonzero(metadata)
+        ValidMetadata::from_nonzero(metadata)
     }
 
     /// Returns the task without tracestate data.
@@ -272,7 +272,7 @@ impl Version2 {
     /// Converts X-Trace metadata, and returns the losses. Shorter tasks are padded as in a traceparent, then with 4
     /// zeros.
     #[must_use]
-    pub fn of_metadata(metadata: &ValidMetadata) -> (Self, ConversionLoss) {
+    pub fn from_metadata(metadata: &ValidMetadata) -> (Self, ConversionLoss) {
         let task = metadata.task_id();
         let task = <[u8; 20]>::try_from(task.as_bytes()).unwrap_or_else(|_| {
             let mut long = [0; 20];
@@ -304,7 +304,7 @@ pub struct SwMember {
 impl SwMember {
     /// Returns the member from a tracestate, or `None` unless it is 16 lowercase hexadecimal digits, `-` and 2 digits.
     #[must_use]
-    pub fn of(state: &TraceState<'_>) -> Option<Self> {
+    pub fn from_state(state: &TraceState<'_>) -> Option<Self> {
         let value = <&[u8; 19]>::try_from(state.get(SW)?.as_bytes()).ok()?;
         let (mut op, mut flags) = ([0; 8], [0]);
         hex::decode(&value[..16], &mut op)?;

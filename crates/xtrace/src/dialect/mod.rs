@@ -17,7 +17,7 @@
 //!
 //! let task = "0102030405060708090A0B0C0D0E0F1011121314";
 //! let metadata = Metadata::parse(format!("1B{task}A1A2A3A4A5A6A7A8"))?.validate()?;
-//! let there = WithState::of_metadata(&metadata)?;
+//! let there = WithState::from_metadata(&metadata)?;
 //! assert_eq!(there.parent.to_string(), "00-0102030405060708090a0b0c0d0e0f10-a1a2a3a4a5a6a7a8-01");
 //! assert_eq!(there.loss_without_state.task_bytes, 4);
 //! assert!(there.loss.is_none());

@@ -87,7 +87,7 @@ impl Metadata {
     #[inline]
     #[allow(clippy::should_implement_trait, reason = "AsRef cannot return what is not a reference")]
     pub fn as_ref(&self) -> MetadataRef<'_> {
-        MetadataRef::of_checked(&self.bytes[..usize::from(self.length)])
+        MetadataRef::from_checked(&self.bytes[..usize::from(self.length)])
     }
 
     /// Returns the metadata bytes.

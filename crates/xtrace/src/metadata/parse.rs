@@ -120,7 +120,7 @@ impl<'a> MetadataRef<'a> {
     }
 
     /// Wraps bytes that are known to be well-formed.
-    pub(super) fn of_checked(bytes: &'a [u8]) -> Self {
+    pub(super) fn from_checked(bytes: &'a [u8]) -> Self {
         Self { bytes }
     }
 }

@@ -53,7 +53,7 @@ impl Metadata {
 
 impl ValidMetadata {
     /// Wraps metadata with a task that is known to differ from zero.
-    pub(crate) fn of_nonzero(metadata: Metadata) -> Self {
+    pub(crate) fn from_nonzero(metadata: Metadata) -> Self {
         debug_assert!(metadata.is_valid());
         Self(metadata)
     }

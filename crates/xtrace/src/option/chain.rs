@@ -18,7 +18,7 @@ impl ChainId {
     ///
     /// # Errors
     /// If the payload does not have 2 bytes.
-    pub fn of(metadata: MetadataRef<'_>) -> Result<Option<Self>, PayloadLength> {
+    pub fn from_metadata(metadata: MetadataRef<'_>) -> Result<Option<Self>, PayloadLength> {
         Ok(payload(metadata, Self::NUMBER)?.map(|bytes| Self(u16::from_be_bytes(bytes))))
     }
 

@@ -18,7 +18,7 @@ pub struct Destination<'a>(pub &'a [u8]);
 impl<'a> Destination<'a> {
     /// Returns the destination from metadata, or `None` without the option or without a number in the registry.
     #[must_use]
-    pub fn of(metadata: MetadataRef<'a>, registry: &Registry) -> Option<Self> {
+    pub fn from_metadata(metadata: MetadataRef<'a>, registry: &Registry) -> Option<Self> {
         metadata.option(registry.destination()?).map(Self)
     }
 
@@ -46,7 +46,7 @@ impl<'a> Destination<'a> {
     }
 
     /// Writes an address into a buffer as a payload.
-    pub fn of_address(address: SocketAddr, buffer: &'a mut [u8; 18]) -> Self {
+    pub fn from_address(address: SocketAddr, buffer: &'a mut [u8; 18]) -> Self {
         let length = match address {
             SocketAddr::V4(address) => {
                 buffer[..4].copy_from_slice(&address.ip().octets());
@@ -74,10 +74,10 @@ mod tests {
             let address = address.parse().unwrap();
             let mut metadata = Metadata::parse("10CAFEBABE01020304").unwrap();
             let mut buffer = [0; 18];
-            let destination = Destination::of_address(address, &mut buffer);
+            let destination = Destination::from_address(address, &mut buffer);
             assert_eq!(destination.set(&mut metadata, &registry), Ok(true));
-            assert_eq!(Destination::of(metadata.as_ref(), &registry), Some(destination));
-            assert_eq!(Destination::of(metadata.as_ref(), &Registry::standard()), None);
+            assert_eq!(Destination::from_metadata(metadata.as_ref(), &registry), Some(destination));
+            assert_eq!(Destination::from_metadata(metadata.as_ref(), &Registry::standard()), None);
             assert_eq!(destination.address(), Some(address));
         }
         assert_eq!(Destination(b"elsewhere").address(), None);

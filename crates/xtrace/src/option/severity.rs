@@ -44,14 +44,14 @@ impl Severity {
     ///
     /// # Errors
     /// If the payload does not have 1 byte.
-    pub fn of(metadata: MetadataRef<'_>) -> Result<Option<Self>, PayloadLength> {
+    pub fn from_metadata(metadata: MetadataRef<'_>) -> Result<Option<Self>, PayloadLength> {
         Ok(payload(metadata, Self::NUMBER)?.map(|[level]| Self(level)))
     }
 
     /// Returns the threshold from metadata, or [`UNSET`](Self::UNSET) if it is missing or has a wrong length.
     #[must_use]
     pub fn threshold_of(metadata: MetadataRef<'_>) -> Self {
-        Self::of(metadata).ok().flatten().unwrap_or(Self::UNSET)
+        Self::from_metadata(metadata).ok().flatten().unwrap_or(Self::UNSET)
     }
 
     /// Sets the threshold in metadata.

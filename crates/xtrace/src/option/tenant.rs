@@ -15,7 +15,7 @@ impl TenantClass {
     ///
     /// # Errors
     /// If the payload does not have 4 bytes.
-    pub fn of(metadata: MetadataRef<'_>) -> Result<Option<Self>, PayloadLength> {
+    pub fn from_metadata(metadata: MetadataRef<'_>) -> Result<Option<Self>, PayloadLength> {
         Ok(payload(metadata, Self::NUMBER)?.map(|bytes| Self(u32::from_be_bytes(bytes))))
     }
 

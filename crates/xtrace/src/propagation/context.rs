@@ -67,12 +67,12 @@ impl Context {
     #[must_use]
     pub fn start_task(task: TaskId) -> Self {
         let task = if task.is_valid() { task } else { TaskId::from(random::nonzero::<8>()) };
-        Self::of(ValidMetadata::of_nonzero(Metadata::new(task, OpId::from([0; 8]))))
+        Self::from_metadata(ValidMetadata::from_nonzero(Metadata::new(task, OpId::from([0; 8]))))
     }
 
     /// Continues at the last operation in metadata, which usually came with a message.
     #[must_use]
-    pub fn of(metadata: ValidMetadata) -> Self {
+    pub fn from_metadata(metadata: ValidMetadata) -> Self {
         let op_chain = chain_of(&metadata);
         Self {
             metadata,
@@ -164,7 +164,7 @@ impl Context {
     /// # Errors
     /// If it belongs to another task.
     pub fn receive(&mut self, metadata: ValidMetadata) -> Result<(), DifferentTask> {
-        self.follow(Self::of(metadata), EdgeKind::Next)
+        self.follow(Self::from_metadata(metadata), EdgeKind::Next)
     }
 
     fn follow(&mut self, other: Self, kind: EdgeKind) -> Result<(), DifferentTask> {
@@ -279,11 +279,11 @@ fn moved(edge: Edge, from: Option<ChainId>, to: Option<ChainId>) -> Edge {
 }
 
 fn chain_of(metadata: &ValidMetadata) -> Option<ChainId> {
-    ChainId::of(metadata.as_ref()).ok().flatten()
+    ChainId::from_metadata(metadata.as_ref()).ok().flatten()
 }
 
 impl From<ValidMetadata> for Context {
     fn from(metadata: ValidMetadata) -> Self {
-        Self::of(metadata)
+        Self::from_metadata(metadata)
     }
 }

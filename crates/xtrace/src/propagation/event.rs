@@ -176,7 +176,7 @@ impl EventReport {
         if severity != Severity::UNSET {
             lines.display(out, b"Severity", severity);
         }
-        if let Ok(Some(chain)) = ChainId::of(metadata.as_ref()) {
+        if let Ok(Some(chain)) = ChainId::from_metadata(metadata.as_ref()) {
             lines.display(out, b"ChainId", chain);
         }
         for error in context.errors() {

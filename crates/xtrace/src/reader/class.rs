@@ -29,7 +29,7 @@ pub(crate) enum LineRole {
 
 impl LineRole {
     /// Returns the role for a key.
-    pub(crate) fn of(key: &[u8]) -> Self {
+    pub(crate) fn from_key(key: &[u8]) -> Self {
         match key {
             b"X-Trace" => Self::Metadata,
             b"Edge" => Self::Edge,
@@ -167,7 +167,7 @@ fn keys(mut key: &[u8]) -> impl Iterator<Item = Key<'_>> + Clone {
 
 /// Returns the specific context numbers for a report with these keys, in order.
 pub(super) fn numbers<'k>(keys: impl Iterator<Item = Key<'k>> + Clone) -> impl Iterator<Item = LineRole> {
-    let has = move |role: LineRole| keys.clone().any(|key| LineRole::of(key.name) == role);
+    let has = move |role: LineRole| keys.clone().any(|key| LineRole::from_key(key.name) == role);
     [LineRole::Process, LineRole::Thread, LineRole::Severity].into_iter().filter(move |role| has(*role))
 }
 
@@ -241,7 +241,7 @@ pub(super) fn class_of(key: &[u8]) -> EventRecordClass {
 /// Returns the meaning of the lines of a key. `message` is the message key.
 fn meaning_of(key: Key<'_>, message: Option<&[u8]>) -> Option<Meaning> {
     // The contexts contain these.
-    if LineRole::of(key.name) != LineRole::Other {
+    if LineRole::from_key(key.name) != LineRole::Other {
         return Some(Meaning::Rendered);
     }
     match key.name {

@@ -35,7 +35,7 @@ pub(crate) fn metadata_of_line(value: &[u8]) -> Result<MetadataIds, MetadataErro
             }
         },
     };
-    let chain = ChainId::of(metadata.as_ref()).ok().flatten().map(|chain| chain.0);
+    let chain = ChainId::from_metadata(metadata.as_ref()).ok().flatten().map(|chain| chain.0);
     let (task, op) = (metadata.task_id(), metadata.op_id());
     let is_unusual = metadata.version() != 1 || !metadata.as_ref().options_bytes().is_empty();
     Ok(MetadataIds { task, op, chain, unusual: is_unusual.then(|| Box::new(metadata)), broken })
@@ -59,7 +59,7 @@ pub(crate) fn operation_of<'l>(lines: impl Iterator<Item = (&'l [u8], &'l [u8])>
     let (mut task, mut op, mut chain) = (None, None, None);
     let mut has_metadata = false;
     for (key, value) in lines {
-        match LineRole::of(key) {
+        match LineRole::from_key(key) {
             LineRole::Metadata if !std::mem::replace(&mut has_metadata, true) => {
                 let Ok(ids) = metadata_of_line(value) else { continue };
                 chain = chain.or(ids.chain);

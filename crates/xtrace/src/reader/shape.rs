@@ -121,7 +121,7 @@ impl Shapes {
             Some(shape) => shape,
             None => ReportShape {
                 class: self.any(trace)?,
-                roles: keys.keys().map(LineRole::of).collect(),
+                roles: keys.keys().map(LineRole::from_key).collect(),
                 members: None,
                 lines: Box::default(),
                 numbers: [LineRole::Process, LineRole::Thread, LineRole::Severity].into(),
@@ -159,7 +159,7 @@ impl Shapes {
         let all = members.iter().map(|member| Key { name: member.0, is_array: of_class(member) });
         Some(ReportShape {
             class,
-            roles: keys.keys().map(LineRole::of).collect(),
+            roles: keys.keys().map(LineRole::from_key).collect(),
             numbers: class::numbers(all).collect(),
             lines: members.iter().flat_map(|(_, lines)| lines.iter().copied()).collect(),
             members: Some(

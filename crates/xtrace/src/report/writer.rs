@@ -65,7 +65,7 @@ impl<'b> ReportWriter<'b> {
 
     /// Starts a report from existing lines, even an invalid report.
     #[must_use]
-    pub fn of_lines(out: &'b mut Vec<u8>) -> Self {
+    pub fn from_lines(out: &'b mut Vec<u8>) -> Self {
         let lines = WrittenLines::begin(out);
         Self { out, lines }
     }
@@ -339,12 +339,12 @@ mod tests {
 
     fn written(lines: &[(&str, &str)]) -> String {
         let mut text = Vec::new();
-        let mut report = ReportWriter::of_lines(&mut text);
+        let mut report = ReportWriter::from_lines(&mut text);
         for (key, value) in lines {
             report.line(key, value);
         }
         let mut other = Vec::new();
-        let mut report = ReportWriter::of_lines(&mut other);
+        let mut report = ReportWriter::from_lines(&mut other);
         for (key, value) in lines {
             report.display(key, value);
         }
@@ -368,7 +368,7 @@ mod tests {
             [(0, "0.000"), (1_500_000_000_123, "1500000000.123"), (u64::MAX, "18446744073709551.615")]
         {
             let mut out = Vec::new();
-            ReportWriter::of_lines(&mut out).timestamp_millis(millis);
+            ReportWriter::from_lines(&mut out).timestamp_millis(millis);
             assert_eq!(String::from_utf8(out).unwrap(), format!("{HEAD}\nTimestamp: {text}\n"));
         }
         for (nanos, text) in [
@@ -377,7 +377,7 @@ mod tests {
             (u64::MAX, "18446744073.709551615"),
         ] {
             let mut out = Vec::new();
-            ReportWriter::of_lines(&mut out).timestamp_nanos(nanos);
+            ReportWriter::from_lines(&mut out).timestamp_nanos(nanos);
             assert_eq!(String::from_utf8(out).unwrap(), format!("{HEAD}\nTimestamp: {text}\n"));
         }
     }
@@ -386,7 +386,7 @@ mod tests {
     fn edges() {
         for text in ["01020304", "0102030405060708, up", "01020304, 0x00FF", "01020304, down, 0xF8E6"] {
             let mut out = Vec::new();
-            ReportWriter::of_lines(&mut out).edge(&text.parse().unwrap());
+            ReportWriter::from_lines(&mut out).edge(&text.parse().unwrap());
             assert_eq!(String::from_utf8(out).unwrap(), format!("{HEAD}\nEdge: {text}\n"));
         }
     }
@@ -394,7 +394,7 @@ mod tests {
     #[test]
     fn follows_what_is_there() {
         let mut text = b"before".to_vec();
-        ReportWriter::of_lines(&mut text).line("a", "\n");
+        ReportWriter::from_lines(&mut text).line("a", "\n");
         assert_eq!(text, b"beforeX-Trace Report ver 1.0\nEscaped: 1\na: \\n\n");
     }
 }

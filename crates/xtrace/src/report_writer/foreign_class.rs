@@ -84,7 +84,7 @@ const SCOPES: [Scope; 5] =
 
 impl ForeignClass {
     /// Creates the conversion for the class of an event, and adds class-wide losses to `table`.
-    pub(super) fn of(event: &Event<'_>, table: &mut LossTable) -> Self {
+    pub(super) fn new(event: &Event<'_>, table: &mut LossTable) -> Self {
         let class = event.class;
         let log = class.log.as_deref();
         let mut made = Self {
@@ -253,7 +253,7 @@ impl ForeignClass {
 
 /// Returns a key for a member that has no other meaning for report readers.
 fn free_key(name: &str) -> String {
-    let is_taken = LineRole::of(name.as_bytes()) != LineRole::Other || RESERVED.contains(&name);
+    let is_taken = LineRole::from_key(name.as_bytes()) != LineRole::Other || RESERVED.contains(&name);
     if is_taken { format!("{name}_") } else { name.to_owned() }
 }
 

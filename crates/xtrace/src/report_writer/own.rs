@@ -50,7 +50,7 @@ pub(super) enum LineNode {
 
 impl ReportClass {
     /// Returns the report class, or `None` for any other class.
-    pub(super) fn of(event: &Event<'_>) -> Option<Self> {
+    pub(super) fn from_event(event: &Event<'_>) -> Option<Self> {
         if event.class.name.as_deref() != Some(CLASS_NAME) {
             return None;
         }

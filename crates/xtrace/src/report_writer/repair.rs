@@ -32,9 +32,9 @@ impl ReportRepair {
         repaired.clear();
         let mut lines_of = LineRules::default();
         // It takes precedence over the chain in metadata, wherever it is.
-        let has_chain = lines
-            .lines()
-            .any(|line| LineRole::of(line.key) == LineRole::Chain && chain_of_line(line.value).is_some());
+        let has_chain = lines.lines().any(|line| {
+            LineRole::from_key(line.key) == LineRole::Chain && chain_of_line(line.value).is_some()
+        });
         for line in lines.lines() {
             match lines_of.line(line.key, line.value) {
                 LineRepair::Keep => repaired.push(line.key, line.value),
@@ -82,7 +82,7 @@ struct LineRules {
 
 impl LineRules {
     fn line(&mut self, key: &[u8], value: &[u8]) -> LineRepair {
-        let is_valid = match LineRole::of(key) {
+        let is_valid = match LineRole::from_key(key) {
             LineRole::Metadata => return self.metadata(value),
             LineRole::Edge => {
                 let edge = std::str::from_utf8(value).ok().and_then(|text| text.parse::<Edge>().ok());

@@ -63,7 +63,7 @@ impl ReportBlock {
             _ if changes.is_dropped => {}
             Some(json) => changes.is_reordered = json.report(lines, &mut self.bytes),
             None => {
-                let mut report = ReportWriter::of_lines(&mut self.bytes);
+                let mut report = ReportWriter::from_lines(&mut self.bytes);
                 lines.lines().for_each(|line| report.line(line.key, line.value));
                 changes.is_dropped = self.bytes.len() - begin > MAX_REPORT_LENGTH;
                 self.bytes.push(b'\n');
@@ -164,6 +164,6 @@ fn hash_of(lines: &LineBuffer) -> u64 {
 /// Returns the time and the hash of a report that was read.
 pub(super) fn event_hash(event: &Event<'_>) -> (Option<u64>, u64) {
     let mut lines = LineBuffer::default();
-    let is_read = ReportClass::of(event).is_some_and(|class| class.read(event, &mut lines));
+    let is_read = ReportClass::from_event(event).is_some_and(|class| class.read(event, &mut lines));
     (event.clock.map(|clock| clock.cycles), if is_read { hash_of(&lines) } else { 0 })
 }

@@ -171,9 +171,9 @@ impl ReportEncoder {
 }
 
 fn written_class(event: &Event<'_>, rules: &ReportRules, index: usize) -> ReportedClass {
-    ReportedClass::new(event, ReportClass::of(event), || {
+    ReportedClass::new(event, ReportClass::from_event(event), || {
         let class = (Arc::as_ptr(&event.stream.trace).addr(), event.stream.class_index, index);
-        rules.with_losses_of_class(class, |table| ForeignClass::of(event, table))
+        rules.with_losses_of_class(class, |table| ForeignClass::new(event, table))
     })
 }
 

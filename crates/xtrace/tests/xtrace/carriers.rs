@@ -118,7 +118,7 @@ fn without_a_context() {
     assert_eq!(reports[0].get("Title"), Some("GET /"));
     assert!(reports[1..].iter().all(|report| report.get("Title").is_none()));
     for report in &reports {
-        assert_eq!(Severity::of(report.metadata.as_ref()), Ok(Some(Severity::INFO)));
+        assert_eq!(Severity::from_metadata(report.metadata.as_ref()), Ok(Some(Severity::INFO)));
     }
 }
 
@@ -159,7 +159,7 @@ fn requests_are_titled() {
     let of_w3c = parsed(&collected);
     assert_eq!((of_w3c[0].get("Title"), of_w3c[0].edges.len()), (Some("POST /orders/9"), 1));
     // Without a threshold in the metadata, each program uses its own threshold, and none is added.
-    assert_eq!(Severity::of(reports[0].metadata.as_ref()), Ok(None));
+    assert_eq!(Severity::from_metadata(reports[0].metadata.as_ref()), Ok(None));
     let reports = server(post(&format!("/{}", "x".repeat(60_000))));
     assert_eq!(reports[0].get("Title").map(|title| title.chars().count()), Some("POST ".len() + 1025));
     assert!(reports[0].get("Path").is_some_and(|path| path.ends_with('…')));
@@ -216,7 +216,7 @@ fn http_and_opentelemetry_keep_metadata() {
             return;
         }
         let mut map = HeaderMap::new();
-        inject(&Context::of(metadata.clone()), &mut map, Headers::XTraceAndW3c);
+        inject(&Context::from_metadata(metadata.clone()), &mut map, Headers::XTraceAndW3c);
         let back = extract(&map, Headers::XTrace).unwrap();
         assert_eq!(*back.metadata(), metadata);
         // With W3C headers alone, unless there are too many options.

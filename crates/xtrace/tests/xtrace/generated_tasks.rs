@@ -203,7 +203,7 @@ impl Generated {
     fn text(&self) -> Vec<u8> {
         let mut text = Vec::new();
         for lines in &self.reports {
-            let mut report = ReportWriter::of_lines(&mut text);
+            let mut report = ReportWriter::from_lines(&mut text);
             lines.iter().for_each(|(key, value)| report.line(key, value));
             text.push(b'\n');
         }

@@ -168,7 +168,7 @@ fn thresholds_leave_events_out() {
     // Skipped events do not matter: each event follows the last reported event.
     assert_eq!(reports[1].edges, [Edge::next(reports[0].metadata.op_id())]);
     // The threshold travels with the metadata.
-    let other = Context::of(context.metadata().clone());
+    let other = Context::from_metadata(context.metadata().clone());
     assert!(!other.reports(&tracer, Severity::WARNING));
     context.set_threshold(Severity::NONE).unwrap();
     assert!(all(&mut context, "none ").is_empty());
@@ -237,7 +237,7 @@ fn forks_have_chains_and_joins_have_several_edges() {
         ["a next l", "a next r", "a next z", "d next z", "l next d", "l next z", "r next z", "z next end"];
     assert_eq!(edges(&reports), expected);
     let by_label: BTreeMap<_, _> = reports.iter().map(|report| (report.label(), report)).collect();
-    let chain = |label: &str| ChainId::of(by_label[label].metadata.as_ref()).unwrap();
+    let chain = |label: &str| ChainId::from_metadata(by_label[label].metadata.as_ref()).unwrap();
     for label in ["l", "r", "d"] {
         assert_eq!(by_label[label].get("ChainId"), Some(&*chain(label).unwrap().to_string()));
     }
@@ -260,7 +260,7 @@ fn edges_keep_their_chain_in_other_contexts() {
     while forks.len() < 2 {
         let mut fork = main.fork();
         fork.event(&tracer, if forks.is_empty() { "left" } else { "right" }).send().unwrap();
-        let chain = |context: &Context| ChainId::of(context.metadata().as_ref()).unwrap();
+        let chain = |context: &Context| ChainId::from_metadata(context.metadata().as_ref()).unwrap();
         if forks.iter().all(|other| chain(other) != chain(&fork)) {
             forks.push(fork);
         }
@@ -282,7 +282,7 @@ fn edges_keep_their_chain_in_other_contexts() {
 
     let reports = parsed(&collected);
     let report = |label: &str| reports.iter().rfind(|report| report.label() == label).unwrap();
-    let chain = |label: &str| ChainId::of(report(label).metadata.as_ref()).unwrap();
+    let chain = |label: &str| ChainId::from_metadata(report(label).metadata.as_ref()).unwrap();
     for label in ["fork", "there", "back"] {
         for edge in &report(label).edges {
             let from = reports.iter().find(|report| report.metadata.op_id() == edge.op).unwrap().label();
@@ -329,7 +329,7 @@ fn lengths_and_options_stay() {
     let collected = Collected::default();
     let tracer = Tracer::new(collected.clone()).with_registry(registry);
     let text = "040102030405060708080701018902ABCD00";
-    let mut context = Context::of(Metadata::parse(text).unwrap().validate().unwrap());
+    let mut context = Context::from_metadata(Metadata::parse(text).unwrap().validate().unwrap());
     assert_eq!(context.event(&tracer, "a").send().ok(), Some(true));
     let report = &parsed(&collected)[0];
     assert_eq!(report.edges[0].op, OpId::from([5, 6, 7, 8]));

@@ -261,7 +261,7 @@ fn options_follow_their_rules() {
 fn w3c_keeps_everything_with_its_state() {
     cases(10_000, |random| {
         let Ok(metadata) = metadata(random).validate() else { return };
-        let Ok(there) = WithState::of_metadata(&metadata) else {
+        let Ok(there) = WithState::from_metadata(&metadata) else {
             let task = metadata.task_id();
             assert!(!metadata.op_id().is_valid() || task.as_bytes().iter().take(16).all(|byte| *byte == 0));
             return;
@@ -305,11 +305,11 @@ fn version_2_is_metadata() {
         assert_eq!(metadata.to_string().parse(), Ok(metadata));
         assert_eq!(Version2::parse_bytes(&metadata.to_bytes()), Ok(metadata));
         let version_1 = metadata.to_metadata().unwrap();
-        let (back, loss) = Version2::of_metadata(&version_1);
+        let (back, loss) = Version2::from_metadata(&version_1);
         assert!(loss.is_none(), "{loss}");
         assert_eq!(back, metadata);
 
-        let there = WithState::of_version_2(&metadata).unwrap();
+        let there = WithState::from_version_2(&metadata).unwrap();
         assert_eq!(there.loss_without_state.task_bytes, 4);
         let mut state = String::new();
         there.write_state(&TraceState::default(), &mut state).unwrap();
@@ -317,7 +317,8 @@ fn version_2_is_metadata() {
         assert_eq!(there.parent.to_version_2(&TraceState::parse(&state).unwrap()), metadata);
         assert_eq!(there.parent.to_version_2(&TraceState::default()).task[..16], metadata.task[..16]);
 
-        let (version_2, loss) = Version2::of_metadata(&crate::support::metadata(random).validate().unwrap());
+        let (version_2, loss) =
+            Version2::from_metadata(&crate::support::metadata(random).validate().unwrap());
         assert_eq!(version_2.to_string().len(), 60);
         assert_eq!(loss.to_string() == "nothing", loss.is_none());
     });
@@ -328,22 +329,22 @@ fn version_2_is_metadata() {
 fn recorded_dialects() {
     let text = "2B0123456789ABCDEF0123456789ABCDEF000000007A71B110E5E3588D01";
     let metadata: Version2 = text.parse().unwrap();
-    let there = WithState::of_version_2(&metadata).unwrap();
+    let there = WithState::from_version_2(&metadata).unwrap();
     assert_eq!(there.parent.to_string(), "00-0123456789abcdef0123456789abcdef-7a71b110e5e3588d-01");
     assert!(there.loss_without_state.is_none());
     let mut state = String::new();
     there.write_state(&TraceState::parse("other=1,sw=0000000000000001-00").unwrap(), &mut state).unwrap();
     assert_eq!(state, "sw=7a71b110e5e3588d-01,other=1");
     let state = TraceState::parse(&state).unwrap();
-    assert_eq!(ichnos_xtrace::dialect::SwMember::of(&state).unwrap().op, metadata.op);
+    assert_eq!(ichnos_xtrace::dialect::SwMember::from_state(&state).unwrap().op, metadata.op);
     assert_eq!(there.parent.to_version_2(&state).to_string(), text);
     // In the first version of the vendor's bridge, the task ended differently.
     let older: Version2 = text.replace("00000000", "99998888").parse().unwrap();
-    let there = WithState::of_version_2(&older).unwrap();
+    let there = WithState::from_version_2(&older).unwrap();
     assert_eq!((there.loss_without_state.task_bytes, there.loss.task_bytes), (4, 0));
 
     let unsampled = text.replace("8D01", "8D00").parse::<Version2>().unwrap().to_metadata().unwrap();
-    assert_eq!(Severity::of(unsampled.as_ref()), Ok(Some(Severity::NONE)));
+    assert_eq!(Severity::from_metadata(unsampled.as_ref()), Ok(Some(Severity::NONE)));
     for bad in ["1B", "", &text[..58], &text.replace("8D01", "8D02"), &text.replace("2B", "2A")] {
         assert!(bad.parse::<Version2>().is_err(), "{bad}");
     }

@@ -195,7 +195,7 @@ fn times_are_exact() {
     cases(1_000, |random| {
         let nanos = random.number() >> random.index(64);
         let mut text = Vec::new();
-        let mut report = ReportWriter::of_lines(&mut text);
+        let mut report = ReportWriter::from_lines(&mut text);
         report.timestamp_nanos(nanos);
         let line = text.rsplit(|byte| *byte == b' ').next().unwrap().trim_ascii_end();
         assert_eq!(parse_timestamp(line), Some(nanos));
@@ -425,7 +425,7 @@ fn no_line_is_lost_however_many_classes_there_are() {
             .collect();
         let mut text = Vec::new();
         for lines in &reports {
-            let mut report = ReportWriter::of_lines(&mut text);
+            let mut report = ReportWriter::from_lines(&mut text);
             lines.iter().for_each(|(key, value)| report.line(key, value));
         }
         assert_eq!(of_text(&text), reports);

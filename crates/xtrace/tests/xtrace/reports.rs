@@ -147,7 +147,7 @@ fn what_is_written_is_what_was_meant() {
         let reports: Vec<Lines> = (0..random.index(4)).map(|_| random_lines(random)).collect();
         let mut text = Vec::new();
         for lines in &reports {
-            let mut report = ReportWriter::of_lines(&mut text);
+            let mut report = ReportWriter::from_lines(&mut text);
             for (key, value) in lines {
                 report.line(key, value);
             }
@@ -222,7 +222,7 @@ fn json_in_any_form_has_the_same_reports() {
 fn any_bytes_are_read() {
     let text = {
         let mut text = Vec::new();
-        let mut report = ReportWriter::of_lines(&mut text);
+        let mut report = ReportWriter::from_lines(&mut text);
         report.line("X-Trace", "10CAFEBABE01020304");
         report.line("Label", "a\nb");
         text

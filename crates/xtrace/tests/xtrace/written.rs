@@ -218,7 +218,7 @@ fn random_reports_are_the_same_in_both_dialects() {
         let (mut text, mut json) = (Vec::new(), Vec::new());
         let mut writer = JsonReportsWriter::new();
         for lines in &reports {
-            let mut report = ReportWriter::of_lines(&mut text);
+            let mut report = ReportWriter::from_lines(&mut text);
             lines.lines().for_each(|line| report.line(line.key, line.value));
             text.push(b'\n');
             writer.report(lines, &mut json);
