@@ -4,7 +4,7 @@ use core::fmt;
 
 /// Unit for the numbers of a rule in reports.
 #[derive(Clone, Copy)]
-pub(crate) enum Unit {
+pub(crate) enum RuleUnit {
     Plain(&'static str),
     AtLeast(&'static str),
     AtMost(&'static str),
@@ -47,7 +47,7 @@ macro_rules! rules {
                 match self { $(Self::$variant => $fatal,)* }
             }
 
-            const fn unit(self) -> Unit {
+            const fn unit(self) -> RuleUnit {
                 match self { $(Self::$variant => $unit,)* }
             }
         }
@@ -60,17 +60,17 @@ pub(crate) use rules;
 pub(crate) fn write_statement(
     f: &mut fmt::Formatter<'_>,
     statement: &str,
-    unit: Unit,
+    unit: RuleUnit,
     expected: u64,
     found: u64,
 ) -> fmt::Result {
     write!(f, "{statement}: ")?;
     let space = |unit: &str| if unit.is_empty() { "" } else { " " };
     match unit {
-        Unit::Plain(unit) => write!(f, "expected {expected}{}{unit}, found {found}", space(unit)),
-        Unit::AtLeast(unit) => write!(f, "expected at least {expected} {unit}, found {found}"),
-        Unit::AtMost(unit) => write!(f, "expected at most {expected} {unit}, found {found}"),
-        Unit::Bits => write!(f, "expected {expected:#x}, found {found:#x}"),
-        Unit::Found(what) => write!(f, "found {what} {found:#x}"),
+        RuleUnit::Plain(unit) => write!(f, "expected {expected}{}{unit}, found {found}", space(unit)),
+        RuleUnit::AtLeast(unit) => write!(f, "expected at least {expected} {unit}, found {found}"),
+        RuleUnit::AtMost(unit) => write!(f, "expected at most {expected} {unit}, found {found}"),
+        RuleUnit::Bits => write!(f, "expected {expected:#x}, found {found:#x}"),
+        RuleUnit::Found(what) => write!(f, "found {what} {found:#x}"),
     }
 }

@@ -22,7 +22,7 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::thread;
 
-use ichnos_xtrace::propagation::{Collected, Context, Tracer};
+use ichnos_xtrace::propagation::{Context, MemoryReporter, Tracer};
 use ichnos_xtrace::{Metadata, ValidMetadata};
 
 type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
@@ -78,7 +78,7 @@ impl Request {
     }
 }
 
-fn tracer(collected: &Collected, agent: &str) -> Tracer {
+fn tracer(collected: &MemoryReporter, agent: &str) -> Tracer {
     Tracer::new(collected.clone()).with_agent(agent).with_host("loopback")
 }
 
@@ -96,7 +96,7 @@ fn send(http: &Context, names: [&str; 2], tracer: &Tracer, to: SocketAddr) -> Re
 }
 
 /// The client: a, c, f.
-fn client(collected: &Collected, router: SocketAddr) -> Result<String> {
+fn client(collected: &MemoryReporter, router: SocketAddr) -> Result<String> {
     let tracer = tracer(collected, "client");
     let mut http = Context::start();
     http.event(&tracer, "a").text("Layer", "HTTP").text("Title", "figure 1").send()?;
@@ -106,7 +106,7 @@ fn client(collected: &Collected, router: SocketAddr) -> Result<String> {
 }
 
 /// The router, g, which knows only IP.
-fn router(listener: &TcpListener, collected: &Collected, proxy: SocketAddr) -> Result<()> {
+fn router(listener: &TcpListener, collected: &MemoryReporter, proxy: SocketAddr) -> Result<()> {
     let tracer = tracer(collected, "router");
     let (mut from, _) = listener.accept()?;
     let mut request = Request::receive(&from)?;
@@ -118,7 +118,7 @@ fn router(listener: &TcpListener, collected: &Collected, proxy: SocketAddr) -> R
 }
 
 /// The proxy: h, d, b on the way up, then e, i on the way down.
-fn proxy(listener: &TcpListener, collected: &Collected, server: SocketAddr) -> Result<()> {
+fn proxy(listener: &TcpListener, collected: &MemoryReporter, server: SocketAddr) -> Result<()> {
     let tracer = tracer(collected, "proxy");
     let (mut from, _) = listener.accept()?;
     let request = Request::receive(&from)?;
@@ -150,7 +150,7 @@ pub(crate) fn run() -> Result<(Vec<String>, String)> {
     let listen = || TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
     let (at_router, at_proxy, at_server) = (listen()?, listen()?, listen()?);
     let addresses = (at_router.local_addr()?, at_proxy.local_addr()?, at_server.local_addr()?);
-    let collected = Collected::default();
+    let collected = MemoryReporter::default();
     thread::scope(|scope| {
         let others = [
             scope.spawn(|| router(&at_router, &collected, addresses.1)),

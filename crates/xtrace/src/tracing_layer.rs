@@ -29,11 +29,11 @@ use crate::propagation::{Context, EnteredStack, Event, Reporting, SharedContext,
 ///   that they belong to or follow, because no other thread can use this context then.
 ///
 /// ```
-/// use ichnos_xtrace::propagation::{Collected, Tracer};
+/// use ichnos_xtrace::propagation::{MemoryReporter, Tracer};
 /// use ichnos_xtrace::OperationLayer;
 /// use tracing_subscriber::layer::SubscriberExt;
 ///
-/// let collected = Collected::default();
+/// let collected = MemoryReporter::default();
 /// let layer = OperationLayer::new(Tracer::new(collected.clone()));
 /// tracing::subscriber::with_default(tracing_subscriber::registry().with(layer), || {
 ///     let _span = tracing::info_span!("bake", loaf = 3).entered();
@@ -139,10 +139,10 @@ impl<S: Subscriber + for<'s> LookupSpan<'s>> Layer<S> for OperationLayer {
             return;
         }
         // Formatting a value can log in this span. Its extensions must not be locked then.
-        let mut late = Late(Vec::new());
+        let mut late = LateFields(Vec::new());
         values.record(&mut late);
         if let Some(context) = span.extensions_mut().get_mut::<SpanContext>() {
-            let mut all = Late(std::mem::take(&mut context.late));
+            let mut all = LateFields(std::mem::take(&mut context.late));
             late.0.into_iter().for_each(|(name, value)| all.set(name, value));
             context.late = all.0;
         }
@@ -248,9 +248,9 @@ impl Visit for FieldLines<'_, '_> {
 }
 
 /// Keeps fields until the span ends.
-struct Late(Vec<(&'static str, String)>);
+struct LateFields(Vec<(&'static str, String)>);
 
-impl Late {
+impl LateFields {
     fn set(&mut self, name: &'static str, value: String) {
         match self.0.iter_mut().find(|late| late.0 == name) {
             Some(late) => late.1 = value,
@@ -259,7 +259,7 @@ impl Late {
     }
 }
 
-impl Visit for Late {
+impl Visit for LateFields {
     fn record_str(&mut self, field: &Field, value: &str) {
         self.set(field.name(), value.to_owned());
     }

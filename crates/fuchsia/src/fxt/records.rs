@@ -24,7 +24,7 @@ pub struct SkippedBytes {
 
 /// A record with its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Located<'a> {
+pub struct LocatedRecord<'a> {
     /// Byte offset in the input.
     pub offset: u64,
     /// All bytes of the record.
@@ -36,7 +36,7 @@ pub struct Located<'a> {
 }
 
 #[cfg(feature = "reader")]
-impl Located<'_> {
+impl LocatedRecord<'_> {
     /// Returns `true` if the record has reserved bits, or bytes after its known content or after an argument value.
     /// Newer writers may use them.
     #[inline(always)]
@@ -92,7 +92,7 @@ impl<'a> Records<'a> {
 }
 
 impl<'a> Iterator for Records<'a> {
-    type Item = Result<Located<'a>, SkippedBytes>;
+    type Item = Result<LocatedRecord<'a>, SkippedBytes>;
 
     #[inline(always)]
     fn next(&mut self) -> Option<Self::Item> {
@@ -114,7 +114,7 @@ impl<'a> Iterator for Records<'a> {
         match Record::read_all(bytes, offset) {
             Ok((record, content)) => {
                 self.at += bytes.len();
-                Some(Ok(Located { offset, bytes, record, unread: content.rest().len() }))
+                Some(Ok(LocatedRecord { offset, bytes, record, unread: content.rest().len() }))
             }
             Err(error) => Some(Err(self.damaged(error, bytes.len()))),
         }
@@ -205,7 +205,7 @@ pub fn recognise(beginning: &[u8]) -> bool {
     let mut count = 0;
     for record in Records::new(beginning).take(ENOUGH) {
         match record {
-            Ok(Located { record: Record::Unknown(_), .. }) => return false,
+            Ok(LocatedRecord { record: Record::Unknown(_), .. }) => return false,
             Ok(_) => count += 1,
             Err(damage) => {
                 return count >= 2 && damage.error.rule == Rule::RecordTruncated;

@@ -13,21 +13,21 @@ use crate::key_hash::KeyState;
 
 /// A class in use.
 #[derive(Clone, Debug)]
-pub(super) struct KnownClass {
+pub(super) struct SourceClass {
     pub(super) class: Arc<DynamicClass>,
     pub(super) is_any: bool,
 }
 
 /// Class of events with the same header and the same name references.
 #[derive(Debug)]
-pub(super) struct Shape {
-    pub(super) known: KnownClass,
+pub(super) struct FxtShape {
+    pub(super) known: SourceClass,
     /// Argument types and name references.
     arguments: [u32; MAX_ARGUMENTS],
     count: u8,
 }
 
-impl Shape {
+impl FxtShape {
     /// Returns the argument [shapes](Arguments::shapes).
     #[inline(always)]
     pub(super) fn arguments(&self) -> &[u32] {
@@ -37,14 +37,14 @@ impl Shape {
 
 /// Classes in use. All are dropped when there are too many.
 #[derive(Debug)]
-pub(super) struct Classes {
+pub(super) struct SourceClasses {
     stream: Arc<DataStream>,
-    shapes: Vec<Shape>,
+    shapes: Vec<FxtShape>,
     /// Shape indexes by header.
     by_header: HashMap<u64, usize, KeyState>,
     /// Shape of the current event, if any.
     current: Option<usize>,
-    by_key: HashMap<Box<[u8]>, KnownClass, KeyState>,
+    by_key: HashMap<Box<[u8]>, SourceClass, KeyState>,
     key: Vec<u8>,
     most: usize,
 }
@@ -70,7 +70,7 @@ fn has_scope(event: &EventRecord<'_>) -> bool {
     matches!(event.kind, EventKind::Instant { scope: Some(_) })
 }
 
-impl Classes {
+impl SourceClasses {
     /// Creates an empty table for at most `most` classes.
     pub(super) fn new(stream: &Arc<DataStream>, most: usize) -> Self {
         Self {
@@ -94,7 +94,7 @@ impl Classes {
     /// Returns the shape of an earlier event with the same references and argument count, and the shape index. The
     /// argument types and names can differ.
     #[inline(always)]
-    pub(super) fn shape(&self, event: &EventRecord<'_>) -> Option<(usize, &Shape)> {
+    pub(super) fn shape(&self, event: &EventRecord<'_>) -> Option<(usize, &FxtShape)> {
         let index = *self.by_header.get(&class_bits(event))?;
         Some((index, self.shapes.get(index)?))
     }
@@ -124,7 +124,7 @@ impl Classes {
         event: &EventRecord<'_>,
         names: &RecordNames<'_>,
         is_whole: bool,
-    ) -> Option<&KnownClass> {
+    ) -> Option<&SourceClass> {
         let form = RecordForm {
             event: event.kind.number(),
             has_scope: has_scope(event),
@@ -145,7 +145,7 @@ impl Classes {
         if self.shapes.len() >= self.most {
             self.forget_references();
         }
-        let shape = Shape { known, arguments, count };
+        let shape = FxtShape { known, arguments, count };
         let index = *self.by_header.entry(class_bits(event)).or_insert(self.shapes.len());
         match self.shapes.get_mut(index) {
             Some(place) => *place = shape,
@@ -162,7 +162,7 @@ impl Classes {
         event_names: Option<[StringRef<'_>; 2]>,
         arguments: Arguments<'_>,
         names: &RecordNames<'_>,
-    ) -> Option<&KnownClass> {
+    ) -> Option<&SourceClass> {
         let mut key = std::mem::take(&mut self.key);
         form.write(&mut key);
         for name in event_names.into_iter().flatten() {
@@ -177,13 +177,13 @@ impl Classes {
     }
 
     /// Returns the class of a record without arguments.
-    pub(super) fn for_form(&mut self, form: RecordForm) -> Option<&KnownClass> {
+    pub(super) fn for_form(&mut self, form: RecordForm) -> Option<&SourceClass> {
         form.write(&mut self.key);
         self.for_key(form)
     }
 
     /// Returns the class for [`Self::key`], which starts with a form.
-    fn for_key(&mut self, form: RecordForm) -> Option<&KnownClass> {
+    fn for_key(&mut self, form: RecordForm) -> Option<&SourceClass> {
         if !self.by_key.contains_key(&*self.key) {
             let known = self.class_of_key(form)?;
             if self.by_key.len() >= self.most {
@@ -194,10 +194,10 @@ impl Classes {
         self.by_key.get(&*self.key)
     }
 
-    fn class_of_key(&self, form: RecordForm) -> Option<KnownClass> {
+    fn class_of_key(&self, form: RecordForm) -> Option<SourceClass> {
         let classes = self.stream.trace.dynamic_classes(self.stream.class_index)?;
         match classes.index(&self.key, false) {
-            Some(index) => Some(KnownClass { class: classes.get(index).ok().flatten()?, is_any: false }),
+            Some(index) => Some(SourceClass { class: classes.get(index).ok().flatten()?, is_any: false }),
             // Each form without arguments has one class, so the limit does not apply.
             None if !form.kind.has_arguments() => self.last(&self.key, false),
             None => self.any(form),
@@ -205,16 +205,16 @@ impl Classes {
     }
 
     /// Returns the shared class for records of a form beyond the class limit.
-    fn any(&self, form: RecordForm) -> Option<KnownClass> {
+    fn any(&self, form: RecordForm) -> Option<SourceClass> {
         let mut key = Vec::new();
         form.any().write(&mut key);
         self.last(&key, true)
     }
 
-    fn last(&self, key: &[u8], is_any: bool) -> Option<KnownClass> {
+    fn last(&self, key: &[u8], is_any: bool) -> Option<SourceClass> {
         let classes = self.stream.trace.dynamic_classes(self.stream.class_index)?;
         let class = classes.get(classes.index(key, true)?).ok().flatten()?;
-        Some(KnownClass { class, is_any })
+        Some(SourceClass { class, is_any })
     }
 }
 

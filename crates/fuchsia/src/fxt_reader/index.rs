@@ -11,8 +11,8 @@ use super::class;
 use super::flows::{FlowEvent, FlowNumbers, FlowStep, MOST_EVENTS};
 use super::tables::{TableSnapshot, Tables};
 use crate::fxt::{
-    EventRecord, Initialization, KernelObject, Located, MetadataRecord, PROCESS, Profiler, Record, Records,
-    Rule, Scheduling, THREAD,
+    EventRecord, Initialization, KernelObject, LocatedRecord, MetadataRecord, PROCESS, Profiler, Record,
+    Records, Rule, Scheduling, THREAD,
 };
 
 /// Maximum number of data streams in a file. Each provider and each clock change adds one.
@@ -77,7 +77,7 @@ pub(super) struct FileIndex {
 
 /// Provider state during the scan.
 #[derive(Debug, Default)]
-struct Provider {
+struct ProviderScan {
     /// Latest data stream. `None` after a clock change beyond the limit.
     stream: Option<usize>,
     tables: Tables,
@@ -87,7 +87,7 @@ struct Provider {
 struct FileScan<'a> {
     bytes: &'a [u8],
     index: FileIndex,
-    providers: Vec<Provider>,
+    providers: Vec<ProviderScan>,
     /// Provider indexes by id.
     by_id: HashMap<Option<u32>, usize>,
     /// Id of the current provider, and its index if it has records.
@@ -155,7 +155,7 @@ impl FileScan<'_> {
 
     /// Returns the current provider, creating a data stream for a new provider. `None` if there are too many.
     #[inline(always)]
-    fn provider(&mut self, at: usize) -> Option<&mut Provider> {
+    fn provider(&mut self, at: usize) -> Option<&mut ProviderScan> {
         let current = match self.current {
             Some(current) => current,
             None => self.new_provider(at)?,
@@ -167,7 +167,7 @@ impl FileScan<'_> {
     fn new_provider(&mut self, at: usize) -> Option<usize> {
         let stream = self.new_stream(NANOSECONDS, None, None, at)?;
         let number = self.providers.len();
-        self.providers.push(Provider { stream: Some(stream), tables: Tables::default() });
+        self.providers.push(ProviderScan { stream: Some(stream), tables: Tables::default() });
         self.by_id.insert(self.id, number);
         self.current = Some(number);
         Some(number)
@@ -235,7 +235,7 @@ impl FileScan<'_> {
     }
 
     #[inline(always)]
-    fn record(&mut self, located: &Located<'_>, range: Range<usize>) {
+    fn record(&mut self, located: &LocatedRecord<'_>, range: Range<usize>) {
         let begin = range.start;
         self.index.extended += u64::from(located.is_extended());
         match &located.record {
@@ -301,7 +301,7 @@ impl FileScan<'_> {
             return;
         }
         let (bytes, hasher) = (self.bytes, self.hasher.clone());
-        let Some(Provider { stream: Some(stream), tables }) = self.provider(at) else { return };
+        let Some(ProviderScan { stream: Some(stream), tables }) = self.provider(at) else { return };
         let Ok(stream) = u32::try_from(*stream) else { return };
         let text = |name| tables.string(name, bytes);
         let names = hasher.hash_one((text(event.category), text(event.name)));

@@ -10,7 +10,7 @@ use super::source::RecordReader;
 use super::tables::Tables;
 use super::values::ValueWriter;
 use crate::fxt::{
-    Arguments, Backtrace, LargeBlob, Located, ProcessRef, Profiler, Record, Scheduling, ThreadRef,
+    Arguments, Backtrace, LargeBlob, LocatedRecord, ProcessRef, Profiler, Record, Scheduling, ThreadRef,
     UnknownRecord, record_kind,
 };
 
@@ -34,7 +34,7 @@ impl RecordReader {
     #[inline(never)]
     pub(super) fn other(
         &mut self,
-        located: &Located<'_>,
+        located: &LocatedRecord<'_>,
         file: &FxtFile,
         current: &mut CurrentRecord,
     ) -> Option<bool> {

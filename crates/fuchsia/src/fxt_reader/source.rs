@@ -9,14 +9,14 @@ use ichnos_model::{
     NextRecord, Record as CurrentRecord, Scope, Source, StreamLoss, Window,
 };
 
-use super::classes::{Classes, KnownClass, RecordNames};
+use super::classes::{RecordNames, SourceClass, SourceClasses};
 use super::file::FxtFile;
 use super::index::{remedy, ticks_of};
 use super::pending::Pending;
 use super::tables::Tables;
 use super::values::{NameCache, ValueWriter};
 use crate::fxt::{
-    Arguments, BUFFER_FULL, EventRecord, FxtError, Located, MetadataRecord, Record, Records, Rule,
+    Arguments, BUFFER_FULL, EventRecord, FxtError, LocatedRecord, MetadataRecord, Record, Records, Rule,
     StringRecord, StringRef, ThreadRef, UnknownRecord, event_at,
 };
 
@@ -52,7 +52,7 @@ pub(super) struct RecordReader {
     /// Records read ahead, if the file is not sorted by time.
     pending: Option<Pending>,
     pub(super) tables: Tables,
-    pub(super) classes: Classes,
+    pub(super) classes: SourceClasses,
     pub(super) object_names: NameCache,
     window: Window,
     faults: VecDeque<FxtError>,
@@ -83,7 +83,7 @@ impl FxtSource {
             position: SectionPosition::default(),
             pending: None,
             tables: Tables::at(snapshot),
-            classes: Classes::new(stream, most_classes),
+            classes: SourceClasses::new(stream, most_classes),
             object_names: NameCache::new(&file.index.names),
             window,
             faults: VecDeque::new(),
@@ -120,7 +120,7 @@ impl RecordReader {
 
     /// Reads the next record in file order. Returns `None` at the end.
     #[inline(always)]
-    fn step<'f>(&mut self, file: &'f FxtFile) -> Option<Result<Located<'f>, crate::fxt::SkippedBytes>> {
+    fn step<'f>(&mut self, file: &'f FxtFile) -> Option<Result<LocatedRecord<'f>, crate::fxt::SkippedBytes>> {
         let stream = file.index.streams.get(self.number)?;
         let mut section = stream.sections.get(self.position.section)?;
         if self.position.at >= section.end {
@@ -200,7 +200,12 @@ impl RecordReader {
 
     /// Handles a record.
     #[inline(always)]
-    fn record(&mut self, located: &Located<'_>, file: &FxtFile, current: &mut CurrentRecord) -> ReadResult {
+    fn record(
+        &mut self,
+        located: &LocatedRecord<'_>,
+        file: &FxtFile,
+        current: &mut CurrentRecord,
+    ) -> ReadResult {
         if file.check {
             Record::check(located.bytes, located.offset, &mut |error| self.faults.push_back(error));
         }
@@ -242,7 +247,7 @@ impl RecordReader {
     fn metadata(
         &mut self,
         metadata: &MetadataRecord<'_>,
-        located: &Located<'_>,
+        located: &LocatedRecord<'_>,
         current: &mut CurrentRecord,
     ) -> ReadResult {
         match metadata {
@@ -383,7 +388,7 @@ impl RecordReader {
         self.look_up(event.name, file);
         let is_whole = self.check_arguments(event.arguments, file);
         let names = RecordNames { tables: &self.tables, bytes: &file.bytes };
-        let KnownClass { class, is_any } = self.classes.for_event(event, &names, is_whole)?;
+        let SourceClass { class, is_any } = self.classes.for_event(event, &names, is_whole)?;
         current.set_dynamic_class(class);
         Some(*is_any)
     }

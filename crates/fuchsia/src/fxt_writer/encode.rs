@@ -17,14 +17,14 @@ const MOST_DATA: usize = 0x7fff;
 
 /// Encodes a record.
 #[derive(Debug, Default)]
-pub(super) struct RecordEncoder {
+pub(super) struct FxtRecordEncoder {
     /// Words after the header.
     body: Vec<u8>,
     /// Arguments dropped because the record lacks room.
     dropped: u64,
 }
 
-impl RecordEncoder {
+impl FxtRecordEncoder {
     /// Appends a record to `out`, after the strings and threads it refers to, and counts dropped arguments. Returns
     /// `false` if the record lacks room for the rest.
     pub(super) fn encode(

@@ -6,7 +6,7 @@ use std::slice::IterMut;
 use ichnos_model::{Event, Field, FieldValue, Real, Scope, Text, Visitor};
 
 use super::own::OwnClass;
-use super::record_parts::RecordHash;
+use super::record_parts::FxtRecordHash;
 use super::tables::WrittenTables;
 use crate::fxt::{
     ArgumentValue, EventKind, EventRecordWriter, MAX_ARGUMENTS, MAX_RECORD_WORDS, RecordWriter, StringRef,
@@ -101,7 +101,7 @@ impl EventEncoder {
         let names = [string(references.category), string(references.name)];
         let kind = EventKind::from_number(class.form.event.into(), word)?;
         let hash = is_compared.then(|| {
-            let mut hash = RecordHash::new(class.form, ids, [word.unwrap_or(0), 0, 0, 0, 0, 0]);
+            let mut hash = FxtRecordHash::new(class.form, ids, [word.unwrap_or(0), 0, 0, 0, 0, 0]);
             hash.texts([&class.category, &class.name, b""]);
             hash
         });
@@ -123,7 +123,7 @@ impl EventEncoder {
         }
         record.finish();
         out.extend_from_slice(writer.written());
-        Some(hash.map_or(0, RecordHash::finish))
+        Some(hash.map_or(0, FxtRecordHash::finish))
     }
 }
 
@@ -188,7 +188,7 @@ struct ArgumentVisitor<'v, 'e> {
     names: std::slice::Iter<'v, (Vec<u8>, u8)>,
     tables: &'v mut WrittenTables,
     out: &'v mut Vec<u8>,
-    hash: Option<RecordHash>,
+    hash: Option<FxtRecordHash>,
     /// `true` if the event must be split into parts.
     has_failed: bool,
 }

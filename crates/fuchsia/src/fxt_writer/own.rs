@@ -91,12 +91,12 @@ fn moved_context(class: &EventRecordClass, form: &RecordForm) -> usize {
 }
 
 /// Reads event fields in class order.
-struct FieldReader<'l> {
+struct RecordFieldReader<'l> {
     leaves: &'l Leaves,
     list: std::slice::Iter<'l, Leaf>,
 }
 
-impl<'l> FieldReader<'l> {
+impl<'l> RecordFieldReader<'l> {
     fn value(&mut self) -> Option<LeafValue> {
         self.list.next().map(|leaf| leaf.value)
     }
@@ -137,7 +137,7 @@ pub(super) fn read(
         *end = leaves.list.len();
     }
     let leaves = &*leaves;
-    let scope = |from: usize, to: usize| FieldReader {
+    let scope = |from: usize, to: usize| RecordFieldReader {
         leaves,
         list: leaves.list.get(from..to).unwrap_or_default().iter(),
     };
@@ -188,7 +188,11 @@ pub(super) fn refer_to_tables(parts: &mut RecordParts, provider: Option<u32>, lo
     }
 }
 
-fn event_context(class: &OwnClass, context: &mut FieldReader<'_>, parts: &mut RecordParts) -> Option<()> {
+fn event_context(
+    class: &OwnClass,
+    context: &mut RecordFieldReader<'_>,
+    parts: &mut RecordParts,
+) -> Option<()> {
     if class.form.is_any {
         // The context ends with type, category and name.
         let all = context.list.as_slice();
@@ -219,7 +223,7 @@ fn word_of(event: u8, ticks: u64, number: u64) -> u64 {
 }
 
 /// Reads the call stack of a sample.
-fn backtrace(event: &Event<'_>, payload: &mut FieldReader<'_>, parts: &mut RecordParts) -> Option<()> {
+fn backtrace(event: &Event<'_>, payload: &mut RecordFieldReader<'_>, parts: &mut RecordParts) -> Option<()> {
     let stack = payload.number();
     parts.words[0] = payload.number()?;
     let stack = stack.and_then(|stack| u32::try_from(stack).ok());
@@ -235,8 +239,8 @@ fn backtrace(event: &Event<'_>, payload: &mut FieldReader<'_>, parts: &mut Recor
 
 fn record(
     kind: RecordKind,
-    context: &mut FieldReader<'_>,
-    payload: &mut FieldReader<'_>,
+    context: &mut RecordFieldReader<'_>,
+    payload: &mut RecordFieldReader<'_>,
     parts: &mut RecordParts,
 ) -> Option<()> {
     match kind {
@@ -288,7 +292,11 @@ fn record(
     Some(())
 }
 
-fn read_arguments(class: &OwnClass, fields: &mut FieldReader<'_>, parts: &mut RecordParts) -> Option<()> {
+fn read_arguments(
+    class: &OwnClass,
+    fields: &mut RecordFieldReader<'_>,
+    parts: &mut RecordParts,
+) -> Option<()> {
     let leaves = fields.leaves;
     if class.form.is_any {
         while let Some(name) = fields.bytes() {

@@ -126,7 +126,7 @@ impl RecordParts {
     /// Returns the record hash, the same for equal records.
     pub(super) fn hash(&self) -> u64 {
         let Self { form, process, thread, words, .. } = self;
-        let mut hash = RecordHash::new(*form, [*process, *thread], *words);
+        let mut hash = FxtRecordHash::new(*form, [*process, *thread], *words);
         hash.texts([&self.category, &self.name, &self.data].map(|range| self.text(range)));
         for argument in &self.arguments {
             let PartArgument { kind, word, name, data } = argument;
@@ -138,9 +138,9 @@ impl RecordParts {
 
 /// Hash state for [`RecordParts::hash`].
 #[derive(Debug)]
-pub(super) struct RecordHash(ValueHash);
+pub(super) struct FxtRecordHash(ValueHash);
 
-impl RecordHash {
+impl FxtRecordHash {
     /// Starts a record hash with process id, thread id and numbers.
     pub(super) fn new(form: RecordForm, ids: [u64; 2], words: [u64; 6]) -> Self {
         let mut hash = ValueHash::new(form.kind as u64);

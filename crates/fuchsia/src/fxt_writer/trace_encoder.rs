@@ -13,7 +13,7 @@ use ichnos_model::{
 
 use super::class_losses::{ClassLoss, ClassLosses, TraceLoss};
 use super::clock_base::{base_of, last_tick, offset_of};
-use super::encode::RecordEncoder;
+use super::encode::FxtRecordEncoder;
 use super::event_encoder::{EventEncoder, EventReferences};
 use super::foreign::{self, ForeignBuffers, ForeignClass};
 use super::leaves::Leaves;
@@ -52,7 +52,7 @@ struct WrittenStream {
 
 /// A provider, with the records of one data stream. Beyond the provider limit, several data streams share one.
 #[derive(Debug)]
-struct Provider {
+struct ProviderOutput {
     /// Provider id. `None` for the only data stream of a trace without providers.
     id: Option<u32>,
     clock: Initialization,
@@ -69,7 +69,7 @@ pub(super) struct TraceEncoder {
     streams: StreamTable<WrittenStream, (), ()>,
     /// Number of FXT classes.
     own_classes: usize,
-    providers: Vec<Provider>,
+    providers: Vec<ProviderOutput>,
     ids: HashSet<u32>,
     /// Smallest untried id for a data stream without an id.
     next_id: u32,
@@ -79,7 +79,7 @@ pub(super) struct TraceEncoder {
     current: Option<usize>,
     has_magic: bool,
     waiting: usize,
-    encoder: RecordEncoder,
+    encoder: FxtRecordEncoder,
     events_encoder: EventEncoder,
     leaves: Leaves,
     buffers: ForeignBuffers,
@@ -153,7 +153,7 @@ impl TraceEncoder {
         let number = self.providers.len();
         self.order.push(number);
         let tables = WrittenTables::default();
-        self.providers.push(Provider { id, clock, tables, records, has_begun: false });
+        self.providers.push(ProviderOutput { id, clock, tables, records, has_begun: false });
         number
     }
 
@@ -170,7 +170,7 @@ impl TraceEncoder {
         let Some(number) = *provider else {
             return self.record_loss(TraceLoss::StreamEvent);
         };
-        let Some(Provider { tables, records, .. }) = providers.get_mut(number) else { return };
+        let Some(ProviderOutput { tables, records, .. }) = providers.get_mut(number) else { return };
         let Some(WrittenClass { treatment, losses, .. }) = classes.get_mut(index) else { return };
         let time = event.clock.map(|clock| ticks(clock, event.stream.clock(), (*offset, *end), losses));
         *nanoseconds = time.and_then(|(_, nanoseconds)| nanoseconds);
@@ -268,7 +268,7 @@ impl TraceEncoder {
         else {
             return;
         };
-        let Provider { tables, records, .. } = provider;
+        let ProviderOutput { tables, records, .. } = provider;
         let before = records.len();
         // Table strings do not depend on the record, so they stay even if it lacks room.
         if encoder.encode(parts, tables, &mut class.losses, records) {
@@ -419,7 +419,7 @@ impl MessageEncoder for TraceEncoder {
             current: None,
             has_magic: false,
             waiting: 0,
-            encoder: RecordEncoder::default(),
+            encoder: FxtRecordEncoder::default(),
             events_encoder: EventEncoder::new(),
             leaves: Leaves::default(),
             buffers: ForeignBuffers::default(),
@@ -445,7 +445,7 @@ impl MessageEncoder for TraceEncoder {
         self.stream(discarded.stream);
         let number = self.streams.state_mut(discarded.stream).and_then(|stream| stream.provider);
         let provider = number.and_then(|number| self.providers.get_mut(number));
-        let (Some(number), Some(Provider { id: Some(id), records, .. })) = (number, provider) else {
+        let (Some(number), Some(ProviderOutput { id: Some(id), records, .. })) = (number, provider) else {
             shared.record_loss(TraceLoss::Discarded);
             return Ok(());
         };

@@ -285,7 +285,7 @@ impl RecordEncoder<'_> {
             return Err(self.full(before));
         };
         let room = room.as_flattened_mut();
-        let mut writer = TextWriter { room, length: 0 };
+        let mut writer = InPlaceWriter { room, length: 0 };
         // The text simply ends at a formatting error.
         let _ = fmt::write(&mut writer, text);
         let length = writer.length;
@@ -361,12 +361,12 @@ fn write_name(room: &mut [Word], name: Name<'_>, header: u64) {
 }
 
 /// Writes a text in place, and counts the bytes that do not fit.
-struct TextWriter<'r> {
+struct InPlaceWriter<'r> {
     room: &'r mut [u8],
     length: usize,
 }
 
-impl fmt::Write for TextWriter<'_> {
+impl fmt::Write for InPlaceWriter<'_> {
     #[inline]
     fn write_str(&mut self, text: &str) -> fmt::Result {
         let end = self.length.saturating_add(text.len());

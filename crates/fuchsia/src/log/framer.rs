@@ -8,7 +8,7 @@ use super::framing::Framing;
 use super::message::{Message, is_plausible, is_usual};
 use super::proof::{self, Proof, ProofBudget};
 use super::record::Record;
-use super::unit::{LENGTH, Unit};
+use super::unit::{InputUnit, LENGTH};
 use super::word::{RECORD_HEADER, load};
 
 /// Maximum distance in bytes for following the sizes of unreadable neighbors.
@@ -50,7 +50,7 @@ impl core::error::Error for Damage {}
 pub struct Framer {
     framing: Framing,
     offset: u64,
-    lost: Option<Lost>,
+    lost: Option<LostBytes>,
     candidate: Option<FrameCandidate>,
     /// Position up to which item sizes lead from one unreadable item to the next, without a message in between.
     good: u64,
@@ -59,7 +59,7 @@ pub struct Framer {
 
 /// Unreadable bytes. The search for the next readable message starts after them.
 #[derive(Clone, Copy, Debug)]
-struct Lost {
+struct LostBytes {
     offset: u64,
     error: LogError,
 }
@@ -79,7 +79,7 @@ struct FrameCandidate {
 
 /// Result of [`Framer::step`].
 #[derive(Clone, Copy, Debug)]
-pub struct Step<'a> {
+pub struct FramerStep<'a> {
     /// Number of input bytes consumed. The next call expects the bytes after them.
     pub consumed: usize,
     /// Message or damage found.
@@ -88,7 +88,7 @@ pub struct Step<'a> {
     pub needed: usize,
 }
 
-impl Step<'_> {
+impl FramerStep<'_> {
     const fn wait(needed: usize) -> Self {
         Self { consumed: 0, found: None, needed }
     }
@@ -158,7 +158,7 @@ impl Framer {
     ///
     /// If nothing is found or consumed, more input is needed or the end is reached.
     #[inline]
-    pub fn step<'a>(&mut self, input: &'a [u8], is_last: bool) -> Step<'a> {
+    pub fn step<'a>(&mut self, input: &'a [u8], is_last: bool) -> FramerStep<'a> {
         // The most frequent case first.
         if self.framing == Framing::Records
             && self.lost.is_none()
@@ -170,22 +170,22 @@ impl Framer {
             let consumed = record.as_bytes().len();
             self.offset += consumed as u64;
             let message = Message::Record { record, behind: &[] };
-            return Step { consumed, found: Some(Ok(message)), needed: 0 };
+            return FramerStep { consumed, found: Some(Ok(message)), needed: 0 };
         }
         self.other_step(input, is_last)
     }
 
-    fn other_step<'a>(&mut self, input: &'a [u8], is_last: bool) -> Step<'a> {
+    fn other_step<'a>(&mut self, input: &'a [u8], is_last: bool) -> FramerStep<'a> {
         if self.lost.is_some() {
             return self.search(input, is_last);
         }
         if input.is_empty() {
-            return Step::wait(1);
+            return FramerStep::wait(1);
         }
-        let (message, end, error) = match Unit::read(self.framing, input, self.offset, is_last) {
-            Unit::Unknown(needed) => return Step::wait(needed),
-            Unit::Message(message, size, error) => (Some(message), Some(size), error),
-            Unit::Broken(error, end) => (None, end, Some(error)),
+        let (message, end, error) = match InputUnit::read(self.framing, input, self.offset, is_last) {
+            InputUnit::Unknown(needed) => return FramerStep::wait(needed),
+            InputUnit::Message(message, size, error) => (Some(message), Some(size), error),
+            InputUnit::Broken(error, end) => (None, end, Some(error)),
         };
         let guess = match &message {
             None => FrameGuess::Broken,
@@ -197,7 +197,7 @@ impl Framer {
             Some(end) => match self.outcome(input, is_last, end, guess) {
                 Verdict::Yes(outcome) => outcome,
                 Verdict::No => Outcome::Lost(1),
-                Verdict::Unknown(needed) => return Step::wait(needed),
+                Verdict::Unknown(needed) => return FramerStep::wait(needed),
             },
         };
         self.candidate = None;
@@ -216,14 +216,14 @@ impl Framer {
         let found = match (outcome, message) {
             (Outcome::Message, Some(message)) => Ok(message),
             (Outcome::Lost(_), _) => {
-                self.lost = Some(Lost { offset, error });
+                self.lost = Some(LostBytes { offset, error });
                 let mut step = self.search(input.get(consumed..).unwrap_or_default(), is_last);
                 step.consumed += consumed;
                 return step;
             }
             _ => Err(Damage { offset, skipped: consumed as u64, error }),
         };
-        Step { consumed, found: Some(found), needed: 0 }
+        FramerStep { consumed, found: Some(found), needed: 0 }
     }
 
     /// Decides about the candidate at the start of the input. `end` is its end by its own size.
@@ -351,7 +351,7 @@ impl Framer {
                     Verdict::No => {}
                 }
                 match framer.unit(budget, input, at, is_last) {
-                    Unit::Broken(_, Some(size)) if framer.has_header(input, at) => Verdict::Yes(size),
+                    InputUnit::Broken(_, Some(size)) if framer.has_header(input, at) => Verdict::Yes(size),
                     _ => Verdict::No,
                 }
             });
@@ -433,9 +433,9 @@ impl Framer {
                 return Verdict::No;
             }
             match self.unit(budget, input, at, is_last) {
-                Unit::Message(_, size, _) => at += size,
-                Unit::Unknown(needed) => return Verdict::Unknown(at + needed),
-                Unit::Broken(..) => loop {
+                InputUnit::Message(_, size, _) => at += size,
+                InputUnit::Unknown(needed) => return Verdict::Unknown(at + needed),
+                InputUnit::Broken(..) => loop {
                     at = match proof::next_candidate(self.framing, input, at + 1, end, is_last) {
                         Ok(next) if next < end => next,
                         Ok(_) => return Verdict::No,
@@ -453,7 +453,7 @@ impl Framer {
     }
 
     /// Reads the unit at `at`.
-    fn unit<'a>(&self, budget: &mut ProofBudget, input: &'a [u8], at: usize, is_last: bool) -> Unit<'a> {
+    fn unit<'a>(&self, budget: &mut ProofBudget, input: &'a [u8], at: usize, is_last: bool) -> InputUnit<'a> {
         let bytes = input.get(at..).unwrap_or_default();
         budget.read(self.framing, bytes, self.offset + at as u64, is_last)
     }
@@ -470,12 +470,12 @@ impl Framer {
             return Verdict::No;
         }
         match self.unit(budget, input, at, is_last) {
-            Unit::Message(message, size, error) => {
+            InputUnit::Message(message, size, error) => {
                 let proof = proof::is_good(&message, error.as_ref());
                 self.with_follower(budget, proof, input, at + size, is_last)
             }
-            Unit::Unknown(needed) => Verdict::Unknown(at + needed),
-            Unit::Broken(..) => Verdict::No,
+            InputUnit::Unknown(needed) => Verdict::Unknown(at + needed),
+            InputUnit::Broken(..) => Verdict::No,
         }
     }
 
@@ -485,12 +485,12 @@ impl Framer {
             return Verdict::No;
         }
         match self.unit(budget, input, at, is_last) {
-            Unit::Message(message, size, error) => {
+            InputUnit::Message(message, size, error) => {
                 let proof = Proof::rate(&message, error.as_ref());
                 self.with_follower(budget, proof, input, at + size, is_last)
             }
-            Unit::Unknown(needed) => Verdict::Unknown(at + needed),
-            Unit::Broken(..) => Verdict::No,
+            InputUnit::Unknown(needed) => Verdict::Unknown(at + needed),
+            InputUnit::Broken(..) => Verdict::No,
         }
     }
 
@@ -513,20 +513,20 @@ impl Framer {
             return Verdict::Yes(());
         }
         match self.unit(budget, input, end, is_last) {
-            Unit::Message(message, _, error) => match Proof::rate(&message, error.as_ref()) {
+            InputUnit::Message(message, _, error) => match Proof::rate(&message, error.as_ref()) {
                 Proof::None => Verdict::No,
                 _ => Verdict::Yes(()),
             },
-            Unit::Unknown(needed) => Verdict::Unknown(end + needed),
-            Unit::Broken(..) => Verdict::No,
+            InputUnit::Unknown(needed) => Verdict::Unknown(end + needed),
+            InputUnit::Broken(..) => Verdict::No,
         }
     }
 
     /// Searches for the next readable message.
     #[cold]
-    fn search<'a>(&mut self, input: &'a [u8], is_last: bool) -> Step<'a> {
-        let Some(Lost { offset, error }) = self.lost else {
-            return Step::wait(1);
+    fn search<'a>(&mut self, input: &'a [u8], is_last: bool) -> FramerStep<'a> {
+        let Some(LostBytes { offset, error }) = self.lost else {
+            return FramerStep::wait(1);
         };
         let mut at = 0;
         let needed = match self.look(&mut at, input, is_last, input.len(), WantedMessages::Any) {
@@ -541,7 +541,7 @@ impl Framer {
             Verdict::Unknown(needed) => needed - at,
         };
         self.offset += at as u64;
-        let mut step = Step { consumed: at, found: None, needed };
+        let mut step = FramerStep { consumed: at, found: None, needed };
         if needed == 0 || is_last && at == input.len() {
             self.lost = None;
             step.found = Some(Err(Damage { offset, skipped: self.offset - offset, error }));
@@ -555,7 +555,7 @@ impl Framer {
         loop {
             match self.look(&mut looked, input, is_last, end, WantedMessages::Any) {
                 Verdict::Yes(at) => match self.unit(&mut ProofBudget::new(), input, at, is_last) {
-                    Unit::Message(_, size, _) => return Some((at, at + size)),
+                    InputUnit::Message(_, size, _) => return Some((at, at + size)),
                     _ => return None,
                 },
                 Verdict::No => return None,
@@ -569,7 +569,7 @@ impl Framer {
     pub(super) fn leads_to_message(&self, input: &[u8], at: usize, is_last: bool) -> bool {
         let budget = &mut ProofBudget::new();
         match self.unit(budget, input, at, is_last) {
-            Unit::Broken(_, Some(size)) if self.has_header(input, at) => {
+            InputUnit::Broken(_, Some(size)) if self.has_header(input, at) => {
                 matches!(self.is_good(budget, input, at + size, is_last), Verdict::Yes(()))
             }
             _ => false,
@@ -578,7 +578,7 @@ impl Framer {
 
     /// Returns `true` if a message is at `at`.
     pub(super) fn holds(&self, input: &[u8], at: usize, is_last: bool) -> bool {
-        matches!(self.unit(&mut ProofBudget::new(), input, at, is_last), Unit::Message(..))
+        matches!(self.unit(&mut ProofBudget::new(), input, at, is_last), InputUnit::Message(..))
     }
 }
 

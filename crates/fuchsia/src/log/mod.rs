@@ -72,12 +72,12 @@ pub use encoder::{EncodeError, Encoder, Event, MAX_TEXT, RecordEncoder, add_drop
 pub use error::{LogError, Rule};
 #[cfg(feature = "reader")]
 pub(crate) use framer::follows;
-pub use framer::{Damage, Framer, Step};
+pub use framer::{Damage, Framer, FramerStep};
 pub use framing::Framing;
 pub use legacy::{Packet, SeverityScale};
 pub use message::Message;
 pub use printf::{RecordText, Role, Roles};
-pub use record::{Known, MAX_RECORD_WORDS, Record};
+pub use record::{KnownArguments, MAX_RECORD_WORDS, Record};
 pub use severity::Severity;
 #[cfg(feature = "std")]
 pub use splitter::Splitter;

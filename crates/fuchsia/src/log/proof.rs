@@ -7,7 +7,7 @@ use super::message::{Message, has_severity, is_plausible};
 use super::record::Record;
 use super::severity::Severity;
 use super::text::Text;
-use super::unit::{LENGTH, MAX_FRAME, Unit};
+use super::unit::{InputUnit, LENGTH, MAX_FRAME};
 use super::word::{RECORD_HEADER, load};
 
 /// Strength of the evidence that a candidate is a message.
@@ -198,24 +198,24 @@ impl ProofBudget {
         done
     }
 
-    /// Like [`Unit::read`], but charges the budget unless more bytes are needed.
+    /// Like [`InputUnit::read`], but charges the budget unless more bytes are needed.
     pub(super) fn read<'a>(
         &mut self,
         framing: Framing,
         bytes: &'a [u8],
         offset: u64,
         is_last: bool,
-    ) -> Unit<'a> {
-        let unit = Unit::read(framing, bytes, offset, is_last);
+    ) -> InputUnit<'a> {
+        let unit = InputUnit::read(framing, bytes, offset, is_last);
         match &unit {
-            Unit::Unknown(_) => {}
-            Unit::Message(_, _, Some(error)) if error.rule == Rule::TrailingBytes => {
+            InputUnit::Unknown(_) => {}
+            InputUnit::Message(_, _, Some(error)) if error.rule == Rule::TrailingBytes => {
                 self.spend(error.at.saturating_sub(offset) as usize);
             }
-            Unit::Message(_, size, _) => self.spend(*size),
+            InputUnit::Message(_, size, _) => self.spend(*size),
             // The end was examined without the bytes before it.
-            Unit::Broken(error, _) if error.rule == Rule::LegacyNotTerminated => {}
-            Unit::Broken(error, _) => self.spend(error.at.saturating_sub(offset) as usize),
+            InputUnit::Broken(error, _) if error.rule == Rule::LegacyNotTerminated => {}
+            InputUnit::Broken(error, _) => self.spend(error.at.saturating_sub(offset) as usize),
         }
         unit
     }

@@ -167,8 +167,8 @@ impl<'a> Record<'a> {
 
     /// Returns the values of the readable arguments with a meaning.
     #[must_use]
-    pub fn known(&self) -> Known<'a> {
-        let mut known = Known::default();
+    pub fn known(&self) -> KnownArguments<'a> {
+        let mut known = KnownArguments::default();
         for argument in self.arguments().map_while(Result::ok) {
             known.note(&argument);
         }
@@ -178,7 +178,7 @@ impl<'a> Record<'a> {
 
 /// Record arguments with a [meaning](Meaning). If a meaning repeats, the last argument wins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Known<'a> {
+pub struct KnownArguments<'a> {
     /// Process koid.
     pub pid: Option<u64>,
     /// Thread koid.
@@ -193,7 +193,7 @@ pub struct Known<'a> {
     pub message: Option<Text<'a>>,
 }
 
-impl<'a> Known<'a> {
+impl<'a> KnownArguments<'a> {
     /// Adds an argument.
     #[inline]
     pub fn note(&mut self, argument: &Argument<'a>) {

@@ -15,7 +15,7 @@ pub(super) const MAX_FRAME: usize = 64 << 10;
 pub(super) const LENGTH: usize = 4;
 
 /// Input unit at a position.
-pub(super) enum Unit<'a> {
+pub(super) enum InputUnit<'a> {
     /// A message, its size with everything that belongs to it, and an error if it breaks a rule.
     Message(Message<'a>, usize, Option<LogError>),
     /// Number of bytes needed to decide.
@@ -24,7 +24,7 @@ pub(super) enum Unit<'a> {
     Broken(LogError, Option<usize>),
 }
 
-impl<'a> Unit<'a> {
+impl<'a> InputUnit<'a> {
     /// Reads the unit at the start of `bytes`, at byte `offset` of the input. `is_last` must be `true` if no bytes
     /// follow.
     #[inline]
@@ -38,7 +38,7 @@ impl<'a> Unit<'a> {
 
 /// Reads the record at the start of `bytes`.
 #[inline]
-fn record(framing: Framing, bytes: &[u8], offset: u64, is_last: bool) -> Unit<'_> {
+fn record(framing: Framing, bytes: &[u8], offset: u64, is_last: bool) -> InputUnit<'_> {
     let (record, behind) = match Record::read(bytes, offset) {
         Ok(read) => read,
         Err(error) => return incomplete_record(bytes, error, is_last),
@@ -46,28 +46,28 @@ fn record(framing: Framing, bytes: &[u8], offset: u64, is_last: bool) -> Unit<'_
     let size = record.as_bytes().len();
     let mut broken = match record.first_broken() {
         Some(error) if error.rule.is_fatal() => {
-            return Unit::Broken(error, (framing == Framing::Records).then_some(size));
+            return InputUnit::Broken(error, (framing == Framing::Records).then_some(size));
         }
         broken => broken,
     };
     if is_argument(&record) {
         let error = LogError::new(Rule::ArgumentAlone, offset, offset, 0, record.header());
-        return Unit::Broken(error, (framing == Framing::Records).then_some(size));
+        return InputUnit::Broken(error, (framing == Framing::Records).then_some(size));
     }
     if framing == Framing::Records || is_last && behind.is_empty() {
-        return Unit::Message(Message::Record { record, behind: &[] }, size, broken);
+        return InputUnit::Message(Message::Record { record, behind: &[] }, size, broken);
     }
     let mut note = |error: LogError| broken = broken.or(Some(error));
     match Attribution::read_extended(behind, offset, offset + size as u64, &mut note) {
         Ok((_, rest)) => {
             let own = behind.len() - rest.len();
             let behind = behind.get(..own).unwrap_or_default();
-            Unit::Message(Message::Record { record, behind }, size + own, broken)
+            InputUnit::Message(Message::Record { record, behind }, size + own, broken)
         }
         Err(error) if error.rule == Rule::ExtendedTruncated && !is_last => {
-            Unit::Unknown(size + error.expected as usize)
+            InputUnit::Unknown(size + error.expected as usize)
         }
-        Err(error) => Unit::Broken(error, None),
+        Err(error) => InputUnit::Broken(error, None),
     }
 }
 
@@ -83,7 +83,7 @@ fn is_argument(record: &Record<'_>) -> bool {
 
 /// Returns the unit for `bytes` that do not start with a record.
 #[cold]
-fn incomplete_record<'a>(bytes: &'a [u8], error: LogError, is_last: bool) -> Unit<'a> {
+fn incomplete_record<'a>(bytes: &'a [u8], error: LogError, is_last: bool) -> InputUnit<'a> {
     let needed = match error.rule {
         Rule::RecordHeaderTruncated => Some(8),
         Rule::TimestampTruncated => Some(16),
@@ -91,30 +91,33 @@ fn incomplete_record<'a>(bytes: &'a [u8], error: LogError, is_last: bool) -> Uni
         _ => None,
     };
     if let (Some(needed), false) = (needed, is_last) {
-        return Unit::Unknown(needed);
+        return InputUnit::Unknown(needed);
     }
     // The size can be valid even with a wrong type.
     let header = bytes.first_chunk::<8>().map_or(0, load);
     let size = size_words(header);
     let end = (size >= RECORD_HEADER).then_some(size * 8);
-    Unit::Broken(error, end)
+    InputUnit::Broken(error, end)
 }
 
 /// Reads the datagram at the start of `bytes`, after its length.
-fn datagram(bytes: &[u8], offset: u64, is_last: bool) -> Unit<'_> {
+fn datagram(bytes: &[u8], offset: u64, is_last: bool) -> InputUnit<'_> {
     let found = bytes.len() as u64;
     let truncated = |needed: usize| match is_last {
         true => {
             let error = LogError::new(Rule::FrameTruncated, offset, offset, needed as u64, found);
-            Unit::Broken(error, None)
+            InputUnit::Broken(error, None)
         }
-        false => Unit::Unknown(needed),
+        false => InputUnit::Unknown(needed),
     };
     let Some((length, behind)) = bytes.split_first_chunk::<LENGTH>() else { return truncated(LENGTH) };
     let length = u32::from_le_bytes(*length) as usize;
     if length == 0 || length > MAX_FRAME {
         let most = MAX_FRAME as u64;
-        return Unit::Broken(LogError::new(Rule::FrameLength, offset, offset, most, length as u64), None);
+        return InputUnit::Broken(
+            LogError::new(Rule::FrameLength, offset, offset, most, length as u64),
+            None,
+        );
     }
     let Some(payload) = behind.get(..length) else { return truncated(LENGTH + length) };
     match Message::read(payload, offset + LENGTH as u64) {
@@ -129,8 +132,8 @@ fn datagram(bytes: &[u8], offset: u64, is_last: bool) -> Unit<'_> {
                 }
                 Message::Legacy(_) => None,
             };
-            Unit::Message(message, LENGTH + length, broken)
+            InputUnit::Message(message, LENGTH + length, broken)
         }
-        Err(error) => Unit::Broken(error, Some(LENGTH + length)),
+        Err(error) => InputUnit::Broken(error, Some(LENGTH + length)),
     }
 }

@@ -10,7 +10,7 @@ use ichnos_model::{
 };
 
 use super::any::{MONIKER, ROLLED_OUT, URL};
-use super::log_options::{Clock, FuchsiaLogOptions};
+use super::log_options::{FuchsiaLogOptions, RecordClock};
 use super::text;
 use crate::log::kind;
 use crate::log::{
@@ -74,8 +74,8 @@ pub(crate) const BOOT_CLOCK: &str = "nanoseconds since the system was started";
 /// Returns the trace class before reading, without event record classes.
 pub(super) fn trace_class(options: &FuchsiaLogOptions, dialect: &str) -> TraceClass {
     let (name, description) = match options.clock {
-        Clock::Monotonic => ("monotonic", MONOTONIC_CLOCK),
-        Clock::Boot => ("boot", BOOT_CLOCK),
+        RecordClock::Monotonic => ("monotonic", MONOTONIC_CLOCK),
+        RecordClock::Boot => ("boot", BOOT_CLOCK),
     };
     let mut clock = ClockClass::new(name, 1_000_000_000);
     clock.name = Some(name.to_owned());
@@ -111,7 +111,7 @@ const MARKER: u8 = 0x40;
 
 /// Message form, which determines the class.
 #[derive(Clone, Copy)]
-pub(super) enum Form<'a> {
+pub(super) enum MessageLayout<'a> {
     Record(Record<'a>),
     /// A record followed by its attribution.
     Extended(Record<'a>),
@@ -119,7 +119,7 @@ pub(super) enum Form<'a> {
     Legacy(u8),
 }
 
-impl<'a> Form<'a> {
+impl<'a> MessageLayout<'a> {
     pub(super) fn from_message(message: &Message<'a>) -> Option<Self> {
         Some(match message {
             Message::Record { record, behind: [] } => Self::Record(*record),
@@ -147,7 +147,7 @@ impl<'a> Form<'a> {
     }
 }
 
-/// Returns the class for a key from [`Form::write_key`], or for [`ANY_KEY`].
+/// Returns the class for a key from [`MessageLayout::write_key`], or for [`ANY_KEY`].
 pub(super) fn class_of(key: &[u8], scale: SeverityScale) -> EventRecordClass {
     let class = match key {
         ANY_KEY => any_class(),
@@ -286,13 +286,13 @@ fn severity(layout: BitField, signed: bool, scale: LevelScale) -> Arc<FieldClass
 }
 
 /// Structure members and their meanings.
-struct Members<'r> {
+struct MemberBuilder<'r> {
     list: Vec<Member>,
     scope: Scope,
     meanings: &'r mut Meanings,
 }
 
-impl<'r> Members<'r> {
+impl<'r> MemberBuilder<'r> {
     fn new(scope: Scope, meanings: &'r mut Meanings) -> Self {
         Self { list: Vec::new(), scope, meanings }
     }
@@ -338,7 +338,7 @@ fn record_context(has_tag: bool, meanings: &mut Meanings) -> Option<Arc<FieldCla
 
 fn new_record_context(has_tag: bool, meanings: &mut Meanings) -> Option<Arc<FieldClass>> {
     static SEVERITY: LazyLock<Arc<FieldClass>> = LazyLock::new(|| severity(bits(8, 8), false, SCALE));
-    let mut members = Members::new(Scope::SpecificContext, meanings);
+    let mut members = MemberBuilder::new(Scope::SpecificContext, meanings);
     if has_tag {
         members.pad(padding(16, WORD));
         members.push("tag", integer(31, 1, false), Some(Meaning::Hidden));
@@ -362,7 +362,7 @@ fn record_class(record: &Record<'_>, is_extended: bool) -> EventRecordClass {
         role.text = Some(LogText { write: text::write_message });
     }
     let appended = record.appended().map_or(usize::MAX, |(_, first)| first);
-    let mut members = Members::new(Scope::Payload, &mut meanings);
+    let mut members = MemberBuilder::new(Scope::Payload, &mut meanings);
     for (index, (role, argument)) in record.roles().enumerate() {
         let meaning = match role {
             Role::Marker | Role::Positional => Some(Meaning::Rendered),
@@ -425,11 +425,11 @@ fn meaning_in_control(argument: &Argument<'_>) -> Option<Meaning> {
 
 /// Appends an argument: a header word, the name with the length from the class, and the value. Bits 32 to 46 of the
 /// header are a string length, or bit 32 is a boolean.
-fn push_argument(members: &mut Members<'_>, argument: &Argument<'_>, meaning: Option<Meaning>) {
+fn push_argument(members: &mut MemberBuilder<'_>, argument: &Argument<'_>, meaning: Option<Meaning>) {
     let name_bytes = argument.name.len().next_multiple_of(8) as u64;
     let name = argument.name.as_str();
     let shared = &*SHARED;
-    let number = |members: &mut Members<'_>, class: &Arc<FieldClass>| {
+    let number = |members: &mut MemberBuilder<'_>, class: &Arc<FieldClass>| {
         members.pad(padding(WORD + 8 * name_bytes, WORD));
         members.push(name, Arc::clone(class), meaning);
     };
@@ -454,7 +454,7 @@ fn push_argument(members: &mut Members<'_>, argument: &Argument<'_>, meaning: Op
 }
 
 /// Appends an extension: moniker and URL lengths (32 bits each), a count (64 bits), and both texts, padded.
-fn push_extension(members: &mut Members<'_>, record: &Record<'_>) {
+fn push_extension(members: &mut MemberBuilder<'_>, record: &Record<'_>) {
     // The name must differ from all argument names.
     let mut of_url = "length of the URL".to_owned();
     let mut of_moniker = "length of the moniker".to_owned();
@@ -487,7 +487,7 @@ fn packet_class(tags: u8, scale: SeverityScale) -> EventRecordClass {
     };
     let role = LogRole::new(LogSeverity::Member, scale);
     let mut meanings = Meanings::default();
-    let mut members = Members::new(Scope::SpecificContext, &mut meanings);
+    let mut members = MemberBuilder::new(Scope::SpecificContext, &mut meanings);
     members.push("pid", integer(64, 8, false), Some(Meaning::Process));
     members.push("tid", integer(64, 8, false), Some(Meaning::Thread));
     members.pad(padding(64, 8));
@@ -495,7 +495,7 @@ fn packet_class(tags: u8, scale: SeverityScale) -> EventRecordClass {
     members.push("dropped", integer(32, 8, false), Some(Meaning::Dropped));
     let specific_context = structure(members.list, 8);
 
-    let mut members = Members::new(Scope::Payload, &mut meanings);
+    let mut members = MemberBuilder::new(Scope::Payload, &mut meanings);
     for _ in 0..tags {
         members.push("tag", text_class(8, 0), Some(Meaning::Tag));
     }
@@ -562,7 +562,7 @@ pub(super) fn any_class() -> EventRecordClass {
         minimum_alignment: 8,
         element_aligns: true,
     };
-    let mut members = Members::new(Scope::Payload, &mut meanings);
+    let mut members = MemberBuilder::new(Scope::Payload, &mut meanings);
     members.push("count", padding(32, 8), None);
     members.push("arguments", Arc::new(FieldClass::new(arguments)), Some(Meaning::Rendered));
     let payload = structure(members.list, 8);

@@ -12,7 +12,7 @@ const MOST: usize = 16 << 20;
 
 /// A component. Unknown texts are empty.
 #[derive(Debug)]
-struct Component {
+struct NamedComponent {
     moniker: String,
     url: String,
 }
@@ -20,7 +20,7 @@ struct Component {
 /// Components known so far.
 #[derive(Debug, Default)]
 pub(super) struct Components {
-    by_tag: HashMap<u32, Component>,
+    by_tag: HashMap<u32, NamedComponent>,
     /// Approximate size in bytes.
     size: usize,
     /// Tag of the last lookup, with its component fields in `values`. Most records have the same tag as the previous
@@ -38,9 +38,10 @@ impl Components {
     pub(super) fn note(&mut self, record: &Record<'_>) {
         let Some(control) = record.control().filter(|control| control.rolled_out.is_none()) else { return };
         let text = |text: Option<Text<'_>>| text.map(|text| text.to_string()).unwrap_or_default();
-        let component = Component { moniker: text(control.moniker), url: text(control.url) };
-        let size =
-            |component: &Component| size_of::<Component>() + component.moniker.len() + component.url.len();
+        let component = NamedComponent { moniker: text(control.moniker), url: text(control.url) };
+        let size = |component: &NamedComponent| {
+            size_of::<NamedComponent>() + component.moniker.len() + component.url.len()
+        };
         let before = self.by_tag.get(&record.tag()).map_or(0, size);
         let all = self.size - before + size(&component);
         let is_known = !component.moniker.is_empty() || !component.url.is_empty();
@@ -78,7 +79,7 @@ impl Components {
     }
 }
 
-impl Component {
+impl NamedComponent {
     /// Appends the fields for [`resource_class`](super::class::resource_class).
     fn push(&self, values: &mut EventValues) {
         values.begin(Scope::Resource);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use ichnos_model::{DataStream, DynamicClass};
 
-use super::class::{self, Form};
+use super::class::{self, MessageLayout};
 use super::shape::{self, RecordShape};
 use crate::log::{self, Record};
 
@@ -79,10 +79,15 @@ impl KnownClasses {
     }
 
     /// Returns the known class of a message, or `None` if there are too many classes.
-    pub(super) fn class_of(&mut self, stream: &DataStream, key: &[u8], form: &Form<'_>) -> Option<usize> {
+    pub(super) fn class_of(
+        &mut self,
+        stream: &DataStream,
+        key: &[u8],
+        form: &MessageLayout<'_>,
+    ) -> Option<usize> {
         let dynamic = stream.trace.dynamic_classes(stream.class_index)?;
         // Even the largest record leads to a valid class.
-        let dynamic = dynamic.index(key, matches!(form, Form::Legacy(_)))?;
+        let dynamic = dynamic.index(key, matches!(form, MessageLayout::Legacy(_)))?;
         self.by_dynamic.get(&dynamic).copied().or_else(|| self.add(stream, dynamic, Some(form)))
     }
 
@@ -93,11 +98,16 @@ impl KnownClasses {
     }
 
     /// Adds a class to the known classes, for messages with this form if given.
-    fn add(&mut self, stream: &DataStream, dynamic: usize, form: Option<&Form<'_>>) -> Option<usize> {
+    fn add(
+        &mut self,
+        stream: &DataStream,
+        dynamic: usize,
+        form: Option<&MessageLayout<'_>>,
+    ) -> Option<usize> {
         let classes = stream.trace.dynamic_classes(stream.class_index)?;
         let class = classes.get(dynamic).ok().flatten()?;
         let record = match form {
-            Some(Form::Record(record)) => Some(record),
+            Some(MessageLayout::Record(record)) => Some(record),
             _ => None,
         };
         let shape = record.and_then(RecordShape::from_record);
@@ -107,7 +117,7 @@ impl KnownClasses {
         });
         let counts_drops = match form {
             None => false,
-            Some(Form::Record(record)) => counts_drops(record),
+            Some(MessageLayout::Record(record)) => counts_drops(record),
             Some(_) => true,
         };
         let known = KnownClass {

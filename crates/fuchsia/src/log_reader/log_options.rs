@@ -7,7 +7,7 @@ use crate::log::SeverityScale;
 /// Clock for record times, which records do not name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Clock {
+pub enum RecordClock {
     /// Clock that stops while the system is suspended, used before Fuchsia's API level 24.
     #[default]
     Monotonic,
@@ -20,7 +20,7 @@ pub enum Clock {
 #[non_exhaustive]
 pub struct FuchsiaLogOptions {
     /// Clock for record times.
-    pub clock: Clock,
+    pub clock: RecordClock,
     /// Severity scale for packets.
     pub severity_scale: SeverityScale,
     /// Nanoseconds to add to all times.
@@ -41,7 +41,7 @@ pub struct FuchsiaLogOptions {
 impl Default for FuchsiaLogOptions {
     fn default() -> Self {
         Self {
-            clock: Clock::default(),
+            clock: RecordClock::default(),
             severity_scale: SeverityScale::default(),
             clock_offsets: ClockOffsets::default(),
             class_map: None,

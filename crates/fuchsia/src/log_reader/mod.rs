@@ -45,7 +45,7 @@ use ichnos_model::{
 };
 
 pub use self::format::FuchsiaLog;
-pub use self::log_options::{Clock, FuchsiaLogOptions};
+pub use self::log_options::{FuchsiaLogOptions, RecordClock};
 use self::source::LogSource;
 use crate::log::{Framing, Message, Messages, Record};
 

@@ -17,7 +17,7 @@ const OF_BOOL: u64 = 1 << 32;
 
 /// Common layout of all records in a class, for comparison word by word.
 ///
-/// A record that [matches](Shape::size_of_match) breaks no rule.
+/// A record that [matches](RecordShape::size_of_match) breaks no rule.
 #[derive(Debug)]
 pub(super) struct RecordShape {
     /// Expected header bits under the mask.

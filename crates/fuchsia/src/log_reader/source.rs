@@ -8,7 +8,7 @@ use ichnos_model::{
 };
 
 use super::any;
-use super::class::{self, Form};
+use super::class::{self, MessageLayout};
 use super::components::Components;
 use super::known_classes::KnownClasses;
 use super::log_options::FuchsiaLogOptions;
@@ -364,7 +364,7 @@ impl LogSource {
             self.components.note(record);
             self.note_completeness();
         }
-        let Some(form) = Form::from_message(message) else { return };
+        let Some(form) = MessageLayout::from_message(message) else { return };
         self.begin = message.offset() as usize;
         self.end = self.input.at;
         let mut key = std::mem::take(&mut self.key);

@@ -6,7 +6,7 @@ use ichnos_model::{
     Field, FieldContainer, FieldKind, Real, Scope, StringEncoding, Text, Uuid, Visitor, Wide,
 };
 
-use super::components::Component;
+use super::components::ComponentName;
 use super::foreign_class::{NumberPart, ScopeEncoding, TextPart, Treatment};
 use super::losses::{Change, ClassNumber, LossPlace, Losses};
 use super::record_hash::ExpectedRecord;
@@ -73,7 +73,7 @@ impl ComponentParts {
     }
 
     /// Sets a component that tags can refer to.
-    pub(super) fn write(&self, component: &mut Component) {
+    pub(super) fn write(&self, component: &mut ComponentName) {
         component.set(&self.moniker, &self.url);
     }
 }
@@ -104,7 +104,7 @@ impl EventParts {
         make: impl FnOnce(&mut dyn Write) -> fmt::Result,
     ) {
         self.text.clear();
-        let mut writer = Bounded { text: &mut self.text, is_cut: false };
+        let mut writer = BoundedText { text: &mut self.text, is_cut: false };
         // The text simply ends at a rendering error.
         let _ = make(&mut writer);
         let is_cut = writer.is_cut;
@@ -118,12 +118,12 @@ impl EventParts {
 }
 
 /// Collects text up to the size of a record.
-struct Bounded<'t> {
+struct BoundedText<'t> {
     text: &'t mut Vec<u8>,
     is_cut: bool,
 }
 
-impl Write for Bounded<'_> {
+impl Write for BoundedText<'_> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         let left = MAX_TEXT.saturating_sub(self.text.len());
         let fitting = text

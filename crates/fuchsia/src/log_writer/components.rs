@@ -13,9 +13,9 @@ const MOST_TAG: u32 = u32::MAX >> 1;
 
 /// A component: moniker and URL, separated by a zero.
 #[derive(Debug, Default)]
-pub(super) struct Component(String);
+pub(super) struct ComponentName(String);
 
-impl Component {
+impl ComponentName {
     pub(super) fn clear(&mut self) {
         self.0.clear();
     }
@@ -78,7 +78,7 @@ impl ComponentTags {
     }
 
     /// Returns the tag of a component, or `None` if there are too many.
-    pub(super) fn for_component(&mut self, component: &Component) -> Option<u32> {
+    pub(super) fn for_component(&mut self, component: &ComponentName) -> Option<u32> {
         if let Some(known) = self.of_components.get(&*component.0) {
             return Some(*known);
         }
@@ -110,12 +110,12 @@ impl ComponentTags {
     }
 
     /// Returns `true` if readers already know the component of a tag.
-    pub(super) fn is_named(&self, tag: u32, component: &Component) -> bool {
+    pub(super) fn is_named(&self, tag: u32, component: &ComponentName) -> bool {
         self.named.get(&tag).is_some_and(|known| **known == *component.0)
     }
 
     /// Stores that a control record names the component of a tag. Returns `false` if there are too many.
-    pub(super) fn name(&mut self, tag: u32, component: &Component) -> bool {
+    pub(super) fn name(&mut self, tag: u32, component: &ComponentName) -> bool {
         let before = self.named.get(&tag).map_or(0, |known| known.len());
         let size = self.size - before + component.0.len();
         if size > MOST_BYTES || !self.named.contains_key(&tag) && self.named.len() >= MOST_TAGS {
@@ -131,8 +131,8 @@ impl ComponentTags {
 mod tests {
     use super::*;
 
-    fn component(moniker: &str) -> Component {
-        let mut component = Component::default();
+    fn component(moniker: &str) -> ComponentName {
+        let mut component = ComponentName::default();
         component.set(moniker, "url");
         component
     }
@@ -158,6 +158,6 @@ mod tests {
         assert_eq!((a.moniker(), a.url(), a.is_empty()), ("a", "url", false));
         let long = component(&"x".repeat(MOST_BYTES));
         assert!(!tags.name(2, &long) && tags.for_component(&long).is_none());
-        assert!(Component::default().is_empty());
+        assert!(ComponentName::default().is_empty());
     }
 }

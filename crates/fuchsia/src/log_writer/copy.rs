@@ -2,7 +2,7 @@
 
 use ichnos_model::{Event, Field, Scope, Text, Visitor};
 
-use super::components::{Component, ComponentTags};
+use super::components::{ComponentName, ComponentTags};
 use super::losses::{Change, ClassNumber, LossPlace, Losses};
 use crate::log::{
     Attribution, CheckOptions, Framing, MAX_RECORD_WORDS, Message, Packet, Record, add_dropped_count,
@@ -19,7 +19,7 @@ pub(super) struct Copy {
     /// Size of the message without its extension in bytes.
     pub(super) size: usize,
     /// Component that a control record must name first.
-    pub(super) component: Component,
+    pub(super) component: ComponentName,
     /// Record tag, which refers to the component.
     pub(super) tag: u32,
     /// Number of dropped records added to the message's own count.
@@ -32,7 +32,7 @@ impl Default for Copy {
         Self {
             bytes: Vec::with_capacity(MAX_RECORD_WORDS * 8),
             size: 0,
-            component: Component::default(),
+            component: ComponentName::default(),
             tag: 0,
             added: 0,
             resource: ResourceReader::default(),

@@ -9,12 +9,12 @@ use ichnos_model::{
 };
 
 use super::arguments::{ArgumentWriter, EventParts, push_text};
-use super::components::{Component, ComponentTags};
+use super::components::{ComponentName, ComponentTags};
 use super::copy::{Copy, breaks_rule, message_bytes};
 use super::foreign_class::{ForeignClass, severity};
 use super::log_rules::{KEPT_METADATA, LogRules, record_clock};
 use super::losses::{Change, ClassNumber, LossPlace, Losses};
-use super::record_hash::{ExpectedRecord, RecordHash, copied_hash, record_hash};
+use super::record_hash::{ExpectedRecord, LogRecordHash, copied_hash, record_hash};
 use crate::log::{Encoder, Framing, MAX_RECORD_WORDS, Message as LogMessage, Severity, Value};
 use crate::log_reader::any::{MONIKER, ROLLED_OUT, URL};
 
@@ -31,7 +31,7 @@ struct LogStream {
 
 /// Encoded records with their framing.
 #[derive(Debug)]
-struct Framed {
+struct FramedRecords {
     framing: Framing,
     bytes: Vec<u8>,
     /// `true` if the last record still needs its extension, to be written before the next record.
@@ -42,7 +42,7 @@ struct Framed {
     digest: ClassDigest,
 }
 
-impl Framed {
+impl FramedRecords {
     /// Appends a message and its extension. `values` is its hash.
     fn push(&mut self, message: &[u8], behind: &[u8], time: i64, values: u64) {
         self.digest.add(Some(time as u64), values);
@@ -73,13 +73,13 @@ pub(super) struct LogEncoder {
     streams: StreamTable<LogStream, ClassList<ForeignClass>, ()>,
     tags: ComponentTags,
     losses: Losses,
-    framed: Framed,
+    framed: FramedRecords,
     events: u64,
     /// Time of the last event record.
     last: i64,
     copy: Copy,
     parts: EventParts,
-    component: Component,
+    component: ComponentName,
     /// Buffer for a record, shared by all steps.
     room: Box<[u8]>,
     /// Extension of the current record.
@@ -375,7 +375,7 @@ fn push_extension(
     url: &str,
     losses: &mut Losses,
     place: LossPlace,
-    hash: Option<&mut RecordHash>,
+    hash: Option<&mut LogRecordHash>,
 ) {
     let mut fitting = |text| {
         let cut = fitting(text);
@@ -420,7 +420,7 @@ impl MessageEncoder for LogEncoder {
     }
 
     fn new(rules: Arc<LogRules>) -> Self {
-        let framed = Framed {
+        let framed = FramedRecords {
             framing: rules.framing,
             bytes: Vec::new(),
             lacks_extension: false,
@@ -437,7 +437,7 @@ impl MessageEncoder for LogEncoder {
             last: 0,
             copy: Copy::default(),
             parts: EventParts::default(),
-            component: Component::default(),
+            component: ComponentName::default(),
             room: Box::default(),
             extension: Vec::new(),
         }

@@ -14,7 +14,7 @@ const DROPPED: &str = "num_dropped";
 
 /// Record hash over severity, tag, and arguments with their names.
 #[derive(Debug)]
-pub(super) struct RecordHash {
+pub(super) struct LogRecordHash {
     arguments: ValueHash,
     /// Hash of the component arguments and the extension. Readers do not distinguish them, and an extension can be all
     /// zeros.
@@ -24,14 +24,14 @@ pub(super) struct RecordHash {
     is_control: bool,
 }
 
-impl Default for RecordHash {
+impl Default for LogRecordHash {
     fn default() -> Self {
         let (arguments, attribution) = (ValueHash::new(0), ValueHash::new(0));
         Self { arguments, attribution, tag: 0, severity: 0, is_control: false }
     }
 }
 
-impl RecordHash {
+impl LogRecordHash {
     /// Adds an argument.
     pub(super) fn argument(&mut self, name: &str, value: Value<'_>) {
         let is_attribution = matches!(name, ROLLED_OUT | MONIKER | URL);
@@ -73,12 +73,12 @@ impl RecordHash {
 pub(super) struct ExpectedRecord<'e> {
     record: RecordEncoder<'e>,
     /// `None` if the output is not compared.
-    hash: Option<RecordHash>,
+    hash: Option<LogRecordHash>,
 }
 
 impl<'e> ExpectedRecord<'e> {
     pub(super) fn new(record: RecordEncoder<'e>, is_compared: bool) -> Self {
-        Self { record, hash: is_compared.then(RecordHash::default) }
+        Self { record, hash: is_compared.then(LogRecordHash::default) }
     }
 
     pub(super) fn set_tag(&mut self, tag: u32) {
@@ -116,26 +116,26 @@ impl<'e> ExpectedRecord<'e> {
     }
 
     /// Returns the hash, for data written after the record.
-    pub(super) fn hash(&mut self) -> Option<&mut RecordHash> {
+    pub(super) fn hash(&mut self) -> Option<&mut LogRecordHash> {
         self.hash.as_mut()
     }
 
     /// Finishes the record. Returns its hash, or 0 if the output is not compared.
     pub(super) fn finish(self) -> u64 {
         self.record.finish();
-        self.hash.map_or(0, RecordHash::finish)
+        self.hash.map_or(0, LogRecordHash::finish)
     }
 }
 
 /// Returns the time in nanoseconds and the hash of a record that was read. If times are negative, clock values differ
 /// from this time.
 pub(super) fn record_hash(event: &Event<'_>) -> (Option<u64>, u64) {
-    (event.nanoseconds().map(|time| time as u64), RecordReader::read(event, 0).hash.finish())
+    (event.nanoseconds().map(|time| time as u64), RecordHashVisitor::read(event, 0).hash.finish())
 }
 
 /// Returns the hash of a copied message with another tag and more dropped records.
 pub(super) fn copied_hash(event: &Event<'_>, tag: u32, dropped: u64) -> u64 {
-    let mut reader = RecordReader::read(event, dropped);
+    let mut reader = RecordHashVisitor::read(event, dropped);
     if reader.more_dropped > 0 {
         reader.hash.argument(DROPPED, Value::Unsigned(reader.more_dropped));
     }
@@ -145,8 +145,8 @@ pub(super) fn copied_hash(event: &Event<'_>, tag: u32, dropped: u64) -> u64 {
 
 /// Computes the hash of a record that was read.
 #[derive(Debug, Default)]
-struct RecordReader {
-    hash: RecordHash,
+struct RecordHashVisitor {
+    hash: LogRecordHash,
     is_packet: bool,
     /// `true` during the visit of header fields.
     is_header: bool,
@@ -159,7 +159,7 @@ struct RecordReader {
     more_dropped: u64,
 }
 
-impl RecordReader {
+impl RecordHashVisitor {
     fn read(event: &Event<'_>, more_dropped: u64) -> Self {
         let is_packet = event.class.name.as_deref() == Some(PACKET);
         let mut reader = Self { is_packet, more_dropped, ..Self::default() };
@@ -191,7 +191,7 @@ impl RecordReader {
     }
 }
 
-impl Visitor for RecordReader {
+impl Visitor for RecordHashVisitor {
     fn unsigned(&mut self, field: Field<'_>, value: u64) {
         match field.name() {
             Some("tag") if self.is_header => self.hash.tag = value as u32,

@@ -29,7 +29,7 @@ impl Log for Logger {
         };
         self.write(&event, |encoder| {
             encoder.formatted("message", *record.args())?;
-            let mut pairs = Pairs { encoder, result: Ok(()) };
+            let mut pairs = PairSource { encoder, result: Ok(()) };
             // The error is in `result`.
             let _ = record.key_values().visit(&mut pairs);
             pairs.result
@@ -43,24 +43,24 @@ impl Log for Logger {
 }
 
 /// Appends names and values to a record.
-struct Pairs<'r, 'e> {
+struct PairSource<'r, 'e> {
     encoder: &'r mut RecordEncoder<'e>,
     result: Result<(), EncodeError>,
 }
 
-impl<'kvs> VisitSource<'kvs> for Pairs<'_, '_> {
+impl<'kvs> VisitSource<'kvs> for PairSource<'_, '_> {
     fn visit_pair(&mut self, key: Key<'kvs>, value: Value<'kvs>) -> Result<(), Error> {
-        value.visit(Pair { name: key.as_str(), pairs: self })
+        value.visit(PairVisitor { name: key.as_str(), pairs: self })
     }
 }
 
 /// Appends a pair to a record.
-struct Pair<'p, 'r, 'e> {
+struct PairVisitor<'p, 'r, 'e> {
     name: &'p str,
-    pairs: &'p mut Pairs<'r, 'e>,
+    pairs: &'p mut PairSource<'r, 'e>,
 }
 
-impl Pair<'_, '_, '_> {
+impl PairVisitor<'_, '_, '_> {
     fn note(&mut self, result: Result<(), EncodeError>) -> Result<(), Error> {
         self.pairs.result = result;
         result.map_err(|_| Error::msg("the record is full"))
@@ -77,7 +77,7 @@ impl Pair<'_, '_, '_> {
     }
 }
 
-impl<'v> VisitValue<'v> for Pair<'_, '_, '_> {
+impl<'v> VisitValue<'v> for PairVisitor<'_, '_, '_> {
     fn visit_any(&mut self, value: Value<'_>) -> Result<(), Error> {
         self.text(format_args!("{value}"))
     }

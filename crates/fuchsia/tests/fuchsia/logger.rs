@@ -12,12 +12,12 @@ use tracing_subscriber::layer::SubscriberExt;
 
 /// Sink that keeps records until it is told to fail.
 #[derive(Default)]
-struct Kept {
+struct MemorySink {
     records: Mutex<Vec<Vec<u8>>>,
     is_full: Mutex<bool>,
 }
 
-impl RecordSink for Kept {
+impl RecordSink for MemorySink {
     fn write(&self, record: &[u8]) -> io::Result<()> {
         if *self.is_full.lock().unwrap() {
             return Err(io::ErrorKind::WouldBlock.into());
@@ -27,7 +27,7 @@ impl RecordSink for Kept {
     }
 }
 
-impl Kept {
+impl MemorySink {
     fn take(&self) -> Vec<String> {
         self.records.lock().unwrap().drain(..).map(|record| show(&record)).collect()
     }
@@ -50,8 +50,8 @@ fn show(bytes: &[u8]) -> String {
 }
 
 /// Returns a logger and its sink.
-fn kept(options: LoggerOptions) -> (Logger, Arc<Kept>) {
-    let kept = Arc::new(Kept::default());
+fn kept(options: LoggerOptions) -> (Logger, Arc<MemorySink>) {
+    let kept = Arc::new(MemorySink::default());
     (Logger::new(Arc::clone(&kept), options), kept)
 }
 

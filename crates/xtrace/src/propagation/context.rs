@@ -216,7 +216,7 @@ impl Context {
     }
 
     /// Creates a new operation with a random identifier of the same length.
-    pub(super) fn next(&self, tracer: &Tracer) -> Next {
+    pub(super) fn next(&self, tracer: &Tracer) -> NextOperation {
         let op = match self.metadata.op_id().as_bytes().len() {
             4 => OpId::from(random::nonzero::<4>()),
             _ => OpId::from(random::nonzero::<8>()),
@@ -232,7 +232,7 @@ impl Context {
             let _ = changed.advance(op, self.kind, tracer.registry());
             Some(changed)
         };
-        Next { op, edge, changed }
+        NextOperation { op, edge, changed }
     }
 
     pub(super) fn edges(&self) -> &[Edge] {
@@ -249,7 +249,7 @@ impl Context {
     }
 
     /// Makes a reported event the last operation.
-    pub(super) fn advance_to(&mut self, next: Next) {
+    pub(super) fn advance_to(&mut self, next: NextOperation) {
         match next.changed {
             Some(changed) => self.metadata = *changed,
             None => self.metadata.replace_op(next.op),
@@ -264,7 +264,7 @@ impl Context {
 
 /// A new operation that is not yet the last operation of its context.
 #[derive(Debug)]
-pub(super) struct Next {
+pub(super) struct NextOperation {
     pub(super) op: OpId,
     /// Edge from the last operation. `None` at the start of the task.
     pub(super) edge: Option<Edge>,

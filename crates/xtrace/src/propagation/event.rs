@@ -5,7 +5,7 @@ use std::fmt;
 use std::io;
 use std::time::SystemTime;
 
-use super::context::{Context, Next};
+use super::context::{Context, NextOperation};
 use super::tracer::Tracer;
 use crate::option::{ChainId, Severity};
 use crate::report::WrittenLines;
@@ -60,7 +60,7 @@ pub struct Event<'e> {
 struct EventReport {
     text: Vec<u8>,
     lines: WrittenLines,
-    next: Next,
+    next: NextOperation,
 }
 
 impl Context {

@@ -79,7 +79,7 @@ pub trait InContext: Future + Sized {
     /// with the caller, for example executor tasks, because executor threads lack a current context.
     ///
     /// ```
-    /// use ichnos_xtrace::propagation::{Collected, InContext};
+    /// use ichnos_xtrace::propagation::{InContext, MemoryReporter};
     /// use ichnos_xtrace::{Context, Tracer};
     /// # // Like an executor, it uses another thread.
     /// # fn spawn<F: Future<Output = ()> + Send + 'static>(future: F) -> std::thread::JoinHandle<()> {
@@ -95,7 +95,7 @@ pub trait InContext: Future + Sized {
     ///     assert_eq!(sent, Some(true));
     /// }
     ///
-    /// let collected = Collected::default();
+    /// let collected = MemoryReporter::default();
     /// let _entered = Context::start().enter();
     /// // For example `tokio::spawn`.
     /// let task = spawn(work(Tracer::new(collected.clone())).in_forked_context());

@@ -13,9 +13,9 @@
 //! A [`Tracer`] contains the report destination ([`Reporter`]) and the common report lines.
 //!
 //! ```
-//! use ichnos_xtrace::propagation::{Collected, Context, Tracer};
+//! use ichnos_xtrace::propagation::{Context, MemoryReporter, Tracer};
 //!
-//! let collected = Collected::default();
+//! let collected = MemoryReporter::default();
 //! let tracer = Tracer::new(collected.clone()).with_agent("kitchen");
 //! let mut cook = Context::start();
 //! cook.event(&tracer, "order").field("table", 7).send()?;
@@ -54,5 +54,5 @@ pub(crate) use event::Reporting;
 pub use future::{InContext, WithContext};
 pub use queued_reporter::{Acknowledgements, QueueCounts, QueueOptions, QueuedReporter};
 pub use random::{forget_random_bytes, random_op_id};
-pub use reporter::{Collected, MAX_REPORT, PORT, Reporter, TcpReporter, UdpReporter, WriterReporter};
+pub use reporter::{MAX_REPORT, MemoryReporter, PORT, Reporter, TcpReporter, UdpReporter, WriterReporter};
 pub use tracer::Tracer;

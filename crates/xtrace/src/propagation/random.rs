@@ -11,16 +11,16 @@ use crate::id::OpId;
 const POOL: usize = 256;
 
 /// Unused random bytes from the system.
-struct Pool {
+struct RandomPool {
     bytes: [u8; POOL],
     used: usize,
 }
 
 thread_local! {
-    static BYTES: RefCell<Pool> = const { RefCell::new(Pool::new()) };
+    static BYTES: RefCell<RandomPool> = const { RefCell::new(RandomPool::new()) };
 }
 
-impl Pool {
+impl RandomPool {
     const fn new() -> Self {
         Self { bytes: [0; POOL], used: POOL }
     }
@@ -69,7 +69,7 @@ pub(super) fn any<const N: usize>() -> [u8; N] {
         Err(_) => [1; N],
     });
     // At thread exit, some systems have already dropped the pool.
-    bytes.unwrap_or_else(|_| Pool::new().take())
+    bytes.unwrap_or_else(|_| RandomPool::new().take())
 }
 
 /// Returns a random 8-byte identifier for [`ValidMetadata::advance`](crate::ValidMetadata::advance) and custom reports.

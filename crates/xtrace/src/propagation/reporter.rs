@@ -243,11 +243,11 @@ impl<W: Write + Send> Reporter for WriterReporter<W> {
 
 /// Keeps reports in memory, for tests and examples. Clones share the reports.
 #[derive(Clone, Debug, Default)]
-pub struct Collected {
+pub struct MemoryReporter {
     reports: Arc<Mutex<Vec<String>>>,
 }
 
-impl Collected {
+impl MemoryReporter {
     /// Removes and returns all reports in order of arrival.
     #[must_use]
     pub fn take(&self) -> Vec<String> {
@@ -255,7 +255,7 @@ impl Collected {
     }
 }
 
-impl Reporter for Collected {
+impl Reporter for MemoryReporter {
     fn report(&self, report: &[u8]) -> io::Result<()> {
         lock(&self.reports).push(String::from_utf8_lossy(report).into_owned());
         Ok(())

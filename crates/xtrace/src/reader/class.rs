@@ -142,31 +142,33 @@ pub(super) const ANY_KEY: &[u8] = &[0xff];
 
 /// A report key within a class key.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Key<'k> {
+pub(super) struct ReportKey<'k> {
     pub(super) name: &'k [u8],
     /// `true` if its lines form an array.
     pub(super) is_array: bool,
 }
 
 /// Appends a report key to a class key.
-pub(super) fn push_key(key: &mut Vec<u8>, Key { name, is_array }: Key<'_>) {
+pub(super) fn push_key(key: &mut Vec<u8>, ReportKey { name, is_array }: ReportKey<'_>) {
     key.push(u8::from(is_array));
     key.extend_from_slice(&u32::try_from(name.len()).unwrap_or(u32::MAX).to_le_bytes());
     key.extend_from_slice(name);
 }
 
 /// Returns the report keys in a class key.
-fn keys(mut key: &[u8]) -> impl Iterator<Item = Key<'_>> + Clone {
+fn keys(mut key: &[u8]) -> impl Iterator<Item = ReportKey<'_>> + Clone {
     std::iter::from_fn(move || {
         let (&[is_array, a, b, c, d], rest) = key.split_first_chunk()?;
         let (name, rest) = rest.split_at_checked(u32::from_le_bytes([a, b, c, d]) as usize)?;
         key = rest;
-        Some(Key { name, is_array: is_array == 1 })
+        Some(ReportKey { name, is_array: is_array == 1 })
     })
 }
 
 /// Returns the specific context numbers for a report with these keys, in order.
-pub(super) fn numbers<'k>(keys: impl Iterator<Item = Key<'k>> + Clone) -> impl Iterator<Item = LineRole> {
+pub(super) fn numbers<'k>(
+    keys: impl Iterator<Item = ReportKey<'k>> + Clone,
+) -> impl Iterator<Item = LineRole> {
     let has = move |role: LineRole| keys.clone().any(|key| LineRole::from_key(key.name) == role);
     [LineRole::Process, LineRole::Thread, LineRole::Severity].into_iter().filter(move |role| has(*role))
 }
@@ -239,7 +241,7 @@ pub(super) fn class_of(key: &[u8]) -> EventRecordClass {
 }
 
 /// Returns the meaning of the lines of a key. `message` is the message key.
-fn meaning_of(key: Key<'_>, message: Option<&[u8]>) -> Option<Meaning> {
+fn meaning_of(key: ReportKey<'_>, message: Option<&[u8]>) -> Option<Meaning> {
     // The contexts contain these.
     if LineRole::from_key(key.name) != LineRole::Other {
         return Some(Meaning::Rendered);

@@ -47,13 +47,13 @@ impl ReportData {
 
 /// State for checking a file.
 #[derive(Clone, Debug)]
-pub(super) struct Checking {
+pub(super) struct CheckState {
     operations: Arc<ReportedOperations>,
     /// File number.
     file: u32,
 }
 
-impl Checking {
+impl CheckState {
     pub(super) fn new(operations: &Arc<ReportedOperations>, file: &Arc<str>) -> Self {
         Self { operations: Arc::clone(operations), file: operations.add_file(file) }
     }
@@ -64,7 +64,7 @@ impl Checking {
 pub(super) struct EventMaker {
     trace: Arc<Trace>,
     /// State for reporting all broken rules. `None` to report only fatal rules.
-    check: Option<Checking>,
+    check: Option<CheckState>,
     shapes: Shapes,
     keys: KeySequence,
     lines: Vec<LineValue>,
@@ -78,7 +78,7 @@ pub(super) struct EventMaker {
 }
 
 impl EventMaker {
-    pub(super) fn new(trace: Arc<Trace>, check: Option<Checking>, most_shapes: usize) -> Self {
+    pub(super) fn new(trace: Arc<Trace>, check: Option<CheckState>, most_shapes: usize) -> Self {
         Self {
             trace,
             check,
@@ -150,7 +150,7 @@ impl EventMaker {
 
     /// Checks if the operation already has another report.
     fn check_operation(&mut self, bytes: &[u8], offset: usize) {
-        let Some(Checking { operations, file }) = &self.check else { return };
+        let Some(CheckState { operations, file }) = &self.check else { return };
         let (Some(task), Some(op)) = (self.data.task, self.data.operation) else { return };
         // All zeros do not name an operation.
         if !op.is_valid() {

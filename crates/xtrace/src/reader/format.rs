@@ -8,12 +8,12 @@ use ichnos_model::{RecordTrace, Trace};
 
 use super::class;
 use super::collect::COLLECT;
-use super::event_maker::{Checking, EventMaker};
+use super::event_maker::{CheckState, EventMaker};
 use super::explain::explain;
 use super::mentions::find_mentions;
 use super::recognition::recognise;
 use super::reported_operations::ReportedOperations;
-use super::source::{Form, ReportSource};
+use super::source::{ReportForm, ReportSource};
 use crate::report_writer::XTraceWriter;
 
 /// The format of X-Trace reports.
@@ -89,12 +89,12 @@ fn open(
         is_empty = false;
         // A partially written report is not read yet.
         let whole = match form {
-            Form::Text if is_being_collected => end_of_whole_reports(&bytes),
+            ReportForm::Text if is_being_collected => end_of_whole_reports(&bytes),
             _ => bytes.len(),
         };
         let bytes = bytes.slice(0..whole);
         let (trace, file) = (Arc::clone(&trace), Arc::<str>::from(&*name));
-        let check = operations.map(|operations| Checking::new(operations, &file));
+        let check = operations.map(|operations| CheckState::new(operations, &file));
         opened = opened.with_stream(0, &name, bytes.len() as u64, move || {
             ReportSource::new(
                 &file,

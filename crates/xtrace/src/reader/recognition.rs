@@ -2,7 +2,7 @@
 
 use ichnos_io::{Entry, ReadOptions};
 
-use super::source::{FIRST, Form};
+use super::source::{FIRST, ReportForm};
 
 /// Returns `true` if a file contains reports.
 pub(crate) fn is_report_file(entry: &Entry) -> bool {
@@ -10,11 +10,11 @@ pub(crate) fn is_report_file(entry: &Entry) -> bool {
 }
 
 /// Recognizes the form of a file if it contains reports.
-pub(super) fn recognise(entry: &Entry, options: &ReadOptions) -> Option<Form> {
+pub(super) fn recognise(entry: &Entry, options: &ReadOptions) -> Option<ReportForm> {
     let first = entry.beginning(FIRST).ok()?;
-    let form = match Form::probed(&first) {
-        FIRST => Form::recognise(&first),
-        most => Form::recognise(&entry.beginning(most).ok()?),
+    let form = match ReportForm::probed(&first) {
+        FIRST => ReportForm::recognise(&first),
+        most => ReportForm::recognise(&entry.beginning(most).ok()?),
     };
-    form.or((options.force && !first.is_empty()).then_some(Form::Text))
+    form.or((options.force && !first.is_empty()).then_some(ReportForm::Text))
 }

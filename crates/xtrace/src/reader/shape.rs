@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ichnos_model::{DynamicClass, Trace};
 
-use super::class::{self, ANY_KEY, Key, LineRole};
+use super::class::{self, ANY_KEY, LineRole, ReportKey};
 
 /// Maximum number of lines in a report with its own class.
 const MOST_LINES: usize = 256;
@@ -152,11 +152,11 @@ impl Shapes {
         let of_class = |(name, lines): &(&'_ [u8], Vec<u32>)| lines.len() > 1 || class::is_list(name);
         self.key.clear();
         for member in &members {
-            class::push_key(&mut self.key, Key { name: member.0, is_array: of_class(member) });
+            class::push_key(&mut self.key, ReportKey { name: member.0, is_array: of_class(member) });
         }
         let classes = trace.dynamic_classes(0)?;
         let class = classes.get(classes.index(&self.key, false)?).ok().flatten()?;
-        let all = members.iter().map(|member| Key { name: member.0, is_array: of_class(member) });
+        let all = members.iter().map(|member| ReportKey { name: member.0, is_array: of_class(member) });
         Some(ReportShape {
             class,
             roles: keys.keys().map(LineRole::from_key).collect(),

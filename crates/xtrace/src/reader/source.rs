@@ -11,7 +11,7 @@ use crate::report::{JsonReports, LineBuffer, Part, ReportFault, ReportRule, Repo
 
 /// Report form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum ReportForm {
     Text,
     Json,
 }
@@ -25,7 +25,7 @@ pub(super) const FIRST: usize = 512;
 /// Number of bytes to read before their memory is released.
 const RELEASED: usize = 1 << 20;
 
-impl Form {
+impl ReportForm {
     /// Recognizes the form of a file by its start. Returns `None` if it lacks reports.
     pub(super) fn recognise(beginning: &[u8]) -> Option<Self> {
         if Reports::recognise(beginning) {
@@ -49,7 +49,7 @@ impl Form {
 pub(super) struct ReportSource {
     file: Arc<str>,
     bytes: Bytes,
-    position: Position,
+    position: ReportPosition,
     maker: EventMaker,
     buffer: LineBuffer,
     /// `true` if an event waits until its errors are reported.
@@ -66,19 +66,19 @@ pub(super) struct ReportSource {
 }
 
 #[derive(Debug)]
-enum Position {
+enum ReportPosition {
     Text(usize),
     Json(JsonReports),
 }
 
 impl ReportSource {
-    pub(super) fn new(file: &Arc<str>, bytes: &Bytes, form: Form, maker: EventMaker) -> Self {
+    pub(super) fn new(file: &Arc<str>, bytes: &Bytes, form: ReportForm, maker: EventMaker) -> Self {
         Self {
             file: Arc::clone(file),
             bytes: bytes.clone(),
             position: match form {
-                Form::Text => Position::Text(0),
-                Form::Json => Position::Json(JsonReports::new()),
+                ReportForm::Text => ReportPosition::Text(0),
+                ReportForm::Json => ReportPosition::Json(JsonReports::new()),
             },
             maker,
             buffer: LineBuffer::default(),
@@ -94,16 +94,16 @@ impl ReportSource {
     /// Reads the next report or damage. Returns `false` at the end.
     fn read(&mut self) -> bool {
         let read = match self.position {
-            Position::Text(at) => self.read_text(at),
-            Position::Json(_) => self.read_json(),
+            ReportPosition::Text(at) => self.read_text(at),
+            ReportPosition::Json(_) => self.read_json(),
         };
         let (begin, end) = match read {
             ControlFlow::Continue(range) => range,
             ControlFlow::Break(is_damage) => return is_damage,
         };
         self.begin = match &self.position {
-            Position::Text(_) => begin,
-            Position::Json(reports) => reports.report_offset(),
+            ReportPosition::Text(_) => begin,
+            ReportPosition::Json(reports) => reports.report_offset(),
         };
         if end - self.released > RELEASED {
             self.bytes.release_part(end - self.released);
@@ -123,7 +123,7 @@ impl ReportSource {
         let Self { bytes, maker, buffer, .. } = self;
         let mut parts = Reports::starting_at(bytes, at);
         let part = parts.next();
-        self.position = Position::Text(parts.offset());
+        self.position = ReportPosition::Text(parts.offset());
         let report = match part {
             None => return ControlFlow::Break(false),
             Some(Part::Stray(offset, lines)) => {
@@ -182,7 +182,7 @@ impl ReportSource {
     /// Reads a report from a JSON file, like [`ReportSource::read_text`].
     fn read_json(&mut self) -> ControlFlow<bool, (usize, usize)> {
         let Self { bytes, maker, buffer, position, .. } = self;
-        let Position::Json(reports) = position else { return ControlFlow::Break(false) };
+        let ReportPosition::Json(reports) = position else { return ControlFlow::Break(false) };
         let begin = reports.offset();
         match reports.next(bytes, buffer) {
             None => return ControlFlow::Break(false),

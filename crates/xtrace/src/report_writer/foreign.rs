@@ -22,7 +22,7 @@ const MOST_MENTIONS: usize = 64;
 
 /// A cause of an event.
 #[derive(Clone, Copy, Debug)]
-struct Cause {
+struct EventCause {
     id: Identifier,
     kind: CauseKind,
     /// Position in the list of all causes.
@@ -36,7 +36,7 @@ pub(super) struct ForeignEvent {
     pub(super) lines: LineBuffer,
     pub(super) task: Option<Identifier>,
     pub(super) operation: Option<Identifier>,
-    causes: Vec<Cause>,
+    causes: Vec<EventCause>,
     cause_count: u32,
     /// Chains of the causes, by position. `None` is the chain of the event.
     cause_chains: Vec<Option<u16>>,
@@ -79,7 +79,7 @@ impl ForeignEvent {
         self.mentions.clear();
         for (scope, nodes) in &class.scopes {
             self.is_undecodable |=
-                event.visit(*scope, &mut FieldReader { nodes, class, event: self }).is_err();
+                event.visit(*scope, &mut ForeignFieldReader { nodes, class, event: self }).is_err();
         }
     }
 
@@ -134,7 +134,7 @@ impl ForeignEvent {
     }
 
     /// Returns the chain of a cause, except for the event's chain.
-    fn chain_of(&self, cause: &Cause) -> Option<u16> {
+    fn chain_of(&self, cause: &EventCause) -> Option<u16> {
         self.cause_chains.get(cause.position as usize).copied().flatten()
     }
 
@@ -168,13 +168,13 @@ fn push_word(out: &mut Vec<u8>, text: &[u8]) {
 }
 
 /// Reads the fields of a scope.
-struct FieldReader<'r> {
+struct ForeignFieldReader<'r> {
     nodes: &'r [NodeUse],
     class: &'r ForeignClass,
     event: &'r mut ForeignEvent,
 }
 
-impl FieldReader<'_> {
+impl ForeignFieldReader<'_> {
     fn add_line(&mut self, field: Field<'_>, value: &FieldValue<'_>) {
         let Some(node) = self.nodes.get(field.index()).copied() else { return };
         let event = &mut *self.event;
@@ -255,7 +255,7 @@ impl FieldReader<'_> {
             event.cause_count += 1;
             match id {
                 Some(id) if event.causes.len() < MOST_CAUSES => {
-                    event.causes.push(Cause { id, kind, position });
+                    event.causes.push(EventCause { id, kind, position });
                 }
                 _ => event.further_causes += u64::from(id.is_some()),
             }
@@ -309,7 +309,7 @@ fn push_value(out: &mut Vec<u8>, value: &FieldValue<'_>) {
     };
 }
 
-impl Visitor for FieldReader<'_> {
+impl Visitor for ForeignFieldReader<'_> {
     fn value(&mut self, field: Field<'_>, value: FieldValue<'_>) {
         self.add_line(field, &value);
     }

@@ -30,7 +30,7 @@ impl ReportRepair {
         }
         let Self { operations, repaired } = self;
         repaired.clear();
-        let mut lines_of = LineRules::default();
+        let mut lines_of = ReportLineRules::default();
         // It takes precedence over the chain in metadata, wherever it is.
         let has_chain = lines.lines().any(|line| {
             LineRole::from_key(line.key) == LineRole::Chain && chain_of_line(line.value).is_some()
@@ -71,7 +71,7 @@ enum LineRepair {
 
 /// Rule state for the lines of a report so far.
 #[derive(Default)]
-struct LineRules {
+struct ReportLineRules {
     has_metadata: bool,
     has_time: bool,
     /// `true` if the report has an operation, in metadata or in the keys of JSON without metadata.
@@ -80,7 +80,7 @@ struct LineRules {
     size: Option<usize>,
 }
 
-impl LineRules {
+impl ReportLineRules {
     fn line(&mut self, key: &[u8], value: &[u8]) -> LineRepair {
         let is_valid = match LineRole::from_key(key) {
             LineRole::Metadata => return self.metadata(value),

@@ -14,7 +14,7 @@ use ichnos_xtrace::carrier::http::{Headers, TRACE_PARENT, TRACE_STATE, X_TRACE, 
 use ichnos_xtrace::carrier::opentelemetry::XTracePropagator;
 use ichnos_xtrace::carrier::tower::{ClientLayer, ServerLayer};
 use ichnos_xtrace::option::Severity;
-use ichnos_xtrace::propagation::{Collected, InContext, SharedContext};
+use ichnos_xtrace::propagation::{InContext, MemoryReporter, SharedContext};
 use ichnos_xtrace::{Context, Metadata, Tracer};
 use opentelemetry::propagation::TextMapPropagator;
 use opentelemetry::trace::{SpanContext, SpanId, TraceContextExt, TraceState};
@@ -60,7 +60,7 @@ fn request(path: &str) -> Request<()> {
 #[test]
 fn a_request_and_its_response() {
     for headers in [Headers::XTrace, Headers::XTraceAndW3c] {
-        let collected = Collected::default();
+        let collected = MemoryReporter::default();
         let tracer = Arc::new(Tracer::new(collected.clone()));
         let context = SharedContext::new(Context::start());
         context.with(|context| context.event(&tracer, "begin").send()).unwrap();
@@ -87,7 +87,7 @@ fn a_request_and_its_response() {
 
 #[test]
 fn requests_at_the_same_time() {
-    let collected = Collected::default();
+    let collected = MemoryReporter::default();
     let tracer = Arc::new(Tracer::new(collected.clone()));
     let context = SharedContext::new(Context::start());
     let client = service(&tracer, Headers::XTrace);
@@ -107,7 +107,7 @@ fn requests_at_the_same_time() {
 
 #[test]
 fn without_a_context() {
-    let collected = Collected::default();
+    let collected = MemoryReporter::default();
     let tracer = Arc::new(Tracer::new(collected.clone()));
     block_on(service(&tracer, Headers::XTrace).oneshot(request("/"))).unwrap();
     let reports = parsed(&collected);
@@ -125,7 +125,7 @@ fn without_a_context() {
 /// The title belongs to the task, not to each of its requests. It lacks the query, and its length is limited.
 #[test]
 fn requests_are_titled() {
-    let collected = Collected::default();
+    let collected = MemoryReporter::default();
     let tracer = Arc::new(Tracer::new(collected.clone()));
     let server = |request: Request<()>| {
         let handler = service_fn(|_: Request<()>| async { Ok::<_, Infallible>(Response::new(())) });

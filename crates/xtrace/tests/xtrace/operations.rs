@@ -14,7 +14,7 @@ use std::time::Duration;
 use http::{Request, Response};
 use ichnos_xtrace::carrier::tower::ServerLayer;
 use ichnos_xtrace::option::Severity;
-use ichnos_xtrace::propagation::{Collected, Reporter, SharedContext};
+use ichnos_xtrace::propagation::{MemoryReporter, Reporter, SharedContext};
 use ichnos_xtrace::{Context, OperationLayer, Tracer};
 use tower::{Layer, ServiceExt, service_fn};
 use tracing::callsite::rebuild_interest_cache;
@@ -25,7 +25,7 @@ use tracing_subscriber::layer::SubscriberExt;
 use crate::propagation::{Parsed, edges, parsed};
 
 fn reports(layer: impl FnOnce(Tracer) -> OperationLayer, action: impl FnOnce()) -> Vec<Parsed> {
-    let collected = Collected::default();
+    let collected = MemoryReporter::default();
     let layer = layer(Tracer::new(collected.clone()));
     with_default(tracing_subscriber::registry().with(layer), action);
     parsed(&collected)
@@ -78,7 +78,7 @@ fn thresholds_and_events_without_a_span() {
 
 #[test]
 fn spans_go_on_with_the_current_context_and_are_it() {
-    let collected = Collected::default();
+    let collected = MemoryReporter::default();
     let tracer = Arc::new(Tracer::new(collected.clone()));
     let layer = OperationLayer::new(Arc::clone(&tracer));
     with_default(tracing_subscriber::registry().with(layer), || {
@@ -119,7 +119,7 @@ fn spans_go_on_with_the_current_context_and_are_it() {
 /// INFO spans in a server are reported, both for tasks that start there and for tasks that arrive without a threshold.
 #[test]
 fn spans_behind_a_server() {
-    let collected = Collected::default();
+    let collected = MemoryReporter::default();
     let tracer = Arc::new(Tracer::new(collected.clone()));
     let server = |layer: ServerLayer, metadata: Option<&str>| {
         let handler = service_fn(async |_: Request<()>| {
@@ -192,7 +192,7 @@ fn must_end<T: Send + 'static>(action: impl FnOnce() -> T + Send + 'static) -> T
 
 /// Logs while its context is in use.
 #[derive(Clone, Default)]
-struct Logs(Collected);
+struct Logs(MemoryReporter);
 
 impl Logs {
     fn log() {

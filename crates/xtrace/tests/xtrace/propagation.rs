@@ -13,7 +13,7 @@ use std::time::Duration;
 use ichnos_testing::{Random, cases};
 use ichnos_xtrace::option::{ChainId, Definition, Propagation, Registry, Severity};
 use ichnos_xtrace::propagation::{
-    Collected, DifferentTask, Entered, InContext, Reporter, SharedContext, TcpReporter, UdpReporter,
+    DifferentTask, Entered, InContext, MemoryReporter, Reporter, SharedContext, TcpReporter, UdpReporter,
     WithContext, WriterReporter,
 };
 use ichnos_xtrace::{Context, Edge, EdgeKind, Metadata, OpId, TaskId, Tracer};
@@ -51,7 +51,7 @@ impl Parsed {
     }
 }
 
-pub(crate) fn parsed(collected: &Collected) -> Vec<Parsed> {
+pub(crate) fn parsed(collected: &MemoryReporter) -> Vec<Parsed> {
     collected.take().iter().map(|report| Parsed::of(report)).collect()
 }
 
@@ -71,8 +71,8 @@ pub(crate) fn edges(reports: &[Parsed]) -> Vec<String> {
     edges
 }
 
-fn tracer() -> (Collected, Tracer) {
-    let collected = Collected::default();
+fn tracer() -> (MemoryReporter, Tracer) {
+    let collected = MemoryReporter::default();
     let tracer = Tracer::new(collected.clone()).with_host("here").with_agent("test");
     (collected, tracer)
 }
@@ -326,7 +326,7 @@ fn lengths_and_options_stay() {
     let registry = Registry::standard()
         .with(Definition { number: 7, name: "once", propagation: Propagation::Drop })
         .unwrap();
-    let collected = Collected::default();
+    let collected = MemoryReporter::default();
     let tracer = Tracer::new(collected.clone()).with_registry(registry);
     let text = "040102030405060708080701018902ABCD00";
     let mut context = Context::from_metadata(Metadata::parse(text).unwrap().validate().unwrap());

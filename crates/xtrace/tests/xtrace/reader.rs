@@ -9,7 +9,7 @@ use ichnos_model::{
     Window,
 };
 use ichnos_testing::{Random, cases};
-use ichnos_xtrace::propagation::Collected;
+use ichnos_xtrace::propagation::MemoryReporter;
 use ichnos_xtrace::report::{ReportRule, ReportWriter, parse_timestamp};
 use ichnos_xtrace::{Context, Tracer, XTrace};
 
@@ -202,7 +202,7 @@ fn times_are_exact() {
     });
     let now = || SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_nanos();
     for (has_nanoseconds, digits) in [(false, 3), (true, 9)] {
-        let collected = Collected::default();
+        let collected = MemoryReporter::default();
         let mut tracer = Tracer::new(collected.clone());
         if has_nanoseconds {
             tracer = tracer.with_nanoseconds();

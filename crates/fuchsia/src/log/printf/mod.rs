@@ -10,9 +10,9 @@ mod output;
 
 use core::fmt::{self, Write};
 
-use self::conversion::{Conversion, Count, FormatSection, FormatSections};
+use self::conversion::{Conversion, FormatCount, FormatSection, FormatSections};
 use self::number::NumberLayout;
-use self::output::Bounded;
+use self::output::BoundedOutput;
 use super::argument::{Argument, Arguments, Meaning, Value, kind};
 use super::error::Rule;
 use super::record::Record;
@@ -135,7 +135,7 @@ impl RecordText<'_> {
 
 impl fmt::Display for RecordText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut out = Bounded::new(f, self.limit);
+        let mut out = BoundedOutput::new(f, self.limit);
         let message = self.record.known().message;
         if self.record.is_printf() {
             let format = message.map_or(&b""[..], Text::as_bytes);
@@ -155,7 +155,7 @@ impl fmt::Display for RecordText<'_> {
 
 /// Problem of a format string or its arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Problem {
+pub(super) struct PrintfProblem {
     pub(super) rule: Rule,
     pub(super) position: ProblemPosition,
     pub(super) expected: u64,
@@ -173,11 +173,11 @@ pub(super) enum ProblemPosition {
 /// Formats a message with its arguments.
 struct Printf<'a, 'p> {
     roles: Roles<'a>,
-    problem: &'p mut dyn FnMut(Problem),
+    problem: &'p mut dyn FnMut(PrintfProblem),
 }
 
 /// Reports problems in the format string and the arguments of a printf record.
-pub(super) fn check(record: &Record<'_>, format: &[u8], problem: &mut dyn FnMut(Problem)) {
+pub(super) fn check(record: &Record<'_>, format: &[u8], problem: &mut dyn FnMut(PrintfProblem)) {
     struct Nothing;
     impl Write for Nothing {
         fn write_str(&mut self, _: &str) -> fmt::Result {
@@ -185,11 +185,11 @@ pub(super) fn check(record: &Record<'_>, format: &[u8], problem: &mut dyn FnMut(
         }
     }
     // Writing nothing cannot fail.
-    let _ = Printf::new(record, problem).write(format, &mut Bounded::nowhere(&mut Nothing));
+    let _ = Printf::new(record, problem).write(format, &mut BoundedOutput::nowhere(&mut Nothing));
 }
 
 impl<'a, 'p> Printf<'a, 'p> {
-    fn new(record: &Record<'a>, problem: &'p mut dyn FnMut(Problem)) -> Self {
+    fn new(record: &Record<'a>, problem: &'p mut dyn FnMut(PrintfProblem)) -> Self {
         Self { roles: record.roles(), problem }
     }
 
@@ -198,12 +198,17 @@ impl<'a, 'p> Printf<'a, 'p> {
         let next = self.roles.find(|(role, _)| *role == Role::Positional);
         if next.is_none() {
             let position = ProblemPosition::Format(at);
-            (self.problem)(Problem { rule: Rule::PrintfArgumentMissing, position, expected: 1, found: 0 });
+            (self.problem)(PrintfProblem {
+                rule: Rule::PrintfArgumentMissing,
+                position,
+                expected: 1,
+                found: 0,
+            });
         }
         next.map(|(_, argument)| argument)
     }
 
-    fn write(&mut self, format: &[u8], out: &mut Bounded<'_>) -> fmt::Result {
+    fn write(&mut self, format: &[u8], out: &mut BoundedOutput<'_>) -> fmt::Result {
         for (at, part) in FormatSections::new(format) {
             match part {
                 FormatSection::Text(text) => write_lossy(text, out)?,
@@ -220,11 +225,11 @@ impl<'a, 'p> Printf<'a, 'p> {
     fn unknown(&mut self, at: usize, letter: u8) {
         let position = ProblemPosition::Format(at);
         let rule = Rule::PrintfConversion;
-        (self.problem)(Problem { rule, position, expected: 0, found: letter.into() });
+        (self.problem)(PrintfProblem { rule, position, expected: 0, found: letter.into() });
     }
 
     /// Writes the unused arguments.
-    fn extra(&mut self, out: &mut Bounded<'_>) -> fmt::Result {
+    fn extra(&mut self, out: &mut BoundedOutput<'_>) -> fmt::Result {
         let mut count = 0;
         let mut position = None;
         for (_, argument) in self.roles.by_ref().filter(|(role, _)| *role == Role::Positional) {
@@ -234,22 +239,27 @@ impl<'a, 'p> Printf<'a, 'p> {
             count += 1;
         }
         let Some(position) = position else { return Ok(()) };
-        (self.problem)(Problem { rule: Rule::PrintfArgumentExtra, position, expected: 0, found: count });
+        (self.problem)(PrintfProblem {
+            rule: Rule::PrintfArgumentExtra,
+            position,
+            expected: 0,
+            found: count,
+        });
         out.write_str(")")
     }
 
     /// Returns a width or precision, possibly from an argument. An error is reported under `name`.
     fn count(
         &mut self,
-        count: Option<Count>,
+        count: Option<FormatCount>,
         at: usize,
         name: &str,
-        out: &mut Bounded<'_>,
+        out: &mut BoundedOutput<'_>,
     ) -> Result<Option<i32>, fmt::Error> {
         match count {
             None => Ok(None),
-            Some(Count::Number(number)) => Ok(i32::try_from(number).ok()),
-            Some(Count::Argument) => {
+            Some(FormatCount::Number(number)) => Ok(i32::try_from(number).ok()),
+            Some(FormatCount::Argument) => {
                 let Some(argument) = self.argument(at) else {
                     write!(out, "%!({name} MISSING)")?;
                     return Ok(None);
@@ -270,10 +280,10 @@ impl<'a, 'p> Printf<'a, 'p> {
         let position = ProblemPosition::Record(argument.offset());
         let found = argument.value.kind();
         let (rule, expected, found) = (Rule::PrintfArgumentType, expected.into(), found.into());
-        (self.problem)(Problem { rule, position, expected, found });
+        (self.problem)(PrintfProblem { rule, position, expected, found });
     }
 
-    fn conversion(&mut self, conversion: &Conversion, at: usize, out: &mut Bounded<'_>) -> fmt::Result {
+    fn conversion(&mut self, conversion: &Conversion, at: usize, out: &mut BoundedOutput<'_>) -> fmt::Result {
         let letter = conversion.letter;
         let expected = match letter {
             b'%' => return out.write_str("%"),
@@ -351,7 +361,7 @@ fn cut(bytes: &[u8], precision: Option<usize>, is_wide: bool) -> &[u8] {
 }
 
 /// Writes a value that does not fit its conversion.
-fn write_typed(argument: &Argument<'_>, out: &mut Bounded<'_>) -> fmt::Result {
+fn write_typed(argument: &Argument<'_>, out: &mut BoundedOutput<'_>) -> fmt::Result {
     let name = match argument.value {
         Value::Null => "null",
         Value::Signed(_) => "i64",

@@ -2,7 +2,7 @@
 
 use core::fmt::{self, Write};
 
-use super::output::{Bounded, Buffer};
+use super::output::{BoundedOutput, Buffer};
 
 /// Number layout: a conversion with known width and precision.
 #[derive(Clone, Copy, Debug)]
@@ -35,9 +35,9 @@ impl NumberLayout {
     /// Pads output of `length` characters with spaces before or after it, up to the width.
     pub(super) fn padded(
         &self,
-        out: &mut Bounded<'_>,
+        out: &mut BoundedOutput<'_>,
         length: usize,
-        write: impl FnOnce(&mut Bounded<'_>) -> fmt::Result,
+        write: impl FnOnce(&mut BoundedOutput<'_>) -> fmt::Result,
     ) -> fmt::Result {
         let padding = self.width.saturating_sub(length);
         if !self.left {
@@ -48,7 +48,12 @@ impl NumberLayout {
     }
 
     /// Writes a number. `zeros` allows padding with zeros.
-    fn number(&self, out: &mut Bounded<'_>, mut number: NumberSections<'_>, zeros: bool) -> fmt::Result {
+    fn number(
+        &self,
+        out: &mut BoundedOutput<'_>,
+        mut number: NumberSections<'_>,
+        zeros: bool,
+    ) -> fmt::Result {
         let NumberSections { sign, prefix, digits, tail, .. } = number;
         let rest = sign.len() + prefix.len() + digits.len() + tail.len();
         let mut length = rest.saturating_add(number.leading).saturating_add(number.trailing);
@@ -76,12 +81,12 @@ impl NumberLayout {
     }
 
     /// Writes conversions `d` and `i`.
-    pub(super) fn signed(&self, out: &mut Bounded<'_>, value: i64) -> fmt::Result {
+    pub(super) fn signed(&self, out: &mut BoundedOutput<'_>, value: i64) -> fmt::Result {
         self.integer(out, self.sign(value < 0), "", value.unsigned_abs(), b'u')
     }
 
     /// Writes conversions `o`, `u`, `x`, `X`, `b` and `B`.
-    pub(super) fn unsigned(&self, out: &mut Bounded<'_>, value: u64, letter: u8) -> fmt::Result {
+    pub(super) fn unsigned(&self, out: &mut BoundedOutput<'_>, value: u64, letter: u8) -> fmt::Result {
         let prefix = match letter {
             b'x' => "0x",
             b'X' => "0X",
@@ -94,7 +99,7 @@ impl NumberLayout {
     }
 
     /// Writes conversion `p` as in glibc.
-    pub(super) fn pointer(&self, out: &mut Bounded<'_>, value: u64) -> fmt::Result {
+    pub(super) fn pointer(&self, out: &mut BoundedOutput<'_>, value: u64) -> fmt::Result {
         if value == 0 {
             const NIL: &str = "(nil)";
             return self.padded(out, NIL.len(), |out| out.write_str(NIL));
@@ -104,7 +109,7 @@ impl NumberLayout {
 
     fn integer(
         &self,
-        out: &mut Bounded<'_>,
+        out: &mut BoundedOutput<'_>,
         sign: &str,
         prefix: &str,
         value: u64,
@@ -130,7 +135,7 @@ impl NumberLayout {
     }
 
     /// Writes conversions `f`, `e`, `g`, `a` and their uppercase forms.
-    pub(super) fn float(&self, out: &mut Bounded<'_>, value: f64, letter: u8) -> fmt::Result {
+    pub(super) fn float(&self, out: &mut BoundedOutput<'_>, value: f64, letter: u8) -> fmt::Result {
         if out.is_cut() {
             // Slow formatting is skipped for dropped text.
             return Ok(());

@@ -3,7 +3,7 @@
 use core::fmt::{self, Write};
 
 /// Forwards text up to a byte limit and drops the rest.
-pub(super) struct Bounded<'o> {
+pub(super) struct BoundedOutput<'o> {
     out: &'o mut dyn Write,
     left: usize,
     /// `true` if nothing has been written yet.
@@ -12,7 +12,7 @@ pub(super) struct Bounded<'o> {
     is_cut: bool,
 }
 
-impl<'o> Bounded<'o> {
+impl<'o> BoundedOutput<'o> {
     pub(super) fn new(out: &'o mut dyn Write, limit: usize) -> Self {
         Self { out, left: limit, is_empty: true, is_cut: false }
     }
@@ -51,7 +51,7 @@ impl<'o> Bounded<'o> {
     }
 }
 
-impl Write for Bounded<'_> {
+impl Write for BoundedOutput<'_> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         if text.is_empty() {
             return Ok(());
@@ -103,14 +103,14 @@ mod tests {
     #[test]
     fn a_limit_cuts_between_characters() {
         let mut text = String::new();
-        let mut out = Bounded::new(&mut text, 4);
+        let mut out = BoundedOutput::new(&mut text, 4);
         out.write_str("abcä").unwrap();
         out.write_str("d").unwrap();
         out.repeat(b' ', usize::MAX).unwrap();
         out.finish().unwrap();
         assert_eq!(text, "abc%!(TRUNCATED)");
         let mut text = String::new();
-        let mut out = Bounded::new(&mut text, 70);
+        let mut out = BoundedOutput::new(&mut text, 70);
         out.repeat(b'0', 70).unwrap();
         out.finish().unwrap();
         assert_eq!(text, "0".repeat(70));

@@ -17,7 +17,7 @@ pub(super) const FIRST_REPORTS: u64 = 16;
 
 /// Plan for a new connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Plan {
+pub(super) struct ConnectionPlan {
     /// Time for which the connection must stay open before anything is sent. Overloaded collectors and proxies close
     /// connections even if they know questions.
     pub(super) admission: Duration,
@@ -32,7 +32,7 @@ pub(super) struct Plan {
 /// stays open for longer. This conclusion can be wrong, for example with a proxy in front of a collector that starts
 /// late. So it is asked again on the next connection after a loss, and once a minute.
 #[derive(Debug)]
-pub(super) struct Asking {
+pub(super) struct QuestionPolicy {
     rule: Acknowledgements,
     has_answered: bool,
     /// Number of consecutive connections that were closed at the first question.
@@ -43,7 +43,7 @@ pub(super) struct Asking {
     is_due: bool,
 }
 
-impl Asking {
+impl QuestionPolicy {
     pub(super) fn new(rule: Acknowledgements) -> Self {
         Self { rule, has_answered: false, closed: 0, slowest: Duration::ZERO, is_due: false }
     }
@@ -54,7 +54,7 @@ impl Asking {
     }
 
     /// Returns the plan for the next connection.
-    pub(super) fn plan(&self) -> Plan {
+    pub(super) fn plan(&self) -> ConnectionPlan {
         let asks = match self.rule {
             Acknowledgements::Never => false,
             Acknowledgements::Required => true,
@@ -65,7 +65,7 @@ impl Asking {
             0 => Duration::ZERO,
             closed => (ADMISSION * closed.min(2)).max(self.slowest.saturating_mul(2)),
         };
-        Plan { admission, asks }
+        ConnectionPlan { admission, asks }
     }
 
     /// Records an answer from the collector.
@@ -125,10 +125,10 @@ mod tests {
     }
 
     /// A collector that closed three connections at questions, each open for longer than the last.
-    fn historical() -> Asking {
-        let mut asking = Asking::new(Acknowledgements::IfKnown);
+    fn historical() -> QuestionPolicy {
+        let mut asking = QuestionPolicy::new(Acknowledgements::IfKnown);
         for admission in [0, 50, 100] {
-            assert_eq!(asking.plan(), Plan { admission: milliseconds(admission), asks: true });
+            assert_eq!(asking.plan(), ConnectionPlan { admission: milliseconds(admission), asks: true });
             asking.closed_at_question(AT_ONCE);
         }
         asking
@@ -137,7 +137,7 @@ mod tests {
     #[test]
     fn historical_collectors_are_not_asked() {
         let asking = historical();
-        assert_eq!(asking.plan(), Plan { admission: milliseconds(100), asks: false });
+        assert_eq!(asking.plan(), ConnectionPlan { admission: milliseconds(100), asks: false });
         assert!(!asking.is_to_repeat(milliseconds(59_999)) && asking.is_to_repeat(milliseconds(60_000)));
     }
 
@@ -167,17 +167,17 @@ mod tests {
     /// A server that closes every connection after some time does not become a historical collector.
     #[test]
     fn those_that_close_late_are_given_more_time() {
-        let mut asking = Asking::new(Acknowledgements::IfKnown);
+        let mut asking = QuestionPolicy::new(Acknowledgements::IfKnown);
         asking.closed_at_question(milliseconds(300));
-        assert_eq!(asking.plan(), Plan { admission: milliseconds(600), asks: true });
+        assert_eq!(asking.plan(), ConnectionPlan { admission: milliseconds(600), asks: true });
         for _ in 0..10 {
             asking.closed_before_question();
-            assert_eq!(asking.plan(), Plan { admission: milliseconds(600), asks: true });
+            assert_eq!(asking.plan(), ConnectionPlan { admission: milliseconds(600), asks: true });
         }
         // Even after a slow attempt in between.
         asking.closed_at_question(AT_ONCE);
         asking.closed_at_question(AT_ONCE);
-        assert_eq!(asking.plan(), Plan { admission: milliseconds(600), asks: false });
+        assert_eq!(asking.plan(), ConnectionPlan { admission: milliseconds(600), asks: false });
         asking.closed_before_question();
         assert!(asking.plan().asks);
     }
@@ -186,10 +186,10 @@ mod tests {
     fn a_collector_that_ended_is_forgotten() {
         let mut asking = historical();
         asking.not_connected();
-        assert_eq!(asking.plan(), Plan { admission: Duration::ZERO, asks: true });
+        assert_eq!(asking.plan(), ConnectionPlan { admission: Duration::ZERO, asks: true });
         for (rule, asks) in [(Acknowledgements::Never, false), (Acknowledgements::Required, true)] {
-            let mut asking = Asking::new(rule);
-            assert_eq!(asking.plan(), Plan { admission: Duration::ZERO, asks });
+            let mut asking = QuestionPolicy::new(rule);
+            assert_eq!(asking.plan(), ConnectionPlan { admission: Duration::ZERO, asks });
             (0..4).for_each(|_| asking.closed_at_question(AT_ONCE));
             assert_eq!(asking.plan().asks, asks);
         }

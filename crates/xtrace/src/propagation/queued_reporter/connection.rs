@@ -33,7 +33,7 @@ pub(super) struct Answer {
 
 /// A collector connection.
 #[derive(Debug)]
-pub(super) struct Connection {
+pub(super) struct CollectorConnection {
     stream: TcpStream,
     since: Instant,
     /// `true` if the collector acknowledges reports.
@@ -44,7 +44,7 @@ pub(super) struct Connection {
     answered: Answer,
 }
 
-impl Connection {
+impl CollectorConnection {
     /// Connects to the first reachable address for a name.
     pub(super) fn new(address: &str, queue: &Queue, patience: Duration) -> Result<Self, DeliveryFailure> {
         let addresses = address.to_socket_addrs().map_err(|_| DeliveryFailure::NotConnected)?;

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::super::random;
-use super::asking::{Acknowledgements, Asking, FIRST_REPORTS, Plan};
-use super::connection::{Answer, Connection, DeliveryFailure};
-use super::queue::{LENGTH, Queue, ReportBlock};
+use super::asking::{Acknowledgements, ConnectionPlan, FIRST_REPORTS, QuestionPolicy};
+use super::connection::{Answer, CollectorConnection, DeliveryFailure};
+use super::queue::{FrameBlock, LENGTH, Queue};
 
 /// Pause after the first failure, and maximum pause.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(5));
@@ -23,12 +23,12 @@ const CHUNK: usize = 256 << 10;
 
 /// Sends queued reports to a collector.
 #[derive(Debug)]
-pub(super) struct Delivery {
+pub(super) struct ReportDelivery {
     queue: Arc<Queue>,
     address: String,
     patience: Duration,
-    connection: Option<Connection>,
-    asking: Asking,
+    connection: Option<CollectorConnection>,
+    asking: QuestionPolicy,
     /// Number of consecutive times that the collector closed the connection after receiving the next reports.
     closed_at_reports: u32,
     /// Maximum number of reports to send at once. It is reduced while searching for a refused report.
@@ -36,7 +36,7 @@ pub(super) struct Delivery {
     failures: u32,
 }
 
-impl Delivery {
+impl ReportDelivery {
     pub(super) fn new(
         queue: Arc<Queue>,
         address: String,
@@ -48,7 +48,7 @@ impl Delivery {
             address,
             patience,
             connection: None,
-            asking: Asking::new(acknowledgements),
+            asking: QuestionPolicy::new(acknowledgements),
             closed_at_reports: 0,
             most_reports: u64::MAX,
             failures: 0,
@@ -66,7 +66,7 @@ impl Delivery {
     }
 
     /// Delivers the reports in a block. Returns `false` when the thread must end.
-    fn deliver(&mut self, block: &ReportBlock) -> bool {
+    fn deliver(&mut self, block: &FrameBlock) -> bool {
         let mut rest = &block.frames[..];
         // Number of sent reports that may have to be sent again.
         let mut sent = 0;
@@ -109,7 +109,7 @@ impl Delivery {
     /// next reports that were sent before.
     fn send(
         &mut self,
-        mut connection: Connection,
+        mut connection: CollectorConnection,
         frames: &[u8],
         reports: u64,
         sent: &mut u64,
@@ -133,7 +133,7 @@ impl Delivery {
     }
 
     /// Returns the connection for the next reports: the previous connection if it is open, otherwise a new connection.
-    fn connection(&mut self) -> Result<Connection, DeliveryFailure> {
+    fn connection(&mut self) -> Result<CollectorConnection, DeliveryFailure> {
         let Some(mut connection) = self.connection.take() else { return self.connect() };
         let is_lost = connection.is_closed();
         if connection.is_acknowledged {
@@ -158,14 +158,14 @@ impl Delivery {
     }
 
     /// Creates a connection. If the collector is asked, it has answered.
-    fn connect(&mut self) -> Result<Connection, DeliveryFailure> {
-        let connected = Connection::new(&self.address, &self.queue, self.patience);
+    fn connect(&mut self) -> Result<CollectorConnection, DeliveryFailure> {
+        let connected = CollectorConnection::new(&self.address, &self.queue, self.patience);
         let mut connection = connected.inspect_err(|_| {
             self.closed_at_reports = 0;
             self.asking.not_connected();
         })?;
         self.queue.count(|counts| counts.connections += 1);
-        let Plan { asks, .. } = self.asking.plan();
+        let ConnectionPlan { asks, .. } = self.asking.plan();
         if let Err(failure) = connection.stay_open(self.admission(), &self.queue) {
             if failure == DeliveryFailure::Closed {
                 self.asking.closed_before_question();

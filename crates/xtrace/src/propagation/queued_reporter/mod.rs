@@ -12,7 +12,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 pub use self::asking::Acknowledgements;
-use self::delivery::Delivery;
+use self::delivery::ReportDelivery;
 pub use self::queue::QueueCounts;
 use self::queue::{Queue, QueueLimits};
 use super::reporter::{MAX_REPORT, Reporter, too_long};
@@ -92,7 +92,7 @@ impl QueueOptions {
     pub fn start(self, address: impl Into<String>) -> io::Result<QueuedReporter> {
         let queue = Arc::new(Queue::new(self.limits));
         let delivery =
-            Delivery::new(Arc::clone(&queue), address.into(), self.acknowledgements, self.patience);
+            ReportDelivery::new(Arc::clone(&queue), address.into(), self.acknowledgements, self.patience);
         thread::Builder::new().name("xtrace-reporter".to_owned()).spawn(|| delivery.run())?;
         Ok(QueuedReporter { queue, shutdown: self.shutdown })
     }

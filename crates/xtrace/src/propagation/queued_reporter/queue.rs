@@ -79,16 +79,16 @@ pub(super) struct QueueLimits {
 
 /// Reports, each after its length.
 #[derive(Debug, Default)]
-pub(super) struct ReportBlock {
+pub(super) struct FrameBlock {
     pub(super) frames: Vec<u8>,
     pub(super) reports: u64,
 }
 
 #[derive(Debug, Default)]
 struct QueueState {
-    blocks: VecDeque<ReportBlock>,
+    blocks: VecDeque<FrameBlock>,
     /// A delivered block, kept to reuse its memory.
-    free: Option<ReportBlock>,
+    free: Option<FrameBlock>,
     /// Size of the waiting reports in bytes, including reports being sent.
     bytes: usize,
     counts: QueueCounts,
@@ -157,7 +157,7 @@ impl Queue {
     }
 
     /// Waits for the next reports to send. Returns `None` at the end.
-    pub(super) fn take(&self) -> Option<ReportBlock> {
+    pub(super) fn take(&self) -> Option<FrameBlock> {
         let idle = |state: &mut QueueState| state.blocks.is_empty() && !state.is_closed;
         let state = self.work.wait_while(lock(&self.state), idle);
         let is_filling = |state: &mut QueueState| {
@@ -185,7 +185,7 @@ impl Queue {
     }
 
     /// Reuses the memory of a block when all its reports are done.
-    pub(super) fn recycle(&self, mut block: ReportBlock) {
+    pub(super) fn recycle(&self, mut block: FrameBlock) {
         block.frames.clear();
         block.frames.shrink_to(BLOCK);
         block.reports = 0;
