@@ -83,7 +83,7 @@ impl<'a> RecordContent<'a> {
 
     /// Reads the thread for a reference in a module or mapping header, before `words` further words.
     ///
-    /// Older writers omit the thread id. If the record has no room for it, the id is 0.
+    /// Older writers omit the thread id. If the record lacks room for it, the id is 0.
     pub(super) fn module_thread(&mut self, reference: u64, words: u64) -> Result<ThreadRef, FxtError> {
         let has_process_alone = reference == 0 && self.bytes.len() as u64 == (1 + words) * 8;
         if has_process_alone {

@@ -22,7 +22,7 @@ pub enum MetadataRecord<'a> {
         /// Provider id.
         provider: u32,
     },
-    /// An event in the life of a provider. It is independent of sections.
+    /// A provider event, independent of sections.
     ProviderEvent {
         /// Provider id.
         provider: u32,

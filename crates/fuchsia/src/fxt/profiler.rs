@@ -46,7 +46,7 @@ pub struct ModuleMapping {
     pub begin: u64,
     /// Size in bytes.
     pub size: u64,
-    /// Address of the first byte in the address range of the module.
+    /// Address of the first byte within the module.
     pub module_address: u64,
 }
 
@@ -57,7 +57,7 @@ pub struct Backtrace<'a> {
     pub ticks: u64,
     /// Thread.
     pub thread: ThreadRef,
-    /// Flags of unknown meaning.
+    /// Flags with an unknown meaning.
     pub flags: u32,
     /// Addresses as words, innermost frame first.
     pub frames: &'a [u8],

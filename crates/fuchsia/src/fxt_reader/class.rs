@@ -51,7 +51,7 @@ const EVENTS: [&str; 11] = [
     "flow_end",
 ];
 
-/// Suffixes of event record class names, by event type.
+/// Suffixes for event record class names, by event type.
 const SUFFIXES: [&str; 11] = [
     "",
     "",

@@ -18,7 +18,7 @@ pub(super) struct SourceClass {
     pub(super) is_any: bool,
 }
 
-/// Class of events with the same header and the same name references.
+/// Class for events with the same header and the same name references.
 #[derive(Debug)]
 pub(super) struct FxtShape {
     pub(super) known: SourceClass,
@@ -218,7 +218,7 @@ impl SourceClasses {
     }
 }
 
-/// Resolves the names of records.
+/// Resolves record names.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RecordNames<'a> {
     pub(super) tables: &'a Tables,

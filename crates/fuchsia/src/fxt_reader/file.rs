@@ -19,7 +19,7 @@ pub(super) struct FxtFile {
     pub(super) spaces: AddressSpaces,
 }
 
-/// Address space numbers of processes.
+/// Address space number by process.
 #[derive(Debug, Default)]
 pub(super) struct AddressSpaces(Mutex<HashMap<u64, u32>>);
 

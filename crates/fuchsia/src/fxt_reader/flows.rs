@@ -153,7 +153,7 @@ mod tests {
     use super::FlowStep::{Begin, End, Step};
     use super::*;
 
-    /// Returns the flow numbers of events with id 7, each given as step, name, process.
+    /// Returns the flow numbers for events with id 7, each given as step, name, process.
     fn numbers(events: &[(FlowStep, u64, u64)]) -> Vec<u64> {
         let event = |(offset, (step, names, process)): (u64, &(FlowStep, u64, u64))| FlowEvent {
             stream: 0,

@@ -1,4 +1,4 @@
-//! Keys of event record classes, from record kind, names and argument types.
+//! Event record class keys, from record kind, names and argument types.
 
 ichnos_model::named_enum! {
     /// Kind of a record that becomes an event, with its class name.

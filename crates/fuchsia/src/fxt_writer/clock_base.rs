@@ -5,7 +5,7 @@ use ichnos_model::{ClockClass, ClockOrigin, TraceClass};
 use crate::fxt::BaseTime;
 use crate::fxt_reader::class::DIALECT;
 
-/// Returns the ticks from the clock origin to tick 0. Records add them to their ticks if there is no base time.
+/// Returns the ticks from the clock origin to tick 0. Without a base time, they are added to record ticks.
 pub(super) fn offset_of(clock: &ClockClass) -> i128 {
     i128::from(clock.offset_seconds) * i128::from(clock.frequency) + i128::from(clock.offset_cycles)
 }

@@ -106,7 +106,7 @@ impl FxtRecordEncoder {
                 record_kind::EVENT | kind << 16 | count << 20 | thread << 24 | category << 32 | name << 48
             }
             RecordKind::UserspaceObject => {
-                // Thread references stand for their process here, and the tables have no entries for a process alone.
+                // Thread references stand for their process here, and the tables lack entries for a process alone.
                 self.word(first);
                 self.word(process);
                 self.inline(name, parts.text(&parts.name));

@@ -85,7 +85,7 @@ impl ForeignClass {
         let class = event.class;
         let mut ids = [Meaning::Process, Meaning::Thread, Meaning::PairKey].map(|id| IdField::new(event, id));
         let mut keys = class.meanings.members(Meaning::PairKey).skip(1).collect::<Vec<_>>();
-        // Events with other roles have no key, so the field becomes an argument.
+        // Events with other roles lack a key, so the field becomes an argument.
         if !matches!(class.role, EventRole::Begin | EventRole::End | EventRole::Counter) {
             ids[id::KEY] = None;
             keys.clear();
@@ -207,7 +207,7 @@ pub(super) fn read(
     }
 }
 
-/// Reads the ids of a record. Returns which of them are exact.
+/// Reads the record ids. Returns which ids are exact.
 fn read_ids(
     event: &Event<'_>,
     class: &ForeignClass,

@@ -70,7 +70,7 @@ pub(super) struct Leaves {
     pub(super) has_names: bool,
     /// Number of rounded floats. Floats over 64 bits are rounded.
     pub(super) rounded: u64,
-    /// Counts of empty arrays and structures, by plan index of the member.
+    /// Counts for empty arrays and structures, by member index in the plan.
     pub(super) empty: Vec<(usize, u64)>,
 }
 

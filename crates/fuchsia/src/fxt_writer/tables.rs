@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::fxt::{EncodeError, RecordWriter, StringRecord, ThreadRecord};
 use crate::key_hash::KeyState;
 
-/// Maximum numbers of strings and threads.
+/// Maximum string count and thread count.
 const MOST_STRINGS: usize = 0x7fff;
 const MOST_THREADS: usize = 0xff;
 

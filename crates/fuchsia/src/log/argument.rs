@@ -269,7 +269,7 @@ impl<'a> Argument<'a> {
 /// the argument is unreadable as a result.
 type ReportBroken<'r> = dyn FnMut(Rule, u64, u64, u64) -> bool + 'r;
 
-/// Returns the size of an argument in words, and the length of its name in bytes. `words` are left in the record.
+/// Returns the argument size in words and the name length in bytes. `words` are left in the record.
 fn examine_header(header: u64, words: usize, report: &mut ReportBroken<'_>) -> Option<(usize, usize)> {
     let kind = (header & 0xf) as u8;
     match kind {

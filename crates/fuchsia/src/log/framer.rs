@@ -11,7 +11,7 @@ use super::record::Record;
 use super::unit::{InputUnit, LENGTH};
 use super::word::{RECORD_HEADER, load};
 
-/// Maximum distance in bytes for following the sizes of unreadable neighbors.
+/// Maximum distance in bytes for following unreadable neighbors by their sizes.
 const MAX_RUN: usize = 64 << 10;
 
 /// An unreadable section of the input.
@@ -71,7 +71,7 @@ struct FrameCandidate {
     is_end_good: Option<bool>,
     /// Distance from the start of the candidate that was searched without finding a message.
     looked: usize,
-    /// Distance covered by following the sizes of unreadable neighbors.
+    /// Distance covered by following unreadable neighbors.
     run: usize,
     /// `true` if the neighbors lead to a valid item.
     is_run_good: bool,
@@ -339,7 +339,7 @@ impl Framer {
         verdict
     }
 
-    /// Follows the sizes of unreadable items. Returns `Yes` if they lead to a readable item.
+    /// Follows unreadable items by their sizes. Returns `Yes` if they lead to a readable item.
     fn follow_neighbours(&mut self, candidate: &mut FrameCandidate, input: &[u8], is_last: bool) -> Verdict {
         while !candidate.is_run_good {
             let at = candidate.run;

@@ -25,7 +25,7 @@ const MAX_TAG: usize = 63;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum SeverityScale {
-    /// The numbers of structured records, 0x10 to 0x60.
+    /// Numbers as in structured records, 0x10 to 0x60.
     #[default]
     Current,
     /// The numbers from 2019 to 2021: 0 is INFO, 1 WARN, 2 ERROR, 3 FATAL, -1 DEBUG, -2 TRACE. Lower numbers are

@@ -41,7 +41,7 @@ pub(crate) const fn load_short(bytes: &[u8]) -> u64 {
 /// Returns the padding bits in the last word of a text with `length` bytes.
 #[inline(always)]
 pub(crate) const fn padding_bits(length: usize) -> u64 {
-    // All bits except those of the 1 to 8 used bytes.
+    // All bits except in the 1 to 8 used bytes.
     u64::MAX << 1 << (8 * (length.wrapping_sub(1) & 7) + 7)
 }
 

@@ -45,7 +45,7 @@ pub(super) fn push(message: &Message<'_>, record: &Record<'_>, values: &mut Even
     values.end();
 }
 
-/// Names of extension members, the same as for the arguments that the archivist appends.
+/// Extension member names, the same as for the arguments that the archivist appends.
 pub(crate) const ROLLED_OUT: &str = "$__rolled_out";
 
 pub(crate) const MONIKER: &str = "$__moniker";

@@ -55,7 +55,7 @@ pub fn probe(tree: &Tree, options: &FuchsiaLogOptions) -> bool {
     /// Maximum number of files to examine in a directory.
     const LOOKED_AT: usize = 1_000;
     let is_log = |entry: &&Entry| is_log(entry, tree.entries.len(), options);
-    // Hidden files come last, because they sort first and are rarely the ones to read.
+    // Hidden files come last, because they sort first and are rarely wanted.
     let is_hidden = |entry: &&Entry| entry.path.split('/').any(|name| name.starts_with('.'));
     let shown = tree.entries.iter().filter(|entry| !is_hidden(entry));
     let all = shown.chain(tree.entries.iter().filter(is_hidden));
@@ -98,7 +98,7 @@ fn recognise(bytes: &[u8], options: &FuchsiaLogOptions) -> Option<Framing> {
         let (mut sum, mut begins) = (0, false);
         while let Some(message) = messages.next() {
             sum += match message {
-                // A packet has no recorded end, so bytes after it are not evidence.
+                // The end of a packet is unknown, so bytes after it are not evidence.
                 Ok(Message::Legacy(packet)) => {
                     messages.offset().saturating_sub(packet.offset() + packet.size() as u64 + 1)
                 }
@@ -218,7 +218,7 @@ fn logs(tree: &Tree, options: &FuchsiaLogOptions, read: &mut ReadFiles) -> Vec<R
     tree.files().filter_map(|entry| read.read(tree, entry, |bytes| recognise(bytes, options))).collect()
 }
 
-/// Returns the smallest message time in a file, or 0 if no time is negative. Reads the whole file only if one of the
+/// Returns the smallest message time in a file, or 0 without negative times. Reads the whole file only if one of the
 /// first messages has a negative time.
 fn least_time(bytes: &[u8], framing: Framing) -> i64 {
     let least = |bytes| {

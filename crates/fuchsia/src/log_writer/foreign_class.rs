@@ -52,7 +52,7 @@ pub(super) struct ScopeEncoding {
     pub(super) scope: Scope,
     /// Treatments by node index.
     pub(super) treatments: Box<[Treatment]>,
-    /// Argument names of members by node index. Empty for nodes inside members.
+    /// Member argument names by node index. Empty for nodes inside members.
     names: Box<[Box<str>]>,
     /// Enclosing member node by node index.
     members: Box<[u32]>,
@@ -452,7 +452,7 @@ struct LeafKinds {
     text: bool,
 }
 
-/// Returns the possible types of arguments with exactly the member's name.
+/// Returns the possible types for arguments with exactly the member's name.
 fn leaf_kinds(nodes: &[&Node]) -> LeafKinds {
     let mut kinds = LeafKinds::default();
     let is_choice =

@@ -38,7 +38,7 @@ struct FramedRecords {
     lacks_extension: bool,
     /// Number of extensions added to copied records.
     added_extensions: u64,
-    /// Record count, and checksums of times and values.
+    /// Record count, and checksums for times and values.
     digest: ClassDigest,
 }
 

@@ -37,7 +37,7 @@ impl Log for Logger {
     }
 
     fn flush(&self) {
-        // The trait has no way to report the error.
+        // The trait cannot report the error.
         let _ = Self::flush(self);
     }
 }

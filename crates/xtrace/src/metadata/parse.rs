@@ -5,7 +5,7 @@ use super::{MAX_LENGTH, MAX_TEXT_LENGTH, Metadata, MetadataRef, flag, op_length,
 use crate::hex;
 use crate::option::Severity;
 
-/// Strictness of parsing.
+/// Parsing strictness.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Mode {
     /// Checks every rule of the document.

@@ -28,7 +28,7 @@ pub struct Context {
     edges: Vec<Edge>,
     /// Number of edges dropped beyond the limit.
     edges_left_out: u64,
-    /// Tracestate received with a traceparent, to be sent with the next traceparent.
+    /// Tracestate received with a traceparent. The next traceparent includes it.
     trace_state: Option<Arc<str>>,
     /// `true` after an attempt to join a context from another task.
     had_other_task: bool,

@@ -156,7 +156,7 @@ impl EventReport {
         for edge in next.edge.iter().chain(context.edges()) {
             lines.edge(out, edge);
         }
-        // A clock before 1970 has no time in reports. The event counts more than its time.
+        // A time before 1970 becomes 0, because losing the event would be worse.
         let time = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         if tracer.has_nanoseconds() {
             // The maximum is in the year 2554.

@@ -248,7 +248,7 @@ pub struct MemoryReporter {
 }
 
 impl MemoryReporter {
-    /// Removes and returns all reports in order of arrival.
+    /// Removes and returns all reports, sorted by arrival.
     #[must_use]
     pub fn take(&self) -> Vec<String> {
         std::mem::take(&mut lock(&self.reports))

@@ -39,7 +39,7 @@ use crate::metadata::{Metadata, Mode};
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct JsonReportsWriter {
-    /// Task of the last report. The outer `None` means that there is no report yet.
+    /// Task of the last report. The outer `None` means that the first report is missing.
     task: Option<Option<TaskId>>,
     /// For each line, the index of the first line with its key, and its own index.
     order: Vec<(u32, u32)>,

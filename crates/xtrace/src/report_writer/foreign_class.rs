@@ -251,7 +251,7 @@ impl ForeignClass {
     }
 }
 
-/// Returns a key for a member that has no other meaning for report readers.
+/// Returns a member key without any other meaning for report readers.
 fn free_key(name: &str) -> String {
     let is_taken = LineRole::from_key(name.as_bytes()) != LineRole::Other || RESERVED.contains(&name);
     if is_taken { format!("{name}_") } else { name.to_owned() }

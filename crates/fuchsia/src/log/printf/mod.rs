@@ -24,7 +24,7 @@ use super::text::{Text, write_lossy};
 pub enum Role {
     /// The argument `printf`, which makes the message a format string.
     Marker,
-    /// A printf argument, to be inserted into the message.
+    /// A printf argument, which is inserted into the message.
     Positional,
     /// An argument with a meaning in Fuchsia logs. Never [`Meaning::Other`].
     Known(Meaning),

@@ -10,7 +10,7 @@ use super::super::reporter::lock;
 /// Maximum block size in bytes, unless a single report is larger. A block is sent and acknowledged as a whole.
 const BLOCK: usize = 256 << 10;
 
-/// Time for which the first report waits for others to be sent together.
+/// Time for which the first report waits for others, so that they are sent together.
 const LINGER: Duration = Duration::from_millis(5);
 
 /// Maximum time to wait for a thread that does not end in time.
@@ -47,7 +47,7 @@ impl QueueCounts {
     }
 }
 
-/// Numbers of accepted reports that will not be delivered.
+/// Counts of accepted reports that will not be delivered.
 #[derive(Clone, Copy, Debug, Default)]
 struct Undelivered {
     refused: u64,
@@ -92,7 +92,7 @@ struct QueueState {
     /// Size of the waiting reports in bytes, including reports being sent.
     bytes: usize,
     counts: QueueCounts,
-    /// Number of reports that were delivered or dropped, in order of acceptance.
+    /// Number of reports that were delivered or dropped, sorted by acceptance.
     done: u64,
     /// Value of `done` that `flush` waits for.
     flushed_to: u64,
