@@ -50,7 +50,7 @@ struct WrittenStream {
     end: u64,
 }
 
-/// A provider, with the records of one data stream. Beyond the provider limit, several data streams share one.
+/// A provider, with the records of one data stream. Beyond the provider limit, several data streams share a provider.
 #[derive(Debug)]
 struct ProviderOutput {
     /// Provider id. `None` for the only data stream of a trace without providers.
