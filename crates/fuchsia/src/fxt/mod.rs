@@ -55,7 +55,7 @@ pub use record_writer::{EventRecordWriter, MAX_ARGUMENTS, RecordWriter};
 pub(crate) use record_writer::{argument_words, write_argument};
 #[cfg(feature = "reader")]
 pub(crate) use records::event_at;
-pub use records::{LocatedRecord, Records, SkippedBytes, is_big_endian, recognise};
+pub use records::{LocatedRecord, Records, SkippedBytes, is_big_endian, recognize};
 pub use reference::{ProcessRef, StringRef, ThreadRef};
 pub use scheduling::{LegacySwitch, Scheduling, Switch, Wakeup};
 pub use table_entry::{StringRecord, ThreadRecord};

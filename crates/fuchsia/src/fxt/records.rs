@@ -185,7 +185,7 @@ pub fn is_big_endian(beginning: &[u8]) -> bool {
 /// Returns `true` if a file starts like a trace: with the magic number record in either byte order, or with another
 /// record that only traces contain.
 #[must_use]
-pub fn recognise(beginning: &[u8]) -> bool {
+pub fn recognize(beginning: &[u8]) -> bool {
     let Some(first) = beginning.first_chunk() else { return false };
     let first = u64::from_le_bytes(*first);
     if first == MAGIC || is_big_endian(beginning) {

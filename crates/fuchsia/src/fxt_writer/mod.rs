@@ -28,7 +28,7 @@ use ichnos_model::Event;
 
 use self::rules::TraceRules;
 use self::trace_encoder::TraceEncoder;
-use crate::fxt::recognise;
+use crate::fxt::recognize;
 
 /// Writes Fuchsia traces.
 #[derive(Clone, Copy, Debug)]
@@ -57,7 +57,7 @@ impl WriterFactory for FxtWriter {
 
     fn written_files(&self, directory: &Path) -> io::Result<Vec<PathBuf>> {
         let is_trace = |tree: &Tree| {
-            tree.entries.iter().any(|entry| entry.beginning(8).is_ok_and(|beginning| recognise(&beginning)))
+            tree.entries.iter().any(|entry| entry.beginning(8).is_ok_and(|beginning| recognize(&beginning)))
         };
         written_trace_files(directory, "fxt", is_trace, "it is not a Fuchsia trace")
     }

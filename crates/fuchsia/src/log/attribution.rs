@@ -61,7 +61,7 @@ impl<'a> Record<'a> {
         let mut appended: Option<(Attribution<'a>, usize)> = None;
         for (index, argument) in self.arguments().map_while(Result::ok).enumerate() {
             let (mut attribution, first) = appended.unwrap_or((Attribution::default(), index));
-            appended = attribution.note(&argument).then_some((attribution, first));
+            appended = attribution.read_argument(&argument).then_some((attribution, first));
         }
         appended
     }
@@ -69,7 +69,7 @@ impl<'a> Record<'a> {
 
 impl<'a> Attribution<'a> {
     /// Reads an archivist argument. Returns `false` for any other argument.
-    fn note(&mut self, argument: &Argument<'a>) -> bool {
+    fn read_argument(&mut self, argument: &Argument<'a>) -> bool {
         match argument.value {
             Value::Text(text) if argument.name.is("$__moniker") => self.moniker = Some(text),
             Value::Text(text) if argument.name.is("$__url") => self.url = Some(text),

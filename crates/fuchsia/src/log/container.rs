@@ -18,7 +18,7 @@ impl Framing {
     /// `prefix` is the start of the file. At most 256 KiB of it are examined. `is_whole` must be `true` if `prefix` is
     /// the whole file.
     #[must_use]
-    pub fn recognise(prefix: &[u8], is_whole: bool) -> Option<Self> {
+    pub fn recognize(prefix: &[u8], is_whole: bool) -> Option<Self> {
         if prefix.starts_with(&FXT_MAGIC) {
             return None;
         }

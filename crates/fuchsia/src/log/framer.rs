@@ -314,7 +314,7 @@ impl Framer {
         } else if is_end_good {
             return Verdict::Yes(Outcome::End(end));
         }
-        match self.follow_neighbours(candidate, input, is_last) {
+        match self.follow_neighbors(candidate, input, is_last) {
             Verdict::Yes(()) => {}
             Verdict::No => return Verdict::Yes(Outcome::Lost(end)),
             Verdict::Unknown(needed) => return Verdict::Unknown(needed),
@@ -340,7 +340,7 @@ impl Framer {
     }
 
     /// Follows unreadable items by their sizes. Returns `Yes` if they lead to a readable item.
-    fn follow_neighbours(&mut self, candidate: &mut FrameCandidate, input: &[u8], is_last: bool) -> Verdict {
+    fn follow_neighbors(&mut self, candidate: &mut FrameCandidate, input: &[u8], is_last: bool) -> Verdict {
         while !candidate.is_run_good {
             let at = candidate.run;
             let size = self.paid(|framer, budget| {

@@ -16,7 +16,7 @@
 //! - [Datagrams](Framing::Datagrams) of any kind, including legacy packets. Each follows its length in bytes (32 bits,
 //!   little-endian). The file has no padding and nothing else.
 //!
-//! [`Framing::recognise`] recognizes a file by its content.
+//! [`Framing::recognize`] recognizes a file by its content.
 //!
 //! ```
 //! use ichnos_fuchsia::log::{Encoder, Event, Framing, Message, Messages, Severity};
@@ -28,7 +28,7 @@
 //! encoder.event(&Event { arguments: &[("celsius", 95.5.into())], ..event })?;
 //!
 //! let file = encoder.written();
-//! let framing = Framing::recognise(file, true).ok_or("no logs")?;
+//! let framing = Framing::recognize(file, true).ok_or("no logs")?;
 //! for message in Messages::new(file, framing) {
 //!     if let Message::Record { record, .. } = message? {
 //!         assert_eq!(format!("{} {}", record.severity(), record.text()), "WARN too hot celsius=95.5");

@@ -170,7 +170,7 @@ impl<'a> Record<'a> {
     pub fn known(&self) -> KnownArguments<'a> {
         let mut known = KnownArguments::default();
         for argument in self.arguments().map_while(Result::ok) {
-            known.note(&argument);
+            known.add(&argument);
         }
         known
     }
@@ -196,7 +196,7 @@ pub struct KnownArguments<'a> {
 impl<'a> KnownArguments<'a> {
     /// Adds an argument.
     #[inline]
-    pub fn note(&mut self, argument: &Argument<'a>) {
+    pub fn add(&mut self, argument: &Argument<'a>) {
         match (argument.meaning(), argument.value) {
             (Meaning::Pid, Value::Unsigned(pid)) => self.pid = Some(pid),
             (Meaning::Tid, Value::Unsigned(tid)) => self.tid = Some(tid),

@@ -75,20 +75,20 @@ fn is_log(entry: &Entry, count: usize, options: &FuchsiaLogOptions) -> bool {
     const FEW: usize = 32;
     const FIRST: usize = 2 << 10;
     let most = if count > FEW { FIRST } else { PROBED + 1 };
-    entry.beginning(most).is_ok_and(|bytes| recognise(&bytes, options).is_some())
+    entry.beginning(most).is_ok_and(|bytes| recognize(&bytes, options).is_some())
 }
 
 /// Number of bytes to examine for recognition.
 const PROBED: usize = 256 << 10;
 
 /// Returns the framing of a file if its start is mostly log messages.
-fn recognise(bytes: &[u8], options: &FuchsiaLogOptions) -> Option<Framing> {
-    let recognised = Framing::recognise(bytes, true);
+fn recognize(bytes: &[u8], options: &FuchsiaLogOptions) -> Option<Framing> {
+    let recognized = Framing::recognize(bytes, true);
     if options.force {
-        return Some(recognised.unwrap_or(Framing::Records)).filter(|_| !bytes.is_empty());
+        return Some(recognized.unwrap_or(Framing::Records)).filter(|_| !bytes.is_empty());
     }
     // Log records in traces have the same type.
-    if crate::fxt::recognise(bytes) {
+    if crate::fxt::recognize(bytes) {
         return None;
     }
     let beginning = bytes.get(..PROBED).unwrap_or(bytes);
@@ -112,7 +112,7 @@ fn recognise(bytes: &[u8], options: &FuchsiaLogOptions) -> Option<Framing> {
         (sum, begins)
     };
     // Only the last record of a file can be ambiguous between extended and plain.
-    let framings = match recognised? {
+    let framings = match recognized? {
         // After a single record, nothing shows that the end of an extended record is missing.
         Framing::ExtendedRecords if is_one_record(beginning) => vec![Framing::Records],
         Framing::ExtendedRecords => vec![Framing::ExtendedRecords, Framing::Records],
@@ -215,7 +215,7 @@ impl LogTrace {
 
 /// Reads the logs in a tree.
 fn logs(tree: &Tree, options: &FuchsiaLogOptions, read: &mut ReadFiles) -> Vec<ReadFile<Framing>> {
-    tree.files().filter_map(|entry| read.read(tree, entry, |bytes| recognise(bytes, options))).collect()
+    tree.files().filter_map(|entry| read.read(tree, entry, |bytes| recognize(bytes, options))).collect()
 }
 
 /// Returns the smallest message time in a file, or 0 without negative times. Reads the whole file only if one of the

@@ -219,7 +219,7 @@ impl LogSource {
             self.input.at = end;
             self.records += 1;
             (self.begin, self.end) = (begin, end);
-            if self.note_time(timestamp as i64) {
+            if self.set_time(timestamp as i64) {
                 continue;
             }
             return Some(());
@@ -227,7 +227,7 @@ impl LogSource {
     }
 
     /// Updates [`Self::is_complete`].
-    fn note_completeness(&mut self) {
+    fn update_completeness(&mut self) {
         self.is_complete = !self.counts_drops && self.components.is_empty();
     }
 
@@ -247,7 +247,7 @@ impl LogSource {
         let Some(known) = self.classes.use_class(self.last) else { return };
         (self.index, self.counts_drops) = (known.index, known.counts_drops);
         current.reserve_slots(known.class.slots);
-        self.note_completeness();
+        self.update_completeness();
     }
 
     /// Returns the clock value for a record time. Times before the clock origin have 0 cycles.
@@ -259,7 +259,7 @@ impl LogSource {
 
     /// Sets the time of the current event. Returns `true` if it is outside the window.
     #[inline]
-    fn note_time(&mut self, timestamp: i64) -> bool {
+    fn set_time(&mut self, timestamp: i64) -> bool {
         self.before = std::mem::replace(&mut self.time, timestamp);
         self.clock = self.value(timestamp);
         timestamp < self.wanted.0 || timestamp > self.wanted.1
@@ -361,8 +361,8 @@ impl LogSource {
             });
         }
         if let log::Message::Record { record, .. } = message {
-            self.components.note(record);
-            self.note_completeness();
+            self.components.name_component(record);
+            self.update_completeness();
         }
         let Some(form) = MessageLayout::from_message(message) else { return };
         self.begin = message.offset() as usize;
@@ -397,7 +397,7 @@ impl LogSource {
             }
             log::Message::Legacy(packet) => (packet.timestamp(), packet.dropped().into()),
         };
-        if self.note_time(timestamp) {
+        if self.set_time(timestamp) {
             return;
         }
         if let log::Message::Record { record, .. } = message {

@@ -61,19 +61,19 @@ struct PairVisitor<'p, 'r, 'e> {
 }
 
 impl PairVisitor<'_, '_, '_> {
-    fn note(&mut self, result: Result<(), EncodeError>) -> Result<(), Error> {
+    fn store_result(&mut self, result: Result<(), EncodeError>) -> Result<(), Error> {
         self.pairs.result = result;
         result.map_err(|_| Error::msg("the record is full"))
     }
 
     fn value<'a>(&mut self, value: impl Into<log::Value<'a>>) -> Result<(), Error> {
         let result = self.pairs.encoder.argument(self.name, value);
-        self.note(result)
+        self.store_result(result)
     }
 
     fn text(&mut self, text: std::fmt::Arguments<'_>) -> Result<(), Error> {
         let result = self.pairs.encoder.formatted(self.name, text);
-        self.note(result)
+        self.store_result(result)
     }
 }
 

@@ -161,7 +161,7 @@ fn how_damage_is_skipped() {
 
 /// Consecutive unreadable records are reported individually, each with its own damage. The same is true for datagrams.
 #[test]
-fn neighbours_that_cannot_be_read_are_told_one_by_one() {
+fn unreadable_neighbors_are_reported_individually() {
     let (mut records, mut begins) = records(100);
     begins.push(records.len());
     for index in 40..45 {
@@ -233,7 +233,7 @@ fn datagrams_of_all_kinds() {
         [&bytes[..begins[1]], &[1, 0, 0, 0, 1, 0, 0, 0], &[0; 8], b"m\0\0\0\0\0\0\0u\0\0\0\0\0\0\0"].concat();
     let packet = legacy("hello");
     let file = datagrams(&[&bytes[begins[1]..], &extended, &packet, &packet]);
-    assert_eq!(Framing::recognise(&file, true), Some(Framing::Datagrams));
+    assert_eq!(Framing::recognize(&file, true), Some(Framing::Datagrams));
     let messages: Vec<_> = Messages::new(&file, Framing::Datagrams).map(Result::unwrap).collect();
     assert!(matches!(messages[0], Message::Record { behind: [], .. }));
     assert_eq!(messages[1].attribution().unwrap().moniker.unwrap(), "m");
@@ -297,16 +297,16 @@ fn lengths_of_datagrams() {
 }
 
 #[test]
-fn containers_are_recognised() {
+fn containers_are_recognized() {
     let (bytes, begins) = records(20);
-    assert_eq!(Framing::recognise(&bytes, true), Some(Framing::Records));
-    assert_eq!(Framing::recognise(&bytes[..400], false), Some(Framing::Records));
+    assert_eq!(Framing::recognize(&bytes, true), Some(Framing::Records));
+    assert_eq!(Framing::recognize(&bytes[..400], false), Some(Framing::Records));
     let damaged = [&[0xff; 24][..], &bytes].concat();
-    assert_eq!(Framing::recognise(&damaged, true), Some(Framing::Records));
+    assert_eq!(Framing::recognize(&damaged, true), Some(Framing::Records));
     let packet = legacy("a packet that is longer");
     for payloads in [&[packet.as_slice()][..], &[&bytes[..begins[1]]], &[&[9; 41], &packet, &packet]] {
         let file = datagrams(payloads);
-        assert_eq!(Framing::recognise(&file, true), Some(Framing::Datagrams), "{file:?}");
+        assert_eq!(Framing::recognize(&file, true), Some(Framing::Datagrams), "{file:?}");
     }
     // The second record refers to a table string, which logs lack. It can be read as a datagram length and content,
     // because small times and numbers look like packet fields.
@@ -315,19 +315,19 @@ fn containers_are_recognised() {
         words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<_>>()
     };
     let all: Vec<_> = (1..20).flat_map(|time| record(if time == 2 { 3 } else { 0x8001 }, time)).collect();
-    assert_eq!(Framing::recognise(&all, true), Some(Framing::Records));
+    assert_eq!(Framing::recognize(&all, true), Some(Framing::Records));
     let extension = b"\x01\0\0\0\x01\0\0\0\0\0\0\0\0\0\0\0m\0\0\0\0\0\0\0u\0\0\0\0\0\0\0";
     let extended = [&bytes[..begins[1]], extension, &bytes[begins[1]..begins[2]], extension].concat();
-    assert_eq!(Framing::recognise(&extended, true), Some(Framing::ExtendedRecords));
+    assert_eq!(Framing::recognize(&extended, true), Some(Framing::ExtendedRecords));
     let messages: Vec<_> = Messages::new(&extended, Framing::ExtendedRecords).map(Result::unwrap).collect();
     assert_eq!(messages.len(), 2);
 
     for other in [&b""[..], b"{\"traceEvents\":[]}", &[0; 1_000], &[0xff; 1_000], b"\x10\0\x04FxT\x16\0"] {
-        assert_eq!(Framing::recognise(other, true), None);
+        assert_eq!(Framing::recognize(other, true), None);
     }
     // A trace that still contains a log record.
     let trace = [&b"\x10\0\x04FxT\x16\0"[..], &bytes].concat();
-    assert_eq!(Framing::recognise(&trace, true), None);
+    assert_eq!(Framing::recognize(&trace, true), None);
 }
 
 /// A stream without any message does not fill the memory, and takes linear time.
@@ -349,7 +349,7 @@ fn garbage_is_not_kept() {
 /// A string full of records, none of which leads to the end of the enclosing record. Following all of them from each
 /// would take minutes.
 #[test]
-fn a_message_of_messages_takes_no_long_time() {
+fn a_message_with_messages_takes_little_time() {
     let inner = bytes("word:3000000000000039 word:0000000000000001 word:0000000000000019");
     let last = bytes("word:3000000000000029 word:0000000000000001 word:0000000000007777");
     let text = [inner.repeat(1_360), last].concat();

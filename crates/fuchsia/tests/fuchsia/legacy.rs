@@ -38,7 +38,7 @@ fn checks_come_in_order() {
 }
 
 #[test]
-fn what_a_packet_says() {
+fn packet_content() {
     let bytes = packet(0x40, b"\x02ab\x03\xff\xfec\0hello\xf0\x90\x80\0ignored\0");
     let packet = Packet::read(&bytes, 0).unwrap();
     assert_eq!((packet.pid(), packet.tid(), packet.timestamp(), packet.dropped()), (1_000, 2_000, 3_000, 7));
@@ -87,7 +87,7 @@ fn scales_of_severity() {
 
 /// A packet whose process koid starts like a record.
 #[test]
-fn packets_and_records_are_told_apart() {
+fn packets_and_records_are_distinguished() {
     let mut bytes = packet(0x30, b"\0a message\0");
     bytes[..8].copy_from_slice(&0x29u64.to_le_bytes());
     let Ok(Message::Legacy(packet)) = Message::read(&bytes, 0) else { panic!() };

@@ -72,7 +72,7 @@ fn to_log(
 }
 
 #[test]
-fn the_layer_writes_what_is_said() {
+fn the_layer_writes_events() {
     let (logger, kept) = kept(LoggerOptions::default());
     let mut line = 0;
     with_layer(&logger, || {
@@ -102,7 +102,7 @@ fn the_layer_writes_what_is_said() {
 }
 
 #[test]
-fn the_backend_writes_what_is_said() {
+fn the_backend_writes_events() {
     let (logger, kept) = kept(LoggerOptions::default());
     let pairs = [
         ("unsigned", 5u64.into()),
@@ -172,7 +172,7 @@ fn events_of_the_bridge_are_written_as_records_of_log() {
 }
 
 #[test]
-fn what_is_dropped_is_counted_into_the_next_record() {
+fn the_next_record_counts_dropped_records() {
     let (logger, kept) = kept(LoggerOptions::default());
     let say = |text: &str| to_log(&logger, log::Level::Info, format_args!("{text}"), &[]);
     say("first");
@@ -253,7 +253,7 @@ fn threads_write_whole_records() {
 fn messages(path: impl AsRef<std::path::Path>) -> Vec<String> {
     let bytes = fs::read(path).unwrap();
     // A single record could also be an extended record.
-    assert!(matches!(Framing::recognise(&bytes, true), Some(Framing::Records | Framing::ExtendedRecords)));
+    assert!(matches!(Framing::recognize(&bytes, true), Some(Framing::Records | Framing::ExtendedRecords)));
     Messages::new(&bytes, Framing::Records)
         .filter_map(Result::ok)
         .map(|message| match message {
@@ -291,7 +291,7 @@ fn files_rotate() {
 }
 
 #[test]
-fn files_without_old_ones_are_emptied() {
+fn files_without_old_files_are_emptied() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("app.log");
     let logger = Logger::new(RotatingFile::open(&path, 250, 0).unwrap(), LoggerOptions::default());

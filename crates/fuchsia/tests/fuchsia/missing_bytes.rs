@@ -224,7 +224,7 @@ fn what_is_found_behind_a_cut_does_not_depend_on_the_pieces() {
 
 /// A record whose last value lost its last byte is readable, with the first byte of the next record in its place.
 #[test]
-fn a_record_that_has_the_beginning_of_the_next_one_is_none() {
+fn a_record_that_continues_in_the_next_record_is_invalid() {
     let file = File::of_records(20);
     // Its last argument is a number.
     let end = file.ends[2];

@@ -16,7 +16,7 @@ fn encoded(write: impl FnOnce(&mut ichnos_fuchsia::log::RecordEncoder<'_>)) -> V
 }
 
 #[test]
-fn the_first_message_is_lossy_and_nothing_else() {
+fn only_the_first_message_is_lossy() {
     let hello = "word:0000800380070036 'message' _ 'a' ff 'b' _";
     let bytes = |second: &str, size: &str| bytes(&format!("{size} word:0000000000000001 {hello} {second}"));
     let one = bytes("", "word:3000000000000059");
@@ -62,7 +62,7 @@ fn duplicates_stay_in_order() {
 }
 
 #[test]
-fn places_of_arguments_are_where_they_lie() {
+fn argument_positions_are_exact() {
     let bytes = encoded(|record| {
         record.argument("name-of-9", 7u64).unwrap();
         record.argument("text", "abc").unwrap();
@@ -112,7 +112,7 @@ fn tags_and_control_records() {
 }
 
 #[test]
-fn what_the_archivist_appends_is_at_the_end() {
+fn archivist_arguments_are_at_the_end() {
     let bytes = encoded(|record| {
         record.argument("$__url", "not the last").unwrap();
         record.argument("k", 1u64).unwrap();

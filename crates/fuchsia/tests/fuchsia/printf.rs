@@ -29,7 +29,7 @@ fn errors(bytes: &[u8]) -> Vec<LogError> {
 }
 
 #[test]
-fn what_c_has_no_answer_to_is_shown() {
+fn cases_undefined_in_c_are_shown() {
     let show = |format: &str| {
         let write = |record: &mut RecordEncoder<'_>| {
             record.argument("", "abc").unwrap();
@@ -60,7 +60,7 @@ fn what_c_has_no_answer_to_is_shown() {
 }
 
 #[test]
-fn what_is_no_ascii() {
+fn texts_beyond_ascii() {
     let character = |value: u64, format: &str| text(format, |record| record.argument("", value).unwrap());
     assert_eq!(character(0x41, "%c"), "A");
     assert_eq!(character(0xe4, "%c"), "\u{fffd}");
@@ -326,7 +326,7 @@ fn run(program: &Path, input: String) -> Vec<String> {
 }
 
 #[test]
-fn rendering_is_that_of_the_c_library() {
+fn rendering_matches_the_c_library() {
     let Some(program) = program() else {
         eprintln!("skipped: there is no C compiler");
         return;

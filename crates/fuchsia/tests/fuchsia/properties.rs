@@ -229,8 +229,8 @@ proptest! {
     #[test]
     fn any_bytes_are_read_to_their_end(input in likely_bytes(), framing in framing(), piece in 1usize..50) {
         check_messages(&input, framing, piece);
-        let _ = Framing::recognise(&input, true);
-        let _ = Framing::recognise(&input, false);
+        let _ = Framing::recognize(&input, true);
+        let _ = Framing::recognize(&input, false);
     }
 
     #[test]

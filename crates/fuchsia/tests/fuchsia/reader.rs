@@ -240,7 +240,7 @@ fn expected(bytes: &[u8], framing: Framing) -> Vec<String> {
 }
 
 fn compare(bytes: &[u8], options: &FuchsiaLogOptions) {
-    let framing = Framing::recognise(bytes, true).unwrap_or(Framing::Records);
+    let framing = Framing::recognize(bytes, true).unwrap_or(Framing::Records);
     assert_eq!(read(&open(bytes, options)), expected(bytes, framing));
 }
 
@@ -324,7 +324,7 @@ fn record(time: i64, name: &str, value: log::Value<'_>) -> Vec<u8> {
 }
 
 #[test]
-fn texts_that_are_not_ascii_are_read_both_ways() {
+fn both_readers_accept_texts_beyond_ascii() {
     let texts = ["a", "größe", "日本語のログ", "", "\u{0}x"];
     let mut bytes: Vec<u8> = texts.iter().flat_map(|text| record(1, "k", (*text).into())).collect();
     let mut broken = record(2, "k", "grün".into());
@@ -340,7 +340,7 @@ fn texts_that_are_not_ascii_are_read_both_ways() {
 }
 
 #[test]
-fn classes_are_the_same_whatever_comes_first() {
+fn classes_do_not_depend_on_order() {
     let ids = |records: &[Vec<u8>]| {
         let trace = open(&records.concat(), &FuchsiaLogOptions::default());
         read(&trace);
@@ -354,7 +354,7 @@ fn classes_are_the_same_whatever_comes_first() {
 }
 
 #[test]
-fn meanings_are_told() {
+fn meanings_are_reported() {
     let mut buffer = [0; 400];
     let mut encoder = Encoder::new(&mut buffer);
     let mut record = encoder.begin(5, 0x40).unwrap();
@@ -389,7 +389,7 @@ fn meanings_are_told() {
 
 /// Beyond the class limit, no data is lost: values that usually have their own place in a line are in the text.
 #[test]
-fn a_record_of_too_many_classes_has_its_text() {
+fn records_beyond_the_class_limit_have_their_text() {
     let mut options = FuchsiaLogOptions::default();
     options.limits.dynamic_event_record_classes = 0;
     let text = |bytes: &[u8]| {
@@ -413,7 +413,7 @@ fn a_record_of_too_many_classes_has_its_text() {
 }
 
 #[test]
-fn a_window_is_a_matter_of_each_record() {
+fn windows_apply_to_each_record() {
     let times = [5, 1, 9, 3, 7];
     let bytes: Vec<u8> = times.iter().flat_map(|time| record(*time, "num_dropped", 1u64.into())).collect();
     let trace = open(&bytes, &FuchsiaLogOptions::default());
@@ -432,7 +432,7 @@ fn a_window_is_a_matter_of_each_record() {
 
 /// The clock starts at the earliest time in the first 256 KiB, in whole seconds.
 #[test]
-fn times_before_the_clock_begins_have_no_cycles() {
+fn times_before_the_clock_origin_have_0_cycles() {
     let bytes_of = |times: &[i64]| -> Vec<u8> {
         times.iter().flat_map(|time| record(*time, "a", 1u64.into())).collect()
     };
@@ -499,7 +499,7 @@ fn moniker_of(event: &Event<'_>) -> Option<String> {
 }
 
 #[test]
-fn a_tag_stands_for_the_component_that_a_control_record_named() {
+fn tags_refer_to_components_from_control_records() {
     let mut buffer = vec![0; 4096];
     let mut encoder = Encoder::new(&mut buffer);
     let mut write = |tag: u32, moniker: Option<&str>| {
@@ -532,7 +532,7 @@ fn a_tag_stands_for_the_component_that_a_control_record_named() {
 
 /// Also true for records beyond the class limit, with arguments as values, and for tag 0.
 #[test]
-fn all_records_with_a_tag_that_was_named_have_their_component() {
+fn all_records_with_a_known_tag_have_their_component() {
     let mut buffer = [0; 1024];
     let mut encoder = Encoder::new(&mut buffer);
     for (is_control, name, value) in
@@ -609,7 +609,7 @@ fn a_damaged_record_among_many_loses_itself_only() {
 }
 
 #[test]
-fn other_files_are_left_alone() {
+fn other_files_are_ignored() {
     let text = include_str!("reader.rs").as_bytes();
     let random = Random::new(1).bytes(300_000);
     let zeros = vec![0; 100_000];
@@ -627,7 +627,7 @@ fn other_files_are_left_alone() {
 
 /// Programs can contain bytes that look like packets: matching lengths and zeros, then anything.
 #[test]
-fn programs_are_no_logs() {
+fn programs_are_not_logs() {
     let packet = [&[0; 32][..], b"\0@\x80\0"].concat();
     let framed = |payload: &[u8]| [&(payload.len() as u32).to_le_bytes()[..], payload].concat();
     let long = framed(&[&packet[..], &[0x0f; 2_000], &[0]].concat());
@@ -640,7 +640,7 @@ fn programs_are_no_logs() {
 /// When more datagrams arrive than can wait, each is an event or counted as dropped.
 #[cfg(unix)]
 #[test]
-fn datagrams_that_were_dropped_are_told() {
+fn dropped_datagrams_are_counted() {
     use std::os::unix::net::UnixDatagram;
     use std::sync::atomic::{AtomicBool, Ordering};
 

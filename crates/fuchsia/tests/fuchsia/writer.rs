@@ -186,7 +186,7 @@ fn a_log_stays_the_same() {
         let framing = random.pick(&[Framing::Records, Framing::ExtendedRecords, Framing::Datagrams]);
         let bytes = random_file(random, framing);
         // Bytes that look like another framing are skipped.
-        if Framing::recognise(&bytes, true) != Some(framing)
+        if Framing::recognize(&bytes, true) != Some(framing)
             || Messages::new(&bytes, framing).any(|message| message.is_err())
         {
             return;
@@ -266,7 +266,7 @@ fn values_that_are_written_wrong_are_found() {
 
 /// Returns the record content that is the same in all framings.
 fn message_texts(bytes: &[u8]) -> Vec<String> {
-    let framing = Framing::recognise(bytes, true).unwrap();
+    let framing = Framing::recognize(bytes, true).unwrap();
     let mut message_texts = Vec::new();
     for message in Messages::new(bytes, framing) {
         let message = message.unwrap();

@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_report() {
+    fn messages_other_than_reports() {
         let metadata = "X-Trace: 10CAFEBABE01020304\n";
         for (message, why) in [
             (String::new(), "not a report"),

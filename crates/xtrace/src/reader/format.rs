@@ -11,7 +11,7 @@ use super::collect::COLLECT;
 use super::event_maker::{CheckState, EventMaker};
 use super::explain::explain;
 use super::mentions::find_mentions;
-use super::recognition::recognise;
+use super::recognition::recognize;
 use super::reported_operations::ReportedOperations;
 use super::source::{ReportForm, ReportSource};
 use crate::report_writer::XTraceWriter;
@@ -43,7 +43,7 @@ impl Format for XTrace {
     }
 
     fn probe(&self, tree: &Tree, options: &ReadOptions) -> bool {
-        tree.files().any(|entry| recognise(entry, options).is_some())
+        tree.files().any(|entry| recognize(entry, options).is_some())
     }
 
     fn open(&self, trees: &[&Tree], options: &ReadOptions) -> OpenedTraces {
@@ -84,7 +84,7 @@ fn open(
     for entry in entries {
         // Checked first, because a collector can end while the file is being read.
         let is_being_collected = entry.is_being_collected();
-        let file = read.read(tree, entry, |_| recognise(entry, options));
+        let file = read.read(tree, entry, |_| recognize(entry, options));
         let Some(ReadFile { name, bytes, form }) = file else { continue };
         is_empty = false;
         // A partially written report is not read yet.

@@ -27,10 +27,10 @@ const RELEASED: usize = 1 << 20;
 
 impl ReportForm {
     /// Recognizes the form of a file by its start. Returns `None` if it lacks reports.
-    pub(super) fn recognise(beginning: &[u8]) -> Option<Self> {
-        if Reports::recognise(beginning) {
+    pub(super) fn recognize(beginning: &[u8]) -> Option<Self> {
+        if Reports::recognize(beginning) {
             Some(Self::Text)
-        } else if JsonReports::recognise(beginning.get(..PROBED).unwrap_or(beginning)) {
+        } else if JsonReports::recognize(beginning.get(..PROBED).unwrap_or(beginning)) {
             Some(Self::Json)
         } else {
             None

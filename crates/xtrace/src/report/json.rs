@@ -100,7 +100,7 @@ impl JsonReports {
     /// The first object must have the key `X-Trace`, or the key `EventID` from another version, or a first line. A list
     /// without reports also counts.
     #[must_use]
-    pub fn recognise(beginning: &[u8]) -> bool {
+    pub fn recognize(beginning: &[u8]) -> bool {
         let (mut reports, mut lines) = (Self::new(), LineBuffer::default());
         // Lists without any report.
         let Some(found) = reports.next_object(beginning, &mut lines) else { return reports.is_behind_value };

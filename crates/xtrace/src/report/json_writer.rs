@@ -235,11 +235,11 @@ mod tests {
         let json = written(&[&[a], &[a, ("reports", "1")], &[b], &[], &[("TaskID", "cafebabe")]]);
         assert_eq!(json.matches("\"id\"").count(), 4, "{json}");
         assert_eq!(read(&json).iter().map(Vec::len).collect::<Vec<_>>(), [1, 2, 1, 0, 1]);
-        assert!(JsonReports::recognise(json.as_bytes()));
+        assert!(JsonReports::recognize(json.as_bytes()));
         assert_eq!(written(&[]), "[]\n");
-        assert!(JsonReports::recognise(b"[]\n") && JsonReports::recognise(br#"[{"id":"00","reports":[]}]"#));
+        assert!(JsonReports::recognize(b"[]\n") && JsonReports::recognize(br#"[{"id":"00","reports":[]}]"#));
         assert!(
-            !JsonReports::recognise(b"") && !JsonReports::recognise(b"[") && !JsonReports::recognise(b"[1]")
+            !JsonReports::recognize(b"") && !JsonReports::recognize(b"[") && !JsonReports::recognize(b"[1]")
         );
     }
 

@@ -58,7 +58,7 @@ impl<'a> Reports<'a> {
 
     /// Returns `true` if the first non-empty line of a text is the first line of a report in any version.
     #[must_use]
-    pub fn recognise(text: &[u8]) -> bool {
+    pub fn recognize(text: &[u8]) -> bool {
         let reports = Reports::new(text);
         let (mut line, mut next) = reports.line_at(reports.at);
         while next < text.len() && is_blank_line(line) {
@@ -411,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn recognises() {
+    fn recognizes() {
         for (text, is_one) in [
             ("X-Trace Report ver 1.0\n", true),
             ("\u{FEFF}\r\n \nX-Trace Report ver 1.0", true),
@@ -420,7 +420,7 @@ mod tests {
             ("X-Trace Report", false),
             ("a\nX-Trace Report ver 1.0\n", false),
         ] {
-            assert_eq!(Reports::recognise(text.as_bytes()), is_one, "{text}");
+            assert_eq!(Reports::recognize(text.as_bytes()), is_one, "{text}");
         }
         assert_eq!("1.0", HEAD[ANY_HEAD.len()..].to_string());
     }

@@ -335,7 +335,7 @@ fn reports_that_collectors_do_not_accept() {
 
 /// Invalid answers are ignored.
 #[test]
-fn answers_that_are_wrong() {
+fn invalid_answers() {
     let (listener, address) = listen();
     let reporter = QueuedReporter::start(address).unwrap();
     reporter.report(b"report").unwrap();

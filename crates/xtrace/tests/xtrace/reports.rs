@@ -86,8 +86,8 @@ fn recorded_reports_are_the_same_as_text_and_as_json() {
     {
         let text = fs::read(traces.join(format!("brown/text/{name}.txt"))).unwrap();
         let json = fs::read(traces.join(format!("brown/{name}.json"))).unwrap();
-        assert!(Reports::recognise(&text) && !Reports::recognise(&json));
-        assert!(JsonReports::recognise(&json) && !JsonReports::recognise(&text));
+        assert!(Reports::recognize(&text) && !Reports::recognize(&json));
+        assert!(JsonReports::recognize(&json) && !JsonReports::recognize(&text));
         assert!(Reports::new(&text).all(|part| matches!(part, Part::Report(_))));
         let reports = of_text(&text);
         assert_eq!(figures(&reports), expected, "{name}");
@@ -154,7 +154,7 @@ fn what_is_written_is_what_was_meant() {
             text.extend_from_slice(random.pick(&[&b""[..], b"\n", b"\r\n\n", b" \n"]));
         }
         assert_eq!(of_text(&text), reports, "{:?}", String::from_utf8_lossy(&text));
-        assert_eq!(Reports::recognise(&text), !reports.is_empty());
+        assert_eq!(Reports::recognize(&text), !reports.is_empty());
     });
 }
 
@@ -309,15 +309,15 @@ fn values_in_json() {
     let lines: Vec<_> = buffer.lines().map(|line| String::from_utf8_lossy(line.value).into_owned()).collect();
     assert_eq!(lines, ["0a", "-1", "true", "1.5", "{\"b\":[1, \"]\"]}", "[2]", "\u{1F600}\u{FFFD}", "5"]);
     assert!(reports.odd_value().is_some_and(|at| json[at..].starts_with(b"true")));
-    assert!(JsonReports::recognise(json));
+    assert!(JsonReports::recognize(json));
     assert!(
-        !JsonReports::recognise(b"{\"a\": 1}")
-            && JsonReports::recognise(b"[]")
-            && !JsonReports::recognise(b"")
+        !JsonReports::recognize(b"{\"a\": 1}")
+            && JsonReports::recognize(b"[]")
+            && !JsonReports::recognize(b"")
     );
     // The start of a file suffices.
     let whole = br#"  [{"id": "x", "reports": [{"Host": ["a"], "X-Trace": ["10CAFEBABE01020304"], "Label": ["a"]}]}]"#;
-    assert!(JsonReports::recognise(whole) && JsonReports::recognise(&whole[..80]));
+    assert!(JsonReports::recognize(whole) && JsonReports::recognize(&whole[..80]));
 }
 
 /// The example output equals the file generated with it.

@@ -785,7 +785,7 @@ fn losses_with(environment: &[(&str, Value)], has_machine: bool) -> Vec<String> 
 
 /// Everything without a line is a loss, and environment entries only become lines if they have the right type.
 #[test]
-fn what_has_no_line_is_a_loss() {
+fn data_without_a_line_is_a_loss() {
     let text = |text: &str| Value::Text(text.to_owned());
     let number = Value::Integer(7);
     let entries =

@@ -129,7 +129,7 @@ proptest! {
 
 /// A clock that starts after 63 bits of nanoseconds. All its events are at their end.
 #[test]
-fn a_clock_that_begins_too_late() {
+fn a_clock_that_starts_too_late() {
     let mut clock = ClockClass::new("c", 1_000);
     clock.offset_seconds = 10_000_000_000;
     clock.origin = ClockOrigin::UnixEpoch;

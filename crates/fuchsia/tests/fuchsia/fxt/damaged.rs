@@ -1,6 +1,6 @@
 //! Damaged traces: each error is reported with its position, and reading continues.
 
-use ichnos_fuchsia::fxt::{Record, Records, Rule, recognise};
+use ichnos_fuchsia::fxt::{Record, Records, Rule, recognize};
 use ichnos_fuchsia::fxt_reader::{FxtOptions, FxtTrace};
 
 use super::builder::{Builder, MAGIC, body, header, inline};
@@ -126,7 +126,7 @@ fn truncated_files_are_read_up_to_the_last_whole_record() {
 
 /// The rest of the last record is not searched for records, although its arguments look like records.
 #[test]
-fn the_rest_of_a_truncated_record_is_no_record() {
+fn the_rest_of_a_truncated_record_is_not_a_record() {
     let mut builder = Builder::new();
     builder.string(1, "text").event(0, 1, ["c", "first"], vec![], &[]);
     let whole = builder.bytes.len();
@@ -168,7 +168,7 @@ fn a_wrong_size_hides_no_records() {
 }
 
 #[test]
-fn an_event_of_a_provider_has_no_time() {
+fn provider_events_lack_a_time() {
     let mut builder = Builder::new();
     builder.provider(1, "p").event(0, 1, ["c", "n"], vec![], &[]);
     builder.record(header(0, &[(16, 3), (20, 1), (52, 5)]), body());
@@ -181,7 +181,7 @@ fn an_event_of_a_provider_has_no_time() {
 fn big_endian_files_are_refused() {
     let mut bytes = MAGIC;
     bytes.reverse();
-    assert!(recognise(&bytes));
+    assert!(recognize(&bytes));
     let error = FxtTrace::open("a.fxt", bytes.to_vec().into(), &FxtOptions::default()).unwrap_err();
     assert_eq!(
         error.to_string(),
@@ -341,15 +341,15 @@ fn each_rule_is_found_where_it_is_broken() {
 #[test]
 fn files_of_other_formats_are_not_traces() {
     for bytes in [&b""[..], &[0; 64], b"Nettrace", b"a line of text\nand another one\n", &[0xff; 64]] {
-        assert!(!recognise(bytes), "{bytes:?}");
+        assert!(!recognize(bytes), "{bytes:?}");
     }
     // A structured log record. It has the type of FXT log records, but its severity is in bits that are zero there.
     let record = [header(9, &[(56, 0x30)]) | 2 << 4, 5].map(u64::to_le_bytes).concat();
-    assert!(!recognise(&record));
+    assert!(!recognize(&record));
     // Traces need not begin with the magic number.
     let mut builder = Builder::default();
     builder.initialization(5).string(1, "a");
-    assert!(recognise(&builder.bytes));
+    assert!(recognize(&builder.bytes));
     assert!(matches!(Record::read(&builder.bytes[..16], 0), Ok(Record::Initialization(_))));
 }
 

@@ -118,7 +118,7 @@ fn check(bytes: &[u8], expected: &[String], flushed: u64, what: &str) -> u64 {
 }
 
 #[test]
-fn what_was_flushed_outlives_the_process() {
+fn flushed_events_outlive_the_process() {
     let directory = tempfile::tempdir().unwrap();
     let expected = read(&numbered());
     let mut random = Random::new(34);
@@ -150,7 +150,7 @@ fn what_was_flushed_outlives_the_process() {
 
 /// A file size limit, similar to a full disk.
 #[test]
-fn what_was_flushed_outlives_a_full_disk() {
+fn flushed_events_outlive_a_full_disk() {
     let directory = tempfile::tempdir().unwrap();
     let expected = read(&numbered());
     for blocks in [0, 1, 30, 500] {

@@ -96,7 +96,7 @@ fn names_that_are_not_utf8_stay_the_same() {
 }
 
 #[test]
-fn content_that_is_not_read_is_counted() {
+fn unread_content_is_counted() {
     let mut builder = Builder::new();
     builder.event(0, 1, ["c", "n"], vec![], &[]);
     assert!(write(&open(&builder.bytes)).1.is_empty());
@@ -166,7 +166,7 @@ fn others(process: i64, thread: &'static str, keys: usize) -> RecordTrace {
 }
 
 #[test]
-fn ids_that_are_no_numbers_are_kept_as_arguments() {
+fn non_numeric_ids_become_arguments() {
     let (written, losses) = write(&others(-1, "main", 1));
     let of_ids: Vec<_> = lines(&losses).into_iter().filter(|line| !line.contains("fields ->")).collect();
     assert_eq!(
@@ -299,7 +299,7 @@ fn long_data_stay_the_same() {
 
 /// Data outside of events and empty fields are in the table, except for data that records can hold.
 #[test]
-fn what_has_no_argument_is_a_loss() {
+fn data_without_an_argument_is_a_loss() {
     let array = || {
         FieldClass::new(FieldKind::Array {
             element: FieldClass::unsigned(64).into(),
@@ -408,7 +408,7 @@ fn more_arguments_than_records_have() {
 
 /// The number of a counter is its first field, even if it is not numeric.
 #[test]
-fn numbers_of_counters_that_are_none() {
+fn non_numeric_counters() {
     let counter = |builder: &mut Builder| {
         builder.event(1, 1, ["c", "n"], vec![], &[7]);
     };

@@ -207,7 +207,7 @@ fn a_clock_that_says_its_time_counts_from_the_epoch() {
 }
 
 #[test]
-fn events_are_in_order_of_time_or_of_the_file() {
+fn events_are_sorted_by_time_or_in_file_order() {
     let mut builder = Builder::new();
     builder.string(1, "c").string(2, "n").thread(1, 5, 6);
     for ticks in [50, 10, 30] {

@@ -394,8 +394,8 @@ fn normalized(rows: Vec<String>) -> Vec<String> {
 }
 
 #[test]
-fn random_traces_are_those_of_the_trace_processor() {
-    let Some(processor) = find("random_traces_are_those_of_the_trace_processor") else {
+fn random_traces_match_the_trace_processor() {
+    let Some(processor) = find("random_traces_match_the_trace_processor") else {
         return;
     };
     let directory = tempfile::tempdir().unwrap();

@@ -4,7 +4,7 @@ use serde_json::Value as Json;
 
 use ichnos_fuchsia::fxt::{
     ArgumentValue, EventKind, LargeBlob, MetadataRecord, Record, Records, Rule, StringRef, ThreadRef,
-    recognise,
+    recognize,
 };
 
 use super::dump::{open, read};
@@ -31,7 +31,7 @@ fn vectors_have_their_expected_values() {
         count += 1;
         let bytes = unhex(vector["hex"].as_str().unwrap());
         let expected = &vector["expect"];
-        assert!(recognise(&bytes), "{name}");
+        assert!(recognize(&bytes), "{name}");
         match name {
             "fxt_magic" => assert_eq!(records(&bytes), [Record::Metadata(MetadataRecord::Magic)]),
             "fxt_init_abcd" | "fxt_init_4words" => {
@@ -94,7 +94,7 @@ fn vectors_have_their_expected_values() {
 
 /// Compares with the output of Fuchsia's exporter for the same trace.
 #[test]
-fn the_golden_trace_has_the_events_of_the_exporter() {
+fn the_golden_trace_has_the_exporter_events() {
     let Some(path) = vectors() else { return println!("skipped: no goldens of Fuchsia") };
     let goldens = path.parent().unwrap().parent().unwrap().join("goldens");
     let bytes = std::fs::read(goldens.join("simple_trace_reconstructed.fxt")).unwrap();

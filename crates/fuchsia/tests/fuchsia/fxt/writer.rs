@@ -127,7 +127,7 @@ fn all_records_are_written_as_they_were() {
 }
 
 #[test]
-fn the_capture_is_no_larger_when_it_is_written() {
+fn writing_does_not_enlarge_the_capture() {
     let capture = || {
         let path = vectors()?.parent()?.parent()?.join("magic-trace/trace.fxt");
         std::fs::read(path).ok()

@@ -166,7 +166,7 @@ mod tests {
 
     /// A server that closes every connection after some time does not become a historical collector.
     #[test]
-    fn those_that_close_late_are_given_more_time() {
+    fn late_closing_servers_get_more_time() {
         let mut asking = QuestionPolicy::new(Acknowledgements::IfKnown);
         asking.closed_at_question(milliseconds(300));
         assert_eq!(asking.plan(), ConnectionPlan { admission: milliseconds(600), asks: true });
