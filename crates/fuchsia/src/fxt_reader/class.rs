@@ -389,6 +389,7 @@ impl ClassNames {
         // Keys are written by this module, so both names are present.
         let mut name = || read_name(rest).unwrap_or_default();
         let (category, name) = (name(), name());
+        // Forms only exist for known event types.
         let kind = EVENTS.get(usize::from(form.event)).copied().unwrap_or_default();
         let names = [entry(CATEGORY, name_attribute(category)), entry(NAME, name_attribute(name))];
         let own = std::iter::once(text(EVENT, kind)).chain(names).collect();
@@ -470,6 +471,7 @@ fn is_number(class: &FieldClass) -> bool {
 
 /// Returns an event record class name from category, name and event type.
 pub(crate) fn event_name(category: &str, name: &str, event: u8) -> String {
+    // Other types lack a suffix.
     let suffix = SUFFIXES.get(usize::from(event)).copied().unwrap_or_default();
     let colon = if category.is_empty() { "" } else { ":" };
     format!("{category}{colon}{name}{suffix}")

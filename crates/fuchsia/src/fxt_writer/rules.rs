@@ -37,6 +37,7 @@ pub(super) fn record_hash(event: &Event<'_>) -> (Option<u64>, u64) {
 /// Adds the record time in nanoseconds to its hash, because equal ticks can be different times on another clock.
 pub(super) fn timed_hash(hash: u64, nanoseconds: Option<i128>) -> u64 {
     let mut timed = ValueHash::new(hash);
+    // A record without a time counts as time 0 on both sides of the comparison.
     timed.add(nanoseconds.unwrap_or_default() as u64);
     timed.finish()
 }

@@ -37,6 +37,7 @@ impl Components {
     /// Stores the component of a tag if this is a control record that names it.
     pub(super) fn name_component(&mut self, record: &Record<'_>) {
         let Some(control) = record.control().filter(|control| control.rolled_out.is_none()) else { return };
+        // Unknown texts are empty.
         let text = |text: Option<Text<'_>>| text.map(|text| text.to_string()).unwrap_or_default();
         let component = NamedComponent { moniker: text(control.moniker), url: text(control.url) };
         let size = |component: &NamedComponent| {

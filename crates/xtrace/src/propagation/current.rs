@@ -61,6 +61,7 @@ impl SharedContext {
     #[cfg(feature = "tracing")]
     pub(crate) fn try_with<T>(&self, action: impl FnOnce(&mut Context) -> T) -> Option<T> {
         // Waiting for other threads is safe here, and nothing is skipped only because they were faster.
+        // At thread exit, the count can be missing. Then no context counts as in use.
         if HELD.try_with(Cell::get).unwrap_or_default() == 0 {
             return Some(self.with(action));
         }

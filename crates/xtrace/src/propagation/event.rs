@@ -28,6 +28,7 @@ pub(crate) struct Reporting {
 
 impl Reporting {
     pub(crate) fn begin() -> Self {
+        // At thread exit, the flag can be missing. The thread then counts as not reporting.
         Self { before: REPORTING.try_with(|reporting| reporting.replace(true)).unwrap_or_default() }
     }
 

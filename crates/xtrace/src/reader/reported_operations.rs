@@ -82,6 +82,7 @@ impl ReportedOperations {
         let key = self.hasher.hash_one(key);
         let state = &mut *self.state.lock().ignore_poison();
         if let Some(first) = state.reports.get(&key) {
+            // Every report has a registered file.
             let file = state.files.get(first.file as usize).cloned().unwrap_or_default();
             return (first.digest != digest).then_some((file, first.offset));
         }
