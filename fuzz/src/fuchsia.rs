@@ -53,7 +53,7 @@ pub fn log(bytes: &[u8]) {
     drain(&mut splitter);
     assert_eq!(pieces, found, "in pieces");
     for is_whole in [false, true] {
-        let _ = Framing::recognise(bytes, is_whole);
+        let _ = Framing::recognize(bytes, is_whole);
     }
     if let Ok((record, _)) = Record::read(bytes, 0) {
         check(&Message::Record { record, behind: &[] });
@@ -77,7 +77,7 @@ fn reader(bytes: &[u8], choice: u8) {
     if bytes.is_empty() || options.check {
         return;
     }
-    let framing = Framing::recognise(bytes, true).unwrap_or(Framing::Records);
+    let framing = Framing::recognize(bytes, true).unwrap_or(Framing::Records);
     let events = sink.writer().windows(15).filter(|part| *part == b"\"type\":\"event\",").count();
     assert!(events >= Messages::new(bytes, framing).flatten().count(), "an event is missing");
 }

@@ -2,7 +2,7 @@
 
 use ichnos::export::{Pretty, PrettyOptions};
 use ichnos::flow::{Merge, pump};
-use ichnos::fuchsia::fxt::{MetadataRecord, Record, Records, is_big_endian, recognise};
+use ichnos::fuchsia::fxt::{MetadataRecord, Record, Records, is_big_endian, recognize};
 use ichnos::fuchsia::fxt_reader::{FxtOptions, FxtTrace};
 use ichnos::jsonl::{JsonLines, JsonLinesOptions};
 use ichnos::model::{Message, OpenedTrace, Scope, Skip, Window};
@@ -11,7 +11,7 @@ use ichnos::model::{Message, OpenedTrace, Scope, Skip, Window};
 pub fn trace(bytes: &[u8]) {
     let Some((choice, bytes)) = bytes.split_first() else { return };
     let events = records(bytes);
-    let _ = recognise(bytes);
+    let _ = recognize(bytes);
     let mut options = FxtOptions::default();
     options.check = choice & 1 == 1;
     options.unsorted = choice & 2 == 2;

@@ -71,7 +71,11 @@ fn well_formed(metadata: Metadata) {
     let options = metadata.as_ref().options_bytes();
     assert_eq!(length + metadata.as_ref().padding().len(), options.len());
     let borrowed = metadata.as_ref();
-    let _ = (ChainId::of(borrowed), Severity::of(borrowed), TenantClass::of(borrowed));
+    let _ = (
+        ChainId::from_metadata(borrowed),
+        Severity::from_metadata(borrowed),
+        TenantClass::from_metadata(borrowed),
+    );
     for option in metadata.options() {
         let mut changed = metadata.clone();
         let payload = option.payload.repeat(2);
@@ -81,7 +85,7 @@ fn well_formed(metadata: Metadata) {
         assert_eq!(Metadata::parse_bytes(changed.as_bytes()), Ok(changed));
     }
     let Ok(mut valid) = metadata.clone().validate() else { return };
-    if let Ok(there) = WithState::of_metadata(&valid) {
+    if let Ok(there) = WithState::from_metadata(&valid) {
         let mut state = String::new();
         there.write_state(&TraceState::default(), &mut state).unwrap();
         let state = TraceState::parse(&state).unwrap();
@@ -89,7 +93,7 @@ fn well_formed(metadata: Metadata) {
         assert_eq!(back == valid, there.loss.is_none());
         assert_eq!(back.task_id(), valid.task_id());
     }
-    let (converted, loss) = Version2::of_metadata(&valid);
+    let (converted, loss) = Version2::from_metadata(&valid);
     if loss.is_none() {
         assert_eq!(converted.to_metadata().as_ref(), Ok(&valid));
     }
@@ -102,11 +106,11 @@ fn well_formed(metadata: Metadata) {
 }
 
 fn version_2(metadata: &Version2) {
-    if let Ok(there) = WithState::of_version_2(metadata) {
+    if let Ok(there) = WithState::from_version_2(metadata) {
         let mut state = String::new();
         there.write_state(&TraceState::default(), &mut state).unwrap();
         let state = TraceState::parse(&state).unwrap();
-        assert!(SwMember::of(&state).is_some());
+        assert!(SwMember::from_state(&state).is_some());
         assert_eq!(there.parent.to_version_2(&state), *metadata);
     }
 }
@@ -124,12 +128,12 @@ fn headers(input: &str) {
         }
         Err(_) => TraceState::default(),
     };
-    let _ = SwMember::of(&state);
+    let _ = SwMember::from_state(&state);
     if let Ok(parent) = TraceParent::parse(parent) {
         let again: TraceParent = parent.to_string().parse().unwrap();
         assert_eq!((again.trace_id(), again.parent_id()), (parent.trace_id(), parent.parent_id()));
         let metadata = parent.to_metadata(&state);
-        let there = WithState::of_metadata(&metadata).unwrap();
+        let there = WithState::from_metadata(&metadata).unwrap();
         assert_eq!(
             (there.parent.trace_id(), there.parent.parent_id()),
             (parent.trace_id(), parent.parent_id())

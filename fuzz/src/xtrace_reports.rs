@@ -18,7 +18,7 @@ pub fn reports(bytes: &[u8]) {
     let in_json = json(bytes);
     again(&found);
     again(&in_json);
-    let is_json = JsonReports::recognise(bytes) && !Reports::recognise(bytes);
+    let is_json = JsonReports::recognize(bytes) && !Reports::recognize(bytes);
     let expected = if is_json { in_json.len() } else { found.len() };
     trace(bytes, *choice, expected);
 }
@@ -85,7 +85,7 @@ fn buffered(buffer: &LineBuffer) -> Lines {
 fn again(reports: &[Lines]) {
     let mut text = Vec::new();
     for lines in reports {
-        let mut report = ReportWriter::of_lines(&mut text);
+        let mut report = ReportWriter::from_lines(&mut text);
         for (key, value) in lines {
             report.line(key, value);
         }

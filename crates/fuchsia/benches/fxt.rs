@@ -1,5 +1,7 @@
-//! Cost of reading and writing traces (FXT): a capture of magic-trace, repeated to 100 MB, if it is in the directory
-//! that `ICHNOS_TRACES` names, and otherwise begins and ends of spans with two arguments like those in it.
+//! Cost of reading and writing traces (FXT).
+//!
+//! Uses a magic-trace capture, repeated to 100 MB, if the directory in `ICHNOS_TRACES` contains it. Otherwise uses
+//! generated span events with two similar arguments.
 //!
 //! `cargo bench -p ichnos-fuchsia --bench fxt`
 #![allow(missing_docs, clippy::unwrap_used)]
@@ -30,7 +32,7 @@ fn one() -> Vec<u8> {
     std::fs::read(traces.join("fuchsia/magic-trace/trace.fxt")).unwrap_or_else(|_| made())
 }
 
-/// Spans of 500 functions, each with its address and its name.
+/// Spans for 500 functions, each with its address and name.
 fn made() -> Vec<u8> {
     let mut words = vec![0x0016_5478_4604_0010, 0x21, 1_000_000_000];
     words.extend([0x33 | 1 << 16, 1, 2]);
@@ -46,7 +48,7 @@ fn made() -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
-/// Reads all records with the codec: strings and threads are resolved, and every argument is visited.
+/// Reads all records with the codec, resolving strings and threads and visiting every argument.
 fn decode(bytes: &[u8]) -> u64 {
     let mut strings: Vec<&[u8]> = vec![b""; 1 << 15];
     let mut threads = vec![(0, 0); 1 << 8];
@@ -82,7 +84,7 @@ fn decode(bytes: &[u8]) -> u64 {
     sum
 }
 
-/// A record to write, with the range of its arguments if it is an event.
+/// A record to write, with its argument range if it is an event.
 type Decoded<'a> = (Record<'a>, std::ops::Range<usize>);
 
 /// Reads the records of one repetition of the trace, with all arguments.
@@ -98,7 +100,7 @@ fn decoded(bytes: &[u8]) -> (Vec<Decoded<'_>>, Vec<Argument<'_>>) {
     (records, all)
 }
 
-/// Writes records into a buffer, which begins anew for each repetition. Their strings and threads are those of tables.
+/// Writes records into a buffer, which is cleared for each repetition. Strings and threads are in tables.
 fn encode(records: &[Decoded<'_>], arguments: &[Argument<'_>], times: usize, buffer: &mut [u8]) -> u64 {
     let mut writer = RecordWriter::new(buffer);
     let mut written = 0;
@@ -125,7 +127,7 @@ fn encode(records: &[Decoded<'_>], arguments: &[Argument<'_>], times: usize, buf
     written
 }
 
-/// Sums up all values.
+/// Adds up all values.
 #[derive(Default)]
 struct Sum(u64);
 
@@ -138,7 +140,7 @@ impl Visitor for Sum {
     }
 }
 
-/// Reads all events, and visits all their fields.
+/// Reads all events and visits all fields.
 fn read(trace: &FxtTrace) -> u64 {
     let mut sum = Sum::default();
     for mut cursor in trace.cursors(Window::default()) {
@@ -153,7 +155,7 @@ fn read(trace: &FxtTrace) -> u64 {
     sum.0
 }
 
-/// Encodes all events; returns the number of bytes.
+/// Encodes all events. Returns the number of bytes.
 fn write(trace: &FxtTrace) -> u64 {
     let source = WriteSource {
         trace: trace.trace().clone(),
@@ -192,7 +194,7 @@ fn bench(criterion: &mut Criterion) {
     group.bench_function("codec: written", |bencher| {
         bencher.iter(|| encode(black_box(&records), &arguments, times, &mut buffer));
     });
-    // The times of each repetition begin anew: sorted, they would not be those of a trace.
+    // Each repetition starts with the same times again, so sorting would make the trace unrealistic.
     let mut options = FxtOptions::default();
     options.unsorted = true;
     let opened = FxtTrace::open("a.fxt", bytes.clone().into(), &options).unwrap();

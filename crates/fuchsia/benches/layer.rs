@@ -1,4 +1,4 @@
-//! Cost of logging an event with three fields through `tracing`, by this layer and by the `fmt` layer of
+//! Cost of logging an event with three fields through `tracing`, with this layer and with the `fmt` layer from
 //! `tracing-subscriber`, to the same sink.
 //!
 //! `cargo bench -p ichnos-fuchsia --bench layer`

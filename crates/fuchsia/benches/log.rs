@@ -1,5 +1,4 @@
-//! Cost of reading and writing log records: three arguments (pid, tid, and a message of 16 bytes), 96 bytes in
-//! all.
+//! Cost of reading and writing log records with three arguments (pid, tid, and a 16-byte message), 96 bytes in total.
 //!
 //! `cargo bench -p ichnos-fuchsia`
 #![allow(missing_docs, clippy::unwrap_used)]
@@ -11,7 +10,7 @@ use ichnos_fuchsia::log::{
     Encoder, Event, Framing, Meaning, Message, Messages, Packet, Record, SeverityScale, Value,
 };
 
-/// Records read at once.
+/// Number of records to read at once.
 const RECORDS: u64 = 1_000;
 
 fn encode(buffer: &mut [u8]) -> usize {
@@ -26,7 +25,7 @@ fn encode(buffer: &mut [u8]) -> usize {
     encoder.written().len()
 }
 
-/// Computes a value that needs every argument.
+/// Computes a value that depends on every argument.
 fn visit(record: &Record<'_>) -> u64 {
     let mut sum = record.timestamp() as u64 ^ u64::from(record.raw_severity());
     for argument in record.arguments() {

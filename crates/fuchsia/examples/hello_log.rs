@@ -1,10 +1,10 @@
-//! Writes the log of a made-up system to standard output; `examples/hello-fuchsia/boot.log` was made with it.
+//! Writes the log of an invented system to standard output. It generated `examples/hello-fuchsia/boot.log`.
 
 use std::io::Write;
 
 use ichnos_fuchsia::log::{Encoder, Event, Severity, Value};
 
-/// Nanoseconds since the system was started.
+/// Nanoseconds since system start.
 const BEGIN: i64 = 12_345_678_901;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -47,7 +47,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         ..event(70_000_000, Severity::Error, "too hot")
     })?;
 
-    // A message of printf, as C programs wrote them.
+    // A printf message, as older C programs wrote it.
     let mut record = encoder.begin(BEGIN + 71_000_000, Severity::Warn.raw())?;
     record.argument("printf", 0u64)?;
     record.argument("message", "slowing down to %d%% of %s")?;

@@ -1,4 +1,4 @@
-//! An oven that logs through `tracing` and through `log`, into one file of Fuchsia's log records:
+//! An oven that logs through `tracing` and `log` into one file of Fuchsia log records:
 //!
 //! ```sh
 //! cargo run -p ichnos-fuchsia --features tracing,log --example oven -- oven.log
@@ -21,11 +21,11 @@ fn main() -> Result<(), Box<dyn Error>> {
 /// # Errors
 /// If the file cannot be written, or another logger is installed already.
 pub fn bake(path: &Path) -> Result<(), Box<dyn Error>> {
-    // Up to 1 MB, and the two files before it: `oven.log.1` and `oven.log.2`.
+    // At most 1 MB, and two older files: `oven.log.1` and `oven.log.2`.
     let file = RotatingFile::open(path, 1_000_000, 2)?;
     let mut options = LoggerOptions::default();
     options.tags.push("kitchen".to_owned());
-    // Both are the same logger.
+    // Both share one logger.
     let logger = Logger::new(file, options);
     log::set_boxed_logger(Box::new(logger.clone()))?;
     log::set_max_level(log::LevelFilter::Debug);

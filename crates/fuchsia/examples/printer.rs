@@ -1,6 +1,6 @@
-//! A printer that logs in Fuchsia's log records which request it works for: a part of `examples/one-request`.
+//! A printer that logs the request it works for in Fuchsia log records, a part of `examples/one-request`.
 //!
-//! `printer LOG TEXT` finds the operation of the request in the variable `X_TRACE` of the environment.
+//! `printer LOG TEXT` reads the operation of the request from the environment variable `X_TRACE`.
 
 use std::error::Error;
 use std::time::Duration;

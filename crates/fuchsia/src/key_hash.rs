@@ -1,9 +1,10 @@
-//! Hash of short texts and numbers, for tables that are asked for each record.
+//! Fast hash for short texts and numbers, used for lookups on each record.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 
-/// Hashes words in a few steps: each is mixed in with a multiplication to twice the width, of which both halves are
-/// used. The keys are random, so that no input can choose texts with equal hashes.
+/// Hash state that mixes in each word with one multiplication to double width and uses both halves.
+///
+/// The keys are random, so input cannot force collisions.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct KeyState {
     key: u64,
@@ -13,7 +14,7 @@ pub(crate) struct KeyState {
 impl Default for KeyState {
     fn default() -> Self {
         let random = RandomState::new();
-        // The factor is odd, so that the multiplication loses nothing.
+        // An odd factor keeps all bits in the multiplication.
         Self { key: random.hash_one(0), factor: random.hash_one(1) | 1 }
     }
 }
@@ -41,7 +42,7 @@ impl Hasher for KeyHasher {
             self.write_u64(u64::from_le_bytes(*word));
         }
         if !rest.is_empty() {
-            // The length of a slice is a part of its hash, so the rest may be padded.
+            // The slice length is also hashed, so the rest can be padded.
             self.write_u64(rest.iter().fold(0, |word, byte| word << 8 | u64::from(*byte)));
         }
     }

@@ -1,11 +1,11 @@
-//! Fuchsia traces (FXT) and logs: structured log records, and the legacy log packets.
+//! Fuchsia traces (FXT) and logs: structured log records and legacy log packets.
 //!
-//! [`fxt`] and [`log`] are the codecs. They borrow their input, allocate nothing, and need only `core` (without the feature
-//! `std`, which is on by default, only [`log::Splitter`] is missing). With the feature `reader`, the modules
-//! `log_reader` and `log_writer` make logs a format of ichnos, `fxt_reader` and `fxt_writer` traces.
+//! [`fxt`] and [`log`] are codecs. They borrow their input, allocate nothing, and need only `core`. Without the default
+//! feature `std`, only [`log::Splitter`] is missing. The feature `reader` adds the ichnos formats: modules
+//! `log_reader` and `log_writer` for logs, `fxt_reader` and `fxt_writer` for traces.
 //!
-//! The module `logger` is for programs that log: a layer of `tracing-subscriber` (feature `tracing`) and a
-//! backend of the crate `log` (feature `log`), both of which write records to files and sockets.
+//! The module `logger` is for programs that log. It is a `tracing-subscriber` layer (feature `tracing`) and a backend
+//! for the crate `log` (feature `log`). Both write records to files and sockets.
 #![forbid(unsafe_code)]
 #![cfg_attr(not(any(feature = "std", test)), no_std)]
 

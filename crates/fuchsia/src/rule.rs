@@ -1,23 +1,23 @@
-//! Named rules of a format, and the statements of errors.
+//! Named format rules, and error texts.
 
 use core::fmt;
 
-/// Unit of a rule's numbers in reports.
+/// Unit for the numbers of a rule in reports.
 #[derive(Clone, Copy)]
-pub(crate) enum Unit {
+pub(crate) enum RuleUnit {
     Plain(&'static str),
     AtLeast(&'static str),
     AtMost(&'static str),
     Bits,
-    /// No expected value to report.
+    /// Only the found value is reported.
     Found(&'static str),
 }
 
 macro_rules! rules {
     ($($variant:ident, $name:literal, $fatal:literal, $unit:expr, $statement:literal;)*) => {
-        /// A rule of the format.
+        /// A format rule.
         ///
-        /// Each rule has a stable name, for lists and filters: [`Rule::name`].
+        /// Each rule has a stable name for lists and filters: [`Rule::name`].
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[non_exhaustive]
         pub enum Rule {
@@ -25,29 +25,29 @@ macro_rules! rules {
         }
 
         impl Rule {
-            /// All rules, in the order in which they are checked.
+            /// All rules, in checking order.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
 
-            /// Returns the name: lowercase words joined by `-`.
+            /// Returns the name, as lowercase words joined by `-`.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name,)* }
             }
 
-            /// Returns the text of the rule.
+            /// Returns the rule text.
             #[must_use]
             pub const fn statement(self) -> &'static str {
                 match self { $(Self::$variant => $statement,)* }
             }
 
-            /// Returns `true` if breaking the rule makes the item unreadable. Violations of other rules are
-            /// only reported by a check.
+            /// Returns `true` if breaking the rule makes the item unreadable. Only a check reports violations of other
+            /// rules.
             #[must_use]
             pub const fn is_fatal(self) -> bool {
                 match self { $(Self::$variant => $fatal,)* }
             }
 
-            const fn unit(self) -> Unit {
+            const fn unit(self) -> RuleUnit {
                 match self { $(Self::$variant => $unit,)* }
             }
         }
@@ -56,21 +56,21 @@ macro_rules! rules {
 
 pub(crate) use rules;
 
-/// Writes a rule with the expected and the found number.
+/// Writes a rule with the expected and found numbers.
 pub(crate) fn write_statement(
     f: &mut fmt::Formatter<'_>,
     statement: &str,
-    unit: Unit,
+    unit: RuleUnit,
     expected: u64,
     found: u64,
 ) -> fmt::Result {
     write!(f, "{statement}: ")?;
     let space = |unit: &str| if unit.is_empty() { "" } else { " " };
     match unit {
-        Unit::Plain(unit) => write!(f, "expected {expected}{}{unit}, found {found}", space(unit)),
-        Unit::AtLeast(unit) => write!(f, "expected at least {expected} {unit}, found {found}"),
-        Unit::AtMost(unit) => write!(f, "expected at most {expected} {unit}, found {found}"),
-        Unit::Bits => write!(f, "expected {expected:#x}, found {found:#x}"),
-        Unit::Found(what) => write!(f, "found {what} {found:#x}"),
+        RuleUnit::Plain(unit) => write!(f, "expected {expected}{}{unit}, found {found}", space(unit)),
+        RuleUnit::AtLeast(unit) => write!(f, "expected at least {expected} {unit}, found {found}"),
+        RuleUnit::AtMost(unit) => write!(f, "expected at most {expected} {unit}, found {found}"),
+        RuleUnit::Bits => write!(f, "expected {expected:#x}, found {found:#x}"),
+        RuleUnit::Found(what) => write!(f, "found {what} {found:#x}"),
     }
 }

@@ -10,7 +10,7 @@ use ichnos_xtrace::metadata::{MAX_LENGTH, MAX_TEXT_LENGTH};
 use ichnos_xtrace::option::Registry;
 use ichnos_xtrace::{EdgeKind, Metadata, MetadataRef, OpId, find_identifiers};
 
-/// The shortest ones, usual ones, the longest ones without options, and some with two options.
+/// The shortest, typical, and longest metadata without options, and metadata with two options.
 const TEXTS: [(&str, &str); 4] = [
     ("9 bytes", "10CAFEBABE01020304"),
     ("17 bytes", "19CAFEBABECAFEBABE0102030405060708"),

@@ -16,7 +16,10 @@ fn contexts() -> [(&'static str, Context); 2] {
     plain.event(&Tracer::new(()), "begin").send().unwrap();
     [
         ("17 bytes", plain),
-        ("25 bytes with options", Context::of(Metadata::parse(with_options).unwrap().validate().unwrap())),
+        (
+            "25 bytes with options",
+            Context::from_metadata(Metadata::parse(with_options).unwrap().validate().unwrap()),
+        ),
     ]
 }
 
@@ -24,7 +27,8 @@ fn propagation(criterion: &mut Criterion) {
     let tracer = Tracer::new(()).with_host("a-host").with_agent("an-agent");
     for (name, mut context) in contexts() {
         let mut group = criterion.benchmark_group(name);
-        // Everything that section 4 demands: a new identifier, the last one's edge, options by their rules.
+        // Everything that section 4 requires: a new identifier, the edge from the last identifier, options by their
+        // rules.
         let mut metadata = context.metadata().clone();
         let registry = Registry::standard();
         group.bench_function("step", |bencher| {

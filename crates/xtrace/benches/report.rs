@@ -1,4 +1,4 @@
-//! Cost of reading reports: as text, as JSON, and as events of ichnos; and of writing what was read.
+//! Cost of reading reports as text, as JSON and as ichnos events, and of writing them.
 //!
 //! `cargo bench -p ichnos-xtrace --bench report`
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic)]
@@ -13,10 +13,10 @@ use ichnos_model::{Message, OpenedTrace, StreamCursor, Window};
 use ichnos_xtrace::report::{JsonReports, LineBuffer, Part, ReportWriter, Reports};
 use ichnos_xtrace::{Edge, Metadata, OpId, TaskId, XTrace, XTraceWriter};
 
-/// Reports that are read in one go.
+/// Number of reports to read at once.
 const REPORTS: u64 = 10_000;
 
-/// Reports like those of a recorded system: 12 lines, some 370 bytes.
+/// Reports similar to a recorded system: 12 lines, about 370 bytes.
 fn reports(are_escaped: bool) -> Vec<u8> {
     let mut text = Vec::new();
     for index in 1..=REPORTS {
@@ -41,7 +41,7 @@ fn reports(are_escaped: bool) -> Vec<u8> {
     text
 }
 
-/// The same as JSON, as servers write it.
+/// The same reports as JSON, in the layout of servers.
 fn json(text: &[u8]) -> Vec<u8> {
     let mut json = b"[{\"id\":\"0707070707070707\",\"reports\":[".to_vec();
     for (index, part) in Reports::new(text).enumerate() {
@@ -87,7 +87,7 @@ fn read_json(json: &[u8]) -> usize {
     sum
 }
 
-/// Number of events in a file.
+/// Returns the number of events in a file.
 fn events(bytes: &Bytes) -> u64 {
     let entries = vec![Entry::of_bytes("a.reports", bytes.clone())];
     let tree = Tree { name: "a.reports".to_owned(), entries, problems: Vec::new() };
@@ -101,7 +101,7 @@ fn events(bytes: &Bytes) -> u64 {
     sum
 }
 
-/// Number of bytes of the reports of a file, written in a dialect.
+/// Returns the size of the reports in bytes when written in a dialect.
 fn written(trace: &dyn OpenedTrace, dialect: &str) -> u64 {
     let source = WriteSource {
         trace: trace.trace().clone(),

@@ -8,11 +8,12 @@
 //!     f  IP --> g  IP --> h  IP --|                i  IP ------------>
 //! ```
 //!
-//! HTTP has the header `X-Trace`. The options of TCP and IP that the document means cannot be set by a program; two
-//! more headers stand in for them, `X-Trace-TCP` and `X-Trace-IP`. The router of the figure, g, is a thread that passes
-//! requests on and knows only the last one.
+//! HTTP has the header `X-Trace`. The document uses TCP and IP options, which a program cannot set. Here, the headers
+//! `X-Trace-TCP` and `X-Trace-IP` replace them. The router in the figure, g, is a thread that forwards requests and
+//! knows only IP.
 //!
-//! The task's reports are printed: `cargo run -p ichnos-xtrace --example figure_1 --features propagation`.
+//! The example prints the reports of the task:
+//! `cargo run -p ichnos-xtrace --example figure_1 --features propagation`.
 #![allow(clippy::unwrap_used)]
 
 use std::error::Error;
@@ -21,17 +22,17 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::thread;
 
-use ichnos_xtrace::propagation::{Collected, Context, Tracer};
+use ichnos_xtrace::propagation::{Context, MemoryReporter, Tracer};
 use ichnos_xtrace::{Metadata, ValidMetadata};
 
 type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
 
-/// The header of each layer: the options of TCP and IP that stand in the figure are headers here, too.
+/// Header for each layer. The figure uses TCP and IP options instead.
 const HTTP: &str = "X-Trace";
 const TCP: &str = "X-Trace-TCP";
 const IP: &str = "X-Trace-IP";
 
-/// A request of HTTP without a body.
+/// An HTTP request without a body.
 struct Request {
     first_line: String,
     headers: Vec<(String, String)>,
@@ -77,11 +78,11 @@ impl Request {
     }
 }
 
-fn tracer(collected: &Collected, agent: &str) -> Tracer {
+fn tracer(collected: &MemoryReporter, agent: &str) -> Tracer {
     Tracer::new(collected.clone()).with_agent(agent).with_host("loopback")
 }
 
-/// Sends a request: goes down from HTTP through TCP to IP.
+/// Sends a request down from HTTP through TCP to IP.
 fn send(http: &Context, names: [&str; 2], tracer: &Tracer, to: SocketAddr) -> Result<TcpStream> {
     let mut request = Request::new("/figure");
     request.set(HTTP, http.metadata());
@@ -95,7 +96,7 @@ fn send(http: &Context, names: [&str; 2], tracer: &Tracer, to: SocketAddr) -> Re
 }
 
 /// The client: a, c, f.
-fn client(collected: &Collected, router: SocketAddr) -> Result<String> {
+fn client(collected: &MemoryReporter, router: SocketAddr) -> Result<String> {
     let tracer = tracer(collected, "client");
     let mut http = Context::start();
     http.event(&tracer, "a").text("Layer", "HTTP").text("Title", "figure 1").send()?;
@@ -104,12 +105,12 @@ fn client(collected: &Collected, router: SocketAddr) -> Result<String> {
     Ok(answer)
 }
 
-/// The router, g: it knows only IP.
-fn router(listener: &TcpListener, collected: &Collected, proxy: SocketAddr) -> Result<()> {
+/// The router, g, which knows only IP.
+fn router(listener: &TcpListener, collected: &MemoryReporter, proxy: SocketAddr) -> Result<()> {
     let tracer = tracer(collected, "router");
     let (mut from, _) = listener.accept()?;
     let mut request = Request::receive(&from)?;
-    let mut ip = Context::of(request.metadata(IP)?);
+    let mut ip = Context::from_metadata(request.metadata(IP)?);
     ip.event(&tracer, "g").text("Layer", "IP").send()?;
     request.set(IP, ip.metadata());
     io::copy(&mut request.send(proxy)?, &mut from)?;
@@ -117,23 +118,23 @@ fn router(listener: &TcpListener, collected: &Collected, proxy: SocketAddr) -> R
 }
 
 /// The proxy: h, d, b on the way up, then e, i on the way down.
-fn proxy(listener: &TcpListener, collected: &Collected, server: SocketAddr) -> Result<()> {
+fn proxy(listener: &TcpListener, collected: &MemoryReporter, server: SocketAddr) -> Result<()> {
     let tracer = tracer(collected, "proxy");
     let (mut from, _) = listener.accept()?;
     let request = Request::receive(&from)?;
-    let mut ip = Context::of(request.metadata(IP)?);
+    let mut ip = Context::from_metadata(request.metadata(IP)?);
     ip.event(&tracer, "h").text("Layer", "IP").send()?;
-    let mut tcp = Context::of(request.metadata(TCP)?);
+    let mut tcp = Context::from_metadata(request.metadata(TCP)?);
     tcp.up_from(ip)?;
     tcp.event(&tracer, "d").text("Layer", "TCP").send()?;
-    let mut http = Context::of(request.metadata(HTTP)?);
+    let mut http = Context::from_metadata(request.metadata(HTTP)?);
     http.up_from(tcp)?;
     http.event(&tracer, "b").text("Layer", "HTTP").send()?;
     io::copy(&mut send(&http, ["e", "i"], &tracer, server)?, &mut from)?;
     Ok(())
 }
 
-/// The server, with which the figure ends: it answers with what arrived, and reports nothing.
+/// The server at the end of the figure. It answers with the received request, and reports nothing.
 fn server(listener: &TcpListener) -> Result<()> {
     let (mut from, _) = listener.accept()?;
     let request = Request::receive(&from)?;
@@ -144,12 +145,12 @@ fn server(listener: &TcpListener) -> Result<()> {
     Ok(())
 }
 
-/// Runs all of it: the reports, and the answer that arrives at the client.
+/// Runs the figure. Returns the reports, and the answer that arrives at the client.
 pub(crate) fn run() -> Result<(Vec<String>, String)> {
     let listen = || TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
     let (at_router, at_proxy, at_server) = (listen()?, listen()?, listen()?);
     let addresses = (at_router.local_addr()?, at_proxy.local_addr()?, at_server.local_addr()?);
-    let collected = Collected::default();
+    let collected = MemoryReporter::default();
     thread::scope(|scope| {
         let others = [
             scope.spawn(|| router(&at_router, &collected, addresses.1)),

@@ -1,8 +1,8 @@
-//! Writes the reports of the transaction that figure 1 of the document of X-Trace shows to standard output;
-//! `examples/hello-xtrace/proxy.reports` was made with it.
+//! Writes the reports for the transaction in figure 1 of the X-Trace document to standard output. It generated
+//! `examples/hello-xtrace/proxy.reports`.
 //!
-//! A client sends a request to a proxy, which sends one on. Each layer reports its operations: the edges between
-//! layers are "down" and "up", those within a layer "next".
+//! A client sends a request to a proxy, which sends another request. Each layer reports its operations. Edges between
+//! layers are "down" and "up", edges within a layer "next".
 
 use std::io::Write;
 
@@ -10,16 +10,16 @@ use ichnos_xtrace::option::Severity;
 use ichnos_xtrace::report::ReportWriter;
 use ichnos_xtrace::{Edge, EdgeKind, Metadata, OpId, TaskId};
 
-/// An operation of the figure.
+/// An operation in the figure.
 struct Operation {
     /// Its letter.
     name: u8,
-    /// The operations before it.
+    /// The preceding operations.
     edges: &'static [(u8, EdgeKind)],
     host: &'static str,
     agent: &'static str,
     label: &'static str,
-    /// Milliseconds since the first one.
+    /// Milliseconds since the first operation.
     at: u64,
 }
 
@@ -36,7 +36,7 @@ const fn operation(
 
 use EdgeKind::{Down, Next, Up};
 
-/// In the order of time.
+/// Operations sorted by time.
 const OPERATIONS: [Operation; 9] = [
     operation(b'a', &[], "laptop", "HTTP client", "GET http://example.com/", 0),
     operation(b'c', &[(b'a', Down)], "laptop", "TCP", "send", 2),
@@ -56,10 +56,10 @@ const OPERATIONS: [Operation; 9] = [
     operation(b'i', &[(b'e', Down)], "proxy", "IP", "send", 27),
 ];
 
-/// The time of the first operation, in milliseconds since 1970.
+/// Time of the first operation in milliseconds since 1970.
 const BEGIN: u64 = 1_175_000_000_000;
 
-/// All reports, with an empty line between two of them.
+/// Returns all reports, separated by empty lines.
 pub fn reports() -> Vec<u8> {
     let task = TaskId::from([0x0A, 0xCA, 0xDE, 0x20, 0x07, 0x05, 0x08, 0x01]);
     // 0A0A0A0A is (a), and so on.

@@ -1,9 +1,9 @@
-//! One request that three programs with other tracers help to answer; `examples/one-request/record.sh` records it.
+//! One request that three programs with other tracers help to answer. `examples/one-request/record.sh` records it.
 //!
-//! A till sends an order over the loopback device to a proxy, which passes it on to a shop. The shop asks two
-//! programs at once, `STOCK` and `PRICES`, and then has a third one, `PRINTER`, print the receipt. Till, proxy and shop
-//! write reports of X-Trace to `REPORTS`. The programs know nothing of those: they get the operation that they work for
-//! in the environment, as `X_TRACE` and as `TRACEPARENT`, and write it into traces of their own.
+//! A till sends an order over the loopback device to a proxy, which forwards it to a shop. The shop asks two programs
+//! at the same time, `STOCK` and `PRICES`, and then a third program, `PRINTER`, prints the receipt. Till, proxy and
+//! shop write X-Trace reports to `REPORTS`. The programs do not know these reports. They get their operation from the
+//! environment variables `X_TRACE` and `TRACEPARENT`, and write it into their own traces.
 //!
 //! `one_request REPORTS STOCK PRICES PRINTER`
 #![allow(clippy::unwrap_used)]
@@ -22,7 +22,7 @@ use ichnos_xtrace::propagation::{Context, Reporter, Tracer, WriterReporter};
 
 type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
 
-/// The file that all parts report to.
+/// Report file shared by all parts.
 #[derive(Clone)]
 struct Reports(Arc<WriterReporter<File>>);
 
@@ -36,7 +36,7 @@ fn tracer(reports: &Reports, agent: &str) -> Tracer {
     Tracer::new(reports.clone()).with_host("workstation").with_agent(agent)
 }
 
-/// Sends a line: metadata, a blank and what is asked for or answered.
+/// Sends a line: metadata, a blank, and the question or answer.
 fn send(stream: &mut TcpStream, context: &Context, text: &str) -> Result<()> {
     Ok(stream.write_all(format!("{} {text}\n", context.metadata()).as_bytes())?)
 }
@@ -46,10 +46,10 @@ fn receive(stream: &TcpStream) -> Result<(Context, String)> {
     let mut line = String::new();
     BufReader::new(stream).read_line(&mut line)?;
     let (metadata, text) = line.trim_end().split_once(' ').ok_or("a line has metadata and a text")?;
-    Ok((Context::of(Metadata::parse(metadata)?.validate()?), text.to_owned()))
+    Ok((Context::from_metadata(Metadata::parse(metadata)?.validate()?), text.to_owned()))
 }
 
-/// The till: it begins the task.
+/// The till, which starts the task.
 fn till(reports: &Reports, proxy: SocketAddr) -> Result<String> {
     let tracer = tracer(reports, "till");
     let mut context = Context::start();
@@ -62,7 +62,7 @@ fn till(reports: &Reports, proxy: SocketAddr) -> Result<String> {
     Ok(text)
 }
 
-/// The proxy: passes the order on, and the answer back.
+/// The proxy, which forwards the order and the answer.
 fn proxy(reports: &Reports, listener: &TcpListener, shop: SocketAddr) -> Result<()> {
     let tracer = tracer(reports, "proxy");
     let (mut from, _) = listener.accept()?;
@@ -76,7 +76,7 @@ fn proxy(reports: &Reports, listener: &TcpListener, shop: SocketAddr) -> Result<
     send(&mut from, &context, &text)
 }
 
-/// The shop: asks two programs at once, and has the third one print what they said.
+/// The shop, which asks two programs at the same time, then prints their answers with the third program.
 fn shop(reports: &Reports, listener: &TcpListener, programs: &[String; 3]) -> Result<()> {
     let tracer = tracer(reports, "shop");
     let [stock, prices, printer] = programs;
@@ -101,13 +101,13 @@ fn shop(reports: &Reports, listener: &TcpListener, programs: &[String; 3]) -> Re
     send(&mut from, &context, &text)
 }
 
-/// Runs a program for the last operation of a context, and gives what it prints.
+/// Runs a program for the last operation in a context, and returns its output.
 fn run(context: &Context, program: &str, argument: &str) -> Result<String> {
     let metadata = context.metadata();
     let output = Command::new(program)
         .arg(argument)
         .env("X_TRACE", metadata.to_string())
-        .env("TRACEPARENT", WithState::of_metadata(metadata)?.parent.to_string())
+        .env("TRACEPARENT", WithState::from_metadata(metadata)?.parent.to_string())
         .output()?;
     if !output.status.success() {
         return Err(format!("{program}: {}", String::from_utf8_lossy(&output.stderr)).into());
@@ -130,7 +130,8 @@ fn main() -> Result<()> {
             scope.spawn(|| shop(&reports, &at_shop, programs)),
             scope.spawn(|| proxy(&reports, &at_proxy, to_shop)),
         ];
-        // A thread that fails leaves the others without an answer: the error of the last one in the row is the first one.
+        // A thread that fails leaves the others without an answer, so the error of the last thread in the chain comes
+        // first.
         let receipt = till(&reports, to_proxy);
         for other in others {
             other.join().map_err(|_| "a thread panicked")??;

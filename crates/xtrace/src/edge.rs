@@ -1,4 +1,4 @@
-//! Edges of the task graph: operations that an event replaced.
+//! Task graph edges, from an event to the operations before it.
 
 use core::fmt;
 use core::str::FromStr;
@@ -6,15 +6,15 @@ use core::str::FromStr;
 use crate::id::{IdError, OpId};
 use crate::option::ChainId;
 
-/// Relation of an operation to a preceding one.
+/// Relation between an operation and its predecessor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum EdgeKind {
-    /// In the same layer.
+    /// Within the same layer.
     #[default]
     Next,
-    /// In the layer below, which the operation used.
+    /// To a lower layer, which the predecessor used.
     Down,
-    /// In the layer above, for which the operation was done.
+    /// To an upper layer, which the predecessor worked for.
     Up,
 }
 
@@ -30,7 +30,7 @@ impl EdgeKind {
     }
 }
 
-/// An edge in a report: the preceding operation, its relation to the reported one, and its chain of events.
+/// An edge in a report: the preceding operation, its relation to the reported operation, and its chain of events.
 ///
 /// ```
 /// use ichnos_xtrace::{Edge, EdgeKind};
@@ -42,11 +42,11 @@ impl EdgeKind {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Edge {
-    /// Preceding operation. All zeros mark the beginning of the task.
+    /// Preceding operation. All zeros mark the start of the task.
     pub op: OpId,
-    /// Relation of the reported operation to it.
+    /// Relation between the reported operation and the preceding operation.
     pub kind: EdgeKind,
-    /// Chain of the preceding operation, if it is known and another one.
+    /// Chain of the preceding operation, if it is known and differs from the reported chain.
     pub chain: Option<ChainId>,
 }
 
@@ -57,15 +57,15 @@ impl Edge {
         Self { op, kind: EdgeKind::Next, chain: None }
     }
 
-    /// Returns `true` if it only marks the beginning of a task: the original libraries write an edge from an
-    /// operation of zeros, which has no report.
+    /// Returns `true` if the edge only marks the start of a task. The original libraries write an edge from an all-zero
+    /// operation without a report.
     #[must_use]
     pub fn is_root(&self) -> bool {
         !self.op.is_valid()
     }
 }
 
-/// Writes an edge as in reports: `HEX`, then `, down` or `, up` (`next` is omitted), then the chain.
+/// Writes an edge as in reports: hexadecimal digits, then `, down` or `, up` (`next` is omitted), then the chain.
 impl fmt::Display for Edge {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.op)?;
@@ -83,9 +83,9 @@ impl fmt::Display for Edge {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EdgeError {
-    /// The text does not begin with an identifier.
+    /// The text does not start with an identifier.
     Id(IdError),
-    /// Words after the identifier are not a kind, optionally followed by a chain.
+    /// The words after the identifier are not a kind with an optional chain.
     Word,
 }
 
@@ -113,6 +113,7 @@ impl FromStr for Edge {
 
     fn from_str(text: &str) -> Result<Self, EdgeError> {
         let mut words = text.split(',').map(|word| word.trim_matches([' ', '\t']));
+        // Splitting yields at least one word, which must be an identifier.
         let mut edge = Self::next(words.next().unwrap_or_default().parse()?);
         let mut word = words.next();
         let kinds = [EdgeKind::Next, EdgeKind::Down, EdgeKind::Up];

@@ -10,14 +10,14 @@ use crate::metadata::{MAX_LENGTH, MAX_TEXT_LENGTH, MIN_LENGTH, MetadataRef};
 use crate::option::ChainId;
 use crate::word::{is_begin, is_word, is_word_byte};
 
-/// Minimum number of consecutive digits of an identifier: those of the shortest metadata.
+/// Minimum number of consecutive digits in an identifier, the length of the shortest metadata.
 const MIN_DIGITS: usize = 2 * MIN_LENGTH;
-/// Range of the trace's digits in a traceparent.
+/// Range of trace id digits in a traceparent.
 const TRACE: Range<usize> = 3..35;
-/// Number of characters of a traceparent.
+/// Number of characters in a traceparent.
 const TRACE_PARENT: usize = 55;
 
-/// An identifier found in a text. Its task and its operation are never all zeros.
+/// An identifier found in a text. Its task and operation are never all zeros.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Identifier {
@@ -27,19 +27,19 @@ pub enum Identifier {
         task: TaskId,
         /// Operation.
         op: OpId,
-        /// Chain of the operation, if the metadata have the option.
+        /// Operation chain, if the metadata has this option.
         chain: Option<ChainId>,
     },
-    /// Metadata of version 2.
+    /// Version 2 metadata.
     Version2(Version2),
     /// A traceparent.
     TraceParent(TraceParent),
-    /// Identifiers after their names, such as `trace_id` and `span_id`.
+    /// Identifiers with labels such as `trace_id` and `span_id`.
     Labeled(LabeledIds),
 }
 
 impl Identifier {
-    /// Returns the trace id of the task in a traceparent, which all forms of the same task share.
+    /// Returns the traceparent trace id, which is equal for all dialects of one task.
     #[must_use]
     pub fn trace_id(&self) -> [u8; 16] {
         match self {
@@ -50,7 +50,7 @@ impl Identifier {
         }
     }
 
-    /// Returns the operation; `None` if only the trace is named.
+    /// Returns the operation, or `None` if the text only names the trace.
     #[must_use]
     pub fn op_id(&self) -> Option<OpId> {
         Some(match self {
@@ -62,12 +62,12 @@ impl Identifier {
     }
 }
 
-/// Finds identifiers in a text, in order: X-Trace metadata and version 2 as hexadecimal digits,
-/// traceparents, and identifiers of traces and spans after their names.
+/// Finds identifiers in a text, in order: X-Trace metadata and version 2 as hexadecimal digits, traceparents, and
+/// labeled trace and span ids.
 ///
-/// An identifier is a whole word: without a letter, digit or `_` next to it, nor a `-` followed by a digit, as
-/// in a UUID. Digits only count as metadata if they break no rule of the document and are valid. Still, any
-/// number of the right length may look like metadata: compare the task with known ones.
+/// An identifier must be a whole word, without an adjacent letter, digit or `_`, nor an adjacent `-` with a digit as in
+/// a UUID. Digits only count as metadata if they follow all rules of the document and are valid. Still, any number with
+/// the right length can look like metadata, so the task should be compared with known tasks.
 ///
 /// In text without 18 consecutive hexadecimal digits, little more than every 18th byte is examined.
 ///
@@ -84,7 +84,7 @@ pub fn find_identifiers(text: &[u8]) -> Identifiers<'_> {
     Identifiers { text, at: 0 }
 }
 
-/// Iterator over the identifiers in a text; see [`find_identifiers`].
+/// Iterator over the identifiers in a text, created by [`find_identifiers`].
 #[derive(Clone, Debug)]
 pub struct Identifiers<'a> {
     text: &'a [u8],
@@ -110,7 +110,7 @@ impl Identifiers<'_> {
     /// Returns the next run of enough digits.
     fn next_run(&mut self) -> Option<Range<usize>> {
         loop {
-            // If the last position of the shortest run has no digit, no run begins before it.
+            // If the last position of the shortest run is not a digit, a run cannot start before it.
             let window = self.text.get(self.at..self.at + MIN_DIGITS)?;
             if let Some(other) = window.iter().rposition(|byte| !hex::is_digit(*byte)) {
                 self.at += other + 1;
@@ -150,16 +150,16 @@ impl Identifiers<'_> {
         let mut buffer = [0; MAX_LENGTH];
         let metadata = MetadataRef::parse_text(digits, &mut buffer).ok()?;
         let (task, op) = (metadata.task_id(), metadata.op_id());
-        let chain = ChainId::of(metadata).ok().flatten();
+        let chain = ChainId::from_metadata(metadata).ok().flatten();
         (task.is_valid() && op.is_valid()).then_some((run, Identifier::Metadata { task, op, chain }))
     }
 
-    /// Returns the traceparent that contains these digits as its trace.
+    /// Returns the traceparent with these digits as its trace id.
     fn trace_parent(&self, run: &Range<usize>) -> Option<(Range<usize>, Identifier)> {
         let begin = run.start.checked_sub(TRACE.start)?;
         let all = begin..begin + TRACE_PARENT;
         let parent = TraceParent::parse(self.text.get(all.clone())?).ok()?;
-        // Future versions may continue after a `-`.
+        // Future versions can continue after a `-`.
         let is_version_0 = self.text[begin..].starts_with(b"00");
         let is_end = match self.text.get(all.end) {
             Some(b'-') => {

@@ -1,9 +1,9 @@
 //! Hexadecimal text (section 3 of the document): two digits per byte, written in uppercase, read in any case.
 
-/// Value of bytes that are not digits.
+/// Table value for bytes that are not digits.
 const NONE: u8 = 0xFF;
 
-/// Values of digits.
+/// Digit values.
 static VALUES: [u8; 256] = {
     let mut values = [NONE; 256];
     let mut value = 0;
@@ -25,7 +25,7 @@ const fn pairs(digits: &[u8; 16]) -> [[u8; 2]; 256] {
     pairs
 }
 
-/// Two digits of each byte.
+/// Two digits for each byte.
 static UPPER: [[u8; 2]; 256] = pairs(b"0123456789ABCDEF");
 
 /// Returns `true` for a digit in any case.
@@ -33,7 +33,7 @@ pub(crate) const fn is_digit(byte: u8) -> bool {
     VALUES[byte as usize] != NONE
 }
 
-/// Decodes pairs of digits until `text` or `out` ends; returns `None` if a byte is not a digit.
+/// Decodes digit pairs until `text` or `out` ends. Returns `None` at a byte that is not a digit.
 #[inline]
 pub(crate) fn decode(text: &[u8], out: &mut [u8]) -> Option<()> {
     let (lines, places) = (text.as_chunks::<16>().0, out.as_chunks_mut::<8>().0);
@@ -46,7 +46,7 @@ pub(crate) fn decode(text: &[u8], out: &mut [u8]) -> Option<()> {
     if bad != 0 {
         return None;
     }
-    // Digits are checked together at the end, as a branch for each is slower.
+    // Digits are checked together at the end, because a branch per digit is slower.
     let mut all = 0;
     for (pair, byte) in text.as_chunks::<2>().0.iter().zip(out) {
         let (high, low) = (VALUES[usize::from(pair[0])], VALUES[usize::from(pair[1])]);
@@ -56,8 +56,9 @@ pub(crate) fn decode(text: &[u8], out: &mut [u8]) -> Option<()> {
     (all != NONE).then_some(())
 }
 
-/// Decodes 16 digits; the result is not 0 if any of them is not a digit. Without branches and tables, the
-/// compiler generates a few vector instructions.
+/// Decodes 16 digits. The result is 0 if all are digits.
+///
+/// Without branches and tables, the compiler generates a few vector instructions.
 #[inline]
 fn decode_16(line: &[u8; 16], out: &mut [u8; 8]) -> u8 {
     let mut values = [0; 16];
@@ -84,7 +85,7 @@ pub(crate) fn encode(bytes: &[u8], out: &mut [u8]) {
     }
 }
 
-/// Returns text encoded here, which is ASCII.
+/// Returns encoded text, which is ASCII.
 #[inline]
 pub(crate) fn as_str(text: &[u8]) -> &str {
     core::str::from_utf8(text).unwrap_or_default()

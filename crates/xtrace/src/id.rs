@@ -1,4 +1,4 @@
-//! Identifiers of tasks and of operations.
+//! Task and operation identifiers.
 
 use core::fmt;
 use core::str::FromStr;
@@ -9,16 +9,16 @@ use crate::hex;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum IdError {
-    /// Invalid number of bytes (or half the number of digits, rounded down).
+    /// Invalid number of bytes (or half the digit count, rounded down).
     Length(usize),
-    /// The character at this offset is not a hexadecimal digit or lacks a second one.
+    /// The character at this offset is not a hexadecimal digit or lacks its pair.
     Digit(usize),
 }
 
 impl fmt::Display for IdError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Length(length) => write!(f, "no identifier of this kind has {length} bytes"),
+            Self::Length(length) => write!(f, "an identifier of this kind cannot have {length} bytes"),
             Self::Digit(offset) => write!(f, "expected two hexadecimal digits at offset {offset}"),
         }
     }
@@ -28,7 +28,7 @@ impl core::error::Error for IdError {}
 
 macro_rules! identifier {
     ($name:ident, $most:literal, [$($length:literal),*], $what:literal, $section:literal, $zero:literal) => {
-        #[doc = concat!("The identifier of ", $what, " (section ", $section, "): opaque bytes, not a number.")]
+        #[doc = concat!("Identifier of ", $what, " (section ", $section, "): opaque bytes, not a number.")]
         ///
         #[doc = $zero]
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -48,7 +48,7 @@ macro_rules! identifier {
             /// Creates an identifier from bytes.
             ///
             /// # Errors
-            #[doc = concat!("If their number is not one of [`", stringify!($name), "::LENGTHS`].")]
+            #[doc = concat!("If the length is not in [`", stringify!($name), "::LENGTHS`].")]
             #[inline]
             pub const fn from_bytes(bytes: &[u8]) -> Result<Self, IdError> {
                 if !matches!(bytes.len(), $($length)|*) {
@@ -60,7 +60,7 @@ macro_rules! identifier {
                 Ok(id)
             }
 
-            /// Parses an identifier of hexadecimal digits, in any case.
+            /// Parses an identifier from hexadecimal digits in any case.
             ///
             /// # Errors
             /// If a character is not a digit, or the length is invalid.
@@ -87,7 +87,7 @@ macro_rules! identifier {
                 &self.bytes[..usize::from(self.length)]
             }
 
-            /// Returns `true` if the identifier is not all zeros.
+            /// Returns `true` unless the identifier is all zeros.
             #[must_use]
             #[inline]
             pub fn is_valid(&self) -> bool {
@@ -135,7 +135,7 @@ identifier!(
     [4, 8, 12, 20],
     "a task, the same in all its operations",
     "2.2",
-    "All zeros mean that the metadata are invalid."
+    "All zeros mean that the metadata is invalid."
 );
 identifier!(
     OpId,
@@ -143,5 +143,5 @@ identifier!(
     [4, 8],
     "an operation (an event) within its task",
     "2.3",
-    "All zeros mean that there is no operation yet."
+    "All zeros mean that the operation is still missing."
 );

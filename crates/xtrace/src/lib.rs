@@ -1,13 +1,14 @@
-//! X-Trace: identifiers that travel with a request through threads, processes, layers and machines, and reports
-//! of the dependencies between its operations.
+//! X-Trace: identifiers that travel with a request through threads, processes, layers and machines, and reports about
+//! the dependencies between its operations.
 //!
-//! [`Metadata`] travel with the request: the identifiers of the task and of its last operation, and options.
-//! Their codec only needs `core`, borrows bytes or keeps them inline, and never allocates. [`dialect`] has
-//! other forms of the same identifiers, and [`find_identifiers`] finds all of them in texts.
+//! [`Metadata`] travels with the request. It holds the task identifier, the identifier of its last operation, and
+//! options.
+//! The codec needs only `core`, borrows bytes or keeps them inline, and never allocates. [`dialect`] has other forms of
+//! the same identifiers, and [`find_identifiers`] finds all of them in texts.
 //!
 //! With the feature `alloc`, the module `report` reads and writes reports. With `propagation`, `Context` is the
-//! position of an execution in its task; the features `tracing`, `tower` and `opentelemetry` propagate it
-//! through other libraries.
+//! position of an execution in its task. The features `tracing`, `tower` and `opentelemetry` propagate it through other
+//! libraries.
 #![forbid(unsafe_code)]
 #![cfg_attr(not(any(feature = "std", test)), no_std)]
 

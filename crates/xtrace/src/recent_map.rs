@@ -1,9 +1,9 @@
-//! A map of the latest entries.
+//! Map of recent entries.
 
 use std::collections::HashMap;
 use std::hash::Hash;
 
-/// A map that forgets its oldest entries: it keeps at least the last `window` entries, and at most twice as many.
+/// A map that forgets its oldest entries. It keeps at least the last `window` entries, and at most twice as many.
 #[derive(Debug)]
 pub(crate) struct RecentMap<K, V> {
     window: usize,
@@ -24,10 +24,10 @@ impl<K: Hash + Eq, V> RecentMap<K, V> {
         self.recent.get_mut(key).or_else(|| self.older.get_mut(key))
     }
 
-    /// Adds an entry that the map does not have.
+    /// Adds an entry with a new key.
     pub(crate) fn insert(&mut self, key: K, value: V) {
         if self.recent.len() >= self.window {
-            // Reuses the memory of the older ones.
+            // Reuses the memory of the older entries.
             std::mem::swap(&mut self.recent, &mut self.older);
             self.recent.clear();
         }

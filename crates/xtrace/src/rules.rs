@@ -1,6 +1,6 @@
-//! Tables of named rules.
+//! Macro for rule tables.
 
-/// Makes an enum of named rules, each with a property of its own and its text.
+/// Creates an enum of named rules, each with a property and a text.
 macro_rules! rules {
     (
         $(#[$about:meta])*
@@ -21,13 +21,13 @@ macro_rules! rules {
             /// All rules.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
 
-            /// Returns the name: lowercase words joined by `-`.
+            /// Returns the name, as lowercase words joined by `-`.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name,)* }
             }
 
-            /// Returns the text of the rule.
+            /// Returns the rule text.
             #[must_use]
             pub const fn statement(self) -> &'static str {
                 match self { $(Self::$variant => $statement,)* }

@@ -1,4 +1,4 @@
-//! Spans of `tracing` as operations.
+//! Reports `tracing` spans as operations.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -14,26 +14,26 @@ use tracing_subscriber::registry::LookupSpan;
 use crate::option::Severity;
 use crate::propagation::{Context, EnteredStack, Event, Reporting, SharedContext, Tracer};
 
-/// Reports spans and events of `tracing`, as a layer of `tracing-subscriber`.
+/// Reports `tracing` spans and events, as a `tracing-subscriber` layer.
 ///
-/// - A span is an operation at its beginning and another one at its end. Everything in between is a branch: it
-///   follows the beginning, while the next operation of the parent span follows both the beginning and the end.
-/// - An event is an operation of its span or, without one, of the current context.
-/// - While a span is entered, its context is the [current one](SharedContext::current) of the thread, so that
-///   clients send its metadata.
-/// - A span without a parent continues the current context, or begins a task.
-/// - Spans and events are reported with the importance of their level: ERROR, WARN (warning), INFO, DEBUG and
-///   TRACE (both debug). Tasks that begin here have the threshold of the [tracer](Tracer::with_threshold), which
-///   is INFO by default, or [their own](Self::with_threshold).
-/// - Logs of a reporter are not reported. Neither are logs during an operation on [a
-///   context](SharedContext::with) that they belong to or follow: no other thread can use that context then.
+/// - A span is one operation at its start and another at its end. Everything in between is a branch that follows the
+///   start. The next operation in the parent span follows both the start and the end.
+/// - An event is an operation in its span or, without a span, in the current context.
+/// - While a span is entered, its context is [current](SharedContext::current) in the thread, so that clients send its
+///   metadata.
+/// - A span without a parent continues the current context, or starts a task.
+/// - The level is the importance of a span or an event: ERROR, WARN (warning), INFO, DEBUG and TRACE (both debug).
+///   Tasks that start here have the threshold of the [tracer](Tracer::with_threshold), by default INFO, or [another
+///   threshold](Self::with_threshold).
+/// - Logs from a reporter are not reported, nor are logs during [a call](SharedContext::with) that uses the context
+///   that they belong to or follow, because no other thread can use this context then.
 ///
 /// ```
-/// use ichnos_xtrace::propagation::{Collected, Tracer};
+/// use ichnos_xtrace::propagation::{MemoryReporter, Tracer};
 /// use ichnos_xtrace::OperationLayer;
 /// use tracing_subscriber::layer::SubscriberExt;
 ///
-/// let collected = Collected::default();
+/// let collected = MemoryReporter::default();
 /// let layer = OperationLayer::new(Tracer::new(collected.clone()));
 /// tracing::subscriber::with_default(tracing_subscriber::registry().with(layer), || {
 ///     let _span = tracing::info_span!("bake", loaf = 3).entered();
@@ -49,12 +49,12 @@ pub struct OperationLayer {
     threshold: Severity,
 }
 
-/// State of a span.
+/// Span state.
 struct SpanContext {
     own: SharedContext,
-    /// Context of the parent span, or the current one.
+    /// Context of the parent span, or the current context.
     above: Option<SharedContext>,
-    /// Values recorded after the beginning.
+    /// Values recorded after the start.
     late: Vec<(&'static str, String)>,
 }
 
@@ -70,13 +70,13 @@ fn unless_reporting(action: impl FnOnce()) {
 }
 
 impl OperationLayer {
-    /// Creates a layer whose reports go to a tracer. Tasks that begin here have the threshold of the tracer.
+    /// Creates a layer that reports to a tracer. Tasks that start here have the tracer's threshold.
     pub fn new(tracer: impl Into<Arc<Tracer>>) -> Self {
         let tracer = tracer.into();
         Self { threshold: tracer.threshold(), tracer }
     }
 
-    /// Sets another threshold for tasks that begin here.
+    /// Sets another threshold for tasks that start here.
     #[must_use]
     pub fn with_threshold(self, threshold: Severity) -> Self {
         Self { threshold, ..self }
@@ -92,7 +92,7 @@ fn severity(metadata: &Metadata<'_>) -> Severity {
     }
 }
 
-/// Sends an event of a context. Errors are ignored.
+/// Sends an event in a context. Errors are ignored.
 fn send(
     context: &mut Context,
     tracer: &Tracer,
@@ -126,7 +126,7 @@ impl<S: Subscriber + for<'s> LookupSpan<'s>> Layer<S> for OperationLayer {
                 Some(above) => above.try_with(begin),
                 None => Some(begin(&mut Context::start_with_threshold(self.threshold))),
             };
-            // Without one, the span is skipped.
+            // Without a context, the span is skipped.
             let Some(own) = own else { return };
             let context = SpanContext { own: own.into(), above, late: Vec::new() };
             span.extensions_mut().insert(context);
@@ -138,11 +138,11 @@ impl<S: Subscriber + for<'s> LookupSpan<'s>> Layer<S> for OperationLayer {
         if span.extensions().get::<SpanContext>().is_none() {
             return;
         }
-        // Formatting a value may log in this span, whose extensions must not be locked then.
-        let mut late = Late(Vec::new());
+        // Formatting a value can log in this span. Its extensions must not be locked then.
+        let mut late = LateFields(Vec::new());
         values.record(&mut late);
         if let Some(context) = span.extensions_mut().get_mut::<SpanContext>() {
-            let mut all = Late(std::mem::take(&mut context.late));
+            let mut all = LateFields(std::mem::take(&mut context.late));
             late.0.into_iter().for_each(|(name, value)| all.set(name, value));
             context.late = all.0;
         }
@@ -157,7 +157,7 @@ impl<S: Subscriber + for<'s> LookupSpan<'s>> Layer<S> for OperationLayer {
         let (Some(own), Some(other)) = (context_of(id), context_of(follows)) else { return };
         if !own.is(&other) {
             let Some(other) = other.try_with(|context| context.clone()) else { return };
-            // A different task is noted in the report.
+            // The report mentions a different task.
             let _ = own.try_with(|own| own.join(other));
         }
     }
@@ -183,12 +183,12 @@ impl<S: Subscriber + for<'s> LookupSpan<'s>> Layer<S> for OperationLayer {
         let Some(own) = span.extensions().get::<SpanContext>().map(|context| context.own.clone()) else {
             return;
         };
-        // It may be gone at the end of a thread.
+        // At thread exit, the value can be missing.
         let _ = ENTERED.try_with(|entered| entered.borrow_mut().enter(id.into_u64(), &own));
     }
 
     fn on_exit(&self, id: &Id, _: layer::Context<'_, S>) {
-        // It may be gone at the end of a thread.
+        // At thread exit, the value can be missing.
         let _ = ENTERED.try_with(|entered| entered.borrow_mut().exit(id.into_u64()));
     }
 
@@ -211,7 +211,7 @@ impl<S: Subscriber + for<'s> LookupSpan<'s>> Layer<S> for OperationLayer {
     }
 }
 
-/// Field that is the label of an event.
+/// Field with the event label.
 const MESSAGE: &str = "message";
 
 struct MessageVisitor(Option<String>);
@@ -248,9 +248,9 @@ impl Visit for FieldLines<'_, '_> {
 }
 
 /// Keeps fields until the span ends.
-struct Late(Vec<(&'static str, String)>);
+struct LateFields(Vec<(&'static str, String)>);
 
-impl Late {
+impl LateFields {
     fn set(&mut self, name: &'static str, value: String) {
         match self.0.iter_mut().find(|late| late.0 == name) {
             Some(late) => late.1 = value,
@@ -259,7 +259,7 @@ impl Late {
     }
 }
 
-impl Visit for Late {
+impl Visit for LateFields {
     fn record_str(&mut self, field: &Field, value: &str) {
         self.set(field.name(), value.to_owned());
     }

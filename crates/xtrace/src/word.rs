@@ -1,4 +1,4 @@
-//! Words: identifiers in texts are whole ones.
+//! Word boundaries, because identifiers in texts must be whole words.
 
 use core::ops::Range;
 
@@ -14,7 +14,7 @@ pub(crate) fn is_word(text: &[u8], range: &Range<usize>) -> bool {
     is_end && is_begin(text, range.start)
 }
 
-/// Returns `true` if a word can begin at an offset.
+/// Returns `true` if a word can start at an offset.
 pub(crate) fn is_begin(text: &[u8], begin: usize) -> bool {
     match text.get(..begin) {
         Some([.., before, b'-']) => !hex::is_digit(*before),
@@ -23,7 +23,7 @@ pub(crate) fn is_begin(text: &[u8], begin: usize) -> bool {
     }
 }
 
-/// Returns `true` if a byte may belong to the same word.
+/// Returns `true` if a byte can belong to a word.
 pub(crate) fn is_word_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || !byte.is_ascii()
 }

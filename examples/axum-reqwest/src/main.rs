@@ -118,14 +118,14 @@ async fn main() -> Result<(), AnyError> {
 mod tests {
     use std::collections::BTreeMap;
 
-    use ichnos_xtrace::propagation::Collected;
+    use ichnos_xtrace::propagation::MemoryReporter;
 
     use super::*;
 
     /// All edges by labels: what was reported follows what caused it, through both requests and the task of tokio.
     #[tokio::test(flavor = "multi_thread")]
     async fn the_graph_is_whole() {
-        let collected = Collected::default();
+        let collected = MemoryReporter::default();
         assert_eq!(run(collected.clone()).await.unwrap(), "rolls: 12 left");
         let reports = collected.take();
         let line = |report: &str, key: &str| {

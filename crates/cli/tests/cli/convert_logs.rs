@@ -208,11 +208,11 @@ fn messages_of_logging_libraries_keep_what_they_say() {
     let run =
         ichnos(["convert", text(&trace), "--force", "-o", text(&log), "--losses"]).expect(0, &[]).prints(&[
             "lowered         1  clock.c  cycles of 1000 Hz -> nanoseconds",
-            "lowered         1  clock.c  offset from the origin -> part of all times",
+            "lowered         1  clock.c  offset -> added to all times",
             "rounded         1  lttng_jul:event: severity  number on another scale -> named severity",
             "dropped         1  environment.secret",
             "lowered         1  other: severity  none -> INFO",
-            "moved           1  other  name of the event record class -> message",
+            "moved           1  other  event record class name -> message",
         ]);
     assert!(!run.out.contains("environment.vpid"), "{}", run.out);
     let expected = [

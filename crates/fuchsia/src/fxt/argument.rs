@@ -6,7 +6,7 @@ use super::content::{RecordContent, bits};
 use super::error::{FxtError, Rule};
 use super::reference::StringRef;
 
-/// Types of arguments, in bits 0 to 3 of the header.
+/// Argument types, in bits 0 to 3 of the header.
 pub(crate) mod kind {
     pub(crate) const NULL: u8 = 0;
     pub(crate) const INT32: u8 = 1;
@@ -41,25 +41,25 @@ pub enum ArgumentValue<'a> {
     String(StringRef<'a>),
     /// A pointer.
     Pointer(u64),
-    /// Id of a kernel object.
+    /// Kernel object id.
     Koid(u64),
     /// A boolean.
     Boolean(bool),
     /// Binary data.
     Blob(&'a [u8]),
-    /// A value of an unknown type: the bytes after the name.
+    /// A value of an unknown type, as the bytes after the name.
     Unknown {
-        /// Type of the argument.
+        /// Argument type.
         kind: u8,
-        /// Bits 32 to 63 of its header.
+        /// Bits 32 to 63 of the argument header.
         low: u32,
-        /// All further words.
+        /// Further words of the argument.
         bytes: &'a [u8],
     },
 }
 
 impl ArgumentValue<'_> {
-    /// Returns the type of an argument with this value, bits 0 to 3 of its header.
+    /// Returns the argument type for this value (bits 0 to 3 of the header).
     #[inline]
     #[must_use]
     pub const fn kind(&self) -> u8 {
@@ -80,7 +80,7 @@ impl ArgumentValue<'_> {
     }
 }
 
-/// An argument: a name and a value.
+/// A named value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Argument<'a> {
     /// Name.
@@ -89,7 +89,7 @@ pub struct Argument<'a> {
     pub value: ArgumentValue<'a>,
 }
 
-/// The arguments of a record, an iterator. It ends after the first error.
+/// Iterator over the arguments of a record. It ends after the first error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arguments<'a> {
     content: RecordContent<'a>,
@@ -102,14 +102,14 @@ const fn size_words(header: u64) -> usize {
     bits(header, 4, 15) as usize
 }
 
-/// Bits of the header of an argument that are its type or refer to its name.
+/// Header bits that hold the argument type and the name reference.
 #[cfg(feature = "reader")]
 #[inline(always)]
 const fn shape_of(header: u64) -> u32 {
     header as u32 & 0xffff_000f
 }
 
-/// Bits of the header of an argument that are reserved, and 0.
+/// Reserved header bits, which should be 0.
 #[cfg(feature = "reader")]
 #[inline(always)]
 const fn reserved_bits(header: u64) -> u64 {
@@ -121,7 +121,7 @@ const fn reserved_bits(header: u64) -> u64 {
     }
 }
 
-/// Size of the known content of an argument in words, from its header; `None` if all its words are content.
+/// Size of the known argument content in words, from the header. `None` means that all words are content.
 #[cfg(feature = "reader")]
 #[inline(always)]
 const fn known_words(header: u64) -> Option<usize> {
@@ -139,7 +139,7 @@ const fn known_words(header: u64) -> Option<usize> {
 }
 
 impl<'a> Arguments<'a> {
-    /// Takes `count` arguments off the content of a record, each checked to be within it.
+    /// Takes `count` arguments from the record content and checks that each fits into it.
     #[inline(always)]
     pub(super) fn take(content: &mut RecordContent<'a>, count: u64) -> Result<Self, FxtError> {
         let all = *content;
@@ -158,14 +158,14 @@ impl<'a> Arguments<'a> {
         Ok(Self { content: all, left: count as u8 })
     }
 
-    /// Returns the number of arguments left.
+    /// Returns the number of remaining arguments.
     #[inline]
     #[must_use]
     pub fn count_left(&self) -> usize {
         self.left.into()
     }
 
-    /// Returns `true` if one of the arguments left has reserved bits, or words after its value.
+    /// Returns `true` if a remaining argument has reserved bits or words after its value.
     #[cfg(feature = "reader")]
     #[inline(always)]
     pub(crate) fn are_extended(mut self) -> bool {
@@ -182,8 +182,9 @@ impl<'a> Arguments<'a> {
         false
     }
 
-    /// Reads the next argument if it has this [shape](Self::shapes), and a size for its name and value. Its name is not in
-    /// the record, or not needed.
+    /// Reads the next argument if it has this [shape](Self::shapes) and room for its name and value.
+    ///
+    /// Only for names in the string table, or names that the caller does not need.
     #[cfg(feature = "reader")]
     #[inline(always)]
     pub(crate) fn next_of(&mut self, shape: u32) -> Option<ArgumentValue<'a>> {
@@ -196,8 +197,9 @@ impl<'a> Arguments<'a> {
         read(content).ok().map(|argument| argument.value)
     }
 
-    /// Returns the headers of the arguments left, with the bits of sizes and values cleared unless they are type
-    /// or name: equal for arguments of the same types and the same references to names.
+    /// Returns the headers of the remaining arguments, reduced to argument type and name reference.
+    ///
+    /// Arguments with the same types and name references have equal shapes.
     #[cfg(feature = "reader")]
     #[inline(always)]
     pub(crate) fn shapes(mut self) -> impl Iterator<Item = u32> + use<'a> {
@@ -210,7 +212,7 @@ impl<'a> Arguments<'a> {
     }
 }
 
-/// Reads an argument from the words of its size.
+/// Reads an argument from `content`, which must have the size of the argument.
 #[inline(always)]
 fn read<'a>(mut content: RecordContent<'a>) -> Result<Argument<'a>, FxtError> {
     let header = content.word()?;
@@ -254,7 +256,7 @@ impl<'a> Iterator for Arguments<'a> {
 }
 
 impl FxtError {
-    /// Returns this error if `other` is that content does not fit, otherwise `other`.
+    /// Returns `self` if `other` only says that content does not fit, otherwise `other`.
     fn or(self, other: Self) -> Self {
         if other.rule == Rule::RecordContent { self } else { other }
     }

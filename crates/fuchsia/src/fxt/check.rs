@@ -1,4 +1,4 @@
-//! Rules that do not prevent reading.
+//! Checks for broken rules that do not prevent reading.
 
 use super::argument::{ArgumentValue, Arguments};
 use super::error::{FxtError, Rule};
@@ -10,15 +10,15 @@ use super::reference::StringRef;
 use super::scheduling::Scheduling;
 
 impl<'a> Record<'a> {
-    /// Reports all broken rules that do not prevent reading the record: reserved bits, padding, trailing words,
-    /// unknown types of arguments, and texts that are not UTF-8.
+    /// Reports all broken rules that do not prevent reading the record: reserved bits, padding, trailing words, unknown
+    /// argument types, and invalid UTF-8.
     pub fn check(frame: &'a [u8], offset: u64, report: &mut dyn FnMut(FxtError)) {
         let Ok((record, rest)) = Self::read_all(frame, offset) else { return };
         check(&record, frame, offset, rest.rest().len(), report);
     }
 }
 
-/// Reports the rules that a record breaks; `unread` bytes follow its known content.
+/// Reports the broken rules of a record. `unread` bytes follow its known content.
 fn check(record: &Record<'_>, frame: &[u8], offset: u64, unread: usize, report: &mut dyn FnMut(FxtError)) {
     if matches!(record, Record::Unknown(_)) {
         return;
@@ -69,7 +69,7 @@ impl Checker<'_, '_> {
                 self.arguments(object.arguments);
             }
             Record::KernelObject(object) => {
-                // Names of kernel objects need not be UTF-8.
+                // Kernel object names need not be UTF-8.
                 if let StringRef::Inline(name) = object.name {
                     self.padding(name);
                 }
@@ -123,7 +123,7 @@ impl Checker<'_, '_> {
         self.padding(text);
     }
 
-    /// Checks the padding after data of the record.
+    /// Checks the padding after `data`.
     fn padding(&mut self, data: &[u8]) {
         let end = self.position(data) + data.len();
         let padding = self.frame.get(end..end.next_multiple_of(8)).unwrap_or_default();
@@ -134,7 +134,7 @@ impl Checker<'_, '_> {
         (self.report)(FxtError::new(Rule::Padding, self.offset + end as u64, 0, found));
     }
 
-    /// Returns the offset in the record of data that it contains.
+    /// Returns the offset of `data` in the record.
     fn position(&self, data: &[u8]) -> usize {
         let at = data.as_ptr().addr().wrapping_sub(self.frame.as_ptr().addr());
         at.min(self.frame.len())

@@ -1,4 +1,4 @@
-//! RecordContent of a record: words and streams of bytes, read one after the other.
+//! Cursor over the content of a record, for words and byte streams.
 
 use super::error::{FxtError, Rule};
 use super::reference::{ProcessRef, StringRef, ThreadRef};
@@ -9,7 +9,7 @@ pub(crate) const fn bits(word: u64, first: u32, last: u32) -> u64 {
     (word >> first) & (u64::MAX >> (63 - (last - first)))
 }
 
-/// The rest of a record.
+/// Unread content of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct RecordContent<'a> {
     bytes: &'a [u8],
@@ -47,7 +47,7 @@ impl<'a> RecordContent<'a> {
         Ok(u64::from_le_bytes(*word))
     }
 
-    /// Reads a stream of `length` bytes and its padding.
+    /// Reads `length` bytes and their padding.
     #[inline(always)]
     pub(super) fn stream(&mut self, length: u64) -> Result<&'a [u8], FxtError> {
         let padded = length.checked_next_multiple_of(8).and_then(|padded| usize::try_from(padded).ok());
@@ -56,11 +56,11 @@ impl<'a> RecordContent<'a> {
         };
         self.bytes = rest;
         self.offset += stream.len() as u64;
-        // Not longer than its padded form.
+        // The slice is in bounds: the padded form is at least as long.
         Ok(stream.get(..length as usize).unwrap_or_default())
     }
 
-    /// Reads the string of a reference in the header.
+    /// Reads the string for a reference in the header.
     #[inline(always)]
     pub(super) fn string(&mut self, reference: u64) -> Result<StringRef<'a>, FxtError> {
         if reference & INLINE == 0 {
@@ -72,7 +72,7 @@ impl<'a> RecordContent<'a> {
         Ok(StringRef::Inline(self.stream(reference & !INLINE & 0xffff)?))
     }
 
-    /// Reads the thread of a reference in the header.
+    /// Reads the thread for a reference in the header.
     #[inline(always)]
     pub(super) fn thread(&mut self, reference: u64) -> Result<ThreadRef, FxtError> {
         match reference as u8 {
@@ -81,8 +81,9 @@ impl<'a> RecordContent<'a> {
         }
     }
 
-    /// Reads the thread of a reference in the header of a module or a mapping, before `words` further words. Older
-    /// writers left out the id of the thread: only if the record has no room for it, there is none, and it is 0.
+    /// Reads the thread for a reference in a module or mapping header, before `words` further words.
+    ///
+    /// Older writers omit the thread id. If the record lacks room for it, the id is 0.
     pub(super) fn module_thread(&mut self, reference: u64, words: u64) -> Result<ThreadRef, FxtError> {
         let has_process_alone = reference == 0 && self.bytes.len() as u64 == (1 + words) * 8;
         if has_process_alone {
@@ -91,7 +92,7 @@ impl<'a> RecordContent<'a> {
         self.thread(reference)
     }
 
-    /// Reads the process of a thread reference in the header.
+    /// Reads the process for a thread reference in the header.
     #[inline(always)]
     pub(super) fn process(&mut self, reference: u64) -> Result<ProcessRef, FxtError> {
         match reference as u8 {
@@ -111,5 +112,5 @@ impl<'a> RecordContent<'a> {
     }
 }
 
-/// Bit of a string reference whose string is in the record.
+/// Bit of a string reference that marks an inline string.
 pub(crate) const INLINE: u64 = 0x8000;

@@ -2,42 +2,42 @@
 
 use core::fmt;
 
-use crate::rule::{Unit, rules, write_statement};
+use crate::rule::{RuleUnit, rules, write_statement};
 
 rules! {
-    ByteOrder, "byte-order", true, Unit::Bits,
+    ByteOrder, "byte-order", true, RuleUnit::Bits,
         "words are little-endian";
-    RecordHeaderTruncated, "record-header-truncated", true, Unit::AtLeast("bytes"),
+    RecordHeaderTruncated, "record-header-truncated", true, RuleUnit::AtLeast("bytes"),
         "a record begins with a header of 8 bytes";
-    RecordSizeMinimum, "record-size-minimum", true, Unit::AtLeast("words"),
+    RecordSizeMinimum, "record-size-minimum", true, RuleUnit::AtLeast("words"),
         "the size of a record includes its header and its fixed words";
-    RecordTruncated, "record-truncated", true, Unit::AtLeast("bytes"),
+    RecordTruncated, "record-truncated", true, RuleUnit::AtLeast("bytes"),
         "a record has the size in its header";
-    RecordContent, "record-content", true, Unit::AtMost("bytes"),
+    RecordContent, "record-content", true, RuleUnit::AtMost("bytes"),
         "the content of a record ends within it";
-    RecordReserved, "record-reserved", false, Unit::Bits,
+    RecordReserved, "record-reserved", false, RuleUnit::Bits,
         "the reserved bits of a record header are 0";
-    RecordExtra, "record-extra", false, Unit::Plain("bytes"),
+    RecordExtra, "record-extra", false, RuleUnit::Plain("bytes"),
         "nothing follows the known content of a record";
-    Padding, "padding", false, Unit::Found("the bits"),
+    Padding, "padding", false, RuleUnit::Found("the bits"),
         "texts and binary data are padded with zeros";
-    ArgumentSize, "argument-size", true, Unit::AtLeast("words"),
+    ArgumentSize, "argument-size", true, RuleUnit::AtLeast("words"),
         "the size of an argument includes its header, its name and its value";
-    ArgumentBeyondRecord, "argument-beyond-record", true, Unit::AtMost("words"),
+    ArgumentBeyondRecord, "argument-beyond-record", true, RuleUnit::AtMost("words"),
         "an argument ends within its record";
-    ArgumentType, "argument-type", false, Unit::AtMost("as type"),
+    ArgumentType, "argument-type", false, RuleUnit::AtMost("as type"),
         "the type of an argument is known";
-    StringIndex, "string-index", true, Unit::Found("the index"),
+    StringIndex, "string-index", true, RuleUnit::Found("the index"),
         "a string is registered before its index is used";
-    StringZero, "string-zero", false, Unit::Found("the index"),
+    StringZero, "string-zero", false, RuleUnit::Found("the index"),
         "index 0 is not registered, as it is the empty string";
-    ThreadIndex, "thread-index", true, Unit::Found("the index"),
+    ThreadIndex, "thread-index", true, RuleUnit::Found("the index"),
         "a thread is registered before its index is used";
-    ThreadZero, "thread-zero", false, Unit::Found("the index"),
+    ThreadZero, "thread-zero", false, RuleUnit::Found("the index"),
         "index 0 is not registered, as it stands for a thread in the record";
-    TextUtf8, "text-utf8", false, Unit::Found("the byte"),
+    TextUtf8, "text-utf8", false, RuleUnit::Found("the byte"),
         "texts are UTF-8";
-    TicksPerSecond, "ticks-per-second", true, Unit::AtLeast("tick"),
+    TicksPerSecond, "ticks-per-second", true, RuleUnit::AtLeast("tick"),
         "a clock has at least one tick per second";
 }
 
@@ -54,7 +54,7 @@ pub struct FxtError {
     pub rule: Rule,
     /// Byte offset of the violation in the input.
     pub at: u64,
-    /// Expected number in the unit of the rule, or the expected bits.
+    /// Expected number in the unit of the rule, or expected bits.
     pub expected: u64,
     /// Number found.
     pub found: u64,
@@ -66,7 +66,7 @@ impl FxtError {
         Self { rule, at, expected, found }
     }
 
-    /// Returns the rule with the expected and the found value, without the position.
+    /// Returns the rule with the expected and found values, without the position.
     pub fn statement(&self) -> impl fmt::Display + use<> {
         Statement(*self)
     }

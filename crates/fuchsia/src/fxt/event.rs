@@ -5,45 +5,45 @@ use super::content::{RecordContent, bits};
 use super::error::FxtError;
 use super::reference::{StringRef, ThreadRef};
 
-/// Type of an event, with the data that only events of the type have.
+/// Event type with its type-specific data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EventKind {
-    /// A moment in time. Some writers add its scope: 0 for the thread, 1 for the process, 2 for everything.
+    /// A moment in time. Some writers add a scope: 0 for the thread, 1 for the process, 2 for everything.
     Instant {
-        /// Scope, if stated.
+        /// Scope, if recorded.
         scope: Option<u64>,
     },
-    /// Values of a counter.
+    /// Counter values.
     Counter {
-        /// Id of the counter.
+        /// Counter id.
         id: u64,
     },
-    /// Begin of a span of a thread.
+    /// Start of a span on one thread.
     DurationBegin,
-    /// End of a span of a thread.
+    /// End of a span on one thread.
     DurationEnd,
-    /// A whole span of a thread.
+    /// A complete span on one thread.
     DurationComplete {
-        /// Ticks at its end.
+        /// End time in ticks.
         end: u64,
     },
-    /// Begin of a span that may involve several threads.
+    /// Start of a span that can involve several threads.
     AsyncBegin {
         /// Correlation id.
         id: u64,
     },
-    /// A moment within such a span.
+    /// A moment within an async span.
     AsyncInstant {
         /// Correlation id.
         id: u64,
     },
-    /// End of such a span.
+    /// End of an async span.
     AsyncEnd {
         /// Correlation id.
         id: u64,
     },
-    /// Begin of a flow.
+    /// Start of a flow.
     FlowBegin {
         /// Correlation id.
         id: u64,
@@ -60,11 +60,11 @@ pub enum EventKind {
     },
 }
 
-/// Number of known types of events.
+/// Number of known event types.
 pub(crate) const KINDS: u8 = 11;
 
 impl EventKind {
-    /// Returns the type, bits 16 to 19 of the header.
+    /// Returns the event type (bits 16 to 19 of the header).
     #[inline]
     #[must_use]
     pub const fn number(self) -> u8 {
@@ -101,11 +101,11 @@ impl EventKind {
         }
     }
 
-    /// Returns the type of a number with its word; `None` if the type is unknown, or lacks its word.
+    /// Returns the event type for a number and its word, or `None` if the type is unknown or lacks its word.
     #[inline(always)]
-    pub(crate) const fn of(number: u64, word: Option<u64>) -> Option<Self> {
+    pub(crate) const fn from_number(number: u64, word: Option<u64>) -> Option<Self> {
         match (number, word) {
-            // Most events have no word.
+            // Most events lack this word.
             (2, _) => Some(Self::DurationBegin),
             (3, _) => Some(Self::DurationEnd),
             (0, scope) => Some(Self::Instant { scope }),
@@ -122,7 +122,7 @@ impl EventKind {
         }
     }
 
-    /// Reads the data of a type, or returns `None` if the type is unknown.
+    /// Reads the type-specific data, or returns `None` if the type is unknown.
     #[inline(always)]
     fn read(number: u64, content: &mut RecordContent<'_>) -> Result<Option<Self>, FxtError> {
         let word = match number {
@@ -130,14 +130,14 @@ impl EventKind {
             0 => content.word().ok(),
             _ => Some(content.word()?),
         };
-        Ok(Self::of(number, word))
+        Ok(Self::from_number(number, word))
     }
 }
 
 /// An event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EventRecord<'a> {
-    /// Header of the record.
+    /// Record header.
     pub header: u64,
     /// Time in ticks.
     pub ticks: u64,
@@ -154,7 +154,7 @@ pub struct EventRecord<'a> {
 }
 
 impl<'a> EventRecord<'a> {
-    /// Reads the content of a record; returns `None` if the type of the event is unknown.
+    /// Reads an event from the record content. Returns `None` if the event type is unknown.
     #[inline(always)]
     pub(super) fn read(header: u64, content: &mut RecordContent<'a>) -> Result<Option<Self>, FxtError> {
         if bits(header, 16, 19) >= KINDS.into() {

@@ -3,28 +3,28 @@
 use super::content::{RecordContent, bits};
 use super::error::FxtError;
 
-/// The first word of a trace: the magic number record (section "Magic number record").
+/// First word of a trace (section "Magic number record").
 pub const MAGIC: u64 = 0x0016_5478_4604_0010;
 
-/// Metadata.
+/// A metadata record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MetadataRecord<'a> {
-    /// Names a provider, to which the next records belong.
+    /// Name of a provider. The next records belong to this provider.
     ProviderInfo {
-        /// Id of the provider.
+        /// Provider id.
         provider: u32,
         /// Name.
         name: &'a [u8],
     },
-    /// Begins a section of records of a provider.
+    /// Starts a section with records from one provider.
     ProviderSection {
-        /// Id of the provider.
+        /// Provider id.
         provider: u32,
     },
-    /// Something happened to a provider. It belongs to no section.
+    /// A provider event, independent of sections.
     ProviderEvent {
-        /// Id of the provider.
+        /// Provider id.
         provider: u32,
         /// Event: [`BUFFER_FULL`], or unknown.
         event: u8,
@@ -33,11 +33,11 @@ pub enum MetadataRecord<'a> {
     Magic,
 }
 
-/// Event of a provider whose buffer was full, so that records were probably dropped.
+/// Provider event for a full buffer, where records were probably dropped.
 pub const BUFFER_FULL: u8 = 0;
 
 impl<'a> MetadataRecord<'a> {
-    /// Reads the content of a record; returns `None` if the type is unknown.
+    /// Reads metadata from the record content. Returns `None` if the type is unknown.
     pub(super) fn read(header: u64, content: &mut RecordContent<'a>) -> Result<Option<Self>, FxtError> {
         let provider = bits(header, 20, 51) as u32;
         Ok(Some(match bits(header, 16, 19) {
@@ -50,16 +50,16 @@ impl<'a> MetadataRecord<'a> {
     }
 }
 
-/// Clock of a provider.
+/// Provider clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Initialization {
     /// Ticks per second.
     pub ticks_per_second: u64,
-    /// A time by both clocks, which writers of Jane Street add.
+    /// Time by both clocks. Jane Street's writers add it.
     pub base: Option<BaseTime>,
 }
 
-/// A time by the clock of a provider and by that of the system.
+/// One time by both the provider clock and the system clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BaseTime {
     /// Ticks.

@@ -1,8 +1,8 @@
-//! Fuchsia's trace format (FXT): records of events, of the tables that they refer to, and of objects.
+//! Fuchsia trace format (FXT): events, their string and thread tables, and objects.
 //!
-//! [`Records`] iterates over a file. A [`Record`] borrows its bytes; [arguments](Arguments) are read on demand.
-//! Strings and threads are [references](StringRef) to the tables of a provider, which the reader of a file has
-//! to keep: a registration counts for the records after it, until the next registration of the same index.
+//! [`Records`] iterates over a file. A [`Record`] borrows its bytes, and [arguments](Arguments) are read on demand.
+//! Strings and threads are [references](StringRef) to provider tables. A file reader must keep these tables: a
+//! registration is valid for the following records until the same index is registered again.
 //!
 //! ```
 //! use ichnos_fuchsia::fxt::{MAGIC, Record, Records};
@@ -15,12 +15,12 @@
 //! assert!(matches!(records[2], Record::String(entry) if entry.index == 1 && entry.string == b"gfx"));
 //! ```
 //!
-//! [`RecordWriter`] writes records into a buffer. The program that writes keeps the tables.
+//! [`RecordWriter`] writes records into a buffer. The calling program must keep the tables.
 //!
 //! # Errors
-//! An [`FxtError`] names the broken rule, its position, and the expected and found values. Some rules are
-//! [fatal](Rule::is_fatal) for the record that breaks them; others are only reported by [`Record::check`]. Records of
-//! unknown types are [`Record::Unknown`].
+//! An [`FxtError`] names the broken rule, its position, and the expected and found values. A record that breaks a
+//! [fatal](Rule::is_fatal) rule is unreadable. Only [`Record::check`] reports the other rules. Records with
+//! unknown types become [`Record::Unknown`].
 
 mod argument;
 mod check;
@@ -55,7 +55,7 @@ pub use record_writer::{EventRecordWriter, MAX_ARGUMENTS, RecordWriter};
 pub(crate) use record_writer::{argument_words, write_argument};
 #[cfg(feature = "reader")]
 pub(crate) use records::event_at;
-pub use records::{Located, Records, SkippedBytes, is_big_endian, recognise};
+pub use records::{LocatedRecord, Records, SkippedBytes, is_big_endian, recognize};
 pub use reference::{ProcessRef, StringRef, ThreadRef};
 pub use scheduling::{LegacySwitch, Scheduling, Switch, Wakeup};
 pub use table_entry::{StringRecord, ThreadRecord};

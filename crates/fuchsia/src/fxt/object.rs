@@ -1,15 +1,15 @@
-//! Objects, BLOBs and messages ("Userspace object record", "Kernel object record", "BLOB record", "Large BLOB record"
-//! and "Log record" of the document).
+//! Object names, BLOBs and log messages ("Userspace object record", "Kernel object record", "BLOB record", "Large BLOB
+//! record" and "Log record" of the document).
 
 use super::argument::Arguments;
 use super::content::{RecordContent, bits};
 use super::error::FxtError;
 use super::reference::{ProcessRef, StringRef, ThreadRef};
 
-/// Names an object of a process.
+/// Name of a userspace object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UserspaceObject<'a> {
-    /// Address of the object.
+    /// Object address.
     pub pointer: u64,
     /// Process.
     pub process: ProcessRef,
@@ -29,12 +29,12 @@ impl<'a> UserspaceObject<'a> {
     }
 }
 
-/// Names an object of the kernel.
+/// Name of a kernel object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KernelObject<'a> {
-    /// Id.
+    /// Kernel object id.
     pub koid: u64,
-    /// Type: a constant `ZX_OBJ_TYPE_...`.
+    /// Object type: a `ZX_OBJ_TYPE_...` constant.
     pub kind: u8,
     /// Name, not always UTF-8.
     pub name: StringRef<'a>,
@@ -42,10 +42,10 @@ pub struct KernelObject<'a> {
     pub arguments: Arguments<'a>,
 }
 
-/// Type of kernel objects that are processes: `ZX_OBJ_TYPE_PROCESS`.
+/// Kernel object type for processes: `ZX_OBJ_TYPE_PROCESS`.
 pub const PROCESS: u8 = 1;
 
-/// Type of kernel objects that are threads: `ZX_OBJ_TYPE_THREAD`.
+/// Kernel object type for threads: `ZX_OBJ_TYPE_THREAD`.
 pub const THREAD: u8 = 2;
 
 impl<'a> KernelObject<'a> {
@@ -57,7 +57,7 @@ impl<'a> KernelObject<'a> {
     }
 }
 
-/// A message of a log.
+/// A log message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogMessage<'a> {
     /// Time in ticks.
@@ -80,9 +80,9 @@ impl<'a> LogMessage<'a> {
 /// Binary data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Blob<'a> {
-    /// Name, equal for all parts of the same data.
+    /// Name, the same for all parts of one BLOB.
     pub name: StringRef<'a>,
-    /// Type: 1 for data, 2 for last branch records, 3 for a trace of Perfetto.
+    /// Type: 1 for data, 2 for last branch records, 3 for a Perfetto trace.
     pub kind: u8,
     /// Data.
     pub data: &'a [u8],
@@ -107,11 +107,11 @@ pub struct LargeBlob<'a> {
     pub metadata: Option<BlobMetadata<'a>>,
     /// Data.
     pub data: &'a [u8],
-    /// Byte offset in the input of the word with the size of the data, which precedes them.
+    /// Byte offset of the size word in the input. The data follows it.
     pub size_offset: u64,
 }
 
-/// Circumstances of a large BLOB.
+/// Time, thread and arguments for a large BLOB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlobMetadata<'a> {
     /// Time in ticks.
@@ -123,7 +123,7 @@ pub struct BlobMetadata<'a> {
 }
 
 impl<'a> LargeBlob<'a> {
-    /// Reads the content of a large record; returns `None` if its type or the format of the BLOB is unknown.
+    /// Reads a large BLOB from the record content. Returns `None` if the record type or the BLOB format is unknown.
     pub(super) fn read(header: u64, content: &mut RecordContent<'a>) -> Result<Option<Self>, FxtError> {
         let has_metadata = match (bits(header, 36, 39), bits(header, 40, 43)) {
             (0, 0) => true,

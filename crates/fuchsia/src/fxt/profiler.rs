@@ -1,18 +1,18 @@
-//! Samples of call stacks, and what their addresses belong to ("Profiler record" of the document).
+//! Call stack samples and the modules for their addresses ("Profiler record" of the document).
 
 use super::content::{RecordContent, bits};
 use super::error::FxtError;
 use super::reference::ThreadRef;
 
-/// A record of the profiler.
+/// A profiler record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Profiler<'a> {
     /// A module: an executable or a library.
     Module(Module<'a>),
-    /// A module in the memory of a process.
+    /// A module mapped into the memory of a process.
     Mapping(ModuleMapping),
-    /// A sample.
+    /// A call stack sample.
     Backtrace(Backtrace<'a>),
 }
 
@@ -21,9 +21,9 @@ pub enum Profiler<'a> {
 pub struct Module<'a> {
     /// Time in ticks.
     pub ticks: u64,
-    /// Process, and a thread that Fuchsia's profiler writes as 0.
+    /// Process, and a thread (always 0 from Fuchsia's profiler).
     pub thread: ThreadRef,
-    /// Id within the process.
+    /// Module id within the process.
     pub id: u16,
     /// Name.
     pub name: &'a [u8],
@@ -31,14 +31,14 @@ pub struct Module<'a> {
     pub build_id: &'a [u8],
 }
 
-/// A module in the memory of a process (type 1).
+/// A module mapped into the memory of a process (type 1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ModuleMapping {
     /// Time in ticks.
     pub ticks: u64,
-    /// Process, and a thread that Fuchsia's profiler writes as 0.
+    /// Process, and a thread (always 0 from Fuchsia's profiler).
     pub thread: ThreadRef,
-    /// Id of the module within the process.
+    /// Module id within the process.
     pub module: u16,
     /// Flags: 1 readable, 2 writable, 4 executable.
     pub flags: u8,
@@ -46,32 +46,32 @@ pub struct ModuleMapping {
     pub begin: u64,
     /// Size in bytes.
     pub size: u64,
-    /// Address of the first byte in the module's own addresses.
+    /// Address of the first byte within the module.
     pub module_address: u64,
 }
 
-/// A sample of a call stack (type 2).
+/// A call stack sample (type 2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Backtrace<'a> {
     /// Time in ticks.
     pub ticks: u64,
     /// Thread.
     pub thread: ThreadRef,
-    /// Flags, whose meaning is unknown.
+    /// Flags with an unknown meaning.
     pub flags: u32,
-    /// Addresses as words, the innermost frame first.
+    /// Addresses as words, innermost frame first.
     pub frames: &'a [u8],
 }
 
 impl Backtrace<'_> {
-    /// Returns the addresses, the innermost frame first.
+    /// Returns the addresses, innermost frame first.
     pub fn addresses(&self) -> impl Iterator<Item = u64> + '_ {
         self.frames.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word))
     }
 }
 
 impl<'a> Profiler<'a> {
-    /// Reads the content of a record; returns `None` if the type is unknown.
+    /// Reads a profiler record from its content. Returns `None` if the type is unknown.
     pub(super) fn read(header: u64, content: &mut RecordContent<'a>) -> Result<Option<Self>, FxtError> {
         let kind = bits(header, 16, 19);
         if kind > 2 {

@@ -1,4 +1,4 @@
-//! Records of any type.
+//! Records with any type.
 
 #[cfg(feature = "reader")]
 use super::argument::Arguments;
@@ -11,7 +11,7 @@ use super::profiler::Profiler;
 use super::scheduling::Scheduling;
 use super::table_entry::{StringRecord, ThreadRecord};
 
-/// Types of records, in bits 0 to 3 of the header ("Record Types" of the document).
+/// Record types, in bits 0 to 3 of the header ("Record Types" of the document).
 pub(crate) mod kind {
     pub(crate) const METADATA: u64 = 0;
     pub(crate) const INITIALIZATION: u64 = 1;
@@ -27,42 +27,42 @@ pub(crate) mod kind {
     pub(crate) const LARGE: u64 = 15;
 }
 
-/// Maximum size of a record that is not large, in words.
+/// Maximum size of a normal (not large) record in words.
 pub const MAX_RECORD_WORDS: usize = 4095;
 
-/// A record, which borrows its bytes.
+/// A record that borrows its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Record<'a> {
-    /// About the trace or a provider.
+    /// Trace or provider metadata.
     Metadata(MetadataRecord<'a>),
-    /// Clock of the provider.
+    /// Provider clock.
     Initialization(Initialization),
-    /// Entry of the string table.
+    /// String table entry.
     String(StringRecord<'a>),
-    /// Entry of the thread table.
+    /// Thread table entry.
     Thread(ThreadRecord),
     /// Event.
     Event(EventRecord<'a>),
     /// Binary data.
     Blob(Blob<'a>),
-    /// Name of an object of a process.
+    /// Userspace object name.
     UserspaceObject(UserspaceObject<'a>),
-    /// Name of an object of the kernel.
+    /// Kernel object name.
     KernelObject(KernelObject<'a>),
-    /// Change of threads on a processor.
+    /// Thread scheduling on a processor.
     Scheduling(Scheduling<'a>),
-    /// Message of a log.
+    /// Log message.
     Log(LogMessage<'a>),
-    /// Sample of a call stack, or a module.
+    /// Call stack sample, or a module.
     Profiler(Profiler<'a>),
     /// Binary data of any size.
     LargeBlob(LargeBlob<'a>),
-    /// A record of an unknown type or subtype.
+    /// A record with an unknown type or subtype.
     Unknown(UnknownRecord<'a>),
 }
 
-/// A record of an unknown type or subtype.
+/// A record with an unknown type or subtype.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnknownRecord<'a> {
     /// All bytes, including the header.
@@ -76,27 +76,27 @@ impl UnknownRecord<'_> {
         self.bytes.first_chunk().map_or(0, |word| u64::from_le_bytes(*word))
     }
 
-    /// Returns the type, bits 0 to 3 of the header.
+    /// Returns the record type (bits 0 to 3 of the header).
     #[must_use]
     pub fn kind(&self) -> u8 {
         bits(self.header(), 0, 3) as u8
     }
 }
 
-/// Returns the size of a record in words, from its header.
+/// Returns the record size in words, from its header.
 #[inline(always)]
 pub(crate) const fn size_words(header: u64) -> u64 {
     if bits(header, 0, 3) == kind::LARGE { bits(header, 4, 35) } else { bits(header, 4, 15) }
 }
 
-/// Minimum sizes in words of records of known subtypes, by their types.
+/// Minimum size of each record type in words, over its known subtypes.
 const MINIMUM_WORDS: [u8; 16] = [1, 2, 1, 3, 2, 1, 2, 2, 2, 2, 2, 1, 1, 1, 1, 3];
 
-/// Returns the minimum size in words of a record with this header.
+/// Returns the minimum record size in words for this header.
 pub(crate) const fn minimum_words(header: u64) -> u64 {
     match bits(header, 0, 3) {
         kind::INITIALIZATION | kind::USERSPACE_OBJECT | kind::KERNEL_OBJECT | kind::LOG => 2,
-        // Nothing is known of unknown subtypes.
+        // Unknown subtypes can have any size.
         kind::EVENT if bits(header, 16, 19) < KINDS as u64 => 2,
         kind::SCHEDULING if bits(header, 60, 63) <= 2 => 2,
         kind::PROFILER if bits(header, 16, 19) <= 2 => 2,
@@ -106,7 +106,7 @@ pub(crate) const fn minimum_words(header: u64) -> u64 {
     }
 }
 
-/// Returns the header bits that are reserved, and 0 in records of this type as the document describes it.
+/// Returns the reserved header bits for this record type. They must be 0 according to the document.
 pub(crate) const fn reserved_bits(header: u64) -> u64 {
     const fn from(bit: u32) -> u64 {
         u64::MAX << bit
@@ -141,10 +141,10 @@ pub(crate) const fn reserved_bits(header: u64) -> u64 {
 }
 
 impl<'a> Record<'a> {
-    /// Returns the bytes of the record at the beginning of `input`, at this offset.
+    /// Returns the bytes of the record at the start of `input`. `offset` is its position in the file.
     ///
     /// # Errors
-    /// If the header is truncated or its size is impossible: the end of the record is unknown.
+    /// If the header is truncated or its size is impossible. The end of the record is then unknown.
     #[inline(always)]
     pub fn frame(input: &'a [u8], offset: u64) -> Result<&'a [u8], FxtError> {
         let Some(header) = input.first_chunk() else {
@@ -152,7 +152,7 @@ impl<'a> Record<'a> {
         };
         let header = u64::from_le_bytes(*header);
         let size = size_words(header);
-        // Without looking at subtypes: most records have a known one.
+        // Ignores subtypes at first: most records have a known subtype.
         if size < u64::from(MINIMUM_WORDS[(header & 0xf) as usize]) && size < minimum_words(header) {
             return Err(FxtError::new(Rule::RecordSizeMinimum, offset, minimum_words(header), size));
         }
@@ -160,7 +160,7 @@ impl<'a> Record<'a> {
         bytes.ok_or_else(|| FxtError::new(Rule::RecordTruncated, offset, size * 8, input.len() as u64))
     }
 
-    /// Reads a record from its bytes, as [`Record::frame`] returns them, at this offset.
+    /// Reads a record from its bytes, as returned by [`Record::frame`]. `offset` is its position in the file.
     ///
     /// # Errors
     /// If the content does not fit the size. The record can be skipped.
@@ -169,7 +169,7 @@ impl<'a> Record<'a> {
         Self::read_all(frame, offset).map(|(record, _)| record)
     }
 
-    /// Like [`Record::read`]; returns the bytes after the known content, too.
+    /// Like [`Record::read`], but also returns the bytes after the known content.
     #[inline(always)]
     pub(super) fn read_all(frame: &'a [u8], offset: u64) -> Result<(Self, RecordContent<'a>), FxtError> {
         let mut content = RecordContent::new(frame, offset);
@@ -201,7 +201,7 @@ impl<'a> Record<'a> {
         })
     }
 
-    /// Returns the arguments of a record of a type with arguments.
+    /// Returns the arguments, or `None` if the record type lacks arguments.
     #[cfg(feature = "reader")]
     #[inline(always)]
     pub(super) fn arguments(&self) -> Option<Arguments<'a>> {

@@ -10,13 +10,13 @@ use super::table_entry::{StringRecord, ThreadRecord};
 use crate::log::word::{Word, words_for, write_stream};
 use crate::log::{EncodeError, MAX_TEXT};
 
-/// Maximum number of arguments of a record, whose header has 4 bits for it.
+/// Maximum number of arguments in a record. The header has 4 bits for the count.
 pub const MAX_ARGUMENTS: usize = 15;
 
-/// Maximum length of the name of a provider in bytes, whose record has 8 bits for it.
+/// Maximum length of a provider name in bytes. The record has 8 bits for the length.
 const MAX_NAME: usize = 255;
 
-/// Returns the reference to a string in a header. A string of the record has its length there.
+/// Returns the header bits for a string reference. An inline string has its length there.
 #[inline(always)]
 const fn reference(string: StringRef<'_>) -> u64 {
     match string {
@@ -26,7 +26,7 @@ const fn reference(string: StringRef<'_>) -> u64 {
     }
 }
 
-/// Returns the bytes of a string that are in the record.
+/// Returns the inline bytes of a string.
 #[inline(always)]
 const fn inline(string: StringRef<'_>) -> &[u8] {
     match string {
@@ -40,7 +40,7 @@ const fn check_text(length: usize) -> Result<(), EncodeError> {
     if length > MAX_TEXT { Err(EncodeError::TextTooLong { length }) } else { Ok(()) }
 }
 
-/// Returns the size in words of an argument. Its strings have at most [`MAX_TEXT`] bytes.
+/// Returns the size of an argument in words. Strings must have at most [`MAX_TEXT`] bytes.
 #[inline(always)]
 pub(crate) const fn argument_words(name: StringRef<'_>, value: &ArgumentValue<'_>) -> usize {
     let value = match value {
@@ -55,7 +55,7 @@ pub(crate) const fn argument_words(name: StringRef<'_>, value: &ArgumentValue<'_
     1 + words_for(inline(name).len()) + value
 }
 
-/// Writes an argument into `room`, which has its exact size.
+/// Writes an argument into `room`, which must have its exact size.
 #[inline(always)]
 pub(crate) fn write_argument(room: &mut [Word], name: StringRef<'_>, value: ArgumentValue<'_>) {
     let low = match value {
@@ -90,9 +90,9 @@ pub(crate) fn write_argument(room: &mut [Word], name: StringRef<'_>, value: Argu
 
 /// Writes consecutive records into a buffer.
 ///
-/// Allocates nothing. If a record does not fit, has more than 4,095 words, or has a text of more than [`MAX_TEXT`] bytes,
-/// returns an error and leaves [`written`](Self::written) unchanged. Of indexes of strings, the lower 15 bits are written
-/// (0 is the empty string), of kinds of unknown arguments the lower 4 bits.
+/// Allocates nothing. Returns an error and leaves [`written`](Self::written) unchanged if a record does not fit, has
+/// more than 4,095 words, or has a text longer than [`MAX_TEXT`]. String indexes are reduced to their lower 15 bits (0
+/// is the empty string), unknown argument types to their lower 4 bits.
 ///
 /// ```
 /// use ichnos_fuchsia::fxt::{ArgumentValue, EventKind, Record, Records, StringRecord, StringRef, ThreadRef};
@@ -114,12 +114,12 @@ pub(crate) fn write_argument(room: &mut [Word], name: StringRef<'_>, value: Argu
 #[derive(Debug)]
 pub struct RecordWriter<'b> {
     buffer: &'b mut [u8],
-    /// Number of bytes used by finished records.
+    /// Bytes used by finished records.
     written: usize,
 }
 
 impl<'b> RecordWriter<'b> {
-    /// Creates a writer that writes from the beginning of the buffer.
+    /// Creates a writer for the buffer.
     #[inline]
     #[must_use]
     pub const fn new(buffer: &'b mut [u8]) -> Self {
@@ -146,7 +146,7 @@ impl<'b> RecordWriter<'b> {
         self.written = 0;
     }
 
-    /// Returns the room for a record of this size.
+    /// Reserves room for a record with this size.
     #[inline(always)]
     fn room(&mut self, words: usize) -> Result<&mut [Word], EncodeError> {
         if words > MAX_RECORD_WORDS {
@@ -163,7 +163,7 @@ impl<'b> RecordWriter<'b> {
         }
     }
 
-    /// Writes a record of words and bytes after them. `header` lacks the size.
+    /// Writes a record from words and the bytes after them. `header` lacks the size.
     #[inline(always)]
     fn record(&mut self, header: u64, words: &[u64], stream: &[u8]) -> Result<(), EncodeError> {
         let size = 1 + words.len() + words_for(stream.len());
@@ -175,7 +175,7 @@ impl<'b> RecordWriter<'b> {
         Ok(())
     }
 
-    /// Writes the magic number record, with which a file begins.
+    /// Writes the magic number record, which starts a file.
     ///
     /// # Errors
     /// If it does not fit.
@@ -183,7 +183,7 @@ impl<'b> RecordWriter<'b> {
         self.record(MAGIC & !0xfff0, &[], &[])
     }
 
-    /// Writes the name of a provider, of at most 255 bytes. The records that follow are those of the provider.
+    /// Writes a provider name with at most 255 bytes. The following records belong to this provider.
     ///
     /// # Errors
     /// If the name is too long, or the record does not fit.
@@ -195,7 +195,7 @@ impl<'b> RecordWriter<'b> {
         self.record(header, &[], name)
     }
 
-    /// Begins a section: the records that follow are those of a provider.
+    /// Starts a section: the following records belong to this provider.
     ///
     /// # Errors
     /// If the record does not fit.
@@ -203,7 +203,7 @@ impl<'b> RecordWriter<'b> {
         self.record(record_kind::METADATA | 2 << 16 | u64::from(provider) << 20, &[], &[])
     }
 
-    /// Writes an event of a provider: [`BUFFER_FULL`](super::BUFFER_FULL), or another number of 4 bits.
+    /// Writes a provider event: [`BUFFER_FULL`](super::BUFFER_FULL), or another 4-bit number.
     ///
     /// # Errors
     /// If the record does not fit.
@@ -212,7 +212,7 @@ impl<'b> RecordWriter<'b> {
         self.record(header | u64::from(event & 0xf) << 52, &[], &[])
     }
 
-    /// Writes the clock of the provider: in two words, or with a time by both clocks in four.
+    /// Writes the provider clock, in two words, or in four with a base time.
     ///
     /// # Errors
     /// If the record does not fit.
@@ -226,7 +226,7 @@ impl<'b> RecordWriter<'b> {
         }
     }
 
-    /// Registers a string with an index from 1 to 32,767; readers ignore one with the index 0.
+    /// Registers a string with an index from 1 to 32,767. Readers ignore index 0.
     ///
     /// # Errors
     /// If it is too long, or the record does not fit.
@@ -238,7 +238,7 @@ impl<'b> RecordWriter<'b> {
         self.record(header, &[], entry.string)
     }
 
-    /// Registers a thread with an index from 1 to 255; readers ignore one with the index 0.
+    /// Registers a thread with an index from 1 to 255. Readers ignore index 0.
     ///
     /// # Errors
     /// If the record does not fit.
@@ -248,8 +248,9 @@ impl<'b> RecordWriter<'b> {
         self.record(header, &[entry.process, entry.thread], &[])
     }
 
-    /// Begins an event with a category and a name. Until it is [finished](EventRecordWriter::finish), it is not part
-    /// of [`RecordWriter::written`].
+    /// Starts an event with a category and a name.
+    ///
+    /// [`RecordWriter::written`] contains the event only after it is [finished](EventRecordWriter::finish).
     ///
     /// # Errors
     /// If a name is too long, or the event does not fit.
@@ -266,7 +267,7 @@ impl<'b> RecordWriter<'b> {
         let left = self.left();
         let Self { buffer, written } = self;
         let words = buffer.get_mut(*written..).unwrap_or_default().as_chunks_mut::<8>().0;
-        // The word after the arguments has room in any case.
+        // Always leaves room for the word after the arguments.
         let last = usize::from(kind.word().is_some());
         let most = words.len().min(MAX_RECORD_WORDS).saturating_sub(last);
         let words = words.get_mut(..most + last).unwrap_or_default();
@@ -277,7 +278,7 @@ impl<'b> RecordWriter<'b> {
         let mut event = EventRecordWriter { words, most, used: 1, left, header, count: 0, kind, written };
         event.words([ticks])?;
         match thread {
-            // Index 0 stands for a thread in the record.
+            // Index 0 marks an inline thread.
             ThreadRef::Index(index) if index != 0 => event.header |= u64::from(index) << 24,
             ThreadRef::Index(_) => event.words([0, 0])?,
             ThreadRef::Inline { process, thread } => event.words([process, thread])?,
@@ -288,16 +289,16 @@ impl<'b> RecordWriter<'b> {
     }
 }
 
-/// An event being written. It is discarded if dropped unfinished.
+/// An unfinished event. Dropping it discards the event.
 #[derive(Debug)]
 pub struct EventRecordWriter<'e> {
-    /// Space for the record, at most its maximum size.
+    /// Space for the record, up to the maximum record size.
     words: &'e mut [Word],
-    /// Maximum number of words without the last one, if the type has one.
+    /// Maximum number of words, without the last word if the type has one.
     most: usize,
     /// Number of words used.
     used: usize,
-    /// Number of bytes that were left when the record began.
+    /// Bytes left in the buffer before this record.
     left: usize,
     header: u64,
     count: usize,
@@ -331,7 +332,7 @@ impl EventRecordWriter<'_> {
         Ok(())
     }
 
-    /// Returns the error for this many more words.
+    /// Returns the error for `more` additional words.
     #[cold]
     fn full(&self, more: usize) -> EncodeError {
         let words = self.used + more + usize::from(self.kind.word().is_some());

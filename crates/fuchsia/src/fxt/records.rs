@@ -1,4 +1,4 @@
-//! Records of a file, one after the other.
+//! Iterator over the records of a file.
 
 #[cfg(feature = "reader")]
 use super::argument::Arguments;
@@ -24,21 +24,21 @@ pub struct SkippedBytes {
 
 /// A record with its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Located<'a> {
+pub struct LocatedRecord<'a> {
     /// Byte offset in the input.
     pub offset: u64,
     /// All bytes of the record.
     pub bytes: &'a [u8],
     /// The record.
     pub record: Record<'a>,
-    /// Number of bytes after the content that this version of the crate knows; 0 for records of unknown types.
+    /// Bytes after the content that this crate version knows. 0 for records with unknown types.
     pub unread: usize,
 }
 
 #[cfg(feature = "reader")]
-impl Located<'_> {
-    /// Returns `true` if the record has reserved bits, or bytes after its known content or that of an argument. Newer
-    /// writers may use them.
+impl LocatedRecord<'_> {
+    /// Returns `true` if the record has reserved bits, or bytes after its known content or after an argument value.
+    /// Newer writers may use them.
     #[inline(always)]
     pub(crate) fn is_extended(&self) -> bool {
         let header = self.bytes.first_chunk().map_or(0, |word| u64::from_le_bytes(*word));
@@ -48,11 +48,11 @@ impl Located<'_> {
     }
 }
 
-/// Iterates over the records of a file.
+/// Iterator over the records of a file.
 ///
-/// A record whose content does not fit its size is skipped by its size. After a header with an impossible size,
-/// reading resumes at the next word that looks like a header and is followed by another one, or by the end. A record
-/// that the end of the file cuts off is the last one.
+/// A record is skipped by its size if the content does not fit. After a header with an impossible size, reading
+/// resumes at the next word that looks like a header, if another header or the end follows. The iterator ends at
+/// a record that the end of the file cuts off.
 #[derive(Clone, Debug)]
 pub struct Records<'a> {
     input: &'a [u8],
@@ -60,13 +60,13 @@ pub struct Records<'a> {
 }
 
 impl<'a> Records<'a> {
-    /// Makes the iterator over a file.
+    /// Creates the iterator for a file.
     #[must_use]
     pub fn new(input: &'a [u8]) -> Self {
         Self::starting_at(input, 0)
     }
 
-    /// Makes the iterator over the rest of a file from this byte on, where a record begins.
+    /// Creates the iterator for a file from byte `at` on. A record must start there.
     #[inline]
     #[must_use]
     pub fn starting_at(input: &'a [u8], at: usize) -> Self {
@@ -80,7 +80,7 @@ impl<'a> Records<'a> {
         self.at
     }
 
-    /// Returns damage at the current position, and continues after it.
+    /// Returns damage at the current position and moves past it.
     #[cold]
     fn damaged(&mut self, error: FxtError, size: usize) -> SkippedBytes {
         let offset = self.at;
@@ -92,7 +92,7 @@ impl<'a> Records<'a> {
 }
 
 impl<'a> Iterator for Records<'a> {
-    type Item = Result<Located<'a>, SkippedBytes>;
+    type Item = Result<LocatedRecord<'a>, SkippedBytes>;
 
     #[inline(always)]
     fn next(&mut self) -> Option<Self::Item> {
@@ -114,15 +114,15 @@ impl<'a> Iterator for Records<'a> {
         match Record::read_all(bytes, offset) {
             Ok((record, content)) => {
                 self.at += bytes.len();
-                Some(Ok(Located { offset, bytes, record, unread: content.rest().len() }))
+                Some(Ok(LocatedRecord { offset, bytes, record, unread: content.rest().len() }))
             }
             Err(error) => Some(Err(self.damaged(error, bytes.len()))),
         }
     }
 }
 
-/// Reads the event at an offset of the input, and its size in bytes. Returns `None` for other records, for events of unknown
-/// types, and for those that cannot be read.
+/// Reads the event at a byte offset, and its size in bytes. Returns `None` for other records, unknown event types, and
+/// unreadable events.
 #[cfg(feature = "reader")]
 #[inline(always)]
 pub(crate) fn event_at(input: &[u8], at: usize) -> Option<(EventRecord<'_>, usize)> {
@@ -136,8 +136,8 @@ pub(crate) fn event_at(input: &[u8], at: usize) -> Option<(EventRecord<'_>, usiz
     Some((event, bytes.len()))
 }
 
-/// Returns `true` if the record at the end of the input is cut off, so that no record follows: its content continues
-/// after the end. If only its size does, the size is wrong.
+/// Returns `true` if the last record is cut off, so that its content continues after the end of the input. If only its
+/// size reaches beyond the end, the size is wrong.
 #[cold]
 fn is_cut(rest: &[u8], error: &FxtError) -> bool {
     let Some(header) = rest.first_chunk() else { return error.rule == Rule::RecordHeaderTruncated };
@@ -146,7 +146,7 @@ fn is_cut(rest: &[u8], error: &FxtError) -> bool {
     is_sound && Record::read(rest, 0).is_err()
 }
 
-/// Returns the next position after `at` where a record begins, or the end of the input.
+/// Returns the next position after `at` where a record starts, or the end of the input.
 fn resync(input: &[u8], at: usize) -> usize {
     let mut next = at.saturating_add(8);
     while next < input.len() {
@@ -158,12 +158,12 @@ fn resync(input: &[u8], at: usize) -> usize {
     input.len()
 }
 
-/// Returns `true` if a record can begin at a position, or if the input ends there.
+/// Returns `true` if a record can start at `at`, or if the input ends there.
 fn starts_record(input: &[u8], at: usize) -> bool {
     at == input.len() || is_plausible(input, at).is_some()
 }
 
-/// Returns the end of a record that may be at a position, judged by its header.
+/// Returns the end of a possible record at `at`, judged by its header.
 fn is_plausible(input: &[u8], at: usize) -> Option<usize> {
     let rest = input.get(at..)?;
     let header = u64::from_le_bytes(*rest.first_chunk()?);
@@ -176,22 +176,22 @@ fn is_plausible(input: &[u8], at: usize) -> Option<usize> {
     Some(at + size)
 }
 
-/// Returns `true` if a file begins with the magic number record of a big-endian system.
+/// Returns `true` if a file starts with the magic number record of a big-endian system.
 #[must_use]
 pub fn is_big_endian(beginning: &[u8]) -> bool {
     beginning.first_chunk().is_some_and(|first| u64::from_be_bytes(*first) == MAGIC)
 }
 
-/// Returns `true` if a file begins like a trace: with the magic number record, in either byte order, or with a record
-/// that only traces have.
+/// Returns `true` if a file starts like a trace: with the magic number record in either byte order, or with another
+/// record that only traces contain.
 #[must_use]
-pub fn recognise(beginning: &[u8]) -> bool {
+pub fn recognize(beginning: &[u8]) -> bool {
     let Some(first) = beginning.first_chunk() else { return false };
     let first = u64::from_le_bytes(*first);
     if first == MAGIC || is_big_endian(beginning) {
         return true;
     }
-    // Without the magic number, as older writers and parts of files: the clock, a provider or a string comes first.
+    // Older writers and partial files lack the magic number and start with the clock, a provider or a string.
     let is_beginning = match bits(first, 0, 3) {
         kind::METADATA => matches!(bits(first, 16, 19), 1 | 2),
         kind::INITIALIZATION | kind::STRING => true,
@@ -200,12 +200,12 @@ pub fn recognise(beginning: &[u8]) -> bool {
     if !is_beginning || first & reserved_bits(first) != 0 {
         return false;
     }
-    // Several sound records in a row, or all of a short file.
+    // A few sound records in a row suffice, or all records of a short file.
     const ENOUGH: usize = 4;
     let mut count = 0;
     for record in Records::new(beginning).take(ENOUGH) {
         match record {
-            Ok(Located { record: Record::Unknown(_), .. }) => return false,
+            Ok(LocatedRecord { record: Record::Unknown(_), .. }) => return false,
             Ok(_) => count += 1,
             Err(damage) => {
                 return count >= 2 && damage.error.rule == Rule::RecordTruncated;

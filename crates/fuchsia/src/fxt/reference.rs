@@ -1,20 +1,20 @@
-//! References to strings and threads.
+//! String and thread references.
 
-/// A string: an index in the string table of the provider, or the string itself.
+/// A string: an index in the provider's string table, or inline bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum StringRef<'a> {
     /// Index in the string table, 1 to 32,767.
     Index(u16),
-    /// The string, usually UTF-8; it may be empty.
+    /// The string, usually UTF-8. May be empty.
     Inline(&'a [u8]),
 }
 
-/// A thread with its process: an index in the thread table of the provider, or both ids.
+/// A thread and its process: an index in the provider's thread table, or both ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ThreadRef {
     /// Index in the thread table, 1 to 255.
     Index(u8),
-    /// Ids of kernel objects.
+    /// Kernel object ids.
     Inline {
         /// Process.
         process: u64,
@@ -23,11 +23,11 @@ pub enum ThreadRef {
     },
 }
 
-/// A process: that of an entry of the thread table of the provider, or its id.
+/// A process: the process of a thread table entry, or an id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ProcessRef {
     /// Index in the thread table, 1 to 255.
     Index(u8),
-    /// Id of the kernel object.
+    /// Kernel object id.
     Inline(u64),
 }

@@ -1,47 +1,47 @@
-//! Changes of threads on processors ("Scheduling Record" of the document).
+//! Thread scheduling on processors ("Scheduling Record" of the document).
 
 use super::argument::Arguments;
 use super::content::{RecordContent, bits};
 use super::error::FxtError;
 use super::reference::ThreadRef;
 
-/// A change of threads on a processor.
+/// A scheduling change on a processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Scheduling<'a> {
-    /// A thread runs instead of another one, in the older form.
+    /// A switch between two threads, in the older form.
     LegacySwitch(LegacySwitch),
-    /// A thread runs instead of another one.
+    /// A switch between two threads.
     Switch(Switch<'a>),
     /// A thread becomes ready to run.
     Wakeup(Wakeup<'a>),
 }
 
-/// A thread runs instead of another one (type 0).
+/// A switch between two threads (type 0).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LegacySwitch {
     /// Time in ticks.
     pub ticks: u64,
-    /// Number of the processor.
+    /// Processor number.
     pub processor: u8,
     /// State of the outgoing thread.
     pub state: u8,
     /// Outgoing thread.
     pub outgoing: ThreadRef,
-    /// Priority of the outgoing thread; 0 for the idle thread.
+    /// Priority of the outgoing thread. 0 for the idle thread.
     pub outgoing_priority: u8,
     /// Incoming thread.
     pub incoming: ThreadRef,
-    /// Priority of the incoming thread; 0 for the idle thread.
+    /// Priority of the incoming thread. 0 for the idle thread.
     pub incoming_priority: u8,
 }
 
-/// A thread runs instead of another one (type 1).
+/// A switch between two threads (type 1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Switch<'a> {
     /// Time in ticks.
     pub ticks: u64,
-    /// Number of the processor.
+    /// Processor number.
     pub processor: u16,
     /// State of the outgoing thread.
     pub state: u8,
@@ -58,16 +58,16 @@ pub struct Switch<'a> {
 pub struct Wakeup<'a> {
     /// Time in ticks.
     pub ticks: u64,
-    /// Number of the processor.
+    /// Processor number.
     pub processor: u16,
-    /// Id of the thread.
+    /// Thread id.
     pub thread: u64,
     /// Arguments.
     pub arguments: Arguments<'a>,
 }
 
 impl<'a> Scheduling<'a> {
-    /// Reads the content of a record; returns `None` if the type is unknown.
+    /// Reads a scheduling record from its content. Returns `None` if the type is unknown.
     pub(super) fn read(header: u64, content: &mut RecordContent<'a>) -> Result<Option<Self>, FxtError> {
         let kind = bits(header, 60, 63);
         if kind > 2 {

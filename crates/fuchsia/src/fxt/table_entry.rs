@@ -1,12 +1,12 @@
-//! Entries of the tables of a provider ("String record" and "Thread record" of the document).
+//! Table entries of a provider ("String record" and "Thread record" of the document).
 
 use super::content::{RecordContent, bits};
 use super::error::FxtError;
 
-/// Registers a string.
+/// String table entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StringRecord<'a> {
-    /// Index, 1 to 32,767; 0 is ignored.
+    /// Index, 1 to 32,767. Readers ignore 0.
     pub index: u16,
     /// String, usually UTF-8.
     pub string: &'a [u8],
@@ -19,14 +19,14 @@ impl<'a> StringRecord<'a> {
     }
 }
 
-/// Registers a thread.
+/// Thread table entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ThreadRecord {
-    /// Index, 1 to 255; 0 is ignored.
+    /// Index, 1 to 255. Readers ignore 0.
     pub index: u8,
-    /// Id of the process.
+    /// Process id.
     pub process: u64,
-    /// Id of the thread.
+    /// Thread id.
     pub thread: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Classes of records.
+//! Event record classes for FXT records.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -13,30 +13,30 @@ use ichnos_model::{
 use super::key::{RecordForm, RecordKind, id_of, read_arguments, read_name};
 use crate::fxt::{BaseTime, Initialization, argument_kind as kind};
 
-/// Dialect of all traces.
+/// Dialect name, the same for all traces.
 pub(crate) const DIALECT: &str = "FXT";
 
-/// Namespace of the attributes that keep types of arguments.
+/// Namespace of the attributes that keep argument types.
 pub(crate) const NAMESPACE: &str = "fuchsia.dev";
 
-/// Description of the clock.
+/// Clock description.
 pub(crate) const CLOCK: &str = "ticks since the system was started";
 
-/// Member of the context of a flow event with its id.
+/// Context member with the flow id of a flow event.
 pub(crate) const FLOW_ID: &str = "flow_id";
-/// Member of the context of a flow event with the number of the flows that had its id before.
+/// Context member with the flow number of a flow event, which distinguishes flows with the same id.
 pub(crate) const FLOW_NUMBER: &str = "flow_number";
 
-/// Attributes of event record classes: type, category and name of events, or the kind of other records.
+/// Event record class attribute: event type, category and name, or the kind of another record.
 const EVENT: &str = "event";
 const CATEGORY: &str = "category";
 const NAME: &str = "name";
 const RECORD: &str = "record";
 
-/// Attribute of traces: the number of records with reserved bits or with bytes after their known content.
+/// Trace attribute: number of records with reserved bits or with bytes after their known content.
 const EXTENDED: &str = "extended-records";
 
-/// Types of events, by their number.
+/// Event types by number.
 const EVENTS: [&str; 11] = [
     "instant",
     "counter",
@@ -51,7 +51,7 @@ const EVENTS: [&str; 11] = [
     "flow_end",
 ];
 
-/// Ends of the names of event record classes, by the type of the event.
+/// Suffixes for event record class names, by event type.
 const SUFFIXES: [&str; 11] = [
     "",
     "",
@@ -66,7 +66,7 @@ const SUFFIXES: [&str; 11] = [
     ":flow_end",
 ];
 
-/// Types of kernel objects (`zircon/types.h`, constants `ZX_OBJ_TYPE_...`).
+/// Kernel object types (`ZX_OBJ_TYPE_...` constants in `zircon/types.h`).
 const OBJECTS: &[(i128, &str)] = &[
     (0, "none"),
     (1, "process"),
@@ -100,17 +100,17 @@ const OBJECTS: &[(i128, &str)] = &[
     (33, "iob"),
 ];
 
-/// States of threads ("Thread States" of the document).
+/// Thread states ("Thread States" of the document).
 const STATES: &[(i128, &str)] =
     &[(0, "new"), (1, "running"), (2, "suspended"), (3, "blocked"), (4, "dying"), (5, "dead")];
 
-/// Types of BLOBs ("Blob types" of the document).
+/// BLOB types ("Blob types" of the document).
 const BLOBS: &[(i128, &str)] = &[(1, "data"), (2, "last_branch"), (3, "perfetto")];
 
-/// Scopes of instant events.
+/// Scopes for instant events.
 const SCOPES: &[(i128, &str)] = &[(0, "thread"), (1, "process"), (2, "global")];
 
-/// Returns the clock class of a provider. `shared` names the origin of several clocks of a file.
+/// Returns the clock class of a provider. `shared` is the common origin if the file has several clocks.
 pub(crate) fn clock(id: String, clock: Initialization, shared: Option<&str>) -> ClockClass {
     let mut class = ClockClass::new(id, clock.ticks_per_second.max(1));
     class.name = Some(class.id.clone());
@@ -126,8 +126,8 @@ pub(crate) fn clock(id: String, clock: Initialization, shared: Option<&str>) -> 
     class
 }
 
-/// Sets the offset from 1970 of a clock so that the ticks of a base time are its nanoseconds, or as close as whole ticks
-/// permit. Returns `false` and sets nothing if the offset is out of range.
+/// Sets the clock offset from 1970 so that the base ticks fall on the base time, as exactly as whole ticks allow.
+/// Returns `false` and changes nothing if the offset is out of range.
 fn set_base(clock: &mut ClockClass, base: BaseTime) -> bool {
     const BILLION: u128 = 1_000_000_000;
     let frequency = i128::from(clock.frequency);
@@ -149,9 +149,10 @@ fn set_base(clock: &mut ClockClass, base: BaseTime) -> bool {
     true
 }
 
-/// Returns the class of a trace before its events are read. Each data stream class is the name of a provider and the
-/// index of its clock.
-/// `extended` is the number of records with content that no event has.
+/// Returns the trace class before any event is read.
+///
+/// Each data stream class is given as a provider name and a clock index. `extended` is the number of records with
+/// content that events do not carry.
 pub(super) fn trace_class(
     clocks: Vec<ClockClass>,
     streams: Vec<(Option<&[u8]>, u16)>,
@@ -183,19 +184,19 @@ pub(super) fn trace_class(
     class
 }
 
-/// Returns the number of records of a trace with content that no event has.
+/// Returns the number of records with content that events do not carry.
 pub(crate) fn extended_records(class: &TraceClass) -> u64 {
     let count = class.attributes.get(NAMESPACE).and_then(|own| own.get(EXTENDED)?.as_integer());
     count.and_then(|count| u64::try_from(count).ok()).unwrap_or(0)
 }
 
-/// Returns the name of a provider as its record has it.
+/// Returns the provider name with its original bytes.
 pub(crate) fn provider_name(class: &DataStreamClass) -> Option<Cow<'_, [u8]>> {
     let exact = class.attributes.get(NAMESPACE).and_then(|own| bytes_of_name(own.get(NAME)?));
     exact.or_else(|| class.name.as_deref().map(|name| Cow::Borrowed(name.as_bytes())))
 }
 
-/// Returns the attribute for a name that is not UTF-8, which no name of a class can be: its bytes.
+/// Returns the attribute for a name with invalid UTF-8: its bytes. Class names must be UTF-8.
 fn exact_name(name: &[u8]) -> Option<Attribute> {
     let bytes = || name.iter().map(|byte| Attribute::Integer((*byte).into())).collect();
     std::str::from_utf8(name).is_err().then(|| Attribute::Array(bytes()))
@@ -206,7 +207,7 @@ fn name_attribute(name: &[u8]) -> Attribute {
     exact_name(name).unwrap_or_else(|| Attribute::Text(String::from_utf8_lossy(name).into_owned()))
 }
 
-/// Returns the bytes of a name in an attribute.
+/// Returns the bytes of a name attribute.
 fn bytes_of_name(attribute: &Attribute) -> Option<Cow<'_, [u8]>> {
     match attribute {
         Attribute::Text(text) => Some(Cow::Borrowed(text.as_bytes())),
@@ -266,7 +267,7 @@ fn boolean() -> FieldClass {
     FieldClass::new(FieldKind::Boolean(bits))
 }
 
-/// Returns the class of an argument. Types that another one shows in the same way are kept as attributes.
+/// Returns the field class for an argument type. An attribute keeps the type where several types look the same.
 fn argument_class(argument: u8) -> FieldClass {
     let typed = |mut class: FieldClass, name: Attribute| {
         set_own(&mut class.attributes, TYPE, name);
@@ -288,7 +289,7 @@ fn argument_class(argument: u8) -> FieldClass {
     }
 }
 
-/// Adds an attribute to those in [`NAMESPACE`].
+/// Adds an attribute to [`NAMESPACE`].
 fn set_own(attributes: &mut Attributes, key: &str, value: Attribute) {
     let mut own = match attributes.remove(NAMESPACE) {
         Some(Attribute::Map(own)) => own,
@@ -298,20 +299,20 @@ fn set_own(attributes: &mut Attributes, key: &str, value: Attribute) {
     attributes.set(NAMESPACE, Attribute::Map(own));
 }
 
-/// Attribute with the type of an argument: [`POINTER`], [`KOID`], or the number of an unknown type.
+/// Attribute with the argument type: [`POINTER`], [`KOID`], or the number of an unknown type.
 const TYPE: &str = "argument-type";
 const POINTER: &str = "pointer";
 const KOID: &str = "koid";
 
-/// Options of a value in [`any_arguments`], by the type of the argument; further types are the last one.
+/// Number of value options in [`any_arguments`], by argument type. The last option is for all other types.
 const OPTIONS: u8 = 12;
 
-/// Returns the option of a type of argument in [`any_arguments`].
+/// Returns the option for an argument type in [`any_arguments`].
 pub(super) fn option_of(argument: u8) -> usize {
     argument.min(OPTIONS - 1).into()
 }
 
-/// Returns the class of the arguments of records beyond the limit of classes: an array, which is values.
+/// Returns the class for the arguments of records beyond the class limit: an array of values.
 fn any_arguments() -> FieldClass {
     const NAMES: [&str; OPTIONS as usize] = [
         "null", "int32", "uint32", "int64", "uint64", "double", "string", "pointer", "koid", "boolean",
@@ -337,7 +338,7 @@ fn any_arguments() -> FieldClass {
 // ---------------------------------------------------------------------------------------------
 // Event record classes
 
-/// MemberList of a scope, and their meanings.
+/// Members of a scope, and their meanings.
 struct MemberList {
     scope: Scope,
     list: Vec<Member>,
@@ -367,7 +368,7 @@ impl MemberList {
     }
 }
 
-/// Names of a class.
+/// Names in a class key.
 struct ClassNames {
     namespace: Option<String>,
     name: String,
@@ -375,7 +376,7 @@ struct ClassNames {
 }
 
 impl ClassNames {
-    /// Reads the names in a key after the form, if it has any.
+    /// Reads the names in a key after the form, if there are any.
     fn read(form: RecordForm, rest: &mut &[u8]) -> Self {
         let entry = |key: &str, value| (key.to_owned(), value);
         let text = |key: &str, text: &str| entry(key, Attribute::Text(text.to_owned()));
@@ -385,8 +386,10 @@ impl ClassNames {
             attributes.set(NAMESPACE, Attribute::Map(vec![text(RECORD, name)]));
             return Self { namespace: None, name: name.to_owned(), attributes };
         }
+        // Keys are written by this module, so both names are present.
         let mut name = || read_name(rest).unwrap_or_default();
         let (category, name) = (name(), name());
+        // Forms only exist for known event types.
         let kind = EVENTS.get(usize::from(form.event)).copied().unwrap_or_default();
         let names = [entry(CATEGORY, name_attribute(category)), entry(NAME, name_attribute(name))];
         let own = std::iter::once(text(EVENT, kind)).chain(names).collect();
@@ -397,7 +400,7 @@ impl ClassNames {
     }
 }
 
-/// Returns the class of records with a key.
+/// Returns the class of records with this key.
 pub(super) fn class_of(key: &[u8]) -> EventRecordClass {
     let Some((form, mut rest)) = RecordForm::read(key) else { return EventRecordClass::default() };
     let mut meanings = Meanings::default();
@@ -466,17 +469,18 @@ fn is_number(class: &FieldClass) -> bool {
     matches!(class.kind, FieldKind::Integer { .. } | FieldKind::Float(_))
 }
 
-/// Returns the name of an event record class: category, name and type of its events.
+/// Returns an event record class name from category, name and event type.
 pub(crate) fn event_name(category: &str, name: &str, event: u8) -> String {
+    // Other types lack a suffix.
     let suffix = SUFFIXES.get(usize::from(event)).copied().unwrap_or_default();
     let colon = if category.is_empty() { "" } else { ":" };
     format!("{category}{colon}{name}{suffix}")
 }
 
-/// Form of records, with category and name of events.
+/// Record form with the category and name of its events.
 type NamedForm<'c> = (RecordForm, Cow<'c, [u8]>, Cow<'c, [u8]>);
 
-/// Returns the form of the records of a class that this crate made, with category and name of events.
+/// Returns the record form, category and name for a class that this crate created.
 pub(crate) fn form_of(class: &EventRecordClass) -> Option<NamedForm<'_>> {
     let own = class.attributes.get(NAMESPACE)?;
     let text = |name: &str| own.get(name).and_then(Attribute::as_text);
@@ -495,7 +499,7 @@ pub(crate) fn form_of(class: &EventRecordClass) -> Option<NamedForm<'_>> {
     let all = RecordKind::ALL.into_iter().filter(|kind| kind.name() == name);
     let kind = match all.collect::<Vec<_>>()[..] {
         [kind] => kind,
-        // Two forms of the same name differ in a member.
+        // Two forms share this name and differ in one member.
         [RecordKind::LargeBlob, bare] => match has(&class.specific_context, "arguments") {
             true => RecordKind::LargeBlob,
             false => bare,
@@ -506,7 +510,7 @@ pub(crate) fn form_of(class: &EventRecordClass) -> Option<NamedForm<'_>> {
         },
         _ => return None,
     };
-    // Arguments of records beyond the limit of classes are an array, which only they have.
+    // Only records beyond the class limit have an array of arguments.
     let is_any = kind == RecordKind::Event || {
         let scope = if kind == RecordKind::LargeBlob { &class.specific_context } else { &class.payload };
         let members = scope.as_deref().and_then(FieldClass::members).unwrap_or_default();
@@ -516,14 +520,14 @@ pub(crate) fn form_of(class: &EventRecordClass) -> Option<NamedForm<'_>> {
     Some((RecordForm { is_any, ..RecordForm::new(kind) }, Cow::default(), Cow::default()))
 }
 
-/// Returns the name of an argument as its record has it, from the member that it became.
+/// Returns the original argument name for a member.
 pub(crate) fn argument_name_of(member: &Member) -> Cow<'_, [u8]> {
     let own = member.class.attributes.get(NAMESPACE);
     let exact = own.and_then(|own| bytes_of_name(own.get(NAME)?));
     exact.unwrap_or(Cow::Borrowed(member.name.as_bytes()))
 }
 
-/// Returns the type of the arguments that a class of fields is for, or `None` for any other class.
+/// Returns the argument type that has this field class, or `None`.
 pub(crate) fn argument_kind_of(class: &FieldClass) -> Option<u8> {
     let own = class.attributes.get(NAMESPACE).and_then(|own| own.get(TYPE));
     match own {
@@ -562,7 +566,7 @@ fn role(form: RecordForm) -> EventRole {
     }
 }
 
-/// Adds the members of the specific context: the parts of the record beside names, threads and arguments.
+/// Adds the specific context members: all record content except names, threads and arguments.
 fn add_context(context: &mut MemberList, form: RecordForm) {
     match form.kind {
         RecordKind::Event => {
@@ -610,7 +614,7 @@ fn add_context(context: &mut MemberList, form: RecordForm) {
     }
 }
 
-/// Adds the members of the payload but the arguments.
+/// Adds the payload members, except the arguments.
 fn add_payload(payload: &mut MemberList, form: RecordForm) {
     match form.kind {
         RecordKind::Blob => {
@@ -641,7 +645,7 @@ fn add_payload(payload: &mut MemberList, form: RecordForm) {
             payload.add("flags", hexadecimal(32));
         }
         RecordKind::LargeBlob | RecordKind::BareLargeBlob => {
-            // Bits: the data is not copied.
+            // Bits avoid a copy of the data.
             let size = FieldLocation {
                 origin: None,
                 ..FieldLocation::absolute(Scope::Payload, ["size".to_owned()])

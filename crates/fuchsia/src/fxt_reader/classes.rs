@@ -1,4 +1,4 @@
-//! Classes of the records that a source has read lately.
+//! Recently used classes of a source.
 
 use std::collections::HashMap;
 use std::io::Write as _;
@@ -13,53 +13,53 @@ use crate::key_hash::KeyState;
 
 /// A class in use.
 #[derive(Clone, Debug)]
-pub(super) struct KnownClass {
+pub(super) struct SourceClass {
     pub(super) class: Arc<DynamicClass>,
     pub(super) is_any: bool,
 }
 
-/// Class of events with the same header and the same references to names.
+/// Class for events with the same header and the same name references.
 #[derive(Debug)]
-pub(super) struct Shape {
-    pub(super) known: KnownClass,
-    /// Types of the arguments and references to their names.
+pub(super) struct FxtShape {
+    pub(super) known: SourceClass,
+    /// Argument types and name references.
     arguments: [u32; MAX_ARGUMENTS],
     count: u8,
 }
 
-impl Shape {
-    /// Returns the [shapes](Arguments::shapes) of the arguments.
+impl FxtShape {
+    /// Returns the argument [shapes](Arguments::shapes).
     #[inline(always)]
     pub(super) fn arguments(&self) -> &[u32] {
         self.arguments.get(..usize::from(self.count)).unwrap_or_default()
     }
 }
 
-/// Classes in use; all are dropped when there are too many.
+/// Classes in use. All are dropped when there are too many.
 #[derive(Debug)]
-pub(super) struct Classes {
+pub(super) struct SourceClasses {
     stream: Arc<DataStream>,
-    shapes: Vec<Shape>,
-    /// Indexes of the shapes.
+    shapes: Vec<FxtShape>,
+    /// Shape indexes by header.
     by_header: HashMap<u64, usize, KeyState>,
-    /// Shape of the current event, if it has one.
+    /// Shape of the current event, if any.
     current: Option<usize>,
-    by_key: HashMap<Box<[u8]>, KnownClass, KeyState>,
+    by_key: HashMap<Box<[u8]>, SourceClass, KeyState>,
     key: Vec<u8>,
     most: usize,
 }
 
-/// Bits of the header of an event that determine its class, with the types of its arguments: type, number of
-/// arguments, category and name.
+/// Header bits that determine the class of an event, together with the argument types: event type, argument count,
+/// category and name.
 const CLASS_BITS: u64 = 0xffff_ffff_00ff_0000;
 
-/// Bits of a header whose category or name is in the record.
+/// Header bits for an inline category or name.
 const INLINE_NAMES: u64 = 1 << 63 | 1 << 47;
 
-/// Bit of an argument whose name is in the record.
+/// Argument bit for an inline name.
 const INLINE_NAME: u32 = 1 << 31;
 
-/// Returns the bits of an event that determine its class, with its arguments.
+/// Returns the header bits that determine the class of an event, together with its arguments.
 #[inline(always)]
 fn class_bits(event: &EventRecord<'_>) -> u64 {
     event.header & CLASS_BITS | u64::from(has_scope(event))
@@ -70,8 +70,8 @@ fn has_scope(event: &EventRecord<'_>) -> bool {
     matches!(event.kind, EventKind::Instant { scope: Some(_) })
 }
 
-impl Classes {
-    /// Makes the empty table of at most `most` classes.
+impl SourceClasses {
+    /// Creates an empty table for at most `most` classes.
     pub(super) fn new(stream: &Arc<DataStream>, most: usize) -> Self {
         Self {
             stream: Arc::clone(stream),
@@ -84,22 +84,22 @@ impl Classes {
         }
     }
 
-    /// Forgets classes by references, because one of these has changed.
+    /// Forgets all shapes, because a table entry has changed.
     pub(super) fn forget_references(&mut self) {
         self.shapes.clear();
         self.by_header.clear();
         self.current = None;
     }
 
-    /// Returns the shape of an earlier event with the same references and the same number of arguments, and its index. The
-    /// types and names of the arguments can be others.
+    /// Returns the shape of an earlier event with the same references and argument count, and the shape index. The
+    /// argument types and names can differ.
     #[inline(always)]
-    pub(super) fn shape(&self, event: &EventRecord<'_>) -> Option<(usize, &Shape)> {
+    pub(super) fn shape(&self, event: &EventRecord<'_>) -> Option<(usize, &FxtShape)> {
         let index = *self.by_header.get(&class_bits(event))?;
         Some((index, self.shapes.get(index)?))
     }
 
-    /// Makes the class of a shape that of the current event.
+    /// Selects the class of a shape for the current event.
     #[inline(always)]
     pub(super) fn enter(&mut self, index: usize) {
         self.current = Some(index);
@@ -117,14 +117,14 @@ impl Classes {
         self.shapes.get(self.current?).map(|shape| &*shape.known.class)
     }
 
-    /// Returns the class of an event, or `None` if the limits are too low for any class. Unless all its arguments fit,
-    /// it has those before the first one that does not.
-    pub(super) fn of_event(
+    /// Returns the class of an event, or `None` if the limits are too low for any class. If not all arguments fit, the
+    /// class has those before the first that does not fit.
+    pub(super) fn for_event(
         &mut self,
         event: &EventRecord<'_>,
         names: &RecordNames<'_>,
         is_whole: bool,
-    ) -> Option<&KnownClass> {
+    ) -> Option<&SourceClass> {
         let form = RecordForm {
             event: event.kind.number(),
             has_scope: has_scope(event),
@@ -135,7 +135,7 @@ impl Classes {
             *place = shape;
             count += 1;
         }
-        // Names in the record are not part of the shape.
+        // A shape does not cover inline names.
         let is_inline =
             event.header & INLINE_NAMES != 0 || arguments.iter().any(|argument| argument & INLINE_NAME != 0);
         if is_inline || !is_whole {
@@ -145,7 +145,7 @@ impl Classes {
         if self.shapes.len() >= self.most {
             self.forget_references();
         }
-        let shape = Shape { known, arguments, count };
+        let shape = FxtShape { known, arguments, count };
         let index = *self.by_header.entry(class_bits(event)).or_insert(self.shapes.len());
         match self.shapes.get_mut(index) {
             Some(place) => *place = shape,
@@ -162,7 +162,7 @@ impl Classes {
         event_names: Option<[StringRef<'_>; 2]>,
         arguments: Arguments<'_>,
         names: &RecordNames<'_>,
-    ) -> Option<&KnownClass> {
+    ) -> Option<&SourceClass> {
         let mut key = std::mem::take(&mut self.key);
         form.write(&mut key);
         for name in event_names.into_iter().flatten() {
@@ -173,17 +173,17 @@ impl Classes {
             names.push(&mut key, name);
         }
         self.key = key;
-        self.of_key(form)
+        self.for_key(form)
     }
 
     /// Returns the class of a record without arguments.
-    pub(super) fn of_form(&mut self, form: RecordForm) -> Option<&KnownClass> {
+    pub(super) fn for_form(&mut self, form: RecordForm) -> Option<&SourceClass> {
         form.write(&mut self.key);
-        self.of_key(form)
+        self.for_key(form)
     }
 
-    /// Returns the class of [`Self::key`], which begins with a form.
-    fn of_key(&mut self, form: RecordForm) -> Option<&KnownClass> {
+    /// Returns the class for [`Self::key`], which starts with a form.
+    fn for_key(&mut self, form: RecordForm) -> Option<&SourceClass> {
         if !self.by_key.contains_key(&*self.key) {
             let known = self.class_of_key(form)?;
             if self.by_key.len() >= self.most {
@@ -194,31 +194,31 @@ impl Classes {
         self.by_key.get(&*self.key)
     }
 
-    fn class_of_key(&self, form: RecordForm) -> Option<KnownClass> {
+    fn class_of_key(&self, form: RecordForm) -> Option<SourceClass> {
         let classes = self.stream.trace.dynamic_classes(self.stream.class_index)?;
         match classes.index(&self.key, false) {
-            Some(index) => Some(KnownClass { class: classes.get(index).ok().flatten()?, is_any: false }),
-            // One for each form without arguments, so the limit does not matter.
+            Some(index) => Some(SourceClass { class: classes.get(index).ok().flatten()?, is_any: false }),
+            // Each form without arguments has one class, so the limit does not apply.
             None if !form.kind.has_arguments() => self.last(&self.key, false),
             None => self.any(form),
         }
     }
 
-    /// Returns the class of records of a form beyond the limit of classes.
-    fn any(&self, form: RecordForm) -> Option<KnownClass> {
+    /// Returns the shared class for records of a form beyond the class limit.
+    fn any(&self, form: RecordForm) -> Option<SourceClass> {
         let mut key = Vec::new();
         form.any().write(&mut key);
         self.last(&key, true)
     }
 
-    fn last(&self, key: &[u8], is_any: bool) -> Option<KnownClass> {
+    fn last(&self, key: &[u8], is_any: bool) -> Option<SourceClass> {
         let classes = self.stream.trace.dynamic_classes(self.stream.class_index)?;
         let class = classes.get(classes.index(key, true)?).ok().flatten()?;
-        Some(KnownClass { class, is_any })
+        Some(SourceClass { class, is_any })
     }
 }
 
-/// RecordNames of records.
+/// Resolves record names.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RecordNames<'a> {
     pub(super) tables: &'a Tables,
@@ -226,7 +226,7 @@ pub(super) struct RecordNames<'a> {
 }
 
 impl<'a> RecordNames<'a> {
-    /// Passes the text of a reference to `take`; that of an unknown index says so.
+    /// Passes the referenced text to `take`, or a placeholder for an unknown index.
     #[inline(always)]
     pub(super) fn with<R>(&self, reference: StringRef<'_>, take: impl FnOnce(&[u8]) -> R) -> R {
         match (self.tables.string(reference, self.bytes), reference) {

@@ -1,4 +1,4 @@
-//! A file, as cursors need it.
+//! File data shared by all cursors.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -8,7 +8,7 @@ use ichnos_model::IgnorePoison as _;
 
 use super::index::FileIndex;
 
-/// A file, as its cursors need it.
+/// File data shared by all cursors.
 #[derive(Debug)]
 pub(super) struct FxtFile {
     pub(super) name: String,
@@ -19,12 +19,12 @@ pub(super) struct FxtFile {
     pub(super) spaces: AddressSpaces,
 }
 
-/// Numbers of the address spaces of processes.
+/// Address space number by process.
 #[derive(Debug, Default)]
 pub(super) struct AddressSpaces(Mutex<HashMap<u64, u32>>);
 
 impl AddressSpaces {
-    /// Returns the number of the address space of a process.
+    /// Returns the address space number of a process.
     pub(super) fn get(&self, process: u64) -> u32 {
         let mut spaces = self.0.lock().ignore_poison();
         let next = u32::try_from(spaces.len()).unwrap_or(u32::MAX);

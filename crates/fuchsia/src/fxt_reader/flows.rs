@@ -1,7 +1,7 @@
-//! Flows with the same id.
+//! Numbers for flows with the same id.
 //!
-//! An id identifies a flow among the open flows with its category and name (Fuchsia's "trace/event.h"). Programs reuse ids,
-//! and several processes use the same ids. So the flows with an id are numbered by time.
+//! Id, category and name identify one of the open flows (Fuchsia's "trace/event.h"). Programs reuse ids, and several
+//! processes use the same ids. So the flows with one id are numbered by time.
 
 use std::collections::HashSet;
 
@@ -9,31 +9,31 @@ use ichnos_model::ClockClass;
 
 use crate::fxt::EventKind;
 
-/// Maximum number of flow events whose flows are told apart. They take some 100 bytes each at most while a file is opened,
-/// and 16 later.
+/// Maximum number of flow events that get a flow number. Each takes up to 100 bytes while a file is opened, and 16
+/// bytes later.
 pub(super) const MOST_EVENTS: usize = 1 << 21;
 
-/// Maximum number of open flows with one id. Beyond it, the oldest one ends.
+/// Maximum number of open flows with one id. Beyond it, the oldest flow ends.
 const MOST_OPEN: usize = 64;
 
-/// An event of a flow.
+/// A flow event.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FlowEvent {
-    /// Index of its data stream.
+    /// Data stream index.
     pub(super) stream: u32,
     pub(super) step: FlowStep,
     /// Time in ticks.
     pub(super) ticks: u64,
-    /// Byte offset of its record.
+    /// Byte offset of the record.
     pub(super) offset: u64,
     pub(super) id: u64,
-    /// Hash of its category and its name.
+    /// Hash of category and name.
     pub(super) names: u64,
     /// Process, or 0 if it is unknown.
     pub(super) process: u64,
 }
 
-/// Place of an event in its flow.
+/// Position of an event in its flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FlowStep {
     Begin,
@@ -42,9 +42,9 @@ pub(super) enum FlowStep {
 }
 
 impl FlowStep {
-    /// Returns the place and the id of the flow of an event, if it is part of one.
+    /// Returns the flow position and flow id of a flow event.
     #[inline(always)]
-    pub(super) fn of(kind: EventKind) -> Option<(Self, u64)> {
+    pub(super) fn from_kind(kind: EventKind) -> Option<(Self, u64)> {
         match kind {
             EventKind::FlowBegin { id } => Some((Self::Begin, id)),
             EventKind::FlowStep { id } => Some((Self::Step, id)),
@@ -54,16 +54,16 @@ impl FlowStep {
     }
 }
 
-/// Flow numbers by the byte offset of an event. The first flow with an id is number 1, which is not stored.
+/// Flow numbers by byte offset of the event. The first flow with an id is number 1 and is not stored.
 #[derive(Debug, Default)]
 pub(super) struct FlowNumbers(Box<[(u64, u32)]>);
 
 impl FlowNumbers {
-    /// Numbers flows. `clocks` has the clock of each data stream.
+    /// Numbers all flows. `clocks` has one clock for each data stream.
     pub(super) fn new(mut events: Vec<FlowEvent>, clocks: &[ClockClass]) -> Self {
-        // Ticks of the same clock are in order, which is quicker to see.
+        // Ticks of one clock compare directly, which is faster.
         let is_one_clock = clocks.iter().all(|clock| Some(clock) == clocks.first());
-        // One id after the other needs less memory than the flows of all at once.
+        // Processing one id after the other needs less memory than all flows at once.
         events.sort_unstable_by_key(|event| {
             let clock = clocks.get(event.stream as usize).filter(|_| !is_one_clock);
             let time = clock.map_or(event.ticks.into(), |clock| clock.nanoseconds(event.ticks));
@@ -95,13 +95,13 @@ struct OpenFlow {
     number: u32,
 }
 
-/// Flows with the same id while their events are numbered, sorted by time.
+/// Numbers the events with one id. They must be added by time.
 #[derive(Debug)]
 struct FlowsOfId {
-    /// Names with which flows begin.
+    /// Names that start a flow.
     begun: HashSet<u64>,
     count: u32,
-    /// Flows that have not ended, the oldest first.
+    /// Open flows, oldest first.
     open: Vec<OpenFlow>,
 }
 
@@ -116,7 +116,7 @@ impl FlowsOfId {
         let FlowEvent { names, process, .. } = *event;
         let is_own = |flow: &OpenFlow| flow.names == names && flow.process == process;
         let at = match event.step {
-            // A process begins a flow again only if the end of the one before is missing.
+            // A process starts the flow again only if the previous end is missing.
             FlowStep::Begin => {
                 self.open.retain(|flow| !is_own(flow));
                 None
@@ -124,7 +124,7 @@ impl FlowsOfId {
             _ => {
                 let has_name = |flow: &OpenFlow| flow.names == names;
                 let named = self.open.iter().position(is_own).or_else(|| self.open.iter().position(has_name));
-                // Some writers name the events of a flow differently.
+                // Some writers use different names within a flow.
                 let is_other = self.open.len() == 1 && !self.begun.contains(&names);
                 named.or(is_other.then_some(0))
             }
@@ -153,7 +153,7 @@ mod tests {
     use super::FlowStep::{Begin, End, Step};
     use super::*;
 
-    /// Returns the flow numbers of events with id 7: step, name, process.
+    /// Returns the flow numbers for events with id 7, each given as step, name, process.
     fn numbers(events: &[(FlowStep, u64, u64)]) -> Vec<u64> {
         let event = |(offset, (step, names, process)): (u64, &(FlowStep, u64, u64))| FlowEvent {
             stream: 0,
@@ -177,7 +177,7 @@ mod tests {
         assert_eq!(numbers(&[flow, flow, flow].concat()), [1, 1, 1, 2, 2, 2, 3, 3, 3]);
         // An end is missing.
         assert_eq!(numbers(&[(Begin, 1, 1), (Begin, 1, 1), (End, 1, 2)]), [1, 2, 2]);
-        // A begin is missing.
+        // A start is missing.
         assert_eq!(numbers(&[(Step, 1, 2), (End, 1, 2), (End, 1, 2), (Begin, 1, 1)]), [1, 1, 2, 3]);
     }
 
@@ -191,7 +191,7 @@ mod tests {
     #[test]
     fn names_tell_flows_apart() {
         assert_eq!(numbers(&[(Begin, 1, 1), (Begin, 2, 1), (End, 1, 3), (End, 2, 3)]), [1, 2, 1, 2]);
-        // The begin of its flow comes later.
+        // The flow starts later.
         assert_eq!(numbers(&[(Begin, 1, 1), (End, 2, 3), (Begin, 2, 1)]), [1, 2, 3]);
         // No flow has this name.
         assert_eq!(numbers(&[(Begin, 1, 1), (Step, 2, 3), (End, 3, 1), (End, 1, 1)]), [1, 1, 1, 2]);

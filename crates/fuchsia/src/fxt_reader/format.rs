@@ -1,12 +1,12 @@
-//! Traces as a format of the registry.
+//! Registry entry for Fuchsia traces.
 
 use ichnos_io::{Entry, Format, FormatInfo, OpenedTraces, ReadOptions, Tree, open_files};
 
 use super::{FxtOptions, FxtTrace};
-use crate::fxt::recognise;
+use crate::fxt::recognize;
 use crate::fxt_writer::FxtWriter;
 
-/// Fuchsia traces.
+/// The FXT format.
 #[derive(Clone, Copy, Debug)]
 pub struct Fxt;
 
@@ -41,7 +41,7 @@ impl Format for Fxt {
 }
 
 fn is_trace(entry: &Entry) -> bool {
-    entry.beginning(PROBED).is_ok_and(|beginning| recognise(&beginning))
+    entry.beginning(PROBED).is_ok_and(|beginning| recognize(&beginning))
 }
 
 impl From<&ReadOptions> for FxtOptions {

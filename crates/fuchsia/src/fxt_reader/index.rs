@@ -1,4 +1,4 @@
-//! Sections of a file: which provider's records are where, and by which clock.
+//! File index: byte ranges and clock of each provider.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher as _, RandomState};
@@ -11,84 +11,84 @@ use super::class;
 use super::flows::{FlowEvent, FlowNumbers, FlowStep, MOST_EVENTS};
 use super::tables::{TableSnapshot, Tables};
 use crate::fxt::{
-    EventRecord, Initialization, KernelObject, Located, MetadataRecord, PROCESS, Profiler, Record, Records,
-    Rule, Scheduling, THREAD,
+    EventRecord, Initialization, KernelObject, LocatedRecord, MetadataRecord, PROCESS, Profiler, Record,
+    Records, Rule, Scheduling, THREAD,
 };
 
-/// Maximum number of data streams of a file: of providers, and of changes of their clocks.
+/// Maximum number of data streams in a file. Each provider and each clock change adds one.
 pub(crate) const MOST_STREAMS: usize = 1 << 10;
 
-/// Maximum number of sections, of 16 bytes each.
+/// Maximum number of sections. Each takes 16 bytes.
 const MOST_SECTIONS: u64 = 1 << 22;
 
-/// Maximum number of names of processes and threads, and of bytes of each.
+/// Maximum number of process and thread names, and maximum length of a name in bytes.
 const MOST_NAMES: usize = 1 << 16;
 const MOST_NAME_BYTES: usize = 256;
 
-/// Clock of providers without an initialization record: a tick is a nanosecond.
+/// Clock of providers without an initialization record: one tick is one nanosecond.
 const NANOSECONDS: Initialization = Initialization { ticks_per_second: 1_000_000_000, base: None };
 
-/// Maximum number of strings and threads that are kept for changes of clocks: 24 bytes each.
+/// Maximum number of strings and threads in table snapshots. Each takes 24 bytes.
 const MOST_KEPT_ENTRIES: usize = 1 << 20;
 
-/// Records of a provider by one clock: a data stream.
+/// Index of a data stream: the records of one provider by one clock.
 #[derive(Debug)]
 pub(super) struct StreamIndex {
-    /// Id of the provider, or `None` for records before any provider.
+    /// Provider id, or `None` for records before any provider.
     pub(super) provider: Option<u32>,
-    /// Name of the provider.
+    /// Provider name.
     pub(super) name: Option<Box<[u8]>>,
     pub(super) clock: Initialization,
-    /// Byte ranges of the file, in ascending order.
+    /// Byte ranges in the file, in ascending order.
     pub(super) sections: Vec<Range<usize>>,
-    /// Tables of the provider at the beginning, if the data stream begins with a change of its clock.
+    /// Initial provider tables, for a data stream that starts at a clock change.
     pub(super) tables: Option<TableSnapshot>,
     /// First and last time, in ticks.
     pub(super) times: Option<(u64, u64)>,
-    /// `true` if times never go back.
+    /// `true` if times never decrease.
     pub(super) is_ordered: bool,
     last: u64,
 }
 
 impl StreamIndex {
-    /// Returns the number of bytes of its records.
+    /// Returns the total record size in bytes.
     pub(super) fn bytes(&self) -> u64 {
         self.sections.iter().map(|section| section.len() as u64).sum()
     }
 }
 
-/// RecordNames of processes and threads by their ids.
+/// Process and thread names by id.
 pub(super) type ObjectNames = HashMap<u64, Arc<str>>;
 
-/// Index of a file.
+/// File index.
 #[derive(Debug, Default)]
 pub(super) struct FileIndex {
     pub(super) streams: Vec<StreamIndex>,
     pub(super) names: Arc<ObjectNames>,
     pub(super) flows: FlowNumbers,
-    /// `true` if the file has modules or their places in memory.
+    /// `true` if the file has modules or mappings.
     pub(super) has_modules: bool,
-    /// Number of records with reserved bits or with bytes after their known content, which no event has.
+    /// Number of records with reserved bits or with bytes after their known content. Events do not carry either.
     pub(super) extended: u64,
-    /// Problems that are not those of a single record: their byte offset and description.
+    /// File-level problems: byte offset and description.
     pub(super) problems: Vec<(u64, String)>,
     sections: u64,
 }
 
-/// A provider, as far as the file was read.
+/// Provider state during the scan.
 #[derive(Debug, Default)]
-struct Provider {
-    /// Latest data stream. `None` after a change of the clock beyond a limit.
+struct ProviderScan {
+    /// Latest data stream. `None` after a clock change beyond the limit.
     stream: Option<usize>,
     tables: Tables,
 }
 
-/// State of reading the file.
+/// State of a file scan.
 struct FileScan<'a> {
     bytes: &'a [u8],
     index: FileIndex,
-    providers: Vec<Provider>,
-    /// Index of each provider, by its id.
+    providers: Vec<ProviderScan>,
+    /// Provider indexes by id.
     by_id: HashMap<Option<u32>, usize>,
     /// Id of the current provider, and its index if it has records.
     id: Option<u32>,
@@ -96,17 +96,17 @@ struct FileScan<'a> {
     most_sections: u64,
     names: ObjectNames,
     flow_events: Vec<FlowEvent>,
-    /// For category and name of flows.
+    /// Hashes category and name of flows.
     hasher: RandomState,
-    /// Entries of tables that are kept.
+    /// Number of table entries in snapshots.
     kept: usize,
-    /// `true` if data streams beyond the limit were reported: their records are skipped.
+    /// `true` after the limit of data streams was reported. Records beyond it are skipped.
     has_too_many: bool,
     has_too_many_flows: bool,
 }
 
 impl FileIndex {
-    /// Reads a file.
+    /// Scans a file.
     pub(super) fn read(bytes: &[u8], limits: &Limits) -> Self {
         let mut scan = FileScan {
             bytes,
@@ -129,7 +129,7 @@ impl FileIndex {
             let Some(record) = records.next() else { break };
             match record {
                 Ok(record) => scan.record(&record, begin..records.offset()),
-                // Belongs to the section around it, whose cursor reports it.
+                // The cursor of the surrounding section reports it.
                 Err(_) => drop(scan.add(begin..records.offset())),
             }
             if scan.index.sections > scan.most_sections {
@@ -147,15 +147,15 @@ impl FileIndex {
 }
 
 impl FileScan<'_> {
-    /// Makes a provider the current one.
+    /// Makes a provider current.
     fn enter(&mut self, id: Option<u32>) {
         self.id = id;
         self.current = self.by_id.get(&id).copied();
     }
 
-    /// Returns the current provider, with a data stream if it is new; `None` if there are too many.
+    /// Returns the current provider, creating a data stream for a new provider. `None` if there are too many.
     #[inline(always)]
-    fn provider(&mut self, at: usize) -> Option<&mut Provider> {
+    fn provider(&mut self, at: usize) -> Option<&mut ProviderScan> {
         let current = match self.current {
             Some(current) => current,
             None => self.new_provider(at)?,
@@ -167,7 +167,7 @@ impl FileScan<'_> {
     fn new_provider(&mut self, at: usize) -> Option<usize> {
         let stream = self.new_stream(NANOSECONDS, None, None, at)?;
         let number = self.providers.len();
-        self.providers.push(Provider { stream: Some(stream), tables: Tables::default() });
+        self.providers.push(ProviderScan { stream: Some(stream), tables: Tables::default() });
         self.by_id.insert(self.id, number);
         self.current = Some(number);
         Some(number)
@@ -219,7 +219,7 @@ impl FileScan<'_> {
         Some(streams.len() - 1)
     }
 
-    /// Adds the bytes of a record, or of damage, to the data stream of the current provider, and returns it.
+    /// Adds the bytes of a record or of damage to the current data stream, and returns this stream.
     #[inline(always)]
     fn add(&mut self, range: Range<usize>) -> Option<&mut StreamIndex> {
         let number = self.provider(range.start)?.stream?;
@@ -235,12 +235,12 @@ impl FileScan<'_> {
     }
 
     #[inline(always)]
-    fn record(&mut self, located: &Located<'_>, range: Range<usize>) {
+    fn record(&mut self, located: &LocatedRecord<'_>, range: Range<usize>) {
         let begin = range.start;
         self.index.extended += u64::from(located.is_extended());
         match &located.record {
             Record::Event(event) => {
-                if let Some((step, id)) = FlowStep::of(event.kind) {
+                if let Some((step, id)) = FlowStep::from_kind(event.kind) {
                     self.flow(event, step, id, begin);
                 }
             }
@@ -264,7 +264,7 @@ impl FileScan<'_> {
     #[cold]
     fn metadata(&mut self, metadata: &MetadataRecord<'_>, range: Range<usize>) {
         match metadata {
-            // Without a provider, there is nothing yet.
+            // No provider has started yet.
             MetadataRecord::Magic if self.id.is_none() => return,
             MetadataRecord::Magic => {}
             MetadataRecord::ProviderInfo { provider, name } => {
@@ -274,7 +274,7 @@ impl FileScan<'_> {
                 }
             }
             MetadataRecord::ProviderSection { provider } => self.enter(Some(*provider)),
-            // Belongs to its provider, wherever it is.
+            // The record names its provider, independent of sections.
             MetadataRecord::ProviderEvent { provider, .. } => {
                 let (id, current) = (self.id, self.current);
                 self.enter(Some(*provider));
@@ -286,22 +286,22 @@ impl FileScan<'_> {
         self.add(range);
     }
 
-    /// Notes an event of a flow.
+    /// Records a flow event.
     #[inline(never)]
     fn flow(&mut self, event: &EventRecord<'_>, step: FlowStep, id: u64, at: usize) {
         let offset = at as u64;
         if self.flow_events.len() >= MOST_EVENTS {
             if !std::mem::replace(&mut self.has_too_many_flows, true) {
                 let problem = format!(
-                    "more than {MOST_EVENTS} flow events, the limit: further flows with an id that was used \
-                    before are not told apart"
+                    "more than {MOST_EVENTS} flow events, the limit: further flows with a reused id \
+                    are not distinguished"
                 );
                 self.index.problems.push((offset, problem));
             }
             return;
         }
         let (bytes, hasher) = (self.bytes, self.hasher.clone());
-        let Some(Provider { stream: Some(stream), tables }) = self.provider(at) else { return };
+        let Some(ProviderScan { stream: Some(stream), tables }) = self.provider(at) else { return };
         let Ok(stream) = u32::try_from(*stream) else { return };
         let text = |name| tables.string(name, bytes);
         let names = hasher.hash_one((text(event.category), text(event.name)));
@@ -309,7 +309,7 @@ impl FileScan<'_> {
         self.flow_events.push(FlowEvent { stream, step, ticks: event.ticks, offset, id, names, process });
     }
 
-    /// Notes a record of another type.
+    /// Records another record.
     #[inline(never)]
     fn other(&mut self, record: &Record<'_>, at: usize) {
         match record {
@@ -325,9 +325,9 @@ impl FileScan<'_> {
         }
     }
 
-    /// Sets the clock of the provider. If it has events already, those that follow are another data stream.
+    /// Sets the provider clock. If the provider has events already, a new data stream starts.
     fn clock(&mut self, clock: Initialization, at: usize) {
-        // A clock that stands still is reported by the cursor.
+        // The cursor reports a clock with frequency 0.
         if clock.ticks_per_second == 0 {
             return;
         }
@@ -342,13 +342,13 @@ impl FileScan<'_> {
         let name = stream.name.clone();
         let Some(tables) = self.provider(at).map(|provider| provider.tables.snapshot()) else { return };
         let next = self.new_stream(clock, name, Some(tables), at);
-        // With the clock of before, the times of records beyond the limit would be wrong.
+        // With the previous clock, later times would be wrong.
         if let Some(provider) = self.provider(at) {
             provider.stream = next;
         }
     }
 
-    /// Notes the name of a process or a thread; of several, the longest.
+    /// Records the name of a process or a thread. The longest name wins.
     fn object(&mut self, object: &KernelObject<'_>) {
         if !matches!(object.kind, PROCESS | THREAD) {
             return;
@@ -356,6 +356,7 @@ impl FileScan<'_> {
         let no_tables = Tables::default();
         let provider = self.current.and_then(|current| self.providers.get(current));
         let tables = provider.map_or(&no_tables, |provider| &provider.tables);
+        // The cursor reports an unregistered string, so an empty name loses nothing here.
         let name = tables.string(object.name, self.bytes).unwrap_or_default();
         let mut name = String::from_utf8_lossy(name).into_owned();
         if name.is_empty() {
@@ -372,7 +373,7 @@ impl FileScan<'_> {
     }
 }
 
-/// Returns the time of a record in ticks, if it has one.
+/// Returns the record time in ticks, if the record has a time.
 #[inline(always)]
 pub(super) fn ticks_of(record: &Record<'_>) -> Option<u64> {
     Some(match record {
@@ -389,7 +390,7 @@ pub(super) fn ticks_of(record: &Record<'_>) -> Option<u64> {
     })
 }
 
-/// Returns the remedy for a broken rule.
+/// Returns the help text for a broken rule.
 pub(super) fn remedy(rule: Rule) -> &'static str {
     match rule {
         Rule::StringIndex | Rule::ThreadIndex => {

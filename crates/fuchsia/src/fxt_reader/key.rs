@@ -1,7 +1,7 @@
-//! Keys of event record classes: kind of record, names and types of arguments.
+//! Event record class keys, from record kind, names and argument types.
 
 ichnos_model::named_enum! {
-    /// Kind of a record that becomes an event, with the name of its event record classes.
+    /// Kind of a record that becomes an event, with its class name.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     #[repr(u8)]
     pub(crate) enum RecordKind {
@@ -24,22 +24,22 @@ ichnos_model::named_enum! {
 }
 
 impl RecordKind {
-    /// Returns `true` for records with arguments, of which there can be any number of classes.
+    /// Returns `true` for records with arguments, for which the number of classes is unlimited.
     pub(crate) fn has_arguments(self) -> bool {
         use RecordKind::{Event, KernelObject, LargeBlob, Switch, UserspaceObject, Wakeup};
         matches!(self, Event | KernelObject | UserspaceObject | Switch | Wakeup | LargeBlob)
     }
 }
 
-/// RecordForm of a record: all that determines its class but names and arguments.
+/// Record properties that determine the class, apart from names and arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RecordForm {
     pub(crate) kind: RecordKind,
-    /// Type of the event.
+    /// Event type.
     pub(crate) event: u8,
     /// `true` for an instant event with a scope.
     pub(crate) has_scope: bool,
-    /// `true` for records beyond the limit of classes: names and arguments are values.
+    /// `true` for records beyond the class limit, where names and arguments are values.
     pub(crate) is_any: bool,
 }
 
@@ -48,18 +48,18 @@ impl RecordForm {
         Self { kind, event: 0, has_scope: false, is_any: false }
     }
 
-    /// Returns the form for records beyond the limit of classes.
+    /// Returns the form for records beyond the class limit.
     pub(super) fn any(self) -> Self {
         Self { is_any: true, ..self }
     }
 
-    /// Begins a key.
+    /// Starts a key with this form.
     pub(super) fn write(self, key: &mut Vec<u8>) {
         key.clear();
         key.extend([self.kind as u8, self.event, u8::from(self.has_scope) | u8::from(self.is_any) << 1]);
     }
 
-    /// Reads the beginning of a key; returns the rest, too.
+    /// Reads the form at the start of a key, and returns the rest of the key.
     pub(super) fn read(key: &[u8]) -> Option<(Self, &[u8])> {
         let ([kind, event, flags], rest) = key.split_first_chunk()?;
         let kind = *RecordKind::ALL.get(usize::from(*kind))?;
@@ -69,7 +69,7 @@ impl RecordForm {
 
 /// Appends a name to a key.
 pub(super) fn push_name(key: &mut Vec<u8>, name: &[u8]) {
-    // RecordNames of records have at most 32,767 bytes.
+    // Record names have at most 32,767 bytes.
     key.extend_from_slice(&(name.len() as u16).to_le_bytes());
     key.extend_from_slice(name);
 }
@@ -82,7 +82,7 @@ pub(super) fn read_name<'k>(key: &mut &'k [u8]) -> Option<&'k [u8]> {
     Some(name)
 }
 
-/// Reads the types and names of arguments from the rest of a key.
+/// Reads argument types and names from the rest of a key.
 pub(super) fn read_arguments(mut key: &[u8]) -> impl Iterator<Item = (u8, &[u8])> {
     std::iter::from_fn(move || {
         let (kind, rest) = key.split_first()?;
@@ -91,8 +91,7 @@ pub(super) fn read_arguments(mut key: &[u8]) -> impl Iterator<Item = (u8, &[u8])
     })
 }
 
-/// Returns the id of a class, which only depends on its key, so that it is the same in every file: the hash
-/// FNV-1a, of which 48 bits are kept.
+/// Returns a class id that only depends on the key, so it is the same in every file. It has 48 bits of the FNV-1a hash.
 pub(super) fn id_of(key: &[u8]) -> u64 {
     let hash = key.iter().fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)

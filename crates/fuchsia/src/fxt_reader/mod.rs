@@ -1,32 +1,33 @@
-//! Reads traces (FXT) behind the model of ichnos.
+//! Reads Fuchsia traces (FXT) into the ichnos model.
 //!
 //! | format | model |
 //! |---|---|
 //! | file | trace |
-//! | records of a provider | data stream, of a data stream class of its own |
-//! | initialization record | clock of the provider; a change of the clock begins another data stream |
-//! | ticks | cycles of the clock |
+//! | records of a provider | data stream, with its own data stream class |
+//! | initialization record | provider clock. A clock change starts another data stream |
+//! | ticks | clock cycles |
 //! | event: category, name, type, arguments | event record class, created at its first record |
 //! | other record: type, arguments | event record class |
 //! | process and thread of a record | members `pid` and `tid` of the common context |
-//! | names of processes and threads (kernel objects) | members of the [resource](ichnos_model::Scope::Resource) |
+//! | process and thread names (kernel objects) | members of the [resource](ichnos_model::Scope::Resource) |
 //! | words and texts of a record | specific context |
 //! | arguments | payload |
 //! | flow with a reused id | member `flow_number` of the specific context: a chain |
-//! | strings and threads of the tables | resolved when a record is read |
+//! | string and thread tables | resolved when a record is read |
 //! | backtrace | call stack of the trace, and a sample |
-//! | modules and mappings | symbols of addresses |
-//! | event of a provider whose buffer was full | discarded events |
-//! | record of an unknown type | event `unknown_record` with its bytes |
+//! | modules and mappings | address symbols |
+//! | provider event for a full buffer | discarded events |
+//! | record with an unknown type | event `unknown_record` with its bytes |
 //!
-//! Scopes are values, but for the data of large BLOBs, which stay in the file.
+//! Scopes contain copied values. Only the data of large BLOBs stays in the file.
 //!
-//! The name of an event record class is `CATEGORY:NAME`, and an ending for types that belong together: `:begin`,
-//! `:end`, `:async_begin`, `:flow_step` and so on. Its namespace is the category.
+//! An event record class is named `CATEGORY:NAME`. Event types that belong together add a suffix such as `:begin`,
+//! `:end`, `:async_begin` or `:flow_step`. The namespace of the class is the category.
 //!
-//! Records need not be in the order of time. They are sorted, over 4,096 to 262,144 records of a data stream (2^20 of a
-//! file, divided among its data streams), unless the order of the file is wanted; a record that is older than that comes when it is read. Where an index of a table is registered again, records
-//! before it are delivered first.
+//! Records in a file need not be sorted by time. The reader sorts them over a window of 4,096 to 262,144 records for
+//! each data stream (2^20 for a file, divided among its data streams), unless file order is requested. A record that is
+//! older than the window is delivered when it is read. When a table index is registered again, all earlier records are
+//! delivered first.
 
 pub(crate) mod class;
 mod classes;

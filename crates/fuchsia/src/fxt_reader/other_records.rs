@@ -1,4 +1,4 @@
-//! Records of other types than events.
+//! Handles records other than events.
 
 use ichnos_model::{FieldValue, Record as CurrentRecord, Scope};
 
@@ -10,13 +10,13 @@ use super::source::RecordReader;
 use super::tables::Tables;
 use super::values::ValueWriter;
 use crate::fxt::{
-    Arguments, Backtrace, LargeBlob, Located, ProcessRef, Profiler, Record, Scheduling, ThreadRef,
+    Arguments, Backtrace, LargeBlob, LocatedRecord, ProcessRef, Profiler, Record, Scheduling, ThreadRef,
     UnknownRecord, record_kind,
 };
 
 impl RecordReader {
-    /// Returns the process and the thread of a module or a mapping. These are of all threads of a process, which
-    /// Fuchsia's profiler writes as thread 0.
+    /// Returns the process and the thread of a module or a mapping. Fuchsia's profiler writes thread 0, which stands
+    /// for all threads of the process.
     fn module_thread(&mut self, reference: ThreadRef) -> (Option<u64>, Option<u64>) {
         let (process, thread) = self.thread(reference);
         (process, thread.filter(|thread| *thread != 0))
@@ -30,11 +30,11 @@ impl RecordReader {
         process
     }
 
-    /// Handles a record that is not an event; returns the same as [`Self::event`].
+    /// Handles a record that is not an event. The result is the same as for [`Self::event`].
     #[inline(never)]
     pub(super) fn other(
         &mut self,
-        located: &Located<'_>,
+        located: &LocatedRecord<'_>,
         file: &FxtFile,
         current: &mut CurrentRecord,
     ) -> Option<bool> {
@@ -43,7 +43,7 @@ impl RecordReader {
             Some(_) => {}
             None => {
                 current.set_clock(None);
-                // Messages stay in order.
+                // Messages keep their position.
                 current.time = self.clock.map(|clock| clock.nanoseconds);
             }
         }
@@ -60,12 +60,12 @@ impl RecordReader {
 
     /// Sets the class of a record without arguments.
     fn set_form(&mut self, kind: RecordKind, current: &mut CurrentRecord) -> Option<()> {
-        let known = self.classes.of_form(RecordForm::new(kind))?;
+        let known = self.classes.for_form(RecordForm::new(kind))?;
         current.set_dynamic_class(&known.class);
         Some(())
     }
 
-    /// Sets the class of a record with arguments; returns `true` if they are an array.
+    /// Sets the class of a record with arguments. Returns `true` if they form an array.
     fn set_class(
         &mut self,
         kind: RecordKind,
@@ -230,7 +230,7 @@ impl RecordReader {
         Some(())
     }
 
-    /// Returns the number of a call stack in the table of the trace.
+    /// Returns the index of a call stack in the trace's table.
     fn stack(&mut self, backtrace: &Backtrace<'_>, process: Option<u64>, file: &FxtFile) -> Option<u32> {
         self.addresses.clear();
         self.addresses.extend(backtrace.addresses());
@@ -284,7 +284,7 @@ impl RecordReader {
         values.begin(Scope::Payload);
         values.push(u64::from(record.kind()));
         if is_large {
-            // Its data can be very large.
+            // The data can be very large.
             values.push(record.header());
             values.push(record.bytes.len() as u64);
         } else {

@@ -1,19 +1,19 @@
-//! Records that wait until no earlier one follows.
+//! Queue for sorting records by time.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Records read ahead, by time and position: records need not be in order of time ("Archives" of the document).
+/// Records read ahead, by time and position, since files need not be sorted by time ("Archives" of the document).
 #[derive(Debug)]
 pub(super) struct Pending {
-    /// Ticks and offset of each.
+    /// Ticks and offset of each record.
     heap: BinaryHeap<Reverse<(u64, usize)>>,
     most: usize,
     last: u64,
 }
 
 impl Pending {
-    /// Makes the empty queue of at most `most` records.
+    /// Creates an empty queue for at most `most` records.
     pub(super) fn new(most: usize) -> Self {
         Self { heap: BinaryHeap::new(), most, last: 0 }
     }
@@ -26,7 +26,7 @@ impl Pending {
         self.heap.len() >= self.most
     }
 
-    /// Adds a record at an offset. One without a time stays after the record before it.
+    /// Adds a record at an offset. A record without a time stays after the record before it.
     pub(super) fn push(&mut self, ticks: Option<u64>, offset: usize) {
         self.last = ticks.unwrap_or(self.last);
         self.heap.push(Reverse((self.last, offset)));

@@ -1,4 +1,4 @@
-//! Reads the records of a data stream, one after the other.
+//! Reads the records of a data stream.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -9,21 +9,21 @@ use ichnos_model::{
     NextRecord, Record as CurrentRecord, Scope, Source, StreamLoss, Window,
 };
 
-use super::classes::{Classes, KnownClass, RecordNames};
+use super::classes::{RecordNames, SourceClass, SourceClasses};
 use super::file::FxtFile;
 use super::index::{remedy, ticks_of};
 use super::pending::Pending;
 use super::tables::Tables;
 use super::values::{NameCache, ValueWriter};
 use crate::fxt::{
-    Arguments, BUFFER_FULL, EventRecord, FxtError, Located, MetadataRecord, Record, Records, Rule,
+    Arguments, BUFFER_FULL, EventRecord, FxtError, LocatedRecord, MetadataRecord, Record, Records, Rule,
     StringRecord, StringRef, ThreadRef, UnknownRecord, event_at,
 };
 
-/// Bytes read before their memory is released.
+/// Number of bytes to read before their memory is released.
 const RELEASED: usize = 1 << 20;
 
-/// SectionPosition of a source in the sections of its data stream.
+/// Position in the sections of a data stream.
 #[derive(Clone, Copy, Debug, Default)]
 struct SectionPosition {
     section: usize,
@@ -31,7 +31,7 @@ struct SectionPosition {
     at: usize,
     /// Offset of the current record.
     begin: u64,
-    /// Offset up to which memory was released.
+    /// Offset up to which memory is released.
     released: usize,
 }
 
@@ -42,29 +42,29 @@ pub(super) struct FxtSource {
     reader: RecordReader,
 }
 
-/// State of reading the records of a data stream, apart from the file, which records borrow.
+/// Reader state without the file, because records borrow the file.
 #[derive(Debug)]
 pub(super) struct RecordReader {
     pub(super) stream: Arc<DataStream>,
-    /// Index of the data stream in the file.
+    /// Data stream index in the file.
     number: usize,
     position: SectionPosition,
-    /// Records read ahead, if the file has them in another order than that of time.
+    /// Records read ahead, if the file is not sorted by time.
     pending: Option<Pending>,
     pub(super) tables: Tables,
-    pub(super) classes: Classes,
+    pub(super) classes: SourceClasses,
     pub(super) object_names: NameCache,
     window: Window,
     faults: VecDeque<FxtError>,
     /// `true` if an event waits until its errors are reported.
     is_waiting: bool,
-    /// Number of records read.
+    /// Number of records read so far.
     records: u64,
     pub(super) clock: Option<ClockValue>,
     /// Clock class of the data stream.
     clock_class: Option<ClockClass>,
     is_loss_reported: bool,
-    /// Addresses of a call stack.
+    /// Addresses of the current call stack.
     pub(super) addresses: Vec<u64>,
 }
 
@@ -83,7 +83,7 @@ impl FxtSource {
             position: SectionPosition::default(),
             pending: None,
             tables: Tables::at(snapshot),
-            classes: Classes::new(stream, most_classes),
+            classes: SourceClasses::new(stream, most_classes),
             object_names: NameCache::new(&file.index.names),
             window,
             faults: VecDeque::new(),
@@ -97,7 +97,7 @@ impl FxtSource {
         Self { file: Arc::clone(file), reader }
     }
 
-    /// Delivers records in order of time, with at most `most` of them read ahead.
+    /// Delivers records sorted by time, reading at most `most` records ahead.
     pub(super) fn sorted(mut self, most: usize) -> Self {
         self.reader.pending = Some(Pending::new(most));
         self
@@ -105,7 +105,7 @@ impl FxtSource {
 }
 
 impl RecordReader {
-    /// Reads the next record; returns `None` at the end.
+    /// Reads the next record. Returns `None` at the end.
     #[inline(always)]
     fn read(&mut self, file: &FxtFile, current: &mut CurrentRecord) -> Option<ReadResult> {
         if self.pending.is_some() {
@@ -118,9 +118,9 @@ impl RecordReader {
         Some(self.record(&record, file, current))
     }
 
-    /// Reads the next record of the file; returns `None` at the end.
+    /// Reads the next record in file order. Returns `None` at the end.
     #[inline(always)]
-    fn step<'f>(&mut self, file: &'f FxtFile) -> Option<Result<Located<'f>, crate::fxt::SkippedBytes>> {
+    fn step<'f>(&mut self, file: &'f FxtFile) -> Option<Result<LocatedRecord<'f>, crate::fxt::SkippedBytes>> {
         let stream = file.index.streams.get(self.number)?;
         let mut section = stream.sections.get(self.position.section)?;
         if self.position.at >= section.end {
@@ -141,7 +141,7 @@ impl RecordReader {
         ReadResult::Damage(self.damage(&damage.error, damage.offset, file).skipping(damage.skipped * 8))
     }
 
-    /// Reads ahead, and then the earliest record.
+    /// Reads ahead, then delivers the earliest record.
     #[inline(never)]
     fn read_sorted(&mut self, file: &FxtFile, current: &mut CurrentRecord) -> Option<ReadResult> {
         while self.pending.as_ref().is_some_and(|pending| !pending.is_full()) {
@@ -158,7 +158,7 @@ impl RecordReader {
             };
             let Some(pending) = &mut self.pending else { break };
             match &located.record {
-                // Records before it have the string or thread of before.
+                // Earlier records refer to the previous string or thread.
                 _ if is_change && !pending.is_empty() => {
                     (self.position, self.records) = (position, records);
                     break;
@@ -186,11 +186,11 @@ impl RecordReader {
         self.tables.add_string(record, offset);
     }
 
-    /// Releases memory of the file that was read.
+    /// Releases memory of file bytes that were read.
     #[inline(always)]
     fn release(&mut self, file: &FxtFile) {
         if self.position.at - self.position.released > RELEASED {
-            // Other data streams have sections in between.
+            // With several data streams, other sections lie in between.
             if file.index.streams.len() == 1 {
                 file.bytes.release_part(self.position.at - self.position.released);
             }
@@ -200,7 +200,12 @@ impl RecordReader {
 
     /// Handles a record.
     #[inline(always)]
-    fn record(&mut self, located: &Located<'_>, file: &FxtFile, current: &mut CurrentRecord) -> ReadResult {
+    fn record(
+        &mut self,
+        located: &LocatedRecord<'_>,
+        file: &FxtFile,
+        current: &mut CurrentRecord,
+    ) -> ReadResult {
         if file.check {
             Record::check(located.bytes, located.offset, &mut |error| self.faults.push_back(error));
         }
@@ -242,7 +247,7 @@ impl RecordReader {
     fn metadata(
         &mut self,
         metadata: &MetadataRecord<'_>,
-        located: &Located<'_>,
+        located: &LocatedRecord<'_>,
         current: &mut CurrentRecord,
     ) -> ReadResult {
         match metadata {
@@ -252,7 +257,7 @@ impl RecordReader {
                 ReadResult::Queued
             }
             MetadataRecord::ProviderEvent { .. } => {
-                // It has no time of its own.
+                // It lacks a time.
                 current.set_clock(None);
                 current.time = self.clock.map(|clock| clock.nanoseconds);
                 self.object_names.forget_values();
@@ -267,7 +272,7 @@ impl RecordReader {
         }
     }
 
-    /// Sets the time of the current event; returns `false` if it is outside the window.
+    /// Sets the time of the current event. Returns `false` if the time is outside the window.
     #[inline(always)]
     pub(super) fn set_time(&mut self, ticks: u64, current: &mut CurrentRecord) -> bool {
         let clock = self.clock_class.as_ref();
@@ -279,9 +284,9 @@ impl RecordReader {
             && self.window.end.is_none_or(|end| time <= Some(end))
     }
 
-    /// Reads the next record if it is an event like earlier ones, and nothing is wrong with it. Otherwise, nothing is read.
+    /// Reads the next record if it is an event without errors that resembles earlier events. Otherwise reads nothing.
     ///
-    /// Most records are such events. Without it, reading takes a quarter longer.
+    /// Most records are such events. Without this path, reading takes 25 % longer.
     #[inline(always)]
     fn next_known_event(&mut self, file: &FxtFile, current: &mut CurrentRecord) -> bool {
         let is_quick = !self.is_waiting && self.faults.is_empty() && self.pending.is_none() && !file.check;
@@ -290,7 +295,7 @@ impl RecordReader {
         }
         let section = file.index.streams.get(self.number).and_then(|s| s.sections.get(self.position.section));
         let at = self.position.at;
-        // Other sections begin elsewhere.
+        // Other sections start elsewhere.
         if section.is_none_or(|section| at < section.start || at >= section.end) {
             return false;
         }
@@ -305,8 +310,8 @@ impl RecordReader {
         true
     }
 
-    /// Handles an event that is like earlier ones and in the window. Returns `false` for all others, and for those that
-    /// something is wrong with.
+    /// Handles an event in the window that resembles earlier events. Returns `false` for all other events, and for
+    /// events with errors.
     #[inline(always)]
     fn known_event(&mut self, event: &EventRecord<'_>, file: &FxtFile, current: &mut CurrentRecord) -> bool {
         if !self.set_time(event.ticks, current) {
@@ -332,7 +337,7 @@ impl RecordReader {
         true
     }
 
-    /// Handles an event; returns `false` if it is outside the window, `None` if it has no class.
+    /// Handles an event. Returns `false` if it is outside the window, `None` if it lacks a class.
     #[inline(always)]
     fn event(
         &mut self,
@@ -349,7 +354,7 @@ impl RecordReader {
         self.other_event(event, file, current)
     }
 
-    /// Handles an event that is not like earlier ones.
+    /// Handles an event that differs from earlier events.
     #[inline(never)]
     fn other_event(
         &mut self,
@@ -370,8 +375,8 @@ impl RecordReader {
         Some(true)
     }
 
-    /// Sets the class of an event that is not that of a known shape; returns `true` if its arguments are an array.
-    /// Reports what is wrong with its names and arguments.
+    /// Sets the class of an event without a known shape, and reports errors in its names and arguments. Returns `true`
+    /// if its arguments form an array.
     #[inline(never)]
     fn new_class(
         &mut self,
@@ -383,12 +388,12 @@ impl RecordReader {
         self.look_up(event.name, file);
         let is_whole = self.check_arguments(event.arguments, file);
         let names = RecordNames { tables: &self.tables, bytes: &file.bytes };
-        let KnownClass { class, is_any } = self.classes.of_event(event, &names, is_whole)?;
+        let SourceClass { class, is_any } = self.classes.for_event(event, &names, is_whole)?;
         current.set_dynamic_class(class);
         Some(*is_any)
     }
 
-    /// Reports a string that is not registered.
+    /// Reports a string index that is not registered.
     #[inline(always)]
     pub(super) fn look_up(&mut self, reference: StringRef<'_>, file: &FxtFile) {
         if let StringRef::Index(index) = reference
@@ -400,7 +405,7 @@ impl RecordReader {
         }
     }
 
-    /// Reports arguments whose content does not fit, and strings that are not registered. Returns `true` if the
+    /// Reports arguments whose content does not fit, and string indexes that are not registered. Returns `true` if the
     /// content of all arguments fits.
     #[inline(always)]
     pub(super) fn check_arguments(&mut self, arguments: Arguments<'_>, file: &FxtFile) -> bool {
@@ -422,7 +427,7 @@ impl RecordReader {
         is_whole
     }
 
-    /// Returns the ids of a process and a thread, and reports an index that is not registered.
+    /// Returns the process id and the thread id, and reports an index that is not registered.
     #[inline(always)]
     pub(super) fn thread(&mut self, reference: ThreadRef) -> (Option<u64>, Option<u64>) {
         match (self.tables.thread(reference), reference) {
@@ -453,7 +458,7 @@ impl RecordReader {
             name: error.rule.name(),
             statement,
             remedy: remedy(error.rule),
-            // The number of a record that was read ahead is unknown.
+            // After reading ahead, the record number is unknown.
             record: Some(self.records).filter(|_| self.pending.is_none()),
             fatal: error.rule.is_fatal(),
         };
@@ -465,7 +470,7 @@ impl RecordReader {
 enum ReadResult {
     Nothing,
     Event,
-    /// Messages are in the queue.
+    /// Messages are in the event queue.
     Queued,
     Damage(Damage),
 }
@@ -492,7 +497,7 @@ impl Source for FxtSource {
     #[inline(always)]
     fn event<'e>(&'e self, record: &'e CurrentRecord) -> Option<Event<'e>> {
         let Some(class) = self.reader.classes.current() else { return record.event(&self.file.bytes) };
-        // All scopes are values.
+        // All scopes hold copied values.
         let scopes = record.scopes(PacketBits::whole(&[])).with_values(&record.values);
         Some(Event::new(&record.stream, &class.plans, record.clock.as_ref(), scopes))
     }
@@ -551,7 +556,7 @@ impl RecordReader {
         file.index.streams.get(self.number).is_some_and(|stream| stream.is_ordered)
     }
 
-    /// Returns `true` if no further event can be in the window.
+    /// Returns `true` if all further events are after the window.
     #[inline(always)]
     fn is_after_window(&self, file: &FxtFile, record: &CurrentRecord) -> bool {
         let is_after =

@@ -1,4 +1,4 @@
-//! Modules at addresses of processes.
+//! Modules by process and address.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,13 +10,13 @@ use super::tables::Tables;
 
 use crate::fxt::{Module, ModuleMapping, Profiler, Record, Records, ThreadRef};
 
-/// Maximum number of places of modules in memory.
+/// Maximum number of mappings.
 const MOST_MAPPINGS: usize = 1 << 18;
 
-/// Places of modules in memory, as far as the file was read.
+/// Modules and mappings read so far.
 #[derive(Default)]
 struct Modules {
-    /// RecordNames by process and id.
+    /// Module names by process and id.
     names: HashMap<(u64, u16), Arc<str>>,
     symbols: Vec<(u32, Symbol)>,
 }
@@ -47,7 +47,7 @@ impl Modules {
     }
 }
 
-/// Reads the modules of a file. `clocks` are those of its data streams.
+/// Reads the modules of a file. `clocks` are the data stream clocks.
 pub(super) fn read(file: &FxtFile, clocks: &[ClockClass]) -> Symbols {
     let mut modules = Modules::default();
     for (number, stream) in file.index.streams.iter().enumerate() {

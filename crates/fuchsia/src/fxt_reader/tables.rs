@@ -1,8 +1,8 @@
-//! Tables of strings and threads of a provider, at a position of the file.
+//! String and thread tables of a provider at a position in the file.
 
 use crate::fxt::{ProcessRef, StringRecord, StringRef, ThreadRecord, ThreadRef};
 
-/// A string of the file.
+/// Position of a string in the file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct StringPlace {
     begin: usize,
@@ -10,13 +10,13 @@ struct StringPlace {
     is_registered: bool,
 }
 
-/// Strings whose indexes have the same upper bits.
+/// Page of strings whose indexes share the upper bits.
 type StringPage = [StringPlace; 1 << PAGE_BITS];
 
-/// Small pages: an index far from all others takes some hundred bytes.
+/// Pages are small so that an isolated index takes only a few hundred bytes.
 const PAGE_BITS: u32 = 5;
 
-/// Strings and threads registered at a position of the file.
+/// Table entries at a position in the file.
 #[derive(Debug)]
 pub(super) struct TableSnapshot {
     strings: Box<[(u16, StringPlace)]>,
@@ -33,19 +33,19 @@ impl TableSnapshot {
 /// Strings and threads registered so far.
 #[derive(Debug, Default)]
 pub(super) struct Tables {
-    /// Strings by index, in pages: a single index takes little memory.
+    /// Strings by index, in pages, so that a single index takes little memory.
     strings: Vec<Option<Box<StringPage>>>,
     /// Process and thread by index.
     threads: Vec<Option<(u64, u64)>>,
-    /// Indexes that were reported as not registered, in the order of strings, then threads.
+    /// Unregistered indexes that were reported: one bit for each string, then one for each thread.
     reported: Vec<u64>,
 }
 
-/// Number of strings; threads are counted on from there in [`Tables::reported`].
+/// Number of strings, where the threads start in [`Tables::reported`].
 const STRINGS: usize = 1 << 15;
 
 impl Tables {
-    /// Returns the tables as they were at the position of a snapshot.
+    /// Returns the tables at the position of a snapshot.
     pub(super) fn at(snapshot: Option<&TableSnapshot>) -> Self {
         let mut tables = Self::default();
         if let Some(snapshot) = snapshot {
@@ -55,7 +55,7 @@ impl Tables {
         tables
     }
 
-    /// Returns all strings and threads registered so far.
+    /// Returns a snapshot of all strings and threads registered so far.
     pub(super) fn snapshot(&self) -> TableSnapshot {
         let pages =
             self.strings.iter().zip(0u16..).filter_map(|(page, number)| Some((page.as_deref()?, number)));
@@ -72,7 +72,7 @@ impl Tables {
         page.get(usize::from(index) % page.len()).copied().filter(|place| place.is_registered)
     }
 
-    /// Returns `true` if a record changes an earlier registration of the file `bytes`, or registers an index that was
+    /// Returns `true` if a record changes an earlier registration (in the file `bytes`), or registers an index that was
     /// used before.
     pub(super) fn is_changed_by(&self, record: &StringRecord<'_>, bytes: &[u8]) -> bool {
         match self.place(record.index) {
@@ -81,13 +81,13 @@ impl Tables {
         }
     }
 
-    /// Returns `true` if a record changes an earlier registration of a thread.
+    /// Returns `true` if a record changes an earlier thread registration.
     pub(super) fn is_changed_by_thread(&self, record: &ThreadRecord) -> bool {
         let thread = self.threads.get(usize::from(record.index)).copied().flatten();
         thread.is_some_and(|thread| thread != (record.process, record.thread))
     }
 
-    /// Registers a string of the file; its record is at this offset.
+    /// Registers a string whose record is at this offset.
     #[inline]
     pub(super) fn add_string(&mut self, record: &StringRecord<'_>, offset: usize) {
         // The string follows the header.
@@ -124,7 +124,7 @@ impl Tables {
         }
     }
 
-    /// Returns a string, or `None` if its index is not registered.
+    /// Returns the string, or `None` if its index is not registered.
     #[inline(always)]
     pub(super) fn string<'a>(&self, reference: StringRef<'a>, bytes: &'a [u8]) -> Option<&'a [u8]> {
         match reference {
@@ -133,7 +133,7 @@ impl Tables {
         }
     }
 
-    /// Returns the ids of a process and a thread, or `None` if the index is not registered.
+    /// Returns the process id and the thread id, or `None` if the index is not registered.
     #[inline(always)]
     pub(super) fn thread(&self, reference: ThreadRef) -> Option<(u64, u64)> {
         match reference {
@@ -142,7 +142,7 @@ impl Tables {
         }
     }
 
-    /// Returns the id of a process, or `None` if the index is not registered.
+    /// Returns the process id, or `None` if the index is not registered.
     pub(super) fn process(&self, reference: ProcessRef) -> Option<u64> {
         match reference {
             ProcessRef::Inline(process) => Some(process),
@@ -150,13 +150,13 @@ impl Tables {
         }
     }
 
-    /// Notes that a string is not registered; returns `true` the first time.
+    /// Marks a string index as reported. Returns `true` the first time.
     #[cold]
     pub(super) fn report_string(&mut self, index: u16) -> bool {
         self.report(index.into())
     }
 
-    /// Notes that a thread is not registered; returns `true` the first time.
+    /// Marks a thread index as reported. Returns `true` the first time.
     #[cold]
     pub(super) fn report_thread(&mut self, index: u8) -> bool {
         self.report(STRINGS + usize::from(index))

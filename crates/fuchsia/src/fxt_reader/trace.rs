@@ -1,4 +1,4 @@
-//! An opened file.
+//! Opens Fuchsia traces.
 
 use std::sync::Arc;
 
@@ -20,34 +20,34 @@ use crate::fxt::{Initialization, MAGIC, is_big_endian};
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct FxtOptions {
-    /// Nanoseconds to add to the times of clocks.
+    /// Nanoseconds to add to clock times.
     pub clock_offsets: ClockOffsets,
-    /// Change of event record classes.
+    /// Mapping that changes event record classes.
     pub class_map: Option<ClassMap>,
-    /// `true` to report all broken rules, not only those that make a record unreadable.
+    /// `true` to report all broken rules, including those that leave a record readable.
     pub check: bool,
-    /// `true` to deliver events in the order of the file.
+    /// `true` to deliver events in file order.
     pub unsorted: bool,
-    /// Limits on resources.
+    /// Resource limits.
     pub limits: Limits,
 }
 
-/// Error of opening a file.
+/// Error when opening a file.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FxtOpenError {
     /// The file is big-endian.
     #[error(
-        "a big-endian trace: it begins with {:#018x}, expected {MAGIC:#018x}; only little-endian traces can be read",
+        "big-endian trace: starts with {:#018x}, expected {MAGIC:#018x} (only little-endian traces are supported)",
         MAGIC.swap_bytes()
     )]
     BigEndian,
-    /// The class of the trace exceeds the limits.
+    /// The trace class exceeds the limits.
     #[error(transparent)]
     Plan(#[from] PlanError),
 }
 
-/// An opened trace: a file, with a data stream for each provider.
+/// An opened trace file, with one data stream for each provider.
 #[derive(Debug)]
 pub struct FxtTrace {
     trace: Arc<Trace>,
@@ -57,22 +57,22 @@ pub struct FxtTrace {
     limits: Limits,
 }
 
-/// Number of event record classes that the cursors of a trace together keep at hand, and the minimum of each.
+/// Total number of event record classes that all cursors of a trace keep, and the minimum for each cursor.
 const KNOWN_CLASSES: usize = 8192;
 const FEWEST_KNOWN_CLASSES: usize = 64;
 
-/// Numbers of event record classes and of their field classes that every data stream may have.
+/// Minimum limits for each data stream: event record classes and field classes.
 const FEWEST_CLASSES: u64 = 1 << 6;
 const FEWEST_FIELD_CLASSES: u64 = 1 << 10;
 
-/// Number of records that the cursors of a trace together read ahead to sort them, and limits of each: 16 bytes a
-/// record.
+/// Total number of records that all cursors of a trace read ahead for sorting, and the limits for each cursor. A record
+/// takes 16 bytes.
 const PENDING: usize = 1 << 20;
 const FEWEST_PENDING: usize = 1 << 12;
 const MOST_PENDING: usize = 1 << 18;
 
 impl FxtTrace {
-    /// Opens a file with these bytes. `name` is its path.
+    /// Opens a file from its bytes. `name` is its path.
     ///
     /// # Errors
     /// If the file is big-endian, or its description exceeds the limits.
@@ -83,7 +83,7 @@ impl FxtTrace {
         let index = FileIndex::read(&bytes, &options.limits);
         let (mut clocks, clock_of) = clocks(&index.streams, name);
         for clock in &mut clocks {
-            // Times are 64-bit numbers in every output.
+            // Output times have 64 bits.
             let offset = options.clock_offsets.of(clock);
             if i64::try_from(offset).is_err() || !clock.add_offset(offset) {
                 return Err(PlanError::ClockOffset(clock.id.clone()).into());
@@ -111,7 +111,7 @@ impl FxtTrace {
         let (name, spaces) = (name.to_owned(), AddressSpaces::default());
         let file = Arc::new(FxtFile { name, bytes, index, check, unsorted, spaces });
         if file.index.has_modules {
-            // The trace owns this closure, which must not own the trace.
+            // The closure must not own the trace, because the trace owns the closure.
             let file = Arc::clone(&file);
             let clocks: Vec<ClockClass> = clock_of
                 .iter()
@@ -123,8 +123,8 @@ impl FxtTrace {
     }
 }
 
-/// Divides the limits on event record classes among the data streams of a file by their sizes: more data streams do not
-/// take more memory. Every data stream may have a few.
+/// Divides the limits for event record classes among the data streams by size, so that more data streams do not take
+/// more memory. Every data stream gets a minimum.
 fn share_classes(trace: &Trace, index: &FileIndex, limits: &Limits) {
     let total: u64 = index.streams.iter().map(StreamIndex::bytes).sum();
     for (number, stream) in index.streams.iter().enumerate() {
@@ -139,7 +139,7 @@ fn share_classes(trace: &Trace, index: &FileIndex, limits: &Limits) {
     }
 }
 
-/// Returns the distinct clocks of data streams, and the index of the clock of each.
+/// Returns the distinct clocks, and the clock index of each data stream.
 fn clocks(streams: &[StreamIndex], file: &str) -> (Vec<ClockClass>, Vec<u16>) {
     let mut distinct: Vec<Initialization> = Vec::new();
     let clock_of: Vec<u16> = streams
@@ -150,11 +150,11 @@ fn clocks(streams: &[StreamIndex], file: &str) -> (Vec<ClockClass>, Vec<u16>) {
                 distinct.push(stream.clock);
                 distinct.len() - 1
             });
-            // There are at most as many clocks as data streams.
+            // There cannot be more clocks than data streams.
             u16::try_from(index).unwrap_or(u16::MAX)
         })
         .collect();
-    // All ticks of a file are those of one machine.
+    // All ticks in a file come from one machine.
     let shared = (distinct.len() > 1).then_some(file);
     let class = |(number, clock): (usize, &Initialization)| {
         let id = if number == 0 { "ticks".to_owned() } else { format!("ticks{}", number + 1) };
@@ -163,7 +163,7 @@ fn clocks(streams: &[StreamIndex], file: &str) -> (Vec<ClockClass>, Vec<u16>) {
     (distinct.iter().enumerate().map(class).collect(), clock_of)
 }
 
-/// Returns the name of one of several data streams of a file.
+/// Returns the data stream name, for a file with several data streams.
 fn stream_name(file: &str, stream: &StreamIndex) -> String {
     let again = if stream.tables.is_some() { ", after a change of its clock" } else { "" };
     match (stream.provider, &stream.name) {

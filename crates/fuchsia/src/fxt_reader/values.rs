@@ -1,4 +1,4 @@
-//! Values of records, as their classes have them.
+//! Writes record values in class order.
 
 use std::sync::Arc;
 
@@ -9,13 +9,13 @@ use super::classes::RecordNames;
 use super::index::ObjectNames;
 use crate::fxt::{Argument, ArgumentValue, Arguments, EventKind, EventRecord, MAX_RECORD_WORDS, StringRef};
 
-/// Names of processes and threads, with those of the last record.
+/// Process and thread names, including the names of the last record.
 #[derive(Debug)]
 pub(super) struct NameCache {
     objects: Arc<ObjectNames>,
     ids: [Option<u64>; 2],
     names: [Option<Arc<str>>; 2],
-    /// End of the values of the last record that are those of its process and its thread, if it has such values.
+    /// End of the process and thread values in the last record, if it has any.
     mark: Option<ValuesMark>,
 }
 
@@ -24,7 +24,7 @@ impl NameCache {
         Self { objects: Arc::clone(objects), ids: [None; 2], names: [None, None], mark: None }
     }
 
-    /// Makes the values of the last record unknown.
+    /// Forgets the values of the last record.
     #[inline(always)]
     pub(super) fn forget_values(&mut self) {
         self.mark = None;
@@ -45,13 +45,13 @@ impl NameCache {
 pub(super) struct ValueWriter<'v, 'a> {
     pub(super) values: &'v mut EventValues,
     pub(super) names: RecordNames<'a>,
-    /// `true` if a text of an argument is not registered.
+    /// `true` if an argument refers to a string that is not registered.
     pub(super) is_unknown: bool,
 }
 
 impl ValueWriter<'_, '_> {
-    /// Begins the values of an event with the common context, and the names of the process and the thread, if known: those
-    /// of the last record stay if they are the same.
+    /// Starts the values of an event with the common context, and the process and thread names if known. The values of
+    /// the last record stay if they are equal.
     #[inline(always)]
     pub(super) fn begin(&mut self, process: Option<u64>, thread: Option<u64>, cache: &mut NameCache) {
         match cache.mark {
@@ -65,7 +65,7 @@ impl ValueWriter<'_, '_> {
         }
     }
 
-    /// Writes the common context, and the names of the process and the thread, if known.
+    /// Writes the common context, and the process and thread names if known.
     pub(super) fn common(&mut self, process: Option<u64>, thread: Option<u64>, cache: &mut NameCache) {
         self.values.begin(Scope::CommonContext);
         self.optional(process);
@@ -104,7 +104,7 @@ impl ValueWriter<'_, '_> {
         self.names.with(reference, |text| values.push(FieldValue::Text(text)));
     }
 
-    /// Writes the specific context of an event. `flow` returns the number of its flow.
+    /// Writes the specific context of an event. `flow` returns the flow number.
     #[inline(always)]
     pub(super) fn event_context(
         &mut self,
@@ -144,18 +144,18 @@ impl ValueWriter<'_, '_> {
         }
     }
 
-    /// Writes the operation of a thread that continues a flow: both numbers, in hexadecimal digits.
+    /// Writes the operation of a thread that continues a flow, as two hexadecimal numbers.
     fn operation(&mut self, flow: u64, thread: Option<u64>) {
         let mut text = [0; 32];
         let mut rest = &mut text[..];
         let length = rest.len();
-        // Cannot fail: two numbers have 32 digits.
+        // Cannot fail: the two numbers have 32 digits.
         let _ = std::io::Write::write_fmt(&mut rest, format_args!("{flow:016X}{:016X}", thread.unwrap_or(0)));
         let length = length - rest.len();
         self.values.push(FieldValue::Text(text.get(..length).unwrap_or_default()));
     }
 
-    /// Writes arguments as members, or as an array for records beyond the limit of classes.
+    /// Writes arguments as members, or as an array for records beyond the class limit.
     #[inline(always)]
     pub(super) fn arguments(&mut self, arguments: Arguments<'_>, is_any: bool) {
         if is_any {
@@ -166,8 +166,8 @@ impl ValueWriter<'_, '_> {
         }
     }
 
-    /// Writes arguments that have these [shapes](Arguments::shapes), and returns `true`. Returns `false` and writes some of
-    /// them if they have other ones.
+    /// Writes arguments with these [shapes](Arguments::shapes) and returns `true`. Stops and returns `false` at an
+    /// argument with a different shape.
     #[inline(always)]
     pub(super) fn arguments_of(&mut self, mut arguments: Arguments<'_>, shapes: &[u32]) -> bool {
         for shape in shapes {
@@ -213,10 +213,10 @@ impl ValueWriter<'_, '_> {
     }
 }
 
-/// Writes the value of an argument of an unknown type, to which the rest of its header belongs.
+/// Writes the value of an unknown argument type, with the rest of the argument header.
 #[inline(never)]
 fn push_unknown(values: &mut EventValues, low: u32, bytes: &[u8]) {
-    // A record is no longer than this.
+    // Records cannot be longer than this.
     let mut all = [0; 4 + MAX_RECORD_WORDS * 8];
     let length = 4 + bytes.len();
     if let Some((rest, place)) = all.get_mut(..length).and_then(|all| all.split_first_chunk_mut()) {

@@ -1,10 +1,10 @@
-//! Losses of the events of a class, and of the trace.
+//! Loss kinds for event classes and for the trace.
 
 use ichnos_model::lower::LossCounts;
 
 ichnos_model::loss_set! {
-    /// A loss that is counted by class. [`Process`](Self::Process), [`Thread`](Self::Thread) and [`Key`](Self::Key) belong
-    /// to the fields with these ids.
+    /// A loss counted by class. For [`Process`](Self::Process), [`Thread`](Self::Thread) and [`Key`](Self::Key), the
+    /// fields are those with these ids.
     pub(super) enum ClassLoss {
         Time => Rounded("no timestamp: used the previous record's, or 0"),
         OwnTime => Dropped("time: records of this kind lack a time"),
@@ -12,7 +12,7 @@ ichnos_model::loss_set! {
         Texts => Lowered("more than 15 arguments -> text"),
         Arguments => Dropped("arguments: no room in the record"),
         Record => Dropped("record: no room for its names or data"),
-        LargeRecord => Dropped("record: large, of an unknown type, not read"),
+        LargeRecord => Dropped("large record of an unknown type: not read"),
         LargerBlob => Lowered("BLOB of more than 32 KiB -> large BLOB, without its type"),
         Message => Dropped("rest of a message: no room in the record"),
         Process => Lowered("non-numeric or negative process id -> argument"),
@@ -23,7 +23,7 @@ ichnos_model::loss_set! {
         Encoding => Rounded("text that is not UTF-8 -> U+FFFD"),
         Frames => Dropped("call stack frames without an address, or beyond 255"),
         Fields => Dropped("fields that cannot be decoded"),
-        Indexes => Rounded("string and thread indexes, if it has any: the tables differ"),
+        Indexes => Rounded("string and thread indexes: the tables differ"),
         Float => Rounded("number of more than 64 bits"),
         UnknownArgument => Dropped("arguments of an unknown type"),
         Empty => Dropped("array or structure without elements"),
@@ -31,12 +31,12 @@ ichnos_model::loss_set! {
 }
 
 ichnos_model::loss_set! {
-    /// A loss outside of classes.
+    /// A loss counted once for the trace.
     pub(super) enum TraceLoss {
         JoinedStream => Lowered("data stream beyond 1,024 -> part of another data stream"),
         Stream => Dropped("data stream beyond 1,024: no other data stream has its clock"),
         StreamEvent => Dropped("event of a data stream beyond 1,024"),
-        StreamName => Dropped("name of a data stream: bytes beyond 255"),
+        StreamName => Dropped("data stream name: bytes beyond 255"),
         Discarded => Dropped("loss of events"),
         DiscardedCount => Dropped("number of discarded events"),
         DiscardedThread => Dropped("thread of discarded events"),

@@ -1,22 +1,22 @@
-//! Clocks of data streams as initialization records have them.
+//! Converts data stream clocks to initialization records.
 
 use ichnos_model::{ClockClass, ClockOrigin, TraceClass};
 
 use crate::fxt::BaseTime;
 use crate::fxt_reader::class::DIALECT;
 
-/// Returns the ticks from the origin of a clock to its tick 0, which records add to theirs where no base time does.
+/// Returns the ticks from the clock origin to tick 0. Without a base time, they are added to record ticks.
 pub(super) fn offset_of(clock: &ClockClass) -> i128 {
     i128::from(clock.offset_seconds) * i128::from(clock.frequency) + i128::from(clock.offset_cycles)
 }
 
-/// Returns `true` for a trace that was read from this format. Its times stay as they are, also those that are too late for
-/// Google's trace processor, which has times of 63 bits.
+/// Returns `true` for a trace that was read from FXT. Its times are copied, even if they are too late for the 63-bit
+/// times of Google's trace processor.
 fn is_own(trace: &TraceClass) -> bool {
     trace.dialect == DIALECT
 }
 
-/// Returns the last tick that is written of a clock as readers find it.
+/// Returns the last tick that can be written for a clock.
 pub(super) fn last_tick(trace: &TraceClass, clock: &ClockClass) -> u64 {
     if is_own(trace) {
         return u64::MAX;
@@ -26,8 +26,8 @@ pub(super) fn last_tick(trace: &TraceClass, clock: &ClockClass) -> u64 {
     bits.fold(0, |last, bit| if fits(last | bit) { last | bit } else { last })
 }
 
-/// Returns the first time of a clock of a trace from 1970 on whose ticks are whole nanoseconds: readers find the same offset
-/// from it. `None` if the clock does not count from 1970, or if there is no such time in 63 bits.
+/// Returns the first time since 1970 at which the clock's ticks are whole nanoseconds, so that readers compute the same
+/// offset from it. `None` if the clock does not count from 1970, or if no such time fits in 63 bits.
 pub(super) fn base_of(trace: &TraceClass, clock: &ClockClass) -> Option<BaseTime> {
     epoch_base(clock).filter(|base| is_own(trace) || i64::try_from(base.unix_nanoseconds).is_ok())
 }
@@ -37,7 +37,7 @@ fn epoch_base(clock: &ClockClass) -> Option<BaseTime> {
     if clock.origin != ClockOrigin::UnixEpoch {
         return None;
     }
-    // The lowest number of ticks that is a whole number of nanoseconds.
+    // The smallest number of ticks that takes whole nanoseconds.
     let step = i128::from(clock.frequency / common_divisor(clock.frequency, BILLION));
     let offset = offset_of(clock);
     let earliest = (-offset).max(0);
@@ -47,7 +47,7 @@ fn epoch_base(clock: &ClockClass) -> Option<BaseTime> {
     Some(BaseTime { ticks, unix_nanoseconds })
 }
 
-/// Returns the greatest common divisor of two numbers, of which one is greater than 0.
+/// Returns the greatest common divisor of two numbers. At least one must be greater than 0.
 fn common_divisor(one: u64, other: u64) -> u64 {
     if other == 0 { one } else { common_divisor(other, one % other) }
 }

@@ -1,4 +1,4 @@
-//! Encodes parts as records.
+//! Encodes record parts.
 
 use super::class_losses::{ClassLoss, ClassLosses};
 use super::record_parts::{PartArgument, RecordParts};
@@ -9,24 +9,24 @@ use crate::fxt::{
 };
 use crate::fxt_reader::key::{RecordForm, RecordKind};
 
-/// Maximum size of a record that is not large, without its header, in bytes.
+/// Maximum content size of a normal record in bytes, without its header.
 const MOST_BYTES: usize = (MAX_RECORD_WORDS - 1) * 8;
 
-/// Maximum size of a message and of the data of a BLOB, which have 15 bits for it.
+/// Maximum size of message or BLOB data. The record has 15 bits for it.
 const MOST_DATA: usize = 0x7fff;
 
 /// Encodes a record.
 #[derive(Debug, Default)]
-pub(super) struct RecordEncoder {
+pub(super) struct FxtRecordEncoder {
     /// Words after the header.
     body: Vec<u8>,
-    /// Arguments that were dropped because the record has no room for them.
+    /// Arguments dropped because the record lacks room.
     dropped: u64,
 }
 
-impl RecordEncoder {
-    /// Appends a record to `out`, after the strings and threads that it needs, and counts what it has no room for.
-    /// Returns `false` if it has none for the rest.
+impl FxtRecordEncoder {
+    /// Appends a record to `out`, after the strings and threads it refers to, and counts dropped arguments. Returns
+    /// `false` if the record lacks room for the rest.
     pub(super) fn encode(
         &mut self,
         parts: &mut RecordParts,
@@ -62,14 +62,14 @@ impl RecordEncoder {
         push_word(&mut self.body, word);
     }
 
-    /// Writes a string that is in the record.
+    /// Writes the bytes of an inline string.
     fn inline(&mut self, reference: u64, text: &[u8]) {
         if reference & 0x8000 != 0 {
             push_stream(&mut self.body, text);
         }
     }
 
-    /// Writes the body of a record; returns its header without the size.
+    /// Writes the body of a record. Returns its header without the size.
     fn body(
         &mut self,
         parts: &mut RecordParts,
@@ -85,7 +85,7 @@ impl RecordEncoder {
         let category = tables.string(parts.text(&parts.category), out);
         let name = match parts.form.kind {
             RecordKind::Module => 0,
-            // Names of kernel objects need not be UTF-8, but strings of the table.
+            // Kernel object names may be invalid UTF-8, but table strings must be valid.
             RecordKind::KernelObject if std::str::from_utf8(parts.text(&parts.name)).is_err() => {
                 0x8000 | parts.name.len() as u64
             }
@@ -106,7 +106,7 @@ impl RecordEncoder {
                 record_kind::EVENT | kind << 16 | count << 20 | thread << 24 | category << 32 | name << 48
             }
             RecordKind::UserspaceObject => {
-                // Thread references stand for their processes here, but the process alone is in no table.
+                // Thread references stand for their process here, and the tables lack entries for a process alone.
                 self.word(first);
                 self.word(process);
                 self.inline(name, parts.text(&parts.name));
@@ -186,7 +186,7 @@ impl RecordEncoder {
             RecordKind::Module => {
                 let name = parts.text(&parts.name);
                 let (length, id_length) = (u8::try_from(name.len()).ok()?, u8::try_from(data.len()).ok()?);
-                // In the record: modules are of all threads, and "thread 0" should not take an entry of the table.
+                // Inline, because modules belong to all threads and "thread 0" should not take a table entry.
                 [parts.process, parts.thread].into_iter().for_each(|word| self.word(word));
                 push_stream(&mut self.body, name);
                 push_stream(&mut self.body, data);
@@ -215,7 +215,7 @@ impl RecordEncoder {
         out: &mut Vec<u8>,
     ) -> u64 {
         let is_bare = parts.form.kind == RecordKind::BareLargeBlob;
-        // Replaced when the number of arguments is known.
+        // Placeholder until the argument count is known.
         self.word(0);
         self.inline(category, parts.text(&parts.category));
         self.inline(name, parts.text(&parts.name));
@@ -234,7 +234,8 @@ impl RecordEncoder {
         record_kind::LARGE | u64::from(is_bare) << 40
     }
 
-    /// Writes arguments before `after` further bytes; returns their number. Those without room are removed.
+    /// Writes arguments and leaves room for `after` further bytes. Drops arguments without room, and returns the
+    /// argument count.
     fn arguments(
         &mut self,
         parts: &mut RecordParts,
@@ -285,7 +286,7 @@ impl RecordEncoder {
             kind::KOID => ArgumentValue::Koid(word),
             kind::BOOLEAN => ArgumentValue::Boolean(word & 1 != 0),
             kind::BLOB => ArgumentValue::Blob(data),
-            // The rest of the header, and further words.
+            // The rest of the header, then further words.
             kind => {
                 let (low, bytes) = data.split_at(data.len().min(4));
                 let low = low.first_chunk().map_or(0, |low| u32::from_le_bytes(*low));
@@ -298,7 +299,7 @@ impl RecordEncoder {
     }
 }
 
-/// Returns the reference to a string, which is registered in `out` if it is new, or in the record if it is long.
+/// Returns a string reference. Registers a new string in `out`. Long strings are inline.
 fn reference<'a>(text: &'a [u8], tables: &mut WrittenTables, out: &mut Vec<u8>) -> StringRef<'a> {
     match tables.index(text, out) {
         None | Some(0) => StringRef::Inline(text),
@@ -306,7 +307,7 @@ fn reference<'a>(text: &'a [u8], tables: &mut WrittenTables, out: &mut Vec<u8>) 
     }
 }
 
-/// Changes data that a record of their kind has no room for.
+/// Shortens data that does not fit into its record kind.
 fn fit_data(parts: &mut RecordParts, losses: &mut ClassLosses) {
     let most = |other: usize| MOST_DATA.min(MOST_BYTES - other);
     match parts.form.kind {
@@ -335,7 +336,7 @@ fn argument_size(argument: &PartArgument) -> usize {
         kind::STRING => WrittenTables::inline_size(argument.data.len()),
         kind::BLOB => argument.data.len().next_multiple_of(8),
         kind::INT64 | kind::UINT64 | kind::DOUBLE | kind::POINTER | kind::KOID => 8,
-        // Four bytes are in the header.
+        // The header holds four bytes.
         _ => argument.data.len().saturating_sub(4).next_multiple_of(8),
     };
     8 + WrittenTables::inline_size(argument.name.len()) + value

@@ -1,41 +1,41 @@
-//! Encodes events of this format as they are visited. All other records, and events with texts that are in no table,
-//! are taken apart first: see [`RecordParts`](super::record_parts::RecordParts).
+//! Encodes FXT events while visiting them. All other records, and events with texts outside of the tables, are first
+//! split into [`RecordParts`](super::record_parts::RecordParts).
 
 use std::slice::IterMut;
 
 use ichnos_model::{Event, Field, FieldValue, Real, Scope, Text, Visitor};
 
 use super::own::OwnClass;
-use super::record_parts::RecordHash;
+use super::record_parts::FxtRecordHash;
 use super::tables::WrittenTables;
 use crate::fxt::{
     ArgumentValue, EventKind, EventRecordWriter, MAX_ARGUMENTS, MAX_RECORD_WORDS, RecordWriter, StringRef,
     ThreadRef, argument_kind as kind,
 };
 
-/// References of the events of a class to the strings of the tables.
+/// String table references for the events of a class.
 #[derive(Debug, Default)]
 pub(super) struct EventReferences {
-    /// State of the tables with these references.
+    /// Table generation of these references.
     generation: u64,
     category: u16,
     name: u16,
     arguments: Vec<ArgumentReferences>,
 }
 
-/// References of an argument.
+/// References for an argument.
 #[derive(Debug)]
 struct ArgumentReferences {
     kind: u8,
     name: u16,
-    /// Text of the last event, and its index: most texts do not change from one event to the next.
+    /// Text of the last event and its index. Most texts are the same in consecutive events.
     text: Vec<u8>,
     reference: Option<u16>,
 }
 
 impl EventReferences {
-    /// Registers the names of a class, unless they are registered. Returns `None` if there are more of them than a record
-    /// can have, or one is too long for the tables.
+    /// Registers the names of a class if needed. Returns `None` if there are too many for a record, or if one is too
+    /// long for the tables.
     fn renew(&mut self, class: &OwnClass, tables: &mut WrittenTables, out: &mut Vec<u8>) -> Option<()> {
         if self.generation == tables.generation() {
             return Some(());
@@ -56,7 +56,7 @@ impl EventReferences {
     }
 }
 
-/// Returns the reference to an index; 0 is the empty string.
+/// Returns the string reference for an index. Index 0 is the empty string.
 fn string(index: u16) -> StringRef<'static> {
     match index {
         0 => StringRef::Inline(b""),
@@ -64,7 +64,7 @@ fn string(index: u16) -> StringRef<'static> {
     }
 }
 
-/// Encodes events of this format.
+/// Encodes FXT events.
 #[derive(Debug)]
 pub(super) struct EventEncoder {
     record: Box<[u8]>,
@@ -75,8 +75,10 @@ impl EventEncoder {
         Self { record: vec![0; MAX_RECORD_WORDS * 8].into() }
     }
 
-    /// Appends the record of an event to `out`, after the strings and the thread that it needs, and returns its hash if
-    /// `is_compared`, otherwise 0. Returns `None` and writes only strings and threads if the event has to be taken apart.
+    /// Appends an event record to `out`, after the strings and the thread it refers to. Returns the record hash, or 0
+    /// without `is_compared`.
+    ///
+    /// Returns `None` if the event must be split into parts. Only strings and threads are then written.
     #[inline]
     pub(super) fn encode(
         &mut self,
@@ -97,9 +99,9 @@ impl EventEncoder {
         };
         let thread = ThreadRef::Index(tables.thread(ids[0], ids[1], out));
         let names = [string(references.category), string(references.name)];
-        let kind = EventKind::of(class.form.event.into(), word)?;
+        let kind = EventKind::from_number(class.form.event.into(), word)?;
         let hash = is_compared.then(|| {
-            let mut hash = RecordHash::new(class.form, ids, [word.unwrap_or(0), 0, 0, 0, 0, 0]);
+            let mut hash = FxtRecordHash::new(class.form, ids, [word.unwrap_or(0), 0, 0, 0, 0, 0]);
             hash.texts([&class.category, &class.name, b""]);
             hash
         });
@@ -121,11 +123,11 @@ impl EventEncoder {
         }
         record.finish();
         out.extend_from_slice(writer.written());
-        Some(hash.map_or(0, RecordHash::finish))
+        Some(hash.map_or(0, FxtRecordHash::finish))
     }
 }
 
-/// Keeps the last two fields; those that are no number or absent are 0.
+/// Visitor for the last two fields. Missing and non-numeric fields count as 0.
 #[derive(Default)]
 struct LastNumbers([u64; 2]);
 
@@ -152,9 +154,9 @@ impl Visitor for LastNumbers {
     }
 }
 
-/// Returns the number in the first field of the specific context; `None` if it is no number.
+/// Returns the first field of the specific context, or `None` if it is not a number.
 fn first_number(event: &Event<'_>) -> Option<u64> {
-    /// Keeps the first field: `None` before it, and then its number if it is one.
+    /// Visitor for the first field. The outer `None` means no field yet, the inner `None` a non-numeric field.
     #[derive(Default)]
     struct FirstValue(Option<Option<u64>>);
 
@@ -180,19 +182,19 @@ fn first_number(event: &Event<'_>) -> Option<u64> {
 /// Writes fields as arguments.
 struct ArgumentVisitor<'v, 'e> {
     record: EventRecordWriter<'e>,
-    /// Arguments that follow.
+    /// Remaining arguments.
     left: IterMut<'v, ArgumentReferences>,
-    /// Their names, for the hash.
+    /// Argument names for the hash.
     names: std::slice::Iter<'v, (Vec<u8>, u8)>,
     tables: &'v mut WrittenTables,
     out: &'v mut Vec<u8>,
-    hash: Option<RecordHash>,
-    /// `true` if the event has to be taken apart.
+    hash: Option<FxtRecordHash>,
+    /// `true` if the event must be split into parts.
     has_failed: bool,
 }
 
 impl ArgumentVisitor<'_, '_> {
-    /// Writes the next argument, which has one of the types that `value` returns a value for.
+    /// Writes the next argument. `value` returns the value for the argument type, or `None` for an unexpected type.
     #[inline(always)]
     fn number<'v>(&mut self, word: u64, value: impl FnOnce(u8) -> Option<ArgumentValue<'v>>) {
         let Some(argument) = self.left.next() else { return self.fail() };
@@ -281,7 +283,7 @@ impl Visitor for ArgumentVisitor<'_, '_> {
 
     fn blob(&mut self, _: Field<'_>, bytes: &[u8]) {
         let Some(argument) = self.left.next() else { return self.fail() };
-        // Values of unknown types are BLOBs, too.
+        // Unknown types also use BLOB fields.
         if argument.kind != kind::BLOB {
             return self.fail();
         }

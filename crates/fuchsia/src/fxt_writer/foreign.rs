@@ -1,4 +1,4 @@
-//! Events of other formats, which become events of this one.
+//! Converts events from other formats.
 
 use ichnos_model::lower::{LossKind, LossRow, LossTable};
 use ichnos_model::{Event, EventRole, FieldRef, FieldValue, Meaning, Scope, ValueHash};
@@ -10,7 +10,7 @@ use super::rules::KEPT_METADATA;
 use crate::fxt::{MAX_ARGUMENTS, argument_kind as kind};
 use crate::fxt_reader::key::{RecordForm, RecordKind};
 
-/// Types of events.
+/// Event types.
 mod event_type {
     pub(super) const INSTANT: u8 = 0;
     pub(super) const COUNTER: u8 = 1;
@@ -20,20 +20,20 @@ mod event_type {
     pub(super) const ASYNC_END: u8 = 7;
 }
 
-/// Maximum size of a text ("String references" of the document).
+/// Maximum length of a text in bytes ("String references" of the document).
 const LONGEST_TEXT: usize = 32_000;
 
-/// Field with an id: of the process, the thread, or the span that events begin or end.
+/// Field with a process id, a thread id, or a span id.
 #[derive(Debug)]
 struct IdField {
     field: FieldRef,
-    /// Scope, and index in its plan.
+    /// Scope, and index in the scope's plan.
     place: (Scope, usize),
     name: String,
 }
 
 impl IdField {
-    fn of(event: &Event<'_>, meaning: Meaning) -> Option<Self> {
+    fn new(event: &Event<'_>, meaning: Meaning) -> Option<Self> {
         event.class.meanings.members(meaning).find_map(|member| {
             let field = FieldRef::of_member(event, member)?;
             let (plan, index) = (event.plan(member.scope)?, member.index as usize);
@@ -43,14 +43,14 @@ impl IdField {
     }
 }
 
-/// Indexes of ids.
+/// Indexes in the id array.
 mod id {
     pub(super) const PROCESS: usize = 0;
     pub(super) const THREAD: usize = 1;
     pub(super) const KEY: usize = 2;
 }
 
-/// A class of events of another format.
+/// Conversion of an event class from another format.
 #[derive(Debug)]
 pub(super) struct ForeignClass {
     event: u8,
@@ -60,15 +60,15 @@ pub(super) struct ForeignClass {
     ids: [Option<IdField>; 3],
     /// Call stack.
     pub(super) stack: Option<FieldRef>,
-    /// Further parts of the key.
+    /// Further key fields.
     more_keys: Vec<FieldRef>,
-    /// Members that become no arguments: scope and index in the plan.
+    /// Members that do not become arguments: scope and index in the plan.
     skipped: Vec<(Scope, usize)>,
-    /// Process of the trace, for events that do not name it.
+    /// Process id of the trace, for events without a process field.
     own_process: Option<u64>,
 }
 
-/// Memory that is used again for each event.
+/// Buffers reused for each event.
 #[derive(Debug, Default)]
 pub(super) struct ForeignBuffers {
     /// Fields beyond the maximum number of arguments.
@@ -76,16 +76,16 @@ pub(super) struct ForeignBuffers {
     text: Vec<u8>,
 }
 
-/// Scopes whose fields become arguments.
+/// Scopes with fields that become arguments.
 const SCOPES: [Scope; 4] = [Scope::Payload, Scope::SpecificContext, Scope::CommonContext, Scope::Resource];
 
 impl ForeignClass {
-    /// Makes the class of an event, and adds the losses of all its events to `table`.
-    pub(super) fn of(event: &Event<'_>, table: &mut LossTable) -> Self {
+    /// Creates the conversion for the class of an event, and adds class-wide losses to `table`.
+    pub(super) fn new(event: &Event<'_>, table: &mut LossTable) -> Self {
         let class = event.class;
-        let mut ids = [Meaning::Process, Meaning::Thread, Meaning::PairKey].map(|id| IdField::of(event, id));
+        let mut ids = [Meaning::Process, Meaning::Thread, Meaning::PairKey].map(|id| IdField::new(event, id));
         let mut keys = class.meanings.members(Meaning::PairKey).skip(1).collect::<Vec<_>>();
-        // Events of other roles have no key: it is an argument like any other field.
+        // Events with other roles lack a key, so the field becomes an argument.
         if !matches!(class.role, EventRole::Begin | EventRole::End | EventRole::Counter) {
             ids[id::KEY] = None;
             keys.clear();
@@ -120,7 +120,7 @@ impl ForeignClass {
             matches!(meaning, Meaning::Stack | Meaning::Hidden).then_some((member.scope, node))
         });
         let skipped = skipped.collect();
-        // Fields of the header are times and ids, unless they have a meaning.
+        // Header fields without a meaning are times and ids.
         if let Some(plan) = event.plan(Scope::EventRecordHeader) {
             let is_id =
                 |member| ids.iter().flatten().any(|id| id.place == (Scope::EventRecordHeader, member));
@@ -133,7 +133,7 @@ impl ForeignClass {
         Self { event: kind, category, name, ids, stack, more_keys, skipped, own_process }
     }
 
-    /// Returns the name of the field that a loss belongs to.
+    /// Returns the field name for a loss.
     pub(super) fn field_of(&self, row: &LossRow<ClassLoss>) -> &str {
         let id = match row.loss {
             ClassLoss::Process => id::PROCESS,
@@ -144,7 +144,7 @@ impl ForeignClass {
         self.ids.get(id).and_then(Option::as_ref).map_or("", |id| id.name.as_str())
     }
 
-    /// Returns `true` if a field of a scope becomes no argument. `is_used` are the ids that the record has.
+    /// Returns `true` if a field does not become an argument. `is_used` tells which ids the record contains.
     fn is_skipped(&self, scope: Scope, member: usize, is_used: [bool; 3]) -> bool {
         let is_id = |(id, is_used): (&Option<IdField>, bool)| {
             is_used && id.as_ref().is_some_and(|id| id.place == (scope, member))
@@ -153,7 +153,7 @@ impl ForeignClass {
     }
 }
 
-/// Makes the parts of a record of an event, and counts what is lost.
+/// Splits an event into record parts, and counts losses.
 pub(super) fn read(
     event: &Event<'_>,
     class: &ForeignClass,
@@ -185,7 +185,7 @@ pub(super) fn read(
             if leaf.value == LeafValue::Absent || class.is_skipped(scope, leaf.member, is_used) {
                 continue;
             }
-            // The last argument has the rest as text.
+            // The last argument holds the rest as text.
             if parts.arguments.len() + 1 < MAX_ARGUMENTS {
                 argument(leaf, leaves, parts, losses);
             } else {
@@ -207,7 +207,7 @@ pub(super) fn read(
     }
 }
 
-/// Reads the ids of a record; returns those that it has as they are.
+/// Reads the record ids. Returns which ids are exact.
 fn read_ids(
     event: &Event<'_>,
     class: &ForeignClass,
@@ -244,7 +244,7 @@ fn read_ids(
     is_used
 }
 
-/// Adds a field as an argument, with text that is UTF-8.
+/// Adds a field as an argument. Its text is made valid UTF-8.
 fn argument(leaf: &Leaf, leaves: &Leaves, parts: &mut RecordParts, losses: &mut ClassLosses) {
     let name = leaves.names.get(leaf.name.clone()).unwrap_or_default();
     let text = leaves.bytes_of(leaf.value);
@@ -262,7 +262,7 @@ fn argument(leaf: &Leaf, leaves: &Leaves, parts: &mut RecordParts, losses: &mut 
     parts.arguments.push(PartArgument { kind: kind::STRING, name, word: 0, data });
 }
 
-/// Appends a text; bytes that are not UTF-8 become U+FFFD.
+/// Appends a text. Invalid UTF-8 becomes U+FFFD.
 fn push_utf8(out: &mut Vec<u8>, text: &[u8]) {
     for chunk in text.utf8_chunks() {
         out.extend_from_slice(chunk.valid().as_bytes());
@@ -287,7 +287,7 @@ fn push_rest(
         let Some(leaf) = leaves.list.get(*index) else { continue };
         let space = if text.is_empty() { "" } else { " " };
         let name = leaves.names.get(leaf.name.clone()).unwrap_or_default();
-        // Writing into memory cannot fail.
+        // Writing to memory cannot fail.
         let _ = write!(text, "{space}{name}=");
         let _ = match leaf.value {
             LeafValue::Absent | LeafValue::Null => write!(text, "null"),

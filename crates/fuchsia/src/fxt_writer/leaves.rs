@@ -1,4 +1,4 @@
-//! Fields of an event, one after the other.
+//! Flattens event fields.
 
 use std::fmt::Write as _;
 use std::ops::Range;
@@ -7,13 +7,13 @@ use ichnos_model::{Field, FieldValue, Real, Text, Uuid, Visitor};
 
 use crate::fxt::argument_kind as kind;
 
-/// Name of a root field that is no structure.
+/// Name of a root field that is not a structure.
 const ROOT: &str = "value";
 
 /// A value without its name.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum LeafValue {
-    /// Of an absent field.
+    /// An absent field.
     Absent,
     Null,
     Signed(i64),
@@ -31,30 +31,30 @@ pub(super) enum LeafValue {
     },
 }
 
-/// A field with a value.
+/// A named field value.
 #[derive(Clone, Debug)]
 pub(super) struct Leaf {
     pub(super) value: LeafValue,
-    /// Name, as a range of the bytes of names.
+    /// Byte range in the names buffer.
     pub(super) name: Range<usize>,
-    /// Index in the plan of the member of the scope that it is, or is in.
+    /// Plan index of the scope member that contains the field.
     pub(super) member: usize,
-    /// Option of the variant around it.
+    /// Option of the enclosing variant.
     pub(super) option: Option<usize>,
-    /// Type of an argument with values of its class.
+    /// Argument type for values of this class.
     pub(super) kind: u8,
 }
 
-/// A compound field around the next one.
+/// An enclosing compound field.
 #[derive(Clone, Copy, Debug)]
 struct CompoundField {
-    /// Length of the path before it.
+    /// Path length before the field.
     path: usize,
-    /// Index of the next element of an array.
+    /// Index of the next array element.
     element: Option<usize>,
 }
 
-/// Fields of a scope in order, with their paths as names.
+/// Fields of a scope in order, named by their paths.
 #[derive(Debug, Default)]
 pub(super) struct Leaves {
     pub(super) list: Vec<Leaf>,
@@ -63,14 +63,14 @@ pub(super) struct Leaves {
     pub(super) names: String,
     path: String,
     around: Vec<CompoundField>,
-    /// Index in the plan of the current member of the root.
+    /// Plan index of the current root member.
     member: usize,
     option: Option<usize>,
-    /// `true` to keep names of fields.
+    /// `true` to keep field names.
     pub(super) has_names: bool,
-    /// Number of floats of more than 64 bits, which are rounded.
+    /// Number of rounded floats. Floats over 64 bits are rounded.
     pub(super) rounded: u64,
-    /// Numbers of arrays and structures without elements, by the member that they are, or are in.
+    /// Counts for empty arrays and structures, by member index in the plan.
     pub(super) empty: Vec<(usize, u64)>,
 }
 
@@ -83,7 +83,7 @@ impl Leaves {
         self.empty.clear();
     }
 
-    /// Begins another scope.
+    /// Starts another scope.
     pub(super) fn begin_scope(&mut self) {
         self.path.clear();
         self.around.clear();
@@ -91,7 +91,7 @@ impl Leaves {
         self.option = None;
     }
 
-    /// Returns the text or the BLOB of a value.
+    /// Returns the text or BLOB of a value.
     pub(super) fn bytes_of(&self, value: LeafValue) -> &[u8] {
         match value {
             LeafValue::Text { begin, length } | LeafValue::Blob { begin, length } => {
@@ -101,7 +101,7 @@ impl Leaves {
         }
     }
 
-    /// Enters a field; returns the length of the path before it.
+    /// Enters a field. Returns the previous path length.
     fn enter(&mut self, field: Field<'_>) -> usize {
         let before = self.path.len();
         if self.around.len() == 1 {
@@ -118,9 +118,9 @@ impl Leaves {
         let dot = if self.path.is_empty() { "" } else { "." };
         match (field.name(), element) {
             (Some(name), _) => self.path.extend([dot, name]),
-            // Writing into memory cannot fail.
+            // Writing to memory cannot fail.
             (None, Some(element)) => drop(write!(self.path, "{dot}{element}")),
-            // A root that is no structure.
+            // A root that is not a structure.
             (None, None) if self.around.is_empty() && field.class().members().is_none() => {
                 self.path.push_str(ROOT);
             }
@@ -134,7 +134,7 @@ impl Leaves {
         self.around.push(CompoundField { path, element });
     }
 
-    /// Counts a field that was begun if it has no elements, unless it is the root.
+    /// Counts the current compound field if it is empty, except for the root.
     fn count_empty(&mut self, is_empty: bool) {
         if !is_empty || self.around.len() == 1 {
             return;
@@ -212,7 +212,7 @@ impl Visitor for Leaves {
 
     fn text(&mut self, field: Field<'_>, value: Text<'_>) {
         let text = self.text_value(|bytes| {
-            // Names of kernel objects need not be UTF-8.
+            // Kernel object names may be invalid UTF-8.
             if value.encoding == ichnos_model::StringEncoding::Utf8 {
                 bytes.extend_from_slice(value.bytes);
             } else {
@@ -262,8 +262,8 @@ impl Visitor for Leaves {
 }
 
 impl Leaves {
-    /// Begins an optional field or a variant, whose content has the name of the field. `is_new`: the field was not
-    /// counted yet.
+    /// Enters an optional field or a variant. Its content uses the same field name. `is_new` means that the field is
+    /// not counted yet.
     fn begin_transparent(&mut self, field: Field<'_>, is_new: bool) {
         let path = if is_new { self.enter(field) } else { self.path.len() };
         self.around.push(CompoundField { path, element: None });

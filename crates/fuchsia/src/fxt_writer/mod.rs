@@ -1,8 +1,8 @@
-//! Writes events of any format as a trace (FXT).
+//! Writes events from any format as Fuchsia traces (FXT).
 //!
-//! Events that were records of this format become the same records again, with tables of strings and threads made
-//! anew. Other events become instant events, or counters, or begins and ends by their [role](ichnos_model::EventRole),
-//! with their fields as arguments: `docs/fxt.md` describes how.
+//! Events that were read from FXT become the same records again, with new string and thread tables. The
+//! [role](ichnos_model::EventRole) decides whether another event becomes a counter, a span event or an instant event.
+//! Its fields become arguments. `docs/fxt.md` describes the conversion.
 
 mod class_losses;
 mod clock_base;
@@ -28,7 +28,7 @@ use ichnos_model::Event;
 
 use self::rules::TraceRules;
 use self::trace_encoder::TraceEncoder;
-use crate::fxt::recognise;
+use crate::fxt::recognize;
 
 /// Writes Fuchsia traces.
 #[derive(Clone, Copy, Debug)]
@@ -36,7 +36,7 @@ pub struct FxtWriter;
 
 const DIALECTS: &[OptionValue] = &[OptionValue::new("fxt", "little-endian, with string and thread tables")];
 
-/// Returns a rule of Google's trace processor that an event breaks.
+/// Returns a rule of Google's trace processor that the event breaks.
 fn broken_rule(event: &Event<'_>) -> Option<String> {
     let time = event.nanoseconds().filter(|time| i64::try_from(*time).is_err())?;
     Some(format!("{}: a time of {time} ns, which has more than 63 bits", event.name()))
@@ -57,7 +57,7 @@ impl WriterFactory for FxtWriter {
 
     fn written_files(&self, directory: &Path) -> io::Result<Vec<PathBuf>> {
         let is_trace = |tree: &Tree| {
-            tree.entries.iter().any(|entry| entry.beginning(8).is_ok_and(|beginning| recognise(&beginning)))
+            tree.entries.iter().any(|entry| entry.beginning(8).is_ok_and(|beginning| recognize(&beginning)))
         };
         written_trace_files(directory, "fxt", is_trace, "it is not a Fuchsia trace")
     }

@@ -1,4 +1,4 @@
-//! Events of traces that were read from this format, or converted from it.
+//! Splits events that were read from FXT, or converted from it, into record parts.
 
 use ichnos_model::{Event, EventRecordClass, FieldClass, Member, Scope};
 
@@ -9,7 +9,7 @@ use crate::fxt::{argument_kind as kind, bits, record_kind};
 use crate::fxt_reader::class::{FLOW_ID, FLOW_NUMBER, argument_kind_of, argument_name_of, form_of};
 use crate::fxt_reader::key::{RecordForm, RecordKind};
 
-/// A class of events that are records of this format.
+/// An event class for FXT records.
 #[derive(Debug)]
 pub(super) struct OwnClass {
     pub(super) form: RecordForm,
@@ -17,13 +17,13 @@ pub(super) struct OwnClass {
     pub(super) name: Vec<u8>,
     /// Names and types of the arguments that are members.
     pub(super) arguments: Vec<(Vec<u8>, u8)>,
-    /// Number of the first members of the payload that were members of the specific context.
+    /// Number of leading payload members that belong to the specific context.
     moved: usize,
 }
 
 impl OwnClass {
-    /// Returns `None` for any other class.
-    pub(super) fn of(class: &EventRecordClass) -> Option<Self> {
+    /// Returns the FXT class, or `None` for any other class.
+    pub(super) fn from_class(class: &EventRecordClass) -> Option<Self> {
         let (form, category, name) = form_of(class)?;
         let scope = match form.kind {
             RecordKind::LargeBlob => Some(&*class.specific_context.as_deref()?.members()?.last()?.class),
@@ -39,7 +39,7 @@ impl OwnClass {
         Some(Self { form, category: category.into_owned(), name: name.into_owned(), arguments, moved })
     }
 
-    /// Returns `true` for events whose names are those of the class.
+    /// Returns `true` for events that take their names from the class.
     pub(super) fn is_event(&self) -> bool {
         self.form.kind == RecordKind::Event && !self.form.is_any
     }
@@ -49,7 +49,8 @@ impl OwnClass {
         self.form.has_scope || !matches!(self.form.event, 0 | 2 | 3)
     }
 
-    /// Returns the word of an event at a time, from the number in its specific context: of a complete span the end.
+    /// Returns the word after the arguments. `number` is the specific context number, `ticks` the event time. For a
+    /// complete span, the word is the end time.
     pub(super) fn word(&self, ticks: u64, number: u64) -> u64 {
         word_of(self.form.event, ticks, number)
     }
@@ -63,20 +64,20 @@ impl OwnClass {
         )
     }
 
-    /// Returns `true` for large records of an unknown type, whose data are not read.
+    /// Returns `true` for large records of an unknown type, where the reader omits the data.
     pub(super) fn is_unknown_and_large(&self) -> bool {
         self.form.kind == RecordKind::LargeUnknown
     }
 }
 
-/// Returns the members of a root that have values.
+/// Returns the members of a root, without padding.
 fn members_of(root: Option<&FieldClass>) -> impl Iterator<Item = &Member> {
     let members = root.and_then(FieldClass::members).unwrap_or_default().iter();
     members.filter(|member| !member.class.is_padding())
 }
 
-/// Returns the number of members of the payload that were members of the specific context: CTF 1.8 cannot keep the optional
-/// number of a flow there.
+/// Returns the number of leading payload members that belong to the specific context. CTF 1.8 cannot keep the optional
+/// flow number there.
 fn moved_context(class: &EventRecordClass, form: &RecordForm) -> usize {
     let is_flow = form.kind == RecordKind::Event && !form.is_any && (8..=10).contains(&form.event);
     let mut payload = members_of(class.payload.as_deref());
@@ -89,18 +90,18 @@ fn moved_context(class: &EventRecordClass, form: &RecordForm) -> usize {
     payload.take(2).position(|member| member.name == FLOW_NUMBER).map_or(0, |position| position + 2)
 }
 
-/// Reads the fields of an event in the order of its class.
-struct FieldReader<'l> {
+/// Reads event fields in class order.
+struct RecordFieldReader<'l> {
     leaves: &'l Leaves,
     list: std::slice::Iter<'l, Leaf>,
 }
 
-impl<'l> FieldReader<'l> {
+impl<'l> RecordFieldReader<'l> {
     fn value(&mut self) -> Option<LeafValue> {
         self.list.next().map(|leaf| leaf.value)
     }
 
-    /// Returns a number; `None` if the field is absent or no number.
+    /// Returns a number, or `None` if the field is absent or not a number.
     fn number(&mut self) -> Option<u64> {
         match self.value()? {
             LeafValue::Unsigned(value) => Some(value),
@@ -117,8 +118,8 @@ impl<'l> FieldReader<'l> {
     }
 }
 
-/// Reads the parts of a record from an event, at a time. Returns `None` if its fields are not those of the class, or if the
-/// record cannot be written: a large one of an unknown type.
+/// Reads the record parts of an event. Returns `None` if its fields do not fit the class, or if the record cannot be
+/// written (a large record of an unknown type).
 pub(super) fn read(
     event: &Event<'_>,
     class: &OwnClass,
@@ -136,15 +137,15 @@ pub(super) fn read(
         *end = leaves.list.len();
     }
     let leaves = &*leaves;
-    let scope = |from: usize, to: usize| FieldReader {
+    let scope = |from: usize, to: usize| RecordFieldReader {
         leaves,
         list: leaves.list.get(from..to).unwrap_or_default().iter(),
     };
-    // Members that were moved to the payload are its first ones.
+    // Moved members come first in the payload.
     let end = ends[1] + class.moved;
     let (mut common, mut context) = (scope(0, ends[0]), scope(ends[0], end));
     let mut payload = scope(end, ends[2]);
-    // What was converted has other members first.
+    // After a conversion, other members come first.
     let mut ids = common.list.by_ref().rev().take(2);
     let (thread, process) = (ids.next(), ids.next());
     let id = |leaf: Option<&Leaf>| match leaf.map(|leaf| leaf.value) {
@@ -167,8 +168,7 @@ pub(super) fn read(
     Some(())
 }
 
-/// Makes an unknown record refer to the provider that it becomes part of. Other numbers in it that refer to tables cannot
-/// be known.
+/// Makes an unknown record refer to its new provider. Other table references in it cannot be recognized.
 pub(super) fn refer_to_tables(parts: &mut RecordParts, provider: Option<u32>, losses: &mut ClassLosses) {
     if parts.form.kind != RecordKind::Unknown {
         return;
@@ -182,15 +182,19 @@ pub(super) fn refer_to_tables(parts: &mut RecordParts, provider: Option<u32>, lo
     } else if bits(header, 16, 19) == 3
         && let Some(provider) = provider
     {
-        // An event of a provider, with its id.
+        // A provider event, with the provider id.
         let rest = header & !(u64::from(u32::MAX) << 20);
         *word = (rest | u64::from(provider) << 20).to_le_bytes();
     }
 }
 
-fn event_context(class: &OwnClass, context: &mut FieldReader<'_>, parts: &mut RecordParts) -> Option<()> {
+fn event_context(
+    class: &OwnClass,
+    context: &mut RecordFieldReader<'_>,
+    parts: &mut RecordParts,
+) -> Option<()> {
     if class.form.is_any {
-        // The end of the context is: type, category, name.
+        // The context ends with type, category and name.
         let all = context.list.as_slice();
         let [rest @ .., event, category, name] = all else { return None };
         let LeafValue::Unsigned(event) = event.value else { return None };
@@ -219,7 +223,7 @@ fn word_of(event: u8, ticks: u64, number: u64) -> u64 {
 }
 
 /// Reads the call stack of a sample.
-fn backtrace(event: &Event<'_>, payload: &mut FieldReader<'_>, parts: &mut RecordParts) -> Option<()> {
+fn backtrace(event: &Event<'_>, payload: &mut RecordFieldReader<'_>, parts: &mut RecordParts) -> Option<()> {
     let stack = payload.number();
     parts.words[0] = payload.number()?;
     let stack = stack.and_then(|stack| u32::try_from(stack).ok());
@@ -235,8 +239,8 @@ fn backtrace(event: &Event<'_>, payload: &mut FieldReader<'_>, parts: &mut Recor
 
 fn record(
     kind: RecordKind,
-    context: &mut FieldReader<'_>,
-    payload: &mut FieldReader<'_>,
+    context: &mut RecordFieldReader<'_>,
+    payload: &mut RecordFieldReader<'_>,
     parts: &mut RecordParts,
 ) -> Option<()> {
     match kind {
@@ -288,7 +292,11 @@ fn record(
     Some(())
 }
 
-fn read_arguments(class: &OwnClass, fields: &mut FieldReader<'_>, parts: &mut RecordParts) -> Option<()> {
+fn read_arguments(
+    class: &OwnClass,
+    fields: &mut RecordFieldReader<'_>,
+    parts: &mut RecordParts,
+) -> Option<()> {
     let leaves = fields.leaves;
     if class.form.is_any {
         while let Some(name) = fields.bytes() {

@@ -1,4 +1,4 @@
-//! Parts of a record to write.
+//! Record content before encoding.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -10,7 +10,7 @@ use super::leaves::{Leaf, LeafValue, Leaves};
 use crate::fxt::argument_kind as kind;
 use crate::fxt_reader::key::{RecordForm, RecordKind};
 
-/// An argument.
+/// An argument in parts form.
 #[derive(Clone, Debug)]
 pub(super) struct PartArgument {
     pub(super) kind: u8,
@@ -21,17 +21,17 @@ pub(super) struct PartArgument {
     pub(super) data: Range<usize>,
 }
 
-/// Parts of a record, with strings and threads resolved.
+/// Record content, with resolved strings and threads.
 #[derive(Clone, Debug)]
 pub(super) struct RecordParts {
     pub(super) form: RecordForm,
-    /// `None` for records without a time.
+    /// Time in ticks. `None` for records without a time.
     pub(super) ticks: Option<u64>,
     pub(super) process: u64,
     pub(super) thread: u64,
     pub(super) category: Range<usize>,
     pub(super) name: Range<usize>,
-    /// Numbers, in an order that the kind of record determines.
+    /// Numbers. The record kind determines their order.
     pub(super) words: [u64; 6],
     /// Binary data or a message.
     pub(super) data: Range<usize>,
@@ -56,7 +56,7 @@ impl RecordParts {
         }
     }
 
-    /// Begins a record.
+    /// Starts a record.
     pub(super) fn begin(&mut self, form: RecordForm, ticks: Option<u64>) {
         (self.form, self.ticks) = (form, ticks);
         (self.process, self.thread) = (0, 0);
@@ -66,7 +66,7 @@ impl RecordParts {
         self.bytes.clear();
     }
 
-    /// Appends a text or binary data.
+    /// Appends a text or binary data to the byte buffer.
     pub(super) fn add(&mut self, bytes: &[u8]) -> Range<usize> {
         let begin = self.bytes.len();
         self.bytes.extend_from_slice(bytes);
@@ -77,7 +77,7 @@ impl RecordParts {
         self.bytes.get(range.clone()).unwrap_or_default()
     }
 
-    /// Adds an argument with the value of a leaf.
+    /// Adds an argument with a leaf value.
     pub(super) fn argument(&mut self, name: &[u8], kind: u8, leaf: &Leaf, leaves: &Leaves) {
         let name = self.add(name);
         let data = self.add(leaves.bytes_of(leaf.value));
@@ -88,12 +88,12 @@ impl RecordParts {
             LeafValue::Boolean(value) => value.into(),
             _ => 0,
         };
-        // Of 32-bit types, only these bits are written.
+        // Only the lower 32 bits are written for 32-bit types.
         let word = if matches!(kind, kind::INT32 | kind::UINT32) { word & 0xffff_ffff } else { word };
         self.arguments.push(PartArgument { kind, name, word, data });
     }
 
-    /// Makes the record keep the rules that readers do without: texts are UTF-8, and types of arguments are known.
+    /// Enforces rules that readers do not check: texts are UTF-8, and argument types are known.
     pub(super) fn repair(&mut self, losses: &mut ClassLosses) {
         let Self { bytes, arguments, .. } = self;
         let before = arguments.len();
@@ -123,10 +123,10 @@ impl RecordParts {
         }
     }
 
-    /// Returns a number that is equal for equal records.
+    /// Returns the record hash, the same for equal records.
     pub(super) fn hash(&self) -> u64 {
         let Self { form, process, thread, words, .. } = self;
-        let mut hash = RecordHash::new(*form, [*process, *thread], *words);
+        let mut hash = FxtRecordHash::new(*form, [*process, *thread], *words);
         hash.texts([&self.category, &self.name, &self.data].map(|range| self.text(range)));
         for argument in &self.arguments {
             let PartArgument { kind, word, name, data } = argument;
@@ -136,12 +136,12 @@ impl RecordParts {
     }
 }
 
-/// Hash of a record: see [`RecordParts::hash`].
+/// Hash state for [`RecordParts::hash`].
 #[derive(Debug)]
-pub(super) struct RecordHash(ValueHash);
+pub(super) struct FxtRecordHash(ValueHash);
 
-impl RecordHash {
-    /// Begins the hash of a record with the ids of its process and its thread, and its numbers.
+impl FxtRecordHash {
+    /// Starts a record hash with process id, thread id and numbers.
     pub(super) fn new(form: RecordForm, ids: [u64; 2], words: [u64; 6]) -> Self {
         let mut hash = ValueHash::new(form.kind as u64);
         hash.add(form.event.into());

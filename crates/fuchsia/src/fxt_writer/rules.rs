@@ -1,4 +1,4 @@
-//! What all encoders of a trace share.
+//! Rules shared by all encoders of a trace.
 
 use ichnos_io::{EncoderRules, WriteOptions, WriteSource};
 use ichnos_model::lower::{KeptMetadata, LossKind, LossTable};
@@ -10,10 +10,10 @@ use super::own::{self, OwnClass};
 use super::record_parts::RecordParts;
 use crate::fxt_reader::class::{CLOCK, NAMESPACE, extended_records};
 
-/// Rules of a trace that is being written.
+/// Rules for writing a trace.
 #[derive(Debug)]
 pub(super) struct TraceRules {
-    /// `true` if there is a single data stream.
+    /// `true` if there is only one data stream.
     pub(super) is_alone: bool,
     pub(super) shared: EncoderRules,
 }
@@ -25,27 +25,28 @@ impl TraceRules {
     }
 }
 
-/// Returns the time in ticks and the hash of a record that was read.
+/// Returns the time in ticks and the hash of a record that was read back.
 pub(super) fn record_hash(event: &Event<'_>) -> (Option<u64>, u64) {
     let mut parts = RecordParts::new();
-    let class = OwnClass::of(event.class);
+    let class = OwnClass::from_class(event.class);
     let ticks = event.clock.map(|clock| clock.cycles);
     let read = class.and_then(|class| own::read(event, &class, ticks, &mut Leaves::default(), &mut parts));
     (ticks, read.map_or(0, |()| timed_hash(parts.hash(), event.nanoseconds())))
 }
 
-/// Adds the time of a record to its hash, in nanoseconds: equal ticks are other times by another clock.
+/// Adds the record time in nanoseconds to its hash, because equal ticks can be different times on another clock.
 pub(super) fn timed_hash(hash: u64, nanoseconds: Option<i128>) -> u64 {
     let mut timed = ValueHash::new(hash);
+    // A record without a time counts as time 0 on both sides of the comparison.
     timed.add(nanoseconds.unwrap_or_default() as u64);
     timed.finish()
 }
 
-/// Metadata that records keep.
+/// Metadata that the records preserve.
 pub(super) const KEPT_METADATA: KeptMetadata =
     KeptMetadata { namespace: Some(NAMESPACE), clocks: &[CLOCK], stream_names: true, severities: false };
 
-/// Records the losses of a whole trace.
+/// Records the losses for the whole trace.
 fn record_source(source: &WriteSource, table: &mut LossTable) {
     let class = &source.trace.class;
     source.first_streams().for_each(|stream| table.add_packets(stream));
@@ -61,14 +62,14 @@ fn record_source(source: &WriteSource, table: &mut LossTable) {
         let field = format!("clock.{}", clock.id);
         let has_base = base_of(class, clock).is_some();
         if !has_base && (clock.offset_seconds, clock.offset_cycles) != (0, 0) {
-            losses.record_loss(LossKind::Lowered, &field, "offset from the origin -> part of all times");
+            losses.record_loss(LossKind::Lowered, &field, "offset -> added to all times");
         }
         match &clock.origin {
             ClockOrigin::UnixEpoch if !has_base => {
-                let what = "origin: 1970, which has no time of whole nanoseconds in 63 bits";
+                let what = "origin: 1970, because no whole-nanosecond time fits in 63 bits";
                 losses.record_loss(LossKind::Dropped, &field, what);
             }
-            // All clocks of a file of this format count from the start of the same system.
+            // All clocks of an FXT file count from the start of the same system.
             ClockOrigin::Named { name, .. } if source.format != "fxt" => {
                 losses.record_loss(LossKind::Dropped, &field, format!("origin: {name}"));
             }

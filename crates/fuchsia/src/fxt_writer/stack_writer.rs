@@ -1,4 +1,4 @@
-//! Call stacks of other formats, which become records of the profiler.
+//! Converts call stacks from other formats to profiler records.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,55 +7,55 @@ use ichnos_model::{Event, FieldRef, Symbols};
 
 use super::class_losses::{ClassLoss, ClassLosses};
 
-/// Maximum number of frames of a record.
+/// Maximum number of frames in a record.
 const MOST_FRAMES: usize = u8::MAX as usize;
 
 /// A module in memory.
 #[derive(Debug)]
 struct ModulePlace {
-    /// Time from which it is there, in nanoseconds from the origin of the clock.
+    /// Load time in nanoseconds since the clock origin.
     from: i128,
     begin: u64,
     size: u64,
     name: Arc<str>,
 }
 
-/// A module in memory that is not in the trace yet.
+/// A mapping that the trace still lacks.
 #[derive(Debug)]
 pub(super) struct NewModule {
     pub(super) id: u16,
-    /// `true` if the module is in no other place.
+    /// `true` if this is the first mapping of the module.
     pub(super) is_new: bool,
     pub(super) begin: u64,
     pub(super) size: u64,
     pub(super) name: Arc<str>,
 }
 
-/// Process of a provider whose addresses are those of an address space.
+/// Provider index, address space, and process id.
 type ProcessKey = (usize, PlacesKey, u64);
 
-/// Address of the symbols of a trace, and a number of an address space.
+/// Pointer to the symbols of a trace, and address space number.
 type PlacesKey = (usize, u32);
 
-/// Modules that the trace has.
+/// Modules and mappings written so far.
 #[derive(Debug, Default)]
 struct WrittenModules {
-    /// Number of places.
+    /// Number of mappings.
     places: usize,
     ids: HashMap<Arc<str>, u16>,
 }
 
-/// Makes records of call stacks, and of the modules that their addresses are in.
+/// Writes call stacks, and the modules for their addresses.
 #[derive(Debug, Default)]
 pub(super) struct StackWriter {
     places: HashMap<PlacesKey, Arc<[ModulePlace]>>,
     written: HashMap<ProcessKey, WrittenModules>,
-    /// Addresses of the stack that was read last, as the bytes of words.
+    /// Addresses of the current stack, as word bytes.
     pub(super) addresses: Vec<u8>,
 }
 
 impl StackWriter {
-    /// Reads the call stack in a field of an event; returns its address space, or `None` if it has no addresses.
+    /// Reads the call stack in an event field. Returns its address space, or `None` without addresses.
     pub(super) fn read(
         &mut self,
         event: &Event<'_>,
@@ -79,8 +79,8 @@ impl StackWriter {
         space
     }
 
-    /// Returns the next module of an address space that is in memory at the time of an event, and not yet in the trace
-    /// as one of this process.
+    /// Returns the next module that is loaded in the address space at the event time but not yet written for this
+    /// process.
     pub(super) fn next_module(
         &mut self,
         event: &Event<'_>,
@@ -110,7 +110,7 @@ impl StackWriter {
     }
 }
 
-/// Returns the modules of an address space in the order of time.
+/// Returns the modules of an address space, sorted by time.
 fn places_of(symbols: &Symbols, space: u32) -> Arc<[ModulePlace]> {
     let modules = symbols.iter().filter(|(of, symbol)| *of == space && symbol.name.is_none());
     let places = modules.filter_map(|(_, symbol)| {

@@ -1,43 +1,43 @@
-//! Tables of strings and threads of a provider that is being written.
+//! String and thread tables of a provider during writing.
 
 use std::collections::HashMap;
 
 use crate::fxt::{EncodeError, RecordWriter, StringRecord, ThreadRecord};
 use crate::key_hash::KeyState;
 
-/// Maximum numbers of strings and threads.
+/// Maximum string count and thread count.
 const MOST_STRINGS: usize = 0x7fff;
 const MOST_THREADS: usize = 0xff;
 
-/// Numbers of strings and threads that a record can have at most.
+/// Maximum number of strings and threads that one record refers to.
 const STRINGS_OF_RECORD: usize = 64;
 const THREADS_OF_RECORD: usize = 2;
 
-/// Maximum size of a string in the table.
+/// Maximum length of a table string in bytes.
 const LONGEST: usize = 255;
 
-/// Maximum size of a string in a record, which references have bits for.
+/// Maximum length of an inline string in bytes, limited by the reference bits.
 pub(super) const LONGEST_STRING: usize = 0x7fff;
 
-/// Strings and threads registered so far. A full table begins anew.
+/// Strings and threads registered so far. A full table is cleared.
 #[derive(Debug, Default)]
 pub(super) struct WrittenTables {
     strings: HashMap<Box<[u8]>, u16, KeyState>,
     threads: HashMap<(u64, u64), u8, KeyState>,
-    /// Thread of the last record, and its index.
+    /// Thread of the last record and its index.
     last_thread: Option<((u64, u64), u8)>,
-    /// Number of times that the strings began anew.
+    /// Number of times that the strings were cleared.
     renewals: u64,
 }
 
 impl WrittenTables {
-    /// Returns a number that changes when indexes of strings change; never 0.
+    /// Returns a non-zero number that changes when string indexes change.
     #[inline(always)]
     pub(super) fn generation(&self) -> u64 {
         self.renewals + 1
     }
 
-    /// Makes room for the strings and threads of a record: these must not replace each other.
+    /// Makes room for the strings and threads of one record, so that they do not replace each other.
     pub(super) fn begin_record(&mut self) {
         if self.strings.len() + STRINGS_OF_RECORD > MOST_STRINGS {
             self.strings.clear();
@@ -49,13 +49,12 @@ impl WrittenTables {
         }
     }
 
-    /// Returns the number of bytes of a string in a record that refers to it.
+    /// Returns the inline size of a string in a record, in bytes.
     pub(super) fn inline_size(length: usize) -> usize {
         if length > LONGEST { length.next_multiple_of(8) } else { 0 }
     }
 
-    /// Returns the reference to a string, and registers it in `out` if it is new. Of long strings, the reference says
-    /// that they are in the record.
+    /// Returns a string reference, and registers a new string in `out`. The reference marks long strings as inline.
     pub(super) fn string(&mut self, text: &[u8], out: &mut Vec<u8>) -> u64 {
         if text.len() > LONGEST {
             return 0x8000 | text.len() as u64;
@@ -63,8 +62,7 @@ impl WrittenTables {
         self.index(text, out).unwrap_or(0).into()
     }
 
-    /// Returns the index of a string, and registers it in `out` if it is new. `None` for long strings, which must be in
-    /// the record.
+    /// Returns a string index, and registers a new string in `out`. `None` for long strings, which must be inline.
     pub(super) fn index(&mut self, text: &[u8], out: &mut Vec<u8>) -> Option<u16> {
         if text.is_empty() {
             return Some(0);
@@ -82,7 +80,7 @@ impl WrittenTables {
         Some(index)
     }
 
-    /// Returns the reference to a thread, and registers it in `out` if it is new.
+    /// Returns a thread reference, and registers a new thread in `out`.
     pub(super) fn thread(&mut self, process: u64, thread: u64, out: &mut Vec<u8>) -> u8 {
         let ids = (process, thread);
         if let Some((last, index)) = self.last_thread
@@ -102,7 +100,7 @@ impl WrittenTables {
     }
 }
 
-/// Appends records of this size.
+/// Appends records with this total size.
 pub(super) fn append(
     out: &mut Vec<u8>,
     bytes: usize,
@@ -111,7 +109,7 @@ pub(super) fn append(
     let begin = out.len();
     out.resize(begin + bytes, 0);
     let mut writer = RecordWriter::new(out.get_mut(begin..).unwrap_or_default());
-    // Cannot fail: it has the size.
+    // Cannot fail: the buffer has the exact size.
     let _ = write(&mut writer);
 }
 

@@ -1,4 +1,4 @@
-//! Encodes messages as records.
+//! Encodes messages as FXT records.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -13,7 +13,7 @@ use ichnos_model::{
 
 use super::class_losses::{ClassLoss, ClassLosses, TraceLoss};
 use super::clock_base::{base_of, last_tick, offset_of};
-use super::encode::RecordEncoder;
+use super::encode::FxtRecordEncoder;
 use super::event_encoder::{EventEncoder, EventReferences};
 use super::foreign::{self, ForeignBuffers, ForeignClass};
 use super::leaves::Leaves;
@@ -27,59 +27,59 @@ use crate::fxt_reader::class;
 use crate::fxt_reader::index::MOST_STREAMS;
 use crate::fxt_reader::key::{RecordForm, RecordKind};
 
-/// Maximum size of the name of a provider.
+/// Maximum length of a provider name in bytes.
 const LONGEST_NAME: usize = 255;
 
-/// Maximum number of classes of this format that are kept: up to 5 kB each, besides their names.
+/// Maximum number of FXT classes to keep. Each takes up to 5 kB plus its names.
 const MOST_OWN_CLASSES: usize = 8192;
 
-/// A class of events, and for an own class its references to tables.
+/// An event class, with table references for FXT classes.
 type WrittenClass = ichnos_io::WrittenClass<(OwnClass, EventReferences), ForeignClass, ClassLoss>;
 
 /// A data stream.
 #[derive(Debug)]
 struct WrittenStream {
-    /// Index of the provider whose records its events become; `None` if there are too many.
+    /// Index of the provider for its events. `None` if there are too many providers.
     provider: Option<usize>,
     classes: ClassList<WrittenClass>,
     /// Time of the last event.
     last: u64,
-    /// Ticks to add to cycles.
+    /// Offset in ticks, added to clock cycles.
     offset: i128,
-    /// Last tick that is written.
+    /// Last tick that can be written.
     end: u64,
 }
 
-/// A provider: the records of a data stream, or of several if there are too many.
+/// A provider, with the records of one data stream. Beyond the provider limit, several data streams share a provider.
 #[derive(Debug)]
-struct Provider {
-    /// `None` for the only data stream of a trace without providers.
+struct ProviderOutput {
+    /// Provider id. `None` for the only data stream of a trace without providers.
     id: Option<u32>,
     clock: Initialization,
     tables: WrittenTables,
-    /// Records that wait to be taken.
+    /// Encoded records that were not taken yet.
     records: Vec<u8>,
     has_begun: bool,
 }
 
-/// Encodes messages as records.
+/// Encodes messages as FXT records.
 #[derive(Debug)]
 pub(super) struct TraceEncoder {
     rules: Arc<TraceRules>,
     streams: StreamTable<WrittenStream, (), ()>,
-    /// Number of classes of this format.
+    /// Number of FXT classes.
     own_classes: usize,
-    providers: Vec<Provider>,
+    providers: Vec<ProviderOutput>,
     ids: HashSet<u32>,
-    /// Lowest id that was not tried for a data stream without one.
+    /// Smallest untried id for a data stream without an id.
     next_id: u32,
-    /// Providers with waiting records, in the order in which they are written.
+    /// Providers with waiting records, in writing order.
     order: Vec<usize>,
     /// Provider of the last record in the file.
     current: Option<usize>,
     has_magic: bool,
     waiting: usize,
-    encoder: RecordEncoder,
+    encoder: FxtRecordEncoder,
     events_encoder: EventEncoder,
     leaves: Leaves,
     buffers: ForeignBuffers,
@@ -87,12 +87,12 @@ pub(super) struct TraceEncoder {
     parts: RecordParts,
     events: u64,
     digest: ClassDigest,
-    /// Time of the current event in nanoseconds by its own clock. `None` if its record has another time.
+    /// Time of the current event in nanoseconds, on its own clock. `None` if the record time differs.
     nanoseconds: Option<i128>,
 }
 
 impl TraceEncoder {
-    /// Begins a data stream, unless it has begun.
+    /// Starts a data stream when it first appears.
     #[inline(always)]
     fn stream(&mut self, stream: &DataStream) {
         if !self.streams.has(stream) {
@@ -110,7 +110,7 @@ impl TraceEncoder {
         let provider = if self.providers.len() < MOST_STREAMS {
             Some(self.add_provider(stream, clock))
         } else {
-            // Readers skip more providers: the latest one with the same clock has their records.
+            // Readers skip providers beyond the limit, so the latest provider with the same clock gets the records.
             let shared = self.providers.iter().rposition(|provider| provider.clock == clock);
             self.record_loss(if shared.is_some() { TraceLoss::JoinedStream } else { TraceLoss::Stream });
             shared
@@ -119,7 +119,7 @@ impl TraceEncoder {
         self.streams.insert(stream, written, || ());
     }
 
-    /// Adds the provider of a data stream; returns its index.
+    /// Adds the provider of a data stream. Returns the provider index.
     fn add_provider(&mut self, stream: &DataStream, clock: Initialization) -> usize {
         let wanted = stream.id.and_then(|id| u32::try_from(id).ok());
         let id = if self.rules.is_alone && wanted.is_none() && stream.class().name.is_none() {
@@ -153,7 +153,7 @@ impl TraceEncoder {
         let number = self.providers.len();
         self.order.push(number);
         let tables = WrittenTables::default();
-        self.providers.push(Provider { id, clock, tables, records, has_begun: false });
+        self.providers.push(ProviderOutput { id, clock, tables, records, has_begun: false });
         number
     }
 
@@ -170,7 +170,7 @@ impl TraceEncoder {
         let Some(number) = *provider else {
             return self.record_loss(TraceLoss::StreamEvent);
         };
-        let Some(Provider { tables, records, .. }) = providers.get_mut(number) else { return };
+        let Some(ProviderOutput { tables, records, .. }) = providers.get_mut(number) else { return };
         let Some(WrittenClass { treatment, losses, .. }) = classes.get_mut(index) else { return };
         let time = event.clock.map(|clock| ticks(clock, event.stream.clock(), (*offset, *end), losses));
         *nanoseconds = time.and_then(|(_, nanoseconds)| nanoseconds);
@@ -200,8 +200,8 @@ impl TraceEncoder {
         self.other_event(event, time, (index, number));
     }
 
-    /// Begins a class of a data stream. When there are too many, those of this format are forgotten: they are made again
-    /// when they are needed.
+    /// Starts an event class in a data stream. When there are too many, all FXT classes are dropped and created again
+    /// on use.
     #[inline(never)]
     fn begin_class(&mut self, event: &Event<'_>, index: usize) {
         if self.own_classes >= MOST_OWN_CLASSES {
@@ -211,7 +211,7 @@ impl TraceEncoder {
             self.own_classes = 0;
         }
         let Some(stream) = self.streams.state_mut(event.stream) else { return };
-        // Events of a data stream without a provider are dropped.
+        // Without a provider, the events of a data stream are dropped.
         if stream.provider.is_none() {
             return;
         }
@@ -220,7 +220,7 @@ impl TraceEncoder {
         *stream.classes.place(index) = Some(Box::new(class));
     }
 
-    /// Takes an event apart and writes its parts, as a record of the provider with a number. The class has an index.
+    /// Splits an event into parts and writes them as a record. `index` is the class index, `number` the provider index.
     #[inline(never)]
     fn other_event(&mut self, event: &Event<'_>, time: Option<u64>, (index, number): (usize, usize)) {
         let Self { streams, providers, leaves, buffers, parts, .. } = self;
@@ -260,7 +260,7 @@ impl TraceEncoder {
         }
     }
 
-    /// Writes [`Self::parts`] as a record of an event.
+    /// Writes [`Self::parts`] as the record of an event.
     #[inline(always)]
     fn write_parts(&mut self, event: &Event<'_>, index: usize, number: usize) {
         let Self { streams, providers, encoder, parts, .. } = self;
@@ -268,9 +268,9 @@ impl TraceEncoder {
         else {
             return;
         };
-        let Provider { tables, records, .. } = provider;
+        let ProviderOutput { tables, records, .. } = provider;
         let before = records.len();
-        // Strings of the tables do not depend on the record: they stay if it has no room.
+        // Table strings do not depend on the record, so they stay even if it lacks room.
         if encoder.encode(parts, tables, &mut class.losses, records) {
             self.events += 1;
             if self.rules.shared.is_compared {
@@ -281,7 +281,7 @@ impl TraceEncoder {
         self.add_waiting(number, before);
     }
 
-    /// Writes the call stack of the event whose record was written last, after the modules that are in memory.
+    /// Writes the call stack of the last event, after the modules in memory.
     #[inline(never)]
     fn stack(&mut self, event: &Event<'_>, index: usize, number: usize) {
         let Some(WrittenClass { treatment: ClassTreatment::Foreign(foreign), losses, .. }) =
@@ -304,7 +304,7 @@ impl TraceEncoder {
                 self.write_parts(event, index, number);
             }
             begin(&mut self.parts, RecordKind::Mapping, 0);
-            // Readable and executable.
+            // Flags: readable and executable.
             self.parts.words = [module.id.into(), 5, module.begin, module.size, 0, 0];
             self.write_parts(event, index, number);
         }
@@ -313,7 +313,7 @@ impl TraceEncoder {
         self.write_parts(event, index, number);
     }
 
-    /// Returns the time of the current record in nanoseconds, by the event's clock if its ticks are exact.
+    /// Returns the time of the current record in nanoseconds, using the event's clock if the ticks are exact.
     fn nanoseconds_of(&self, number: usize, ticks: Option<u64>) -> Option<i128> {
         let ticks = ticks?;
         let of_ticks = || {
@@ -323,7 +323,7 @@ impl TraceEncoder {
         self.nanoseconds.or_else(of_ticks)
     }
 
-    /// Counts the records of a provider that were added to `before` bytes.
+    /// Counts the bytes that a provider gained since it had `before` bytes.
     #[inline(always)]
     fn add_waiting(&mut self, number: usize, before: usize) {
         let Some(provider) = self.providers.get(number) else { return };
@@ -338,7 +338,7 @@ impl TraceEncoder {
         self.rules.shared.record_loss(loss);
     }
 
-    /// Moves the losses of all classes to the table.
+    /// Moves the class losses to the table.
     fn move_losses(&mut self) {
         for class in self.streams.states_mut().flat_map(|stream| stream.classes.values_mut()) {
             let WrittenClass { name, treatment, losses } = class;
@@ -352,7 +352,7 @@ impl TraceEncoder {
     }
 }
 
-/// Returns the class of an event with an index.
+/// Returns the class at an index.
 #[inline(always)]
 fn class_of<'c>(
     streams: &'c mut StreamTable<WrittenStream, (), ()>,
@@ -362,7 +362,7 @@ fn class_of<'c>(
     streams.state_mut(event.stream)?.classes.get_mut(index)
 }
 
-/// Returns the ticks of an event, at most `end`. The second number is the time in nanoseconds if the ticks are exact.
+/// Returns the event time in ticks, limited to `end`, and in nanoseconds if the ticks are exact.
 fn ticks(
     time: &ClockValue,
     clock: Option<&ClockClass>,
@@ -372,7 +372,7 @@ fn ticks(
     let nanoseconds = clock.map(|clock| clock.nanoseconds(time.cycles));
     let ticks = i128::from(time.cycles) + offset;
     let exact = u64::try_from(ticks).ok().filter(|ticks| *ticks <= end);
-    // Readers take the first and the last value for times outside of the clock's range.
+    // Readers use the first and the last value for times outside the clock range.
     let is_other = matches!(time.cycles, 0 | u64::MAX) && nanoseconds != Some(time.nanoseconds);
     losses.add(ClassLoss::Range, u64::from(exact.is_none() || is_other));
     match exact {
@@ -382,11 +382,11 @@ fn ticks(
 }
 
 fn written_class(event: &Event<'_>, rules: &TraceRules) -> WrittenClass {
-    let own = OwnClass::of(event.class).map(|own| (own, EventReferences::default()));
-    WrittenClass::new(event, own, || rules.shared.with_losses(|table| ForeignClass::of(event, table)))
+    let own = OwnClass::from_class(event.class).map(|own| (own, EventReferences::default()));
+    WrittenClass::new(event, own, || rules.shared.with_losses(|table| ForeignClass::new(event, table)))
 }
 
-/// Returns the name of the provider of a data stream.
+/// Returns the provider name for a data stream.
 fn name_of_provider(stream: &DataStream) -> Cow<'_, [u8]> {
     class::provider_name(stream.class()).unwrap_or_else(|| {
         let name = stream.name.rsplit('/').next().unwrap_or_default();
@@ -394,7 +394,7 @@ fn name_of_provider(stream: &DataStream) -> Cow<'_, [u8]> {
     })
 }
 
-/// Returns the beginning of a name that a record has room for, in whole characters.
+/// Returns the longest prefix that fits into a record, in whole characters.
 fn shorten(name: &[u8]) -> &[u8] {
     let most = std::str::from_utf8(name).map_or(LONGEST_NAME, |text| text.floor_char_boundary(LONGEST_NAME));
     name.get(..most).unwrap_or(name)
@@ -419,7 +419,7 @@ impl MessageEncoder for TraceEncoder {
             current: None,
             has_magic: false,
             waiting: 0,
-            encoder: RecordEncoder::default(),
+            encoder: FxtRecordEncoder::default(),
             events_encoder: EventEncoder::new(),
             leaves: Leaves::default(),
             buffers: ForeignBuffers::default(),
@@ -440,12 +440,12 @@ impl MessageEncoder for TraceEncoder {
         Ok(())
     }
 
-    /// Writes that the buffer of a provider was full.
+    /// Writes a provider event for a full buffer.
     fn discarded(&mut self, discarded: &Discarded<'_>, shared: &EncoderRules) -> io::Result<()> {
         self.stream(discarded.stream);
         let number = self.streams.state_mut(discarded.stream).and_then(|stream| stream.provider);
         let provider = number.and_then(|number| self.providers.get_mut(number));
-        let (Some(number), Some(Provider { id: Some(id), records, .. })) = (number, provider) else {
+        let (Some(number), Some(ProviderOutput { id: Some(id), records, .. })) = (number, provider) else {
             shared.record_loss(TraceLoss::Discarded);
             return Ok(());
         };
@@ -462,7 +462,7 @@ impl MessageEncoder for TraceEncoder {
     }
 
     fn drops_damaged(&mut self, damage: &Damage, _: &EncoderRules) -> bool {
-        // Records that break other rules are written.
+        // Records that break non-fatal rules are written.
         damage.kind.rule().is_none_or(|rule| rule.fatal)
     }
 
@@ -479,7 +479,7 @@ impl MessageEncoder for TraceEncoder {
         self.waiting > 0 || !self.has_magic
     }
 
-    /// Takes all waiting records, each after the section of its provider.
+    /// Takes all waiting records, each after its provider section.
     fn take_bytes(&mut self) -> (Vec<u8>, u64) {
         let mut bytes = Vec::with_capacity(self.waiting + 64);
         if !std::mem::replace(&mut self.has_magic, true) {

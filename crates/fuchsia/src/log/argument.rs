@@ -1,4 +1,4 @@
-//! Arguments: names with values.
+//! Arguments: named values.
 
 use core::fmt;
 
@@ -6,7 +6,7 @@ use super::error::{LogError, Rule};
 use super::text::{INLINE, Name, Text, length_of};
 use super::word::{RECORD_HEADER, Word, is_plain, is_plain_word, load, padding_bits, words_for};
 
-/// Types of arguments, in bits 0 to 3 of the header.
+/// Argument types, in bits 0 to 3 of the header.
 pub(crate) mod kind {
     pub(crate) const NULL: u8 = 0;
     pub(crate) const SIGNED: u8 = 3;
@@ -16,22 +16,22 @@ pub(crate) mod kind {
     pub(crate) const BOOL: u8 = 9;
 }
 
-/// The name of the message.
+/// Argument name for the message.
 const MESSAGE: &[u8] = b"message";
 
-/// Size in words of a record or an argument, from its header.
+/// Size of a record or an argument in words, from its header.
 #[inline(always)]
 pub(crate) const fn size_words(header: u64) -> usize {
     (header >> 4 & 0xfff) as usize
 }
 
 /// The value of an argument.
-// In the layout of C, all values begin at the same position, so that they are moved in one piece.
+// With the C layout, all values start at the same position and move in one piece.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C)]
 #[non_exhaustive]
 pub enum Value<'a> {
-    /// No value: the reserved type 0. Fuchsia's own reader reads it as an unsigned 1.
+    /// No value: the reserved type 0. Fuchsia's own reader reads it as the unsigned value 1.
     Null,
     /// A signed integer.
     Signed(i64),
@@ -46,7 +46,7 @@ pub enum Value<'a> {
 }
 
 impl Value<'_> {
-    /// Returns the type of an argument with this value, bits 0 to 3 of its header.
+    /// Returns the argument type for this value (bits 0 to 3 of the header).
     #[inline]
     #[must_use]
     pub const fn kind(&self) -> u8 {
@@ -61,7 +61,7 @@ impl Value<'_> {
     }
 }
 
-/// Writes numbers in decimal and strings unquoted, with U+FFFD for bytes that are not UTF-8.
+/// Writes numbers in decimal and strings unquoted. Invalid UTF-8 becomes U+FFFD.
 impl fmt::Display for Value<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -121,32 +121,32 @@ impl<'a> From<Text<'a>> for Value<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Meaning {
-    /// `pid`, unsigned: the koid of the process.
+    /// `pid`, unsigned: process koid.
     Pid,
-    /// `tid`, unsigned: the koid of the thread.
+    /// `tid`, unsigned: thread koid.
     Tid,
     /// `tag`, a string. May be repeated.
     Tag,
-    /// `message`, a string; the format string of a printf record.
+    /// `message`, a string: the message, or the format string of a printf record.
     Message,
-    /// `file`, a string: the source file.
+    /// `file`, a string: source file.
     File,
-    /// `line`, unsigned: the line in the source file.
+    /// `line`, unsigned: line in the source file.
     Line,
     /// `num_dropped` (Rust) or `dropped_logs` (C++), unsigned: number of records dropped before this one.
     Dropped,
-    /// No special meaning: another name, or a known name with a value of another type.
+    /// No special meaning: an unknown name, or a known name with an unexpected type.
     Other,
 }
 
 /// An argument of a record.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Argument<'a> {
-    /// Name of the argument.
+    /// Argument name.
     pub name: Name<'a>,
-    /// Value of the argument.
+    /// Argument value.
     pub value: Value<'a>,
-    /// Offset in the record, in words.
+    /// Offset in the record in words.
     word: u16,
 }
 
@@ -175,14 +175,14 @@ impl<'a> Argument<'a> {
         }
     }
 
-    /// Byte offset of the argument in its record.
+    /// Returns the byte offset of the argument in its record.
     #[inline]
     #[must_use]
     pub const fn offset(&self) -> usize {
         self.word as usize * 8
     }
 
-    /// Byte offset of the value in its record. The value of a boolean is bit 32 of the header, in byte 4.
+    /// Returns the byte offset of the value in its record. A boolean is bit 32 of the header, in byte 4.
     #[inline]
     #[must_use]
     pub const fn value_offset(&self) -> usize {
@@ -192,8 +192,8 @@ impl<'a> Argument<'a> {
         }
     }
 
-    /// Reads the argument at the beginning of `words`, with its size in words, and reports each broken rule.
-    /// Returns `None` if the argument is unreadable.
+    /// Reads the argument at the start of `words` and its size in words, and reports each broken rule. Returns `None`
+    /// if the argument is unreadable.
     #[cold]
     #[inline(never)]
     fn examine(
@@ -229,8 +229,8 @@ impl<'a> Argument<'a> {
         Some((Self { name, value, word: position.word }, size))
     }
 
-    /// Reads the argument with this header and the words `own` if it breaks no rule and is all ASCII, as
-    /// nearly all arguments are.
+    /// Reads the argument with this header and the words `own` if it is valid and plain ASCII, as nearly all arguments
+    /// are.
     #[inline(always)]
     fn read_plain(header: u64, own: &'a [Word], word: u16) -> Option<Self> {
         let reference = (header >> 16) as u16;
@@ -239,7 +239,7 @@ impl<'a> Argument<'a> {
             && reference >= INLINE
             && let 1..=8 = length
         {
-            // Most names are no longer than a word.
+            // Most names fit into one word.
             let name_word = load(first);
             if !is_plain_word(name_word, length) {
                 return None;
@@ -265,12 +265,11 @@ impl<'a> Argument<'a> {
     }
 }
 
-/// Reports a broken rule with the offset in the argument, the expected value and the found one. Returns `false` if the
-/// argument is unreadable because of it.
+/// Reports a broken rule with the offset in the argument, the expected value and the found value. Returns `false` if
+/// the argument is unreadable as a result.
 type ReportBroken<'r> = dyn FnMut(Rule, u64, u64, u64) -> bool + 'r;
 
-/// Returns the size of an argument in words, and the length of its name in bytes. `words` is the number of words up to
-/// the end of the record.
+/// Returns the argument size in words and the name length in bytes. `words` are left in the record.
 fn examine_header(header: u64, words: usize, report: &mut ReportBroken<'_>) -> Option<(usize, usize)> {
     let kind = (header & 0xf) as u8;
     match kind {
@@ -318,7 +317,7 @@ fn examine_header(header: u64, words: usize, report: &mut ReportBroken<'_>) -> O
     Some((size, name_length))
 }
 
-/// Returns the bytes of a name, which are UTF-8.
+/// Returns the name bytes if they are valid UTF-8.
 fn examine_name<'a>(words: &'a [Word], length: usize, report: &mut ReportBroken<'_>) -> Option<&'a [u8]> {
     let name = words.as_flattened().get(..length)?;
     if let Err(error) = core::str::from_utf8(name) {
@@ -333,7 +332,7 @@ fn examine_name<'a>(words: &'a [Word], length: usize, report: &mut ReportBroken<
     Some(name)
 }
 
-/// Returns the value of a string, which is at this offset of the argument. Messages have a rule of their own.
+/// Returns the string value at an offset in the argument. Messages have their own rule.
 fn examine_text<'a>(
     words: &'a [Word],
     reference: u16,
@@ -356,7 +355,7 @@ fn examine_text<'a>(
     Some(Text::read(bytes, reference))
 }
 
-/// Reads the value of an argument from its last words if it breaks no rule and is all ASCII.
+/// Reads the value of an argument from its last words if it is valid and plain ASCII.
 #[inline(always)]
 fn plain_value(header: u64, words: &[Word]) -> Option<Value<'_>> {
     let kind = (header & 0xf) as u8;
@@ -380,7 +379,7 @@ fn plain_value(header: u64, words: &[Word]) -> Option<Value<'_>> {
     is_right.then_some(Value::Bool(header >> 32 == 1))
 }
 
-/// Returns the padding bits of a text that are not 0.
+/// Returns the padding bits that differ from 0.
 fn padding(words: &[Word], length: usize) -> u64 {
     words.last().map_or(0, |word| load(word) & padding_bits(length))
 }
@@ -392,14 +391,14 @@ struct ArgumentPosition<'r> {
     record: &'r [Word],
     /// Byte offset of the record in the input.
     offset: u64,
-    /// Offset of the argument in the record, in words.
+    /// Offset of the argument in the record in words.
     word: u16,
 }
 
 impl ArgumentPosition<'_> {
     /// Returns `true` if a message precedes the argument.
     fn follows_message(self) -> bool {
-        // All preceding arguments have been read, so their sizes are valid.
+        // All earlier arguments have been read, so their sizes are valid.
         let mut words = self.record.get(RECORD_HEADER..).unwrap_or_default();
         let end = words.len() - (usize::from(self.word).saturating_sub(RECORD_HEADER)).min(words.len());
         while words.len() > end
@@ -417,14 +416,14 @@ impl ArgumentPosition<'_> {
     }
 }
 
-/// Iterator over the arguments of a record, in order. It ends with an error at the first unreadable argument.
+/// Iterator over the arguments of a record. It ends with an error at the first unreadable argument.
 #[derive(Clone, Debug)]
 pub struct Arguments<'a> {
     /// Words of the record.
     record: &'a [Word],
     /// Byte offset of the record in the input.
     offset: u64,
-    /// Words not read yet.
+    /// Unread words.
     words: &'a [Word],
 }
 
@@ -434,14 +433,14 @@ impl<'a> Arguments<'a> {
         Self { record, offset, words: record.get(RECORD_HEADER..).unwrap_or_default() }
     }
 
-    /// Returns the offset of the next argument in the record, in words.
+    /// Returns the offset of the next argument in the record in words.
     #[inline(always)]
     fn word(&self) -> u16 {
         // A record has at most 4,095 words.
         (self.record.len() - self.words.len()) as u16
     }
 
-    /// Returns `true` after the last argument or an unreadable one.
+    /// Returns `true` after the last argument or an unreadable argument.
     pub(crate) const fn is_at_end(&self) -> bool {
         self.words.is_empty()
     }
@@ -468,8 +467,9 @@ impl<'a> Arguments<'a> {
         Some(argument)
     }
 
-    /// Returns the next argument, which is unusual, and the words after it. Takes the iterator by value, so
-    /// that it need not be in memory elsewhere.
+    /// Returns the next argument, which is unusual, and the words after it.
+    ///
+    /// Takes the iterator by value so that it can stay in registers.
     #[cold]
     #[inline(never)]
     fn next_unusual(mut self) -> (Option<Result<Argument<'a>, LogError>>, &'a [Word]) {

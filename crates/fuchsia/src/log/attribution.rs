@@ -1,4 +1,4 @@
-//! Origin of a record, in the newer forms.
+//! Origin of a record in the newer forms.
 
 use super::argument::{Argument, Value};
 use super::encoder::MAX_TEXT;
@@ -7,17 +7,18 @@ use super::record::Record;
 use super::text::Text;
 use super::word::{load, padding_bits, words_for};
 
-/// URL of the component for control records without one of their own.
+/// URL of the component for control records without a URL.
 pub const ARCHIVIST_URL: &str = "fuchsia-boot:///archivist#meta/archivist.cm";
 
 /// Content of a control record, about the records with its [tag](Record::tag).
 ///
-/// With a count: records of the component were discarded. Without: the component of the tag from here on.
+/// With a count, it reports discarded records of the component. Without a count, it names the component for the tag
+/// from here on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Control<'a> {
-    /// `moniker`, a string: path of the component in the system.
+    /// `moniker`, a string: component path in the system.
     pub moniker: Option<Text<'a>>,
-    /// `url`, a string: URL of the component.
+    /// `url`, a string: component URL.
     pub url: Option<Text<'a>>,
     /// `rolled_out`, unsigned: number of records discarded to free space.
     pub rolled_out: Option<u64>,
@@ -26,16 +27,16 @@ pub struct Control<'a> {
 /// Origin of a record, from the transport.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Attribution<'a> {
-    /// Path of the component in the system.
+    /// Component path in the system.
     pub moniker: Option<Text<'a>>,
-    /// URL of the component.
+    /// Component URL.
     pub url: Option<Text<'a>>,
-    /// Number of its records discarded before this one to free space.
+    /// Number of component records discarded before this one to free space.
     pub rolled_out: u64,
 }
 
 impl<'a> Record<'a> {
-    /// Returns the content of a control record. The last of several arguments with the same name counts.
+    /// Returns the content of a control record. If an argument name repeats, the last argument wins.
     #[must_use]
     pub fn control(&self) -> Option<Control<'a>> {
         if !self.is_control() {
@@ -53,22 +54,22 @@ impl<'a> Record<'a> {
         Some(control)
     }
 
-    /// Returns the attribution appended by the archivist and the index of its first argument. Only the last
-    /// arguments can belong to it.
+    /// Returns the attribution appended by the archivist, and the index of its first argument. It can only use the last
+    /// arguments.
     #[must_use]
     pub fn appended(&self) -> Option<(Attribution<'a>, usize)> {
         let mut appended: Option<(Attribution<'a>, usize)> = None;
         for (index, argument) in self.arguments().map_while(Result::ok).enumerate() {
             let (mut attribution, first) = appended.unwrap_or((Attribution::default(), index));
-            appended = attribution.note(&argument).then_some((attribution, first));
+            appended = attribution.read_argument(&argument).then_some((attribution, first));
         }
         appended
     }
 }
 
 impl<'a> Attribution<'a> {
-    /// Adds an argument of the archivist; returns `false` for any other argument.
-    fn note(&mut self, argument: &Argument<'a>) -> bool {
+    /// Reads an archivist argument. Returns `false` for any other argument.
+    fn read_argument(&mut self, argument: &Argument<'a>) -> bool {
         match argument.value {
             Value::Text(text) if argument.name.is("$__moniker") => self.moniker = Some(text),
             Value::Text(text) if argument.name.is("$__url") => self.url = Some(text),
@@ -78,10 +79,11 @@ impl<'a> Attribution<'a> {
         true
     }
 
-    /// Reads the attribution after an extended record: the sizes of the moniker and the URL (32 bits each),
-    /// the number of discarded records (64 bits), the moniker and the URL, both padded. Also returns the
-    /// bytes after it. `record` and `at` are the input offsets of the record and of `bytes`, for errors;
-    /// `report` receives errors that do not prevent reading.
+    /// Reads the attribution after an extended record, and returns the bytes after it.
+    ///
+    /// The attribution has the sizes of the moniker and the URL (32 bits each), the number of discarded records (64
+    /// bits), the moniker and the URL. Both texts are padded. `record` and `at` are the input offsets of the record and
+    /// of `bytes`, for errors. `report` receives errors that do not prevent reading.
     ///
     /// # Errors
     /// If bytes are missing, or a text is longer than [`MAX_TEXT`] or not UTF-8.
@@ -110,6 +112,7 @@ impl<'a> Attribution<'a> {
         let mut text_at = at + 16;
         let mut left = texts;
         let mut text = |length: usize| {
+            // Both texts fit: the size was checked above.
             let (own, rest) = left.split_at_checked(words_for(length)).unwrap_or_default();
             left = rest;
             let bytes = own.as_flattened().get(..length).unwrap_or_default();

@@ -5,12 +5,12 @@ use super::error::{LogError, Rule};
 use super::printf::{self, ProblemPosition, Role};
 use super::record::Record;
 
-/// Forms that a check accepts.
+/// Record forms that a check accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CheckOptions {
-    /// `true` to accept [tags](Record::tag) and [extended](super::Attribution) records, which the document
-    /// lacks. On by default.
+    /// `true` to accept [tags](Record::tag) and [extended](super::Attribution) records, which the document lacks. On by
+    /// default.
     pub newer_forms: bool,
 }
 
@@ -21,8 +21,8 @@ impl Default for CheckOptions {
 }
 
 impl Record<'_> {
-    /// Reports each broken rule from the beginning of the record to its end; printf rules come last. Nothing
-    /// after an unreadable argument is reported.
+    /// Reports each broken rule from the start of the record to its end, then printf rules. It stops after an
+    /// unreadable argument.
     pub fn check(&self, options: CheckOptions, report: &mut dyn FnMut(LogError)) {
         let begin = self.offset();
         let tag = self.tag_bits();
@@ -69,7 +69,7 @@ impl Record<'_> {
         });
     }
 
-    /// Returns `true` if all arguments are plain, so that no rule is broken.
+    /// Returns `true` if all arguments are plain, so that all rules hold.
     #[inline]
     pub(super) fn is_plain(&self) -> bool {
         let mut arguments = self.arguments();
@@ -77,8 +77,8 @@ impl Record<'_> {
         arguments.is_at_end()
     }
 
-    /// Returns the error that makes the record unreadable, or else the first error of its arguments, except
-    /// messages that are not UTF-8.
+    /// Returns the error that makes the record unreadable, or else the first argument error. Messages may be invalid
+    /// UTF-8.
     pub(super) fn first_broken(&self) -> Option<LogError> {
         let mut first = None;
         let mut note = |error: LogError| {

@@ -1,4 +1,4 @@
-//! Files of messages.
+//! Message files.
 
 use core::iter::FusedIterator;
 
@@ -6,19 +6,19 @@ use super::framer::{Damage, Framer};
 use super::framing::Framing;
 use super::message::Message;
 
-/// Magic number of Fuchsia's other trace format.
+/// Magic number of FXT, Fuchsia's other trace format.
 const FXT_MAGIC: [u8; 8] = *b"\x10\0\x04FxT\x16\0";
 
-/// Bytes of a file that are examined to recognize it.
+/// Number of bytes to examine for recognition.
 const PROBED: usize = 256 << 10;
 
 impl Framing {
-    /// Recognizes the framing of a file by its content; returns `None` for a file without log messages.
+    /// Recognizes the framing of a file by its content. Returns `None` if it lacks log messages.
     ///
-    /// `prefix` is the beginning of the file, of which 256 KiB are examined; `is_whole` if it is the whole
-    /// file.
+    /// `prefix` is the start of the file. At most 256 KiB of it are examined. `is_whole` must be `true` if `prefix` is
+    /// the whole file.
     #[must_use]
-    pub fn recognise(prefix: &[u8], is_whole: bool) -> Option<Self> {
+    pub fn recognize(prefix: &[u8], is_whole: bool) -> Option<Self> {
         if prefix.starts_with(&FXT_MAGIC) {
             return None;
         }
@@ -26,15 +26,15 @@ impl Framing {
         let is_whole = is_whole && probed.len() == prefix.len();
         let framer = |framing: Self| Framer::new(framing, 0);
         let records = framer(Self::Records).first(probed, probed.len(), is_whole);
-        // A datagram's header precedes its content, which may be a record.
+        // A datagram header precedes its content, which may be a record.
         let before = records.map_or(probed.len(), |(begin, _)| begin);
         let first = framer(Self::Datagrams).first(probed, before, is_whole);
-        // Its length may be damaged: then look for a datagram after that record.
+        // If its length is damaged, the search continues with a datagram after that record.
         let next = records.map(|(_, end)| end).filter(|end| {
             let holds = |framing: Self| framer(framing).holds(probed, *end, is_whole);
             *end < probed.len() && holds(Self::Datagrams) && !holds(Self::Records)
         });
-        // A record that breaks a rule can look like the length and the content of a datagram.
+        // A record that breaks a rule can look like a datagram with its length.
         let is_record = |at: &usize| framer(Self::Records).leads_to_message(probed, *at, is_whole);
         let datagrams = first.map(|(begin, _)| begin).or(next).filter(|at| !is_record(at));
         match (datagrams, records) {
@@ -48,7 +48,7 @@ impl Framing {
     }
 }
 
-/// Iterator over the messages and the damage of a file, in order.
+/// Iterator over messages and damage in a file.
 #[derive(Clone, Debug)]
 pub struct Messages<'a> {
     framer: Framer,
@@ -62,7 +62,7 @@ impl<'a> Messages<'a> {
         Self { framer: Framer::new(framing, 0), input: bytes }
     }
 
-    /// Byte offset of the next message.
+    /// Returns the byte offset of the next message.
     #[must_use]
     pub const fn offset(&self) -> u64 {
         self.framer.offset()

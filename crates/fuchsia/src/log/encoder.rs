@@ -8,10 +8,10 @@ use super::severity::Severity;
 use super::text::{Name, reference};
 use super::word::{RECORD_HEADER, Word, words_for, write_stream};
 
-/// Maximum length of a text in bytes: a reference has 15 bits for the length.
+/// Maximum length of a text in bytes. A reference has 15 bits for the length.
 pub const MAX_TEXT: usize = 32_767;
 
-/// Reason for not writing something.
+/// Error when writing a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EncodeError {
@@ -22,19 +22,19 @@ pub enum EncodeError {
         /// Number of bytes left.
         left: usize,
     },
-    /// A name or a string is longer than [`MAX_TEXT`].
+    /// A name or a string exceeds [`MAX_TEXT`].
     TextTooLong {
         /// Length in bytes.
         length: usize,
     },
-    /// The record would be longer than [`MAX_RECORD_WORDS`].
+    /// The record would exceed [`MAX_RECORD_WORDS`].
     RecordTooLong {
         /// Size in words.
         words: usize,
     },
     /// The input is not a readable record.
     Unreadable,
-    /// The record has the maximum number of arguments (of traces: 15).
+    /// The record has the maximum number of arguments (15 in traces).
     TooManyArguments,
 }
 
@@ -58,7 +58,7 @@ impl fmt::Display for EncodeError {
 
 impl core::error::Error for EncodeError {}
 
-/// Size in words of an argument with this name length and value.
+/// Returns the size in words of an argument with this name length and value.
 #[inline(always)]
 const fn argument_words(name: usize, value: &Value<'_>) -> usize {
     let value = match value {
@@ -69,7 +69,7 @@ const fn argument_words(name: usize, value: &Value<'_>) -> usize {
     1 + words_for(name) + value
 }
 
-/// Checks the lengths of an argument's name and text.
+/// Checks name and text lengths of an argument.
 #[inline(always)]
 const fn check_texts(name: usize, value: &Value<'_>) -> Result<(), EncodeError> {
     if name > MAX_TEXT {
@@ -83,8 +83,8 @@ const fn check_texts(name: usize, value: &Value<'_>) -> Result<(), EncodeError> 
 
 /// Writes consecutive records into a buffer.
 ///
-/// Allocates nothing. If a record does not fit, has more than 4,095 words, or has a text of more than [`MAX_TEXT`] bytes,
-/// returns an error and leaves the buffer unchanged.
+/// Allocates nothing. Returns an error and leaves the buffer unchanged if a record does not fit, has more than 4,095
+/// words, or has a text longer than [`MAX_TEXT`].
 ///
 /// ```
 /// use ichnos_fuchsia::log::{Encoder, Record, Severity};
@@ -103,12 +103,12 @@ const fn check_texts(name: usize, value: &Value<'_>) -> Result<(), EncodeError> 
 #[derive(Debug)]
 pub struct Encoder<'b> {
     buffer: &'b mut [u8],
-    /// Number of bytes used by finished records.
+    /// Bytes used by finished records.
     written: usize,
 }
 
 impl<'b> Encoder<'b> {
-    /// Creates an encoder that writes from the beginning of the buffer.
+    /// Creates an encoder for the buffer.
     #[inline]
     #[must_use]
     pub const fn new(buffer: &'b mut [u8]) -> Self {
@@ -135,8 +135,7 @@ impl<'b> Encoder<'b> {
         self.written = 0;
     }
 
-    /// Begins a record. Until it is [finished](RecordEncoder::finish), it is not part of
-    /// [`Encoder::written`].
+    /// Starts a record. [`Encoder::written`] contains it only after it is [finished](RecordEncoder::finish).
     ///
     /// # Errors
     /// If its header and timestamp do not fit.
@@ -155,13 +154,13 @@ impl<'b> Encoder<'b> {
         Ok(RecordEncoder { words, used: RECORD_HEADER, left, header, written })
     }
 
-    /// Copies a record: byte for byte if it breaks no rule.
+    /// Copies a record. A valid record is copied byte for byte.
     ///
     /// # Errors
-    /// If it does not fit, or one of its arguments is unreadable.
+    /// If it does not fit, or an argument is unreadable.
     pub fn record(&mut self, record: &Record<'_>) -> Result<(), EncodeError> {
         record.validate().map_err(|_| EncodeError::Unreadable)?;
-        // The copy is never longer.
+        // The copy cannot be longer.
         let left = self.left();
         if left < record.as_bytes().len() {
             return Err(EncodeError::BufferFull { needed: record.as_bytes().len(), left });
@@ -175,7 +174,7 @@ impl<'b> Encoder<'b> {
         Ok(())
     }
 
-    /// Writes a log event, with its arguments in the order of Fuchsia's Rust library.
+    /// Writes a log event, with arguments ordered as in Fuchsia's Rust library.
     ///
     /// # Errors
     /// If the event does not fit.
@@ -200,28 +199,28 @@ impl<'b> Encoder<'b> {
     }
 }
 
-/// A record being written. It is discarded if dropped unfinished.
+/// An unfinished record. Dropping it discards the record.
 #[derive(Debug)]
 pub struct RecordEncoder<'e> {
-    /// Space for the record, at most its maximum size.
+    /// Space for the record, up to the maximum record size.
     words: &'e mut [Word],
     /// Number of words used.
     used: usize,
-    /// Number of bytes that were left when the record began.
+    /// Bytes left in the buffer before this record.
     left: usize,
     header: u64,
     written: &'e mut usize,
 }
 
 impl RecordEncoder<'_> {
-    /// Sets the tag: the number of the component that writes the record (newer form); 31 bits.
+    /// Sets the tag, the 31-bit number of the component that writes the record (newer form).
     #[inline]
     pub const fn set_tag(&mut self, tag: u32) {
         let bits = (!CONTROL as u64) << 16;
         self.header = self.header & !bits | (tag as u64) << 16 & bits;
     }
 
-    /// Makes this a control record or an ordinary one (newer form).
+    /// Makes this a control record or an ordinary record (newer form).
     #[inline]
     pub const fn set_control(&mut self, is_control: bool) {
         let bit = (CONTROL as u64) << 16;
@@ -244,8 +243,8 @@ impl RecordEncoder<'_> {
     /// Appends an argument.
     ///
     /// # Errors
-    /// If a text is too long, or the argument does not fit in the record or the buffer. The record is then
-    /// unchanged, and more can be appended.
+    /// If a text is too long, or the argument does not fit in the record or the buffer. The record is then unchanged
+    /// and can take other arguments.
     #[inline(always)]
     pub fn argument<'n, 'v>(
         &mut self,
@@ -265,7 +264,7 @@ impl RecordEncoder<'_> {
         Ok(())
     }
 
-    /// Formats a text directly into the record. If a `Display` fails, the text ends there.
+    /// Formats a text directly into the record. If a `Display` implementation fails, the text ends there.
     ///
     /// # Errors
     /// As for [`RecordEncoder::argument`].
@@ -286,8 +285,8 @@ impl RecordEncoder<'_> {
             return Err(self.full(before));
         };
         let room = room.as_flattened_mut();
-        let mut writer = ArgumentText { room, length: 0 };
-        // An error of the formatter itself needs no further report.
+        let mut writer = InPlaceWriter { room, length: 0 };
+        // The text simply ends at a formatting error.
         let _ = fmt::write(&mut writer, text);
         let length = writer.length;
         let size = before + words_for(length);
@@ -304,7 +303,7 @@ impl RecordEncoder<'_> {
         Ok(())
     }
 
-    /// Returns the error for this many more words.
+    /// Returns the error for `more` additional words.
     #[cold]
     fn full(&self, more: usize) -> EncodeError {
         let words = self.used + more;
@@ -325,7 +324,7 @@ impl RecordEncoder<'_> {
     }
 }
 
-/// Writes an argument into `room`, which has its exact size.
+/// Writes an argument into `room`, which must have its exact size.
 #[inline(always)]
 fn write_argument(room: &mut [Word], name: Name<'_>, value: Value<'_>) {
     let size = room.len() as u64;
@@ -349,7 +348,7 @@ fn write_argument(room: &mut [Word], name: Name<'_>, value: Value<'_>) {
     }
 }
 
-/// Writes the name of an argument and its header, which lacks only the reference to the name.
+/// Writes the argument name and header. `header` lacks only the name reference.
 #[inline(always)]
 fn write_name(room: &mut [Word], name: Name<'_>, header: u64) {
     let Some((first, room)) = room.split_first_mut() else { return };
@@ -362,12 +361,12 @@ fn write_name(room: &mut [Word], name: Name<'_>, header: u64) {
 }
 
 /// Writes a text in place, and counts the bytes that do not fit.
-struct ArgumentText<'r> {
+struct InPlaceWriter<'r> {
     room: &'r mut [u8],
     length: usize,
 }
 
-impl fmt::Write for ArgumentText<'_> {
+impl fmt::Write for InPlaceWriter<'_> {
     #[inline]
     fn write_str(&mut self, text: &str) -> fmt::Result {
         let end = self.length.saturating_add(text.len());
@@ -380,38 +379,38 @@ impl fmt::Write for ArgumentText<'_> {
     }
 }
 
-/// A log event to be written as a record.
+/// Content of a log event.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Event<'a> {
     /// Time in nanoseconds.
     pub timestamp: i64,
     /// Severity number.
     pub severity: u8,
-    /// Koid of the process.
+    /// Process koid.
     pub pid: u64,
-    /// Koid of the thread.
+    /// Thread koid.
     pub tid: u64,
-    /// Number of records dropped before this one; not written if 0.
+    /// Number of records dropped before this event. 0 is not written.
     pub dropped: u64,
-    /// Source file, written without anything up to the last `../`. Only written from severity ERROR on or
-    /// with [`Event::always_file_and_line`].
+    /// Source file, written without everything up to the last `../`. Written for severity ERROR and above, or with
+    /// [`Event::always_file_and_line`].
     pub file: Option<&'a str>,
-    /// Line in the source file; written when the file is.
+    /// Line in the source file, written together with the file.
     pub line: Option<u64>,
     /// `true` to write file and line for every severity.
     pub always_file_and_line: bool,
-    /// Part of the program that logs: the first tag.
+    /// Part of the program that logs. It becomes the first tag.
     pub target: Option<&'a str>,
     /// The message.
     pub message: Option<&'a str>,
-    /// Pairs of names and values.
+    /// Names and values.
     pub arguments: &'a [(&'a str, Value<'a>)],
     /// Tags.
     pub tags: &'a [&'a str],
 }
 
 impl Event<'_> {
-    /// Calls `take` with each argument, in the order in which they are written.
+    /// Calls `take` with each argument in writing order.
     #[inline(always)]
     fn each(
         &self,
@@ -457,12 +456,12 @@ impl Event<'_> {
     }
 }
 
-/// Adds `count` to the dropped records of the record in the first `length` bytes of `buffer`, in place, and
-/// returns the new length. An argument `num_dropped` is increased (up to 2^64 - 1) or appended.
+/// Adds `count` to the number of dropped records in the record `buffer[..length]`, and returns the new length.
+///
+/// An existing `num_dropped` argument is increased (up to 2^64 - 1). Otherwise the argument is appended.
 ///
 /// # Errors
-/// If those bytes are not one readable record, or the record or the buffer is full. The buffer is then
-/// unchanged.
+/// If the bytes are not one readable record, or the record or the buffer is full. The buffer is then unchanged.
 pub fn add_dropped_count(buffer: &mut [u8], length: usize, count: u64) -> Result<usize, EncodeError> {
     let bytes = buffer.get(..length).ok_or(EncodeError::Unreadable)?;
     let (record, rest) = Record::read(bytes, 0).map_err(|_| EncodeError::Unreadable)?;

@@ -8,10 +8,10 @@ use super::framing::Framing;
 use super::message::{Message, is_plausible, is_usual};
 use super::proof::{self, Proof, ProofBudget};
 use super::record::Record;
-use super::unit::{LENGTH, Unit};
+use super::unit::{InputUnit, LENGTH};
 use super::word::{RECORD_HEADER, load};
 
-/// Maximum distance in bytes over which the sizes of unreadable neighbors are followed.
+/// Maximum distance in bytes for following unreadable neighbors by their sizes.
 const MAX_RUN: usize = 64 << 10;
 
 /// An unreadable section of the input.
@@ -33,68 +33,68 @@ impl fmt::Display for Damage {
 
 impl core::error::Error for Damage {}
 
-/// Splits bytes into messages, wherever the bytes come from: it keeps no copy of them.
+/// Splits bytes into messages without keeping a copy.
 ///
-/// Results do not depend on how the input is cut into pieces, nor on the alignment of messages: after damage,
-/// one may begin at any byte. A candidate is judged together with the bytes after it:
-/// - A readable candidate is a message if another message, or the end of the input, follows. If the next
-///   message begins within it, part of it is missing and was replaced by that message.
-/// - An unreadable candidate ends at its own size if a message, or the end of the input, is there; otherwise
-///   at the next message.
+/// Results do not depend on how the input is cut into pieces, nor on message alignment. After damage, a message can
+/// start at any byte. The bytes after a candidate help to judge it:
+/// - A readable candidate is a message if another message or the end of the input follows. If the next message
+///   starts inside the candidate, part of the candidate was lost and replaced by that message.
+/// - An unreadable candidate ends at its own size if a message or the end of the input is there. Otherwise it ends at
+///   the next message.
 ///
-/// So a message is only certain when the next 8 bytes (12 in [`Framing::Datagrams`]), or the end, are known.
+/// So a message is only certain when the next 8 bytes (12 in [`Framing::Datagrams`]) or the end are known.
 ///
-/// Each byte is examined only a few times: after very many false candidates that were long to rule out,
-/// further ones are skipped.
+/// Each byte is examined only a few times. After many false candidates that took long to rule out, further candidates
+/// are skipped.
 #[derive(Clone, Debug)]
 pub struct Framer {
     framing: Framing,
     offset: u64,
-    lost: Option<Lost>,
+    lost: Option<LostBytes>,
     candidate: Option<FrameCandidate>,
-    /// Position up to which sizes of unreadable items lead from one to the next, with no message in between.
+    /// Position up to which item sizes lead from one unreadable item to the next, without a message in between.
     good: u64,
     budget: ProofBudget,
 }
 
-/// Unreadable bytes; the next readable message is searched for after them.
+/// Unreadable bytes. The search for the next readable message starts after them.
 #[derive(Clone, Copy, Debug)]
-struct Lost {
+struct LostBytes {
     offset: u64,
     error: LogError,
 }
 
-/// State of a candidate whose end is not confirmed yet.
+/// State of a candidate with an unconfirmed end.
 #[derive(Clone, Copy, Debug)]
 struct FrameCandidate {
-    /// `true` if a valid item follows at its end.
+    /// `true` if a valid item follows the candidate.
     is_end_good: Option<bool>,
-    /// Distance from its beginning up to which no message begins.
+    /// Distance from the start of the candidate that was searched without finding a message.
     looked: usize,
-    /// Distance covered by following the sizes of its neighbors.
+    /// Distance covered by following unreadable neighbors.
     run: usize,
-    /// `true` if these lead to a valid item.
+    /// `true` if the neighbors lead to a valid item.
     is_run_good: bool,
 }
 
 /// Result of [`Framer::step`].
 #[derive(Clone, Copy, Debug)]
-pub struct Step<'a> {
-    /// Number of input bytes consumed: the next call expects the bytes after them.
+pub struct FramerStep<'a> {
+    /// Number of input bytes consumed. The next call expects the bytes after them.
     pub consumed: usize,
     /// Message or damage found.
     pub found: Option<Result<Message<'a>, Damage>>,
-    /// Minimum input length of the next call to find more, unless it is the last.
+    /// Minimum input length for progress in the next call, unless it is the last call.
     pub needed: usize,
 }
 
-impl Step<'_> {
+impl FramerStep<'_> {
     const fn wait(needed: usize) -> Self {
         Self { consumed: 0, found: None, needed }
     }
 }
 
-/// Answer to a question about the input.
+/// Answer to a question about the input, possibly pending.
 enum Verdict<T = ()> {
     Yes(T),
     No,
@@ -105,9 +105,9 @@ enum Verdict<T = ()> {
 /// Appearance of a candidate by itself.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum FrameGuess {
-    /// A message that breaks no rule; `true` if it cannot be an accident.
+    /// A message that breaks no rule. `true` if it cannot be an accident.
     Right(bool),
-    /// The same for a message that breaks a rule.
+    /// A message that breaks a rule. `true` if it cannot be an accident.
     Wrong(bool),
     /// Unreadable.
     Broken,
@@ -115,23 +115,23 @@ enum FrameGuess {
 
 /// Decision about a doubtful candidate.
 enum Outcome {
-    /// It is a message.
+    /// The candidate is a message.
     Message,
-    /// It ends here.
+    /// The candidate ends here.
     End(usize),
-    /// A message begins here, inside the candidate.
+    /// A message starts here, inside the candidate.
     Within(usize),
-    /// It does not end within this many bytes.
+    /// The candidate does not end within this many bytes.
     Lost(usize),
 }
 
-/// Messages to look for inside a doubtful candidate.
+/// Kind of messages to search for inside a doubtful candidate.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum WantedMessages {
     Any,
-    /// Messages followed by one that ends at the candidate's end.
+    /// Messages followed by a message that ends with the candidate.
     ToEnd,
-    /// Messages followed by one that spans the candidate's end, which is then wrong.
+    /// Messages followed by a message that spans the end of the candidate. The end is then wrong.
     AcrossEnd,
 }
 
@@ -142,7 +142,7 @@ impl Framer {
         Self { framing, offset, lost: None, candidate: None, good: 0, budget: ProofBudget::new() }
     }
 
-    /// Byte offset of the input for the next [`Framer::step`].
+    /// Returns the byte offset of the input for the next [`Framer::step`].
     #[must_use]
     pub const fn offset(&self) -> u64 {
         self.offset
@@ -154,11 +154,11 @@ impl Framer {
         self.offset = offset;
     }
 
-    /// Examines the bytes from [`Framer::offset`] on. `is_last` if no bytes follow them.
+    /// Examines the bytes from [`Framer::offset`] on. `is_last` must be `true` if no bytes follow them.
     ///
     /// If nothing is found or consumed, more input is needed or the end is reached.
     #[inline]
-    pub fn step<'a>(&mut self, input: &'a [u8], is_last: bool) -> Step<'a> {
+    pub fn step<'a>(&mut self, input: &'a [u8], is_last: bool) -> FramerStep<'a> {
         // The most frequent case first.
         if self.framing == Framing::Records
             && self.lost.is_none()
@@ -170,22 +170,22 @@ impl Framer {
             let consumed = record.as_bytes().len();
             self.offset += consumed as u64;
             let message = Message::Record { record, behind: &[] };
-            return Step { consumed, found: Some(Ok(message)), needed: 0 };
+            return FramerStep { consumed, found: Some(Ok(message)), needed: 0 };
         }
         self.other_step(input, is_last)
     }
 
-    fn other_step<'a>(&mut self, input: &'a [u8], is_last: bool) -> Step<'a> {
+    fn other_step<'a>(&mut self, input: &'a [u8], is_last: bool) -> FramerStep<'a> {
         if self.lost.is_some() {
             return self.search(input, is_last);
         }
         if input.is_empty() {
-            return Step::wait(1);
+            return FramerStep::wait(1);
         }
-        let (message, end, error) = match Unit::read(self.framing, input, self.offset, is_last) {
-            Unit::Unknown(needed) => return Step::wait(needed),
-            Unit::Message(message, size, error) => (Some(message), Some(size), error),
-            Unit::Broken(error, end) => (None, end, Some(error)),
+        let (message, end, error) = match InputUnit::read(self.framing, input, self.offset, is_last) {
+            InputUnit::Unknown(needed) => return FramerStep::wait(needed),
+            InputUnit::Message(message, size, error) => (Some(message), Some(size), error),
+            InputUnit::Broken(error, end) => (None, end, Some(error)),
         };
         let guess = match &message {
             None => FrameGuess::Broken,
@@ -197,7 +197,7 @@ impl Framer {
             Some(end) => match self.outcome(input, is_last, end, guess) {
                 Verdict::Yes(outcome) => outcome,
                 Verdict::No => Outcome::Lost(1),
-                Verdict::Unknown(needed) => return Step::wait(needed),
+                Verdict::Unknown(needed) => return FramerStep::wait(needed),
             },
         };
         self.candidate = None;
@@ -216,17 +216,17 @@ impl Framer {
         let found = match (outcome, message) {
             (Outcome::Message, Some(message)) => Ok(message),
             (Outcome::Lost(_), _) => {
-                self.lost = Some(Lost { offset, error });
+                self.lost = Some(LostBytes { offset, error });
                 let mut step = self.search(input.get(consumed..).unwrap_or_default(), is_last);
                 step.consumed += consumed;
                 return step;
             }
             _ => Err(Damage { offset, skipped: consumed as u64, error }),
         };
-        Step { consumed, found: Some(found), needed: 0 }
+        FramerStep { consumed, found: Some(found), needed: 0 }
     }
 
-    /// Decides about the candidate at the beginning of the input, which ends at `end` by its own size.
+    /// Decides about the candidate at the start of the input. `end` is its end by its own size.
     #[inline(never)]
     fn outcome(&mut self, input: &[u8], is_last: bool, end: usize, guess: FrameGuess) -> Verdict<Outcome> {
         if matches!(guess, FrameGuess::Right(_)) {
@@ -250,7 +250,7 @@ impl Framer {
         outcome
     }
 
-    /// Returns `Yes` if the bytes at `end` are what usually follows a message.
+    /// Returns `Yes` if the bytes at `end` usually follow a message.
     #[inline]
     fn is_followed(&self, input: &[u8], end: usize, is_last: bool) -> Verdict {
         let rest = input.get(end..).unwrap_or_default();
@@ -314,7 +314,7 @@ impl Framer {
         } else if is_end_good {
             return Verdict::Yes(Outcome::End(end));
         }
-        match self.follow_neighbours(candidate, input, is_last) {
+        match self.follow_neighbors(candidate, input, is_last) {
             Verdict::Yes(()) => {}
             Verdict::No => return Verdict::Yes(Outcome::Lost(end)),
             Verdict::Unknown(needed) => return Verdict::Unknown(needed),
@@ -329,7 +329,7 @@ impl Framer {
         }
     }
 
-    /// Runs `work` within the budget; nothing is charged if more bytes are needed.
+    /// Runs `work` within the budget. Charges nothing if more bytes are needed.
     fn paid<T>(&mut self, work: impl FnOnce(&Self, &mut ProofBudget) -> Verdict<T>) -> Verdict<T> {
         let mut budget = self.budget;
         let verdict = work(self, &mut budget);
@@ -339,8 +339,8 @@ impl Framer {
         verdict
     }
 
-    /// Follows the sizes of unreadable items from one to the next; `Yes` if they lead to a readable item.
-    fn follow_neighbours(&mut self, candidate: &mut FrameCandidate, input: &[u8], is_last: bool) -> Verdict {
+    /// Follows unreadable items by their sizes. Returns `Yes` if they lead to a readable item.
+    fn follow_neighbors(&mut self, candidate: &mut FrameCandidate, input: &[u8], is_last: bool) -> Verdict {
         while !candidate.is_run_good {
             let at = candidate.run;
             let size = self.paid(|framer, budget| {
@@ -351,7 +351,7 @@ impl Framer {
                     Verdict::No => {}
                 }
                 match framer.unit(budget, input, at, is_last) {
-                    Unit::Broken(_, Some(size)) if framer.has_header(input, at) => Verdict::Yes(size),
+                    InputUnit::Broken(_, Some(size)) if framer.has_header(input, at) => Verdict::Yes(size),
                     _ => Verdict::No,
                 }
             });
@@ -365,13 +365,13 @@ impl Framer {
         Verdict::Yes(())
     }
 
-    /// Returns `true` if the unreadable item at `at` begins like a message.
+    /// Returns `true` if the unreadable item at `at` starts like a message.
     fn has_header(&self, input: &[u8], at: usize) -> bool {
         let header = input.get(at..).and_then(|bytes| bytes.first_chunk::<8>());
         self.framing == Framing::Datagrams || header.is_some_and(|header| is_plausible(load(header)))
     }
 
-    /// Finds a message that begins from `looked` on, before `end`. Advances `looked` to where none begins.
+    /// Finds a message that starts between `looked` and `end`. Advances `looked` past positions without a message.
     fn look(
         &mut self,
         looked: &mut usize,
@@ -393,9 +393,9 @@ impl Framer {
             }
             let found = self.paid(|framer, budget| {
                 budget.gain(1);
-                match budget.of_place(|budget| framer.is_proven(budget, input, at, is_last)) {
+                match budget.at_position(|budget| framer.is_proven(budget, input, at, is_last)) {
                     Verdict::Yes(()) if wanted == WantedMessages::Any => Verdict::Yes(true),
-                    // Continuing from another place would lead to the same one.
+                    // Other start positions would lead to the same end.
                     Verdict::Yes(()) => match framer.passage(budget, input, at, end, is_last) {
                         Verdict::Yes(last) if (wanted == WantedMessages::ToEnd) == (last == end) => {
                             Verdict::Yes(true)
@@ -417,8 +417,8 @@ impl Framer {
         Verdict::No
     }
 
-    /// Follows the messages from `begin` on, and unreadable items between them, to the first end at or after
-    /// `end`; `No` if nothing before `end` leads there.
+    /// Follows messages and the unreadable items between them from `begin` to the first end at or after `end`. Returns
+    /// `No` if nothing before `end` leads there.
     fn passage(
         &self,
         budget: &mut ProofBudget,
@@ -433,15 +433,15 @@ impl Framer {
                 return Verdict::No;
             }
             match self.unit(budget, input, at, is_last) {
-                Unit::Message(_, size, _) => at += size,
-                Unit::Unknown(needed) => return Verdict::Unknown(at + needed),
-                Unit::Broken(..) => loop {
+                InputUnit::Message(_, size, _) => at += size,
+                InputUnit::Unknown(needed) => return Verdict::Unknown(at + needed),
+                InputUnit::Broken(..) => loop {
                     at = match proof::next_candidate(self.framing, input, at + 1, end, is_last) {
                         Ok(next) if next < end => next,
                         Ok(_) => return Verdict::No,
                         Err((_, needed)) => return Verdict::Unknown(needed),
                     };
-                    match budget.of_place(|budget| self.is_proven(budget, input, at, is_last)) {
+                    match budget.at_position(|budget| self.is_proven(budget, input, at, is_last)) {
                         Verdict::Yes(()) => break,
                         Verdict::No => {}
                         Verdict::Unknown(needed) => return Verdict::Unknown(needed),
@@ -453,12 +453,12 @@ impl Framer {
     }
 
     /// Reads the unit at `at`.
-    fn unit<'a>(&self, budget: &mut ProofBudget, input: &'a [u8], at: usize, is_last: bool) -> Unit<'a> {
+    fn unit<'a>(&self, budget: &mut ProofBudget, input: &'a [u8], at: usize, is_last: bool) -> InputUnit<'a> {
         let bytes = input.get(at..).unwrap_or_default();
         budget.read(self.framing, bytes, self.offset + at as u64, is_last)
     }
 
-    /// Returns `Yes` if a message, or the end of the input, is at `at`, where an item ends by its own size.
+    /// Returns `Yes` if a message or the end of the input is at `at`, where an item ends by its own size.
     fn is_good(&self, budget: &mut ProofBudget, input: &[u8], at: usize, is_last: bool) -> Verdict {
         match at.cmp(&input.len()) {
             Ordering::Less => {}
@@ -470,31 +470,31 @@ impl Framer {
             return Verdict::No;
         }
         match self.unit(budget, input, at, is_last) {
-            Unit::Message(message, size, error) => {
+            InputUnit::Message(message, size, error) => {
                 let proof = proof::is_good(&message, error.as_ref());
                 self.with_follower(budget, proof, input, at + size, is_last)
             }
-            Unit::Unknown(needed) => Verdict::Unknown(at + needed),
-            Unit::Broken(..) => Verdict::No,
+            InputUnit::Unknown(needed) => Verdict::Unknown(at + needed),
+            InputUnit::Broken(..) => Verdict::No,
         }
     }
 
-    /// Returns `Yes` if a message begins at `at`, where nothing is known yet, and it cannot be an accident.
+    /// Returns `Yes` if a message starts at `at` that cannot be an accident. Nothing else is known about `at`.
     fn is_proven(&self, budget: &mut ProofBudget, input: &[u8], at: usize, is_last: bool) -> Verdict {
         if budget.is_spent() {
             return Verdict::No;
         }
         match self.unit(budget, input, at, is_last) {
-            Unit::Message(message, size, error) => {
-                let proof = Proof::of(&message, error.as_ref());
+            InputUnit::Message(message, size, error) => {
+                let proof = Proof::rate(&message, error.as_ref());
                 self.with_follower(budget, proof, input, at + size, is_last)
             }
-            Unit::Unknown(needed) => Verdict::Unknown(at + needed),
-            Unit::Broken(..) => Verdict::No,
+            InputUnit::Unknown(needed) => Verdict::Unknown(at + needed),
+            InputUnit::Broken(..) => Verdict::No,
         }
     }
 
-    /// Returns `Yes` if a candidate with this proof is a message, given that it ends here.
+    /// Returns `Yes` if a candidate with this proof is a message, assuming that it ends here.
     fn with_follower(
         &self,
         budget: &mut ProofBudget,
@@ -513,20 +513,20 @@ impl Framer {
             return Verdict::Yes(());
         }
         match self.unit(budget, input, end, is_last) {
-            Unit::Message(message, _, error) => match Proof::of(&message, error.as_ref()) {
+            InputUnit::Message(message, _, error) => match Proof::rate(&message, error.as_ref()) {
                 Proof::None => Verdict::No,
                 _ => Verdict::Yes(()),
             },
-            Unit::Unknown(needed) => Verdict::Unknown(end + needed),
-            Unit::Broken(..) => Verdict::No,
+            InputUnit::Unknown(needed) => Verdict::Unknown(end + needed),
+            InputUnit::Broken(..) => Verdict::No,
         }
     }
 
     /// Searches for the next readable message.
     #[cold]
-    fn search<'a>(&mut self, input: &'a [u8], is_last: bool) -> Step<'a> {
-        let Some(Lost { offset, error }) = self.lost else {
-            return Step::wait(1);
+    fn search<'a>(&mut self, input: &'a [u8], is_last: bool) -> FramerStep<'a> {
+        let Some(LostBytes { offset, error }) = self.lost else {
+            return FramerStep::wait(1);
         };
         let mut at = 0;
         let needed = match self.look(&mut at, input, is_last, input.len(), WantedMessages::Any) {
@@ -541,7 +541,7 @@ impl Framer {
             Verdict::Unknown(needed) => needed - at,
         };
         self.offset += at as u64;
-        let mut step = Step { consumed: at, found: None, needed };
+        let mut step = FramerStep { consumed: at, found: None, needed };
         if needed == 0 || is_last && at == input.len() {
             self.lost = None;
             step.found = Some(Err(Damage { offset, skipped: self.offset - offset, error }));
@@ -549,27 +549,27 @@ impl Framer {
         step
     }
 
-    /// Finds the first certain message in `input` before `end`; returns its beginning and end.
+    /// Finds the first certain message in `input` before `end`. Returns its start and end.
     pub(super) fn first(mut self, input: &[u8], end: usize, is_last: bool) -> Option<(usize, usize)> {
         let mut looked = 0;
         loop {
             match self.look(&mut looked, input, is_last, end, WantedMessages::Any) {
                 Verdict::Yes(at) => match self.unit(&mut ProofBudget::new(), input, at, is_last) {
-                    Unit::Message(_, size, _) => return Some((at, at + size)),
+                    InputUnit::Message(_, size, _) => return Some((at, at + size)),
                     _ => return None,
                 },
                 Verdict::No => return None,
-                // The input is all there is: skip this candidate.
+                // No more input follows, so this candidate is skipped.
                 Verdict::Unknown(_) => looked += 1,
             }
         }
     }
 
-    /// Returns `true` if an unreadable item at `at` begins like a message, and a message is where it ends by its own size.
+    /// Returns `true` if an unreadable item at `at` starts like a message, and another message follows at its end.
     pub(super) fn leads_to_message(&self, input: &[u8], at: usize, is_last: bool) -> bool {
         let budget = &mut ProofBudget::new();
         match self.unit(budget, input, at, is_last) {
-            Unit::Broken(_, Some(size)) if self.has_header(input, at) => {
+            InputUnit::Broken(_, Some(size)) if self.has_header(input, at) => {
                 matches!(self.is_good(budget, input, at + size, is_last), Verdict::Yes(()))
             }
             _ => false,
@@ -578,12 +578,11 @@ impl Framer {
 
     /// Returns `true` if a message is at `at`.
     pub(super) fn holds(&self, input: &[u8], at: usize, is_last: bool) -> bool {
-        matches!(self.unit(&mut ProofBudget::new(), input, at, is_last), Unit::Message(..))
+        matches!(self.unit(&mut ProofBudget::new(), input, at, is_last), InputUnit::Message(..))
     }
 }
 
-/// Returns `true` for a header (and the length of its datagram before it, if there is one) as it usually
-/// follows a message.
+/// Returns `true` for a header, and the length of its datagram if any, that usually follows a message.
 #[inline(always)]
 pub(crate) const fn follows(length: Option<u32>, header: u64) -> bool {
     let is_length = match length {

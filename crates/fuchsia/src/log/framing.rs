@@ -1,6 +1,6 @@
-//! Layout of messages in a file or a stream.
+//! Message framing in a file or a stream.
 
-/// Layout of messages in a file or a stream.
+/// Message framing in a file or a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Framing {
@@ -8,6 +8,6 @@ pub enum Framing {
     Records,
     /// Consecutive extended records.
     ExtendedRecords,
-    /// Datagrams of any kind, each after its length in bytes: 32 bits, little-endian, without padding.
+    /// Datagrams of any kind, each after its length in bytes (32 bits, little-endian, without padding).
     Datagrams,
 }

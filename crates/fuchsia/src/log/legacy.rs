@@ -1,8 +1,9 @@
 //! Legacy packets, which components sent before structured records.
 //!
-//! A packet is a datagram: pid and tid (64 bits each), a time in nanoseconds (64 bits, signed), a
-//! severity (32 bits, signed) and a count of dropped packets (32 bits); then up to five tags, each with
-//! a byte for its length before it, a 0 where the next length would be, the message, and a 0.
+//! A packet is a datagram. It has pid and tid (64 bits each), a time in nanoseconds (64 bits, signed), a severity
+//! (32 bits, signed) and a count of dropped packets (32 bits). Up to five tags follow, each with a length byte before
+//! it.
+//! A 0 in place of the next length ends the tags. Then follow the message and a 0.
 
 use core::fmt;
 
@@ -11,10 +12,10 @@ use super::severity::Severity;
 use super::text::Text;
 use super::word::load;
 
-/// Size of the metadata before the tags, in bytes.
+/// Size of the metadata before the tags in bytes.
 const METADATA: usize = 32;
 
-/// Maximum number of tags of a packet.
+/// Maximum number of tags in a packet.
 const MAX_TAGS: usize = 5;
 
 /// Maximum length of a tag in bytes.
@@ -24,11 +25,11 @@ const MAX_TAG: usize = 63;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum SeverityScale {
-    /// The numbers of structured records, 0x10 to 0x60.
+    /// Numbers as in structured records, 0x10 to 0x60.
     #[default]
     Current,
-    /// The numbers of 2019 to 2021: 0 is INFO, 1 WARN, 2 ERROR, 3 FATAL, -1 DEBUG, -2 TRACE, and lower ones
-    /// are verbosity. Greater numbers are read as on the current scale.
+    /// The numbers from 2019 to 2021: 0 is INFO, 1 WARN, 2 ERROR, 3 FATAL, -1 DEBUG, -2 TRACE. Lower numbers are
+    /// verbosity levels. Greater numbers are read as on the current scale.
     Original,
 }
 
@@ -36,19 +37,21 @@ pub enum SeverityScale {
 #[derive(Clone, Copy)]
 pub struct Packet<'a> {
     metadata: &'a [u8; METADATA],
-    /// Tags, each after its length.
+    /// Tags, each after its length byte.
     tags: &'a [u8],
     message: &'a [u8],
     offset: u64,
 }
 
 impl<'a> Packet<'a> {
-    /// Reads the packet that `bytes` are. `offset` is its byte offset in the input, for errors.
+    /// Reads a packet from all of `bytes`. `offset` is its byte offset in the input, for errors.
+    ///
+    /// Ignores bytes after the first 0 that follows the message.
     ///
     /// # Errors
-    /// Checked in this order: the packet is too short, does not end with a 0, has a sixth tag, a tag that is
-    /// too long, or tags or a message that end outside of it. Bytes after the first 0 that follows the
-    /// message are ignored.
+    /// In this order: the packet is too short, does not end with a 0, has a sixth tag, has a tag that is too long, or
+    /// has
+    /// tags or a message that end outside of it.
     pub fn read(bytes: &'a [u8], offset: u64) -> Result<Self, LogError> {
         let error = |rule: Rule, at: usize, expected: u64, found: u64| {
             LogError::new(rule, offset, offset + at as u64, expected, found)
@@ -70,7 +73,7 @@ impl<'a> Packet<'a> {
         let mut count = 0;
         loop {
             let at = length - left.len();
-            // Never empty: the check below ensures that a tag leaves a byte.
+            // Never empty: the check below leaves a byte after each tag.
             let Some((&size, behind)) = left.split_first() else {
                 return Err(error(Rule::LegacyOutOfBounds, at, at as u64 + 1, length as u64));
             };
@@ -94,7 +97,7 @@ impl<'a> Packet<'a> {
         let (tags, message) = data.split_at(data.len() - left.len());
         let message = message.get(1..).unwrap_or_default();
         let Some(end) = message.iter().position(|byte| *byte == 0) else {
-            // The 0 at the end ends the tags.
+            // The final 0 ends the tags.
             return Err(error(Rule::LegacyOutOfBounds, length, length as u64 + 1, length as u64));
         };
 
@@ -106,13 +109,13 @@ impl<'a> Packet<'a> {
         self.metadata.as_chunks::<8>().0.get(index).map_or(0, load)
     }
 
-    /// Returns the koid of the process.
+    /// Returns the process koid.
     #[must_use]
     pub fn pid(&self) -> u64 {
         self.word(0)
     }
 
-    /// Returns the koid of the thread.
+    /// Returns the thread koid.
     #[must_use]
     pub fn tid(&self) -> u64 {
         self.word(1)
@@ -124,7 +127,7 @@ impl<'a> Packet<'a> {
         self.word(2) as i64
     }
 
-    /// Returns the severity number; see [`Packet::severity`].
+    /// Returns the severity number. [`Packet::severity`] names it.
     #[must_use]
     pub fn raw_severity(&self) -> i32 {
         self.word(3) as i32
@@ -136,19 +139,19 @@ impl<'a> Packet<'a> {
         (self.word(3) >> 32) as u32
     }
 
-    /// Returns the message: any bytes.
+    /// Returns the message, with any bytes.
     #[must_use]
     pub fn message(&self) -> Text<'a> {
         self.message.into()
     }
 
-    /// Byte offset of the packet in the input.
+    /// Returns the byte offset of the packet in the input.
     #[must_use]
     pub const fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// Returns the tags, in order: any bytes.
+    /// Returns the tags, with any bytes.
     pub fn tags(&self) -> impl Iterator<Item = Text<'a>> + Clone + use<'a> {
         let mut left = self.tags;
         core::iter::from_fn(move || {
@@ -159,19 +162,19 @@ impl<'a> Packet<'a> {
         })
     }
 
-    /// Returns the size in bytes, up to the 0 that ends the message.
+    /// Returns the size in bytes, up to the 0 after the message.
     #[must_use]
     pub const fn size(&self) -> usize {
         METADATA + self.tags.len() + 1 + self.message.len()
     }
 
-    /// Returns the severity number as a structured record would have it.
+    /// Returns the severity as the number in a structured record.
     #[must_use]
     pub fn clamped_severity(&self) -> u8 {
         self.raw_severity().clamp(0, 255) as u8
     }
 
-    /// Returns the named severity of the number.
+    /// Returns the named severity on this scale.
     #[must_use]
     pub fn severity(&self, scale: SeverityScale) -> Severity {
         match (scale, self.raw_severity()) {
@@ -181,11 +184,11 @@ impl<'a> Packet<'a> {
             (SeverityScale::Original, 3) => Severity::Fatal,
             (SeverityScale::Original, -2) => Severity::Trace,
             (SeverityScale::Original, ..0) => Severity::Debug,
-            _ => Severity::of(self.clamped_severity()),
+            _ => Severity::from_raw(self.clamped_severity()),
         }
     }
 
-    /// Returns the verbosity: on the original scale, the distance of the severity below 0.
+    /// Returns the verbosity, which on the original scale is the distance of the severity below 0.
     #[must_use]
     pub fn verbosity(&self, scale: SeverityScale) -> Option<u32> {
         let is_verbose = scale == SeverityScale::Original && self.raw_severity() < 0;
@@ -208,7 +211,7 @@ impl fmt::Debug for Packet<'_> {
     }
 }
 
-/// The tags, printed as a list.
+/// Formats the tags as a list.
 struct Tags<'a>(Packet<'a>);
 
 impl fmt::Debug for Tags<'_> {

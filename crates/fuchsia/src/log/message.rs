@@ -1,4 +1,4 @@
-//! A log message of either form.
+//! Log messages in either form.
 
 use super::argument::size_words;
 use super::attribution::Attribution;
@@ -8,7 +8,7 @@ use super::legacy::Packet;
 use super::record::{LOG_RECORD, Record};
 use super::word::{RECORD_HEADER, load};
 
-/// Size in bytes of the largest datagram that the log sockets accept.
+/// Maximum datagram size in bytes for the log sockets.
 pub(crate) const MAX_DATAGRAM: usize = 32_768;
 
 /// A log message.
@@ -19,8 +19,8 @@ pub enum Message<'a> {
     Record {
         /// The record.
         record: Record<'a>,
-        /// Bytes after the record in its datagram: the extension of an extended record, or unexpected bytes.
-        /// Usually empty.
+        /// Bytes after the record in its datagram: the extension of an extended record, or unexpected bytes. Usually
+        /// empty.
         behind: &'a [u8],
     },
     /// A legacy packet.
@@ -28,11 +28,10 @@ pub enum Message<'a> {
 }
 
 impl<'a> Message<'a> {
-    /// Reads a datagram as a message, recognized by its content. `offset` is its byte offset in the input,
-    /// for errors.
+    /// Reads a datagram as a message, recognized by its content. `offset` is its byte offset in the input, for errors.
     ///
     /// # Errors
-    /// If it is neither a readable record nor a readable packet: the error is that of the more likely form.
+    /// If it is neither a readable record nor a readable packet. The error is for the more likely form.
     pub fn read(bytes: &'a [u8], offset: u64) -> Result<Self, LogError> {
         let record = Self::read_record(bytes, offset);
         let is_whole = match record {
@@ -42,7 +41,7 @@ impl<'a> Message<'a> {
         if is_whole || has_severity(bytes) {
             return record;
         }
-        // The koid of a process may look like the header of a record without severity.
+        // A process koid can look like a record header without severity.
         let packet = Packet::read(bytes, offset).and_then(|packet| match bytes.len() {
             ..=MAX_DATAGRAM => Ok(Self::Legacy(packet)),
             length => {
@@ -59,7 +58,7 @@ impl<'a> Message<'a> {
         Ok(Self::Record { record, behind })
     }
 
-    /// Returns the origin of an extended record. See [`Record::appended`] for the other way to store it.
+    /// Returns the origin of an extended record. [`Record::appended`] reads the other form.
     #[must_use]
     pub fn attribution(&self) -> Option<Attribution<'a>> {
         self.read_attribution(&mut |_| {})
@@ -95,7 +94,7 @@ impl<'a> Message<'a> {
         Some(LogError::new(Rule::TrailingBytes, begin, begin + size, 0, behind.len() as u64))
     }
 
-    /// Byte offset of the message in the input.
+    /// Returns the byte offset of the message in the input.
     #[must_use]
     pub const fn offset(&self) -> u64 {
         match self {
@@ -105,8 +104,8 @@ impl<'a> Message<'a> {
     }
 }
 
-/// Returns `true` if the first word cannot be the koid of a process, which has no bits where a record has its
-/// severity, except for the highest one.
+/// Returns `true` if the first word cannot be a process koid. A koid uses only the highest of the severity bits in a
+/// record header.
 pub(super) fn has_severity(bytes: &[u8]) -> bool {
     bytes.first_chunk::<8>().is_some_and(|word| load(word) >> 56 & 0x7f != 0)
 }
@@ -117,14 +116,14 @@ fn looks_like_record(bytes: &[u8]) -> bool {
     is_plausible(load(header)) && bytes.len() <= size_words(load(header)) * 8
 }
 
-/// Returns `true` if a word can be the header of a record.
+/// Returns `true` if a word can be a record header.
 #[inline(always)]
 pub(crate) const fn is_plausible(header: u64) -> bool {
     const RESERVED: u64 = 0xff << 48;
     header & (RESERVED | 0xf) == LOG_RECORD && size_words(header) >= RECORD_HEADER
 }
 
-/// Returns `true` if a word is a usual record header: with a severity from 0x01 to 0x80.
+/// Returns `true` if a word is a usual record header, with a severity from 0x01 to 0x80.
 #[inline(always)]
 pub(crate) const fn is_usual(header: u64) -> bool {
     // Type, severity and reserved bits: 0x9, 0x01 to 0x80, 0x00.

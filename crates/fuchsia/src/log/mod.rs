@@ -1,22 +1,22 @@
-//! Logs: structured records, legacy packets, and files and streams of them.
+//! Fuchsia logs: structured records and legacy packets, in files and streams.
 //!
-//! A [`Record`] borrows its bytes; its [arguments](Record::arguments) are read on demand. It has a
-//! [text](Record::text) - for printf messages, formatted as C's printf does - and can be checked against the
+//! A [`Record`] borrows its bytes, and its [arguments](Record::arguments) are read on demand. It has a
+//! [text](Record::text), where printf messages are formatted like C's printf. It can be checked against the
 //! [rules](Rule). A legacy [`Packet`] is the older form.
 //!
-//! [`Messages`] iterates over a file, [`Splitter`] reads a stream piece by piece, and both use [`Framer`],
-//! which keeps no bytes, so that its results can borrow them.
+//! [`Messages`] iterates over a file, [`Splitter`] reads a stream piece by piece. Both use [`Framer`], which keeps no
+//! bytes, so its results can borrow them.
 //!
 //! [`Encoder`] writes records into a buffer.
 //!
 //! # Framing
-//! Sockets keep datagrams apart, files do not. So there are two kinds of files:
-//! - consecutive [records](Framing::Records) (or [extended ones](Framing::ExtendedRecords)), which contain
-//!   their sizes;
-//! - [datagrams](Framing::Datagrams) of any kind, legacy packets among them, each after its length in bytes:
-//!   32 bits, little-endian. There is no padding and nothing else in the file.
+//! Sockets keep datagrams apart, but files do not. So there are two kinds of files:
+//! - Consecutive [records](Framing::Records) or [extended records](Framing::ExtendedRecords), which contain their
+//!   sizes.
+//! - [Datagrams](Framing::Datagrams) of any kind, including legacy packets. Each follows its length in bytes (32 bits,
+//!   little-endian). The file has no padding and nothing else.
 //!
-//! [`Framing::recognise`] recognizes a file by its content.
+//! [`Framing::recognize`] recognizes a file by its content.
 //!
 //! ```
 //! use ichnos_fuchsia::log::{Encoder, Event, Framing, Message, Messages, Severity};
@@ -28,7 +28,7 @@
 //! encoder.event(&Event { arguments: &[("celsius", 95.5.into())], ..event })?;
 //!
 //! let file = encoder.written();
-//! let framing = Framing::recognise(file, true).ok_or("no logs")?;
+//! let framing = Framing::recognize(file, true).ok_or("no logs")?;
 //! for message in Messages::new(file, framing) {
 //!     if let Message::Record { record, .. } = message? {
 //!         assert_eq!(format!("{} {}", record.severity(), record.text()), "WARN too hot celsius=95.5");
@@ -38,9 +38,9 @@
 //! ```
 //!
 //! # Errors
-//! A [`LogError`] names the broken rule, its position, and the expected and found values. Some rules are
-//! [fatal](Rule::is_fatal) for the item that breaks them; others are only reported by a check, as Fuchsia's
-//! readers ignore them. After [`Damage`], reading resumes at the next readable packet or record.
+//! A [`LogError`] names the broken rule, its position, and the expected and found values. An item that breaks a
+//! [fatal](Rule::is_fatal) rule is unreadable. Fuchsia's readers ignore the other rules, so only a check reports them.
+//! After [`Damage`], reading resumes at the next readable packet or record.
 
 mod argument;
 mod attribution;
@@ -72,12 +72,12 @@ pub use encoder::{EncodeError, Encoder, Event, MAX_TEXT, RecordEncoder, add_drop
 pub use error::{LogError, Rule};
 #[cfg(feature = "reader")]
 pub(crate) use framer::follows;
-pub use framer::{Damage, Framer, Step};
+pub use framer::{Damage, Framer, FramerStep};
 pub use framing::Framing;
 pub use legacy::{Packet, SeverityScale};
 pub use message::Message;
 pub use printf::{RecordText, Role, Roles};
-pub use record::{Known, MAX_RECORD_WORDS, Record};
+pub use record::{KnownArguments, MAX_RECORD_WORDS, Record};
 pub use severity::Severity;
 #[cfg(feature = "std")]
 pub use splitter::Splitter;

@@ -1,4 +1,4 @@
-//! Distinguishes messages from bytes that accidentally look like one.
+//! Distinguishes messages from bytes that look like messages by accident.
 
 use super::error::{LogError, Rule};
 use super::framing::Framing;
@@ -7,7 +7,7 @@ use super::message::{Message, has_severity, is_plausible};
 use super::record::Record;
 use super::severity::Severity;
 use super::text::Text;
-use super::unit::{LENGTH, MAX_FRAME, Unit};
+use super::unit::{InputUnit, LENGTH, MAX_FRAME};
 use super::word::{RECORD_HEADER, load};
 
 /// Strength of the evidence that a candidate is a message.
@@ -15,7 +15,7 @@ use super::word::{RECORD_HEADER, load};
 pub(super) enum Proof {
     /// It looks like something else.
     None,
-    /// A message if another one, or the end of the input, follows.
+    /// A message if another message or the end of the input follows.
     Weak,
     /// It cannot be an accident.
     Strong,
@@ -23,17 +23,17 @@ pub(super) enum Proof {
 
 impl Proof {
     /// Rates a readable message.
-    pub(super) fn of(message: &Message<'_>, broken: Option<&LogError>) -> Self {
+    pub(super) fn rate(message: &Message<'_>, broken: Option<&LogError>) -> Self {
         if broken.is_some_and(|error| error.rule == Rule::TrailingBytes) {
             return Self::None;
         }
         match message {
-            Message::Record { record, .. } => Self::of_record(record),
-            Message::Legacy(packet) => Self::of_packet(packet),
+            Message::Record { record, .. } => Self::rate_record(record),
+            Message::Legacy(packet) => Self::rate_packet(packet),
         }
     }
 
-    fn of_record(record: &Record<'_>) -> Self {
+    fn rate_record(record: &Record<'_>) -> Self {
         if !is_plausible(record.header()) || is_like_boolean(record) {
             return Self::None;
         }
@@ -60,8 +60,8 @@ impl Proof {
         }
     }
 
-    /// Rates a packet: few of its fields can be invalid, but many can be unusual.
-    fn of_packet(packet: &Packet<'_>) -> Self {
+    /// Rates a packet. Few of its fields can be invalid, but many can be unusual.
+    fn rate_packet(packet: &Packet<'_>) -> Self {
         const MAX_KOID: u64 = 1 << 48;
         const MAX_TIME: i64 = 1 << 60;
         const MAX_DROPPED: u32 = 1 << 24;
@@ -81,17 +81,17 @@ impl Proof {
     }
 }
 
-/// Returns `true` if a record looks like a boolean argument: without arguments and severity.
+/// Returns `true` if a record looks like a boolean argument, without arguments and severity.
 fn is_like_boolean(record: &Record<'_>) -> bool {
     record.size_words() == RECORD_HEADER && record.raw_severity() == 0
 }
 
-/// Rates a message as the successor of one of doubtful size.
+/// Rates a message that follows a message of doubtful size.
 pub(super) fn is_good(message: &Message<'_>, broken: Option<&LogError>) -> Proof {
     if broken.is_some_and(|error| error.rule == Rule::TrailingBytes) {
         return Proof::None;
     }
-    let Message::Record { record, .. } = message else { return Proof::of(message, broken) };
+    let Message::Record { record, .. } = message else { return Proof::rate(message, broken) };
     if is_like_boolean(record) {
         Proof::None
     } else if record.size_words() == RECORD_HEADER && !is_bare(record) {
@@ -101,12 +101,12 @@ pub(super) fn is_good(message: &Message<'_>, broken: Option<&LogError>) -> Proof
     }
 }
 
-/// Returns `true` if a readable message is unlikely to be an accident, so that it takes precedence over a
-/// message within it.
+/// Returns `true` if a readable message is unlikely to be an accident. It then takes precedence over a message inside
+/// it.
 pub(super) fn is_probable(message: &Message<'_>, broken: Option<&LogError>) -> bool {
     match message {
         Message::Record { .. } => broken.is_none_or(|error| error.rule != Rule::TrailingBytes),
-        Message::Legacy(_) => Proof::of(message, broken) == Proof::Strong,
+        Message::Legacy(_) => Proof::rate(message, broken) == Proof::Strong,
     }
 }
 
@@ -116,8 +116,9 @@ fn is_bare(record: &Record<'_>) -> bool {
     is_named && record.tag_bits() == 0 && record.reserved_bits() == 0 && record.timestamp() >= 0
 }
 
-/// Finds the first candidate in `input` between `from` and `to`, by how messages begin; returns `to` if there
-/// is none. The error is the first position with too few bytes to decide, and the number of bytes needed.
+/// Finds the first position between `from` and `to` that starts like a message, or returns `to`.
+///
+/// The error is the first position with too few bytes to decide, and the number of bytes needed.
 pub(super) fn next_candidate(
     framing: Framing,
     input: &[u8],
@@ -129,7 +130,7 @@ pub(super) fn next_candidate(
         Framing::Datagrams => LENGTH + 8,
         _ => 8,
     };
-    // Positions with enough bytes.
+    // Range of positions with enough bytes.
     let whole = (input.len() + 1).saturating_sub(needed).clamp(from, to.max(from));
     let bytes = input.get(from..).unwrap_or_default();
     let found = match framing {
@@ -143,7 +144,7 @@ pub(super) fn next_candidate(
     }
 }
 
-/// Returns `true` if a datagram may begin with these bytes.
+/// Returns `true` if a datagram can start with these bytes.
 fn is_like_datagram(bytes: &[u8; LENGTH + 8]) -> bool {
     let [a, b, c, d, header @ ..] = *bytes;
     let length = u32::from_le_bytes([a, b, c, d]) as usize;
@@ -154,8 +155,8 @@ fn is_like_datagram(bytes: &[u8; LENGTH + 8]) -> bool {
 
 /// Budget for examining bytes without a result.
 ///
-/// Each position of a file can look like the beginning of a message until its end is examined. So looking
-/// ahead has a budget, which grows with each byte that is passed. When it is used up, positions are skipped.
+/// Each position in a file can look like the start of a message until its end is examined. So looking ahead has a
+/// budget, which grows with each passed byte. When it is used up, positions are skipped.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ProofBudget {
     left: i32,
@@ -166,7 +167,7 @@ impl ProofBudget {
     const MOST: i32 = 256 << 10;
     /// Gain for each passed byte.
     const GAIN: usize = 4;
-    /// Bytes that can be examined at each position for free.
+    /// Bytes that can be examined for free at each position.
     const FREE: i32 = 64;
 
     pub(super) const fn new() -> Self {
@@ -177,7 +178,7 @@ impl ProofBudget {
         self.left <= 0
     }
 
-    /// Adds the gain for this many passed bytes.
+    /// Adds the gain for `bytes` passed bytes.
     pub(super) fn gain(&mut self, bytes: usize) {
         let gain = bytes.saturating_mul(Self::GAIN).min(Self::MOST as usize) as i32;
         self.left = self.left.saturating_add(gain).min(Self::MOST);
@@ -190,31 +191,31 @@ impl ProofBudget {
     }
 
     /// Runs `work` within the budget, with the free bytes of a position.
-    pub(super) fn of_place<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> T {
+    pub(super) fn at_position<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> T {
         let before = self.left;
         let done = work(self);
         self.left = self.left.saturating_add(Self::FREE).min(before);
         done
     }
 
-    /// Like [`Unit::read`], but charges the budget unless more bytes are needed.
+    /// Like [`InputUnit::read`], but charges the budget unless more bytes are needed.
     pub(super) fn read<'a>(
         &mut self,
         framing: Framing,
         bytes: &'a [u8],
         offset: u64,
         is_last: bool,
-    ) -> Unit<'a> {
-        let unit = Unit::read(framing, bytes, offset, is_last);
+    ) -> InputUnit<'a> {
+        let unit = InputUnit::read(framing, bytes, offset, is_last);
         match &unit {
-            Unit::Unknown(_) => {}
-            Unit::Message(_, _, Some(error)) if error.rule == Rule::TrailingBytes => {
+            InputUnit::Unknown(_) => {}
+            InputUnit::Message(_, _, Some(error)) if error.rule == Rule::TrailingBytes => {
                 self.spend(error.at.saturating_sub(offset) as usize);
             }
-            Unit::Message(_, size, _) => self.spend(*size),
+            InputUnit::Message(_, size, _) => self.spend(*size),
             // The end was examined without the bytes before it.
-            Unit::Broken(error, _) if error.rule == Rule::LegacyNotTerminated => {}
-            Unit::Broken(error, _) => self.spend(error.at.saturating_sub(offset) as usize),
+            InputUnit::Broken(error, _) if error.rule == Rule::LegacyNotTerminated => {}
+            InputUnit::Broken(error, _) => self.spend(error.at.saturating_sub(offset) as usize),
         }
         unit
     }

@@ -6,20 +6,19 @@ use super::severity::Severity;
 use super::text::Text;
 use super::word::{RECORD_HEADER, Word, load};
 
-/// Type of a log record, in bits 0 to 3 of its header.
+/// Log record type, in bits 0 to 3 of the header.
 pub(crate) const LOG_RECORD: u64 = 9;
 
-/// Maximum size of a record in words: its header has 12 bits for it.
+/// Maximum record size in words. The header has 12 bits for it.
 pub const MAX_RECORD_WORDS: usize = 4095;
 
-/// Bit of a tag that makes a record a control record.
+/// Tag bit for control records.
 pub(crate) const CONTROL: u32 = 1 << 31;
 
 /// A structured log record that borrows its bytes.
 ///
-/// Its contents are read on demand. [`Record::read`] only reads header and size, [`Record::arguments`] each
-/// argument in turn; [`Record::validate`] checks that all of them are readable, and [`Record::check`] reports
-/// broken rules.
+/// Its content is read on demand. [`Record::read`] only reads header and size, and [`Record::arguments`] reads each
+/// argument in turn. [`Record::validate`] checks that all are readable. [`Record::check`] reports broken rules.
 #[derive(Clone, Copy, Debug)]
 pub struct Record<'a> {
     words: &'a [Word],
@@ -29,8 +28,8 @@ pub struct Record<'a> {
 }
 
 impl<'a> Record<'a> {
-    /// Reads the record at the beginning of `bytes`, and returns the bytes after it. `offset` is its byte
-    /// offset in the input, for errors.
+    /// Reads the record at the start of `bytes`, and returns the bytes after it. `offset` is its byte offset in the
+    /// input, for errors.
     ///
     /// # Errors
     /// If the header, the timestamp or bytes after them are missing.
@@ -51,7 +50,7 @@ impl<'a> Record<'a> {
         Err(Self::problem(bytes, offset))
     }
 
-    /// Returns the error for `bytes` that do not begin with a record.
+    /// Returns the error for `bytes` that do not start with a record.
     #[cold]
     fn problem(bytes: &[u8], offset: u64) -> LogError {
         let found = bytes.len() as u64;
@@ -78,14 +77,14 @@ impl<'a> Record<'a> {
         self.words.as_flattened()
     }
 
-    /// Byte offset of the record in the input.
+    /// Returns the byte offset of the record in the input.
     #[inline]
     #[must_use]
     pub const fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// Returns the size in words of 8 bytes, 2 to 4,095.
+    /// Returns the size in 8-byte words, 2 to 4,095.
     #[inline]
     #[must_use]
     pub const fn size_words(&self) -> usize {
@@ -99,15 +98,17 @@ impl<'a> Record<'a> {
         self.header
     }
 
-    /// Returns the time of writing in nanoseconds. Records do not name the clock: before Fuchsia's API level
-    /// 24 it is the monotonic clock, since then the boot clock, which includes suspended time.
+    /// Returns the time of writing in nanoseconds.
+    ///
+    /// Records do not name the clock. Before Fuchsia's API level 24 it is the monotonic clock, since then the boot
+    /// clock, which includes suspended time.
     #[inline]
     #[must_use]
     pub const fn timestamp(&self) -> i64 {
         self.timestamp
     }
 
-    /// Returns the severity number; any number is valid.
+    /// Returns the severity number. Any number is valid.
     #[inline]
     #[must_use]
     pub const fn raw_severity(&self) -> u8 {
@@ -118,7 +119,7 @@ impl<'a> Record<'a> {
     #[inline]
     #[must_use]
     pub const fn severity(&self) -> Severity {
-        Severity::of(self.raw_severity())
+        Severity::from_raw(self.raw_severity())
     }
 
     /// Returns bits 16 to 47 of the header.
@@ -127,29 +128,28 @@ impl<'a> Record<'a> {
         (self.header >> 16) as u32
     }
 
-    /// Returns bits 48 to 55 of the header: reserved.
+    /// Returns the reserved bits 48 to 55 of the header.
     #[inline]
     pub(crate) const fn reserved_bits(&self) -> u8 {
         (self.header >> 48) as u8
     }
 
-    /// Returns the number of the component that wrote the record, as given by a [control
-    /// record](Record::control) before; 0 if missing (bits 16 to 46 of the header; newer form).
+    /// Returns the number of the component that wrote the record (bits 16 to 46 of the header, newer form). An earlier
+    /// [control record](Record::control) names the component. 0 if missing.
     #[inline]
     #[must_use]
     pub const fn tag(&self) -> u32 {
         self.tag_bits() & !CONTROL
     }
 
-    /// Returns `true` if the record is about the stream rather than from a component (bit 47 of the header;
-    /// newer form).
+    /// Returns `true` if the record is about the stream and not from a component (bit 47 of the header, newer form).
     #[inline]
     #[must_use]
     pub const fn is_control(&self) -> bool {
         self.tag_bits() & CONTROL != 0
     }
 
-    /// Returns the arguments, in order, including duplicates.
+    /// Returns the arguments in order, including duplicates.
     #[inline(always)]
     #[must_use]
     pub fn arguments(&self) -> Arguments<'a> {
@@ -159,44 +159,44 @@ impl<'a> Record<'a> {
     /// Reads all arguments.
     ///
     /// # Errors
-    /// If one of them is unreadable.
+    /// If an argument is unreadable.
     #[inline]
     pub fn validate(&self) -> Result<(), LogError> {
         self.arguments().try_for_each(|argument| argument.map(drop))
     }
 
-    /// Returns the meanings of the readable arguments.
+    /// Returns the values of the readable arguments with a meaning.
     #[must_use]
-    pub fn known(&self) -> Known<'a> {
-        let mut known = Known::default();
+    pub fn known(&self) -> KnownArguments<'a> {
+        let mut known = KnownArguments::default();
         for argument in self.arguments().map_while(Result::ok) {
-            known.note(&argument);
+            known.add(&argument);
         }
         known
     }
 }
 
-/// Arguments of a record with a [meaning](Meaning). If there are several of a kind, the last one counts.
+/// Record arguments with a [meaning](Meaning). If a meaning repeats, the last argument wins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Known<'a> {
-    /// Koid of the process.
+pub struct KnownArguments<'a> {
+    /// Process koid.
     pub pid: Option<u64>,
-    /// Koid of the thread.
+    /// Thread koid.
     pub tid: Option<u64>,
     /// Source file.
     pub file: Option<Text<'a>>,
     /// Line in the source file.
     pub line: Option<u64>,
-    /// Number of records dropped before this one: the sum of all counts.
+    /// Number of records dropped before this one, as the sum of all counts.
     pub dropped: u64,
     /// Log message.
     pub message: Option<Text<'a>>,
 }
 
-impl<'a> Known<'a> {
+impl<'a> KnownArguments<'a> {
     /// Adds an argument.
     #[inline]
-    pub fn note(&mut self, argument: &Argument<'a>) {
+    pub fn add(&mut self, argument: &Argument<'a>) {
         match (argument.meaning(), argument.value) {
             (Meaning::Pid, Value::Unsigned(pid)) => self.pid = Some(pid),
             (Meaning::Tid, Value::Unsigned(tid)) => self.tid = Some(tid),

@@ -1,4 +1,4 @@
-//! Severities: six named ones, and the numbers between them.
+//! Severities: six names, and the numbers between them.
 
 use core::fmt;
 
@@ -21,12 +21,12 @@ pub enum Severity {
 }
 
 impl Severity {
-    /// Returns the named severity of a number; a record may have any number.
+    /// Returns the named severity for any number.
     ///
-    /// A number between two names maps to the upper one, except below INFO: those are the levels of
-    /// verbosity, all DEBUG.
+    /// A number between two names maps to the upper name, except that numbers between TRACE and INFO are verbosity
+    /// levels and map to DEBUG.
     #[must_use]
-    pub const fn of(raw: u8) -> Self {
+    pub const fn from_raw(raw: u8) -> Self {
         match raw {
             0x00..=0x10 => Self::Trace,
             0x11..=0x2f => Self::Debug,
@@ -37,10 +37,10 @@ impl Severity {
         }
     }
 
-    /// Returns the severity with this number; `None` for a number between two names.
+    /// Returns the severity with exactly this number, or `None` for a number between two names.
     #[must_use]
     pub const fn exact(raw: u8) -> Option<Self> {
-        let severity = Self::of(raw);
+        let severity = Self::from_raw(raw);
         if severity.raw() == raw { Some(severity) } else { None }
     }
 
@@ -50,7 +50,7 @@ impl Severity {
         self as u8
     }
 
-    /// Returns the name in uppercase, for instance `WARN`.
+    /// Returns the name in uppercase, for example `WARN`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -97,7 +97,7 @@ mod tests {
             (0x51, Severity::Fatal),
             (0xff, Severity::Fatal),
         ] {
-            assert_eq!(Severity::of(raw), severity, "{raw:#x}");
+            assert_eq!(Severity::from_raw(raw), severity, "{raw:#x}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Splits a stream, received in pieces, into messages.
+//! Splits a stream that arrives in pieces into messages.
 
 use std::vec::Vec;
 
@@ -6,10 +6,10 @@ use super::framer::{Damage, Framer};
 use super::framing::Framing;
 use super::message::Message;
 
-/// Joins the pieces of a stream and extracts its messages.
+/// Joins stream pieces and extracts messages.
 ///
-/// Messages and damage do not depend on how the stream was cut. It keeps the bytes of one message and the
-/// beginning of the next, or a few of them after damage: never more than 512 KiB and the last piece.
+/// Messages and damage do not depend on how the stream was cut. The splitter keeps the bytes of one message and the
+/// start of the next, or a few of them after damage. This is never more than 512 KiB and the last piece.
 ///
 /// ```
 /// use ichnos_fuchsia::log::{Encoder, Framing, Splitter};
@@ -41,20 +41,20 @@ pub struct Splitter {
     bytes: Vec<u8>,
     /// Number of bytes consumed.
     done: usize,
-    /// Number of bytes needed to find something.
+    /// Number of bytes needed for progress.
     needed: usize,
     is_last: bool,
 }
 
 impl Splitter {
-    /// Creates a splitter at the beginning of a stream.
+    /// Creates a splitter at the start of a stream.
     #[must_use]
     pub const fn new(framing: Framing) -> Self {
         let framer = Framer::new(framing, 0);
         Self { framer, bytes: Vec::new(), done: 0, needed: 0, is_last: false }
     }
 
-    /// Byte offset of the next message in the stream.
+    /// Returns the byte offset of the next message in the stream.
     #[must_use]
     pub const fn offset(&self) -> u64 {
         self.framer.offset()
@@ -74,7 +74,7 @@ impl Splitter {
         self.is_last = true;
     }
 
-    /// Returns the next message or damage, or `None` until more is fed.
+    /// Returns the next message or damage. `None` means that more input is needed.
     pub fn next_message(&mut self) -> Option<Result<Message<'_>, Damage>> {
         loop {
             let input = self.bytes.get(self.done..).unwrap_or_default();

@@ -1,21 +1,21 @@
-//! Names and strings in a record.
+//! Record names and strings.
 
 use core::fmt::{self, Write};
 
 use super::word::load_short;
 
-/// A string: UTF-8, except for the message of a record, which may be any bytes.
+/// A string. It is UTF-8, except for record messages, which can have any bytes.
 #[derive(Clone, Copy)]
 pub struct Text<'a> {
     bytes: &'a [u8],
-    /// `true` for the longer form of an empty string: an inline string without bytes.
+    /// `true` for the longer form of an empty string, an inline string without bytes.
     is_inline_empty: bool,
 }
 
-/// Highest bit of a reference: the text is inline.
+/// Highest bit of a reference, which marks inline text.
 pub(crate) const INLINE: u16 = 1 << 15;
 
-/// Returns the length in bytes given by a reference, or `None` if it is reserved.
+/// Returns the text length in bytes from a reference, or `None` if it is reserved.
 #[inline(always)]
 pub(crate) const fn length_of(reference: u16) -> Option<usize> {
     if reference != 0 && reference < INLINE {
@@ -24,7 +24,7 @@ pub(crate) const fn length_of(reference: u16) -> Option<usize> {
     Some((reference & !INLINE) as usize)
 }
 
-/// Returns the reference to a text of this length. Only valid up to 32,767 bytes.
+/// Returns the reference for a text length of at most 32,767 bytes.
 #[inline(always)]
 pub(crate) const fn reference(length: usize) -> u16 {
     if length == 0 { 0 } else { length as u16 | INLINE }
@@ -43,7 +43,7 @@ impl<'a> Text<'a> {
         self.bytes
     }
 
-    /// Returns the text, or `None` if it is not UTF-8, which is only possible for a message.
+    /// Returns the text, or `None` if it is not UTF-8. Only messages can be invalid.
     #[inline]
     #[must_use]
     pub const fn as_str(self) -> Option<&'a str> {
@@ -67,7 +67,7 @@ impl<'a> Text<'a> {
         self.bytes.is_empty()
     }
 
-    /// Returns the reference to the text. Only valid up to 32,767 bytes.
+    /// Returns the reference for this text, which must have at most 32,767 bytes.
     #[inline(always)]
     pub(crate) const fn reference(self) -> u16 {
         if self.is_inline_empty { INLINE } else { reference(self.bytes.len()) }
@@ -108,7 +108,7 @@ impl PartialEq<&str> for Text<'_> {
     }
 }
 
-/// Bytes that are not UTF-8 are shown as U+FFFD.
+/// Shows invalid UTF-8 as U+FFFD.
 impl fmt::Display for Text<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write_lossy(self.bytes, f)
@@ -121,7 +121,7 @@ impl fmt::Debug for Text<'_> {
     }
 }
 
-/// Writes text, with U+FFFD for bytes that are not UTF-8.
+/// Writes text, with U+FFFD for invalid UTF-8.
 pub(crate) fn write_lossy(bytes: &[u8], out: &mut (impl Write + ?Sized)) -> fmt::Result {
     for chunk in bytes.utf8_chunks() {
         out.write_str(chunk.valid())?;
@@ -132,7 +132,7 @@ pub(crate) fn write_lossy(bytes: &[u8], out: &mut (impl Write + ?Sized)) -> fmt:
     Ok(())
 }
 
-/// Name of an argument: UTF-8.
+/// Argument name in UTF-8.
 #[derive(Clone, Copy)]
 pub struct Name<'a> {
     text: Text<'a>,
@@ -146,7 +146,7 @@ impl<'a> Name<'a> {
         Self { text: Text::read(bytes, reference), word }
     }
 
-    /// Returns the name; readers have checked that it is UTF-8.
+    /// Returns the name. Readers have checked that it is UTF-8.
     #[inline]
     #[must_use]
     pub const fn as_str(self) -> &'a str {
@@ -188,7 +188,7 @@ impl<'a> Name<'a> {
         self.word
     }
 
-    /// Returns `true` if the name is `name`, a compile-time constant.
+    /// Compares the name with `name`, a compile-time constant.
     #[inline(always)]
     pub(crate) fn is(self, name: &str) -> bool {
         let name = name.as_bytes();

@@ -8,26 +8,25 @@ use super::message::Message;
 use super::record::Record;
 use super::word::{RECORD_HEADER, load};
 
-/// Maximum length of a datagram in bytes, by its length field: an extended record may be longer than the
-/// socket limit.
+/// Maximum datagram length in bytes, by its length field. An extended record can exceed the socket limit.
 pub(super) const MAX_FRAME: usize = 64 << 10;
 
-/// Size of the length field before a datagram.
+/// Size of the datagram length field in bytes.
 pub(super) const LENGTH: usize = 4;
 
-/// Unit at a position.
-pub(super) enum Unit<'a> {
-    /// A message and its size with all that belongs to it, and an error if it breaks a rule.
+/// Input unit at a position.
+pub(super) enum InputUnit<'a> {
+    /// A message, its size with everything that belongs to it, and an error if it breaks a rule.
     Message(Message<'a>, usize, Option<LogError>),
-    /// The number of bytes needed to decide.
+    /// Number of bytes needed to decide.
     Unknown(usize),
     /// Unreadable bytes, and their end if their size is valid.
     Broken(LogError, Option<usize>),
 }
 
-impl<'a> Unit<'a> {
-    /// Reads the unit at the beginning of `bytes`, at byte `offset` of the input. `is_last` if no bytes
-    /// follow them.
+impl<'a> InputUnit<'a> {
+    /// Reads the unit at the start of `bytes`, at byte `offset` of the input. `is_last` must be `true` if no bytes
+    /// follow.
     #[inline]
     pub(super) fn read(framing: Framing, bytes: &'a [u8], offset: u64, is_last: bool) -> Self {
         match framing {
@@ -37,9 +36,9 @@ impl<'a> Unit<'a> {
     }
 }
 
-/// Reads the record at the beginning of `bytes`.
+/// Reads the record at the start of `bytes`.
 #[inline]
-fn record(framing: Framing, bytes: &[u8], offset: u64, is_last: bool) -> Unit<'_> {
+fn record(framing: Framing, bytes: &[u8], offset: u64, is_last: bool) -> InputUnit<'_> {
     let (record, behind) = match Record::read(bytes, offset) {
         Ok(read) => read,
         Err(error) => return incomplete_record(bytes, error, is_last),
@@ -47,32 +46,32 @@ fn record(framing: Framing, bytes: &[u8], offset: u64, is_last: bool) -> Unit<'_
     let size = record.as_bytes().len();
     let mut broken = match record.first_broken() {
         Some(error) if error.rule.is_fatal() => {
-            return Unit::Broken(error, (framing == Framing::Records).then_some(size));
+            return InputUnit::Broken(error, (framing == Framing::Records).then_some(size));
         }
         broken => broken,
     };
     if is_argument(&record) {
         let error = LogError::new(Rule::ArgumentAlone, offset, offset, 0, record.header());
-        return Unit::Broken(error, (framing == Framing::Records).then_some(size));
+        return InputUnit::Broken(error, (framing == Framing::Records).then_some(size));
     }
     if framing == Framing::Records || is_last && behind.is_empty() {
-        return Unit::Message(Message::Record { record, behind: &[] }, size, broken);
+        return InputUnit::Message(Message::Record { record, behind: &[] }, size, broken);
     }
     let mut note = |error: LogError| broken = broken.or(Some(error));
     match Attribution::read_extended(behind, offset, offset + size as u64, &mut note) {
         Ok((_, rest)) => {
             let own = behind.len() - rest.len();
             let behind = behind.get(..own).unwrap_or_default();
-            Unit::Message(Message::Record { record, behind }, size + own, broken)
+            InputUnit::Message(Message::Record { record, behind }, size + own, broken)
         }
         Err(error) if error.rule == Rule::ExtendedTruncated && !is_last => {
-            Unit::Unknown(size + error.expected as usize)
+            InputUnit::Unknown(size + error.expected as usize)
         }
-        Err(error) => Unit::Broken(error, None),
+        Err(error) => InputUnit::Broken(error, None),
     }
 }
 
-/// Returns `true` for a boolean argument, which could be read as a record without arguments and severity.
+/// Returns `true` for a boolean argument, which can look like a record without arguments and severity.
 #[inline]
 fn is_argument(record: &Record<'_>) -> bool {
     const NAME: core::ops::RangeInclusive<u64> = 0x8001..=0x8008;
@@ -82,9 +81,9 @@ fn is_argument(record: &Record<'_>) -> bool {
         && record.timestamp() > 0
 }
 
-/// Returns the unit for `bytes` that do not begin with a record.
+/// Returns the unit for `bytes` that do not start with a record.
 #[cold]
-fn incomplete_record<'a>(bytes: &'a [u8], error: LogError, is_last: bool) -> Unit<'a> {
+fn incomplete_record<'a>(bytes: &'a [u8], error: LogError, is_last: bool) -> InputUnit<'a> {
     let needed = match error.rule {
         Rule::RecordHeaderTruncated => Some(8),
         Rule::TimestampTruncated => Some(16),
@@ -92,30 +91,33 @@ fn incomplete_record<'a>(bytes: &'a [u8], error: LogError, is_last: bool) -> Uni
         _ => None,
     };
     if let (Some(needed), false) = (needed, is_last) {
-        return Unit::Unknown(needed);
+        return InputUnit::Unknown(needed);
     }
-    // Even if the type is wrong, the size may be valid.
+    // The size can be valid even with a wrong type.
     let header = bytes.first_chunk::<8>().map_or(0, load);
     let size = size_words(header);
     let end = (size >= RECORD_HEADER).then_some(size * 8);
-    Unit::Broken(error, end)
+    InputUnit::Broken(error, end)
 }
 
-/// Reads the datagram at the beginning of `bytes`, after its length.
-fn datagram(bytes: &[u8], offset: u64, is_last: bool) -> Unit<'_> {
+/// Reads the datagram at the start of `bytes`, after its length.
+fn datagram(bytes: &[u8], offset: u64, is_last: bool) -> InputUnit<'_> {
     let found = bytes.len() as u64;
     let truncated = |needed: usize| match is_last {
         true => {
             let error = LogError::new(Rule::FrameTruncated, offset, offset, needed as u64, found);
-            Unit::Broken(error, None)
+            InputUnit::Broken(error, None)
         }
-        false => Unit::Unknown(needed),
+        false => InputUnit::Unknown(needed),
     };
     let Some((length, behind)) = bytes.split_first_chunk::<LENGTH>() else { return truncated(LENGTH) };
     let length = u32::from_le_bytes(*length) as usize;
     if length == 0 || length > MAX_FRAME {
         let most = MAX_FRAME as u64;
-        return Unit::Broken(LogError::new(Rule::FrameLength, offset, offset, most, length as u64), None);
+        return InputUnit::Broken(
+            LogError::new(Rule::FrameLength, offset, offset, most, length as u64),
+            None,
+        );
     }
     let Some(payload) = behind.get(..length) else { return truncated(LENGTH + length) };
     match Message::read(payload, offset + LENGTH as u64) {
@@ -123,15 +125,15 @@ fn datagram(bytes: &[u8], offset: u64, is_last: bool) -> Unit<'_> {
             let at = offset + LENGTH as u64;
             let broken = match &message {
                 Message::Record { record, .. } => message.trailing().or_else(|| record.first_broken()),
-                // Bytes after the message are harmless, but may be the next packets.
+                // Bytes after the message are harmless, but can be the next packets.
                 Message::Legacy(packet) if packet.size() + 1 != length => {
                     let (end, behind) = (packet.size() as u64 + 1, (length - packet.size() - 1) as u64);
                     Some(LogError::new(Rule::TrailingBytes, at, at + end, 0, behind))
                 }
                 Message::Legacy(_) => None,
             };
-            Unit::Message(message, LENGTH + length, broken)
+            InputUnit::Message(message, LENGTH + length, broken)
         }
-        Err(error) => Unit::Broken(error, Some(LENGTH + length)),
+        Err(error) => InputUnit::Broken(error, Some(LENGTH + length)),
     }
 }

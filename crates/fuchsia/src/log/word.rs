@@ -1,9 +1,9 @@
-//! Words of 8 bytes, of which records, arguments and padded texts consist.
+//! 8-byte words, the unit of records, arguments and padded texts.
 
-/// A word of a record, not aligned in memory.
+/// A record word, not aligned in memory.
 pub(crate) type Word = [u8; 8];
 
-/// Highest bit of each byte, which is not set in ASCII text.
+/// Highest bit of each byte, which ASCII text does not use.
 const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
 
 /// Returns the word as a number.
@@ -12,7 +12,7 @@ pub(crate) const fn load(word: &Word) -> u64 {
     u64::from_le_bytes(*word)
 }
 
-/// Returns the number of words for this many bytes.
+/// Returns the number of words for a length in bytes.
 #[inline(always)]
 pub(crate) const fn words_for(bytes: usize) -> usize {
     bytes.div_ceil(8)
@@ -21,7 +21,7 @@ pub(crate) const fn words_for(bytes: usize) -> usize {
 /// Returns up to 8 bytes as a number, padded with zeros as in a record.
 #[inline(always)]
 pub(crate) const fn load_short(bytes: &[u8]) -> u64 {
-    // The first and the last bytes may overlap, with the same content.
+    // The first and the last bytes can overlap, with the same content.
     match bytes {
         [a, b, c, d, e, f, g, h, ..] => u64::from_le_bytes([*a, *b, *c, *d, *e, *f, *g, *h]),
         [a, b, c, d, ..] => {
@@ -38,10 +38,10 @@ pub(crate) const fn load_short(bytes: &[u8]) -> u64 {
     }
 }
 
-/// Returns the padding bits of the last word of a text of `length` bytes.
+/// Returns the padding bits in the last word of a text with `length` bytes.
 #[inline(always)]
 pub(crate) const fn padding_bits(length: usize) -> u64 {
-    // All except the 1 to 8 bytes used.
+    // All bits except in the 1 to 8 used bytes.
     u64::MAX << 1 << (8 * (length.wrapping_sub(1) & 7) + 7)
 }
 
@@ -51,9 +51,8 @@ pub(crate) const fn is_plain_word(word: u64, length: usize) -> bool {
     word & (HIGH_BITS | padding_bits(length)) == 0
 }
 
-/// Returns `true` if the words are ASCII, padded with zeros after the first `length` bytes.
-///
-/// The number of `words` matches `length`.
+/// Returns `true` if the words are ASCII, padded with zeros after the first `length` bytes. The number of `words` must
+/// match `length`.
 #[inline(always)]
 pub(crate) fn is_plain(words: &[Word], length: usize) -> bool {
     let (any, last) = match words {
@@ -70,7 +69,7 @@ fn any_of(words: &[Word]) -> (u64, u64) {
     words.iter().fold((0, 0), |(any, _), word| (any | load(word), load(word)))
 }
 
-/// Writes bytes padded with zeros into `room`, which has their exact size.
+/// Writes bytes padded with zeros into `room`, which must have their exact size.
 #[inline(always)]
 pub(crate) fn write_stream(room: &mut [Word], bytes: &[u8]) {
     let (words, rest) = bytes.as_chunks::<8>();
@@ -87,7 +86,7 @@ pub(crate) fn write_stream(room: &mut [Word], bytes: &[u8]) {
     }
 }
 
-/// Size of the header and the timestamp of a record in words.
+/// Size of the record header and the timestamp in words.
 pub(crate) const RECORD_HEADER: usize = 2;
 
 #[cfg(test)]

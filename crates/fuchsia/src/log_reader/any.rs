@@ -1,4 +1,4 @@
-//! Values of records beyond the limit of classes, which share one class.
+//! Values for records beyond the class limit, which share one class.
 
 use ichnos_model::{EventValues, FieldValue, Scope};
 
@@ -19,8 +19,8 @@ pub(super) fn behind<'a>(
     arguments.into_iter().flatten()
 }
 
-/// Appends the payload of a record for [`any_class`](super::class::any_class): an array of all arguments,
-/// including those of the extension.
+/// Appends a record payload for [`any_class`](super::class::any_class): an array of all arguments, including extension
+/// arguments.
 pub(super) fn push(message: &Message<'_>, record: &Record<'_>, values: &mut EventValues) {
     values.begin(Scope::Payload);
     values.begin_array();
@@ -29,7 +29,7 @@ pub(super) fn push(message: &Message<'_>, record: &Record<'_>, values: &mut Even
     for (name, value) in own.chain(behind(message).map(|(name, value)| (name.as_bytes(), value))) {
         values.begin_structure();
         values.push(FieldValue::Text(name));
-        // Options in the order of the class.
+        // Options in class order.
         let (option, value) = match &value {
             Value::Null => (0, FieldValue::Null),
             Value::Signed(value) => (1, FieldValue::Signed(*value)),
@@ -45,7 +45,7 @@ pub(super) fn push(message: &Message<'_>, record: &Record<'_>, values: &mut Even
     values.end();
 }
 
-/// Names of the members of an extension, as in the arguments that the archivist appends.
+/// Extension member names, the same as for the arguments that the archivist appends.
 pub(crate) const ROLLED_OUT: &str = "$__rolled_out";
 
 pub(crate) const MONIKER: &str = "$__moniker";

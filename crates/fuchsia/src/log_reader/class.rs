@@ -1,4 +1,4 @@
-//! Classes of records and packets.
+//! Classes for records and packets.
 
 use std::sync::{Arc, LazyLock};
 
@@ -10,14 +10,14 @@ use ichnos_model::{
 };
 
 use super::any::{MONIKER, ROLLED_OUT, URL};
-use super::log_options::{Clock, FuchsiaLogOptions};
+use super::log_options::{FuchsiaLogOptions, RecordClock};
 use super::text;
 use crate::log::kind;
 use crate::log::{
     Argument, Encoder, Framing, Meaning as ArgumentMeaning, Message, Record, Role, SeverityScale, Value,
 };
 
-/// Severities of records.
+/// Severities for records.
 pub(crate) const SCALE: LevelScale = LevelScale(&[
     LevelStep::new(0x10, LogLevel::Trace),
     LevelStep { up_to: 0x2f, level: LogLevel::Debug, exact: Some(0x20) },
@@ -27,7 +27,7 @@ pub(crate) const SCALE: LevelScale = LevelScale(&[
     LevelStep { up_to: i64::MAX, level: LogLevel::Fatal, exact: Some(0x60) },
 ]);
 
-/// Severities of packets on the original scale.
+/// Severities for packets on the original scale.
 const ORIGINAL_SCALE: LevelScale = LevelScale(&[
     LevelStep { up_to: -3, level: LogLevel::Debug, exact: None },
     LevelStep::new(-2, LogLevel::Trace),
@@ -44,14 +44,14 @@ const ORIGINAL_SCALE: LevelScale = LevelScale(&[
     LevelStep { up_to: i64::MAX, level: LogLevel::Fatal, exact: Some(0x60) },
 ]);
 
-/// Names of dialects, by the framing of files.
+/// Dialect names by file framing.
 const DIALECTS: [(Framing, &str); 3] = [
     (Framing::Records, "Fuchsia log records"),
     (Framing::ExtendedRecords, "Fuchsia extended log records"),
     (Framing::Datagrams, "Fuchsia log datagrams"),
 ];
 
-/// Returns the dialect of a trace whose files have these framings.
+/// Returns the dialect of a trace from its file framings.
 pub(super) fn dialect(mut framings: impl Iterator<Item = Framing>) -> &'static str {
     let first = framings.next().unwrap_or(Framing::Records);
     let known = DIALECTS.iter().find(|(framing, _)| *framing == first);
@@ -61,7 +61,7 @@ pub(super) fn dialect(mut framings: impl Iterator<Item = Framing>) -> &'static s
     }
 }
 
-/// Returns the framing of all files of a dialect, or `None` if they have several.
+/// Returns the framing of all files in a dialect, or `None` if they differ.
 pub(crate) fn framing_of(dialect: &str) -> Option<Framing> {
     DIALECTS.iter().find(|(_, name)| *name == dialect).map(|(framing, _)| *framing)
 }
@@ -71,11 +71,11 @@ pub(crate) const MONOTONIC_CLOCK: &str = "nanoseconds since the system was start
 /// Description of the boot clock.
 pub(crate) const BOOT_CLOCK: &str = "nanoseconds since the system was started";
 
-/// Returns the class of a trace before anything is read, without event record classes.
+/// Returns the trace class before reading, without event record classes.
 pub(super) fn trace_class(options: &FuchsiaLogOptions, dialect: &str) -> TraceClass {
     let (name, description) = match options.clock {
-        Clock::Monotonic => ("monotonic", MONOTONIC_CLOCK),
-        Clock::Boot => ("boot", BOOT_CLOCK),
+        RecordClock::Monotonic => ("monotonic", MONOTONIC_CLOCK),
+        RecordClock::Boot => ("boot", BOOT_CLOCK),
     };
     let mut clock = ClockClass::new(name, 1_000_000_000);
     clock.name = Some(name.to_owned());
@@ -94,24 +94,24 @@ pub(super) fn trace_class(options: &FuchsiaLogOptions, dialect: &str) -> TraceCl
     }
 }
 
-/// Returns the class of a record's resource: the component of its tag, as given by a control record before.
+/// Returns the resource class: the component of a tag, as named by an earlier control record.
 fn resource_class() -> Arc<FieldClass> {
     let text = || FieldClass::optional(text_class(16, 0));
     Arc::new(FieldClass::structure([Member::new("moniker", text()), Member::new("url", text())]))
 }
 
-/// Inserts the meanings of the members of [`resource_class`].
+/// Inserts the meanings of [`resource_class`] members.
 fn insert_resource_meanings(meanings: &mut Meanings) {
     meanings.insert(Scope::Resource, 0, Meaning::Component);
     meanings.insert(Scope::Resource, 1, Meaning::ComponentUrl);
 }
 
-/// Bit of an argument's type in a key that marks the printf marker.
+/// Key bit of an argument type, for the printf marker.
 const MARKER: u8 = 0x40;
 
-/// Form of a message, which determines its class.
+/// Message form, which determines the class.
 #[derive(Clone, Copy)]
-pub(super) enum Form<'a> {
+pub(super) enum MessageLayout<'a> {
     Record(Record<'a>),
     /// A record followed by its attribution.
     Extended(Record<'a>),
@@ -119,8 +119,8 @@ pub(super) enum Form<'a> {
     Legacy(u8),
 }
 
-impl<'a> Form<'a> {
-    pub(super) fn of(message: &Message<'a>) -> Option<Self> {
+impl<'a> MessageLayout<'a> {
+    pub(super) fn from_message(message: &Message<'a>) -> Option<Self> {
         Some(match message {
             Message::Record { record, behind: [] } => Self::Record(*record),
             Message::Record { record, .. } if message.attribution().is_some() => Self::Extended(*record),
@@ -129,7 +129,7 @@ impl<'a> Form<'a> {
         })
     }
 
-    /// Writes the key of the message's class, which is unique to the class.
+    /// Writes the class key of the message. Each class has its own key.
     pub(super) fn write_key(&self, key: &mut Vec<u8>) {
         key.clear();
         let (first, record) = match self {
@@ -147,14 +147,14 @@ impl<'a> Form<'a> {
     }
 }
 
-/// Returns the class with a key written by [`Form::write_key`], or with [`ANY_KEY`].
+/// Returns the class for a key from [`MessageLayout::write_key`], or for [`ANY_KEY`].
 pub(super) fn class_of(key: &[u8], scale: SeverityScale) -> EventRecordClass {
     let class = match key {
         ANY_KEY => any_class(),
         [0x80, tags] => packet_class(*tags, scale),
         [flags, arguments @ ..] => {
-            // Only names and types matter: build a record with any values. An argument without a name has
-            // three bytes in the key and two words in the record.
+            // Only names and types matter, so the record can have any values. An argument without a name takes three
+            // bytes in the key and two words in the record.
             let mut bytes = vec![0; 16 + 6 * arguments.len()];
             let mut encoder = Encoder::new(&mut bytes);
             let length = match write_record(&mut encoder, *flags, arguments) {
@@ -179,7 +179,7 @@ fn write_record(encoder: &mut Encoder<'_>, flags: u8, mut arguments: &[u8]) -> O
     while let [kind, low, high, rest @ ..] = arguments {
         let (name, rest) = rest.split_at_checked(u16::from_le_bytes([*low, *high]).into())?;
         arguments = rest;
-        // Avoid 0, which is the value of the printf marker.
+        // Avoids 0, the value of the printf marker.
         let number = u64::from(kind & MARKER == 0);
         let value = match kind & !MARKER {
             kind::NULL => Value::Null,
@@ -196,8 +196,7 @@ fn write_record(encoder: &mut Encoder<'_>, flags: u8, mut arguments: &[u8]) -> O
     Some(())
 }
 
-/// Returns the id of a class, which only depends on its key, so that it is the same in every file: the hash
-/// FNV-1a, of which 48 bits are kept.
+/// Returns a class id that only depends on the key, so it is the same in every file. It has 48 bits of the FNV-1a hash.
 fn id_of(key: &[u8]) -> u64 {
     let hash = key.iter().fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
@@ -208,7 +207,7 @@ fn id_of(key: &[u8]) -> u64 {
 // ---------------------------------------------------------------------------------------------
 // Field classes
 
-/// Alignment of words in bits.
+/// Word alignment in bits.
 const WORD: u64 = 64;
 
 fn bits(length: u64, alignment: u64) -> BitField {
@@ -216,7 +215,7 @@ fn bits(length: u64, alignment: u64) -> BitField {
 }
 
 fn padding(length: u64, alignment: u64) -> Arc<FieldClass> {
-    // Covers the headers and names of most arguments.
+    // Covers most argument headers and names.
     const FEW: u64 = 8;
     static WORDS: LazyLock<Vec<Arc<FieldClass>>> =
         LazyLock::new(|| (0..FEW).map(|words| new_padding(words * WORD, WORD)).collect());
@@ -251,7 +250,7 @@ struct SharedClasses {
     float: Arc<FieldClass>,
     boolean: Arc<FieldClass>,
     null: Arc<FieldClass>,
-    /// Half a word at its beginning.
+    /// Half a word at the start of a word.
     half: Arc<FieldClass>,
 }
 
@@ -264,7 +263,7 @@ static SHARED: LazyLock<SharedClasses> = LazyLock::new(|| SharedClasses {
     half: padding(32, WORD),
 });
 
-/// Returns the class of a severity: a number, mapped to its named severity.
+/// Returns the class of a severity number, mapped to names.
 fn severity(layout: BitField, signed: bool, scale: LevelScale) -> Arc<FieldClass> {
     let (least, most) = if signed { (i64::from(i32::MIN), i64::from(i32::MAX)) } else { (0, 0xff) };
     let mut mappings = MappingsBuilder::default();
@@ -286,20 +285,20 @@ fn severity(layout: BitField, signed: bool, scale: LevelScale) -> Arc<FieldClass
     Arc::new(FieldClass::new(FieldKind::Integer { bits: layout, integer }))
 }
 
-/// Members of a structure and their meanings.
-struct Members<'r> {
+/// Structure members and their meanings.
+struct MemberBuilder<'r> {
     list: Vec<Member>,
     scope: Scope,
     meanings: &'r mut Meanings,
 }
 
-impl<'r> Members<'r> {
+impl<'r> MemberBuilder<'r> {
     fn new(scope: Scope, meanings: &'r mut Meanings) -> Self {
         Self { list: Vec::new(), scope, meanings }
     }
 
     fn pad(&mut self, class: Arc<FieldClass>) {
-        // The padding after a boolean ends at a word: merge it with the next padding.
+        // The padding after a boolean ends at a word boundary, so it is merged with the next padding.
         if let (Some(last), FieldKind::Padding(next)) = (self.list.last_mut(), &class.kind)
             && let FieldKind::Padding(before) = last.class.kind
         {
@@ -320,13 +319,14 @@ impl<'r> Members<'r> {
 // ---------------------------------------------------------------------------------------------
 // Records
 
-/// Size of the header and the timestamp of a record in bits: the specific context.
+/// Size of the record header and timestamp in bits. They are the specific context.
 pub(super) const RECORD_CONTEXT: u64 = 128;
 
-/// Returns the class of a record's header. It is the specific context, not the event record header, since it
-/// differs between classes and is shown.
+/// Returns the record header class.
+///
+/// It is the specific context and not the event record header, because it differs between classes and is shown.
 fn record_context(has_tag: bool, meanings: &mut Meanings) -> Option<Arc<FieldClass>> {
-    // Its members mean the same in all classes.
+    // The header members have the same meanings in all classes.
     static SHARED: LazyLock<[Option<Arc<FieldClass>>; 2]> =
         LazyLock::new(|| [false, true].map(|has_tag| new_record_context(has_tag, &mut Meanings::default())));
     if has_tag {
@@ -338,7 +338,7 @@ fn record_context(has_tag: bool, meanings: &mut Meanings) -> Option<Arc<FieldCla
 
 fn new_record_context(has_tag: bool, meanings: &mut Meanings) -> Option<Arc<FieldClass>> {
     static SEVERITY: LazyLock<Arc<FieldClass>> = LazyLock::new(|| severity(bits(8, 8), false, SCALE));
-    let mut members = Members::new(Scope::SpecificContext, meanings);
+    let mut members = MemberBuilder::new(Scope::SpecificContext, meanings);
     if has_tag {
         members.pad(padding(16, WORD));
         members.push("tag", integer(31, 1, false), Some(Meaning::Hidden));
@@ -347,7 +347,7 @@ fn new_record_context(has_tag: bool, meanings: &mut Meanings) -> Option<Arc<Fiel
         members.pad(padding(56, WORD));
     }
     members.push("severity", Arc::clone(&SEVERITY), Some(Meaning::Severity));
-    // The timestamp is read as the clock.
+    // The clock replaces the timestamp field.
     members.pad(padding(64, WORD));
     structure(members.list, WORD)
 }
@@ -362,7 +362,7 @@ fn record_class(record: &Record<'_>, is_extended: bool) -> EventRecordClass {
         role.text = Some(LogText { write: text::write_message });
     }
     let appended = record.appended().map_or(usize::MAX, |(_, first)| first);
-    let mut members = Members::new(Scope::Payload, &mut meanings);
+    let mut members = MemberBuilder::new(Scope::Payload, &mut meanings);
     for (index, (role, argument)) in record.roles().enumerate() {
         let meaning = match role {
             Role::Marker | Role::Positional => Some(Meaning::Rendered),
@@ -423,13 +423,13 @@ fn meaning_in_control(argument: &Argument<'_>) -> Option<Meaning> {
     })
 }
 
-/// Appends an argument: a header of one word, the name, whose length the class knows, and the value. Bits 32
-/// to 46 of the header are the length of a string, bit 32 is a boolean.
-fn push_argument(members: &mut Members<'_>, argument: &Argument<'_>, meaning: Option<Meaning>) {
+/// Appends an argument: a header word, the name with the length from the class, and the value. Bits 32 to 46 of the
+/// header are a string length, or bit 32 is a boolean.
+fn push_argument(members: &mut MemberBuilder<'_>, argument: &Argument<'_>, meaning: Option<Meaning>) {
     let name_bytes = argument.name.len().next_multiple_of(8) as u64;
     let name = argument.name.as_str();
     let shared = &*SHARED;
-    let number = |members: &mut Members<'_>, class: &Arc<FieldClass>| {
+    let number = |members: &mut MemberBuilder<'_>, class: &Arc<FieldClass>| {
         members.pad(padding(WORD + 8 * name_bytes, WORD));
         members.push(name, Arc::clone(class), meaning);
     };
@@ -453,10 +453,9 @@ fn push_argument(members: &mut Members<'_>, argument: &Argument<'_>, meaning: Op
     }
 }
 
-/// Appends an extension: the lengths of the moniker and the URL (32 bits each), a count (64 bits), and both
-/// texts, padded.
-fn push_extension(members: &mut Members<'_>, record: &Record<'_>) {
-    // Any name will do that no argument has.
+/// Appends an extension: moniker and URL lengths (32 bits each), a count (64 bits), and both texts, padded.
+fn push_extension(members: &mut MemberBuilder<'_>, record: &Record<'_>) {
+    // The name must differ from all argument names.
     let mut of_url = "length of the URL".to_owned();
     let mut of_moniker = "length of the moniker".to_owned();
     while record.arguments().flatten().any(|a| a.name == *of_url || a.name == *of_moniker) {
@@ -478,7 +477,7 @@ fn push_extension(members: &mut Members<'_>, record: &Record<'_>) {
 // ---------------------------------------------------------------------------------------------
 // Packets
 
-/// Size of a packet's metadata before the tags in bits: the specific context.
+/// Size of the packet metadata before the tags in bits. It is the specific context.
 pub(super) const PACKET_CONTEXT: u64 = 256;
 
 fn packet_class(tags: u8, scale: SeverityScale) -> EventRecordClass {
@@ -488,7 +487,7 @@ fn packet_class(tags: u8, scale: SeverityScale) -> EventRecordClass {
     };
     let role = LogRole::new(LogSeverity::Member, scale);
     let mut meanings = Meanings::default();
-    let mut members = Members::new(Scope::SpecificContext, &mut meanings);
+    let mut members = MemberBuilder::new(Scope::SpecificContext, &mut meanings);
     members.push("pid", integer(64, 8, false), Some(Meaning::Process));
     members.push("tid", integer(64, 8, false), Some(Meaning::Thread));
     members.pad(padding(64, 8));
@@ -496,7 +495,7 @@ fn packet_class(tags: u8, scale: SeverityScale) -> EventRecordClass {
     members.push("dropped", integer(32, 8, false), Some(Meaning::Dropped));
     let specific_context = structure(members.list, 8);
 
-    let mut members = Members::new(Scope::Payload, &mut meanings);
+    let mut members = MemberBuilder::new(Scope::Payload, &mut meanings);
     for _ in 0..tags {
         members.push("tag", text_class(8, 0), Some(Meaning::Tag));
     }
@@ -521,11 +520,10 @@ fn packet_class(tags: u8, scale: SeverityScale) -> EventRecordClass {
 // ---------------------------------------------------------------------------------------------
 // Records of any class
 
-/// Key of [`any_class`], which no message has.
+/// Key of [`any_class`], which differs from all message keys.
 pub(super) const ANY_KEY: &[u8] = &[0xff];
 
-/// Returns the class of records beyond the limit of classes: all arguments are in an array, which is
-/// [values](super::any::push).
+/// Returns the class for records beyond the class limit. All arguments are [values](super::any::push) in one array.
 pub(super) fn any_class() -> EventRecordClass {
     let mut role = LogRole::new(LogSeverity::Member, SCALE);
     let mut meanings = Meanings::default();
@@ -564,7 +562,7 @@ pub(super) fn any_class() -> EventRecordClass {
         minimum_alignment: 8,
         element_aligns: true,
     };
-    let mut members = Members::new(Scope::Payload, &mut meanings);
+    let mut members = MemberBuilder::new(Scope::Payload, &mut meanings);
     members.push("count", padding(32, 8), None);
     members.push("arguments", Arc::new(FieldClass::new(arguments)), Some(Meaning::Rendered));
     let payload = structure(members.list, 8);

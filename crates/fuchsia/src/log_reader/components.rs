@@ -1,4 +1,4 @@
-//! Components of tags, as given by control records.
+//! Components by tag, as named by control records.
 
 use std::collections::HashMap;
 
@@ -7,12 +7,12 @@ use ichnos_model::{EventValues, Scope};
 use super::shape;
 use crate::log::{Record, Text};
 
-/// Maximum bytes of component names that are kept; further control records are only events.
+/// Maximum total size of the stored component names in bytes. Beyond it, control records only become events.
 const MOST: usize = 16 << 20;
 
-/// A component; unknown texts are empty.
+/// A component. Unknown texts are empty.
 #[derive(Debug)]
-struct Component {
+struct NamedComponent {
     moniker: String,
     url: String,
 }
@@ -20,11 +20,11 @@ struct Component {
 /// Components known so far.
 #[derive(Debug, Default)]
 pub(super) struct Components {
-    by_tag: HashMap<u32, Component>,
+    by_tag: HashMap<u32, NamedComponent>,
     /// Approximate size in bytes.
     size: usize,
-    /// Tag of the last look-up; `values` are the fields of its component. Most records have the tag of the
-    /// previous one.
+    /// Tag of the last lookup, with its component fields in `values`. Most records have the same tag as the previous
+    /// record.
     found: Option<u32>,
     values: EventValues,
 }
@@ -34,13 +34,15 @@ impl Components {
         self.by_tag.is_empty()
     }
 
-    /// Notes the component of a tag if this is a control record that names it.
-    pub(super) fn note(&mut self, record: &Record<'_>) {
+    /// Stores the component of a tag if this is a control record that names it.
+    pub(super) fn name_component(&mut self, record: &Record<'_>) {
         let Some(control) = record.control().filter(|control| control.rolled_out.is_none()) else { return };
+        // Unknown texts are empty.
         let text = |text: Option<Text<'_>>| text.map(|text| text.to_string()).unwrap_or_default();
-        let component = Component { moniker: text(control.moniker), url: text(control.url) };
-        let size =
-            |component: &Component| size_of::<Component>() + component.moniker.len() + component.url.len();
+        let component = NamedComponent { moniker: text(control.moniker), url: text(control.url) };
+        let size = |component: &NamedComponent| {
+            size_of::<NamedComponent>() + component.moniker.len() + component.url.len()
+        };
         let before = self.by_tag.get(&record.tag()).map_or(0, size);
         let all = self.size - before + size(&component);
         let is_known = !component.moniker.is_empty() || !component.url.is_empty();
@@ -51,7 +53,7 @@ impl Components {
         }
     }
 
-    /// Looks up the component of a record; returns `true` if its tag has one.
+    /// Looks up the component of a record. Returns `true` if it is known.
     pub(super) fn look_up(&mut self, record: &[u8]) -> bool {
         let Some(tag) = tag(record) else { return false };
         if self.found == Some(tag) {
@@ -64,13 +66,13 @@ impl Components {
         true
     }
 
-    /// Returns the fields of the component that was looked up last.
+    /// Returns the component fields from the last lookup.
     #[inline]
     pub(super) fn values(&self) -> &EventValues {
         &self.values
     }
 
-    /// Appends the fields of a record's component to other values, if it is known.
+    /// Appends the component fields of a record if the component is known.
     pub(super) fn push(&self, record: &[u8], values: &mut EventValues) {
         if let Some(component) = tag(record).and_then(|tag| self.by_tag.get(&tag)) {
             component.push(values);
@@ -78,8 +80,8 @@ impl Components {
     }
 }
 
-impl Component {
-    /// Appends the fields of [`resource_class`](super::class::resource_class).
+impl NamedComponent {
+    /// Appends the fields for [`resource_class`](super::class::resource_class).
     fn push(&self, values: &mut EventValues) {
         values.begin(Scope::Resource);
         for text in [&self.moniker, &self.url] {

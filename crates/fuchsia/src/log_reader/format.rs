@@ -1,4 +1,4 @@
-//! Logs as a format of the registry.
+//! Registry entry for Fuchsia logs.
 
 use ichnos_io::{
     Datagrams, Format, FormatInfo, FormatOption, OpenedTraces, OptionValue, ReadFiles, ReadOptions, Tree,
@@ -6,11 +6,11 @@ use ichnos_io::{
 use ichnos_model::OpenedTrace;
 use ichnos_model::plan::PlanError;
 
-use super::{Clock, FuchsiaLogOptions, LogTrace, own_files, probe};
+use super::{FuchsiaLogOptions, LogTrace, RecordClock, own_files, probe};
 use crate::log::SeverityScale;
 use crate::log_writer::FuchsiaLogWriter;
 
-/// Fuchsia logs.
+/// The format of Fuchsia logs.
 #[derive(Clone, Copy, Debug)]
 pub struct FuchsiaLog;
 
@@ -77,8 +77,8 @@ impl From<&ReadOptions> for FuchsiaLogOptions {
     fn from(options: &ReadOptions) -> Self {
         Self {
             clock: match options.formats.choice(INFO.name, "clock") {
-                Some("boot") => Clock::Boot,
-                _ => Clock::Monotonic,
+                Some("boot") => RecordClock::Boot,
+                _ => RecordClock::Monotonic,
             },
             severity_scale: match options.formats.choice(INFO.name, "severity-scale") {
                 Some("original") => SeverityScale::Original,

@@ -1,4 +1,4 @@
-//! Classes of records that a source has read lately.
+//! Recently used classes of a source.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, BuildHasherDefault, Hasher};
@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use ichnos_model::{DataStream, DynamicClass};
 
-use super::class::{self, Form};
+use super::class::{self, MessageLayout};
 use super::shape::{self, RecordShape};
 use crate::log::{self, Record};
 
@@ -17,21 +17,21 @@ const FEWEST_KNOWN: usize = 8;
 #[derive(Debug)]
 pub(super) struct KnownClass {
     pub(super) class: Arc<DynamicClass>,
-    /// Index among the dynamic classes.
+    /// Index in the dynamic classes.
     dynamic: usize,
-    /// Hash of the shape, if `by_hash` has it.
+    /// Shape hash, if `by_hash` contains it.
     hash: Option<u64>,
-    /// `true` if a record of it was read since the last eviction check.
+    /// `true` if the class was used since the last eviction check.
     pub(super) was_met: bool,
-    /// `None` if records of the class have to be examined one by one.
+    /// Record shape. `None` if records must be examined individually.
     pub(super) shape: Option<RecordShape>,
-    /// `true` if records contain a number of records dropped before them.
+    /// `true` if records contain a count of dropped records.
     pub(super) counts_drops: bool,
-    /// Index of the class.
+    /// Class index.
     pub(super) index: usize,
 }
 
-/// Classes in use; unused ones are evicted when there are too many.
+/// Classes in use. Unused classes are evicted when there are too many.
 #[derive(Debug)]
 pub(super) struct KnownClasses {
     classes: Vec<KnownClass>,
@@ -45,7 +45,7 @@ pub(super) struct KnownClasses {
 }
 
 impl KnownClasses {
-    /// Makes the empty table of at most `most` classes.
+    /// Creates an empty table for at most `most` classes.
     pub(super) fn new(most: usize) -> Self {
         Self {
             classes: Vec::new(),
@@ -63,14 +63,14 @@ impl KnownClasses {
         self.classes.get(index)
     }
 
-    /// Returns the class at an index, and keeps it at the next eviction check.
+    /// Returns the class at an index, and protects it from the next eviction check.
     pub(super) fn use_class(&mut self, index: usize) -> Option<&KnownClass> {
         let known = self.classes.get_mut(index)?;
         known.was_met = true;
         Some(known)
     }
 
-    /// Returns the class of a record unlike the previous one, and its size in words.
+    /// Returns the class of a record that differs from the previous record, and its size in words.
     #[inline(never)]
     pub(super) fn find(&self, words: &[[u8; 8]]) -> Option<(usize, usize)> {
         let index = *self.by_hash.get(&shape::hash(words, self.seed))?;
@@ -79,35 +79,45 @@ impl KnownClasses {
     }
 
     /// Returns the known class of a message, or `None` if there are too many classes.
-    pub(super) fn class_of(&mut self, stream: &DataStream, key: &[u8], form: &Form<'_>) -> Option<usize> {
+    pub(super) fn class_of(
+        &mut self,
+        stream: &DataStream,
+        key: &[u8],
+        form: &MessageLayout<'_>,
+    ) -> Option<usize> {
         let dynamic = stream.trace.dynamic_classes(stream.class_index)?;
-        // The largest record makes no class that cannot be compiled.
-        let dynamic = dynamic.index(key, matches!(form, Form::Legacy(_)))?;
+        // Even the largest record leads to a valid class.
+        let dynamic = dynamic.index(key, matches!(form, MessageLayout::Legacy(_)))?;
         self.by_dynamic.get(&dynamic).copied().or_else(|| self.add(stream, dynamic, Some(form)))
     }
 
-    /// Returns the known class of records beyond the limit of classes.
+    /// Returns the known class for records beyond the class limit.
     pub(super) fn any(&mut self, stream: &DataStream) -> Option<usize> {
         let dynamic = stream.trace.dynamic_classes(stream.class_index)?.index(class::ANY_KEY, true)?;
         self.by_dynamic.get(&dynamic).copied().or_else(|| self.add(stream, dynamic, None))
     }
 
-    /// Adds a class to the known ones: that of messages of a form, if given.
-    fn add(&mut self, stream: &DataStream, dynamic: usize, form: Option<&Form<'_>>) -> Option<usize> {
+    /// Adds a class to the known classes, for messages with this form if given.
+    fn add(
+        &mut self,
+        stream: &DataStream,
+        dynamic: usize,
+        form: Option<&MessageLayout<'_>>,
+    ) -> Option<usize> {
         let classes = stream.trace.dynamic_classes(stream.class_index)?;
         let class = classes.get(dynamic).ok().flatten()?;
         let record = match form {
-            Some(Form::Record(record)) => Some(record),
+            Some(MessageLayout::Record(record)) => Some(record),
             _ => None,
         };
-        let shape = record.and_then(RecordShape::of);
+        let shape = record.and_then(RecordShape::from_record);
         let hash = record.filter(|_| shape.is_some()).map(|record| {
             let words = record.as_bytes().as_chunks::<8>().0;
             shape::hash(words, self.seed)
         });
         let counts_drops = match form {
             None => false,
-            Some(Form::Record(record)) => counts_drops(record),
+            Some(MessageLayout::Record(record)) => counts_drops(record),
             Some(_) => true,
         };
         let known = KnownClass {
@@ -131,7 +141,7 @@ impl KnownClasses {
         Some(place)
     }
 
-    /// Returns the index for one more known class, possibly evicting one that is unused.
+    /// Returns the index for a new known class, evicting an unused class if necessary.
     fn make_room(&mut self) -> usize {
         if self.classes.len() < self.most {
             return self.classes.len();
@@ -150,7 +160,7 @@ impl KnownClasses {
     }
 }
 
-/// Returns `true` if records like this one contain a number of records dropped before them.
+/// Returns `true` if records like this one contain a count of dropped records.
 fn counts_drops(record: &Record<'_>) -> bool {
     let is_count = |argument: &log::Argument<'_>| {
         argument.meaning() == log::Meaning::Dropped
@@ -160,7 +170,7 @@ fn counts_drops(record: &Record<'_>) -> bool {
     record.arguments().flatten().any(|argument| is_count(&argument))
 }
 
-/// Hasher for keys that are hashes already.
+/// Hasher for keys that already are hashes.
 #[derive(Clone, Copy, Debug, Default)]
 struct NoHash(u64);
 

@@ -4,14 +4,14 @@ use ichnos_model::{ClassMap, ClockOffsets, Limits};
 
 use crate::log::SeverityScale;
 
-/// Clock of the records, which is not stored in them.
+/// Clock for record times, which records do not name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Clock {
-    /// The clock that stops while the system is suspended: before Fuchsia's API level 24.
+pub enum RecordClock {
+    /// Clock that stops while the system is suspended, used before Fuchsia's API level 24.
     #[default]
     Monotonic,
-    /// The clock that includes suspended time: since then.
+    /// Clock that includes suspended time, used since API level 24.
     Boot,
 }
 
@@ -19,29 +19,29 @@ pub enum Clock {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct FuchsiaLogOptions {
-    /// Clock of the records.
-    pub clock: Clock,
-    /// Scale of the severities of packets.
+    /// Clock for record times.
+    pub clock: RecordClock,
+    /// Severity scale for packets.
     pub severity_scale: SeverityScale,
     /// Nanoseconds to add to all times.
     pub clock_offsets: ClockOffsets,
-    /// Change of event record classes.
+    /// Mapping that changes event record classes.
     pub class_map: Option<ClassMap>,
-    /// `true` to report all broken rules, not only those that make a record unreadable.
+    /// `true` to report all broken rules, including those that leave a record readable.
     pub check: bool,
-    /// `true` to read files as logs even if they are not recognized as such.
+    /// `true` to read files as logs even without recognizing them.
     pub force: bool,
-    /// Limits on resources.
+    /// Resource limits.
     pub limits: Limits,
-    /// Number of event record classes that all cursors together keep compiled; others are compiled again when
-    /// needed. Default: 512, of some thousand bytes each at most.
+    /// Number of event record classes that all cursors together keep compiled. Others are compiled again when needed.
+    /// Default: 512, each at most a few thousand bytes.
     pub compiled_classes: usize,
 }
 
 impl Default for FuchsiaLogOptions {
     fn default() -> Self {
         Self {
-            clock: Clock::default(),
+            clock: RecordClock::default(),
             severity_scale: SeverityScale::default(),
             clock_offsets: ClockOffsets::default(),
             class_map: None,

@@ -1,29 +1,29 @@
-//! Reads files of messages as traces of the ichnos model.
+//! Reads message files as ichnos traces.
 //!
 //! | format | model |
 //! |---|---|
 //! | file | data stream |
-//! | directory or file that is opened | trace |
+//! | opened directory or file | trace |
 //! | message: record, packet | event record |
-//! | names and types of a record's arguments | event record class, created at its first record |
-//! | header of a record | specific context: `severity`, and `tag` if present |
-//! | metadata of a packet | specific context: `pid`, `tid`, `severity`, `dropped` |
-//! | arguments; tags and message of a packet | payload |
+//! | argument names and types of a record | event record class, created at its first record |
+//! | record header | specific context: `severity`, and `tag` if present |
+//! | packet metadata | specific context: `pid`, `tid`, `severity`, `dropped` |
+//! | arguments, or tags and message of a packet | payload |
 //! | extension: moniker, URL and count | members `$__moniker`, `$__url`, `$__rolled_out` of the payload |
-//! | timestamp | clock of 1 GHz with an unknown origin |
+//! | timestamp | clock with 1 GHz and an unknown origin |
 //! | `num_dropped`, `dropped_logs`, `rolled_out` | discarded events before the event |
 //! | component of a record's tag | members `moniker`, `url` of the [resource](ichnos_model::Scope::Resource) |
 //! | meaning of a member | meanings and log role of the class |
 //!
-//! Events are delivered in place. Bytes between the members - headers and names of arguments - are padding of
-//! the class. Data outside the record is delivered as values: the component named by an earlier control
-//! record, and the payload of records beyond [`Limits::dynamic_event_record_classes`](ichnos_model::Limits::dynamic_event_record_classes), which share one class
-//! with an array of arguments.
+//! Events are delivered in place. Bytes between members (argument headers and names) are padding in the class. Data
+//! outside the record is delivered as values. Such data is the component named by an earlier control record, and the
+//! payload of records beyond
+//! [`Limits::dynamic_event_record_classes`](ichnos_model::Limits::dynamic_event_record_classes). These records share
+//! one class with an array of arguments.
 //!
-//! Names of events are `log`, `log_control` and `log_packet`. The id of a class is a hash of its key.
+//! Events are named `log`, `log_control` and `log_packet`. A class id is the hash of its key.
 //!
-//! Records need not be in the order of time, and are delivered in file order: a record older than an earlier
-//! one comes right after it.
+//! Records need not be sorted by time, and are delivered in file order.
 
 pub(crate) mod any;
 pub(crate) mod class;
@@ -45,24 +45,24 @@ use ichnos_model::{
 };
 
 pub use self::format::FuchsiaLog;
-pub use self::log_options::{Clock, FuchsiaLogOptions};
+pub use self::log_options::{FuchsiaLogOptions, RecordClock};
 use self::source::LogSource;
 use crate::log::{Framing, Message, Messages, Record};
 
-/// Returns `true` if a tree has files of log messages.
+/// Returns `true` if a tree contains log files.
 #[must_use]
 pub fn probe(tree: &Tree, options: &FuchsiaLogOptions) -> bool {
     /// Maximum number of files to examine in a directory.
     const LOOKED_AT: usize = 1_000;
     let is_log = |entry: &&Entry| is_log(entry, tree.entries.len(), options);
-    // Hidden files come last: they sort first, and are rarely the purpose of a directory.
+    // Hidden files come last, because they sort first and are rarely wanted.
     let is_hidden = |entry: &&Entry| entry.path.split('/').any(|name| name.starts_with('.'));
     let shown = tree.entries.iter().filter(|entry| !is_hidden(entry));
     let all = shown.chain(tree.entries.iter().filter(is_hidden));
     all.filter(|entry| entry.repeats().is_none()).take(LOOKED_AT).any(|entry| is_log(&entry))
 }
 
-/// Returns the files of a tree that are logs, by their indexes.
+/// Returns the indexes of the log files in a tree.
 pub(crate) fn own_files(tree: &Tree, files: &[usize], options: &FuchsiaLogOptions) -> Vec<usize> {
     let is_own =
         |index: &&usize| tree.entries.get(**index).is_some_and(|entry| is_log(entry, files.len(), options));
@@ -71,34 +71,34 @@ pub(crate) fn own_files(tree: &Tree, files: &[usize], options: &FuchsiaLogOption
 
 /// Returns `true` if one of `count` files is a log.
 fn is_log(entry: &Entry, count: usize, options: &FuchsiaLogOptions) -> bool {
-    /// With more files than this, only the first bytes of each are examined.
+    /// Maximum number of files to examine in full. With more files, only the first bytes of each are examined.
     const FEW: usize = 32;
     const FIRST: usize = 2 << 10;
     let most = if count > FEW { FIRST } else { PROBED + 1 };
-    entry.beginning(most).is_ok_and(|bytes| recognise(&bytes, options).is_some())
+    entry.beginning(most).is_ok_and(|bytes| recognize(&bytes, options).is_some())
 }
 
-/// Number of bytes of a file that are examined to recognize it.
+/// Number of bytes to examine for recognition.
 const PROBED: usize = 256 << 10;
 
-/// Returns the framing of a file, if most of its beginning is log messages.
-fn recognise(bytes: &[u8], options: &FuchsiaLogOptions) -> Option<Framing> {
-    let recognised = Framing::recognise(bytes, true);
+/// Returns the framing of a file if its start is mostly log messages.
+fn recognize(bytes: &[u8], options: &FuchsiaLogOptions) -> Option<Framing> {
+    let recognized = Framing::recognize(bytes, true);
     if options.force {
-        return Some(recognised.unwrap_or(Framing::Records)).filter(|_| !bytes.is_empty());
+        return Some(recognized.unwrap_or(Framing::Records)).filter(|_| !bytes.is_empty());
     }
-    // Log records of traces have the same type.
-    if crate::fxt::recognise(bytes) {
+    // Log records in traces have the same type.
+    if crate::fxt::recognize(bytes) {
         return None;
     }
     let beginning = bytes.get(..PROBED).unwrap_or(bytes);
-    // Count the bytes that are not messages, and check if the first ones are among them.
+    // Counts the bytes outside of messages, and checks whether the first bytes are among them.
     let damaged = |framing: &Framing| {
         let mut messages = Messages::new(beginning, *framing);
         let (mut sum, mut begins) = (0, false);
         while let Some(message) = messages.next() {
             sum += match message {
-                // The end of a packet is unknown, so bytes after it are no evidence.
+                // The end of a packet is unknown, so bytes after it are not evidence.
                 Ok(Message::Legacy(packet)) => {
                     messages.offset().saturating_sub(packet.offset() + packet.size() as u64 + 1)
                 }
@@ -111,25 +111,25 @@ fn recognise(bytes: &[u8], options: &FuchsiaLogOptions) -> Option<Framing> {
         }
         (sum, begins)
     };
-    // The last record of a file may be extended or not; earlier ones are unaffected.
-    let framings = match recognised? {
-        // Without another record, nothing shows that the end of an extended record is missing.
+    // Only the last record of a file can be ambiguous between extended and plain.
+    let framings = match recognized? {
+        // After a single record, nothing shows that the end of an extended record is missing.
         Framing::ExtendedRecords if is_one_record(beginning) => vec![Framing::Records],
         Framing::ExtendedRecords => vec![Framing::ExtendedRecords, Framing::Records],
         framing => vec![framing],
     };
     let found = framings.into_iter().map(|framing| (damaged(&framing), framing));
     let ((damaged, begins_damaged), framing) = found.min_by_key(|(damaged, _)| *damaged)?;
-    // A few bytes of any file may look like a message, but hardly the first ones.
+    // A few bytes of any file can look like a message, but rarely the first bytes.
     (!begins_damaged || damaged <= beginning.len() as u64 / 2).then_some(framing)
 }
 
-/// Returns `true` if bytes are one record without anything behind it.
+/// Returns `true` if the bytes are exactly one record.
 fn is_one_record(bytes: &[u8]) -> bool {
     Record::read(bytes, 0).is_ok_and(|(_, behind)| behind.is_empty())
 }
 
-/// A file of messages.
+/// A message file.
 #[derive(Debug)]
 struct LogFile {
     stream: Arc<DataStream>,
@@ -137,25 +137,25 @@ struct LogFile {
     framing: Framing,
 }
 
-/// Opened logs: a trace with a data stream for each file.
+/// Opened logs: a trace with one data stream for each file.
 #[derive(Debug)]
 pub struct LogTrace {
     path: String,
     trace: Arc<Trace>,
-    /// Time of the records at which the clock begins: not after 0.
+    /// Record time of the clock origin. Never greater than 0.
     clock_begin: i64,
     files: Vec<LogFile>,
     damage: Vec<Damage>,
     options: Arc<FuchsiaLogOptions>,
-    /// Datagrams still to come, for the first cursor.
+    /// Datagrams of a live log, for the first cursor.
     live: Mutex<Option<Datagrams>>,
 }
 
 impl LogTrace {
-    /// Reads messages that arrive as datagrams, until no more are wanted. Only the first cursor gets them.
+    /// Reads messages from arriving datagrams until the reader stops. Only the first cursor gets them.
     ///
     /// # Errors
-    /// If the class of the trace exceeds the limits.
+    /// If the trace class exceeds the limits.
     pub fn listen(datagrams: Datagrams, options: &FuchsiaLogOptions) -> Result<Self, PlanError> {
         let name = datagrams.name().to_owned();
         let trace = new_trace(&name, options, [Framing::Datagrams].into_iter(), 0)?;
@@ -170,17 +170,17 @@ impl LogTrace {
         Ok(Self { path: name, trace, clock_begin: 0, files, damage: Vec::new(), options, live })
     }
 
-    /// Opens all logs of a tree.
+    /// Opens all logs in a tree.
     ///
     /// # Errors
-    /// If the class of the trace exceeds the limits.
+    /// If the trace class exceeds the limits.
     pub fn open(tree: &Tree, options: &FuchsiaLogOptions) -> Result<Self, PlanError> {
         let mut read = ReadFiles::default();
         let logs = logs(tree, options, &mut read);
-        Self::of_logs(&tree.name, logs, read.damage, options)
+        Self::from_logs(&tree.name, logs, read.damage, options)
     }
 
-    /// Opens all logs of a tree except those that were read before. Returns `None` if all of them were.
+    /// Opens all logs in a tree, except those that were read before. Returns `None` if all were read.
     pub(crate) fn open_unread(
         tree: &Tree,
         options: &FuchsiaLogOptions,
@@ -190,10 +190,10 @@ impl LogTrace {
         let logs = logs(tree, options, read);
         let damage = std::mem::take(&mut read.damage);
         let is_repeated = logs.is_empty() && damage.is_empty() && read.notices.len() > notices;
-        (!is_repeated).then(|| Self::of_logs(&tree.name, logs, damage, options)).transpose()
+        (!is_repeated).then(|| Self::from_logs(&tree.name, logs, damage, options)).transpose()
     }
 
-    fn of_logs(
+    fn from_logs(
         path: &str,
         logs: Vec<ReadFile<Framing>>,
         damage: Vec<Damage>,
@@ -213,13 +213,13 @@ impl LogTrace {
     }
 }
 
-/// Reads the logs of a tree.
+/// Reads the logs in a tree.
 fn logs(tree: &Tree, options: &FuchsiaLogOptions, read: &mut ReadFiles) -> Vec<ReadFile<Framing>> {
-    tree.files().filter_map(|entry| read.read(tree, entry, |bytes| recognise(bytes, options))).collect()
+    tree.files().filter_map(|entry| read.read(tree, entry, |bytes| recognize(bytes, options))).collect()
 }
 
-/// Returns the least time of the messages of a file, or 0 if none is negative. Only a file whose first messages have a
-/// negative time is read as a whole.
+/// Returns the smallest message time in a file, or 0 without negative times. Reads the whole file only if one of the
+/// first messages has a negative time.
 fn least_time(bytes: &[u8], framing: Framing) -> i64 {
     let least = |bytes| {
         let times = Messages::new(bytes, framing).flatten().map(|message| match message {
@@ -234,13 +234,13 @@ fn least_time(bytes: &[u8], framing: Framing) -> i64 {
     }
 }
 
-/// Returns the time at which a clock begins that has a time: whole seconds, as far as 64 bits of nanoseconds reach.
+/// Returns the clock origin for the smallest time, in whole seconds as far as 64-bit nanoseconds allow.
 fn clock_begin(least: i64) -> i64 {
     const SECOND: i64 = 1_000_000_000;
     least.div_euclid(SECOND).max(i64::MIN / SECOND) * SECOND
 }
 
-/// Returns a trace of files with these framings, whose clock begins at a time of the records.
+/// Returns a trace for files with these framings. `clock_begin` is the record time of the clock origin.
 fn new_trace(
     path: &str,
     options: &FuchsiaLogOptions,
@@ -249,7 +249,7 @@ fn new_trace(
 ) -> Result<Arc<Trace>, PlanError> {
     let mut class = class::trace_class(options, class::dialect(framings));
     if let Some(clock) = class.clocks.first_mut() {
-        // Times are 64-bit numbers in every output.
+        // Output times have 64 bits.
         let offset = options.clock_offsets.of(clock);
         let begin = offset.saturating_add(clock_begin.into());
         if i64::try_from(offset).is_err() || !clock.add_offset(begin) {

@@ -1,32 +1,32 @@
-//! Quick recognition of records with the same names and types as an earlier one, and nothing unusual.
+//! Fast recognition of ordinary records that have the same names and types as an earlier record.
 
 use crate::log::word::{Word, is_plain, load, load_short, padding_bits, words_for};
 use crate::log::{Argument, Meaning, Record, Role, Value};
 
-/// Bit of a record header that marks a control record.
+/// Control record bit in a record header.
 const CONTROL: u64 = 1 << 47;
 
-/// Bits of a record header with the tag.
+/// Tag bits in a record header.
 const TAG: u64 = 0x7fff_ffff << 16;
 
-/// Bits of an argument header that differ between strings: its size and the length of the string.
+/// Argument header bits that depend on the string: argument size and string length.
 const OF_TEXT: u64 = 0xfff0 | 0xffff << 32;
 
-/// Bit of an argument header with the value of a boolean.
+/// Boolean value bit in an argument header.
 const OF_BOOL: u64 = 1 << 32;
 
-/// Common layout of all records of a class, for comparison word by word.
+/// Common layout of all records in a class, for comparison word by word.
 ///
-/// A record that [matches](Shape::size_of_match) breaks no rule.
+/// A record that [matches](RecordShape::size_of_match) breaks no rule.
 #[derive(Debug)]
 pub(super) struct RecordShape {
-    /// Expected header bits, selected by the mask.
+    /// Expected header bits under the mask.
     header: u64,
     mask: u64,
     has_tag: bool,
-    /// Number of words of the leading arguments with numeric values, whose positions are fixed.
+    /// Number of words in the leading numeric arguments, which have fixed positions.
     numbers: usize,
-    /// Expected words among those: headers and names, two at a time, with the index of the first one.
+    /// Expected header and name words among those, in pairs with the index of the first word.
     same: Box<[(u32, [u64; 2])]>,
     /// Remaining arguments.
     arguments: Box<[ShapeArgument]>,
@@ -35,11 +35,11 @@ pub(super) struct RecordShape {
 /// Expected argument.
 #[derive(Debug)]
 struct ShapeArgument {
-    /// Expected header bits, selected by the mask.
+    /// Expected header bits under the mask.
     header: u64,
     mask: u64,
     kind: ValueKind,
-    /// `true` if the name is one word, `name`; otherwise it is `long_name`.
+    /// `true` if the name is the single word `name`, otherwise it is `long_name`.
     is_short: bool,
     name: u64,
     long_name: Box<[u64]>,
@@ -52,13 +52,13 @@ enum ValueKind {
     Marker,
     Bool,
     Text,
-    /// A string that need not be UTF-8.
+    /// A string that can have invalid UTF-8.
     Message,
 }
 
 impl RecordShape {
-    /// Returns the shape of a readable record, or `None` if records like it have to be examined one by one.
-    pub(super) fn of(record: &Record<'_>) -> Option<Self> {
+    /// Returns the shape of a readable record, or `None` if similar records must be examined individually.
+    pub(super) fn from_record(record: &Record<'_>) -> Option<Self> {
         let mut arguments: Vec<ShapeArgument> = Vec::new();
         let (mut numbers, mut same) = (0u32, Vec::new());
         let mut has_message = false;
@@ -72,7 +72,7 @@ impl RecordShape {
                 }
                 Value::Text(_) => (ValueKind::Text, !OF_TEXT, 0),
                 _ if role == Role::Marker => (ValueKind::Marker, !0, 1),
-                // If it were 0, it would be a printf record.
+                // With the value 0, it would be a printf record.
                 _ if index == 0 && is_like_marker(&argument) => return None,
                 _ => (ValueKind::Number, !0, 1),
             };
@@ -98,7 +98,7 @@ impl RecordShape {
             });
         }
         if record.is_control() || numbers == 0 && arguments.is_empty() {
-            // It may name the component of its tag, or be a boolean argument.
+            // It can name the component of its tag, or be a boolean argument.
             return None;
         }
         let has_tag = record.tag() != 0;
@@ -108,7 +108,7 @@ impl RecordShape {
         Some(Self { header, mask, has_tag, numbers, same: same.into(), arguments: arguments.into() })
     }
 
-    /// Returns the size in words of the record at the beginning of `words` if it has this shape.
+    /// Returns the size in words of the record at the start of `words` if it has this shape.
     #[inline(always)]
     pub(super) fn size_of_match(&self, words: &[Word]) -> Option<usize> {
         let header = load(words.first()?);
@@ -153,7 +153,7 @@ impl RecordShape {
 }
 
 impl ShapeArgument {
-    /// Returns the words after a name that is not one word, if it matches.
+    /// Returns the words after a multi-word name if it matches.
     #[inline(never)]
     fn behind_long_name<'w>(&self, words: &'w [Word]) -> Option<&'w [Word]> {
         let (name, rest) = words.split_at_checked(self.long_name.len())?;
@@ -161,13 +161,13 @@ impl ShapeArgument {
     }
 }
 
-/// Returns the words after the string at the beginning of `words`; `before` is the number of words of its
-/// argument before it.
+/// Returns the words after the string at the start of `words`. `before` is the number of argument words before the
+/// string.
 #[inline(always)]
 fn behind_text(header: u64, before: usize, words: &[Word], is_message: bool) -> Option<&[Word]> {
     let length = (header >> 32 & 0x7fff) as usize;
     let value_words = words_for(length);
-    // The reference to an empty string may be 0.
+    // An empty string can have the reference 0.
     let is_reference = header >> 47 & 1 == 1 || length == 0;
     if (header >> 4 & 0xfff) as usize != before + value_words || !is_reference {
         return None;
@@ -176,7 +176,7 @@ fn behind_text(header: u64, before: usize, words: &[Word], is_message: bool) -> 
     (is_plain(value, length) || is_sound(value, length, is_message)).then_some(rest)
 }
 
-/// Returns the tag in the header of a record, or `None` for a control record.
+/// Returns the tag from a record header, or `None` for a control record.
 pub(super) fn tag(header: u64) -> Option<u32> {
     (header & CONTROL == 0).then_some(((header & TAG) >> 16) as u32)
 }
@@ -186,7 +186,7 @@ fn is_like_marker(argument: &Argument<'_>) -> bool {
     argument.name == "printf" && matches!(argument.value, Value::Unsigned(_))
 }
 
-/// Returns `true` if a text that is not ASCII is valid.
+/// Returns `true` if a non-ASCII text is valid.
 #[inline(never)]
 fn is_sound(words: &[Word], length: usize, is_message: bool) -> bool {
     let is_padded = words.last().is_none_or(|word| load(word) & padding_bits(length) == 0);
@@ -194,7 +194,7 @@ fn is_sound(words: &[Word], length: usize, is_message: bool) -> bool {
     is_padded && (is_message || std::str::from_utf8(text).is_ok())
 }
 
-/// Returns a hash that is the same for records of the same shape, and differs for most others.
+/// Returns a hash that is equal for records with the same shape, and differs for most others.
 #[inline]
 pub(super) fn hash(words: &[Word], seed: u64) -> u64 {
     const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;

@@ -1,4 +1,4 @@
-//! Reads the records of a file, one after the other.
+//! Reads the messages of a file.
 
 use ichnos_io::{Bytes, Datagrams};
 use ichnos_model::decode::PacketBits;
@@ -8,27 +8,28 @@ use ichnos_model::{
 };
 
 use super::any;
-use super::class::{self, Form};
+use super::class::{self, MessageLayout};
 use super::components::Components;
 use super::known_classes::KnownClasses;
 use super::log_options::FuchsiaLogOptions;
 use crate::log::{self, CheckOptions, Framer, Framing, LogError, Record};
 
-/// Size of the length field before a datagram.
+/// Size of the datagram length field in bytes.
 const LENGTH: usize = 4;
 
-/// Fields of the current record that are values, because they are not stored in it as its class says.
+/// Fields of the current record that are delivered as values, because the record does not store them as its class
+/// describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ValueScope {
     /// No fields.
     Nothing,
-    /// Resource: the component.
+    /// Resource fields: the component.
     Component,
-    /// Payload of a record of any class, and its component if known.
+    /// Payload of a record beyond the class limit, and its component if known.
     Arguments,
 }
 
-/// Framing in which records can be read without the framer.
+/// Framing that can be read without the framer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum QuickFraming {
     Records,
@@ -36,66 +37,66 @@ enum QuickFraming {
     None,
 }
 
-/// Bytes of a log, and the position in them.
+/// Log bytes, and the position in them.
 #[derive(Debug)]
 struct LogInput {
     bytes: Bytes,
     /// Source of further datagrams for a live log.
     live: Option<Datagrams>,
-    /// Number of input bytes before `bytes`, including the lengths of their datagrams.
+    /// Number of input bytes before `bytes`, including datagram lengths.
     base: u64,
     framing: Framing,
     quick_framing: QuickFraming,
-    /// Reads everything that is unusual.
+    /// Reads everything unusual.
     framer: Framer,
     /// Offset of the next message in `bytes`.
     at: usize,
-    /// `true` if it was reported that the file was truncated while being read.
+    /// `true` after reporting that the file was truncated during reading.
     is_loss_reported: bool,
 }
 
-/// Reads a file of log messages.
+/// Reads a log file.
 #[derive(Debug)]
 pub(super) struct LogSource {
-    /// Name of the data stream.
+    /// Data stream name.
     name: String,
     input: LogInput,
     classes: KnownClasses,
-    /// Components of tags, as given by control records.
+    /// Components by tag, as named by control records.
     components: Components,
     check: bool,
-    /// Time range to read, in time units of the records.
+    /// Wanted time range, in record time units.
     wanted: (i64, i64),
-    /// Number of records read, including unreadable ones.
+    /// Number of records read, including unreadable records.
     records: u64,
-    /// Index in `classes` of the class of the last record.
+    /// Class of the last record, as an index into `classes`.
     last: usize,
-    /// Index of that class, and whether its records contain numbers of dropped records.
+    /// Event record class index.
     index: usize,
     counts_drops: bool,
-    /// `true` if records of the class are whole events: there are no numbers of dropped records, and no components.
+    /// `true` if records in the class are complete events, without dropped counts and components.
     is_complete: bool,
-    /// Range of the current record in the bytes.
+    /// Byte range of the current record.
     begin: usize,
     end: usize,
-    /// Fields of the current record that are values.
+    /// Fields of the current record that are delivered as values.
     value_scope: ValueScope,
     key: Vec<u8>,
-    /// Nanoseconds at time 0 of the records.
+    /// Nanoseconds at record time 0.
     offset: i128,
-    /// Time of the records at which the clock begins.
+    /// Record time of the clock origin.
     clock_begin: i64,
     clock: ClockValue,
-    /// Time of the current record, and of the previous record.
+    /// Times of the current and the previous record.
     time: i64,
     before: i64,
 }
 
-/// Remedy for a broken rule that makes a record unreadable.
+/// Help text for a broken rule that makes a record unreadable.
 const FATAL_REMEDY: &str = "the program that wrote the record is faulty, or bytes were changed or are \
     missing: copy the file again from its source";
 
-/// Remedy for other broken rules.
+/// Help text for other broken rules.
 const REMEDY: &str = "it is read as if it followed the rule; fix the program that wrote it";
 
 impl LogSource {
@@ -148,13 +149,13 @@ impl LogSource {
         }
     }
 
-    /// Continues with datagrams that arrive.
+    /// Continues with live datagrams.
     pub(super) fn listen(mut self, live: Datagrams) -> Self {
         self.input.live = Some(live);
         self
     }
 
-    /// Waits for the next datagram; returns `false` if no more come.
+    /// Waits for the next datagram. Returns `false` at the end.
     fn receive(&mut self, current: &mut CurrentRecord) -> bool {
         let input = &mut self.input;
         let Some(live) = &input.live else { return false };
@@ -177,7 +178,7 @@ impl LogSource {
         true
     }
 
-    /// Advances to the next event; returns `None` if it has to be examined.
+    /// Advances to the next event. Returns `None` if the event must be examined.
     #[inline(always)]
     fn quick(&mut self, current: &mut CurrentRecord) -> Option<()> {
         loop {
@@ -218,7 +219,7 @@ impl LogSource {
             self.input.at = end;
             self.records += 1;
             (self.begin, self.end) = (begin, end);
-            if self.note_time(timestamp as i64) {
+            if self.set_time(timestamp as i64) {
                 continue;
             }
             return Some(());
@@ -226,11 +227,11 @@ impl LogSource {
     }
 
     /// Updates [`Self::is_complete`].
-    fn note_completeness(&mut self) {
+    fn update_completeness(&mut self) {
         self.is_complete = !self.counts_drops && self.components.is_empty();
     }
 
-    /// Adds to the current event what is not in its own record. Returns `true` if it was queued.
+    /// Adds data from outside the record to the current event. Returns `true` if the event was queued.
     #[inline]
     fn complete(&mut self, current: &mut CurrentRecord) -> bool {
         if !self.components.is_empty() {
@@ -239,32 +240,32 @@ impl LogSource {
         self.counts_drops && self.queue_dropped(current)
     }
 
-    /// Prepares for events of the class at `last`, with a specific context of `context` bits.
+    /// Prepares for events of the class at `last`. `context` is the specific context size in bits.
     fn choose(&mut self, context: u64, current: &mut CurrentRecord) {
         self.value_scope = ValueScope::Nothing;
         current.set_bits(Scope::Payload, context);
         let Some(known) = self.classes.use_class(self.last) else { return };
         (self.index, self.counts_drops) = (known.index, known.counts_drops);
         current.reserve_slots(known.class.slots);
-        self.note_completeness();
+        self.update_completeness();
     }
 
-    /// Returns the value of the clock at a time of a record; a time before the clock begins has 0 cycles.
+    /// Returns the clock value for a record time. Times before the clock origin have 0 cycles.
     #[inline]
     fn value(&self, timestamp: i64) -> ClockValue {
         let cycles = u64::try_from(i128::from(timestamp) - i128::from(self.clock_begin)).unwrap_or(0);
         ClockValue { nanoseconds: self.offset + i128::from(timestamp), cycles }
     }
 
-    /// Sets the time of the current event; returns `true` if it is outside the window.
+    /// Sets the time of the current event. Returns `true` if it is outside the window.
     #[inline]
-    fn note_time(&mut self, timestamp: i64) -> bool {
+    fn set_time(&mut self, timestamp: i64) -> bool {
         self.before = std::mem::replace(&mut self.time, timestamp);
         self.clock = self.value(timestamp);
         timestamp < self.wanted.0 || timestamp > self.wanted.1
     }
 
-    /// Queues the current event after the number of records dropped before it. Returns `false` if there are none.
+    /// Queues the current event after its count of dropped records. Returns `false` if there are none.
     #[cold]
     fn queue_dropped(&mut self, current: &mut CurrentRecord) -> bool {
         let Some(Ok((record, _))) = self.input.bytes.get(self.begin..).map(|bytes| Record::read(bytes, 0))
@@ -278,7 +279,7 @@ impl LogSource {
         dropped > 0
     }
 
-    /// Queues the current event after a number of dropped records, if that is not 0.
+    /// Queues the current event after a count of dropped records, unless the count is 0.
     fn queue_event(&self, dropped: u64, current: &mut CurrentRecord) {
         if dropped > 0 {
             let before = (self.records > 1).then(|| self.value(self.before));
@@ -294,7 +295,7 @@ impl LogSource {
         current.messages.push(message, Some(self.clock.nanoseconds));
     }
 
-    /// Examines the next item, whatever it is; returns `false` at the end.
+    /// Examines the next item of any kind. Returns `false` at the end.
     #[cold]
     fn slow(&mut self, current: &mut CurrentRecord) -> bool {
         let bytes = self.input.bytes.clone();
@@ -321,7 +322,7 @@ impl LogSource {
             }
         };
         let next = self.input.at + (input.len() - left.len());
-        // At the end of the input, the framer always finds something unless nothing is left.
+        // The framer always finds something at the end of the input, unless nothing is left.
         self.input.at = if found.is_some() { next.max(self.input.at + 1) } else { bytes.len() };
         self.records += 1;
         match found {
@@ -339,7 +340,7 @@ impl LogSource {
         if error.at != at {
             statement += &format!(", at byte {}", self.input.base + error.at);
         }
-        // Skipped bytes are fatal, too: part of a message whose rest is missing may break another rule.
+        // Skipped bytes are fatal as well, because a message with a missing part can break another rule.
         let fatal = error.rule.is_fatal() || skipped > 0;
         let rule = BrokenRule {
             name: error.rule.name(),
@@ -360,10 +361,10 @@ impl LogSource {
             });
         }
         if let log::Message::Record { record, .. } = message {
-            self.components.note(record);
-            self.note_completeness();
+            self.components.name_component(record);
+            self.update_completeness();
         }
-        let Some(form) = Form::of(message) else { return };
+        let Some(form) = MessageLayout::from_message(message) else { return };
         self.begin = message.offset() as usize;
         self.end = self.input.at;
         let mut key = std::mem::take(&mut self.key);
@@ -396,7 +397,7 @@ impl LogSource {
             }
             log::Message::Legacy(packet) => (packet.timestamp(), packet.dropped().into()),
         };
-        if self.note_time(timestamp) {
+        if self.set_time(timestamp) {
             return;
         }
         if let log::Message::Record { record, .. } = message {
@@ -420,7 +421,7 @@ impl LogSource {
         queue(damage.in_stream(&*self.name), current);
     }
 
-    /// Looks up the component of the current record's tag.
+    /// Looks up the component of the current record.
     #[inline(never)]
     fn look_up_component(&mut self) {
         let record = self.input.bytes.get(self.begin..).unwrap_or_default();
@@ -430,7 +431,7 @@ impl LogSource {
 }
 
 impl LogInput {
-    /// Returns `true` if a datagram that ends at `end` is followed by what usually follows one.
+    /// Returns `true` if the bytes at `end` usually follow a datagram.
     #[inline]
     fn is_followed_by_datagram(&self, end: usize) -> bool {
         let rest = self.bytes.get(end..).unwrap_or_default();
@@ -443,12 +444,12 @@ impl LogInput {
     }
 }
 
-/// Queues damage, which is delivered immediately.
+/// Queues damage for immediate delivery.
 fn queue(damage: Damage, current: &mut CurrentRecord) {
     current.messages.push(QueuedMessage::Damage(Box::new(damage)), None);
 }
 
-/// Number of records dropped or discarded before this one, by its arguments.
+/// Returns the number of records dropped or discarded before this record, from its arguments.
 fn drops(record: &Record<'_>) -> u64 {
     let rolled_out = match record.control() {
         Some(control) => control.rolled_out,

@@ -15,7 +15,7 @@ pub(super) fn write_message(event: &Event<'_>, out: &mut dyn fmt::Write) -> fmt:
     }
 }
 
-/// Writes the message and all other arguments of a record of any class, whose class has no meanings.
+/// Writes the message and all other arguments of a record beyond the class limit, where the class lacks meanings.
 pub(super) fn write_all(event: &Event<'_>, out: &mut dyn fmt::Write) -> fmt::Result {
     let Ok((record, behind)) = Record::read(event.scopes.bits.data, 0) else { return Ok(()) };
     let message = Message::Record { record, behind };

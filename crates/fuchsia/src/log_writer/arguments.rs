@@ -1,4 +1,4 @@
-//! Appends the fields of a scope to a record, as arguments.
+//! Appends scope fields to a record as arguments.
 
 use std::fmt::{self, Write};
 
@@ -6,35 +6,35 @@ use ichnos_model::{
     Field, FieldContainer, FieldKind, Real, Scope, StringEncoding, Text, Uuid, Visitor, Wide,
 };
 
-use super::components::Component;
+use super::components::ComponentName;
 use super::foreign_class::{NumberPart, ScopeEncoding, TextPart, Treatment};
 use super::losses::{Change, ClassNumber, LossPlace, Losses};
 use super::record_hash::ExpectedRecord;
 use crate::log::{MAX_TEXT, Name, Value};
 
-/// Data of an event other than its arguments, and buffers that are reused for the next event.
+/// Event data outside of the arguments, and buffers reused for the next event.
 #[derive(Debug, Default)]
 pub(super) struct EventParts {
     pub(super) severity: Option<i64>,
-    /// Number of events dropped or deleted before this one, by its fields.
+    /// Number of events dropped or deleted before this event, from its fields.
     pub(super) dropped: u64,
-    /// Number of those that the log service deleted.
+    /// Number of those events that the log service deleted.
     pub(super) rolled_out: Option<u64>,
-    /// Component given by the event itself.
+    /// Component from the event itself.
     pub(super) own: ComponentParts,
-    /// Component given by the resource.
+    /// Component from the resource.
     pub(super) known: ComponentParts,
     has_message: bool,
-    /// `true` to replace message bytes that are not UTF-8.
+    /// `true` to replace invalid UTF-8 in messages.
     replaces_invalid: bool,
     /// Name of the next argument.
     path: String,
-    /// Containers of the next field, each with the length of its name.
+    /// Containers of the next field, each with its name length.
     containers: Vec<(FieldContainer, usize)>,
     text: Vec<u8>,
 }
 
-/// Description of a component.
+/// Component fields.
 #[derive(Debug, Default)]
 pub(super) struct ComponentParts {
     moniker: String,
@@ -50,12 +50,12 @@ impl ComponentParts {
         (self.has_moniker, self.has_url) = (false, false);
     }
 
-    /// Returns `true` if the event has neither of the fields.
+    /// Returns `true` if the event has neither field.
     pub(super) fn is_absent(&self) -> bool {
         !(self.has_moniker || self.has_url)
     }
 
-    /// Returns `true` if the event has both of the fields, which may be empty.
+    /// Returns `true` if the event has both fields, possibly empty.
     pub(super) fn is_complete(&self) -> bool {
         self.has_moniker && self.has_url
     }
@@ -72,14 +72,14 @@ impl ComponentParts {
         &self.url
     }
 
-    /// Sets a component, to which tags can refer.
-    pub(super) fn write(&self, component: &mut Component) {
+    /// Sets a component that tags can refer to.
+    pub(super) fn write(&self, component: &mut ComponentName) {
         component.set(&self.moniker, &self.url);
     }
 }
 
 impl EventParts {
-    /// Sets whether message bytes that are not UTF-8 are replaced by U+FFFD.
+    /// Sets whether invalid UTF-8 in messages becomes U+FFFD.
     pub(super) fn replace_invalid(&mut self, replaces: bool) {
         self.replaces_invalid = replaces;
     }
@@ -104,8 +104,8 @@ impl EventParts {
         make: impl FnOnce(&mut dyn Write) -> fmt::Result,
     ) {
         self.text.clear();
-        let mut writer = Bounded { text: &mut self.text, is_cut: false };
-        // If rendering fails, the text ends there.
+        let mut writer = BoundedText { text: &mut self.text, is_cut: false };
+        // The text simply ends at a rendering error.
         let _ = make(&mut writer);
         let is_cut = writer.is_cut;
         self.has_message = true;
@@ -117,13 +117,13 @@ impl EventParts {
     }
 }
 
-/// Collects text, up to the size of a record.
-struct Bounded<'t> {
+/// Collects text up to the size of a record.
+struct BoundedText<'t> {
     text: &'t mut Vec<u8>,
     is_cut: bool,
 }
 
-impl Write for Bounded<'_> {
+impl Write for BoundedText<'_> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         let left = MAX_TEXT.saturating_sub(self.text.len());
         let fitting = text
@@ -170,7 +170,7 @@ pub(super) struct ArgumentWriter<'a, 'e> {
     pub(super) parts: &'a mut EventParts,
     pub(super) losses: &'a mut Losses,
     pub(super) class: ClassNumber,
-    /// `true` for a control record, which names its component itself.
+    /// `true` for a control record, which names its own component.
     pub(super) is_control: bool,
 }
 
@@ -229,7 +229,7 @@ impl ArgumentWriter<'_, '_> {
             NumberPart::Thread => "tid",
             NumberPart::Line => "line",
         };
-        // Use the argument name of the class rather than the writer's.
+        // The argument name comes from the class and not from the writer.
         let value = match as_unsigned {
             Some(number) => Value::Unsigned(number),
             None => {
@@ -245,7 +245,7 @@ impl ArgumentWriter<'_, '_> {
     fn text_part(&mut self, field: Field<'_>, part: TextPart, text: Text<'_>) {
         let is_kept = text.encoding == StringEncoding::Utf8 && !self.parts.replaces_invalid;
         if part == TextPart::Message && is_kept && !self.parts.has_message {
-            // A message may contain any bytes, which are kept.
+            // Messages keep any bytes.
             self.parts.has_message = true;
             return push_text(self.record, "message", text.bytes, self.losses, self.place(field));
         }
@@ -280,7 +280,7 @@ impl ArgumentWriter<'_, '_> {
         self.parts.text = own;
     }
 
-    /// Returns a text in UTF-8, using `own` if it has to be converted.
+    /// Returns a text in UTF-8. `own` is the buffer for a conversion.
     fn utf8<'t>(&mut self, field: Field<'_>, text: Text<'t>, own: &'t mut Vec<u8>) -> &'t [u8] {
         if let Some(text) = text.as_str() {
             return text.as_bytes();
@@ -305,7 +305,7 @@ impl ArgumentWriter<'_, '_> {
                 *count += 1;
                 path.truncate(*name);
                 path.push('.');
-                // Names that exceed the record may be cut.
+                // Names that exceed the record can be cut.
                 let own = field.name().unwrap_or_default();
                 let most = (self.record.words_left() * 8 + 8).saturating_sub(path.len());
                 let end = own.floor_char_boundary(most);
@@ -327,14 +327,14 @@ impl ArgumentWriter<'_, '_> {
         }
     }
 
-    /// Appends a pair whose value is a text.
+    /// Appends a pair with a text value.
     fn text_pair(&mut self, field: Field<'_>, text: &[u8]) {
         self.name_argument(field);
         let place = self.place(field);
         push_text(self.record, &self.parts.path, text, self.losses, place);
     }
 
-    /// Appends a pair whose value is a text written by `make`.
+    /// Appends a pair with a text value that `make` writes.
     fn made_pair(&mut self, field: Field<'_>, make: impl FnOnce(&mut Vec<u8>)) {
         let mut text = std::mem::take(&mut self.parts.text);
         text.clear();

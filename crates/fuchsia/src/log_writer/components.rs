@@ -1,26 +1,26 @@
-//! Tags of records, and their components.
+//! Record tags and their components.
 
 use std::collections::{HashMap, HashSet};
 
-/// Maximum number of tags known at once.
+/// Maximum number of tags in use.
 const MOST_TAGS: usize = 1 << 18;
 
-/// Maximum size in bytes of the components, as in the reader.
+/// Maximum total component size in bytes, the same as in the reader.
 const MOST_BYTES: usize = 16 << 20;
 
-/// Maximum tag: 31 bits.
+/// Maximum tag value (31 bits).
 const MOST_TAG: u32 = u32::MAX >> 1;
 
-/// A component: its moniker and its URL, separated by a zero.
+/// A component: moniker and URL, separated by a zero.
 #[derive(Debug, Default)]
-pub(super) struct Component(String);
+pub(super) struct ComponentName(String);
 
-impl Component {
+impl ComponentName {
     pub(super) fn clear(&mut self) {
         self.0.clear();
     }
 
-    /// Sets the component; unknown texts are empty.
+    /// Sets the component. Unknown texts are empty.
     pub(super) fn set(&mut self, moniker: &str, url: &str) {
         self.0.clear();
         self.0.push_str(moniker);
@@ -42,43 +42,43 @@ impl Component {
     }
 }
 
-/// Tags of the written records.
+/// Tags in the written log.
 #[derive(Debug, Default)]
 pub(super) struct ComponentTags {
     /// `true` to keep the tags of the only source.
     is_same: bool,
     used: HashSet<u32>,
-    /// Tag by data stream key and its tag there.
-    of_streams: HashMap<(u32, u32), u32>,
+    /// Output tag by data stream key and input tag.
+    by_stream: HashMap<(u32, u32), u32>,
     of_components: HashMap<Box<str>, u32>,
     next: u32,
     /// Components named by control records.
     named: HashMap<u32, Box<str>>,
-    /// Size of the components in bytes.
+    /// Total component size in bytes.
     size: usize,
 }
 
 impl ComponentTags {
-    /// Creates the tags; `is_same` if all records come from one log, whose tags are kept.
+    /// Creates the tags. `is_same` keeps tags, for records from a single log.
     pub(super) fn new(is_same: bool) -> Self {
         Self { is_same, ..Self::default() }
     }
 
-    /// Returns the output tag for a tag of a data stream, or `None` if there are too many.
-    pub(super) fn of_stream(&mut self, stream: u32, tag: u32) -> Option<u32> {
+    /// Returns the output tag for a data stream tag, or `None` if there are too many.
+    pub(super) fn for_stream(&mut self, stream: u32, tag: u32) -> Option<u32> {
         if self.is_same {
             return Some(tag);
         }
-        if let Some(known) = self.of_streams.get(&(stream, tag)) {
+        if let Some(known) = self.by_stream.get(&(stream, tag)) {
             return Some(*known);
         }
         let own = self.allocate(tag)?;
-        self.of_streams.insert((stream, tag), own);
+        self.by_stream.insert((stream, tag), own);
         Some(own)
     }
 
     /// Returns the tag of a component, or `None` if there are too many.
-    pub(super) fn of_component(&mut self, component: &Component) -> Option<u32> {
+    pub(super) fn for_component(&mut self, component: &ComponentName) -> Option<u32> {
         if let Some(known) = self.of_components.get(&*component.0) {
             return Some(*known);
         }
@@ -92,7 +92,7 @@ impl ComponentTags {
         Some(own)
     }
 
-    /// Returns an unused tag, `wanted` if possible.
+    /// Returns an unused tag, preferably `wanted`.
     fn allocate(&mut self, wanted: u32) -> Option<u32> {
         if self.used.len() >= MOST_TAGS {
             return None;
@@ -100,7 +100,7 @@ impl ComponentTags {
         if wanted != 0 && self.used.insert(wanted) {
             return Some(wanted);
         }
-        // Terminates, as the limit is below the number of tags.
+        // Terminates because the limit is below the number of possible tags.
         loop {
             self.next = if self.next >= MOST_TAG { 1 } else { self.next + 1 };
             if self.used.insert(self.next) {
@@ -110,12 +110,12 @@ impl ComponentTags {
     }
 
     /// Returns `true` if readers already know the component of a tag.
-    pub(super) fn is_named(&self, tag: u32, component: &Component) -> bool {
+    pub(super) fn is_named(&self, tag: u32, component: &ComponentName) -> bool {
         self.named.get(&tag).is_some_and(|known| **known == *component.0)
     }
 
-    /// Records that a control record names a tag's component. Returns `false` if there are too many.
-    pub(super) fn name(&mut self, tag: u32, component: &Component) -> bool {
+    /// Stores that a control record names the component of a tag. Returns `false` if there are too many.
+    pub(super) fn name(&mut self, tag: u32, component: &ComponentName) -> bool {
         let before = self.named.get(&tag).map_or(0, |known| known.len());
         let size = self.size - before + component.0.len();
         if size > MOST_BYTES || !self.named.contains_key(&tag) && self.named.len() >= MOST_TAGS {
@@ -131,8 +131,8 @@ impl ComponentTags {
 mod tests {
     use super::*;
 
-    fn component(moniker: &str) -> Component {
-        let mut component = Component::default();
+    fn component(moniker: &str) -> ComponentName {
+        let mut component = ComponentName::default();
         component.set(moniker, "url");
         component
     }
@@ -140,13 +140,13 @@ mod tests {
     #[test]
     fn tags_of_several_logs_do_not_meet() {
         let mut tags = ComponentTags::new(false);
-        assert_eq!(tags.of_stream(0, 7), Some(7));
-        assert_eq!(tags.of_stream(1, 7), Some(1));
-        assert_eq!(tags.of_stream(1, 1), Some(2));
-        assert_eq!(tags.of_stream(0, 7), Some(7));
-        assert_eq!(tags.of_component(&component("a")), Some(3));
-        assert_eq!(tags.of_component(&component("a")), Some(3));
-        assert_eq!(ComponentTags::new(true).of_stream(9, 5), Some(5));
+        assert_eq!(tags.for_stream(0, 7), Some(7));
+        assert_eq!(tags.for_stream(1, 7), Some(1));
+        assert_eq!(tags.for_stream(1, 1), Some(2));
+        assert_eq!(tags.for_stream(0, 7), Some(7));
+        assert_eq!(tags.for_component(&component("a")), Some(3));
+        assert_eq!(tags.for_component(&component("a")), Some(3));
+        assert_eq!(ComponentTags::new(true).for_stream(9, 5), Some(5));
     }
 
     #[test]
@@ -157,7 +157,7 @@ mod tests {
         assert!(!tags.is_named(1, &b) && tags.name(1, &b) && !tags.is_named(1, &a));
         assert_eq!((a.moniker(), a.url(), a.is_empty()), ("a", "url", false));
         let long = component(&"x".repeat(MOST_BYTES));
-        assert!(!tags.name(2, &long) && tags.of_component(&long).is_none());
-        assert!(Component::default().is_empty());
+        assert!(!tags.name(2, &long) && tags.for_component(&long).is_none());
+        assert!(ComponentName::default().is_empty());
     }
 }

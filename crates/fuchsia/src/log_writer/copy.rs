@@ -1,14 +1,14 @@
-//! Copies messages of Fuchsia logs.
+//! Copies Fuchsia log messages.
 
 use ichnos_model::{Event, Field, Scope, Text, Visitor};
 
-use super::components::{Component, ComponentTags};
+use super::components::{ComponentName, ComponentTags};
 use super::losses::{Change, ClassNumber, LossPlace, Losses};
 use crate::log::{
     Attribution, CheckOptions, Framing, MAX_RECORD_WORDS, Message, Packet, Record, add_dropped_count,
 };
 
-/// Maximum size in bytes of a datagram that readers accept.
+/// Maximum datagram size in bytes that readers accept.
 const MOST_DATAGRAM: usize = 65_536;
 
 /// A copied message with its changes.
@@ -16,13 +16,13 @@ const MOST_DATAGRAM: usize = 65_536;
 pub(super) struct Copy {
     /// Bytes of the message and its extension, if any.
     pub(super) bytes: Vec<u8>,
-    /// Size in bytes of the message itself.
+    /// Size of the message without its extension in bytes.
     pub(super) size: usize,
-    /// Component that a control record has to name first.
-    pub(super) component: Component,
-    /// Tag of the record, which refers to the component.
+    /// Component that a control record must name first.
+    pub(super) component: ComponentName,
+    /// Record tag, which refers to the component.
     pub(super) tag: u32,
-    /// Number of dropped records that were added to the message's own.
+    /// Number of dropped records added to the message's own count.
     pub(super) added: u64,
     resource: ResourceReader,
 }
@@ -32,7 +32,7 @@ impl Default for Copy {
         Self {
             bytes: Vec::with_capacity(MAX_RECORD_WORDS * 8),
             size: 0,
-            component: Component::default(),
+            component: ComponentName::default(),
             tag: 0,
             added: 0,
             resource: ResourceReader::default(),
@@ -40,12 +40,12 @@ impl Default for Copy {
     }
 }
 
-/// Name of the class of legacy packets.
+/// Class name for legacy packets.
 pub(super) const PACKET: &str = "log_packet";
 
 impl Copy {
-    /// Copies the message of an event; returns `false` if the framing cannot hold it unchanged. `pending` is
-    /// the number of events discarded before it.
+    /// Copies the message of an event. Returns `false` if the framing cannot hold it unchanged. `pending` is the number
+    /// of discarded events before it.
     pub(super) fn take(
         &mut self,
         event: &Event<'_>,
@@ -113,7 +113,7 @@ impl Copy {
             self.set_word(3, (sum << 32 | severity).to_le_bytes());
             self.added = more;
         }
-        // The rest is written with a later record.
+        // A later record contains the rest.
         *pending = pending.saturating_sub(u64::from(recorded) + more);
         true
     }
@@ -124,7 +124,7 @@ impl Copy {
         }
     }
 
-    /// Sets the tag that refers to the same component in the output.
+    /// Sets the output tag for the same component.
     fn set_tag(
         &mut self,
         event: &Event<'_>,
@@ -138,7 +138,7 @@ impl Copy {
             return;
         }
         let stream = event.stream.key;
-        let tag = tags.of_stream(stream, record.tag()).unwrap_or_else(|| {
+        let tag = tags.for_stream(stream, record.tag()).unwrap_or_else(|| {
             losses.add(LossPlace::event(class), Change::Tag);
             0
         });
@@ -165,7 +165,7 @@ impl Copy {
         }
     }
 
-    /// Adds to the number of dropped records; returns `false` if the record is full.
+    /// Adds to the count of dropped records. Returns `false` if the record is full.
     fn add_dropped(&mut self, count: u64) -> bool {
         self.bytes.resize(self.size + 32, 0);
         match add_dropped_count(&mut self.bytes, self.size, count) {
@@ -198,7 +198,7 @@ pub(super) fn breaks_rule(event: &Event<'_>) -> bool {
     breaks
 }
 
-/// Number of records dropped or deleted before a record, by its arguments.
+/// Returns the number of records dropped or deleted before a record, from its arguments.
 fn dropped(record: &Record<'_>, behind: &[u8]) -> u64 {
     let rolled_out = match record.control() {
         Some(control) => control.rolled_out,
@@ -209,7 +209,7 @@ fn dropped(record: &Record<'_>, behind: &[u8]) -> u64 {
     record.known().dropped.saturating_add(rolled_out.unwrap_or(0)).saturating_add(behind)
 }
 
-/// Reads the component of an event from its resource, as the log reader provides it.
+/// Reads the component from the resource of an event, in the form that the log reader provides.
 #[derive(Debug, Default)]
 struct ResourceReader {
     moniker: String,

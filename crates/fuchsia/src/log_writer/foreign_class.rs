@@ -1,4 +1,4 @@
-//! Encoding of event classes as records: the treatment of each field, decided once.
+//! Conversion plan of an event class: one decision per field.
 
 use ichnos_model::lower::{LossKind, LossRecorder, LossTable};
 use ichnos_model::plan::Node;
@@ -15,17 +15,17 @@ use crate::log_reader::class::SCALE;
 /// Treatment of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Treatment {
-    /// No output by itself: its content has its own treatment.
+    /// No output itself. The content has its own treatment.
     Through,
     Number(NumberPart),
     Text(TextPart),
-    /// A pair, or within one.
+    /// A pair, or part of a pair.
     Pair,
     /// Not written.
     Skip,
 }
 
-/// Numbers with a meaning.
+/// Number fields with a meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NumberPart {
     Severity,
@@ -36,7 +36,7 @@ pub(super) enum NumberPart {
     RolledOut,
 }
 
-/// Texts with a meaning.
+/// Text fields with a meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TextPart {
     Message,
@@ -46,75 +46,75 @@ pub(super) enum TextPart {
     ComponentUrl,
 }
 
-/// Encoding of a scope.
+/// Conversion of a scope.
 #[derive(Debug)]
 pub(super) struct ScopeEncoding {
     pub(super) scope: Scope,
-    /// By index of the node.
+    /// Treatments by node index.
     pub(super) treatments: Box<[Treatment]>,
-    /// By index of the node: argument name of a member; empty for nodes within members.
+    /// Member argument names by node index. Empty for nodes inside members.
     names: Box<[Box<str>]>,
-    /// By index of the node: the node of the member that it is or is within.
+    /// Enclosing member node by node index.
     members: Box<[u32]>,
 }
 
-/// Encoding of events of a class as records.
+/// Conversion of an event class to records.
 #[derive(Debug)]
 pub(super) struct ForeignClass {
-    /// Name of the class, for losses.
+    /// Class name for losses.
     pub(super) name: String,
-    /// Message of all its events, if they do not have their own.
+    /// Message for all events of the class, unless they have their own message.
     pub(super) message: Option<String>,
-    /// Scopes before the payload with fields to write, including the resource.
+    /// Scopes with fields to write, except the payload. They include the resource.
     pub(super) contexts: Vec<ScopeEncoding>,
     pub(super) payload: Option<ScopeEncoding>,
-    /// Process id and name, if they are in the trace's environment but not in the events.
+    /// Process id from the trace environment, if events lack a process id.
     pub(super) process: Option<u64>,
     pub(super) process_name: Option<String>,
-    /// `true` for events that only name a component, which become control records.
+    /// `true` for events that only name a component and become control records.
     pub(super) is_control: bool,
 }
 
-/// Argument names with a meaning if the value is unsigned.
+/// Argument names that have a meaning with an unsigned value.
 const NUMBER_NAMES: [&str; 7] = ["pid", "tid", "line", "num_dropped", "dropped_logs", ROLLED_OUT, "printf"];
 
-/// Argument names with a meaning if the value is a string.
+/// Argument names that have a meaning with a string value.
 const TEXT_NAMES: [&str; 5] = ["message", "tag", "file", MONIKER, URL];
 
 impl ForeignClass {
-    /// Returns the encoding of an event's class; adds the losses of all its events to `table`.
-    pub(super) fn of(event: &Event<'_>, table: &mut LossTable) -> Self {
+    /// Returns the conversion of an event class, and adds class-wide losses to `table`.
+    pub(super) fn new(event: &Event<'_>, table: &mut LossTable) -> Self {
         table.add_class_metadata(event, KEPT_METADATA);
         table.add_clock_updates(event);
         table.add_other_clocks(event);
         match event.class.log.as_deref() {
-            Some(role) => Self::of_line(event, role, table),
-            None => Self::of_other(event, table),
+            Some(role) => Self::with_role(event, role, table),
+            None => Self::without_severity(event, table),
         }
     }
 }
 
-/// Form of the message of a class.
+/// Message form of a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum MessageForm {
-    /// A member, or the name of the class.
+    /// A member, or the class name.
     Own,
     /// Rendered from other members.
     Rendered,
-    /// A format string of printf and its arguments, converted from this format before; a member has the message, too.
+    /// A printf format string with arguments, converted from this format before. A member also has the message.
     Printf,
 }
 
 impl MessageForm {
-    /// `has_text`: the class renders its message.
-    fn of(event: &Event<'_>, has_text: bool) -> Self {
+    /// Returns the message form. `has_text` must be `true` if the class renders its message.
+    fn new(event: &Event<'_>, has_text: bool) -> Self {
         if has_text {
             return Self::Rendered;
         }
         let Some(plan) = event.plan(Scope::Payload) else { return Self::Own };
         let meanings = &event.class.meanings;
         let has_message = meanings.members(Meaning::Message).next().is_some();
-        // Readers look for the marker in the first argument.
+        // Readers expect the marker in the first argument.
         let is_marker = |node: &&Node| {
             node.name.as_deref() == Some(MARKER)
                 && node.class.integer().is_some_and(|integer| !integer.signed)
@@ -134,10 +134,10 @@ impl MessageForm {
     }
 }
 
-/// Name of the argument that marks a record of printf.
+/// Marker argument of printf records.
 const MARKER: &str = "printf";
 
-/// Returns the name of an argument of a printf record: arguments of the format string have none.
+/// Returns the argument name in a printf record, which is empty for format string arguments.
 fn printf_name<'n>(own: &'n str, within: &[&Node]) -> &'n str {
     let is_text = matches!(within, [node] if matches!(node.class.kind, FieldKind::String { .. }));
     match own {
@@ -148,16 +148,16 @@ fn printf_name<'n>(own: &'n str, within: &[&Node]) -> &'n str {
 }
 
 impl ForeignClass {
-    /// Returns the encoding of events without a severity: their name is the message, all fields are pairs, as
+    /// Returns the conversion of events without a severity. The event name is the message, and all fields are pairs, as
     /// in the lines of other log writers.
-    fn of_other(event: &Event<'_>, table: &mut LossTable) -> Self {
+    fn without_severity(event: &Event<'_>, table: &mut LossTable) -> Self {
         let mut losses = table.for_class(event.name());
-        let mut scope = |scope| ScopeEncoding::of(event, scope, None, MessageForm::Own, &mut losses);
+        let mut scope = |scope| ScopeEncoding::new(event, scope, None, MessageForm::Own, &mut losses);
         let contexts = [Scope::Resource, Scope::CommonContext, Scope::SpecificContext];
         let contexts = contexts.into_iter().filter_map(&mut scope).collect();
         let payload = scope(Scope::Payload);
         losses.record_loss(LossKind::Lowered, "severity", "none -> INFO");
-        losses.record_loss(LossKind::Moved, "", "name of the event record class -> message");
+        losses.record_loss(LossKind::Moved, "", "event record class name -> message");
         Self {
             name: event.name().to_owned(),
             message: Some(event.class.name.as_deref().unwrap_or("<unknown>").to_owned()),
@@ -169,12 +169,12 @@ impl ForeignClass {
         }
     }
 
-    fn of_line(event: &Event<'_>, role: &LogRole, table: &mut LossTable) -> Self {
+    fn with_role(event: &Event<'_>, role: &LogRole, table: &mut LossTable) -> Self {
         let mut losses = table.for_class(event.name());
         let meanings = &event.class.meanings;
         let has_text = role.text.is_some();
-        let form = MessageForm::of(event, has_text);
-        let mut scope = |scope| ScopeEncoding::of(event, scope, Some(meanings), form, &mut losses);
+        let form = MessageForm::new(event, has_text);
+        let mut scope = |scope| ScopeEncoding::new(event, scope, Some(meanings), form, &mut losses);
         let contexts = [
             Scope::Resource,
             Scope::PacketContext,
@@ -207,10 +207,10 @@ impl ForeignClass {
                 has && all.iter().all(only)
             });
         if !is_control && !has_text && event.class.name.is_some() {
-            losses.record_loss(LossKind::Dropped, "", "name of the event record class");
+            losses.record_loss(LossKind::Dropped, "", "event record class name");
         }
         if role.text == Some(LogText::NAME) {
-            losses.record_loss(LossKind::Moved, "", "name of the event record class -> message");
+            losses.record_loss(LossKind::Moved, "", "event record class name -> message");
         }
         record_severity(role, &mut losses);
         Self {
@@ -225,7 +225,7 @@ impl ForeignClass {
     }
 }
 
-/// Records a severity that records do not have as it is.
+/// Records a severity loss if records cannot store the exact severity.
 fn record_severity(role: &LogRole, losses: &mut LossRecorder<'_>) {
     match role.severity {
         LogSeverity::Unknown => losses.record_loss(LossKind::Lowered, "severity", "none -> INFO"),
@@ -237,7 +237,7 @@ fn record_severity(role: &LogRole, losses: &mut LossRecorder<'_>) {
     }
 }
 
-/// Returns the severity number of an event on the scale of records; `member` is the event's own number.
+/// Returns the severity number of an event on the record scale. `member` is the event's own number.
 pub(super) fn severity(role: Option<&LogRole>, member: Option<i64>) -> u8 {
     let Some(role) = role else { return Severity::Info.raw() };
     let number = match role.severity {
@@ -261,8 +261,8 @@ pub(super) fn severity(role: Option<&LogRole>, member: Option<i64>) -> u8 {
 }
 
 impl ScopeEncoding {
-    /// Returns `None` if nothing of the scope is written. Without `meanings`, all members are pairs.
-    fn of(
+    /// Returns `None` if nothing in the scope is written. Without `meanings`, all members are pairs.
+    fn new(
         event: &Event<'_>,
         scope: Scope,
         meanings: Option<&Meanings>,
@@ -282,17 +282,17 @@ impl ScopeEncoding {
             let field = format!("{}.{own}", scope.short_name());
             let is_hidden = within.iter().all(|node| node.only_serves_decoding());
             let meaning = meanings.and_then(|meanings| meanings.of(scope, member));
-            // Arguments of the format string have no names, and no meaning in lines of JSON.
+            // Format string arguments lack names, and they have no meaning in JSON lines.
             let is_printf = form == MessageForm::Printf && scope == Scope::Payload;
             let is_of_format =
                 is_printf && (meaning == Some(Meaning::Rendered) || meaning.is_none() && own.is_empty());
             let treatment = match meaning {
                 _ if is_hidden => Treatment::Skip,
                 _ if is_of_format => Treatment::Pair,
-                // Made of the format string and its arguments.
+                // The format string and its arguments replace it.
                 Some(Meaning::Message) if form == MessageForm::Printf => Treatment::Skip,
                 None if meanings.is_none() => Treatment::Pair,
-                // Data outside of events was noted for all of them.
+                // Losses outside of events are already recorded for the whole trace.
                 None if matches!(scope, Scope::PacketContext | Scope::EventRecordHeader) => Treatment::Skip,
                 None if scope != Scope::Payload => {
                     losses.record_loss(
@@ -319,7 +319,7 @@ impl ScopeEncoding {
             }
             let all = treatments.get_mut(range)?;
             let is_part = matches!(treatment, Treatment::Number(_) | Treatment::Text(_));
-            // In an optional, the inner value gets the treatment.
+            // The inner value of an optional gets the treatment.
             if is_part && let [optional, inner] = all {
                 (*optional, *inner) = (Treatment::Through, treatment);
                 let name = names.get(begin)?.clone();
@@ -347,14 +347,14 @@ impl ScopeEncoding {
         self.names.get(node).map_or("", |name| name)
     }
 
-    /// Returns the name of the member that a node is or is within.
+    /// Returns the name of the member that contains a node.
     pub(super) fn member_name(&self, node: usize) -> &str {
         self.members.get(node).map_or("", |member| self.name(*member as usize))
     }
 }
 
-/// Returns the treatment of a member with a meaning: `nodes` are its own and those within it. Members of
-/// another type are pairs.
+/// Returns the treatment of a member with a meaning. `nodes` are its own node and the nodes inside. Members of another
+/// type become pairs.
 fn treatment_of(
     meaning: Meaning,
     nodes: &[&Node],
@@ -430,7 +430,7 @@ fn record_pair(nodes: &[&Node], field: &str, losses: &mut LossRecorder<'_>) {
     }
 }
 
-/// Returns the argument name of a member, changed if readers would give it a meaning that it does not have.
+/// Returns the argument name of a member, changed if readers would assign a wrong meaning to it.
 fn argument_name(own: &str, within: &[&Node]) -> String {
     let kinds = leaf_kinds(within);
     let means = |name: &str| {
@@ -452,7 +452,7 @@ struct LeafKinds {
     text: bool,
 }
 
-/// Returns the possible types of arguments with exactly the member's name.
+/// Returns the possible types for arguments with exactly the member's name.
 fn leaf_kinds(nodes: &[&Node]) -> LeafKinds {
     let mut kinds = LeafKinds::default();
     let is_choice =

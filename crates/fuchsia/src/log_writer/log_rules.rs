@@ -9,17 +9,17 @@ use ichnos_model::{ClockClass, ClockOrigin, Trace};
 use crate::log::Framing;
 use crate::log_reader::class::{BOOT_CLOCK, MONOTONIC_CLOCK, framing_of};
 
-/// Rules of a log that is being written.
+/// Rules for writing a log.
 #[derive(Debug)]
 pub(super) struct LogRules {
     pub(super) framing: Framing,
-    /// `true` if all records come from one Fuchsia log whose messages are copied.
+    /// `true` if all records come from one Fuchsia log with copied messages.
     pub(super) keeps_tags: bool,
     pub(super) shared: EncoderRules,
 }
 
 impl LogRules {
-    /// Returns the rules of a log of some sources.
+    /// Returns the rules for a log from these sources.
     pub(super) fn new(sources: Vec<WriteSource>, framing: Framing, options: &WriteOptions) -> Self {
         let streams: usize = sources.iter().map(|source| source.streams.len()).sum();
         let keeps_tags = streams == 1
@@ -49,7 +49,7 @@ fn is_copied(source: &WriteSource, framing: Framing) -> bool {
     framing == Framing::Datagrams || framing_of(&source.trace.class.dialect) == Some(framing)
 }
 
-/// Metadata that records keep.
+/// Metadata that the records preserve.
 pub(super) const KEPT_METADATA: KeptMetadata = KeptMetadata {
     namespace: None,
     clocks: &[MONOTONIC_CLOCK, BOOT_CLOCK],
@@ -57,13 +57,13 @@ pub(super) const KEPT_METADATA: KeptMetadata = KeptMetadata {
     severities: true,
 };
 
-/// Records the losses of a whole trace.
+/// Records the losses for the whole trace.
 fn record_source(source: &WriteSource, table: &mut LossTable) {
     if is_log(source) {
         return;
     }
     let class = &source.trace.class;
-    // Shown in lines.
+    // Lines show these.
     table.add_environment(class, |name| matches!(name, "vpid" | "procname"));
     let mut losses = table.for_class("");
     if class.clocks.len() > 1 {
@@ -75,7 +75,7 @@ fn record_source(source: &WriteSource, table: &mut LossTable) {
     table.add_trace_metadata(class, KEPT_METADATA);
 }
 
-/// Records the losses of a clock, which is not stored in records.
+/// Records the loss of a clock, because records do not store it.
 pub(super) fn record_clock(clock: &ClockClass, losses: &mut LossRecorder<'_>) {
     let field = format!("clock.{}", clock.id);
     match &clock.origin {
@@ -86,7 +86,7 @@ pub(super) fn record_clock(clock: &ClockClass, losses: &mut LossRecorder<'_>) {
         ClockOrigin::Unknown => {}
     }
     if clock.offset_seconds != 0 || clock.offset_cycles != 0 {
-        losses.record_loss(LossKind::Lowered, &field, "offset from the origin -> part of all times");
+        losses.record_loss(LossKind::Lowered, &field, "offset -> added to all times");
     }
     let frequency = clock.frequency;
     if frequency != 1_000_000_000 {

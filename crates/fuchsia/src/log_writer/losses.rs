@@ -1,4 +1,4 @@
-//! Counts of lost values.
+//! Loss counts.
 
 use std::collections::HashMap;
 
@@ -19,7 +19,7 @@ ichnos_model::loss_set! {
         TimeOutOfRange => Rounded("time of more than 64 bits"),
         DroppedCount => Dropped("number of discarded events"),
         Component => Dropped("component: too many components"),
-        Tag => Dropped("number of the component: too many components"),
+        Tag => Dropped("component number: too many components"),
         Undecodable => Dropped("fields that cannot be decoded"),
         Trailing => Dropped("bytes after the record"),
         AddedComponent => Moved("component -> control record before the event"),
@@ -30,45 +30,45 @@ ichnos_model::loss_set! {
     }
 }
 
-/// Class of an event, for losses.
+/// Event class index for losses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct ClassNumber {
-    /// Index of the list of classes.
+    /// Index in the list of class groups.
     pub(super) group: u32,
-    /// Index of the class in it.
+    /// Index of the class in its group.
     pub(super) class: u32,
 }
 
-/// A field, or with [`LossPlace::WHOLE`] the event.
+/// A field, or a whole event with [`LossPlace::WHOLE`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct LossPlace {
     pub(super) class: ClassNumber,
     pub(super) scope: Scope,
-    /// Index of its node.
+    /// Node index.
     pub(super) node: u32,
 }
 
 impl LossPlace {
-    /// Node index of a whole event.
+    /// Node index for a whole event.
     pub(super) const WHOLE: u32 = u32::MAX;
 
-    /// Place of losses outside of events: of no class.
+    /// Place for losses outside of events and classes.
     pub(super) const TRACE: Self = Self {
         class: ClassNumber { group: u32::MAX, class: u32::MAX },
         scope: Scope::Payload,
         node: Self::WHOLE,
     };
 
-    /// Returns the place of a whole event.
+    /// Returns the place for a whole event.
     pub(super) fn event(class: ClassNumber) -> Self {
         Self { class, scope: Scope::Payload, node: Self::WHOLE }
     }
 }
 
-/// Maximum number of places counted separately; then they are moved to a [`LossTable`], which is bounded.
+/// Maximum number of places to count separately. Beyond it, the counts move to a [`LossTable`], which is bounded.
 const MOST: usize = 10_000;
 
-/// Counts losses without names.
+/// Counts losses by index.
 #[derive(Debug, Default)]
 pub(super) struct Losses {
     counts: HashMap<(LossPlace, Change), u64>,
@@ -92,7 +92,7 @@ impl Losses {
         self.counts.len() >= MOST
     }
 
-    /// Moves all counts to a table; `name` returns the names of a class and a field.
+    /// Moves all counts to a table. `name` returns a class name and a field name.
     pub(super) fn move_to(&mut self, table: &mut LossTable, name: impl Fn(LossPlace) -> (String, String)) {
         for ((place, change), count) in self.counts.drain() {
             let Some(row) = change.row() else { continue };

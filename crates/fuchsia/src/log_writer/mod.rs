@@ -1,8 +1,8 @@
-//! Writes events of any format as log records.
+//! Writes events from any format as Fuchsia log records.
 //!
-//! The [log role](ichnos_model::LogRole) of a class determines severity and message; events without a role
-//! get severity INFO and their name as the message. Messages of Fuchsia logs are copied.
-//! `docs/fuchsia-logs.md` describes how other fields become arguments.
+//! The [log role](ichnos_model::LogRole) of a class determines severity and message. Events without a role get severity
+//! INFO and their name as the message. Messages that were read from Fuchsia logs are copied. `docs/fuchsia-logs.md`
+//! describes how other fields become arguments.
 
 mod arguments;
 mod components;
@@ -32,13 +32,13 @@ use crate::log_reader::{FuchsiaLogOptions, probe};
 pub struct FuchsiaLogWriter;
 
 const DIALECTS: &[OptionValue] = &[
-    OptionValue::new("records", "records, one after the other"),
-    OptionValue::new("extended-records", "extended records, one after the other"),
+    OptionValue::new("records", "consecutive records"),
+    OptionValue::new("extended-records", "consecutive extended records"),
     OptionValue::new("datagrams", "datagrams, each after its length"),
 ];
 
-/// Returns the framing of a dialect; without a dialect, the framing of the sources, or one that can hold all
-/// of them.
+/// Returns the framing for a dialect. Without a dialect, it is the framing of the sources, or a framing that can hold
+/// all of them.
 fn framing(name: Option<&str>, sources: &[WriteSource]) -> Result<Framing, CreateError> {
     match name {
         Some("records") => return Ok(Framing::Records),

@@ -1,4 +1,4 @@
-//! Encodes messages as records.
+//! Encodes events as log records.
 
 use std::io;
 use std::sync::Arc;
@@ -9,21 +9,21 @@ use ichnos_model::{
 };
 
 use super::arguments::{ArgumentWriter, EventParts, push_text};
-use super::components::{Component, ComponentTags};
+use super::components::{ComponentName, ComponentTags};
 use super::copy::{Copy, breaks_rule, message_bytes};
 use super::foreign_class::{ForeignClass, severity};
 use super::log_rules::{KEPT_METADATA, LogRules, record_clock};
 use super::losses::{Change, ClassNumber, LossPlace, Losses};
-use super::record_hash::{ExpectedRecord, RecordHash, copied_hash, record_hash};
+use super::record_hash::{ExpectedRecord, LogRecordHash, copied_hash, record_hash};
 use crate::log::{Encoder, Framing, MAX_RECORD_WORDS, Message as LogMessage, Severity, Value};
 use crate::log_reader::any::{MONIKER, ROLLED_OUT, URL};
 
 /// State of a data stream.
 #[derive(Clone, Copy, Debug)]
 struct LogStream {
-    /// Index of its class.
+    /// Class index.
     group: usize,
-    /// `true` if it was read from a Fuchsia log.
+    /// `true` if the stream was read from a Fuchsia log.
     is_log: bool,
     /// Number of events discarded since the last record.
     discarded: u64,
@@ -31,19 +31,19 @@ struct LogStream {
 
 /// Encoded records with their framing.
 #[derive(Debug)]
-struct Framed {
+struct FramedRecords {
     framing: Framing,
     bytes: Vec<u8>,
-    /// `true` if the extension of the last record still has to be written, before the next one.
+    /// `true` if the last record still needs its extension, to be written before the next record.
     lacks_extension: bool,
-    /// Number of extensions that were added to copied records.
+    /// Number of extensions added to copied records.
     added_extensions: u64,
-    /// Number of records, and checksums of their times and values.
+    /// Record count, and checksums for times and values.
     digest: ClassDigest,
 }
 
-impl Framed {
-    /// Appends a message and its extension; `values` is its hash.
+impl FramedRecords {
+    /// Appends a message and its extension. `values` is its hash.
     fn push(&mut self, message: &[u8], behind: &[u8], time: i64, values: u64) {
         self.digest.add(Some(time as u64), values);
         match self.framing {
@@ -56,7 +56,7 @@ impl Framed {
                 self.lacks_extension = behind.is_empty();
             }
             Framing::Datagrams => {
-                // Records have 12 bits for their size; copies were checked.
+                // Records have 12 bits for their size, and copies were checked.
                 let size = (message.len() + behind.len()) as u32;
                 self.bytes.extend_from_slice(&size.to_le_bytes());
             }
@@ -66,23 +66,23 @@ impl Framed {
     }
 }
 
-/// Encodes messages as records.
+/// Encodes events as log records.
 #[derive(Debug)]
 pub(super) struct LogEncoder {
     rules: Arc<LogRules>,
     streams: StreamTable<LogStream, ClassList<ForeignClass>, ()>,
     tags: ComponentTags,
     losses: Losses,
-    framed: Framed,
+    framed: FramedRecords,
     events: u64,
-    /// Time of the last record of an event.
+    /// Time of the last event record.
     last: i64,
     copy: Copy,
     parts: EventParts,
-    component: Component,
-    /// Buffer for a record, shared by all parts.
+    component: ComponentName,
+    /// Buffer for a record, shared by all steps.
     room: Box<[u8]>,
-    /// Extension of the record.
+    /// Extension of the current record.
     extension: Vec<u8>,
 }
 
@@ -146,7 +146,7 @@ impl LogEncoder {
         let shared = &self.rules.shared;
         classes
             .place(index)
-            .get_or_insert_with(|| Box::new(shared.with_losses(|table| ForeignClass::of(event, table))));
+            .get_or_insert_with(|| Box::new(shared.with_losses(|table| ForeignClass::new(event, table))));
         self.encode(event, class, discarded);
         if is_log && message_bytes(event).is_some_and(|bytes| has_trailing(event, bytes)) {
             self.losses.add(LossPlace::event(class), Change::Trailing);
@@ -157,7 +157,7 @@ impl LogEncoder {
         }
     }
 
-    /// Sets how many events were discarded after an event.
+    /// Sets the number of events discarded after an event.
     #[inline]
     fn set_discarded(&mut self, event: &Event<'_>, discarded: u64) {
         if let Some(stream) = self.streams.state_mut(event.stream) {
@@ -177,7 +177,7 @@ impl LogEncoder {
         let time = event_time(event, self.last, losses, place);
         self.last = time;
         let mut encoder = Encoder::new(room);
-        // The buffer holds any record.
+        // The buffer has room for any record.
         let Ok(record) = encoder.begin(time, 0) else { return };
         let mut record = ExpectedRecord::new(record, self.rules.shared.is_compared);
         push_fields(event, encoding, &mut record, parts, losses, class);
@@ -187,15 +187,15 @@ impl LogEncoder {
             losses.add_many(place, Change::DroppedCount, more);
         }
 
-        // Origin of the event: its own component goes into the extension or the last arguments, the one of
-        // the resource into the tag.
+        // Origin of the event: its own component becomes the extension or the last arguments, and the resource
+        // component becomes the tag.
         let is_extended = self.framed.framing == Framing::ExtendedRecords;
         self.extension.clear();
         self.component.clear();
         let mut tag = 0;
         if encoding.is_control {
             parts.own.write(&mut self.component);
-            match tags.of_component(&self.component) {
+            match tags.for_component(&self.component) {
                 Some(known) => {
                     tag = known;
                     record.set_control(true);
@@ -224,7 +224,7 @@ impl LogEncoder {
             push_appended(&mut record, parts, losses, place);
             if !parts.known.is_empty() {
                 parts.known.write(&mut self.component);
-                match tags.of_component(&self.component) {
+                match tags.for_component(&self.component) {
                     Some(known) => tag = known,
                     None => {
                         losses.add(place, Change::Component);
@@ -284,7 +284,7 @@ fn class_at(
     streams.class(class.group as usize)?.get(class.class as usize)
 }
 
-/// Returns the names of a class and its field.
+/// Returns a class name and a field name.
 fn names_of(
     streams: &StreamTable<LogStream, ClassList<ForeignClass>, ()>,
     place: LossPlace,
@@ -292,14 +292,14 @@ fn names_of(
     let Some(class) = class_at(streams, place.class) else { return Default::default() };
     let scopes = class.contexts.iter().chain(&class.payload);
     let mut scopes = scopes.filter(|scope| scope.scope == place.scope && place.node != LossPlace::WHOLE);
-    // Nodes within a member are counted with it.
+    // Nodes inside a member count as this member.
     let field = scopes
         .next()
         .map(|scope| format!("{}.{}", place.scope.short_name(), scope.member_name(place.node as usize)));
     (class.name.clone(), field.unwrap_or_default())
 }
 
-/// Returns the time of an event on the clock of records; `last` is the time of the record before.
+/// Returns the event time on the record clock. `last` is the previous record's time.
 fn event_time(event: &Event<'_>, last: i64, losses: &mut Losses, place: LossPlace) -> i64 {
     let Some(clock) = event.clock else {
         losses.add(place, Change::NoTime);
@@ -311,7 +311,7 @@ fn event_time(event: &Event<'_>, last: i64, losses: &mut Losses, place: LossPlac
     })
 }
 
-/// Appends the fields of an event: contexts, a rendered message if needed, then the payload.
+/// Appends the event fields: contexts, a rendered message if needed, then the payload.
 fn push_fields(
     event: &Event<'_>,
     encoding: &ForeignClass,
@@ -353,7 +353,7 @@ fn push_fields(
     }
 }
 
-/// Appends the event's own origin, as the archivist does.
+/// Appends the event's own origin, in the same way as the archivist.
 fn push_appended(record: &mut ExpectedRecord<'_>, parts: &EventParts, losses: &mut Losses, place: LossPlace) {
     if let Some(count) = parts.rolled_out
         && record.argument(ROLLED_OUT, count).is_err()
@@ -375,7 +375,7 @@ fn push_extension(
     url: &str,
     losses: &mut Losses,
     place: LossPlace,
-    hash: Option<&mut RecordHash>,
+    hash: Option<&mut LogRecordHash>,
 ) {
     let mut fitting = |text| {
         let cut = fitting(text);
@@ -420,7 +420,7 @@ impl MessageEncoder for LogEncoder {
     }
 
     fn new(rules: Arc<LogRules>) -> Self {
-        let framed = Framed {
+        let framed = FramedRecords {
             framing: rules.framing,
             bytes: Vec::new(),
             lacks_extension: false,
@@ -437,7 +437,7 @@ impl MessageEncoder for LogEncoder {
             last: 0,
             copy: Copy::default(),
             parts: EventParts::default(),
-            component: Component::default(),
+            component: ComponentName::default(),
             room: Box::default(),
             extension: Vec::new(),
         }
@@ -470,11 +470,11 @@ impl MessageEncoder for LogEncoder {
     }
 
     fn drops_damaged(&mut self, damage: &Damage, shared: &EncoderRules) -> bool {
-        // Copies of records keep their errors.
+        // Copied records keep their errors.
         if damage.skipped == 0 {
             shared.add_damages(1);
         }
-        // Copies of records that break other rules are as they were.
+        // Copied records that break non-fatal rules are unchanged.
         damage.skipped > 0 || damage.kind.rule().is_none_or(|rule| rule.fatal)
     }
 

@@ -1,7 +1,7 @@
-//! Hashes of records, to compare the written records with those read back.
+//! Record hashes, to compare written records with the records read back.
 //!
-//! [`record_hash`] is the hash of a record that was read. The writer computes the same hash from its calls to
-//! the encoder ([`ExpectedRecord`]) or from the copied message ([`copied_hash`]).
+//! [`record_hash`] hashes a record that was read. The writer computes the same hash from its calls to the encoder
+//! ([`ExpectedRecord`]) or from the copied message ([`copied_hash`]).
 
 use ichnos_model::{Event, Field, FieldValue, Scope, Text, ValueHash, Visitor};
 
@@ -9,29 +9,29 @@ use super::copy::{PACKET, message_bytes};
 use crate::log::{EncodeError, Name, Record, RecordEncoder, Value};
 use crate::log_reader::any::{MONIKER, ROLLED_OUT, URL};
 
-/// Argument with the number of records dropped before this one.
+/// Argument with the count of records dropped before this one.
 const DROPPED: &str = "num_dropped";
 
-/// Hash of a record: its severity, its tag, and its arguments with their names.
+/// Record hash over severity, tag, and arguments with their names.
 #[derive(Debug)]
-pub(super) struct RecordHash {
+pub(super) struct LogRecordHash {
     arguments: ValueHash,
-    /// Hash of the arguments about the component and of the extension. Readers do not distinguish them, and
-    /// an extension may be all zeros.
+    /// Hash of the component arguments and the extension. Readers do not distinguish them, and an extension can be all
+    /// zeros.
     attribution: ValueHash,
     tag: u32,
     severity: i64,
     is_control: bool,
 }
 
-impl Default for RecordHash {
+impl Default for LogRecordHash {
     fn default() -> Self {
         let (arguments, attribution) = (ValueHash::new(0), ValueHash::new(0));
         Self { arguments, attribution, tag: 0, severity: 0, is_control: false }
     }
 }
 
-impl RecordHash {
+impl LogRecordHash {
     /// Adds an argument.
     pub(super) fn argument(&mut self, name: &str, value: Value<'_>) {
         let is_attribution = matches!(name, ROLLED_OUT | MONIKER | URL);
@@ -68,17 +68,17 @@ impl RecordHash {
     }
 }
 
-/// A record being written, and the hash of the calls to the encoder.
+/// A record under construction, with the hash of all encoder calls.
 #[derive(Debug)]
 pub(super) struct ExpectedRecord<'e> {
     record: RecordEncoder<'e>,
     /// `None` if the output is not compared.
-    hash: Option<RecordHash>,
+    hash: Option<LogRecordHash>,
 }
 
 impl<'e> ExpectedRecord<'e> {
     pub(super) fn new(record: RecordEncoder<'e>, is_compared: bool) -> Self {
-        Self { record, hash: is_compared.then(RecordHash::default) }
+        Self { record, hash: is_compared.then(LogRecordHash::default) }
     }
 
     pub(super) fn set_tag(&mut self, tag: u32) {
@@ -116,26 +116,26 @@ impl<'e> ExpectedRecord<'e> {
     }
 
     /// Returns the hash, for data written after the record.
-    pub(super) fn hash(&mut self) -> Option<&mut RecordHash> {
+    pub(super) fn hash(&mut self) -> Option<&mut LogRecordHash> {
         self.hash.as_mut()
     }
 
-    /// Ends the record. Returns its hash, or 0 if the output is not compared.
+    /// Finishes the record. Returns its hash, or 0 if the output is not compared.
     pub(super) fn finish(self) -> u64 {
         self.record.finish();
-        self.hash.map_or(0, RecordHash::finish)
+        self.hash.map_or(0, LogRecordHash::finish)
     }
 }
 
-/// Returns the time of a record that was read, in nanoseconds, and its hash. Clock values differ from it if some times are
-/// negative.
+/// Returns the time in nanoseconds and the hash of a record that was read. If times are negative, clock values differ
+/// from this time.
 pub(super) fn record_hash(event: &Event<'_>) -> (Option<u64>, u64) {
-    (event.nanoseconds().map(|time| time as u64), RecordReader::read(event, 0).hash.finish())
+    (event.nanoseconds().map(|time| time as u64), RecordHashVisitor::read(event, 0).hash.finish())
 }
 
-/// Returns the hash of a copied message with another tag and an increased number of dropped records.
+/// Returns the hash of a copied message with another tag and more dropped records.
 pub(super) fn copied_hash(event: &Event<'_>, tag: u32, dropped: u64) -> u64 {
-    let mut reader = RecordReader::read(event, dropped);
+    let mut reader = RecordHashVisitor::read(event, dropped);
     if reader.more_dropped > 0 {
         reader.hash.argument(DROPPED, Value::Unsigned(reader.more_dropped));
     }
@@ -145,28 +145,28 @@ pub(super) fn copied_hash(event: &Event<'_>, tag: u32, dropped: u64) -> u64 {
 
 /// Computes the hash of a record that was read.
 #[derive(Debug, Default)]
-struct RecordReader {
-    hash: RecordHash,
+struct RecordHashVisitor {
+    hash: LogRecordHash,
     is_packet: bool,
-    /// `true` while the fields of the header are visited.
+    /// `true` during the visit of header fields.
     is_header: bool,
-    /// Name of the next argument, for records that are arrays of names and values, which readers create
-    /// beyond the limit of classes.
+    /// Name of the next argument, for records beyond the class limit, which readers deliver as arrays of names and
+    /// values.
     name: Option<String>,
     is_array: bool,
     is_value: bool,
-    /// Increase of the first number of dropped records.
+    /// Number to add to the first count of dropped records.
     more_dropped: u64,
 }
 
-impl RecordReader {
+impl RecordHashVisitor {
     fn read(event: &Event<'_>, more_dropped: u64) -> Self {
         let is_packet = event.class.name.as_deref() == Some(PACKET);
         let mut reader = Self { is_packet, more_dropped, ..Self::default() };
         let record = message_bytes(event).filter(|_| !is_packet).map(|bytes| Record::read(bytes, 0));
         reader.hash.is_control = matches!(record, Some(Ok((record, _))) if record.is_control());
         reader.is_header = !is_packet;
-        // Readers only deliver events that can be decoded.
+        // Readers only deliver events that decode without error.
         let _ = event.visit(Scope::SpecificContext, &mut reader);
         reader.is_header = false;
         let _ = event.visit(Scope::Payload, &mut reader);
@@ -191,7 +191,7 @@ impl RecordReader {
     }
 }
 
-impl Visitor for RecordReader {
+impl Visitor for RecordHashVisitor {
     fn unsigned(&mut self, field: Field<'_>, value: u64) {
         match field.name() {
             Some("tag") if self.is_header => self.hash.tag = value as u32,
@@ -241,7 +241,7 @@ mod tests {
     use super::*;
     use crate::log::Encoder;
 
-    /// Returns the hash of a record with an argument.
+    /// Returns the hash of a record with one argument.
     fn hash(name: &str, value: Value<'_>, change: impl FnOnce(&mut ExpectedRecord<'_>)) -> u64 {
         let mut room = [0; 256];
         let mut encoder = Encoder::new(&mut room);

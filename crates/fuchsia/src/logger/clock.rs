@@ -1,15 +1,15 @@
-//! Clocks of timestamps.
+//! Clocks for timestamps.
 
-/// Clock of the timestamps of a [`Logger`](super::Logger).
+/// Timestamp clock of a [`Logger`](super::Logger).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LogClock {
-    /// Monotonic time, which may stop while the system is suspended: the clock of Fuchsia before API level
-    /// 24, and of LTTng.
+    /// Monotonic time, which can stop while the system is suspended. Fuchsia before API level 24 and LTTng use this
+    /// clock.
     #[default]
     Monotonic,
-    /// Time since the system booted, including suspended time, on systems with such a clock (Linux, Android);
-    /// otherwise monotonic time.
+    /// Time since system boot, including suspended time. Systems other than Linux and Android lack such a clock and use
+    /// monotonic time.
     Boot,
 }
 

@@ -1,4 +1,4 @@
-//! Sockets of datagrams, with one record in each.
+//! Datagram sockets, with one record per datagram.
 
 use std::io;
 use std::os::unix::net::UnixDatagram;
@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 
 use super::sink::RecordSink;
 
-/// A Unix datagram socket. It never waits: records are dropped and counted if the socket is full.
+/// A Unix datagram socket. It never waits. If the socket is full, records are dropped and counted.
 ///
-/// If the reader disappears and returns with a socket at the same path, later records go there.
+/// If the reader disappears and a new socket appears at the same path, later records go there.
 #[derive(Debug)]
 pub struct DatagramSocket {
     socket: UnixDatagram,
-    /// Path to reconnect to if the reader has disappeared.
+    /// Path for reconnecting after the reader has disappeared.
     path: Option<PathBuf>,
 }
 
@@ -20,7 +20,7 @@ impl DatagramSocket {
     /// Connects to the socket at `path`.
     ///
     /// # Errors
-    /// If the socket is missing or cannot be connected to.
+    /// If the socket is missing, or connecting fails.
     pub fn connect(path: impl AsRef<Path>) -> io::Result<Self> {
         let path = path.as_ref();
         let socket = UnixDatagram::unbound()?;

@@ -1,4 +1,4 @@
-//! Records of the crate `log`.
+//! Backend for the crate `log`.
 
 use ::log::kv::{Error, Key, Value, VisitSource, VisitValue};
 use ::log::{Level, Log, Metadata, Record};
@@ -29,7 +29,7 @@ impl Log for Logger {
         };
         self.write(&event, |encoder| {
             encoder.formatted("message", *record.args())?;
-            let mut pairs = Pairs { encoder, result: Ok(()) };
+            let mut pairs = PairSource { encoder, result: Ok(()) };
             // The error is in `result`.
             let _ = record.key_values().visit(&mut pairs);
             pairs.result
@@ -37,47 +37,47 @@ impl Log for Logger {
     }
 
     fn flush(&self) {
-        // There is no place to report the error.
+        // The trait cannot report the error.
         let _ = Self::flush(self);
     }
 }
 
-/// Appends pairs of names and values to a record.
-struct Pairs<'r, 'e> {
+/// Appends names and values to a record.
+struct PairSource<'r, 'e> {
     encoder: &'r mut RecordEncoder<'e>,
     result: Result<(), EncodeError>,
 }
 
-impl<'kvs> VisitSource<'kvs> for Pairs<'_, '_> {
+impl<'kvs> VisitSource<'kvs> for PairSource<'_, '_> {
     fn visit_pair(&mut self, key: Key<'kvs>, value: Value<'kvs>) -> Result<(), Error> {
-        value.visit(Pair { name: key.as_str(), pairs: self })
+        value.visit(PairVisitor { name: key.as_str(), pairs: self })
     }
 }
 
 /// Appends a pair to a record.
-struct Pair<'p, 'r, 'e> {
+struct PairVisitor<'p, 'r, 'e> {
     name: &'p str,
-    pairs: &'p mut Pairs<'r, 'e>,
+    pairs: &'p mut PairSource<'r, 'e>,
 }
 
-impl Pair<'_, '_, '_> {
-    fn note(&mut self, result: Result<(), EncodeError>) -> Result<(), Error> {
+impl PairVisitor<'_, '_, '_> {
+    fn store_result(&mut self, result: Result<(), EncodeError>) -> Result<(), Error> {
         self.pairs.result = result;
         result.map_err(|_| Error::msg("the record is full"))
     }
 
     fn value<'a>(&mut self, value: impl Into<log::Value<'a>>) -> Result<(), Error> {
         let result = self.pairs.encoder.argument(self.name, value);
-        self.note(result)
+        self.store_result(result)
     }
 
     fn text(&mut self, text: std::fmt::Arguments<'_>) -> Result<(), Error> {
         let result = self.pairs.encoder.formatted(self.name, text);
-        self.note(result)
+        self.store_result(result)
     }
 }
 
-impl<'v> VisitValue<'v> for Pair<'_, '_, '_> {
+impl<'v> VisitValue<'v> for PairVisitor<'_, '_, '_> {
     fn visit_any(&mut self, value: Value<'_>) -> Result<(), Error> {
         self.text(format_args!("{value}"))
     }

@@ -1,11 +1,11 @@
-//! Logging from programs, in records.
+//! Logger for programs, which writes Fuchsia log records.
 //!
-//! A [`Logger`] is both a layer of `tracing-subscriber` (feature `tracing`) and a backend of the crate `log`
-//! (feature `log`). Its clones are the same logger, so that one file contains the events of both, in order.
-//! It writes to a [`RecordSink`]:
-//! - any [`Write`](std::io::Write), in a [`Mutex`](std::sync::Mutex);
-//! - a [`RotatingFile`];
-//! - a [`DatagramSocket`], without ever waiting for its reader.
+//! A [`Logger`] is both a `tracing-subscriber` layer (feature `tracing`) and a backend for the crate `log` (feature
+//! `log`).
+//! Its clones share one state, so one file contains the events from both in order. It writes to a [`RecordSink`]:
+//! - any [`Write`](std::io::Write), in a [`Mutex`](std::sync::Mutex)
+//! - a [`RotatingFile`]
+//! - a [`DatagramSocket`], which never waits for its reader
 //!
 //! Files contain consecutive records ([`Framing::Records`](crate::log::Framing::Records)).
 //!
@@ -32,31 +32,34 @@
 //! # }
 //! ```
 //!
-//! # Contents of records
-//! Like Fuchsia's Rust library: `pid`, `tid`, `num_dropped` if records were dropped, `file` and `line` from
-//! ERROR on (or [always](LoggerOptions::always_file_and_line)), the target as a `tag`, the message and the
-//! fields in the order of the event, and the [tags](LoggerOptions::tags) of the logger.
+//! # Record contents
+//! Records have the same arguments as in Fuchsia's Rust library, in this order: `pid`, `tid`, `num_dropped` if records
+//! were dropped, `file` and `line`
+//! for severity ERROR and above (or [always](LoggerOptions::always_file_and_line)), the target as a `tag`, the message
+//! and the fields in
+//! event order, and the [tags](LoggerOptions::tags) of the logger.
 //!
-//! Numbers of up to 64 bits, strings and booleans keep their type; all other values are text as formatted by
-//! `Debug` (errors: `Display`). Fields with the name of a known argument (`tag`, `pid`) get its meaning.
-//! Events that the crate `tracing-log` made of `log` records are written like those.
+//! Numbers up to 64 bits, strings and booleans keep their type. All other values become text, formatted with `Debug`
+//! (errors with `Display`). A field with the name of a known argument, for example `tag` or `pid`, gets its meaning.
+//! Events that the crate `tracing-log` creates from `log` records are written like `log` records.
 //!
-//! Spans and their fields are not written, as in Fuchsia's layer.
+//! Spans and their fields are not written, the same as in Fuchsia's layer.
 //!
 //! # Destinations
 //! | destination | on failure |
 //! |---|---|
-//! | any `Write`, in a `Mutex` | drops the record; the bytes written so far remain |
-//! | `RotatingFile`: renames `app.log` to `app.log.1` before it becomes too large, and so on, up to a number of old files. Records are not buffered, and none is split between two files | removes the bytes of the record, and drops it. If the file cannot be renamed, it continues to grow; renaming is tried again whenever it has grown by its size |
-//! | `DatagramSocket`: a Unix datagram socket; sending never blocks | drops the record. If the socket has no reader any more, the next record connects to the path again |
+//! | any `Write`, in a `Mutex` | drops the record. The bytes written so far remain |
+//! | `RotatingFile`: renames `app.log` to `app.log.1` and so on before it becomes too large, and limits the number of old files. Records are not buffered and never split between files | removes the bytes of the record, and drops it. If renaming fails, the file continues to grow, and renaming is tried again each time it has grown by its maximum size |
+//! | `DatagramSocket`: a Unix datagram socket. Sending never blocks | drops the record. If the reader has disappeared, the next record connects to the path again |
 //!
 //! # Losses
-//! A record that is too long or not accepted by the sink is dropped and counted; the next successful record
-//! contains the count. Only a file or a writer can block; nothing panics, and nothing is allocated per event.
+//! A record that is too long, or that the sink rejects, is dropped and counted. The next successful record contains the
+//! count. Only a file or a writer can block. The logger never panics, and allocates nothing per event.
 //!
 //! # Processes and threads
-//! The ids of the process and of threads are those of the operating system (threads are counted on systems
-//! without such ids), and are read once: a process that forks needs a new logger.
+//! Process and thread ids come from the operating system. On systems without thread ids, threads are counted. Ids are
+//! read
+//! once, so a forked process needs a new logger.
 
 mod clock;
 #[cfg(unix)]
@@ -81,21 +84,21 @@ pub use datagram_socket::DatagramSocket;
 pub use rotating_file::RotatingFile;
 pub use sink::RecordSink;
 
-/// Options of a [`Logger`].
+/// [`Logger`] options.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct LoggerOptions {
-    /// Tags of all records, besides the target of each.
+    /// Tags for all records, in addition to the target.
     pub tags: Vec<String>,
-    /// `true` to write file and line for every record, rather than only from ERROR on.
+    /// `true` to write file and line for every record, not only for severity ERROR and above.
     pub always_file_and_line: bool,
-    /// Clock of the timestamps, which is not stored in records.
+    /// Timestamp clock. Records do not store it.
     pub clock: LogClock,
 }
 
 /// Writes events as records.
 ///
-/// Clones are the same logger.
+/// Clones share one logger.
 #[derive(Clone)]
 pub struct Logger(Arc<LoggerState>);
 
@@ -103,7 +106,7 @@ struct LoggerState {
     sink: Box<dyn RecordSink>,
     options: LoggerOptions,
     pid: u64,
-    /// Number of records dropped since the last successful one.
+    /// Number of records dropped since the last successful record.
     dropped: AtomicU64,
 }
 
@@ -114,13 +117,13 @@ impl fmt::Debug for Logger {
 }
 
 impl Logger {
-    /// Writes to `sink`.
+    /// Creates a logger that writes to `sink`.
     pub fn new(sink: impl RecordSink + 'static, options: LoggerOptions) -> Self {
         let (sink, pid) = (Box::new(sink), u64::from(std::process::id()));
         Self(Arc::new(LoggerState { sink, options, pid, dropped: AtomicU64::new(0) }))
     }
 
-    /// Returns the number of records dropped since the last successful one.
+    /// Returns the number of records dropped since the last successful record.
     #[must_use]
     pub fn dropped(&self) -> u64 {
         self.0.dropped.load(Ordering::Relaxed)
@@ -134,14 +137,13 @@ impl Logger {
         self.0.sink.flush()
     }
 
-    /// Returns `true` if a record of this severity contains file and line.
+    /// Returns `true` if records with this severity contain file and line.
     #[cfg(feature = "tracing")]
     fn has_place(&self, severity: crate::log::Severity) -> bool {
         self.0.options.always_file_and_line || severity >= crate::log::Severity::Error
     }
 
-    /// Writes a record with the severity, target, file and line of `event`, followed by what `fields`
-    /// appends.
+    /// Writes a record with severity, target, file and line from `event`, then the arguments that `fields` appends.
     #[cfg_attr(not(any(feature = "tracing", feature = "log")), expect(dead_code))]
     fn write(
         &self,
@@ -173,10 +175,10 @@ impl Logger {
     }
 }
 
-/// Counts a record as dropped unless it is written.
+/// Guard that counts a record as dropped unless it is written.
 struct Attempt<'l> {
     dropped: &'l AtomicU64,
-    /// Number of records dropped before, to be written in this record.
+    /// Number of records dropped before, for this record to report.
     before: u64,
 }
 

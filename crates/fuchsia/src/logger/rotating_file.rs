@@ -1,4 +1,4 @@
-//! Files of limited size.
+//! Log files with a limited size.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
@@ -8,17 +8,17 @@ use std::sync::{Mutex, PoisonError};
 
 use super::sink::RecordSink;
 
-/// A file of records that is rotated when it is full.
+/// A record file that is rotated when it is full.
 ///
-/// With a path `app.log` and three old files, records go to `app.log`. Before it exceeds its maximum size,
-/// `app.log.2` becomes `app.log.3`, `app.log.1` becomes `app.log.2`, `app.log` becomes `app.log.1`, and a new
-/// `app.log` is created. `app.log.3` is the oldest and is replaced. Without old files, `app.log` is emptied.
+/// For example, with the path `app.log` and three old files, records go to `app.log`. Before it exceeds its maximum
+/// size, `app.log.2` becomes `app.log.3`, `app.log.1` becomes `app.log.2`, `app.log` becomes `app.log.1`, and a new
+/// `app.log` is created. The oldest file, `app.log.3`, is replaced. Without old files, `app.log` is emptied.
 ///
-/// Each record is written at once and is in one file. If files cannot be renamed, the file continues to grow,
-/// and rotation is tried again whenever it has grown by its maximum size.
+/// Each record is written at once and is never split between files. If renaming fails, the file continues to grow, and
+/// rotation is tried again each time it has grown by its maximum size.
 ///
-/// An existing file is continued. If its last record was cut short, it is padded with zeros to a multiple of
-/// 8 bytes, so that readers find the next one. No two loggers may write the same file.
+/// An existing file is continued. If its last record was cut short, zeros pad it to a multiple of 8 bytes, so that
+/// readers find the next record. Two loggers must not write to the same file.
 #[derive(Debug)]
 pub struct RotatingFile {
     path: PathBuf,
@@ -36,8 +36,7 @@ struct CurrentFile {
 }
 
 impl RotatingFile {
-    /// Opens a file of at most `max_size` bytes (or of one record, if that is longer), and keeps `old_files`
-    /// full ones.
+    /// Opens a file with at most `max_size` bytes (or one longer record), and keeps `old_files` full files.
     ///
     /// # Errors
     /// If the file cannot be opened or created.
@@ -47,7 +46,7 @@ impl RotatingFile {
         Ok(Self { path, max_size, old_files, current })
     }
 
-    /// Returns the path of an old file, or of the file itself for 0.
+    /// Returns the path of an old file, or of the current file for 0.
     fn numbered(&self, number: u32) -> PathBuf {
         let mut path = OsString::from(&self.path);
         if number > 0 {
@@ -97,7 +96,7 @@ impl RecordSink for RotatingFile {
         let result = current.file.write_all(record);
         match result {
             Ok(()) => current.size += length,
-            // A partial record would hide the next one.
+            // A partial record would hide the next record.
             Err(_) => current.file.set_len(current.size)?,
         }
         result

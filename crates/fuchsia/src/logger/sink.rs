@@ -1,4 +1,4 @@
-//! Destinations of records.
+//! Record destinations.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -6,13 +6,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Receives the records of a [`Logger`](super::Logger).
 ///
 /// # For implementations
-/// [`RecordSink::write`] is called by the thread that logs, by several at once. It should not block for long,
-/// and must not log itself.
+/// The logging thread calls [`RecordSink::write`]. Several threads can call it at the same time. It should not block
+/// for
+/// long, and must not log itself.
 pub trait RecordSink: Send + Sync {
     /// Writes a whole record.
     ///
     /// # Errors
-    /// If the record was not written: it is then counted as dropped.
+    /// If the record was not written. It then counts as dropped.
     fn write(&self, record: &[u8]) -> io::Result<()>;
 
     /// Flushes buffered records.
@@ -24,8 +25,8 @@ pub trait RecordSink: Send + Sync {
     }
 }
 
-/// Writes consecutive records. If the writer fails in the middle of a record, the partial record remains, and
-/// readers report it as damage.
+/// Writes consecutive records. If the writer fails inside a record, the partial record remains and readers report it as
+/// damage.
 impl<W: Write + Send> RecordSink for Mutex<W> {
     #[inline]
     fn write(&self, record: &[u8]) -> io::Result<()> {

@@ -1,17 +1,17 @@
-//! Id and buffer of each thread.
+//! Id and buffer for each thread.
 
 use std::cell::Cell;
 
 use crate::log::MAX_RECORD_WORDS;
 
 thread_local! {
-    /// Id of the thread; 0 until it is needed.
+    /// Thread id. 0 until first use.
     static ID: Cell<u64> = const { Cell::new(0) };
-    /// Buffer for a record; `None` while it is in use.
+    /// Record buffer. `None` while in use.
     static BUFFER: Cell<Option<Box<[u8]>>> = const { Cell::new(None) };
 }
 
-/// Returns the id of this thread.
+/// Returns the id of the current thread.
 #[inline]
 pub(super) fn id() -> u64 {
     ID.with(|id| {
@@ -36,10 +36,10 @@ fn ask_id() -> u64 {
     1 + THREADS.fetch_add(1, Ordering::Relaxed)
 }
 
-/// Calls `take` with a buffer for a record.
+/// Calls `take` with a record buffer.
 ///
-/// If a value logs while it is formatted, that record gets a buffer of its own; so do records logged when the
-/// thread ends.
+/// If formatting a value causes another log event, that record gets a separate buffer. The same is true for records
+/// logged at thread exit.
 #[inline]
 pub(super) fn with_buffer<R>(take: impl FnOnce(&mut [u8]) -> R) -> R {
     let kept = BUFFER.try_with(Cell::take).ok().flatten();

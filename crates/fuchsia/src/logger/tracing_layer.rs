@@ -1,4 +1,4 @@
-//! Events of `tracing`.
+//! Layer for `tracing` events.
 
 use std::error::Error;
 use std::fmt;
@@ -11,8 +11,7 @@ use tracing_subscriber::layer::Context;
 use super::Logger;
 use crate::log::{EncodeError, Event, RecordEncoder, Severity, Value};
 
-/// Target of events that `tracing-log` made of `log` records, and the fields that replace the metadata of
-/// these events.
+/// Target of events that `tracing-log` creates from `log` records. The fields below replace their metadata.
 const BRIDGE: &str = "log";
 const BRIDGED_TARGET: &str = "log.target";
 const BRIDGED_FILE: &str = "log.file";
@@ -46,7 +45,7 @@ impl<S: Subscriber> Layer<S> for Logger {
     }
 }
 
-/// Translates the fields of an event made by `tracing-log`.
+/// Translates the fields of a `tracing-log` event.
 #[derive(Clone, Copy)]
 struct Bridge {
     /// `true` to write file and line.

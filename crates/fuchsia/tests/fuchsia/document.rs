@@ -1,9 +1,8 @@
-//! The document on structured records, sentence by sentence: for each that says must, may or reserved, or
-//! otherwise what has to be, bytes by hand that do it and bytes by hand that do not, and what is read.
+//! The document on structured records, sentence by sentence.
 //!
-//! Lines are those of the document as text. Results are `SEVERITY timestamp name:type=value...`, or the
-//! rule that cannot be got past, and then each rule that is broken, with the byte and what was expected
-//! and found there.
+//! For each requirement (must, may, reserved and similar), hand-written bytes that follow it, bytes that break it, and
+//! the expected result. Lines are quoted from the document. Results are `SEVERITY timestamp name:type=value...` or the
+//! fatal rule, and then each broken rule with its byte offset, the expected value and the found value.
 
 use std::fmt::Write;
 
@@ -415,7 +414,7 @@ fn sentences_of_the_document() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Our own document lists all rules, as they are.
+/// Our own document lists all rules literally.
 #[test]
 fn rules_are_documented() {
     let document = include_str!("../../../../docs/fuchsia-logs.md");

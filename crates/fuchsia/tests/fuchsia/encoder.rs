@@ -1,4 +1,4 @@
-//! Writing: order of arguments, limits, and unchanged buffers after errors.
+//! Encoder: argument order, limits, and unchanged buffers after errors.
 
 use ichnos_fuchsia::log::{EncodeError, Encoder, Event, Record, RecordEncoder, Value, add_dropped_count};
 
@@ -138,7 +138,7 @@ fn the_dropped_count_grows_in_place() {
         encoder.written().len()
     };
     let before = buffer[..length].to_vec();
-    // Only the name that the Rust library writes is looked for.
+    // Only the name from the Rust library counts.
     let longer = add_dropped_count(&mut buffer, length, 5).unwrap();
     assert_eq!(longer, length + 32);
     assert_eq!(buffer[8..length], before[8..]);
@@ -168,7 +168,7 @@ fn the_dropped_count_grows_in_place() {
     assert_eq!(add_dropped_count(&mut large, length, 5), Err(EncodeError::RecordTooLong { words: 4_096 }));
 }
 
-/// Fails when it is written.
+/// A value whose formatting fails.
 struct Failing;
 
 impl std::fmt::Display for Failing {

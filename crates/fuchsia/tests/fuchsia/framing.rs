@@ -1,4 +1,4 @@
-//! Finding messages in files and streams, also after damage.
+//! Finding messages in files and streams, including after damage.
 
 use ichnos_fuchsia::log::{
     Damage, Encoder, Event, Framing, Message, Messages, Record, Rule, Splitter, Value,
@@ -8,7 +8,7 @@ use ichnos_testing::{Random, cases};
 use crate::properties::split;
 use crate::support::bytes;
 
-/// A number of records such as programs write, and where each begins.
+/// Typical records, and the start of each.
 pub fn records(count: u64) -> (Vec<u8>, Vec<usize>) {
     let mut buffer = vec![0; 256];
     let (mut bytes, mut begins) = (Vec::new(), Vec::new());
@@ -45,7 +45,7 @@ fn timestamps(messages: Messages<'_>) -> (Vec<i64>, Vec<Damage>) {
     (timestamps, damages)
 }
 
-/// Each kind of damage to one of 10,000 records: all others are there, none is there that was not.
+/// With each kind of damage to one of 10,000 records, all other records are found and nothing else.
 #[test]
 fn a_damaged_record_loses_itself_only() {
     let many = records(10_000);
@@ -75,9 +75,8 @@ fn a_damaged_record_loses_itself_only() {
             }
         }
         let (found, damages) = timestamps(Messages::new(&bytes, Framing::Records));
-        // The damaged record may still be one, with another time, or shorter and with an argument that
-        // looks like a record behind it. If its end is missing,
-        // the header of the next one may fit in its place.
+        // The damaged record can still be valid, with another time, or shorter with an argument that looks like another
+        // record. If its end is missing, the next header can fit in its place.
         let most = usize::from(round % 6 == 5);
         let mut left = found.iter();
         let lost: Vec<i64> = (1_000..1_000 + begins.len() as i64)
@@ -114,7 +113,7 @@ fn damage_in_a_stream_is_the_same_however_it_is_cut() {
     }
 }
 
-/// The size of a damaged record is believed if a record follows; otherwise each word is tried.
+/// The size of a damaged record is accepted if a record follows. Otherwise each word is tried.
 #[test]
 fn how_damage_is_skipped() {
     let good =
@@ -149,10 +148,10 @@ fn how_damage_is_skipped() {
         read(&[good, "word:30000000.00000059 word:00000000.00000008"]),
         [record(0), (40, 16, Some(Rule::RecordTruncated))]
     );
-    // Two that are broken, one behind the other: their sizes lead to one that is not.
+    // Two consecutive broken records, where the sizes lead to an intact record.
     let broken = |offset: u64| (offset, 40, Some(Rule::ArgumentTypeReserved));
     assert_eq!(read(&[wrong_type, wrong_type, good]), [broken(0), broken(40), record(80)]);
-    // The second one's size leads to no message: nothing can be believed.
+    // The size of the second record does not lead to a message, so neither size is accepted.
     assert_eq!(
         read(&[wrong_type, "word:3000000000000089 word:0000000000000008 word:0000000000000011", good]),
         [(0, 64, Some(Rule::ArgumentTypeReserved)), record(64)]
@@ -160,10 +159,9 @@ fn how_damage_is_skipped() {
     assert_eq!(read(&[]), []);
 }
 
-/// Several records in a row that cannot be read are this many records, each with its own damage; and so are
-/// datagrams.
+/// Consecutive unreadable records are reported individually, each with its own damage. The same is true for datagrams.
 #[test]
-fn neighbours_that_cannot_be_read_are_told_one_by_one() {
+fn unreadable_neighbors_are_reported_individually() {
     let (mut records, mut begins) = records(100);
     begins.push(records.len());
     for index in 40..45 {
@@ -194,7 +192,7 @@ fn neighbours_that_cannot_be_read_are_told_one_by_one() {
     }
 }
 
-/// A boolean argument within a broken record looks like a record.
+/// A boolean argument inside a broken record looks like a record.
 #[test]
 fn arguments_are_not_taken_for_records() {
     let mut buffer = [0; 256];
@@ -235,7 +233,7 @@ fn datagrams_of_all_kinds() {
         [&bytes[..begins[1]], &[1, 0, 0, 0, 1, 0, 0, 0], &[0; 8], b"m\0\0\0\0\0\0\0u\0\0\0\0\0\0\0"].concat();
     let packet = legacy("hello");
     let file = datagrams(&[&bytes[begins[1]..], &extended, &packet, &packet]);
-    assert_eq!(Framing::recognise(&file, true), Some(Framing::Datagrams));
+    assert_eq!(Framing::recognize(&file, true), Some(Framing::Datagrams));
     let messages: Vec<_> = Messages::new(&file, Framing::Datagrams).map(Result::unwrap).collect();
     assert!(matches!(messages[0], Message::Record { behind: [], .. }));
     assert_eq!(messages[1].attribution().unwrap().moniker.unwrap(), "m");
@@ -267,7 +265,7 @@ fn damage_in_datagrams() {
         match round % 3 {
             // The length.
             0 => bytes[begin + random.index(4)] ^= 1 + random.below(255) as u8,
-            // The beginning of the content.
+            // The start of the content.
             1 => bytes[begin + 4..begin + 12].fill(0xff),
             // All of the content.
             _ => bytes[begin + 4..begin + 4 + payloads[index].len()].fill(0xaa),
@@ -299,40 +297,40 @@ fn lengths_of_datagrams() {
 }
 
 #[test]
-fn containers_are_recognised() {
+fn containers_are_recognized() {
     let (bytes, begins) = records(20);
-    assert_eq!(Framing::recognise(&bytes, true), Some(Framing::Records));
-    assert_eq!(Framing::recognise(&bytes[..400], false), Some(Framing::Records));
+    assert_eq!(Framing::recognize(&bytes, true), Some(Framing::Records));
+    assert_eq!(Framing::recognize(&bytes[..400], false), Some(Framing::Records));
     let damaged = [&[0xff; 24][..], &bytes].concat();
-    assert_eq!(Framing::recognise(&damaged, true), Some(Framing::Records));
+    assert_eq!(Framing::recognize(&damaged, true), Some(Framing::Records));
     let packet = legacy("a packet that is longer");
     for payloads in [&[packet.as_slice()][..], &[&bytes[..begins[1]]], &[&[9; 41], &packet, &packet]] {
         let file = datagrams(payloads);
-        assert_eq!(Framing::recognise(&file, true), Some(Framing::Datagrams), "{file:?}");
+        assert_eq!(Framing::recognize(&file, true), Some(Framing::Datagrams), "{file:?}");
     }
-    // The second record refers to a string of a table, which logs do not have. It can be read as the length and the content
-    // of a datagram: small times and numbers look like fields of a packet.
+    // The second record refers to a table string, which logs lack. It can be read as a datagram length and content,
+    // because small times and numbers look like packet fields.
     let record = |name: u64, time: u64| {
         let words = [0x3000_0000_0000_0059, time, 0x34 | name << 16, u64::from(b'k'), 1];
         words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<_>>()
     };
     let all: Vec<_> = (1..20).flat_map(|time| record(if time == 2 { 3 } else { 0x8001 }, time)).collect();
-    assert_eq!(Framing::recognise(&all, true), Some(Framing::Records));
+    assert_eq!(Framing::recognize(&all, true), Some(Framing::Records));
     let extension = b"\x01\0\0\0\x01\0\0\0\0\0\0\0\0\0\0\0m\0\0\0\0\0\0\0u\0\0\0\0\0\0\0";
     let extended = [&bytes[..begins[1]], extension, &bytes[begins[1]..begins[2]], extension].concat();
-    assert_eq!(Framing::recognise(&extended, true), Some(Framing::ExtendedRecords));
+    assert_eq!(Framing::recognize(&extended, true), Some(Framing::ExtendedRecords));
     let messages: Vec<_> = Messages::new(&extended, Framing::ExtendedRecords).map(Result::unwrap).collect();
     assert_eq!(messages.len(), 2);
 
     for other in [&b""[..], b"{\"traceEvents\":[]}", &[0; 1_000], &[0xff; 1_000], b"\x10\0\x04FxT\x16\0"] {
-        assert_eq!(Framing::recognise(other, true), None);
+        assert_eq!(Framing::recognize(other, true), None);
     }
-    // A trace that has a record of logs in it all the same.
+    // A trace that still contains a log record.
     let trace = [&b"\x10\0\x04FxT\x16\0"[..], &bytes].concat();
-    assert_eq!(Framing::recognise(&trace, true), None);
+    assert_eq!(Framing::recognize(&trace, true), None);
 }
 
-/// A stream that never gets anywhere does not fill the memory, and takes time in proportion.
+/// A stream without any message does not fill the memory, and takes linear time.
 #[test]
 fn garbage_is_not_kept() {
     let mut splitter = Splitter::new(Framing::Records);
@@ -348,15 +346,15 @@ fn garbage_is_not_kept() {
     assert!(splitter.next_message().is_none());
 }
 
-/// A string that is full of records, none of which leads to the end of the record that it is in: to follow
-/// all of them from each of them would take minutes.
+/// A string full of records, none of which leads to the end of the enclosing record. Following all of them from each
+/// would take minutes.
 #[test]
-fn a_message_of_messages_takes_no_long_time() {
+fn a_message_with_messages_takes_little_time() {
     let inner = bytes("word:3000000000000039 word:0000000000000001 word:0000000000000019");
     let last = bytes("word:3000000000000029 word:0000000000000001 word:0000000000007777");
     let text = [inner.repeat(1_360), last].concat();
     let words = text.len() as u64 / 8;
-    // The padding of the name is wrong, so that the record is doubtful.
+    // The name padding is wrong, so the record is doubtful.
     let header = 0x3000_0000_0000_0009 | (4 + words) << 4;
     let argument = 0x8001_0006 | (2 + words) << 4 | (0x8000 | text.len() as u64) << 32;
     let head = [header, 1, argument, 0x0100_0000_0000_006e];

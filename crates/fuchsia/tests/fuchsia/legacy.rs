@@ -1,4 +1,4 @@
-//! Legacy packets: each check, in order, and both scales of severity.
+//! Legacy packets: each check in order, and both severity scales.
 
 use ichnos_fuchsia::log::{Message, Packet, Rule, Severity, SeverityScale};
 
@@ -21,7 +21,7 @@ fn error(data: &[u8]) -> (Rule, u64) {
 
 #[test]
 fn checks_come_in_order() {
-    // Each of these breaks the rules behind it, too.
+    // Each of these also breaks the later rules.
     assert_eq!(Packet::read(&[1; 32], 0).unwrap_err().rule, Rule::LegacyTooShort);
     let long = [&b"\x01a\x01b\x01c\x01d\x01e"[..], &[64], &[b'x'; 64]].concat();
     assert_eq!(error(&long), (Rule::LegacyNotTerminated, 32 + 74));
@@ -30,15 +30,15 @@ fn checks_come_in_order() {
     let too_long = b"\x01a\x40b\0";
     assert_eq!(error(too_long), (Rule::LegacyTagTooLong, 32 + 2));
     assert_eq!(error(b"\x01a\x3fb\0"), (Rule::LegacyOutOfBounds, 32 + 2));
-    // The tag ends where the packet does: there is no room for what says that there are no more.
+    // The tag ends together with the packet, so the terminating 0 has no room.
     assert_eq!(error(b"\x02a\0"), (Rule::LegacyOutOfBounds, 32));
-    // The zero at the end ends the tags, so that there is no message.
+    // The final 0 ends the tags, so the message is missing.
     assert_eq!(error(b"\0"), (Rule::LegacyOutOfBounds, 32 + 1));
     assert_eq!(error(b"\x01a\0"), (Rule::LegacyOutOfBounds, 32 + 3));
 }
 
 #[test]
-fn what_a_packet_says() {
+fn packet_content() {
     let bytes = packet(0x40, b"\x02ab\x03\xff\xfec\0hello\xf0\x90\x80\0ignored\0");
     let packet = Packet::read(&bytes, 0).unwrap();
     assert_eq!((packet.pid(), packet.tid(), packet.timestamp(), packet.dropped()), (1_000, 2_000, 3_000, 7));
@@ -85,14 +85,14 @@ fn scales_of_severity() {
     }
 }
 
-/// A packet whose process has a koid that begins as a record does.
+/// A packet whose process koid starts like a record.
 #[test]
-fn packets_and_records_are_told_apart() {
+fn packets_and_records_are_distinguished() {
     let mut bytes = packet(0x30, b"\0a message\0");
     bytes[..8].copy_from_slice(&0x29u64.to_le_bytes());
     let Ok(Message::Legacy(packet)) = Message::read(&bytes, 0) else { panic!() };
     assert_eq!((packet.pid(), packet.message().to_string()), (0x29, "a message".to_owned()));
-    // A severity in bits that no koid has makes it a broken record.
+    // A severity in bits that koids do not use makes it a broken record.
     bytes[7] = 0x30;
     let Ok(Message::Record { behind, .. }) = Message::read(&bytes, 0) else { panic!() };
     assert!(!behind.is_empty());

@@ -1,4 +1,4 @@
-//! The logger: what is written decodes to what was logged, what is lost is counted, files stay small.
+//! Logger: written records decode to the logged events, losses are counted, and file sizes are limited.
 
 use std::fs;
 use std::io;
@@ -10,14 +10,14 @@ use log::Log;
 use tracing::{debug, error, info, trace, warn};
 use tracing_subscriber::layer::SubscriberExt;
 
-/// Keeps records, as long as it is asked to.
+/// Sink that keeps records until it is told to fail.
 #[derive(Default)]
-struct Kept {
+struct MemorySink {
     records: Mutex<Vec<Vec<u8>>>,
     is_full: Mutex<bool>,
 }
 
-impl RecordSink for Kept {
+impl RecordSink for MemorySink {
     fn write(&self, record: &[u8]) -> io::Result<()> {
         if *self.is_full.lock().unwrap() {
             return Err(io::ErrorKind::WouldBlock.into());
@@ -27,7 +27,7 @@ impl RecordSink for Kept {
     }
 }
 
-impl Kept {
+impl MemorySink {
     fn take(&self) -> Vec<String> {
         self.records.lock().unwrap().drain(..).map(|record| show(&record)).collect()
     }
@@ -49,9 +49,9 @@ fn show(bytes: &[u8]) -> String {
     })
 }
 
-/// Logs to what is given back.
-fn kept(options: LoggerOptions) -> (Logger, Arc<Kept>) {
-    let kept = Arc::new(Kept::default());
+/// Returns a logger and its sink.
+fn kept(options: LoggerOptions) -> (Logger, Arc<MemorySink>) {
+    let kept = Arc::new(MemorySink::default());
     (Logger::new(Arc::clone(&kept), options), kept)
 }
 
@@ -59,7 +59,7 @@ fn with_layer(logger: &Logger, log: impl FnOnce()) {
     tracing::subscriber::with_default(tracing_subscriber::registry().with(logger.clone()), log);
 }
 
-/// One record of the crate `log`.
+/// Logs one record through the crate `log`.
 fn to_log(
     logger: &Logger,
     level: log::Level,
@@ -72,7 +72,7 @@ fn to_log(
 }
 
 #[test]
-fn the_layer_writes_what_is_said() {
+fn the_layer_writes_events() {
     let (logger, kept) = kept(LoggerOptions::default());
     let mut line = 0;
     with_layer(&logger, || {
@@ -102,7 +102,7 @@ fn the_layer_writes_what_is_said() {
 }
 
 #[test]
-fn the_backend_writes_what_is_said() {
+fn the_backend_writes_events() {
     let (logger, kept) = kept(LoggerOptions::default());
     let pairs = [
         ("unsigned", 5u64.into()),
@@ -155,7 +155,7 @@ fn events_of_the_bridge_are_written_as_records_of_log() {
         info!(target: "log", "hello");
     });
     let mut found = kept.take();
-    // The order of fields is that of the bridge.
+    // The bridge determines the field order.
     for record in &mut found {
         let mut words: Vec<&str> = record.split(' ').collect();
         words[1..].sort_unstable();
@@ -172,7 +172,7 @@ fn events_of_the_bridge_are_written_as_records_of_log() {
 }
 
 #[test]
-fn what_is_dropped_is_counted_into_the_next_record() {
+fn the_next_record_counts_dropped_records() {
     let (logger, kept) = kept(LoggerOptions::default());
     let say = |text: &str| to_log(&logger, log::Level::Info, format_args!("{text}"), &[]);
     say("first");
@@ -180,7 +180,7 @@ fn what_is_dropped_is_counted_into_the_next_record() {
     (0..3).for_each(|_| say("lost"));
     assert_eq!(logger.dropped(), 3);
     *kept.is_full.lock().unwrap() = false;
-    // Longer than a record can be: texts, and all of it.
+    // Longer than a record, in single texts and in total.
     say(&"x".repeat(40_000));
     say(&"x".repeat(32_760 - 16));
     let long = "x".repeat(20_000);
@@ -193,7 +193,7 @@ fn what_is_dropped_is_counted_into_the_next_record() {
     assert_eq!(kept.take(), [first, last, "INFO tag:str=target message:str=and no more"]);
 }
 
-/// Logs when it is formatted, or says nothing at all.
+/// A value whose formatting logs or fails.
 enum Nasty<'l> {
     Talking(&'l Logger),
     Panicking,
@@ -252,8 +252,8 @@ fn threads_write_whole_records() {
 /// Returns the messages of a file.
 fn messages(path: impl AsRef<std::path::Path>) -> Vec<String> {
     let bytes = fs::read(path).unwrap();
-    // A record alone could be an extended one.
-    assert!(matches!(Framing::recognise(&bytes, true), Some(Framing::Records | Framing::ExtendedRecords)));
+    // A single record could also be an extended record.
+    assert!(matches!(Framing::recognize(&bytes, true), Some(Framing::Records | Framing::ExtendedRecords)));
     Messages::new(&bytes, Framing::Records)
         .filter_map(Result::ok)
         .map(|message| match message {
@@ -291,7 +291,7 @@ fn files_rotate() {
 }
 
 #[test]
-fn files_without_old_ones_are_emptied() {
+fn files_without_old_files_are_emptied() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("app.log");
     let logger = Logger::new(RotatingFile::open(&path, 250, 0).unwrap(), LoggerOptions::default());
@@ -300,7 +300,7 @@ fn files_without_old_ones_are_emptied() {
     }
     assert_eq!(messages(&path), ["4"]);
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
-    // A record that is larger than a file may be has one of its own.
+    // A record larger than the file limit gets its own file.
     to_log(&logger, log::Level::Info, format_args!("{}", "x".repeat(1_000)), &[]);
     assert_eq!(messages(&path), ["x".repeat(1_000)]);
 }
@@ -310,7 +310,7 @@ fn files_that_cannot_be_renamed_grow() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("app.log");
     let logger = Logger::new(RotatingFile::open(&path, 250, 1).unwrap(), LoggerOptions::default());
-    // A directory that is not empty is in the way.
+    // A directory with content blocks the path.
     fs::create_dir_all(directory.path().join("app.log.1/x")).unwrap();
     let say = |number: u32| to_log(&logger, log::Level::Info, format_args!("{number}"), &[]);
     (0..5).for_each(say);
@@ -347,7 +347,7 @@ mod sockets {
             sent += 1;
             assert!(sent < 1_000_000, "the socket takes everything");
         }
-        // Make room, and say.
+        // Makes room, then logs again.
         for number in 0..sent - 10 {
             assert_eq!(receive(&theirs).unwrap(), format!("INFO tag:str=target message:str={number}"));
         }

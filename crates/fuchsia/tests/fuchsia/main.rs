@@ -1,5 +1,4 @@
-//! End-to-end tests of the Fuchsia crate, over what is made here and over the vectors that lie beside the
-//! project.
+//! End-to-end tests for the Fuchsia crate, with generated data and with recorded vectors next to the project.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, unreachable_pub)]
 
 mod document;

@@ -1,4 +1,4 @@
-//! Bytes that are missing and bytes that are too many, anywhere: only what they are part of is lost.
+//! Missing and additional bytes at any position: only the affected messages are lost.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -9,11 +9,11 @@ use ichnos_testing::{Random, cases, in_cpu_time};
 use crate::framing::{datagrams, legacy, records};
 use crate::properties::split;
 
-/// Messages, and what each adds to a file.
+/// A file of messages with the end of each.
 struct File {
     bytes: Vec<u8>,
     framing: Framing,
-    /// Beginnings of all messages, and the end.
+    /// Start offsets of all messages, and the end offset.
     ends: Vec<usize>,
 }
 
@@ -68,7 +68,7 @@ impl File {
     }
 }
 
-/// This number of bytes removed, or these inserted, at a place.
+/// A number of removed bytes, or inserted bytes, at a position.
 struct Change {
     at: usize,
     removed: usize,
@@ -92,10 +92,10 @@ impl Change {
     }
 }
 
-/// Applies changes that are in order, and checks what is read then.
+/// Applies sorted changes, and checks the result of reading.
 fn check(file: &File, changes: &[Change], what: &str) {
     let (mut bytes, mut at) = (Vec::new(), 0);
-    // Whole messages of the changed file, and beginnings of other bytes.
+    // Intact messages in the changed file, and starts of other bytes.
     let mut touched = vec![false; file.ends.len() - 1];
     for change in changes {
         bytes.extend(&file.bytes[at..change.at]);
@@ -116,7 +116,7 @@ fn check(file: &File, changes: &[Change], what: &str) {
         match message {
             Ok(_) => found.push(&bytes[begin..end]),
             Err(damage) => {
-                // All that is skipped is damage, with its place.
+                // All skipped bytes are damage with the right position.
                 assert_eq!(
                     (damage.offset, damage.offset + damage.skipped),
                     (begin as u64, end as u64),
@@ -136,7 +136,7 @@ fn check(file: &File, changes: &[Change], what: &str) {
     let lost: Vec<usize> = (0..whole.len()).filter(|number| known.binary_search(number).is_err()).collect();
     let first = &lost[..lost.len().min(9)];
     assert!(lost.is_empty(), "{what}: lost {} of {}, {first:?}", lost.len(), whole.len());
-    // A changed message may still be one.
+    // A changed message can still be valid.
     let invented: Vec<_> = found.iter().filter(|message| !numbers.contains_key(*message)).collect();
     assert!(invented.len() <= changes.len(), "{what}: there were none of {invented:x?}");
 }
@@ -150,7 +150,7 @@ fn files(count: u64) -> [File; 4] {
     ]
 }
 
-/// One byte removed in one record, at each of its places.
+/// Removes one byte from a record, at each position.
 #[test]
 fn a_byte_removed_loses_its_record_only() {
     for file in files(500) {
@@ -189,14 +189,14 @@ fn random_deletions_and_insertions_lose_what_they_touch_only() {
     }
 }
 
-/// All of them in one file.
+/// All changes in one file.
 #[test]
 fn two_hundred_changes_of_one_file() {
     for (kind, file) in files(6_000).iter().enumerate() {
         cases(5, |random| {
             let round = random.seed();
             let part = file.bytes.len() / 200;
-            // One in each part, with whole messages between them.
+            // One change in each part, with intact messages between them.
             let changes: Vec<Change> = (0..200)
                 .map(|index| Change::random(random, index * part, index * part + part / 2, 40))
                 .collect();
@@ -222,9 +222,9 @@ fn what_is_found_behind_a_cut_does_not_depend_on_the_pieces() {
     }
 }
 
-/// A record whose last value lost its last byte can be read: it has the first byte of the next one for it.
+/// A record whose last value lost its last byte is readable, with the first byte of the next record in its place.
 #[test]
-fn a_record_that_has_the_beginning_of_the_next_one_is_none() {
+fn a_record_that_continues_in_the_next_record_is_invalid() {
     let file = File::of_records(20);
     // Its last argument is a number.
     let end = file.ends[2];
@@ -238,8 +238,7 @@ fn a_record_that_has_the_beginning_of_the_next_one_is_none() {
     assert_eq!((damage.error.rule, damage.error.expected, damage.error.found), overlap);
 }
 
-/// A string may hold records: as long as nothing is wrong with what they are in, they are text, wherever in
-/// it they begin.
+/// A string can contain records. While the enclosing record is intact, they are text at any position.
 #[test]
 fn records_within_a_string_are_text() {
     let inner = File::of_records(5).bytes;
@@ -259,19 +258,18 @@ fn records_within_a_string_are_text() {
     }
 }
 
-/// If each position looks like the beginning of a long record whose end is wrong, the time is still
-/// proportional to the size.
+/// If each position looks like the start of a long record with a wrong end, the time is still linear.
 #[test]
 fn time_is_in_proportion_to_the_size_of_hostile_input() {
     let repeat = |words: &[u64]| -> Vec<u8> {
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
         bytes.repeat(1_000_000 / bytes.len())
     };
-    // Headers of 4,091 words; behind each of them arguments of three words, the last of which does not fit.
+    // Headers with 4,091 words, each followed by arguments with three words, where the last argument does not fit.
     let chains = repeat(&[0x3000_0000_0000_ffb9, 0, 0x8001_0034]);
-    // Headers of names of 32,000 bytes that are UTF-8 up to their end.
+    // Name headers with 32,000 bytes that are UTF-8 up to their end.
     let names = repeat(&[0x3000_0000_0000_7f79, 0, 0x3fc3_0000_8101_7fa4]);
-    // Broken records, each with a good one in it.
+    // Broken records, each with an intact record inside.
     let nested =
         repeat(&[0x3000_0000_0000_ff09, 1, 0x3000_0000_0000_0059, 1, 0x8001_0034, 0x6e, 5, 0x8001_0031]);
     let lengths = {
@@ -281,7 +279,7 @@ fn time_is_in_proportion_to_the_size_of_hostile_input() {
     for (name, bytes) in [("chains", chains), ("names", names), ("nested", nested), ("lengths", lengths)] {
         for framing in [Framing::Records, Framing::ExtendedRecords, Framing::Datagrams] {
             let what = format!("{name}, {framing:?}");
-            // In a build for tests.
+            // The limit applies to a test build.
             in_cpu_time(Duration::from_secs(10), &what, || Messages::new(&bytes, framing).count());
         }
     }

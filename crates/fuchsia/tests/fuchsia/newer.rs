@@ -16,7 +16,7 @@ fn encoded(write: impl FnOnce(&mut ichnos_fuchsia::log::RecordEncoder<'_>)) -> V
 }
 
 #[test]
-fn the_first_message_is_lossy_and_nothing_else() {
+fn only_the_first_message_is_lossy() {
     let hello = "word:0000800380070036 'message' _ 'a' ff 'b' _";
     let bytes = |second: &str, size: &str| bytes(&format!("{size} word:0000000000000001 {hello} {second}"));
     let one = bytes("", "word:3000000000000059");
@@ -34,7 +34,7 @@ fn the_first_message_is_lossy_and_nothing_else() {
     );
     assert_eq!(errors[1].at, 16 + 24 + 16 + 1);
     assert!(Record::read(&two, 0).unwrap().0.validate().is_err());
-    // A message that is a number is an ordinary pair, and takes nothing from the next one.
+    // A numeric message is an ordinary pair, and does not affect the next message.
     let number = "word:0000000080070034 'message' _ word:0000000000000005";
     let mixed =
         crate::support::bytes(&format!("word:3000000000000089 word:0000000000000001 {number} {hello}"));
@@ -62,7 +62,7 @@ fn duplicates_stay_in_order() {
 }
 
 #[test]
-fn places_of_arguments_are_where_they_lie() {
+fn argument_positions_are_exact() {
     let bytes = encoded(|record| {
         record.argument("name-of-9", 7u64).unwrap();
         record.argument("text", "abc").unwrap();
@@ -103,7 +103,7 @@ fn tags_and_control_records() {
     assert_eq!(reported.moniker.unwrap(), "core/foo");
     assert_eq!(reported.url.unwrap(), ARCHIVIST_URL);
     assert_eq!(reported.rolled_out, Some(9));
-    // A name with a value of another type says nothing.
+    // A known name with another type has no meaning.
     let wrong = encoded(|record| {
         record.set_control(true);
         record.argument("rolled_out", -9i64).unwrap();
@@ -112,7 +112,7 @@ fn tags_and_control_records() {
 }
 
 #[test]
-fn what_the_archivist_appends_is_at_the_end() {
+fn archivist_arguments_are_at_the_end() {
     let bytes = encoded(|record| {
         record.argument("$__url", "not the last").unwrap();
         record.argument("k", 1u64).unwrap();
@@ -147,7 +147,7 @@ fn extended_records() {
     let expected = [(Rule::TrailingBytes, 16, 40)];
     assert_eq!(errors.iter().map(|error| (error.rule, error.at, error.found)).collect::<Vec<_>>(), expected);
 
-    // Padding that is not 0 can be read all the same.
+    // Non-zero padding can be read as well.
     let mut dirty = extended.clone();
     dirty[39] = 1;
     let errors = broken(&dirty, CheckOptions::default());

@@ -1,4 +1,4 @@
-//! Messages of printf, compared with C's printf, and cases without an answer.
+//! Printf messages, compared with C's printf, and cases that C leaves undefined.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -29,7 +29,7 @@ fn errors(bytes: &[u8]) -> Vec<LogError> {
 }
 
 #[test]
-fn what_c_has_no_answer_to_is_shown() {
+fn cases_undefined_in_c_are_shown() {
     let show = |format: &str| {
         let write = |record: &mut RecordEncoder<'_>| {
             record.argument("", "abc").unwrap();
@@ -60,7 +60,7 @@ fn what_c_has_no_answer_to_is_shown() {
 }
 
 #[test]
-fn what_is_no_ascii() {
+fn texts_beyond_ascii() {
     let character = |value: u64, format: &str| text(format, |record| record.argument("", value).unwrap());
     assert_eq!(character(0x41, "%c"), "A");
     assert_eq!(character(0xe4, "%c"), "\u{fffd}");
@@ -68,7 +68,7 @@ fn what_is_no_ascii() {
     assert_eq!(character(0xd800, "%lc"), "\u{fffd}");
     assert_eq!(character(0xe4, "[%4lc]"), "[  ä]");
     let string = |format: &str| text(format, |record| record.argument("", "aäb").unwrap());
-    // C counts bytes, and cuts within characters, but for wide strings.
+    // C counts bytes and cuts inside characters, except in wide strings.
     assert_eq!(string("%5s|"), " aäb|");
     assert_eq!(string("%.2s|"), "a\u{fffd}|");
     assert_eq!(string("%.2ls|"), "a|");
@@ -86,7 +86,7 @@ fn rules_of_printf() {
         one(record);
         record.argument("", "abc").unwrap();
     };
-    // Header, timestamp and the argument `printf` take 40 bytes, the header and the name of the message 16.
+    // Header, timestamp and the argument `printf` take 40 bytes, the message header and name 16.
     assert_eq!(reported("%d", &one), []);
     assert_eq!(reported("a %s", &one), [(Rule::PrintfArgumentType, 64, 6, 4)]);
     assert_eq!(reported("a %d %d", &one), [(Rule::PrintfArgumentMissing, 40 + 16 + 5, 1, 0)]);
@@ -102,7 +102,7 @@ fn rules_of_printf() {
         record.argument("k", 1u64).unwrap();
         one(record);
     };
-    // Arguments with a meaning may be between those of printf, pairs may not.
+    // Arguments with a meaning can be between printf arguments, but pairs cannot.
     assert_eq!(reported("%d %d", &late), [(Rule::PrintfArgumentOrder, 168, 1, 0)]);
     assert_eq!(text("%d %d", late), "5 5 k=1 =5");
 }
@@ -124,9 +124,9 @@ fn output_is_bounded() {
         });
         assert!(shown.len() < 132_000 && shown.ends_with("%!(TRUNCATED)"), "{format}: {}", shown.len());
     }
-    // A precision that is not worth its zeros.
+    // A huge precision that only adds zeros.
     assert_eq!(text("%.2147483647g", |record| record.argument("", 0.5).unwrap()), "0.5");
-    // All of the record is format strings of that kind.
+    // The whole record consists of such conversions.
     let many = "%2147483647d".repeat(2_000);
     let bytes = encoded(&many, |record| {
         for _ in 0..400 {
@@ -160,7 +160,7 @@ fn float(random: &mut Random) -> f64 {
     if random.below(3) == 0 { -float } else { float }
 }
 
-/// A conversion with its argument: for the format string, for the C program, for the record.
+/// A conversion with its argument, for the format string, the C program and the record.
 struct Case {
     format: String,
     line: String,
@@ -176,13 +176,13 @@ enum Argument {
 
 fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write;
-    // A first letter, so that there is something if there are no bytes.
+    // A first letter, so that the text is never empty.
     let mut text = String::from("x");
     bytes.iter().for_each(|byte| write!(text, "{byte:02x}").unwrap());
     text
 }
 
-/// Properties of the C library.
+/// C library properties.
 #[derive(Clone, Copy)]
 struct Library {
     is_glibc: bool,
@@ -201,7 +201,7 @@ fn case(random: &mut Random, library: Library) -> Case {
         b'o' | b'x' | b'X' | b'b' | b'B' => {
             (flags, modifiers) = (b"-0#", &["", "hh", "h", "l", "ll", "j", "z", "t"])
         }
-        // The C library of x86 writes a long double in another way.
+        // On x86, the C library writes a long double differently.
         b'a' | b'A' => (flags, modifiers) = (b"-+ 0#", &["", "l"]),
         b's' => flags = b"-",
         b'c' | b'p' => (flags, has_precision) = (b"-", false),
@@ -257,7 +257,7 @@ fn case(random: &mut Random, library: Library) -> Case {
         b'd' | b'i' | b'o' | b'u' | b'x' | b'X' | b'b' | b'B' | b'p' => {
             let mut value = integer(random);
             if letter == b'p' && !library.is_glibc {
-                // Only that one says how it writes it.
+                // Only this value has a portable format.
                 value = 0;
                 format = "%d".to_owned();
                 (arguments, stars) = (Vec::new(), Vec::new());
@@ -271,8 +271,8 @@ fn case(random: &mut Random, library: Library) -> Case {
         _ => {
             let mut value = float(random);
             if letter.eq_ignore_ascii_case(&b'g') && format.contains('#') {
-                // If rounding adds a digit before the point, glibc loses the zeros of `#`: of 999999.5, it
-                // makes 1.e+06. Skip such numbers.
+                // If rounding adds a digit before the point, glibc loses the zeros of `#` (999999.5 becomes 1.e+06).
+                // Such numbers are skipped.
                 let leading = format!("{:e}", value.abs());
                 if leading.starts_with('9') {
                     value = 1.5;
@@ -288,7 +288,7 @@ fn case(random: &mut Random, library: Library) -> Case {
     Case { format, line, arguments }
 }
 
-/// A format string of some conversions, and text between them.
+/// A format string with several conversions and text between them.
 fn several(random: &mut Random, library: Library) -> Case {
     let mut all = Case { format: String::new(), line: String::new(), arguments: Vec::new() };
     for _ in 0..1 + random.below(4) {
@@ -305,7 +305,7 @@ fn several(random: &mut Random, library: Library) -> Case {
     all
 }
 
-/// The program in C, compiled; None where there is no compiler.
+/// Returns the compiled C program, or `None` without a compiler.
 fn program() -> Option<PathBuf> {
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("ichnos-printf");
     let source = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fuchsia/printf.c");
@@ -326,7 +326,7 @@ fn run(program: &Path, input: String) -> Vec<String> {
 }
 
 #[test]
-fn rendering_is_that_of_the_c_library() {
+fn rendering_matches_the_c_library() {
     let Some(program) = program() else {
         eprintln!("skipped: there is no C compiler");
         return;

@@ -1,4 +1,4 @@
-//! Laws over the whole space of records, packets and bytes.
+//! Properties over all records, packets and bytes.
 
 use ichnos_fuchsia::log::{
     CheckOptions, Encoder, Framing, Message, Messages, Packet, Record, Rule, SeverityScale, Splitter, Value,
@@ -30,7 +30,7 @@ impl Owned {
     }
 }
 
-/// Contents of a record.
+/// Record content.
 #[derive(Clone, Debug)]
 pub struct Parts {
     timestamp: i64,
@@ -94,7 +94,7 @@ fn copy(record: &Record<'_>) -> Vec<u8> {
     encoder.written().to_vec()
 }
 
-/// Looks at everything in a message.
+/// Visits everything in a message.
 fn visit(message: &Message<'_>) {
     message.check(CheckOptions::default(), &mut |error| drop(error.to_string()));
     match message {
@@ -111,7 +111,7 @@ fn visit(message: &Message<'_>) {
     }
 }
 
-/// Returns the results of a splitter for input in pieces.
+/// Returns the splitter results for input in pieces.
 pub fn split(input: &[u8], framing: Framing, pieces: impl Iterator<Item = usize>) -> Vec<String> {
     let mut splitter = Splitter::new(framing);
     let mut found = Vec::new();
@@ -136,7 +136,7 @@ pub fn split(input: &[u8], framing: Framing, pieces: impl Iterator<Item = usize>
     found
 }
 
-/// Each byte is of a message or of damage, in order, and what a splitter finds is the same.
+/// Each byte belongs to a message or to damage, in order, and a splitter finds the same.
 fn check_messages(input: &[u8], framing: Framing, piece: usize) {
     let mut at = 0;
     let mut found = Vec::new();
@@ -163,7 +163,7 @@ pub fn framing() -> impl Strategy<Value = Framing> {
     prop::sample::select(&[Framing::Records, Framing::ExtendedRecords, Framing::Datagrams][..])
 }
 
-/// Words that make a record likely.
+/// Words that often form a record.
 fn likely_bytes() -> impl Strategy<Value = Vec<u8>> {
     let word = prop_oneof![
         4 => any::<u64>(),
@@ -201,7 +201,7 @@ proptest! {
             prop_assert!(is_same(read.value, value.value()), "{:?} {:?}", read.value, value);
         }
         prop_assert_eq!(&copy(&record), &bytes);
-        // Only what the strategy puts in on purpose is not as the document wants it.
+        // Only intentional violations remain.
         let mut broken = Vec::new();
         record.check(CheckOptions::default(), &mut |error| broken.push(error.rule));
         let expected = [Rule::ArgumentTypeNull, Rule::NameEmpty];
@@ -209,7 +209,7 @@ proptest! {
         prop_assert!(broken.iter().all(is_expected), "{:?}", broken);
     }
 
-    /// A record that breaks no rule is written as it was, also those of other writers.
+    /// A valid record is copied unchanged, also from other writers.
     #[test]
     fn records_of_any_origin_are_copied(input in likely_bytes()) {
         for begin in (0..input.len()).step_by(8) {
@@ -229,8 +229,8 @@ proptest! {
     #[test]
     fn any_bytes_are_read_to_their_end(input in likely_bytes(), framing in framing(), piece in 1usize..50) {
         check_messages(&input, framing, piece);
-        let _ = Framing::recognise(&input, true);
-        let _ = Framing::recognise(&input, false);
+        let _ = Framing::recognize(&input, true);
+        let _ = Framing::recognize(&input, false);
     }
 
     #[test]
@@ -245,7 +245,7 @@ proptest! {
         }
     }
 
-    /// However damaged, the fast way through arguments and the one that reports every rule agree.
+    /// With any damage, the fast path through arguments and the checking path agree.
     #[test]
     fn both_ways_through_arguments_agree(parts in parts(), places in vec((any::<prop::sample::Index>(), any::<u8>()), 0..4)) {
         let mut bytes = parts.encode();

@@ -1,5 +1,5 @@
-//! The reader gives what the codec gives: each message, in order, with all of its values, and the same
-//! damage, whichever way it was read.
+//! The reader delivers the same as the codec: each message in order, with all values, and the same damage, for every
+//! way of reading.
 
 use std::ops::ControlFlow;
 
@@ -31,11 +31,11 @@ fn forced() -> FuchsiaLogOptions {
     options
 }
 
-/// The values of a scope with their names, as text; the arguments of an array of them as its members.
+/// Scope values with names, as text. Array arguments appear as members.
 #[derive(Default)]
 struct Values {
     list: Vec<String>,
-    /// The name that is to come, if it is not that of the member.
+    /// Name of the next value, if it differs from the member name.
     name: Option<String>,
 }
 
@@ -81,14 +81,14 @@ impl Visitor for Values {
 }
 
 impl Values {
-    /// Returns `true` for a field in an array of arguments, whose types come before their names.
+    /// Returns `true` for a field in an array of arguments, where types precede names.
     fn is_in_array(&self, field: Field<'_>) -> bool {
         matches!(&field.class().kind, FieldKind::String { length: ichnos_model::StringLength::Prefixed { length, .. }, .. }
             if length.length == 16)
     }
 }
 
-/// Returns the results of the reader.
+/// Returns the reader results.
 fn read(trace: &LogTrace) -> Vec<String> {
     let found = moved_through(trace);
     let mut counts = EventCounts::default();
@@ -158,7 +158,7 @@ fn moved_through(trace: &LogTrace) -> Vec<String> {
     found
 }
 
-/// Returns the results of the codec.
+/// Returns the codec results.
 fn expected(bytes: &[u8], framing: Framing) -> Vec<String> {
     let mut found = Vec::new();
     for message in Messages::new(bytes, framing) {
@@ -205,7 +205,7 @@ fn expected(bytes: &[u8], framing: Framing) -> Vec<String> {
                     .collect::<Vec<String>>();
                 if let Some(attribution) = attribution {
                     values.push(format!("$__rolled_out=u{}", attribution.rolled_out));
-                    // Strings whose length is in another field end with the first U+0000.
+                    // Strings whose length is in another field end at the first U+0000.
                     let cut = |text: log::Text<'_>| {
                         let text = text.to_string();
                         format!(
@@ -240,7 +240,7 @@ fn expected(bytes: &[u8], framing: Framing) -> Vec<String> {
 }
 
 fn compare(bytes: &[u8], options: &FuchsiaLogOptions) {
-    let framing = Framing::recognise(bytes, true).unwrap_or(Framing::Records);
+    let framing = Framing::recognize(bytes, true).unwrap_or(Framing::Records);
     assert_eq!(read(&open(bytes, options)), expected(bytes, framing));
 }
 
@@ -258,7 +258,7 @@ fn framed(records: &[Vec<u8>], framing: Framing) -> Vec<u8> {
     records.iter().flat_map(frame).collect()
 }
 
-/// Records of which many are alike, as in real logs, some of them changed a little.
+/// Records with many repeated shapes, as in real logs, and with small changes.
 fn logs() -> impl Strategy<Value = Vec<u8>> {
     let framing = prop::sample::select(&[Framing::Records, Framing::ExtendedRecords, Framing::Datagrams]);
     let kinds = vec(parts(), 1..5);
@@ -302,7 +302,7 @@ proptest! {
     }
 }
 
-/// Moves on by this many messages.
+/// Advances by a number of messages.
 trait Steps: StreamCursor {
     fn by_steps(&mut self, count: usize) {
         (0..count).for_each(|_| assert!(self.advance()));
@@ -311,7 +311,7 @@ trait Steps: StreamCursor {
 
 impl<C: StreamCursor> Steps for C {}
 
-/// A record of three arguments.
+/// Returns a record with three arguments.
 fn record(time: i64, name: &str, value: log::Value<'_>) -> Vec<u8> {
     let mut buffer = [0; 400];
     let mut encoder = Encoder::new(&mut buffer);
@@ -324,11 +324,11 @@ fn record(time: i64, name: &str, value: log::Value<'_>) -> Vec<u8> {
 }
 
 #[test]
-fn texts_that_are_not_ascii_are_read_both_ways() {
+fn both_readers_accept_texts_beyond_ascii() {
     let texts = ["a", "größe", "日本語のログ", "", "\u{0}x"];
     let mut bytes: Vec<u8> = texts.iter().flat_map(|text| record(1, "k", (*text).into())).collect();
     let mut broken = record(2, "k", "grün".into());
-    // Within a character, in a value that is not the message.
+    // Inside a character, in a value other than the message.
     let at = broken.len() - 6;
     broken[at] = b'x';
     bytes.extend(broken);
@@ -340,7 +340,7 @@ fn texts_that_are_not_ascii_are_read_both_ways() {
 }
 
 #[test]
-fn classes_are_the_same_whatever_comes_first() {
+fn classes_do_not_depend_on_order() {
     let ids = |records: &[Vec<u8>]| {
         let trace = open(&records.concat(), &FuchsiaLogOptions::default());
         read(&trace);
@@ -354,7 +354,7 @@ fn classes_are_the_same_whatever_comes_first() {
 }
 
 #[test]
-fn meanings_are_told() {
+fn meanings_are_reported() {
     let mut buffer = [0; 400];
     let mut encoder = Encoder::new(&mut buffer);
     let mut record = encoder.begin(5, 0x40).unwrap();
@@ -371,7 +371,7 @@ fn meanings_are_told() {
     cursor.by_steps(2);
     let Some(Message::Event(event)) = cursor.current() else { panic!() };
     let role = event.class.log.as_deref().unwrap();
-    // Before each value is padding: the header of its argument, and its name.
+    // Padding precedes each value: argument header and name.
     use Meaning::{Component, Rendered, Tag};
     let meanings: Vec<_> = (0..7).map(|i| event.class.meanings.of(Scope::Payload, 2 * i + 1)).collect();
     let expected =
@@ -387,10 +387,9 @@ fn meanings_are_told() {
     assert_eq!(node.name.as_deref(), Some("size"));
 }
 
-/// Nothing of a record is lost when there are too many classes: what would be at its own place in a line is
-/// in the text.
+/// Beyond the class limit, no data is lost: values that usually have their own place in a line are in the text.
 #[test]
-fn a_record_of_too_many_classes_has_its_text() {
+fn records_beyond_the_class_limit_have_their_text() {
     let mut options = FuchsiaLogOptions::default();
     options.limits.dynamic_event_record_classes = 0;
     let text = |bytes: &[u8]| {
@@ -414,7 +413,7 @@ fn a_record_of_too_many_classes_has_its_text() {
 }
 
 #[test]
-fn a_window_is_a_matter_of_each_record() {
+fn windows_apply_to_each_record() {
     let times = [5, 1, 9, 3, 7];
     let bytes: Vec<u8> = times.iter().flat_map(|time| record(*time, "num_dropped", 1u64.into())).collect();
     let trace = open(&bytes, &FuchsiaLogOptions::default());
@@ -431,9 +430,9 @@ fn a_window_is_a_matter_of_each_record() {
     assert_eq!(found, [0, 5, 0, 3, 0, 7]);
 }
 
-/// The clock begins at the earliest time of the first 256 KiB, at whole seconds.
+/// The clock starts at the earliest time in the first 256 KiB, in whole seconds.
 #[test]
-fn times_before_the_clock_begins_have_no_cycles() {
+fn times_before_the_clock_origin_have_0_cycles() {
     let bytes_of = |times: &[i64]| -> Vec<u8> {
         times.iter().flat_map(|time| record(*time, "a", 1u64.into())).collect()
     };
@@ -494,13 +493,13 @@ fn a_check_tells_all_rules_and_reading_goes_on() {
     assert_eq!(all[0].2, 6);
 }
 
-/// The moniker of the component that the tag of a record stands for.
+/// Moniker of the component for a record tag.
 fn moniker_of(event: &Event<'_>) -> Option<String> {
     event.field("resource.moniker")?.as_str().map(str::to_owned)
 }
 
 #[test]
-fn a_tag_stands_for_the_component_that_a_control_record_named() {
+fn tags_refer_to_components_from_control_records() {
     let mut buffer = vec![0; 4096];
     let mut encoder = Encoder::new(&mut buffer);
     let mut write = |tag: u32, moniker: Option<&str>| {
@@ -526,14 +525,14 @@ fn a_tag_stands_for_the_component_that_a_control_record_named() {
             }
         }
     }
-    // The component of a control record is in the record itself.
+    // A control record contains its component.
     let (foo, bar, other) = ("core/foo", "core/bar", "core/other");
     assert_eq!(found, ["", "", foo, "", foo, "", "", "", other, bar]);
 }
 
-/// Also records of too many classes, whose arguments are values, too; and 0 is a tag like any other one.
+/// Also true for records beyond the class limit, with arguments as values, and for tag 0.
 #[test]
-fn all_records_with_a_tag_that_was_named_have_their_component() {
+fn all_records_with_a_known_tag_have_their_component() {
     let mut buffer = [0; 1024];
     let mut encoder = Encoder::new(&mut buffer);
     for (is_control, name, value) in
@@ -562,7 +561,7 @@ fn all_records_with_a_tag_that_was_named_have_their_component() {
         assert_eq!(found.len(), 3);
         assert_eq!(found[0], (["before", "", "", ""].map(str::to_owned), false));
         assert!(!found[1].1);
-        // The URL is no field of the record.
+        // The URL is not a field of the record.
         assert_eq!(found[2], (["after", "", "fuchsia:x", "fuchsia:x"].map(str::to_owned), true));
     }
 }
@@ -571,7 +570,7 @@ fn all_records_with_a_tag_that_was_named_have_their_component() {
 fn a_tag_may_get_a_new_component_again_and_again() {
     let moniker = |number: usize| format!("{number:0>30000}");
     let mut bytes = Vec::new();
-    // Together these are more than may be kept.
+    // Together these exceed the limit.
     for number in 0..700 {
         let mut buffer = vec![0; 40_000];
         let mut encoder = Encoder::new(&mut buffer);
@@ -610,7 +609,7 @@ fn a_damaged_record_among_many_loses_itself_only() {
 }
 
 #[test]
-fn other_files_are_left_alone() {
+fn other_files_are_ignored() {
     let text = include_str!("reader.rs").as_bytes();
     let random = Random::new(1).bytes(300_000);
     let zeros = vec![0; 100_000];
@@ -626,9 +625,9 @@ fn other_files_are_left_alone() {
     assert_eq!(streams.iter().map(|stream| &*stream.stream.name).collect::<Vec<_>>(), ["f/b/x"]);
 }
 
-/// Programs may contain bytes that look like packets: matching lengths, zeros, and anything after them.
+/// Programs can contain bytes that look like packets: matching lengths and zeros, then anything.
 #[test]
-fn programs_are_no_logs() {
+fn programs_are_not_logs() {
     let packet = [&[0; 32][..], b"\0@\x80\0"].concat();
     let framed = |payload: &[u8]| [&(payload.len() as u32).to_le_bytes()[..], payload].concat();
     let long = framed(&[&packet[..], &[0x0f; 2_000], &[0]].concat());
@@ -638,10 +637,10 @@ fn programs_are_no_logs() {
     assert!(probe(&tree(&log), &FuchsiaLogOptions::default()));
 }
 
-/// More datagrams arrive than may wait, before they are read: each is an event, or one that was dropped.
+/// When more datagrams arrive than can wait, each is an event or counted as dropped.
 #[cfg(unix)]
 #[test]
-fn datagrams_that_were_dropped_are_told() {
+fn dropped_datagrams_are_counted() {
     use std::os::unix::net::UnixDatagram;
     use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -674,6 +673,6 @@ fn datagrams_that_were_dropped_are_told() {
         }
     }
     assert_eq!((events + dropped, last), (SENT, Some(MessageKind::StreamEnd)));
-    // Otherwise nothing of this was seen.
+    // Otherwise the test has no effect.
     assert!(events >= 4_096 && dropped > 0, "{events} {dropped}");
 }

@@ -1,11 +1,11 @@
-//! Helpers of the tests: recorded bytes, and hand-written ones.
+//! Test helpers: recorded and hand-written bytes.
 
 use std::path::PathBuf;
 
 use ichnos_fuchsia::log::{CheckOptions, LogError, Message, Record, Rule};
 
-/// The directory of vectors: in `ICHNOS_TRACES`, or `../shared/traces` from the project's root. None where
-/// it is absent: the test that asks says so by name and skips.
+/// Directory with test vectors: `ICHNOS_TRACES`, or `../shared/traces` from the project root. `None` if it is missing:
+/// the test then prints its name and skips.
 pub fn vectors() -> Option<PathBuf> {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
     let traces =
@@ -14,8 +14,8 @@ pub fn vectors() -> Option<PathBuf> {
     vectors.is_file().then_some(vectors)
 }
 
-/// Bytes written as words (`word:` and 16 digits, the highest first, as the document draws them), as
-/// text (`'...'`, without padding), or as single bytes (two digits); `_` pads with zeros to a word.
+/// Bytes written as words (`word:` and 16 digits, highest first, as in the document), as text (`'...'`, without
+/// padding), or as single bytes (two digits). `_` pads with zeros to a word.
 pub fn bytes(text: &str) -> Vec<u8> {
     let mut bytes = Vec::new();
     for part in text.split_whitespace() {
@@ -33,7 +33,7 @@ pub fn bytes(text: &str) -> Vec<u8> {
     bytes
 }
 
-/// All rules that a message in a datagram breaks, in order.
+/// Returns all rules that a datagram message breaks, in order.
 pub fn broken(bytes: &[u8], options: CheckOptions) -> Vec<LogError> {
     let mut broken = Vec::new();
     let mut note = |error: LogError| broken.push(error);
@@ -48,7 +48,7 @@ pub fn broken(bytes: &[u8], options: CheckOptions) -> Vec<LogError> {
     broken
 }
 
-/// The names of those rules.
+/// Returns the names of all broken rules.
 pub fn broken_rules(bytes: &[u8]) -> Vec<Rule> {
     broken(bytes, CheckOptions::default()).into_iter().map(|error| error.rule).collect()
 }

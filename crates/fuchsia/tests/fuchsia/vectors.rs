@@ -103,7 +103,7 @@ fn packet_fact(key: &str, packet: &Packet<'_>) -> Json {
     }
 }
 
-/// The notes of vectors that say more in words.
+/// Notes on vectors that need an explanation.
 fn note(name: &str, bytes: &[u8]) {
     let (record, _) = Record::read(bytes, 0).unwrap();
     match name {
@@ -111,7 +111,7 @@ fn note(name: &str, bytes: &[u8]) {
             assert_eq!(record.known().dropped, 7);
             assert_eq!(record.known().line, Some(3));
         }
-        // The reference takes it for an unsigned 1; it is a reserved type without a value.
+        // The reference reads it as an unsigned 1, but it is a reserved type without a value.
         "log_unknown_arg_type_0" => {
             let argument = record.arguments().next().unwrap().unwrap();
             assert_eq!((argument.name.as_str(), argument.value), ("n", Value::Null));
@@ -166,7 +166,7 @@ fn conformance_of_logs() {
     eprintln!("    {checked} vectors as the reference has them; not of logs: {}", others.join(" "));
 }
 
-/// Why the errors of the reference that have details have them.
+/// Explains the details in some reference errors.
 #[test]
 fn details_of_legacy_errors() {
     let Some(path) = vectors() else {
@@ -183,5 +183,5 @@ fn details_of_legacy_errors() {
     assert_eq!(details("legacy_tag_64"), (Rule::LegacyTagTooLong, 32, 63, 64));
     assert_eq!(details("legacy_6_tags"), (Rule::LegacyTooManyTags, 42, 5, 6));
     assert_eq!(details("legacy_tags_no_msg"), (Rule::LegacyOutOfBounds, 45, 46, 45));
-    assert_eq!(Severity::of(0x2e), Severity::Debug);
+    assert_eq!(Severity::from_raw(0x2e), Severity::Debug);
 }

@@ -1,4 +1,4 @@
-//! Written logs are read back: messages of logs unchanged, other events with everything that a log shows.
+//! Written logs are read back: log messages unchanged, other events with everything that a log shows.
 
 use std::path::Path;
 
@@ -18,7 +18,7 @@ use ichnos_model::{
 };
 use ichnos_testing::{Random, cases};
 
-/// Compares a log with what was written.
+/// Compares a log with the written digest.
 fn compare(path: &Path, written: &TraceDigest) -> Result<(), CreateError> {
     let bytes = std::fs::read(path).unwrap();
     let mut digest = StreamDigest::new(written.event_hash);
@@ -32,7 +32,7 @@ fn compare(path: &Path, written: &TraceDigest) -> Result<(), CreateError> {
     written.difference(&digest.finish()).map_or(Ok(()), |found| Err(CreateError::Mismatch(found)))
 }
 
-/// Writes traces of one data stream each, one after the other.
+/// Writes traces with one data stream each, one after the other.
 fn write(traces: &[&dyn OpenedTrace], dialect: Option<&str>, path: Option<&Path>) -> WriteReport {
     write_compared(traces, dialect, path, Verify::new(compare)).unwrap()
 }
@@ -73,7 +73,7 @@ fn write_compared(
     output.finish()
 }
 
-/// The bytes that traces become, and what is lost.
+/// Returns the written bytes and the losses.
 fn written(traces: &[&dyn OpenedTrace], dialect: Option<&str>) -> (Vec<u8>, LossTable) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("out.log");
@@ -93,7 +93,7 @@ fn open(name: &str, bytes: &[u8]) -> LogTrace {
     LogTrace::open(&tree, &options).unwrap()
 }
 
-/// A record of random arguments, some of which mean something.
+/// A record with random arguments, some with a meaning.
 fn random_record(random: &mut Random, buffer: &mut [u8]) -> Vec<u8> {
     let mut encoder = Encoder::new(buffer);
     let severity = random.pick(&[0x10, 0x2e, 0x30, 0x40, 0x50, 0x60]);
@@ -150,7 +150,7 @@ fn packet(random: &mut Random) -> Vec<u8> {
     bytes
 }
 
-/// A file of random messages of a framing.
+/// A file with random messages in this framing.
 fn random_file(random: &mut Random, framing: Framing) -> Vec<u8> {
     let mut buffer = vec![0; 8_000];
     let mut bytes = Vec::new();
@@ -161,7 +161,7 @@ fn random_file(random: &mut Random, framing: Framing) -> Vec<u8> {
             Framing::Records => bytes.extend(record),
             Framing::ExtendedRecords => {
                 bytes.extend(record);
-                // The last one may be without what extends it.
+                // The last message can lack its extension.
                 if index + 1 < count || index == 0 || random.is_one_in(2) {
                     let count = random.below(3);
                     bytes.extend(4u32.to_le_bytes().into_iter().chain(3u32.to_le_bytes()));
@@ -185,8 +185,8 @@ fn a_log_stays_the_same() {
     let done = cases(600, |random| {
         let framing = random.pick(&[Framing::Records, Framing::ExtendedRecords, Framing::Datagrams]);
         let bytes = random_file(random, framing);
-        // Skip bytes that look like another framing.
-        if Framing::recognise(&bytes, true) != Some(framing)
+        // Bytes that look like another framing are skipped.
+        if Framing::recognize(&bytes, true) != Some(framing)
             || Messages::new(&bytes, framing).any(|message| message.is_err())
         {
             return;
@@ -228,7 +228,7 @@ fn values_that_are_written_wrong_are_found() {
         ("boolean", is_wet - 4),
     ];
     let copied = open("a.log", &bytes);
-    // A source of another format, which is encoded.
+    // A source in another format, which must be encoded.
     let members = [Member::new("celsius", FieldClass::signed(64)), Member::new("text", FieldClass::string())];
     let (clock, class) = (ClockClass::since_unix_epoch("wall"), EventRecordClass::new("rain", members));
     let class = TraceClass::new("test 1", [clock], [DataStreamClass::new(Some(0), [class])]);
@@ -264,9 +264,9 @@ fn values_that_are_written_wrong_are_found() {
     }
 }
 
-/// Returns the contents of records that are the same in all framings.
+/// Returns the record content that is the same in all framings.
 fn message_texts(bytes: &[u8]) -> Vec<String> {
-    let framing = Framing::recognise(bytes, true).unwrap();
+    let framing = Framing::recognize(bytes, true).unwrap();
     let mut message_texts = Vec::new();
     for message in Messages::new(bytes, framing) {
         let message = message.unwrap();
@@ -324,7 +324,7 @@ fn messages_say_the_same_in_another_dialect() {
         let mut found = message_texts(&bytes);
         if dialect == "extended-records" {
             for (line, is_plain) in found.iter_mut().zip([true, false, true]) {
-                // Without information, it is explicit.
+                // Missing information is explicit.
                 let empty = r#" Some(Attribution { moniker: Some(""), url: Some(""), rolled_out: 0 })"#;
                 if is_plain && line.ends_with(empty) {
                     *line = line.replace(empty, " None");
@@ -376,7 +376,7 @@ fn tags_of_several_logs_do_not_meet() {
 // ---------------------------------------------------------------------------------------------
 // Events of other formats
 
-/// A scale on which small numbers matter most.
+/// A scale where small numbers are the most important.
 const SCALE: LevelScale = LevelScale(&[
     LevelStep::new(1, LogLevel::Fatal),
     LevelStep::new(2, LogLevel::Error),
@@ -386,7 +386,7 @@ const SCALE: LevelScale = LevelScale(&[
     LevelStep::new(6, LogLevel::Trace),
 ]);
 
-/// A value of a random field, and the arguments that it becomes.
+/// Appends a random field value, and the resulting arguments.
 fn push_random(
     random: &mut Random,
     kind: u64,
@@ -425,7 +425,7 @@ fn push_random(
         5 => {
             let number = random.below(4);
             values.push(number);
-            // The number, not its names.
+            // The number, not its name.
             say(name.to_owned(), format!("u{number}"));
         }
         6 => {
@@ -485,7 +485,7 @@ fn class_of(kind: u64) -> FieldClass {
     }
 }
 
-/// Gives records that were made before, the last one first: time, class and values.
+/// Delivers prepared records, last first: time, class and values.
 struct Made(Vec<(u64, usize, EventValues)>);
 
 impl Source for Made {
@@ -498,7 +498,7 @@ impl Source for Made {
     }
 }
 
-/// The arguments of a record, as text.
+/// Record arguments as text.
 fn arguments(record: &Record<'_>) -> Vec<(String, String)> {
     let text = |value| match value {
         Value::Signed(value) => format!("i{value}"),
@@ -554,7 +554,7 @@ fn random_events_are_written_and_read_back() {
             expected.push((time, severity, list));
             records.push((time, 0, values));
         }
-        // Records come in the order of time, as those of any data stream.
+        // Records are sorted by time, as in any data stream.
         records.sort_by_key(|(time, ..)| std::cmp::Reverse(*time));
         expected.sort_by_key(|(time, ..)| *time);
 
@@ -635,9 +635,9 @@ fn what_does_not_fit_is_cut_and_counted() {
         [
             "lowered said severity number on another scale -> named severity: 1",
             "lowered without a severity severity none -> INFO: 1",
-            "moved without a severity  name of the event record class -> message: 1",
+            "moved without a severity  event record class name -> message: 1",
             "rounded said payload.first text cut: no room in the record: 1",
-            "dropped said  name of the event record class: 1",
+            "dropped said  event record class name: 1",
             "dropped said payload.second no room in the record: 1",
             "dropped said payload.third no room in the record: 1",
         ]
@@ -665,11 +665,11 @@ fn the_name_of_a_class_is_moved_to_the_message() {
     let moved = losses.iter().filter(|(loss, _)| loss.kind == LossKind::Moved && loss.class == "its name");
     assert_eq!(
         moved.map(|(loss, _)| &*loss.what).collect::<Vec<_>>(),
-        ["name of the event record class -> message"]
+        ["event record class name -> message"]
     );
 }
 
-/// An empty moniker or URL of an event is not a missing one.
+/// An empty moniker or URL in an event is not the same as a missing moniker or URL.
 #[test]
 fn empty_origins_are_not_listed() {
     let meanings = [Meaning::Component, Meaning::ComponentUrl, Meaning::RolledOut, Meaning::Message];

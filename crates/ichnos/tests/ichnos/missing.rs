@@ -459,7 +459,7 @@ const NO_EXTENSION: &str = "no moniker, URL or count -> extension with empty tex
 /// says so.
 const NEEDED: &[(&str, Meaning, &str, &str)] = &[
     ("fuchsia-log", Meaning::Severity, "severity", "none -> INFO"),
-    ("fuchsia-log", Meaning::Message, "", "name of the event record class -> message"),
+    ("fuchsia-log", Meaning::Message, "", "event record class name -> message"),
     ("fuchsia-log", Meaning::Component, "", NO_EXTENSION),
     ("fuchsia-log", Meaning::ComponentUrl, "", NO_EXTENSION),
     ("fuchsia-log", Meaning::RolledOut, "", NO_EXTENSION),

@@ -1,11 +1,11 @@
-//! Metadata in binary protocols: they contain their own length, so that they can precede other data.
+//! Metadata in binary protocols. It contains its own length, so other data can follow.
 
 use alloc::vec::Vec;
 use core::fmt;
 
 use crate::metadata::{Invalid, MetadataError, MetadataRef, ValidMetadata};
 
-/// Reason for missing metadata at the beginning of bytes.
+/// Reason why bytes do not start with metadata.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BinaryError {
     /// The bytes break a rule.
@@ -30,10 +30,10 @@ pub fn append(metadata: &ValidMetadata, message: &mut Vec<u8>) {
     message.extend_from_slice(metadata.as_bytes());
 }
 
-/// Reads the metadata at the beginning of bytes; returns them and the bytes after them.
+/// Reads the metadata at the start of `bytes`, and returns the bytes after it.
 ///
 /// # Errors
-/// If the metadata are missing or invalid.
+/// If the metadata is missing or invalid.
 ///
 /// ```
 /// use ichnos_xtrace::Metadata;

@@ -7,25 +7,24 @@ use crate::dialect::{TraceParent, TraceState, WithState};
 use crate::metadata::{MAX_TEXT_LENGTH, Metadata};
 use crate::propagation::Context;
 
-/// `x-trace`.
+/// Header `x-trace`.
 pub const X_TRACE: HeaderName = HeaderName::from_static(HEADER);
-/// `traceparent` of W3C Trace Context.
+/// W3C Trace Context header `traceparent`.
 pub const TRACE_PARENT: HeaderName = HeaderName::from_static("traceparent");
-/// `tracestate` of W3C Trace Context.
+/// W3C Trace Context header `tracestate`.
 pub const TRACE_STATE: HeaderName = HeaderName::from_static("tracestate");
 
 /// Headers to read and write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Headers {
-    /// `x-trace`.
+    /// Only `x-trace`.
     #[default]
     XTrace,
-    /// `x-trace`, and `traceparent` with `tracestate`; if both are present, `x-trace` is read.
+    /// `x-trace`, and `traceparent` with `tracestate`. If both are present, `x-trace` is read.
     XTraceAndW3c,
 }
 
-/// Returns the context of a received message, or `None` if its headers have no valid one. Headers that break a
-/// rule are ignored.
+/// Returns the context of a received message, or `None` without a valid header. Headers that break a rule are ignored.
 #[must_use]
 pub fn extract(map: &HeaderMap, headers: Headers) -> Option<Context> {
     let state = if headers == Headers::XTraceAndW3c { trace_state(map) } else { String::new() };
@@ -34,27 +33,28 @@ pub fn extract(map: &HeaderMap, headers: Headers) -> Option<Context> {
         Some(metadata) => metadata,
         None if headers == Headers::XTraceAndW3c => {
             let mut values = map.get_all(TRACE_PARENT).iter();
-            // Several `traceparent` headers count as none (section 3.2 of the recommendation).
+            // Several `traceparent` headers count as missing (section 3.2 of the recommendation).
             let (Some(value), None) = (values.next(), values.next()) else { return None };
+            // An invalid tracestate must be dropped, but not the traceparent.
             let state = TraceState::parse(&state).unwrap_or_default();
             TraceParent::parse(value.as_bytes()).ok()?.to_metadata(&state)
         }
         None => return None,
     };
-    let mut context = Context::of(metadata);
+    let mut context = Context::from_metadata(metadata);
     if TraceState::parse(&state).is_ok() {
         context.set_trace_state(&state);
     }
     Some(context)
 }
 
-/// Joins all headers of that name.
+/// Joins all `tracestate` headers.
 fn trace_state(map: &HeaderMap) -> String {
     let values = map.get_all(TRACE_STATE).iter().filter_map(|value| value.to_str().ok());
     values.collect::<Vec<_>>().join(",")
 }
 
-/// Writes the last event of a context into the headers of a message, replacing existing ones.
+/// Writes the last event of a context into message headers, replacing existing headers.
 pub fn inject(context: &Context, map: &mut HeaderMap, headers: Headers) {
     let mut text = [0; MAX_TEXT_LENGTH];
     if let Ok(value) = HeaderValue::from_str(context.metadata().write_text(&mut text)) {
@@ -65,11 +65,12 @@ pub fn inject(context: &Context, map: &mut HeaderMap, headers: Headers) {
     }
     map.remove(TRACE_PARENT);
     map.remove(TRACE_STATE);
-    // Before the first event, there is no operation to name.
-    let Ok(with_state) = WithState::of_metadata(context.metadata()) else { return };
+    // Before the first event, the context lacks an operation.
+    let Ok(with_state) = WithState::from_metadata(context.metadata()) else { return };
     if let Ok(value) = HeaderValue::from_str(&with_state.parent.to_string()) {
         map.insert(TRACE_PARENT, value);
     }
+    // As on receipt, an invalid tracestate is dropped.
     let incoming = TraceState::parse(context.trace_state()).unwrap_or_default();
     let mut state = String::new();
     // Writing to a string cannot fail.

@@ -1,4 +1,4 @@
-//! Transport of metadata: binary protocols, HTTP headers, OpenTelemetry propagators.
+//! Metadata transport: binary protocols, HTTP headers, OpenTelemetry propagators.
 
 pub mod binary;
 #[cfg(feature = "tower")]
@@ -8,5 +8,5 @@ pub mod opentelemetry;
 #[cfg(feature = "tower")]
 pub mod tower;
 
-/// Name of the HTTP header, in lowercase as in `http`. The original libraries write `X-Trace`.
+/// HTTP header name, in lowercase as in the crate `http`. The original libraries write `X-Trace`.
 pub const HEADER: &str = "x-trace";

@@ -10,11 +10,10 @@ use crate::metadata::Metadata;
 
 use super::HEADER;
 
-/// Writes the span of an OpenTelemetry context as X-Trace metadata into the header `x-trace`, and reads it from
-/// there.
+/// OpenTelemetry propagator for the header `x-trace`. It converts between spans and X-Trace metadata.
 ///
-/// Data that do not fit into a span, such as the end of a 20-byte task, are kept in its tracestate, and
-/// restored when it or a descendant span is written. See [`dialect`].
+/// Data that does not fit into a span, for example the end of a 20-byte task, is kept in its tracestate. It is restored
+/// when the span or a descendant is written. See [`dialect`].
 ///
 /// ```
 /// use std::collections::HashMap;
@@ -56,6 +55,7 @@ impl TextMapPropagator for XTracePropagator {
         let (trace, id) = (span.trace_id().to_bytes(), span.span_id().to_bytes());
         let Some(parent) = TraceParent::new(trace, id, span.is_sampled()) else { return };
         let state = span.trace_state().header();
+        // An invalid tracestate must be dropped, but not the traceparent.
         let state = dialect::TraceState::parse(&state).unwrap_or_default();
         injector.set(HEADER, parent.to_metadata(&state).to_string());
     }
@@ -74,7 +74,7 @@ impl TextMapPropagator for XTracePropagator {
 
 fn span_context(text: &str) -> Option<SpanContext> {
     let metadata = Metadata::parse(text.trim_matches([' ', '\t'])).ok()?.validate().ok()?;
-    let with_state = WithState::of_metadata(&metadata).ok()?;
+    let with_state = WithState::from_metadata(&metadata).ok()?;
     let mut state = String::new();
     with_state.write_state(&dialect::TraceState::default(), &mut state).ok()?;
     let state = if state.is_empty() { TraceState::NONE } else { state.parse().ok()? };

@@ -1,8 +1,8 @@
-//! HTTP clients and servers that are `tower` services.
+//! `tower` layers for HTTP clients and servers.
 //!
-//! [`ClientLayer`] reports each request and its response in the current context, and sends the metadata along;
-//! [`ServerLayer`] continues with them, and its context is the current one of the request handler. Requests do
-//! not depend on reports: if these cannot be sent, the metadata are passed on without them.
+//! [`ClientLayer`] reports each request and its response in the current context, and sends the metadata along.
+//! [`ServerLayer`] continues with received metadata, and makes its context current in the request handler. Requests do
+//! not depend on reports: if sending a report fails, the metadata is passed on without it.
 
 use std::borrow::Cow;
 use std::future::Future;
@@ -30,7 +30,7 @@ macro_rules! layer {
         }
 
         impl $layer {
-            /// Creates a layer whose reports go to a tracer.
+            /// Creates a layer that reports to a tracer.
             pub fn new(tracer: impl Into<Arc<Tracer>>) -> Self {
                 Self { tracer: tracer.into(), headers: Headers::default() $(, $field: Default::default())? }
             }
@@ -50,7 +50,7 @@ macro_rules! layer {
             }
         }
 
-        #[doc = concat!("The service that [`", stringify!($layer), "`] makes of another one.")]
+        #[doc = concat!("Service wrapper created by [`", stringify!($layer), "`].")]
         #[derive(Clone, Debug)]
         pub struct $service<S> {
             inner: S,
@@ -62,32 +62,31 @@ macro_rules! layer {
 layer!(
     ServerLayer,
     Server,
-    "Continues with the metadata of requests, or begins a task if they have none. The response has the metadata of \
-     the event that sent it.\n\nThe first report of a task that begins here has the method and the path of the request \
-     as its title, and the metadata of the task have a [threshold](Self::with_threshold).",
-    /// Threshold of tasks that begin here; `None` for that of the tracer.
+    "Continues with the request metadata, or starts a task without it. The response has the metadata of the event that \
+     sent it.\n\nFor a task that starts here, the first report has the method and the path of the request as its \
+     title, and the metadata has a [threshold](Self::with_threshold).",
+    /// Threshold for tasks that start here. `None` uses the tracer's threshold.
     threshold: Option<Severity>
 );
 layer!(
     ClientLayer,
     Client,
-    "Sends metadata with requests made while a current context exists, and joins those of the response."
+    "Sends metadata with requests made in a current context, and joins the response metadata."
 );
 
 impl ServerLayer {
-    /// Sets a threshold for tasks that begin here, instead of [that of the tracer](Tracer::with_threshold). It
-    /// is part of the metadata, so that all programs that handle the request use it.
+    /// Sets a threshold for tasks that start here, instead of the [tracer's threshold](Tracer::with_threshold). It
+    /// becomes part of the metadata, so that all programs that handle the request use it.
     #[must_use]
     pub fn with_threshold(self, threshold: Severity) -> Self {
         Self { threshold: Some(threshold), ..self }
     }
 
-    /// Continues with the metadata of a request, or begins a task, and reports the request.
+    /// Continues with the request metadata or starts a task, and reports the request.
     fn receive<B>(&self, request: &Request<B>) -> Context {
         let (method, path) = parts(request);
         let incoming = extract(request.headers(), self.headers);
-        // A task that began elsewhere has a title, unless it comes from a system that only knows W3C Trace
-        // Context.
+        // A task that started elsewhere has a title, unless it comes from a system that only knows W3C Trace Context.
         let is_titled = incoming.is_some() && request.headers().contains_key(X_TRACE);
         let start = || Context::start_with_threshold(self.threshold.unwrap_or(self.tracer.threshold()));
         let mut context = incoming.unwrap_or_else(start);
@@ -100,16 +99,16 @@ impl ServerLayer {
     }
 }
 
-/// Maximum bytes of a method or a path in a report: anybody can send longer ones, which could exceed the report
-/// size limit of collectors.
+/// Maximum size of a method or a path in a report in bytes. Clients can send longer values, which could exceed the
+/// report size limit of collectors.
 const MAX_PART: usize = 1024;
 
-/// Returns the method and the path of a request, without the query, which may contain secrets.
+/// Returns the request method and the path without the query, which can contain secrets.
 fn parts<B>(request: &Request<B>) -> (Cow<'_, str>, Cow<'_, str>) {
     (shorten(request.method().as_str()), shorten(request.uri().path()))
 }
 
-/// Returns a text, or its beginning and `…`.
+/// Returns a text, shortened with `…` if necessary.
 fn shorten(text: &str) -> Cow<'_, str> {
     match text.len() {
         ..=MAX_PART => Cow::Borrowed(text),
@@ -139,7 +138,7 @@ where
 }
 
 pin_project! {
-    /// Future of the response of a [`Server`].
+    /// Response future of a [`Server`].
     #[must_use = "futures do nothing unless they are polled"]
     #[derive(Debug)]
     pub struct ServerFuture<F> {
@@ -164,7 +163,7 @@ where
             Ok(response) => {
                 let event = context.event(tracer, "server sends response");
                 let _ = event.field("Status", response.status().as_u16()).send();
-                // W3C Trace Context has no header for responses.
+                // W3C Trace Context lacks a response header.
                 inject(context, response.headers_mut(), Headers::XTrace);
             }
             Err(_) => {
@@ -189,7 +188,7 @@ where
 
     fn call(&mut self, mut request: Request<B>) -> Self::Future {
         let caller = SharedContext::current();
-        // From here on, the request is an execution of its own: others may run at the same time.
+        // From here on, the request is a separate execution, because other requests can run at the same time.
         let context = caller.as_ref().map(|caller| {
             let (method, path) = parts(&request);
             caller.with(|caller| {
@@ -207,13 +206,13 @@ where
 }
 
 pin_project! {
-    /// Future of the response to a [`Client`].
+    /// Response future of a [`Client`].
     #[must_use = "futures do nothing unless they are polled"]
     #[derive(Debug)]
     pub struct ClientFuture<F> {
         #[pin]
         future: F,
-        // Contexts of the caller and of the request.
+        // Contexts for the caller and the request.
         call: Option<(SharedContext, Context)>,
         layer: ClientLayer,
     }
@@ -233,7 +232,7 @@ where
             let _ = match &result {
                 Ok(response) => {
                     if let Some(remote) = extract(response.headers(), Headers::XTrace) {
-                        // A different task is noted in the report.
+                        // The report mentions a different task.
                         let _ = context.join(remote);
                     }
                     let event = context.event(tracer, "client receives response");

@@ -1,4 +1,4 @@
-//! Conversions between the forms, and their losses.
+//! Conversions between dialects, and their losses.
 
 use core::fmt;
 
@@ -9,14 +9,14 @@ use crate::id::{OpId, TaskId};
 use crate::metadata::{MAX_TEXT_LENGTH, Metadata, ValidMetadata};
 use crate::option::Severity;
 
-/// Losses of a conversion: differences if the result is converted back.
+/// Conversion losses: differences after converting back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct ConversionLoss {
-    /// Number of bytes of the task lost from its end: 4 or 0.
+    /// Number of bytes lost from the end of the task: 4 or 0.
     pub task_bytes: usize,
-    /// `true` if the length of the task's identifier is lost, as it was padded with zeros before or after it.
+    /// `true` if the task id length is lost, because zeros were added before or after the id.
     pub task_length: bool,
-    /// `true` if the length of the operation's identifier is lost, in the same way.
+    /// `true` if the operation id length is lost, in the same way.
     pub op_length: bool,
     /// `true` if options are lost.
     pub options: bool,
@@ -25,7 +25,7 @@ pub struct ConversionLoss {
 }
 
 impl ConversionLoss {
-    /// Returns `true` if nothing is lost.
+    /// Returns `true` if the conversion is exact.
     #[must_use]
     pub fn is_none(&self) -> bool {
         *self == Self::default()
@@ -58,31 +58,31 @@ impl fmt::Display for ConversionLoss {
     }
 }
 
-/// Error for an identifier that is or would become all zeros, which the other form does not allow.
+/// Error for an identifier that is or would become all zeros, which the target dialect does not allow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ZeroId;
 
 impl fmt::Display for ZeroId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an identifier of all zeros cannot be converted")
+        f.write_str("an all-zero identifier cannot be converted")
     }
 }
 
 impl core::error::Error for ZeroId {}
 
-/// Member of a tracestate with data that do not fit into a traceparent: X-Trace metadata or version 2, as text.
+/// Tracestate member for data that does not fit into a traceparent: X-Trace metadata or version 2, as text.
 const MEMBER: &str = "xtrace";
-/// Member of AppOptics and SolarWinds.
+/// Tracestate member for AppOptics and SolarWinds.
 const SW: &str = "sw";
 
-/// A traceparent, with its own members of the tracestate.
+/// A traceparent with additional tracestate members.
 #[derive(Clone, Debug)]
 pub struct WithState {
     /// Traceparent.
     pub parent: TraceParent,
-    /// Losses if the tracestate is also received.
+    /// Losses if the receiver also gets the tracestate.
     pub loss: ConversionLoss,
-    /// Losses if only the traceparent is received.
+    /// Losses if the receiver only gets the traceparent.
     pub loss_without_state: ConversionLoss,
     sw: Option<SwMember>,
     member: [u8; MAX_VALUE],
@@ -90,12 +90,12 @@ pub struct WithState {
 }
 
 impl WithState {
-    /// Converts metadata. Shorter identifiers are padded with leading zeros; the first 16 bytes of a 20-byte
-    /// task are the trace.
+    /// Converts metadata. Leading zeros are added to shorter identifiers. The first 16 bytes of a 20-byte task become
+    /// the trace id.
     ///
     /// # Errors
-    /// If the operation is still missing, or the first 16 bytes of the task are all zeros.
-    pub fn of_metadata(metadata: &ValidMetadata) -> Result<Self, ZeroId> {
+    /// If the operation is missing, or the first 16 bytes of the task are all zeros.
+    pub fn from_metadata(metadata: &ValidMetadata) -> Result<Self, ZeroId> {
         let is_sampled = Severity::threshold_of(metadata.as_ref()) != Severity::NONE;
         let trace = trace_of(metadata.task_id());
         let parent = TraceParent::new(trace, op_of(metadata.op_id()), is_sampled).ok_or(ZeroId)?;
@@ -120,12 +120,12 @@ impl WithState {
         Ok(with_state)
     }
 
-    /// Converts metadata of version 2. The first 16 bytes of the task are the trace; the tracestate gets the
-    /// member `sw` of AppOptics and SolarWinds.
+    /// Converts version 2 metadata. The first 16 bytes of the task become the trace id. The tracestate gets the member
+    /// `sw` for AppOptics and SolarWinds.
     ///
     /// # Errors
     /// If the operation or the first 16 bytes of the task are all zeros.
-    pub fn of_version_2(metadata: &Version2) -> Result<Self, ZeroId> {
+    pub fn from_version_2(metadata: &Version2) -> Result<Self, ZeroId> {
         let (trace, rest) = metadata.task.split_first_chunk().ok_or(ZeroId)?;
         let parent = TraceParent::new(*trace, metadata.op, metadata.sampled).ok_or(ZeroId)?;
         let is_lost = rest != [0; 4];
@@ -155,14 +155,14 @@ impl WithState {
         true
     }
 
-    /// Returns the value of the member `xtrace`, if some data do not fit into the traceparent.
+    /// Returns the value of the member `xtrace`, if the traceparent cannot hold all data.
     #[must_use]
     pub fn member(&self) -> Option<&str> {
         (self.member_length > 0).then(|| hex::as_str(&self.member[..self.member_length]))
     }
 
-    /// Writes a tracestate: its own members, then the incoming ones except those with the same keys. If it is
-    /// empty, omit the header.
+    /// Writes a tracestate: the members of this value, then the incoming members with other keys. An empty header
+    /// should be omitted.
     ///
     /// # Errors
     /// If writing to `out` fails.
@@ -182,7 +182,7 @@ impl WithState {
         if let Some(member) = self.member() {
             write(out, MEMBER, &member)?;
         }
-        // Old members with these keys are replaced: they may be about another task.
+        // Old members with these keys are replaced, because they can belong to another task.
         let is_ours = |key: &str| key == SW && self.sw.is_some() || key == MEMBER;
         for (key, value) in incoming.members().filter(|member| !is_ours(member.0)) {
             write(out, key, &value)?;
@@ -192,11 +192,11 @@ impl WithState {
 }
 
 impl TraceParent {
-    /// Converts to X-Trace metadata, including data kept in the tracestate.
+    /// Converts to X-Trace metadata, including data from the tracestate.
     ///
-    /// Without those, leading zeros of identifiers are removed if a shorter valid length remains. Tasks cannot
-    /// have 16 bytes: such a trace becomes a task of 20 bytes, padded with zeros at the end. If it is not
-    /// sampled, the threshold is [`Severity::NONE`], so that nothing is reported.
+    /// Without tracestate data, leading zeros of identifiers are removed if a shorter valid length remains. A task
+    /// cannot have 16 bytes, so such a trace id becomes a 20-byte task, padded with zeros at the end. If the trace is
+    /// not sampled, the threshold is [`Severity::NONE`], so that nothing is reported.
     #[must_use]
     pub fn to_metadata(&self, state: &TraceState<'_>) -> ValidMetadata {
         self.with_member(state.get(MEMBER))
@@ -206,7 +206,7 @@ impl TraceParent {
         let parent = self.parent_id();
         let op = OpId::from_bytes(without_zeros(&parent, &[4])).unwrap_or(OpId::from(parent));
         let mut metadata = self.kept(member).unwrap_or_else(|| Metadata::new(self.task(), op));
-        // A program that does not know the member may have replaced the operation since then.
+        // A program that does not know the member can have replaced the operation since then.
         if op_of(metadata.op_id()) != self.parent_id() {
             metadata.set_op_id(op);
         }
@@ -214,13 +214,13 @@ impl TraceParent {
         if self.is_sampled() && threshold == Severity::NONE {
             metadata.remove_option(Severity::NUMBER);
         } else if !self.is_sampled() && threshold != Severity::NONE {
-            // If it does not fit, reports are sent although they are not wanted.
+            // If it does not fit, the program reports more than wanted.
             let _ = Severity::NONE.set(&mut metadata);
         }
-        ValidMetadata::of_nonzero(metadata)
+        ValidMetadata::from_nonzero(metadata)
     }
 
-    /// Returns the task without a tracestate.
+    /// Returns the task without tracestate data.
     fn task(&self) -> TaskId {
         let trace = self.trace_id();
         TaskId::from_bytes(without_zeros(&trace, &[4, 8, 12])).unwrap_or_else(|_| {
@@ -230,7 +230,7 @@ impl TraceParent {
         })
     }
 
-    /// Returns the metadata kept in a member of a tracestate, if they are about this task.
+    /// Returns the metadata from a tracestate member if it belongs to this task.
     fn kept(&self, member: Option<&str>) -> Option<Metadata> {
         let member = member?;
         let metadata = match Version2::parse(member) {
@@ -240,8 +240,8 @@ impl TraceParent {
         (trace_of(metadata.task_id()) == self.trace_id()).then_some(metadata)
     }
 
-    /// Converts to metadata of version 2, with the end of the task from the tracestate if available, otherwise
-    /// with 4 zeros.
+    /// Converts to version 2 metadata. The last 4 bytes of the task come from the tracestate if available, otherwise
+    /// they are zeros.
     #[must_use]
     pub fn to_version_2(&self, state: &TraceState<'_>) -> Version2 {
         let mut metadata = Version2 { task: [0; 20], op: self.parent_id(), sampled: self.is_sampled() };
@@ -255,24 +255,24 @@ impl TraceParent {
 }
 
 impl Version2 {
-    /// Converts to X-Trace metadata, without losses. If the task is not sampled, the threshold is
-    /// [`Severity::NONE`], so that nothing is reported.
+    /// Converts to X-Trace metadata without losses. If the task is not sampled, the threshold is [`Severity::NONE`], so
+    /// that nothing is reported.
     ///
     /// # Errors
     /// If the task is all zeros.
     pub fn to_metadata(&self) -> Result<ValidMetadata, crate::Invalid> {
         let mut metadata = Metadata::new(self.task_id(), self.op_id());
         if !self.sampled {
-            // It always fits, as there are no other options.
+            // It always fits, because there are no other options.
             let _ = Severity::NONE.set(&mut metadata);
         }
         metadata.validate()
     }
 
-    /// Converts X-Trace metadata; returns the result and the losses. Shorter tasks are padded as in a
-    /// traceparent, followed by 4 zeros.
+    /// Converts X-Trace metadata, and returns the losses. Shorter tasks are padded as in a traceparent, then with 4
+    /// zeros.
     #[must_use]
-    pub fn of_metadata(metadata: &ValidMetadata) -> (Self, ConversionLoss) {
+    pub fn from_metadata(metadata: &ValidMetadata) -> (Self, ConversionLoss) {
         let task = metadata.task_id();
         let task = <[u8; 20]>::try_from(task.as_bytes()).unwrap_or_else(|_| {
             let mut long = [0; 20];
@@ -290,9 +290,9 @@ impl Version2 {
     }
 }
 
-/// Value of the member `sw` in a tracestate: the last operation of AppOptics or SolarWinds, and its flags.
+/// Tracestate member `sw`: the last operation in AppOptics or SolarWinds, and its flags.
 ///
-/// If the operation is not that of the traceparent, other systems have taken part since then.
+/// If the operation differs from the traceparent, other systems have taken part since then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SwMember {
     /// Operation.
@@ -302,10 +302,9 @@ pub struct SwMember {
 }
 
 impl SwMember {
-    /// Returns the member of a tracestate, or `None` unless it is 16 lowercase hexadecimal digits, `-` and 2
-    /// digits.
+    /// Returns the member from a tracestate, or `None` unless it is 16 lowercase hexadecimal digits, `-` and 2 digits.
     #[must_use]
-    pub fn of(state: &TraceState<'_>) -> Option<Self> {
+    pub fn from_state(state: &TraceState<'_>) -> Option<Self> {
         let value = <&[u8; 19]>::try_from(state.get(SW)?.as_bytes()).ok()?;
         let (mut op, mut flags) = ([0; 8], [0]);
         hex::decode(&value[..16], &mut op)?;
@@ -321,7 +320,7 @@ impl fmt::Display for SwMember {
     }
 }
 
-/// Returns the trace id of a task in a traceparent.
+/// Returns the trace id for a task.
 pub(crate) fn trace_of(task: TaskId) -> [u8; 16] {
     let task = task.as_bytes();
     let mut trace = [0; 16];
@@ -338,8 +337,8 @@ fn op_of(op: OpId) -> [u8; 8] {
     long
 }
 
-/// Strips leading zeros to the shortest of these lengths that keeps all other bytes; returns all bytes if none
-/// does.
+/// Strips leading zeros down to the shortest of these lengths that keeps all other bytes. Returns all bytes if no
+/// length fits.
 pub(crate) fn without_zeros<'a>(bytes: &'a [u8], lengths: &[usize]) -> &'a [u8] {
     let zeros = bytes.iter().take_while(|byte| **byte == 0).count();
     let length = lengths.iter().copied().find(|length| bytes.len() - length <= zeros);

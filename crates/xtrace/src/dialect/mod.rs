@@ -1,15 +1,15 @@
-//! Other forms of the same identifiers: version 2 of AppOptics and SolarWinds, and W3C Trace Context.
+//! Other dialects for the same identifiers: AppOptics and SolarWinds version 2, and W3C Trace Context.
 //!
-//! | | task | operation | besides |
+//! | | task | operation | also |
 //! |---|---|---|---|
-//! | metadata of X-Trace | 4, 8, 12 or 20 bytes | 4 or 8 bytes | options |
+//! | X-Trace metadata | 4, 8, 12 or 20 bytes | 4 or 8 bytes | options |
 //! | [`Version2`] | 20 bytes | 8 bytes | sampled flag |
 //! | [`TraceParent`] | 16 bytes | 8 bytes | sampled flag |
 //!
-//! Metadata represent *not sampled* by the threshold [`Severity::NONE`](crate::option::Severity::NONE).
+//! In metadata, the threshold [`Severity::NONE`](crate::option::Severity::NONE) means *not sampled*.
 //!
-//! Conversions return their [losses](ConversionLoss). Data that do not fit into a traceparent go into a member of the
-//! [`TraceState`], if there are any, so that nothing is lost when converting back.
+//! Conversions return their [losses](ConversionLoss). If data does not fit into a traceparent, it goes into a member of
+//! the [`TraceState`], so that the conversion back is exact.
 //!
 //! ```
 //! use ichnos_xtrace::dialect::{TraceParent, TraceState, WithState};
@@ -17,7 +17,7 @@
 //!
 //! let task = "0102030405060708090A0B0C0D0E0F1011121314";
 //! let metadata = Metadata::parse(format!("1B{task}A1A2A3A4A5A6A7A8"))?.validate()?;
-//! let there = WithState::of_metadata(&metadata)?;
+//! let there = WithState::from_metadata(&metadata)?;
 //! assert_eq!(there.parent.to_string(), "00-0102030405060708090a0b0c0d0e0f10-a1a2a3a4a5a6a7a8-01");
 //! assert_eq!(there.loss_without_state.task_bytes, 4);
 //! assert!(there.loss.is_none());

@@ -1,14 +1,14 @@
-//! The header `traceparent` of W3C Trace Context.
+//! W3C Trace Context header `traceparent`.
 
 use core::fmt;
 use core::str::FromStr;
 
 use crate::hex;
 
-/// The header `traceparent` (W3C Trace Context, Recommendation of 2021-11-23, section 3.2).
+/// Header `traceparent` (W3C Trace Context, Recommendation of 2021-11-23, section 3.2).
 ///
-/// Identifiers are never all zeros. Values of future versions are read as far as defined by version 00, and
-/// written as version 00; unknown flags are written as zeros, as required by the recommendation.
+/// Identifiers are never all zeros. Values with future versions are read as far as version 00 defines them, and written
+/// as version 00. Unknown flags are written as zeros. The recommendation requires both.
 ///
 /// ```
 /// use ichnos_xtrace::dialect::TraceParent;
@@ -30,7 +30,7 @@ pub struct TraceParent {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TraceParentError {
-    /// The text has this number of characters: fewer than 55 or, in version 00, more (3.2.2).
+    /// The text has this number of characters: fewer than 55, or more than 55 in version 00 (3.2.2).
     Length(usize),
     /// Missing lowercase hexadecimal digit (3.2.1).
     Digit(usize),
@@ -51,25 +51,25 @@ impl fmt::Display for TraceParentError {
             Self::Digit(offset) => write!(f, "expected a lowercase hexadecimal digit at offset {offset}"),
             Self::Separator(offset) => write!(f, "expected `-` at offset {offset}"),
             Self::Version => f.write_str("version ff is not valid"),
-            Self::ZeroTraceId => f.write_str("a trace-id of zeros is not valid"),
-            Self::ZeroParentId => f.write_str("a parent-id of zeros is not valid"),
+            Self::ZeroTraceId => f.write_str("an all-zero trace-id is not valid"),
+            Self::ZeroParentId => f.write_str("an all-zero parent-id is not valid"),
         }
     }
 }
 
 impl core::error::Error for TraceParentError {}
 
-/// Number of characters of version 00.
+/// Number of characters in version 00.
 const LENGTH: usize = 55;
 /// Offsets of the `-`.
 const SEPARATORS: [usize; 3] = [2, 35, 52];
 /// Flag: the caller recorded the trace (3.2.2.5.1).
 const SAMPLED: u8 = 1;
-/// Known flags: sampled and, from level 2 of the recommendation, random trace-id.
+/// Known flags: sampled, and random trace-id from level 2 of the recommendation.
 const KNOWN_FLAGS: u8 = SAMPLED | 2;
 
 impl TraceParent {
-    /// Creates a traceparent; returns `None` if an identifier is all zeros.
+    /// Creates a traceparent, or returns `None` if an identifier is all zeros.
     #[must_use]
     pub fn new(trace_id: [u8; 16], parent_id: [u8; 8], is_sampled: bool) -> Option<Self> {
         let is_valid = trace_id != [0; 16] && parent_id != [0; 8];
@@ -79,7 +79,7 @@ impl TraceParent {
     /// Parses a traceparent.
     ///
     /// # Errors
-    /// If a rule of the recommendation is broken; the first violation in the text is returned.
+    /// If a rule of the recommendation is broken. The error is the first violation in the text.
     pub fn parse(text: impl AsRef<[u8]>) -> Result<Self, TraceParentError> {
         let all = text.as_ref();
         let Some((text, rest)) = all.split_first_chunk::<LENGTH>() else {
@@ -116,13 +116,13 @@ impl TraceParent {
         Ok(parent)
     }
 
-    /// Returns the trace id, which is not all zeros.
+    /// Returns the trace id, which cannot be all zeros.
     #[must_use]
     pub fn trace_id(&self) -> [u8; 16] {
         self.trace_id
     }
 
-    /// Returns the operation, which is not all zeros.
+    /// Returns the operation, which cannot be all zeros.
     #[must_use]
     pub fn parent_id(&self) -> [u8; 8] {
         self.parent_id

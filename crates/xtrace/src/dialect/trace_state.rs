@@ -1,9 +1,10 @@
-//! The header `tracestate` of W3C Trace Context.
+//! W3C Trace Context header `tracestate`.
 
 use core::fmt;
 
-/// The header `tracestate` (W3C Trace Context, Recommendation of 2021-11-23, section 3.3): members `key=value`,
-/// most recent first. Several headers of that name are joined with commas.
+/// Header `tracestate` (W3C Trace Context, Recommendation of 2021-11-23, section 3.3).
+///
+/// It has members `key=value`, most recent first. Several headers with this name are joined with commas.
 ///
 /// ```
 /// use ichnos_xtrace::dialect::TraceState;
@@ -26,11 +27,11 @@ pub struct TraceState<'a> {
 pub struct TraceStateError {
     /// Broken rule.
     pub rule: TraceStateRule,
-    /// Offset of the member that breaks it.
+    /// Offset of the invalid member.
     pub offset: usize,
 }
 
-/// A rule of tracestates.
+/// A tracestate rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TraceStateRule {
@@ -38,10 +39,10 @@ pub enum TraceStateRule {
     Members,
     /// A member is a key, `=` and a value (3.3.1.1).
     Member,
-    /// A key has lowercase letters, digits, `_`, `-`, `*` and `/`: at most 256 starting with a letter, or at
-    /// most 241 of a tenant, `@`, and at most 14 of a system (3.3.1.3.1).
+    /// A key has lowercase letters, digits, `_`, `-`, `*` and `/`: at most 256 starting with a letter, or at most 241
+    /// for a tenant, `@`, and at most 14 for a system (3.3.1.3.1).
     Key,
-    /// A value has 1 to 256 printable ASCII characters other than `,` and `=`, and no blank at its end
+    /// A value has 1 to 256 printable ASCII characters other than `,` and `=`, and must not end with a blank
     /// (3.3.1.3.2).
     Value,
     /// A key occurs only once (3.3.1.3).
@@ -65,14 +66,14 @@ impl core::error::Error for TraceStateError {}
 
 /// Maximum number of members.
 const MAX_MEMBERS: usize = 32;
-/// Maximum number of characters of a value.
+/// Maximum number of characters in a value.
 pub(super) const MAX_VALUE: usize = 256;
 
 impl<'a> TraceState<'a> {
-    /// Parses a tracestate, which may be empty.
+    /// Parses a tracestate, which can be empty.
     ///
     /// # Errors
-    /// If a rule of the recommendation is broken. All of it must be dropped then, but not the traceparent.
+    /// If a rule of the recommendation is broken. The whole tracestate must then be dropped, but not the traceparent.
     pub fn parse(text: &'a str) -> Result<Self, TraceStateError> {
         let mut keys = [""; MAX_MEMBERS];
         for (count, (offset, member)) in raw_members(text).enumerate() {
@@ -104,11 +105,11 @@ impl<'a> TraceState<'a> {
         self.members().find(|member| member.0 == key).map(|member| member.1)
     }
 
-    /// Writes the tracestate with a new first member, which replaces one with the same key, and the last one if
-    /// there are more than 32.
+    /// Writes the tracestate with a new first member. It replaces a member with the same key. Beyond 32 members, the
+    /// last member is dropped.
     ///
     /// # Errors
-    /// If writing to `out` fails, or key or value are invalid; nothing is written in the latter case.
+    /// If writing to `out` fails, or if the key or the value is invalid. In the latter case, nothing is written.
     pub fn write_with(self, key: &str, value: &str, out: &mut impl fmt::Write) -> fmt::Result {
         if !is_key(key.as_bytes()) || !is_value(value.as_bytes()) {
             return Err(fmt::Error);
@@ -122,7 +123,7 @@ impl<'a> TraceState<'a> {
     }
 }
 
-/// Writes the members without blanks around them.
+/// Writes the members without surrounding blanks.
 impl fmt::Display for TraceState<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, (key, value)) in self.members().enumerate() {

@@ -1,4 +1,4 @@
-//! Metadata of version 2, as used by AppOptics and SolarWinds.
+//! Version 2 metadata, used by AppOptics and SolarWinds.
 
 use core::fmt;
 use core::str::FromStr;
@@ -6,8 +6,10 @@ use core::str::FromStr;
 use crate::hex;
 use crate::id::{OpId, TaskId};
 
-/// Metadata of version 2: always 30 bytes, or 60 digits. The flags are those of version 1 with another version
-/// number (0x2B); another byte after the operation is the sampled flag.
+/// Version 2 metadata, always 30 bytes or 60 digits.
+///
+/// The flags are the same as in version 1, with another version number (0x2B). A byte after the operation is the
+/// sampled flag.
 ///
 /// ```
 /// use ichnos_xtrace::dialect::Version2;
@@ -25,15 +27,15 @@ pub struct Version2 {
     pub task: [u8; 20],
     /// Operation.
     pub op: [u8; 8],
-    /// `true` if sampled: the lowest bit of the byte after the operation.
+    /// `true` if sampled (lowest bit of the byte after the operation).
     pub sampled: bool,
 }
 
-/// Reason why a text or bytes are not metadata of version 2.
+/// Reason why text or bytes are not version 2 metadata.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Version2Error {
-    /// Number of bytes (or of pairs of digits) other than 30.
+    /// The number of bytes (or pairs of digits) differs from 30.
     Length(usize),
     /// The character at this offset is not a hexadecimal digit.
     Digit(usize),
@@ -46,10 +48,10 @@ pub enum Version2Error {
 impl fmt::Display for Version2Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Length(found) => write!(f, "version 2 metadata have 30 bytes, not {found}"),
+            Self::Length(found) => write!(f, "version 2 metadata has 30 bytes, not {found}"),
             Self::Digit(offset) => write!(f, "expected a hexadecimal digit at offset {offset}"),
-            Self::Flags(found) => write!(f, "version 2 metadata begin with 2B, not {found:02X}"),
-            Self::Sampled(found) => write!(f, "version 2 metadata end with 00 or 01, not {found:02X}"),
+            Self::Flags(found) => write!(f, "version 2 metadata starts with 2B, not {found:02X}"),
+            Self::Sampled(found) => write!(f, "version 2 metadata ends with 00 or 01, not {found:02X}"),
         }
     }
 }
@@ -65,7 +67,7 @@ impl Version2 {
     /// Parses metadata from bytes.
     ///
     /// # Errors
-    /// If there are not 30 bytes, or the first or the last one is invalid.
+    /// If the length differs from 30 bytes, or the first or the last byte is invalid.
     pub fn parse_bytes(bytes: &[u8]) -> Result<Self, Version2Error> {
         let Ok([flags, rest @ ..]) = <[u8; Self::LENGTH]>::try_from(bytes) else {
             return Err(Version2Error::Length(bytes.len()));
@@ -83,10 +85,10 @@ impl Version2 {
         Ok(metadata)
     }
 
-    /// Parses metadata from a text of hexadecimal digits in any case.
+    /// Parses metadata from hexadecimal digits in any case.
     ///
     /// # Errors
-    /// If there are not 60 digits, or the bytes are invalid.
+    /// If the length differs from 60 digits, or the bytes are invalid.
     pub fn parse(text: impl AsRef<[u8]>) -> Result<Self, Version2Error> {
         let text = text.as_ref();
         if let Some(offset) = text.iter().position(|byte| !hex::is_digit(*byte)) {
@@ -100,7 +102,7 @@ impl Version2 {
         Self::parse_bytes(&bytes)
     }
 
-    /// Returns the metadata in binary.
+    /// Returns the metadata as bytes.
     #[must_use]
     pub fn to_bytes(&self) -> [u8; Self::LENGTH] {
         let mut bytes = [0; Self::LENGTH];
@@ -123,7 +125,7 @@ impl Version2 {
         OpId::from(self.op)
     }
 
-    /// Returns `true` if neither the task nor the operation is all zeros.
+    /// Returns `true` if both the task and the operation differ from zero.
     #[must_use]
     pub fn is_valid(&self) -> bool {
         self.task != [0; 20] && self.op != [0; 8]

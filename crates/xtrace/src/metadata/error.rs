@@ -1,13 +1,14 @@
-//! Named rules of metadata, and errors at a position.
+//! Named metadata rules, and errors at a position.
 
 use core::fmt;
 
 use crate::rules::rules;
 
 rules! {
-    /// A rule of the document, checked in this order.
+    /// A rule of the document. Rules are checked in this order.
     Rule,
-    /// Returns the section of the document with the rule, by number and title, as two sections have the number 2.4.
+    /// Returns the section of the document that contains the rule, as number and title, because two sections have the
+    /// number 2.4.
     section: &'static str;
 
     TextDigits, "text-digits", "3 Text Representation",
@@ -15,25 +16,25 @@ rules! {
     TextPairs, "text-pairs", "3 Text Representation",
         "each byte is two digits";
     FlagsMissing, "flags-missing", "2 Binary Representation",
-        "metadata begin with a flags byte";
+        "metadata starts with a flags byte";
     VersionReserved, "version-reserved", "2.1 Flags",
         "version 15 is reserved";
     VersionUnknown, "version-unknown", "2.1 Flags",
         "the version is 0 or 1";
     VersionOpId, "version-op-id", "2.3 OpId",
-        "in version 0, the identifier of the operation has 4 bytes";
+        "in version 0, the operation identifier has 4 bytes";
     TaskIdTruncated, "task-id-truncated", "2.2 TaskId",
-        "the identifier of the task has as many bytes as the flags say";
+        "the task identifier has the length given by the flags";
     OpIdTruncated, "op-id-truncated", "2.3 OpId",
-        "the identifier of the operation has as many bytes as the flags say";
+        "the operation identifier has the length given by the flags";
     OptionsLengthMissing, "options-length-missing", "2.4.1 Options Length",
-        "the length of the options follows if the flags say that there are options";
+        "a length precedes the options if the flags announce them";
     OptionsLengthZero, "options-length-zero", "2.4.1 Options Length",
-        "the length of the options is not 0";
+        "the options length is not 0";
     OptionsTruncated, "options-truncated", "2.4.1 Options Length",
-        "the options have as many bytes as their length says";
+        "the options have the given length";
     OptionLengthMissing, "option-length-missing", "2.3.1 Option Format",
-        "the type of an option is followed by its length";
+        "an option type is followed by a length";
     OptionTruncated, "option-truncated", "2.3.1 Option Format",
         "an option ends within the options";
     TrailingBytes, "trailing-bytes", "2.4.1 Options Length",
@@ -45,11 +46,11 @@ rules! {
 pub struct MetadataError {
     /// Broken rule.
     pub rule: Rule,
-    /// Offset of the byte in the binary form or, for the two rules about text, of the character.
+    /// Offset of the byte in the binary form, or of the character for the two text rules.
     pub offset: u16,
-    /// Expected number of bytes, or value.
+    /// Expected length in bytes, or expected value.
     pub expected: u16,
-    /// Number of bytes, or value, found there.
+    /// Length in bytes, or value, found there.
     pub found: u16,
 }
 

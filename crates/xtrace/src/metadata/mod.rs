@@ -1,4 +1,4 @@
-//! Metadata that travel with a request: flags, the task, its last operation, and options (section 2).
+//! Metadata that travels with a request: flags, the task, its last operation, and options (section 2).
 
 mod error;
 mod options;
@@ -17,18 +17,18 @@ pub use valid::{Invalid, InvalidOpId, ValidMetadata};
 use crate::hex;
 use crate::id::{OpId, TaskId};
 
-/// Minimum number of bytes of metadata (section 2.4).
+/// Minimum metadata length in bytes (section 2.4).
 pub const MIN_LENGTH: usize = 9;
-/// Maximum number of bytes of metadata (section 2.4).
+/// Maximum metadata length in bytes (section 2.4).
 pub const MAX_LENGTH: usize = 285;
-/// Maximum number of digits of metadata as text.
+/// Maximum number of digits for metadata as text.
 pub const MAX_TEXT_LENGTH: usize = 2 * MAX_LENGTH;
-/// Maximum number of bytes of all options together (section 2.4.1).
+/// Maximum length of all options together in bytes (section 2.4.1).
 pub const MAX_OPTIONS_LENGTH: usize = 255;
 
-/// Bits of the flags (section 2.1).
+/// Flag bits (section 2.1).
 pub(crate) mod flag {
-    /// Length of the task identifier.
+    /// Task identifier length.
     pub(crate) const ID_LENGTH: u8 = 0b11;
     /// Options are present.
     pub(crate) const OPTIONS: u8 = 1 << 2;
@@ -36,7 +36,7 @@ pub(crate) mod flag {
     pub(crate) const OP_LENGTH: u8 = 1 << 3;
 }
 
-/// Number of bytes of the task identifier (section 2.1).
+/// Returns the task identifier length in bytes (section 2.1).
 #[inline]
 pub(crate) const fn task_length(flags: u8) -> usize {
     match flags & flag::ID_LENGTH {
@@ -47,21 +47,21 @@ pub(crate) const fn task_length(flags: u8) -> usize {
     }
 }
 
-/// Number of bytes of the operation identifier (section 2.1).
+/// Returns the operation identifier length in bytes (section 2.1).
 #[inline]
 pub(crate) const fn op_length(flags: u8) -> usize {
     if flags & flag::OP_LENGTH == 0 { 4 } else { 8 }
 }
 
-/// Well-formed metadata that borrow their bytes. [`Metadata`] owns them.
+/// Well-formed metadata that borrows its bytes. [`Metadata`] owns its bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct MetadataRef<'a> {
-    /// Well-formed, without trailing bytes.
+    /// Well-formed bytes, without trailing bytes.
     bytes: &'a [u8],
 }
 
 impl<'a> MetadataRef<'a> {
-    /// Returns the metadata in binary, as read.
+    /// Returns the metadata bytes as read.
     #[must_use]
     #[inline]
     pub fn as_bytes(self) -> &'a [u8] {
@@ -84,11 +84,11 @@ impl<'a> MetadataRef<'a> {
     #[inline]
     pub fn task_id(self) -> TaskId {
         let end = 1 + task_length(self.flags());
-        // Well-formed metadata have a task: the default is never used.
+        // Well-formed metadata has a task, so the default is never used.
         TaskId::from_bytes(&self.bytes[1..end]).unwrap_or(TaskId::ZERO)
     }
 
-    /// Returns the last operation; all zeros before the first one.
+    /// Returns the last operation, or all zeros before the first operation.
     #[must_use]
     #[inline]
     pub fn op_id(self) -> OpId {
@@ -96,27 +96,27 @@ impl<'a> MetadataRef<'a> {
         OpId::from_bytes(&self.bytes[begin..begin + op_length(self.flags())]).unwrap_or(OpId::ZERO)
     }
 
-    /// Returns the options with their padding, without their length byte; empty if there are none.
+    /// Returns the option bytes with their padding, without their length byte. Empty without options.
     #[must_use]
     pub fn options_bytes(self) -> &'a [u8] {
         let begin = 1 + task_length(self.flags()) + op_length(self.flags()) + 1;
         self.bytes.get(begin..).unwrap_or_default()
     }
 
-    /// Returns the options, up to the one of type 0 that ends them.
+    /// Returns the options, up to the terminating option of type 0.
     #[must_use]
     pub fn options(self) -> OptionIter<'a> {
         OptionIter::new(self.options_bytes())
     }
 
-    /// Returns the payload of the first option of a type.
+    /// Returns the payload of the first option with this type.
     #[must_use]
     pub fn option(self, number: u8) -> Option<&'a [u8]> {
         self.options().find(|option| option.number == number).map(|option| option.payload)
     }
 
-    /// Returns the bytes after the last option: the option of type 0 and everything after it, which must not be
-    /// parsed (section 2.3.1).
+    /// Returns the bytes after the last option: the option of type 0 and everything after it, which must not be parsed
+    /// (section 2.3.1).
     #[must_use]
     pub fn padding(self) -> &'a [u8] {
         let mut options = self.options();
@@ -124,8 +124,8 @@ impl<'a> MetadataRef<'a> {
         options.rest()
     }
 
-    /// Returns `true` if the task is not all zeros (section 2.2). Only [valid](Metadata::validate) metadata can
-    /// be propagated and reported.
+    /// Returns `true` unless the task is all zeros (section 2.2). Only [valid](Metadata::validate) metadata can be
+    /// propagated and reported.
     #[must_use]
     pub fn is_valid(self) -> bool {
         self.bytes[1..1 + task_length(self.flags())].iter().any(|byte| *byte != 0)
@@ -137,7 +137,7 @@ impl<'a> MetadataRef<'a> {
         Metadata::copy_of(self)
     }
 
-    /// Writes the text form (section 3) into a buffer, and returns it.
+    /// Writes the text form (section 3) into a buffer, and returns the text.
     #[inline]
     pub fn write_text(self, buffer: &mut [u8; MAX_TEXT_LENGTH]) -> &str {
         let text = &mut buffer[..2 * self.bytes.len()];

@@ -1,15 +1,15 @@
-//! Raw options of metadata (section 2.3.1, Option Format).
+//! Raw metadata options (section 2.3.1, Option Format).
 
 /// An option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RawOption<'a> {
     /// Option type: 1 to 255.
     pub number: u8,
-    /// Payload of at most 253 bytes.
+    /// Payload with at most 253 bytes.
     pub payload: &'a [u8],
 }
 
-/// Iterator over options, up to the first one of type 0.
+/// Iterator over options, up to the first option of type 0.
 #[derive(Clone, Debug)]
 pub struct OptionIter<'a> {
     rest: &'a [u8],
@@ -20,7 +20,7 @@ impl<'a> OptionIter<'a> {
         Self { rest: options }
     }
 
-    /// Returns the bytes not read yet: at the end, the padding.
+    /// Returns the unread bytes. At the end, they are the padding.
     pub(crate) fn rest(&self) -> &'a [u8] {
         self.rest
     }

@@ -1,4 +1,4 @@
-//! Metadata that own their bytes.
+//! Metadata that owns its bytes.
 
 use core::fmt;
 use core::hash::{Hash, Hasher};
@@ -10,8 +10,7 @@ use crate::id::{OpId, TaskId};
 
 /// Metadata with inline bytes.
 ///
-/// They are well-formed, but may be [invalid](Metadata::validate). Unknown options and padding are kept
-/// unchanged.
+/// It is well-formed, but can be [invalid](Metadata::validate). Unknown options and padding are kept unchanged.
 ///
 /// ```
 /// use ichnos_xtrace::Metadata;
@@ -29,7 +28,7 @@ pub struct Metadata {
     pub(super) length: u16,
 }
 
-/// Error for an option that does not fit: all options together have at most 255 bytes (section 2.4.1).
+/// Error for an option that does not fit. All options together can have at most 255 bytes (section 2.4.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OptionsFull;
 
@@ -45,7 +44,7 @@ impl Metadata {
     /// Nine zeros: well-formed, but invalid.
     pub(super) const ZERO: Self = Self { bytes: [0; MAX_LENGTH], length: super::MIN_LENGTH as u16 };
 
-    /// Creates metadata of version 1 without options.
+    /// Creates version 1 metadata without options.
     #[must_use]
     pub fn new(task: TaskId, op: OpId) -> Self {
         let mut metadata = Self::ZERO;
@@ -65,7 +64,7 @@ impl Metadata {
         metadata
     }
 
-    /// Returns the metadata as version 0, for implementations that only know that; `None` if the operation
+    /// Returns the metadata as version 0, for implementations that only know this version. `None` if the operation
     /// identifier has 8 bytes, which version 0 does not allow (section 2.3).
     #[must_use]
     pub fn with_version_0(mut self) -> Option<Self> {
@@ -74,7 +73,7 @@ impl Metadata {
         (*flags & flag::OP_LENGTH == 0).then_some(self)
     }
 
-    /// Copies metadata.
+    /// Copies borrowed metadata.
     #[inline]
     pub(super) fn copy_of(metadata: MetadataRef<'_>) -> Self {
         let bytes = metadata.as_bytes();
@@ -88,10 +87,10 @@ impl Metadata {
     #[inline]
     #[allow(clippy::should_implement_trait, reason = "AsRef cannot return what is not a reference")]
     pub fn as_ref(&self) -> MetadataRef<'_> {
-        MetadataRef::of_checked(&self.bytes[..usize::from(self.length)])
+        MetadataRef::from_checked(&self.bytes[..usize::from(self.length)])
     }
 
-    /// Returns the metadata in binary.
+    /// Returns the metadata bytes.
     #[must_use]
     #[inline]
     pub fn as_bytes(&self) -> &[u8] {
@@ -111,38 +110,38 @@ impl Metadata {
         self.as_ref().task_id()
     }
 
-    /// Returns the last operation; all zeros before the first one.
+    /// Returns the last operation, or all zeros before the first operation.
     #[must_use]
     #[inline]
     pub fn op_id(&self) -> OpId {
         self.as_ref().op_id()
     }
 
-    /// Returns the options, up to the one of type 0 that ends them.
+    /// Returns the options, up to the terminating option of type 0.
     #[must_use]
     pub fn options(&self) -> OptionIter<'_> {
         self.as_ref().options()
     }
 
-    /// Returns the payload of the first option of a type.
+    /// Returns the payload of the first option with this type.
     #[must_use]
     pub fn option(&self, number: u8) -> Option<&[u8]> {
         self.as_ref().option(number)
     }
 
-    /// Returns `true` if the task is not all zeros (section 2.2).
+    /// Returns `true` unless the task is all zeros (section 2.2).
     #[must_use]
     pub fn is_valid(&self) -> bool {
         self.as_ref().is_valid()
     }
 
-    /// Writes the text form (section 3) into a buffer, and returns it.
+    /// Writes the text form (section 3) into a buffer, and returns the text.
     #[inline]
     pub fn write_text<'b>(&self, buffer: &'b mut [u8; MAX_TEXT_LENGTH]) -> &'b str {
         self.as_ref().write_text(buffer)
     }
 
-    /// Replaces the operation. A different length moves the options; with 8 bytes, version 0 becomes version 1.
+    /// Replaces the operation. A different length moves the options. With 8 bytes, version 0 becomes version 1.
     pub(crate) fn set_op_id(&mut self, op: OpId) {
         let flags = self.bytes[0];
         let begin = 1 + task_length(flags);
@@ -165,7 +164,7 @@ impl Metadata {
         self.bytes[begin..begin + new.len()].copy_from_slice(new);
     }
 
-    /// Returns the offset at which options begin, or would begin.
+    /// Returns the offset where options start or would start.
     fn options_begin(&self) -> usize {
         let flags = self.bytes[0];
         1 + task_length(flags) + op_length(flags) + 1
@@ -201,8 +200,8 @@ impl Metadata {
         Ok(())
     }
 
-    /// Appends an option after the others, before the padding. An option of type 0 is one byte of padding, with
-    /// any payload.
+    /// Appends an option before the padding. An option of type 0 becomes one byte of padding, and its payload is
+    /// ignored.
     ///
     /// # Errors
     /// If all options together would exceed 255 bytes. Nothing is changed then.
@@ -216,7 +215,7 @@ impl Metadata {
         self.splice_options(at, at, [&[number, length], payload])
     }
 
-    /// Replaces the payload of the first option of a type, or appends such an option.
+    /// Replaces the payload of the first option with this type, or appends an option.
     ///
     /// # Errors
     /// If all options together would exceed 255 bytes. Nothing is changed then.
@@ -227,7 +226,7 @@ impl Metadata {
         }
     }
 
-    /// Removes all options of a type; returns `true` if there were any.
+    /// Removes all options with this type. Returns `true` if there were any.
     pub fn remove_option(&mut self, number: u8) -> bool {
         let mut removed = false;
         while let Some(index) = self.options().position(|option| option.number == number) {
@@ -239,7 +238,7 @@ impl Metadata {
 
     pub(super) fn replace_nth_option(&mut self, index: usize, payload: &[u8]) -> Result<(), OptionsFull> {
         let Some((from, to)) = self.place_of(index) else { return Ok(()) };
-        // The same length is replaced in place: propagation does this for each event.
+        // A payload with the same length is replaced in place, because propagation does this for each event.
         if to - from == payload.len() + 2 {
             let begin = self.options_begin() + from + 2;
             self.bytes[begin..begin + payload.len()].copy_from_slice(payload);
@@ -251,12 +250,12 @@ impl Metadata {
 
     pub(super) fn remove_nth_option(&mut self, index: usize) {
         if let Some((from, to)) = self.place_of(index) {
-            // Cannot fail, as nothing grows.
+            // Cannot fail, because nothing grows.
             let _ = self.splice_options(from, to, [&[], &[]]);
         }
     }
 
-    /// Returns the range of an option within the options.
+    /// Returns the byte range of an option in the options.
     fn place_of(&self, index: usize) -> Option<(usize, usize)> {
         let mut at = 0;
         let mut places = self.options().map(|option| {

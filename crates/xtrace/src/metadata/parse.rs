@@ -1,11 +1,11 @@
-//! Parses metadata from bytes and from text.
+//! Parses metadata from bytes and text.
 
 use super::error::{MetadataError, Rule};
 use super::{MAX_LENGTH, MAX_TEXT_LENGTH, Metadata, MetadataRef, flag, op_length, task_length};
 use crate::hex;
 use crate::option::Severity;
 
-/// Strictness of parsing.
+/// Parsing strictness.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Mode {
     /// Checks every rule of the document.
@@ -13,15 +13,15 @@ pub enum Mode {
     Strict,
     /// Accepts the same input as the original C++ library, with the same result:
     ///
-    /// - bytes after the metadata are ignored;
-    /// - version 0 with operation identifiers of 8 bytes becomes version 1;
-    /// - an empty list of options is removed;
-    /// - all bytes of the padding become zeros;
-    /// - only the low three bits of a severity are kept.
+    /// - Bytes after the metadata are ignored.
+    /// - Version 0 with 8-byte operation identifiers becomes version 1.
+    /// - An empty option list is removed.
+    /// - All padding bytes become zeros.
+    /// - Only the low three bits of a severity are kept.
     Lenient,
 }
 
-/// Checks the metadata at the beginning of the bytes, and returns their length.
+/// Checks the metadata at the start of `bytes`, and returns its length.
 #[inline]
 fn check(bytes: &[u8], mode: Mode) -> Result<usize, MetadataError> {
     let error = |rule, offset, expected, found| Err(MetadataError::new(rule, offset, expected, found));
@@ -51,7 +51,7 @@ fn check(bytes: &[u8], mode: Mode) -> Result<usize, MetadataError> {
     Ok(end)
 }
 
-/// Checks the options, whose length is at `at`, and returns their end.
+/// Checks the options and returns their end. `at` is the offset of their length byte.
 fn check_options(bytes: &[u8], at: usize, mode: Mode) -> Result<usize, MetadataError> {
     let error = |rule, offset, expected, found| Err(MetadataError::new(rule, offset, expected, found));
     let Some((&length, rest)) = bytes.get(at..).and_then(<[u8]>::split_first) else {
@@ -80,18 +80,18 @@ fn check_options(bytes: &[u8], at: usize, mode: Mode) -> Result<usize, MetadataE
 }
 
 impl<'a> MetadataRef<'a> {
-    /// Parses metadata from bytes, by every rule of the document.
+    /// Parses metadata from bytes with every rule of the document.
     ///
     /// # Errors
-    /// If a rule is broken; the first violation in the order of the bytes is returned.
+    /// If a rule is broken. The error is the first violation in byte order.
     #[inline]
     pub fn parse_bytes(bytes: &'a [u8]) -> Result<Self, MetadataError> {
         check(bytes, Mode::Strict)?;
         Ok(Self { bytes })
     }
 
-    /// Parses the metadata at the beginning of bytes, by every rule of the document except the one against
-    /// trailing bytes, and returns the rest. For protocols without a length of metadata.
+    /// Parses the metadata at the start of `bytes`, and returns the rest. Checks every rule of the document except the
+    /// rule against trailing bytes. For protocols without a metadata length.
     ///
     /// # Errors
     /// If a rule is broken.
@@ -108,28 +108,28 @@ impl<'a> MetadataRef<'a> {
         Ok((Self { bytes }, rest))
     }
 
-    /// Parses metadata from text, by every rule of the document, with the bytes in a buffer.
+    /// Parses metadata from text with every rule of the document, using a buffer for its bytes.
     ///
-    /// Takes half as long as [`Metadata::parse`], as nothing is cleared or moved.
+    /// Takes half as long as [`Metadata::parse`], because nothing is cleared or moved.
     ///
     /// # Errors
-    /// If a rule is broken. Rules about text are checked first.
+    /// If a rule is broken. Text rules are checked first.
     pub fn parse_text(text: &[u8], buffer: &'a mut [u8; MAX_LENGTH]) -> Result<Self, MetadataError> {
         let length = decode_and_check(text, Mode::Strict, buffer)?;
         Ok(Self { bytes: &buffer[..usize::from(length)] })
     }
 
     /// Wraps bytes that are known to be well-formed.
-    pub(super) fn of_checked(bytes: &'a [u8]) -> Self {
+    pub(super) fn from_checked(bytes: &'a [u8]) -> Self {
         Self { bytes }
     }
 }
 
 impl Metadata {
-    /// Parses metadata from bytes, by every rule of the document.
+    /// Parses metadata from bytes with every rule of the document.
     ///
     /// # Errors
-    /// If a rule is broken; the first violation in the order of the bytes is returned.
+    /// If a rule is broken. The error is the first violation in byte order.
     #[inline]
     pub fn parse_bytes(bytes: &[u8]) -> Result<Self, MetadataError> {
         let mut result = Ok(Self { bytes: [0; MAX_LENGTH], length: 0 });
@@ -144,11 +144,11 @@ impl Metadata {
         result
     }
 
-    /// Parses metadata from text, by every rule of the document: only hexadecimal digits in any case, without
-    /// spaces around them.
+    /// Parses metadata from text with every rule of the document: only hexadecimal digits in any case, without
+    /// surrounding spaces.
     ///
     /// # Errors
-    /// If a rule is broken. Rules about text are checked first.
+    /// If a rule is broken. Text rules are checked first.
     #[inline(always)]
     pub fn parse(text: impl AsRef<[u8]>) -> Result<Self, MetadataError> {
         Self::parse_with(text.as_ref(), Mode::Strict)
@@ -160,7 +160,7 @@ impl Metadata {
     /// If a rule of this mode is broken.
     #[inline(always)]
     pub fn parse_with(text: &[u8], mode: Mode) -> Result<Self, MetadataError> {
-        // The result is filled in place: moving metadata takes longer than reading them.
+        // The result is filled in place, because moving metadata takes longer than reading it.
         let mut result = Ok(Self { bytes: [0; MAX_LENGTH], length: 0 });
         if let Ok(metadata) = &mut result {
             match decode_and_check(text, mode, &mut metadata.bytes) {
@@ -189,8 +189,8 @@ impl Metadata {
         Ok(metadata)
     }
 
-    /// Parses metadata from text like the original C++ library, which has no errors: unreadable text becomes
-    /// nine bytes of invalid metadata.
+    /// Parses metadata from text like the original C++ library, which lacks errors. Unreadable text becomes nine bytes
+    /// of invalid metadata.
     #[must_use]
     pub fn parse_lenient(text: &[u8]) -> Self {
         Self::parse_with(text, Mode::Lenient).unwrap_or_else(|_| {
@@ -200,7 +200,7 @@ impl Metadata {
                 && text.len() >= 2 * super::MIN_LENGTH
                 && text.iter().all(|byte| hex::is_digit(*byte));
             let _ = hex::decode(text, &mut flags);
-            // The remaining version in its recorded output.
+            // The version that remains in its recorded output.
             let is_version_0 = match flags[0] >> 4 {
                 0 => flags[0] & flag::OP_LENGTH == 0,
                 version => version != 1,
@@ -210,7 +210,7 @@ impl Metadata {
         })
     }
 
-    /// Applies the original library's changes to input beyond the document.
+    /// Changes input beyond the document in the same way as the original library.
     fn make_lenient(&mut self) {
         let flags = self.bytes[0];
         if flags & flag::OP_LENGTH != 0 {
@@ -224,7 +224,7 @@ impl Metadata {
         let end = usize::from(self.length);
         let padding = self.as_ref().padding().len();
         self.bytes[end - padding..end].fill(0);
-        // It keeps the low three bits of a severity, enough for the levels of syslog.
+        // It keeps the low three bits of a severity, enough for syslog levels.
         let mut at = op_end + 1;
         while let Some([number, length, payload, ..]) = self.bytes.get(at..end - padding) {
             let (number, length) = (*number, *length);
@@ -236,7 +236,7 @@ impl Metadata {
     }
 }
 
-/// Decodes text and checks the bytes; returns the number of bytes of the metadata.
+/// Decodes text and checks the bytes. Returns the metadata length in bytes.
 fn decode_and_check(text: &[u8], mode: Mode, out: &mut [u8]) -> Result<u16, MetadataError> {
     let length = decode_text(text, out)?;
     match check(&out[..length.min(MAX_LENGTH)], mode) {
@@ -251,7 +251,7 @@ fn decode_and_check(text: &[u8], mode: Mode, out: &mut [u8]) -> Result<u16, Meta
     }
 }
 
-/// Decodes text as far as it fits, and returns its number of bytes.
+/// Decodes text as far as it fits, and returns its length in bytes.
 #[inline]
 fn decode_text(text: &[u8], out: &mut [u8]) -> Result<usize, MetadataError> {
     let fits = text.len() <= MAX_TEXT_LENGTH;

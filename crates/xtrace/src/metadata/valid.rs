@@ -1,4 +1,4 @@
-//! Metadata that may be propagated and reported.
+//! Metadata that can be propagated and reported.
 
 use core::fmt;
 use core::ops::Deref;
@@ -8,14 +8,13 @@ use crate::edge::{Edge, EdgeKind};
 use crate::id::OpId;
 use crate::option::{Payload, Propagation, Registry};
 
-/// Metadata whose task is not all zeros, so that they may be propagated and reported (section 2.2).
+/// Metadata with a task that differs from zero, so that it can be propagated and reported (section 2.2).
 ///
-/// Only created by [`Metadata::validate`], and required for propagating and reporting.
+/// Created only by [`Metadata::validate`]. Propagation and reports require it.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct ValidMetadata(Metadata);
 
-/// Error for a task of all zeros, which is reserved for metadata that must not be propagated or reported
-/// (section 2.2).
+/// Error for an all-zero task, which is reserved for metadata that must not be propagated or reported (section 2.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Invalid;
 
@@ -29,20 +28,20 @@ impl fmt::Display for Invalid {
 
 impl core::error::Error for Invalid {}
 
-/// Error for a new operation identifier of all zeros.
+/// Error for an all-zero operation identifier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InvalidOpId;
 
 impl fmt::Display for InvalidOpId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an identifier of all zeros stands for no operation")
+        f.write_str("an all-zero identifier does not name an operation")
     }
 }
 
 impl core::error::Error for InvalidOpId {}
 
 impl Metadata {
-    /// Validates metadata for propagating and reporting.
+    /// Validates metadata for propagation and reports.
     ///
     /// # Errors
     /// If the task is all zeros.
@@ -53,18 +52,18 @@ impl Metadata {
 }
 
 impl ValidMetadata {
-    /// Wraps metadata whose task is known not to be all zeros.
-    pub(crate) fn of_nonzero(metadata: Metadata) -> Self {
+    /// Wraps metadata with a task that is known to differ from zero.
+    pub(crate) fn from_nonzero(metadata: Metadata) -> Self {
         debug_assert!(metadata.is_valid());
         Self(metadata)
     }
 
-    /// Replaces the last operation by a new one, and returns the edge between both, which the report of the new
-    /// operation must contain (section 4), or `None` if the task begins here, without a last operation. Options
-    /// are propagated as defined by the registry.
+    /// Replaces the last operation with a new operation, and returns the edge between both. The report of the new
+    /// operation must contain this edge (section 4). Returns `None` if the task starts here. The registry decides how
+    /// options are propagated.
     ///
-    /// The new identifier must be unique within the task: usually it is random. With the feature `std`,
-    /// `Context` generates one and sends the report.
+    /// The new identifier must be unique within the task, and is usually random. With the feature `std`, `Context`
+    /// generates an identifier and sends the report.
     ///
     /// # Errors
     /// If the new identifier is all zeros. Nothing is changed then.
@@ -85,7 +84,7 @@ impl ValidMetadata {
         Ok(old.is_valid().then_some(Edge { op: old, kind, chain: None }))
     }
 
-    /// Replaces only the operation, by one that is not all zeros.
+    /// Replaces only the operation. `op` must differ from zero.
     #[cfg(feature = "propagation")]
     pub(crate) fn replace_op(&mut self, op: OpId) {
         debug_assert!(op.is_valid());
@@ -93,7 +92,7 @@ impl ValidMetadata {
     }
 
     fn propagate_options(&mut self, kind: EdgeKind, registry: &Registry) {
-        // Changing one option may move the others, so they are found by index.
+        // Options are found by index, because changing one option can move the others.
         let mut index = 0;
         while let Some(option) = self.0.options().nth(index) {
             let propagation = registry.definition(option.number).map(|option| option.propagation);
@@ -104,7 +103,7 @@ impl ValidMetadata {
                     let mut payload = Payload::new(option.payload);
                     let is_kept = replace(kind, &mut payload);
                     if is_kept {
-                        // If it does not fit, the old one is kept.
+                        // If the payload does not fit, the old payload is kept.
                         let _ = self.0.replace_nth_option(index, payload.as_bytes());
                     }
                     is_kept
@@ -118,7 +117,7 @@ impl ValidMetadata {
         }
     }
 
-    /// Replaces the payload of the first option of a type, or appends such an option.
+    /// Replaces the payload of the first option with this type, or appends an option.
     ///
     /// # Errors
     /// If all options together would exceed 255 bytes. Nothing is changed then.
@@ -126,12 +125,12 @@ impl ValidMetadata {
         self.0.set_option(number, payload)
     }
 
-    /// Removes all options of a type; returns `true` if there were any.
+    /// Removes all options with this type. Returns `true` if there were any.
     pub fn remove_option(&mut self, number: u8) -> bool {
         self.0.remove_option(number)
     }
 
-    /// Returns the metadata as not validated.
+    /// Returns the metadata without the validity guarantee.
     #[must_use]
     pub fn into_inner(self) -> Metadata {
         self.0

@@ -1,12 +1,12 @@
-//! Chain of events, among several at the same time.
+//! Event chain, one of several concurrent chains.
 
 use core::fmt;
 
 use super::{PayloadLength, payload};
 use crate::metadata::{Metadata, MetadataRef, OptionsFull};
 
-/// The option ChainId: a number generated when an execution forks, to distinguish concurrent chains of events.
-/// Two bytes, big-endian.
+/// Option ChainId: a number generated when an execution forks, to distinguish concurrent event chains. Two bytes,
+/// big-endian.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ChainId(pub u16);
 
@@ -14,15 +14,15 @@ impl ChainId {
     /// Option type.
     pub const NUMBER: u8 = 0xC1;
 
-    /// Returns the chain of metadata, or `None` without the option.
+    /// Returns the chain from metadata, or `None` without the option.
     ///
     /// # Errors
     /// If the payload does not have 2 bytes.
-    pub fn of(metadata: MetadataRef<'_>) -> Result<Option<Self>, PayloadLength> {
+    pub fn from_metadata(metadata: MetadataRef<'_>) -> Result<Option<Self>, PayloadLength> {
         Ok(payload(metadata, Self::NUMBER)?.map(|bytes| Self(u16::from_be_bytes(bytes))))
     }
 
-    /// Sets the chain of metadata.
+    /// Sets the chain in metadata.
     ///
     /// # Errors
     /// If the option does not fit.

@@ -1,27 +1,28 @@
-//! Destination of reports.
+//! Report destination.
 
 use core::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use super::Registry;
 use crate::metadata::{Metadata, MetadataRef, OptionsFull};
 
-/// The option Destination: address for reports of the task, instead of the usual one.
+/// Option Destination: address for reports of the task, instead of the usual address.
 ///
-/// The document mentions it without a number or a layout. So its payload is opaque, and its number is set in a
-/// [registry](Registry::with_destination). An [address](Self::address) is a convention of this crate.
+/// The document mentions it without a number or a layout. So its payload is opaque, and a
+/// [registry](Registry::with_destination) sets its number. The [address](Self::address) layout is a convention of this
+/// crate.
 ///
 /// Programs that receive metadata from a network must check the destination before sending reports there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Destination<'a>(pub &'a [u8]);
 
 impl<'a> Destination<'a> {
-    /// Returns the destination of metadata, or `None` without the option or without a number in the registry.
+    /// Returns the destination from metadata, or `None` without the option or without a number in the registry.
     #[must_use]
-    pub fn of(metadata: MetadataRef<'a>, registry: &Registry) -> Option<Self> {
+    pub fn from_metadata(metadata: MetadataRef<'a>, registry: &Registry) -> Option<Self> {
         metadata.option(registry.destination()?).map(Self)
     }
 
-    /// Sets the destination of metadata; returns `false` if the registry has no number for it.
+    /// Sets the destination in metadata. Returns `false` if the registry lacks a number for it.
     ///
     /// # Errors
     /// If the option does not fit.
@@ -32,8 +33,8 @@ impl<'a> Destination<'a> {
         }
     }
 
-    /// Returns the payload as an address: 4 or 16 bytes of IPv4 or IPv6, then 2 bytes of the port, big-endian;
-    /// `None` for another length.
+    /// Returns the payload as an address: 4 or 16 bytes for IPv4 or IPv6, then 2 bytes for the port, big-endian. `None`
+    /// for another length.
     #[must_use]
     pub fn address(self) -> Option<SocketAddr> {
         let (ip, port) = self.0.split_last_chunk::<2>()?;
@@ -44,8 +45,8 @@ impl<'a> Destination<'a> {
         <[u8; 16]>::try_from(ip).ok().map(|ip| (Ipv6Addr::from(ip), port).into())
     }
 
-    /// Writes an address into a buffer, as a payload.
-    pub fn of_address(address: SocketAddr, buffer: &'a mut [u8; 18]) -> Self {
+    /// Writes an address into a buffer as a payload.
+    pub fn from_address(address: SocketAddr, buffer: &'a mut [u8; 18]) -> Self {
         let length = match address {
             SocketAddr::V4(address) => {
                 buffer[..4].copy_from_slice(&address.ip().octets());
@@ -73,10 +74,10 @@ mod tests {
             let address = address.parse().unwrap();
             let mut metadata = Metadata::parse("10CAFEBABE01020304").unwrap();
             let mut buffer = [0; 18];
-            let destination = Destination::of_address(address, &mut buffer);
+            let destination = Destination::from_address(address, &mut buffer);
             assert_eq!(destination.set(&mut metadata, &registry), Ok(true));
-            assert_eq!(Destination::of(metadata.as_ref(), &registry), Some(destination));
-            assert_eq!(Destination::of(metadata.as_ref(), &Registry::standard()), None);
+            assert_eq!(Destination::from_metadata(metadata.as_ref(), &registry), Some(destination));
+            assert_eq!(Destination::from_metadata(metadata.as_ref(), &Registry::standard()), None);
             assert_eq!(destination.address(), Some(address));
         }
         assert_eq!(Destination(b"elsewhere").address(), None);

@@ -1,7 +1,7 @@
-//! Known options: their numbers, the meaning of their payloads, and their propagation.
+//! Known options: their numbers, payloads and propagation.
 //!
-//! The document refers to separate documents for options, which were never published; numbers and layouts are
-//! those of the original libraries and of recorded tasks.
+//! The document refers to separate documents for options, which were never published. Numbers and layouts come from the
+//! original libraries and from recorded tasks.
 
 mod chain;
 mod destination;
@@ -17,27 +17,27 @@ pub use registry::{Definition, Payload, Propagation, Registry, Replace};
 pub use severity::Severity;
 pub use tenant::TenantClass;
 
-/// Error for an option whose payload does not have the length of its type.
+/// Error for an option payload with the wrong length for its type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PayloadLength {
     /// Option type.
     pub number: u8,
-    /// Expected number of bytes.
+    /// Expected length in bytes.
     pub expected: usize,
-    /// Number of bytes found.
+    /// Length in bytes found.
     pub found: usize,
 }
 
 impl fmt::Display for PayloadLength {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { number, expected, found } = self;
-        write!(f, "the payload of an option of type {number:#04X} has {expected} bytes, not {found}")
+        write!(f, "payload of option {number:#04X}: expected {expected} bytes, found {found}")
     }
 }
 
 impl core::error::Error for PayloadLength {}
 
-/// Returns the payload of an option type if its length is correct.
+/// Returns the payload of an option if its length is correct.
 fn payload<const N: usize>(
     metadata: crate::MetadataRef<'_>,
     number: u8,

@@ -1,29 +1,29 @@
-//! Registry of options and their propagation.
+//! Registry for options and their propagation.
 
 use core::fmt;
 
 use super::{ChainId, Severity, TenantClass};
 use crate::edge::EdgeKind;
 
-/// Maximum number of bytes of a payload (section 2.3.1, Option Format).
+/// Maximum payload length in bytes (section 2.3.1, Option Format).
 const MAX_PAYLOAD: usize = 253;
 /// Maximum number of definitions in a registry.
 const MAX_DEFINITIONS: usize = 32;
 
-/// Treatment of an option when a new operation replaces the last one (section 4).
+/// Option treatment when a new operation replaces the last operation (section 4).
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum Propagation {
-    /// It is copied, like all options missing from the registry.
+    /// The option is copied, like all options missing from the registry.
     Copy,
-    /// It is only for the receiver.
+    /// The option is only for the receiver.
     Drop,
     /// A function decides.
     Replace(Replace),
 }
 
-/// Decides about an option, given the edge to the new operation and the payload, which it may change; returns
-/// `true` to keep the option. If a changed payload does not fit, the old one is kept.
+/// Decides about an option from the edge to the new operation and the payload. The function can change the payload, and
+/// returns `true` to keep the option. If a changed payload does not fit, the old payload is kept.
 pub type Replace = fn(EdgeKind, &mut Payload) -> bool;
 
 /// An inline payload.
@@ -40,7 +40,7 @@ impl Payload {
         payload
     }
 
-    /// Replaces the bytes; returns `false` without a change if there are more than 253.
+    /// Replaces the bytes. Returns `false` without a change if there are more than 253.
     pub fn set(&mut self, bytes: &[u8]) -> bool {
         let Some(place) = self.bytes.get_mut(..bytes.len()) else { return false };
         place.copy_from_slice(bytes);
@@ -61,18 +61,18 @@ impl fmt::Debug for Payload {
     }
 }
 
-/// Definition of an option.
+/// Option definition.
 #[derive(Clone, Copy, Debug)]
 pub struct Definition {
     /// Option type: 1 to 255.
     pub number: u8,
-    /// Name for display.
+    /// Display name.
     pub name: &'static str,
-    /// Propagation of the option.
+    /// Option propagation.
     pub propagation: Propagation,
 }
 
-/// Known options, with the propagation of each.
+/// Known options with their propagation.
 ///
 /// ```
 /// use ichnos_xtrace::option::{Definition, Propagation, Registry};
@@ -90,13 +90,13 @@ pub struct Definition {
 pub struct Registry {
     definitions: [Option<Definition>; MAX_DEFINITIONS],
     destination: Option<u8>,
-    /// `true` if an option is not copied.
+    /// `true` unless all options are copied.
     has_rules: bool,
 }
 
 impl Registry {
-    /// Returns the options of the original libraries and of later systems: ChainId, Severity, tenant class. All
-    /// of them are copied; a fork sets its own ChainId.
+    /// Returns the options of the original libraries and of later systems: ChainId, Severity, tenant class. All are
+    /// copied. A fork sets a new ChainId.
     #[must_use]
     pub const fn standard() -> Self {
         let mut definitions = [None; MAX_DEFINITIONS];
@@ -113,7 +113,7 @@ impl Registry {
         Self { definitions, destination: None, has_rules: false }
     }
 
-    /// Adds an option; returns `None` if its number is 0 or in use, or there are 32 options already.
+    /// Adds an option. Returns `None` if its number is 0 or in use, or if the registry already has 32 options.
     #[must_use]
     pub const fn with(mut self, new: Definition) -> Option<Self> {
         if new.number == 0 {
@@ -134,8 +134,8 @@ impl Registry {
         None
     }
 
-    /// Adds a number for [`Destination`](super::Destination), which is copied; returns `None` if the number is
-    /// 0 or in use, or there are 32 options already.
+    /// Adds a number for [`Destination`](super::Destination), which is copied. Returns `None` if the number is 0 or in
+    /// use, or if the registry already has 32 options.
     #[must_use]
     pub const fn with_destination(self, number: u8) -> Option<Self> {
         let definition = Definition { number, name: "Destination", propagation: Propagation::Copy };
@@ -154,7 +154,7 @@ impl Registry {
         self.destination
     }
 
-    /// Returns the definition of an option type.
+    /// Returns the definition for an option type.
     #[must_use]
     pub fn definition(&self, number: u8) -> Option<&Definition> {
         self.definitions.iter().flatten().find(|definition| definition.number == number)

@@ -1,14 +1,13 @@
-//! Threshold of importance for reporting events.
+//! Severity threshold for reports.
 
 use core::fmt;
 
 use super::{PayloadLength, payload};
 use crate::metadata::{Metadata, MetadataRef, OptionsFull};
 
-/// The option Severity: minimum importance of reported events, as a syslog level. One byte.
+/// Option Severity: minimum importance of reported events, as a syslog level. One byte.
 ///
-/// 0 is the most important level. An event is [reported](Self::reports) if its level does not exceed the
-/// threshold.
+/// 0 is the most important level. An event is [reported](Self::reports) if its level does not exceed the threshold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Severity(pub u8);
 
@@ -16,9 +15,9 @@ impl Severity {
     /// Option type.
     pub const NUMBER: u8 = 0xCE;
 
-    /// The system cannot be used.
+    /// The system is unusable.
     pub const EMERGENCY: Self = Self(0);
-    /// Something must be done at once.
+    /// Immediate action is necessary.
     pub const ALERT: Self = Self(1);
     /// A critical condition.
     pub const CRITICAL: Self = Self(2);
@@ -26,35 +25,36 @@ impl Severity {
     pub const ERROR: Self = Self(3);
     /// A warning.
     pub const WARNING: Self = Self(4);
-    /// Normal, but significant.
+    /// Normal but significant.
     pub const NOTICE: Self = Self(5);
     /// Information.
     pub const INFO: Self = Self(6);
-    /// For debugging.
+    /// Debugging.
     pub const DEBUG: Self = Self(7);
 
-    /// As a threshold: everything is reported.
+    /// Threshold that reports everything.
     pub const ALL: Self = Self(8);
-    /// Not set. As a threshold, each program uses its own one; as the level of an event, it is [`NOTICE`](Self::NOTICE).
+    /// Not set. As a threshold, each program uses its own threshold. As an event level, it means
+    /// [`NOTICE`](Self::NOTICE).
     pub const UNSET: Self = Self(254);
-    /// As a threshold: nothing is reported.
+    /// Threshold that reports nothing.
     pub const NONE: Self = Self(255);
 
-    /// Returns the threshold of metadata, or `None` without the option.
+    /// Returns the threshold from metadata, or `None` without the option.
     ///
     /// # Errors
     /// If the payload does not have 1 byte.
-    pub fn of(metadata: MetadataRef<'_>) -> Result<Option<Self>, PayloadLength> {
+    pub fn from_metadata(metadata: MetadataRef<'_>) -> Result<Option<Self>, PayloadLength> {
         Ok(payload(metadata, Self::NUMBER)?.map(|[level]| Self(level)))
     }
 
-    /// Returns the threshold of metadata, or [`UNSET`](Self::UNSET) if it is missing or has a wrong length.
+    /// Returns the threshold from metadata, or [`UNSET`](Self::UNSET) if it is missing or has a wrong length.
     #[must_use]
     pub fn threshold_of(metadata: MetadataRef<'_>) -> Self {
-        Self::of(metadata).ok().flatten().unwrap_or(Self::UNSET)
+        Self::from_metadata(metadata).ok().flatten().unwrap_or(Self::UNSET)
     }
 
-    /// Sets the threshold of metadata.
+    /// Sets the threshold in metadata.
     ///
     /// # Errors
     /// If the option does not fit.
@@ -62,13 +62,13 @@ impl Severity {
         metadata.set_option(Self::NUMBER, &[self.0])
     }
 
-    /// Returns this threshold, or another one if it is [not set](Self::UNSET).
+    /// Returns this threshold, or `other` if it is [not set](Self::UNSET).
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         if self == Self::UNSET { other } else { self }
     }
 
-    /// Returns `true` if an event of a level is reported with this threshold. *Not set* is [`NOTICE`](Self::NOTICE).
+    /// Returns `true` if this threshold reports an event level. *Not set* means [`NOTICE`](Self::NOTICE).
     #[must_use]
     pub fn reports(self, event: Self) -> bool {
         self != Self::NONE && event.or(Self::NOTICE) <= self.or(Self::NOTICE)

@@ -1,9 +1,9 @@
-//! Tenant of a task.
+//! Task tenant.
 
 use super::{PayloadLength, payload};
 use crate::metadata::{Metadata, MetadataRef, OptionsFull};
 
-/// Option of later systems for the tenant that a task belongs to: 4 bytes, big-endian.
+/// Option for the tenant of a task, used by later systems: 4 bytes, big-endian.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TenantClass(pub u32);
 
@@ -11,15 +11,15 @@ impl TenantClass {
     /// Option type.
     pub const NUMBER: u8 = 0xCF;
 
-    /// Returns the tenant class of metadata, or `None` without the option.
+    /// Returns the tenant class from metadata, or `None` without the option.
     ///
     /// # Errors
     /// If the payload does not have 4 bytes.
-    pub fn of(metadata: MetadataRef<'_>) -> Result<Option<Self>, PayloadLength> {
+    pub fn from_metadata(metadata: MetadataRef<'_>) -> Result<Option<Self>, PayloadLength> {
         Ok(payload(metadata, Self::NUMBER)?.map(|bytes| Self(u32::from_be_bytes(bytes))))
     }
 
-    /// Sets the tenant class of metadata.
+    /// Sets the tenant class in metadata.
     ///
     /// # Errors
     /// If the option does not fit.

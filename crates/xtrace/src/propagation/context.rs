@@ -11,30 +11,30 @@ use crate::id::{OpId, TaskId};
 use crate::metadata::{Metadata, OptionsFull, ValidMetadata};
 use crate::option::{ChainId, Severity};
 
-/// Maximum number of edges to an event: a context that only joins others must not grow for ever.
+/// Maximum number of edges to an event, so that a context that only joins others cannot grow without bound.
 const MAX_EDGES: usize = 256;
 
-/// Position of an execution: its task, its last operation, and other operations that its next event follows.
+/// Position of an execution: its task, its last operation, and the other operations that its next event follows.
 ///
 /// [The module](super) describes its use.
 #[derive(Clone, Debug)]
 pub struct Context {
     metadata: ValidMetadata,
-    /// Edge from the last operation to the next event.
+    /// Edge kind from the last operation to the next event.
     kind: EdgeKind,
-    /// Chain of the last operation; after a fork, it differs from that of the metadata.
+    /// Chain of the last operation. After a fork, it differs from the metadata.
     op_chain: Option<ChainId>,
     /// Further edges to the next event.
     edges: Vec<Edge>,
-    /// Number of edges beyond the limit.
+    /// Number of edges dropped beyond the limit.
     edges_left_out: u64,
-    /// Tracestate received with a traceparent, to be passed on with the next one.
+    /// Tracestate received with a traceparent. The next traceparent includes it.
     trace_state: Option<Arc<str>>,
-    /// `true` if a context of another task was to be joined.
+    /// `true` after an attempt to join a context from another task.
     had_other_task: bool,
 }
 
-/// Error for a context of another task, which does not cause anything here. The next report mentions it.
+/// Error for a context from another task, which is then ignored. The next report mentions it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DifferentTask;
 
@@ -47,32 +47,32 @@ impl fmt::Display for DifferentTask {
 impl std::error::Error for DifferentTask {}
 
 impl Context {
-    /// Begins a new task. Identifiers of tasks and operations have 8 bytes.
+    /// Starts a new task. Task and operation identifiers have 8 bytes.
     #[must_use]
     pub fn start() -> Self {
         Self::start_task(TaskId::from(random::nonzero::<8>()))
     }
 
-    /// Begins a new task with a threshold for all programs that the task passes through: its metadata have the
-    /// option [`Severity`]. Without it, each program uses the threshold of its own [`Tracer`].
+    /// Starts a new task with a threshold for all programs that the task passes through, stored in the option
+    /// [`Severity`]. Without it, each program uses the threshold of its own [`Tracer`].
     #[must_use]
     pub fn start_with_threshold(threshold: Severity) -> Self {
         let mut context = Self::start();
-        // Metadata without other options always have space for it.
+        // Metadata without other options always has room.
         let _ = context.set_threshold(threshold);
         context
     }
 
-    /// Begins a task with a given identifier, or with a random one if this is all zeros.
+    /// Starts a task with a given identifier, or with a random identifier if it is all zeros.
     #[must_use]
     pub fn start_task(task: TaskId) -> Self {
         let task = if task.is_valid() { task } else { TaskId::from(random::nonzero::<8>()) };
-        Self::of(ValidMetadata::of_nonzero(Metadata::new(task, OpId::from([0; 8]))))
+        Self::from_metadata(ValidMetadata::from_nonzero(Metadata::new(task, OpId::from([0; 8]))))
     }
 
-    /// Continues at the last operation of metadata, which usually came with a message.
+    /// Continues at the last operation in metadata, which usually came with a message.
     #[must_use]
-    pub fn of(metadata: ValidMetadata) -> Self {
+    pub fn from_metadata(metadata: ValidMetadata) -> Self {
         let op_chain = chain_of(&metadata);
         Self {
             metadata,
@@ -91,24 +91,25 @@ impl Context {
         self.metadata.task_id()
     }
 
-    /// Returns the metadata to send with a message, in the same layer.
+    /// Returns the metadata to send with a message in the same layer.
     ///
-    /// They name the last event; contexts [joined](Self::join) since then are not included. So report an event
-    /// first, such as the sending of the message.
+    /// It names the last event, but not the contexts [joined](Self::join) since then. So the program should first
+    /// report an event, for example for sending the message.
     #[must_use]
     pub fn metadata(&self) -> &ValidMetadata {
         &self.metadata
     }
 
     /// Sets the minimum importance of reported events, here and in all programs that receive the metadata from now on.
-    /// Contexts that were forked or sent before keep their threshold. [`Severity::UNSET`] removes it; [`Severity::ALL`], and any other
-    /// number above [`Severity::DEBUG`] but [`Severity::NONE`], is sent as [`Severity::DEBUG`], which reports all levels,
-    /// too.
+    ///
+    /// Contexts that were forked or sent before keep their threshold. [`Severity::UNSET`] removes it. [`Severity::ALL`]
+    /// and any other number above [`Severity::DEBUG`], except [`Severity::NONE`], are sent as [`Severity::DEBUG`],
+    /// which also reports all levels.
     ///
     /// # Errors
     /// If the option does not fit into the metadata.
     pub fn set_threshold(&mut self, threshold: Severity) -> Result<(), OptionsFull> {
-        // Only levels are sent, and *none*: the original library keeps the low three bits, which of *all* are those of
+        // Only levels and *none* are sent. The original library keeps the low three bits, where *all* would become
         // *emergency*.
         let threshold = match threshold {
             Severity::UNSET => {
@@ -127,7 +128,7 @@ impl Context {
         Self { kind: EdgeKind::Down, ..self.clone() }
     }
 
-    /// Returns from a layer below: the next event also follows the last one there.
+    /// Returns from a lower layer: the next event also follows the last event there.
     ///
     /// # Errors
     /// If it belongs to another task.
@@ -135,7 +136,7 @@ impl Context {
         self.follow(lower, EdgeKind::Up)
     }
 
-    /// Forks a concurrent execution. It gets a random chain, and its first event follows the last one here.
+    /// Forks a concurrent execution. It gets a random chain, and its first event follows the last event here.
     #[must_use]
     pub fn fork(&self) -> Self {
         let mut fork = self.clone();
@@ -150,7 +151,7 @@ impl Context {
         fork
     }
 
-    /// Joins another execution that ends here: the next event also follows its last one.
+    /// Joins another execution that ends here: the next event also follows its last event.
     ///
     /// # Errors
     /// If it belongs to another task.
@@ -163,7 +164,7 @@ impl Context {
     /// # Errors
     /// If it belongs to another task.
     pub fn receive(&mut self, metadata: ValidMetadata) -> Result<(), DifferentTask> {
-        self.follow(Self::of(metadata), EdgeKind::Next)
+        self.follow(Self::from_metadata(metadata), EdgeKind::Next)
     }
 
     fn follow(&mut self, other: Self, kind: EdgeKind) -> Result<(), DifferentTask> {
@@ -178,7 +179,7 @@ impl Context {
             self.add(Edge { op, kind, chain });
         }
         for edge in other.edges {
-            // Skip a duplicate of the edge from the last operation here.
+            // Skips a duplicate of the edge from the last operation here.
             if edge.op != op_here || edge.kind != self.kind {
                 self.add(moved(edge, from, to));
             }
@@ -196,26 +197,26 @@ impl Context {
         }
     }
 
-    /// Returns the tracestate received with a traceparent; empty without one.
+    /// Returns the tracestate received with a traceparent. Empty without a traceparent.
     #[must_use]
     pub fn trace_state(&self) -> &str {
         self.trace_state.as_deref().unwrap_or_default()
     }
 
-    /// Keeps a tracestate, which is passed on with the next traceparent, as required by the recommendation.
+    /// Stores a tracestate, to be sent with the next traceparent as the recommendation requires.
     pub fn set_trace_state(&mut self, state: &str) {
         self.trace_state = (!state.is_empty()).then(|| state.into());
     }
 
-    /// Returns `true` if events of a severity are reported, by the threshold of the metadata, or that of the
-    /// tracer if they have none.
+    /// Returns `true` if events with this severity are reported. The threshold comes from the metadata, or else from
+    /// the tracer.
     #[must_use]
     pub fn reports(&self, tracer: &Tracer, severity: Severity) -> bool {
         Severity::threshold_of(self.metadata.as_ref()).or(tracer.threshold()).reports(severity)
     }
 
     /// Creates a new operation with a random identifier of the same length.
-    pub(super) fn next(&self, tracer: &Tracer) -> Next {
+    pub(super) fn next(&self, tracer: &Tracer) -> NextOperation {
         let op = match self.metadata.op_id().as_bytes().len() {
             4 => OpId::from(random::nonzero::<4>()),
             _ => OpId::from(random::nonzero::<8>()),
@@ -227,11 +228,11 @@ impl Context {
             None
         } else {
             let mut changed = Box::new(self.metadata.clone());
-            // Generated identifiers are not all zeros.
+            // Generated identifiers are never all zeros.
             let _ = changed.advance(op, self.kind, tracer.registry());
             Some(changed)
         };
-        Next { op, edge, changed }
+        NextOperation { op, edge, changed }
     }
 
     pub(super) fn edges(&self) -> &[Edge] {
@@ -240,7 +241,7 @@ impl Context {
 
     /// Returns the errors since the last event.
     pub(super) fn errors(&self) -> impl Iterator<Item = Cow<'static, str>> {
-        // Text of the original library.
+        // Error text from the original library.
         let other_task = self.had_other_task.then_some(Cow::Borrowed("Edge with different taskId"));
         let left_out = (self.edges_left_out > 0)
             .then(|| Cow::Owned(format!("{} more edges are left out", self.edges_left_out)));
@@ -248,7 +249,7 @@ impl Context {
     }
 
     /// Makes a reported event the last operation.
-    pub(super) fn advance_to(&mut self, next: Next) {
+    pub(super) fn advance_to(&mut self, next: NextOperation) {
         match next.changed {
             Some(changed) => self.metadata = *changed,
             None => self.metadata.replace_op(next.op),
@@ -261,28 +262,28 @@ impl Context {
     }
 }
 
-/// An operation that is not the last one of its context yet.
+/// A new operation that is not yet the last operation of its context.
 #[derive(Debug)]
-pub(super) struct Next {
+pub(super) struct NextOperation {
     pub(super) op: OpId,
-    /// Edge from the last operation; `None` at the beginning of the task.
+    /// Edge from the last operation. `None` at the start of the task.
     pub(super) edge: Option<Edge>,
-    /// Metadata if more than the operation changes. Copying them otherwise takes longer than everything else.
+    /// New metadata if more than the operation changes. Otherwise a copy would take longer than everything else.
     pub(super) changed: Option<Box<ValidMetadata>>,
 }
 
-/// Moves an edge from a context of one chain to a context of another one. An edge without a chain is within the
-/// chain of its context.
+/// Converts an edge from a context with one chain to a context with another chain. An edge without a chain stays within
+/// the chain of its context.
 fn moved(edge: Edge, from: Option<ChainId>, to: Option<ChainId>) -> Edge {
     Edge { chain: edge.chain.or(from).filter(|chain| Some(*chain) != to), ..edge }
 }
 
 fn chain_of(metadata: &ValidMetadata) -> Option<ChainId> {
-    ChainId::of(metadata.as_ref()).ok().flatten()
+    ChainId::from_metadata(metadata.as_ref()).ok().flatten()
 }
 
 impl From<ValidMetadata> for Context {
     fn from(metadata: ValidMetadata) -> Self {
-        Self::of(metadata)
+        Self::from_metadata(metadata)
     }
 }

@@ -10,11 +10,11 @@ use super::context::Context;
 
 thread_local! {
     static CURRENT: RefCell<Option<SharedContext>> = const { RefCell::new(None) };
-    /// Number of contexts in use by this thread.
+    /// Number of contexts that this thread is using.
     static HELD: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Counts a context as in use by this thread, even if its use panics.
+/// Guard that counts a context as in use by this thread, even during a panic.
 struct ContextGuard;
 
 impl ContextGuard {
@@ -30,7 +30,7 @@ impl Drop for ContextGuard {
     }
 }
 
-/// A context shared by several parts of a program, one at a time: each operation follows the previous ones of
+/// A context shared by several parts of a program, one at a time. Each operation follows the previous operations from
 /// any part. Concurrent executions should use a [fork](Context::fork).
 #[derive(Clone, Debug)]
 pub struct SharedContext(Arc<Mutex<Context>>);
@@ -42,26 +42,26 @@ impl SharedContext {
         Self(Arc::new(Mutex::new(context)))
     }
 
-    /// Returns the current context of this thread. There may be none at the end of a thread, when thread-local
-    /// values are dropped.
+    /// Returns the current context of this thread. At thread exit, it can be missing because thread-local values are
+    /// dropped.
     #[must_use]
     pub fn current() -> Option<Self> {
         CURRENT.try_with(|current| current.borrow().clone()).ok().flatten()
     }
 
-    /// Uses the context. Other uses wait until `action` returns, so that it must not use the same context
-    /// again.
+    /// Uses the context. Other users wait until `action` returns, so it must not use the same context again.
     pub fn with<T>(&self, action: impl FnOnce(&mut Context) -> T) -> T {
         let mut context = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let _guard = ContextGuard::begin();
         action(&mut context)
     }
 
-    /// Like [`with`](Self::with), for calls during the use of a context: the thread then does not wait for
-    /// another one, which might be the same, or wait for the first. Returns `None` instead of waiting.
+    /// Like [`with`](Self::with), for calls while this thread may be using a context. Returns `None` instead of waiting
+    /// for another context then, because it could be the same context or wait for the first.
     #[cfg(feature = "tracing")]
     pub(crate) fn try_with<T>(&self, action: impl FnOnce(&mut Context) -> T) -> Option<T> {
-        // Otherwise wait for other threads, so that nothing is skipped only because they were faster.
+        // Waiting for other threads is safe here, and nothing is skipped only because they were faster.
+        // At thread exit, the count can be missing. Then no context counts as in use.
         if HELD.try_with(Cell::get).unwrap_or_default() == 0 {
             return Some(self.with(action));
         }
@@ -74,12 +74,12 @@ impl SharedContext {
         Some(action(&mut context))
     }
 
-    /// Makes it the current context of this thread until the returned value is dropped.
+    /// Makes this context current in this thread until the returned value is dropped.
     pub fn enter(&self) -> Entered {
         Entered { context: self.clone(), before: set(Some(self.clone())), this_thread: PhantomData }
     }
 
-    /// Returns the present state of the context.
+    /// Returns a copy of the current state.
     #[must_use]
     pub fn into_inner(self) -> Context {
         match Arc::try_unwrap(self.0) {
@@ -97,7 +97,7 @@ impl SharedContext {
         }
     }
 
-    /// Returns `true` if both are the same context.
+    /// Returns `true` if both share one context.
     #[must_use]
     pub fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
@@ -110,14 +110,14 @@ impl From<Context> for SharedContext {
     }
 }
 
-/// Replaces the current context. The old one is not dropped while it is borrowed.
+/// Replaces the current context. Returns the old context, so that it is not dropped while it is borrowed.
 ///
-/// At the end of a thread there may be no place for it; a panic would abort the process.
+/// At thread exit, the thread-local value can be missing. A panic would abort the process then.
 fn set(context: Option<SharedContext>) -> Option<SharedContext> {
     CURRENT.try_with(|current| current.replace(context)).ok().flatten()
 }
 
-/// Contexts entered and exited by calls in any order.
+/// Contexts that are entered and exited in any order.
 #[cfg(feature = "tracing")]
 #[derive(Default)]
 pub(crate) struct EnteredStack(Vec<(u64, Entered)>);
@@ -132,20 +132,20 @@ impl EnteredStack {
         let Some(index) = self.0.iter().rposition(|entered| entered.0 == key) else { return };
         let (_, mut entered) = self.0.remove(index);
         if let Some((_, above)) = self.0.get_mut(index) {
-            // The later one remains current, and the earlier one is restored after it.
+            // The later context remains current, and the earlier context is restored after it.
             std::mem::swap(&mut above.before, &mut entered.before);
             entered.before = SharedContext::current();
         }
     }
 }
 
-/// Keeps a context as the current one of this thread until dropped.
+/// Guard that keeps a context current in this thread until dropped.
 #[must_use = "the context is current as long as this exists"]
 #[derive(Debug)]
 pub struct Entered {
     context: SharedContext,
     before: Option<SharedContext>,
-    /// Must be dropped by the thread that created it.
+    /// Must be dropped by the creating thread.
     this_thread: PhantomData<*const ()>,
 }
 
@@ -156,7 +156,7 @@ impl Entered {
         &self.context
     }
 
-    /// Exits, and returns the present state of the context.
+    /// Exits, and returns a copy of the context state.
     #[must_use]
     pub fn exit(self) -> Context {
         let context = self.context.clone();
@@ -172,7 +172,7 @@ impl Drop for Entered {
 }
 
 impl Context {
-    /// Makes it the current context of this thread until the returned value is dropped.
+    /// Makes this context current in this thread until the returned value is dropped.
     ///
     /// ```
     /// use ichnos_xtrace::{Context, Tracer};
@@ -192,7 +192,7 @@ impl Context {
         SharedContext::new(self).enter()
     }
 
-    /// Uses the current context of this thread, if there is one.
+    /// Uses the current context of this thread. Returns `None` without a current context.
     pub fn with_current<T>(action: impl FnOnce(&mut Self) -> T) -> Option<T> {
         SharedContext::current().map(|context| context.with(action))
     }

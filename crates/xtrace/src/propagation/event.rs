@@ -1,26 +1,26 @@
-//! Events before they are sent.
+//! Events under construction.
 
 use std::cell::Cell;
 use std::fmt;
 use std::io;
 use std::time::SystemTime;
 
-use super::context::{Context, Next};
+use super::context::{Context, NextOperation};
 use super::tracer::Tracer;
 use crate::option::{ChainId, Severity};
 use crate::report::WrittenLines;
 
-/// Maximum size in bytes of the buffer kept for the next report.
+/// Maximum size of the report buffer to keep in bytes.
 const MAX_KEPT: usize = 64 << 10;
 
 thread_local! {
-    /// Buffer for a report, reused by the next event.
+    /// Report buffer, reused for the next event.
     static ROOM: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
     /// `true` while a report is being sent.
     static REPORTING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Marks this thread as reporting: logs of the reporter itself are not reported.
+/// Guard that marks this thread as reporting, so that logs from the reporter are not reported.
 pub(crate) struct Reporting {
     /// `true` if the thread was already reporting.
     before: bool,
@@ -28,6 +28,7 @@ pub(crate) struct Reporting {
 
 impl Reporting {
     pub(crate) fn begin() -> Self {
+        // At thread exit, the flag can be missing. The thread then counts as not reporting.
         Self { before: REPORTING.try_with(|reporting| reporting.replace(true)).unwrap_or_default() }
     }
 
@@ -45,14 +46,14 @@ impl Drop for Reporting {
     }
 }
 
-/// An event. It becomes the last operation of its context when it is sent, and not before: its edge to the
-/// previous operation is then registered in a report (section 4).
+/// An event. It becomes the last operation of its context only when it is sent, because a report must then contain its
+/// edge to the previous operation (section 4).
 #[must_use = "an event that is not sent did not happen"]
 #[derive(Debug)]
 pub struct Event<'e> {
     context: &'e mut Context,
     tracer: &'e Tracer,
-    /// `None` if it is not important enough.
+    /// `None` if the event is below the threshold.
     report: Option<EventReport>,
 }
 
@@ -60,17 +61,17 @@ pub struct Event<'e> {
 struct EventReport {
     text: Vec<u8>,
     lines: WrittenLines,
-    next: Next,
+    next: NextOperation,
 }
 
 impl Context {
-    /// Creates an event. Nothing changes until the event is [sent](Event::send).
+    /// Creates an event. The context changes only when the event is [sent](Event::send).
     pub fn event<'e>(&'e mut self, tracer: &'e Tracer, label: &str) -> Event<'e> {
         Event::new(self, tracer, Severity::UNSET, label)
     }
 
-    /// Creates an event of a severity. If this exceeds the threshold of the task, the event is not reported and
-    /// changes nothing.
+    /// Creates an event with a severity. If the threshold excludes this severity, the event is not reported and changes
+    /// nothing.
     pub fn event_of<'e>(&'e mut self, tracer: &'e Tracer, severity: Severity, label: &str) -> Event<'e> {
         Event::new(self, tracer, severity, label)
     }
@@ -104,25 +105,25 @@ impl<'e> Event<'e> {
         self
     }
 
-    /// Adds the line `Title`: the title of the task, which belongs in its first report.
+    /// Adds the line `Title`, the task title, which belongs in the first report of the task.
     pub fn title(self, title: impl AsRef<[u8]>) -> Self {
         self.text("Title", title)
     }
 
-    /// Adds a line `Tag`, to find related tasks. A task can have several tags.
+    /// Adds a line `Tag`, which helps to find related tasks. A task can have several tags.
     pub fn tag(self, tag: impl AsRef<[u8]>) -> Self {
         self.text("Tag", tag)
     }
 
-    /// Returns `true` if it will be reported.
+    /// Returns `true` if the event will be reported.
     #[must_use]
     pub fn is_reported(&self) -> bool {
         self.report.is_some()
     }
 
-    /// Sends the report. Only then is the event the last operation of its context.
+    /// Sends the report. The event then becomes the last operation of its context.
     ///
-    /// Returns `true` if it was important enough to be reported; otherwise nothing changes.
+    /// Returns `true` if the event was reported. Below the threshold, it returns `false` and changes nothing.
     ///
     /// # Errors
     /// If the reporter fails. Nothing changes then.
@@ -138,7 +139,7 @@ impl<'e> Event<'e> {
         let mut text = report.text;
         if text.capacity() <= MAX_KEPT {
             text.clear();
-            // There may be no place for it at the end of a thread; a panic would abort the process.
+            // At thread exit, the buffer can be missing. A panic would abort the process then.
             let _ = ROOM.try_with(|room| room.set(text));
         }
         result.map(|()| true)
@@ -156,9 +157,10 @@ impl EventReport {
         for edge in next.edge.iter().chain(context.edges()) {
             lines.edge(out, edge);
         }
+        // A time before 1970 becomes 0, because losing the event would be worse.
         let time = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         if tracer.has_nanoseconds() {
-            // Until the year 2554.
+            // The maximum is in the year 2554.
             lines.timestamp_nanos(out, u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
         } else {
             lines.timestamp_millis(out, time.as_secs() * 1000 + u64::from(time.subsec_millis()));
@@ -175,7 +177,7 @@ impl EventReport {
         if severity != Severity::UNSET {
             lines.display(out, b"Severity", severity);
         }
-        if let Ok(Some(chain)) = ChainId::of(metadata.as_ref()) {
+        if let Ok(Some(chain)) = ChainId::from_metadata(metadata.as_ref()) {
             lines.display(out, b"ChainId", chain);
         }
         for error in context.errors() {

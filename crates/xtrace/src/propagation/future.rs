@@ -1,4 +1,4 @@
-//! The current context of a future.
+//! Current contexts for futures.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -10,9 +10,9 @@ use super::context::Context;
 use super::current::SharedContext;
 
 pin_project! {
-    /// A future with a context, which is the thread's current context whenever the future is polled.
+    /// A future with a context, which is current in the thread during each poll.
     ///
-    /// Has no effect if there was no context when it was created.
+    /// Without a context at creation, this has no effect.
     #[must_use = "futures do nothing unless they are polled"]
     #[derive(Debug)]
     pub struct WithContext<F> {
@@ -45,8 +45,8 @@ impl<F: Future> Future for WithContext<F> {
 /// # For implementations
 /// Implemented for all futures.
 pub trait InContext: Future + Sized {
-    /// Returns the future with a context that is the thread's current one whenever the future is polled. Keep a
-    /// clone of a [`SharedContext`] to continue with it after the future.
+    /// Returns the future with a context that is current in the thread during each poll. To continue with the context
+    /// after the future, keep a clone of a [`SharedContext`].
     ///
     /// ```
     /// use ichnos_xtrace::propagation::{InContext, SharedContext};
@@ -69,20 +69,19 @@ pub trait InContext: Future + Sized {
         WithContext { future: self, context: Some(context.into()) }
     }
 
-    /// Returns the future with the present current context: the current context belongs to the thread, and is
-    /// missing when another thread polls the future. For futures that the caller awaits without doing anything
-    /// else meanwhile.
+    /// Returns the future with the current context. Without this call, the context is missing if another thread polls
+    /// the future. Use it for futures that the caller awaits without doing anything else at the same time.
     fn in_current_context(self) -> WithContext<Self> {
         WithContext { future: self, context: SharedContext::current() }
     }
 
-    /// Returns the future with a [fork](Context::fork) of the present current context: for futures that run
-    /// concurrently with their caller, such as tasks of an executor, whose threads have no current context.
+    /// Returns the future with a [fork](Context::fork) of the current context. Use it for futures that run concurrently
+    /// with the caller, for example executor tasks, because executor threads lack a current context.
     ///
     /// ```
-    /// use ichnos_xtrace::propagation::{Collected, InContext};
+    /// use ichnos_xtrace::propagation::{InContext, MemoryReporter};
     /// use ichnos_xtrace::{Context, Tracer};
-    /// # // As those of an executor do: in another thread.
+    /// # // Like an executor, it uses another thread.
     /// # fn spawn<F: Future<Output = ()> + Send + 'static>(future: F) -> std::thread::JoinHandle<()> {
     /// #     std::thread::spawn(move || {
     /// #         let mut future = std::pin::pin!(future);
@@ -96,9 +95,9 @@ pub trait InContext: Future + Sized {
     ///     assert_eq!(sent, Some(true));
     /// }
     ///
-    /// let collected = Collected::default();
+    /// let collected = MemoryReporter::default();
     /// let _entered = Context::start().enter();
-    /// // For instance `tokio::spawn`.
+    /// // For example `tokio::spawn`.
     /// let task = spawn(work(Tracer::new(collected.clone())).in_forked_context());
     /// # task.join().unwrap();
     /// # assert_eq!(collected.take().len(), 1);

@@ -1,21 +1,21 @@
 //! Contexts: the position of an execution in its task, and its continuation (section 4).
 //!
-//! A [`Context`] contains the task and the last operation of an execution. An [`Event`] gets an identifier of
-//! its own, which replaces the last operation, and its report has an edge from each operation that it follows.
-//! This is the only way to a new identifier, so that the graph stays connected.
+//! A [`Context`] contains the task and the last operation of an execution. An [`Event`] gets a new identifier, which
+//! replaces the last operation. Its report has an edge from each operation that the event follows. New identifiers are
+//! only created in this way, so the graph stays connected.
 //!
-//! - [`Context::fork`] and [`Context::join`]: concurrent executions, and their end;
-//! - [`Context::down`] and [`Context::up_from`]: to a layer below, and back;
-//! - [`Context::metadata`] and [`Context::receive`]: to and from other processes;
-//! - [`Context::enter`], [`InContext::in_context`]: the current context of a thread, and of a future;
-//! - [`InContext::in_forked_context`]: for a task of an executor, such as `tokio::spawn`.
+//! - [`Context::fork`] and [`Context::join`]: start and end of concurrent executions
+//! - [`Context::down`] and [`Context::up_from`]: into a lower layer, and back
+//! - [`Context::metadata`] and [`Context::receive`]: to and from other processes
+//! - [`Context::enter`], [`InContext::in_context`]: current context of a thread, and of a future
+//! - [`InContext::in_forked_context`]: for executor tasks, for example with `tokio::spawn`
 //!
-//! A [`Tracer`] contains the destination of reports ([`Reporter`]) and their common lines.
+//! A [`Tracer`] contains the report destination ([`Reporter`]) and the common report lines.
 //!
 //! ```
-//! use ichnos_xtrace::propagation::{Collected, Context, Tracer};
+//! use ichnos_xtrace::propagation::{Context, MemoryReporter, Tracer};
 //!
-//! let collected = Collected::default();
+//! let collected = MemoryReporter::default();
 //! let tracer = Tracer::new(collected.clone()).with_agent("kitchen");
 //! let mut cook = Context::start();
 //! cook.event(&tracer, "order").field("table", 7).send()?;
@@ -31,9 +31,9 @@
 //! ```
 //!
 //! # Randomness
-//! Identifiers of tasks, operations and chains are random bytes from the operating system (`getrandom`), 256 at
-//! once for each thread. After `fork` without `exec`, a process has the same random bytes as its parent: call
-//! [`forget_random_bytes`] there first.
+//! Task, operation and chain identifiers are random bytes from the operating system (`getrandom`). Each thread requests
+//! 256 bytes at once. After `fork` without `exec`, a process has the same random bytes as its parent, so it must first
+//! call [`forget_random_bytes`].
 
 mod context;
 mod current;
@@ -54,5 +54,5 @@ pub(crate) use event::Reporting;
 pub use future::{InContext, WithContext};
 pub use queued_reporter::{Acknowledgements, QueueCounts, QueueOptions, QueuedReporter};
 pub use random::{forget_random_bytes, random_op_id};
-pub use reporter::{Collected, MAX_REPORT, PORT, Reporter, TcpReporter, UdpReporter, WriterReporter};
+pub use reporter::{MAX_REPORT, MemoryReporter, PORT, Reporter, TcpReporter, UdpReporter, WriterReporter};
 pub use tracer::Tracer;

@@ -7,20 +7,20 @@ use std::time::SystemTime;
 
 use crate::id::OpId;
 
-/// Number of bytes requested from the system at once, which costs little more than one.
+/// Number of bytes requested from the system at once. This costs little more than one byte.
 const POOL: usize = 256;
 
-/// Unused random bytes of the system.
-struct Pool {
+/// Unused random bytes from the system.
+struct RandomPool {
     bytes: [u8; POOL],
     used: usize,
 }
 
 thread_local! {
-    static BYTES: RefCell<Pool> = const { RefCell::new(Pool::new()) };
+    static BYTES: RefCell<RandomPool> = const { RefCell::new(RandomPool::new()) };
 }
 
-impl Pool {
+impl RandomPool {
     const fn new() -> Self {
         Self { bytes: [0; POOL], used: POOL }
     }
@@ -31,7 +31,7 @@ impl Pool {
         }
         let taken = self.bytes[self.used..].first_chunk().copied();
         self.used += N;
-        // More than a pool is never requested.
+        // Requests never exceed the pool size.
         taken.unwrap_or([0; N])
     }
 
@@ -41,7 +41,7 @@ impl Pool {
         if getrandom::fill(&mut self.bytes).is_ok() {
             return;
         }
-        // Systems without randomness are rare. Identifiers need not be secret, only unique.
+        // Systems without randomness are rare. Identifiers must be unique, but not secret.
         let state = RandomState::new();
         for (index, place) in self.bytes.as_chunks_mut::<8>().0.iter_mut().enumerate() {
             *place = state.hash_one((index, SystemTime::now())).to_ne_bytes();
@@ -68,12 +68,12 @@ pub(super) fn any<const N: usize>() -> [u8; N] {
         // Never borrowed during a call.
         Err(_) => [1; N],
     });
-    // At the end of a thread, some systems have no pool any more.
-    bytes.unwrap_or_else(|_| Pool::new().take())
+    // At thread exit, some systems have already dropped the pool.
+    bytes.unwrap_or_else(|_| RandomPool::new().take())
 }
 
-/// Returns a random identifier of 8 bytes, for [`ValidMetadata::advance`](crate::ValidMetadata::advance) and
-/// custom reports. [`Context`](super::Context) generates one for each event.
+/// Returns a random 8-byte identifier for [`ValidMetadata::advance`](crate::ValidMetadata::advance) and custom reports.
+/// [`Context`](super::Context) generates an identifier for each event.
 #[inline]
 #[must_use]
 pub fn random_op_id() -> OpId {
@@ -82,8 +82,8 @@ pub fn random_op_id() -> OpId {
 
 /// Discards the random bytes that this thread has requested in advance.
 ///
-/// Call this after `fork` without `exec` before creating identifiers: otherwise the parent creates the same
-/// ones.
+/// After `fork` without `exec`, call this before creating identifiers. Otherwise the parent creates the same
+/// identifiers.
 pub fn forget_random_bytes() {
     let _ = BYTES.try_with(|pool| {
         if let Ok(mut pool) = pool.try_borrow_mut() {

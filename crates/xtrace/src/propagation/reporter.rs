@@ -1,4 +1,4 @@
-//! Destinations of reports.
+//! Report destinations.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -8,27 +8,26 @@ use std::time::{Duration, Instant};
 
 use crate::report::{MAX_REPORT_LENGTH, MAX_REPORT_LINES, Part, Reports};
 
-/// Port for reports, over UDP and TCP.
+/// Report port, for UDP and TCP.
 pub const PORT: u16 = 7831;
-/// Maximum bytes of a report, which has to fit into a datagram.
+/// Maximum report size in bytes, limited by the datagram size.
 pub const MAX_REPORT: usize = 65_507;
 
-/// Timeout of the first connection.
+/// Timeout for the first connection.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Maximum time for which a report waits for a collector that accepts nothing, or for a new connection.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// Time until the next attempt after that.
+/// Time until the next attempt after a timeout.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// Receives reports.
 ///
 /// # For implementations
-/// A report is text as written by [`ReportWriter`](crate::report::ReportWriter), without the blank line between
-/// reports. `report` is called by the code that is traced, so it should not take long; it may queue or refuse a
-/// report that cannot be delivered at once. After an error, the event did not happen: no other report refers to
-/// it.
+/// A report is text from [`ReportWriter`](crate::report::ReportWriter), without the blank line between reports. The
+/// traced code calls `report`, so it should not take long. It can queue or refuse a report that cannot be delivered at
+/// once. After an error, the event did not happen: no other report refers to it.
 pub trait Reporter: Send + Sync {
     /// Sends a report.
     ///
@@ -72,7 +71,7 @@ pub struct UdpReporter {
 }
 
 impl UdpReporter {
-    /// Sends to a collector at an address, usually at [`PORT`].
+    /// Creates a reporter for a collector at an address, usually at [`PORT`].
     ///
     /// # Errors
     /// If the address cannot be resolved, or a socket cannot be created.
@@ -84,7 +83,7 @@ impl UdpReporter {
         };
         let socket = UdpSocket::bind(own)?;
         socket.connect(address)?;
-        // Reports beyond the system's buffer are lost, as they may be anywhere else on the way.
+        // Reports beyond the system's buffer are lost, as can happen anywhere on the way.
         socket.set_nonblocking(true)?;
         Ok(Self { socket })
     }
@@ -96,7 +95,7 @@ impl Reporter for UdpReporter {
             return Err(too_long(report.len()));
         }
         match self.socket.send(report) {
-            // An error about an earlier report (no socket was listening) does not concern this one.
+            // The error is about an earlier report that found no listening socket.
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => self.socket.send(report),
             result => result,
         }
@@ -104,15 +103,15 @@ impl Reporter for UdpReporter {
     }
 }
 
-/// Sends reports through a connection, each after its length: 32 bits, big-endian.
+/// Sends reports through a connection, each after its length (32 bits, big-endian).
 ///
-/// The collector does not reply: `Ok` means that the system accepted the report, not that it arrived. If the
-/// connection breaks, reports in transit are lost, with all that are sent before the system notices, although
-/// those calls returned `Ok`. The first report after that fails, and the next one makes a new connection.
+/// The collector does not reply. `Ok` means that the system accepted the report, not that it arrived. If the connection
+/// breaks, reports in transit are lost, together with all reports sent before the system notices, although those calls
+/// returned `Ok`. The first report after that fails, and the next report makes a new connection.
 ///
-/// A report waits for at most 100 milliseconds, twice that on a busy machine, until the collector accepts it or
-/// is connected. After that, reports fail at once for a second. Programs that must not wait at all, or must not
-/// lose reports, use a [`QueuedReporter`](super::QueuedReporter).
+/// A report waits for at most 100 milliseconds, or twice as long on a busy machine, until the collector accepts it or
+/// is connected. After that, reports fail at once for a second. Programs that must not wait at all, or must not lose
+/// reports, should use a [`QueuedReporter`](super::QueuedReporter).
 #[derive(Debug)]
 pub struct TcpReporter {
     address: SocketAddr,
@@ -154,7 +153,7 @@ impl TcpState {
                 Ok(more) => written += more,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => {
-                    // A partial frame breaks all following ones: drop the connection.
+                    // A partial frame breaks all later frames, so the connection is dropped.
                     if written == 0 && is_timeout(&error) {
                         self.stream = Some(stream);
                     }
@@ -203,8 +202,8 @@ impl Reporter for TcpReporter {
     }
 }
 
-/// Writes reports to any writer, each followed by a blank line, as in files of reports. Reports that [readers
-/// refuse](crate::report::Report::is_too_large) are an error, and not written.
+/// Writes reports to any writer, each followed by a blank line, as in report files. Reports that [readers
+/// refuse](crate::report::Report::is_too_large) cause an error and are not written.
 pub struct WriterReporter<W> {
     writer: Mutex<W>,
 }
@@ -242,21 +241,21 @@ impl<W: Write + Send> Reporter for WriterReporter<W> {
     }
 }
 
-/// Keeps reports in memory, for tests and examples. Clones share them.
+/// Keeps reports in memory, for tests and examples. Clones share the reports.
 #[derive(Clone, Debug, Default)]
-pub struct Collected {
+pub struct MemoryReporter {
     reports: Arc<Mutex<Vec<String>>>,
 }
 
-impl Collected {
-    /// Removes and returns all reports, in the order in which they were received.
+impl MemoryReporter {
+    /// Removes and returns all reports, sorted by arrival.
     #[must_use]
     pub fn take(&self) -> Vec<String> {
         std::mem::take(&mut lock(&self.reports))
     }
 }
 
-impl Reporter for Collected {
+impl Reporter for MemoryReporter {
     fn report(&self, report: &[u8]) -> io::Result<()> {
         lock(&self.reports).push(String::from_utf8_lossy(report).into_owned());
         Ok(())

@@ -1,4 +1,4 @@
-//! Destination and common lines of reports.
+//! Report destination and common report lines.
 
 use std::fmt;
 
@@ -6,14 +6,14 @@ use super::reporter::Reporter;
 use crate::option::{Registry, Severity};
 use crate::report::plain_lines;
 
-/// Destination and common lines of reports: usually one for a program, or one for each of its parts.
+/// Report destination and common report lines. A program usually has one tracer, or one for each of its parts.
 pub struct Tracer {
     reporter: Box<dyn Reporter>,
     registry: Registry,
     threshold: Severity,
     has_nanoseconds: bool,
     common: Vec<(String, String)>,
-    /// Common lines as text, if none has to be escaped.
+    /// Common lines as text, if none needs escaping.
     plain: Option<Vec<u8>>,
 }
 
@@ -24,12 +24,11 @@ impl fmt::Debug for Tracer {
 }
 
 impl Tracer {
-    /// Threshold if neither the metadata nor the program set one: [`Severity::INFO`], so that spans and events
-    /// of `tracing` at INFO are reported. The original libraries use [`Severity::NOTICE`].
+    /// Threshold if neither the metadata nor the program sets one. It is [`Severity::INFO`], so that `tracing` spans
+    /// and events at INFO are reported. The original libraries use [`Severity::NOTICE`].
     pub const DEFAULT_THRESHOLD: Severity = Severity::INFO;
 
-    /// Creates a tracer for a reporter. Reports contain the name of this machine, `Host`, if the system has
-    /// one.
+    /// Creates a tracer for a reporter. Reports contain the name of this machine as `Host`, if the system has a name.
     #[must_use]
     pub fn new(reporter: impl Reporter + 'static) -> Self {
         let tracer = Self {
@@ -46,7 +45,7 @@ impl Tracer {
         }
     }
 
-    /// Sets the name of the machine, `Host`.
+    /// Sets the machine name, `Host`.
     #[must_use]
     pub fn with_host(self, host: &str) -> Self {
         self.with_line("Host", host)
@@ -58,7 +57,7 @@ impl Tracer {
         self.with_line("Agent", agent)
     }
 
-    /// Adds a line to each report, replacing one with the same key.
+    /// Adds a line to each report, replacing a line with the same key.
     #[must_use]
     pub fn with_line(mut self, key: &str, value: &str) -> Self {
         match self.common.iter_mut().find(|line| line.0 == key) {
@@ -69,30 +68,30 @@ impl Tracer {
         self
     }
 
-    /// Sets the known options of metadata, and their propagation.
+    /// Sets the known metadata options and their propagation.
     #[must_use]
     pub fn with_registry(mut self, registry: Registry) -> Self {
         self.registry = registry;
         self
     }
 
-    /// Sets the threshold for tasks whose metadata have none: by default,
-    /// [`DEFAULT_THRESHOLD`](Self::DEFAULT_THRESHOLD). A threshold in the metadata takes precedence.
+    /// Sets the threshold for tasks whose metadata lacks a threshold. A threshold in the metadata takes precedence.
+    /// Default: [`DEFAULT_THRESHOLD`](Self::DEFAULT_THRESHOLD).
     #[must_use]
     pub fn with_threshold(mut self, threshold: Severity) -> Self {
         self.threshold = threshold;
         self
     }
 
-    /// Writes times in nanoseconds, as far as the system's clock supports them: seconds with nine decimals. By
-    /// default, there are three, as in the original libraries.
+    /// Writes times in nanoseconds, as seconds with nine decimals, if the system's clock supports this. By default,
+    /// times have three decimals, as in the original libraries.
     #[must_use]
     pub fn with_nanoseconds(mut self) -> Self {
         self.has_nanoseconds = true;
         self
     }
 
-    /// Returns the threshold for tasks whose metadata have none.
+    /// Returns the threshold for tasks whose metadata lacks a threshold.
     #[must_use]
     pub fn threshold(&self) -> Severity {
         self.threshold

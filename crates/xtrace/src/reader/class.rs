@@ -1,4 +1,4 @@
-//! Classes of reports.
+//! Event record classes for reports.
 
 use std::sync::{Arc, LazyLock};
 
@@ -10,7 +10,7 @@ use ichnos_model::{
 
 use super::log_text;
 
-/// Meaning of a line beyond its text.
+/// Role of a line in the event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LineRole {
     Metadata,
@@ -20,7 +20,7 @@ pub(crate) enum LineRole {
     Process,
     Thread,
     Severity,
-    /// The three keys of JSON without metadata.
+    /// The three keys in JSON without metadata.
     TaskId,
     EventId,
     ParentEventId,
@@ -28,8 +28,8 @@ pub(crate) enum LineRole {
 }
 
 impl LineRole {
-    /// Returns the role of lines with a key.
-    pub(crate) fn of(key: &[u8]) -> Self {
+    /// Returns the role for a key.
+    pub(crate) fn from_key(key: &[u8]) -> Self {
         match key {
             b"X-Trace" => Self::Metadata,
             b"Edge" => Self::Edge,
@@ -46,19 +46,19 @@ impl LineRole {
     }
 }
 
-/// Returns `true` if lines of a key are an array in all classes, even a single one.
+/// Returns `true` if the lines of a key always form an array, even a single line.
 pub(super) fn is_list(key: &[u8]) -> bool {
     matches!(key, b"Edge" | b"Option" | b"Tag" | b"ParentEventID")
 }
 
-/// Dialect of traces that are read from reports.
+/// Dialect of traces read from reports.
 pub(crate) const DIALECT: &str = "X-Trace Report 1.0";
-/// Name of all classes of reports.
+/// Class name for all reports.
 pub(crate) const CLASS_NAME: &str = "report";
-/// Payload of reports beyond the limit of classes: an array of structures of these two members.
+/// Payload member for reports beyond the class limit: an array of structures with these two members.
 pub(crate) const ANY_MEMBER: &str = "lines";
 
-/// Levels of syslog: 0 is the most important.
+/// Syslog levels, where 0 is the most important.
 pub(crate) const SCALE: LevelScale = LevelScale(&[
     LevelStep::new(2, LogLevel::Fatal),
     LevelStep::new(3, LogLevel::Error),
@@ -68,10 +68,10 @@ pub(crate) const SCALE: LevelScale = LevelScale(&[
     LevelStep { up_to: i64::MAX, level: LogLevel::Trace, exact: None },
 ]);
 
-/// Description of the clock.
+/// Clock description.
 pub(crate) const CLOCK: &str = "key Timestamp: nanoseconds since 1970";
 
-/// Returns the class of a trace before anything is read, or `None` if the clock offset does not fit.
+/// Returns the trace class before reading, or `None` if the clock offset does not fit.
 pub(super) fn trace_class(clock_offsets: &ClockOffsets) -> Option<TraceClass> {
     let mut clock = ClockClass::since_unix_epoch("timestamp");
     clock.name = Some("timestamp".to_owned());
@@ -88,7 +88,7 @@ pub(super) fn trace_class(clock_offsets: &ClockOffsets) -> Option<TraceClass> {
     Some(TraceClass::new(DIALECT, [clock], [stream]))
 }
 
-/// Returns the class of the common context: data of the metadata and the edges.
+/// Returns the common context class, with metadata and edges.
 fn common_context() -> FieldClass {
     let text = || FieldClass::optional(FieldClass::string());
     let texts = || FieldClass::optional(array_of_values(FieldClass::string()));
@@ -111,7 +111,7 @@ fn common_context() -> FieldClass {
     ])
 }
 
-/// Inserts the meanings of the members of [`common_context`].
+/// Inserts the meanings of [`common_context`] members.
 fn insert_common_meanings(meanings: &mut Meanings) {
     let all = [
         Meaning::TaskId,
@@ -127,7 +127,7 @@ fn insert_common_meanings(meanings: &mut Meanings) {
     }
 }
 
-/// Returns an array in a scope of values, which contain the number of its elements.
+/// Returns an array class for a scope of values, where the values contain the element count.
 fn array_of_values(element: FieldClass) -> FieldClass {
     FieldClass::new(FieldKind::Array {
         element: Arc::new(element),
@@ -137,41 +137,43 @@ fn array_of_values(element: FieldClass) -> FieldClass {
     })
 }
 
-/// Key of the class of reports beyond the limit of classes, which is never a list of keys.
+/// Class key for reports beyond the class limit, which differs from all key lists.
 pub(super) const ANY_KEY: &[u8] = &[0xff];
 
-/// A report's key within the key of its class.
+/// A report key within a class key.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Key<'k> {
+pub(super) struct ReportKey<'k> {
     pub(super) name: &'k [u8],
-    /// `true` if its lines are an array.
+    /// `true` if its lines form an array.
     pub(super) is_array: bool,
 }
 
-/// Appends a report's key to the key of its class.
-pub(super) fn push_key(key: &mut Vec<u8>, Key { name, is_array }: Key<'_>) {
+/// Appends a report key to a class key.
+pub(super) fn push_key(key: &mut Vec<u8>, ReportKey { name, is_array }: ReportKey<'_>) {
     key.push(u8::from(is_array));
     key.extend_from_slice(&u32::try_from(name.len()).unwrap_or(u32::MAX).to_le_bytes());
     key.extend_from_slice(name);
 }
 
-/// Returns the report's keys within the key of a class.
-fn keys(mut key: &[u8]) -> impl Iterator<Item = Key<'_>> + Clone {
+/// Returns the report keys in a class key.
+fn keys(mut key: &[u8]) -> impl Iterator<Item = ReportKey<'_>> + Clone {
     std::iter::from_fn(move || {
         let (&[is_array, a, b, c, d], rest) = key.split_first_chunk()?;
         let (name, rest) = rest.split_at_checked(u32::from_le_bytes([a, b, c, d]) as usize)?;
         key = rest;
-        Some(Key { name, is_array: is_array == 1 })
+        Some(ReportKey { name, is_array: is_array == 1 })
     })
 }
 
-/// Returns the numbers in the specific context of a report with these keys, in order.
-pub(super) fn numbers<'k>(keys: impl Iterator<Item = Key<'k>> + Clone) -> impl Iterator<Item = LineRole> {
-    let has = move |role: LineRole| keys.clone().any(|key| LineRole::of(key.name) == role);
+/// Returns the specific context numbers for a report with these keys, in order.
+pub(super) fn numbers<'k>(
+    keys: impl Iterator<Item = ReportKey<'k>> + Clone,
+) -> impl Iterator<Item = LineRole> {
+    let has = move |role: LineRole| keys.clone().any(|key| LineRole::from_key(key.name) == role);
     [LineRole::Process, LineRole::Thread, LineRole::Severity].into_iter().filter(move |role| has(*role))
 }
 
-/// Returns the name and meaning of a number in the specific context.
+/// Returns the name and meaning of a specific context number.
 fn number(role: LineRole) -> (&'static str, Meaning) {
     match role {
         LineRole::Process => ("process_id", Meaning::Process),
@@ -180,7 +182,7 @@ fn number(role: LineRole) -> (&'static str, Meaning) {
     }
 }
 
-/// Returns the class of reports with a key written by [`push_key`], or with [`ANY_KEY`].
+/// Returns the class for a key from [`push_key`], or for [`ANY_KEY`].
 pub(super) fn class_of(key: &[u8]) -> EventRecordClass {
     let mut meanings = Meanings::default();
     insert_common_meanings(&mut meanings);
@@ -213,7 +215,7 @@ pub(super) fn class_of(key: &[u8]) -> EventRecordClass {
         let message = [&b"Label"[..], b"Operation", b"Title"]
             .into_iter()
             .find(|name| keys(key).any(|key| key.name == *name && !key.is_array));
-        // Viewers call reports by it.
+        // Viewers name reports by it.
         let name = message.and_then(|message| std::str::from_utf8(message).ok());
         let name = name.map(|name| Some(format!("payload.{name}")));
         display = name.map(|name_field| Arc::new(EventDisplay { name_field, ..EventDisplay::default() }));
@@ -238,10 +240,10 @@ pub(super) fn class_of(key: &[u8]) -> EventRecordClass {
     }
 }
 
-/// Returns the meaning of lines of a key; `message` is the key of the message.
-fn meaning_of(key: Key<'_>, message: Option<&[u8]>) -> Option<Meaning> {
-    // These are in the contexts.
-    if LineRole::of(key.name) != LineRole::Other {
+/// Returns the meaning of the lines of a key. `message` is the message key.
+fn meaning_of(key: ReportKey<'_>, message: Option<&[u8]>) -> Option<Meaning> {
+    // The contexts contain these.
+    if LineRole::from_key(key.name) != LineRole::Other {
         return Some(Meaning::Rendered);
     }
     match key.name {
@@ -262,8 +264,7 @@ fn meaning_of(key: Key<'_>, message: Option<&[u8]>) -> Option<Meaning> {
     })
 }
 
-/// Returns the id of a class, which only depends on its key, so that it is the same in every file: the hash
-/// FNV-1a, of which 48 bits are kept.
+/// Returns a class id that only depends on the key, so it is the same in every file. It has 48 bits of the FNV-1a hash.
 fn id_of(key: &[u8]) -> u64 {
     let hash = key.iter().fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)

@@ -1,37 +1,37 @@
-//! Collection of reports from running programs.
+//! Collects reports from running programs.
 
 use ichnos_io::{Collect, TaskKey};
 
 use crate::report::{Part, Report, Reports, task_of_metadata};
 
-/// Port to which programs send reports, as in the original libraries.
+/// Default port for reports, the same as in the original libraries.
 const PORT: u16 = 7831;
 
-/// Maximum size of a report in bytes: that of a datagram. The original C++ library sends at most 2,048 bytes,
-/// the Java library 4,096.
+/// Maximum report size in bytes, the size of a datagram. The original C++ library sends at most 2,048 bytes, the Java
+/// library 4,096.
 const LONGEST: usize = 64 << 10;
 
 /// Settings for collecting reports.
 pub(super) const COLLECT: Collect = Collect::new(PORT, LONGEST, store);
 
-/// Stores a report: its lines as received, without empty ones, which readers ignore in received reports, but
-/// which end a report in a file.
+/// Stores a report with its lines as received, except empty lines. Readers ignore empty lines in received reports, but
+/// they end a report in a file.
 fn store(message: &[u8], buffer: &mut Vec<u8>) -> Result<TaskKey, &'static str> {
     let mut parts = Reports::new(message);
     let Some(Part::Report(report)) = parts.next() else { return Err("not a report") };
     if !report.has_known_version() {
-        return Err("a report of an unknown version");
+        return Err("unknown report version");
     }
     let mut rest = parts.peekable();
     if rest.peek().is_none() {
-        // The usual case: no other lines.
+        // The usual case, without other lines.
         let task = task(&report)?;
         let lines = report.as_bytes();
         buffer.extend_from_slice(lines);
         buffer.extend_from_slice(if lines.ends_with(b"\n") { b"\n" } else { b"\n\n" });
         return Ok(task);
     }
-    // Lines after an empty line still belong to the report, unless they are another one.
+    // Lines after an empty line still belong to the report, unless they start another report.
     if rest.any(|part| matches!(part, Part::Report(_))) {
         return Err("more than one report");
     }
@@ -56,14 +56,14 @@ fn store(message: &[u8], buffer: &mut Vec<u8>) -> Result<TaskKey, &'static str> 
 /// Returns the task of a report that readers accept. Only valid metadata can be reported (section 2.2).
 fn task(report: &Report<'_>) -> Result<TaskKey, &'static str> {
     if report.is_too_large() {
-        return Err("a report with too many lines");
+        return Err("too many lines");
     }
-    let line = report.lines().find(|line| line.key == b"X-Trace").ok_or("without a line `X-Trace`")?;
-    let task = task_of_metadata(line.value).ok_or("without readable metadata")?;
+    let line = report.lines().find(|line| line.key == b"X-Trace").ok_or("missing line `X-Trace`")?;
+    let task = task_of_metadata(line.value).ok_or("unreadable metadata")?;
     if !task.is_valid() {
-        return Err("of a task that is all zeros");
+        return Err("all-zero task");
     }
-    TaskKey::new(task.as_bytes()).ok_or("of a task that is too long")
+    TaskKey::new(task.as_bytes()).ok_or("task identifier too long")
 }
 
 #[cfg(test)]
@@ -82,7 +82,7 @@ mod tests {
         let text = String::from_utf8_lossy(&buffer).strip_prefix("before\n\n").unwrap().to_owned();
         match result {
             Ok(task) => {
-                // The stored text has one end, and is stored again unchanged.
+                // The stored text ends once, and storing it again changes nothing.
                 assert!(text.ends_with("\n\n") && text.find("\n\n") == Some(text.len() - 2), "{text:?}");
                 let mut again = Vec::new();
                 assert_eq!(store(&buffer[8..], &mut again), Ok(task));
@@ -128,26 +128,20 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_report() {
+    fn messages_other_than_reports() {
         let metadata = "X-Trace: 10CAFEBABE01020304\n";
         for (message, why) in [
             (String::new(), "not a report"),
             ("garbage".to_owned(), "not a report"),
             (format!("garbage\n{HEAD}{metadata}"), "not a report"),
-            (format!("X-Trace Report ver 9.0\n{metadata}"), "a report of an unknown version"),
-            (HEAD.to_owned(), "without a line `X-Trace`"),
-            (format!("{HEAD}Label: a\n"), "without a line `X-Trace`"),
-            (format!("{HEAD}X-Trace: 10CAFE\n{metadata}"), "without readable metadata"),
-            (format!("{HEAD}X-Trace: \n"), "without readable metadata"),
-            (format!("{HEAD}X-Trace: 100000000001020304\n"), "of a task that is all zeros"),
-            (
-                format!("{HEAD}{metadata}{}", "a: b\n".repeat(MAX_REPORT_LINES)),
-                "a report with too many lines",
-            ),
-            (
-                format!("{HEAD}{metadata}\n{}", "a: b\n".repeat(MAX_REPORT_LINES)),
-                "a report with too many lines",
-            ),
+            (format!("X-Trace Report ver 9.0\n{metadata}"), "unknown report version"),
+            (HEAD.to_owned(), "missing line `X-Trace`"),
+            (format!("{HEAD}Label: a\n"), "missing line `X-Trace`"),
+            (format!("{HEAD}X-Trace: 10CAFE\n{metadata}"), "unreadable metadata"),
+            (format!("{HEAD}X-Trace: \n"), "unreadable metadata"),
+            (format!("{HEAD}X-Trace: 100000000001020304\n"), "all-zero task"),
+            (format!("{HEAD}{metadata}{}", "a: b\n".repeat(MAX_REPORT_LINES)), "too many lines"),
+            (format!("{HEAD}{metadata}\n{}", "a: b\n".repeat(MAX_REPORT_LINES)), "too many lines"),
             (format!("{HEAD}{metadata}{HEAD}{metadata}"), "more than one report"),
             (format!("{HEAD}{metadata}\n{HEAD}{metadata}"), "more than one report"),
             (format!("{HEAD}{metadata}\nLabel: a\n\n{HEAD}"), "more than one report"),
@@ -156,7 +150,7 @@ mod tests {
         }
     }
 
-    /// Any stored input is read as one report of the same task.
+    /// Any stored input is read as one report with the same task.
     #[test]
     fn any_lines() {
         const LINES: &[&str] = &[

@@ -1,4 +1,4 @@
-//! Creates an event from the lines of a report.
+//! Creates an event from report lines.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -15,22 +15,22 @@ use crate::hex;
 use crate::report::{ReportFault, ReportRule, parse_timestamp};
 use crate::{Edge, EdgeKind, Metadata, OpId, TaskId};
 
-/// A line: the range of its value in some bytes, and its offset in the file.
+/// Byte range of a line value in a buffer, and file offset.
 #[derive(Debug)]
 struct LineValue {
     range: Range<usize>,
     offset: usize,
 }
 
-/// Data from the lines of a report.
+/// Data from report lines.
 #[derive(Debug, Default)]
 struct ReportData {
     task: Option<TaskId>,
     operation: Option<OpId>,
     chain: Option<u16>,
-    /// Metadata of another version than 1, or with options.
+    /// Metadata with a version other than 1, or with options.
     unusual: Option<Box<Metadata>>,
-    /// By number: process, thread, severity.
+    /// Process, thread and severity.
     numbers: [Option<u64>; 3],
     /// Preceding operations, and the relation of the report to them.
     causes: Vec<Edge>,
@@ -45,40 +45,40 @@ impl ReportData {
     }
 }
 
-/// State of checking a file.
+/// State for checking a file.
 #[derive(Clone, Debug)]
-pub(super) struct Checking {
+pub(super) struct CheckState {
     operations: Arc<ReportedOperations>,
-    /// Number of the file.
+    /// File number.
     file: u32,
 }
 
-impl Checking {
+impl CheckState {
     pub(super) fn new(operations: &Arc<ReportedOperations>, file: &Arc<str>) -> Self {
         Self { operations: Arc::clone(operations), file: operations.add_file(file) }
     }
 }
 
-/// Creates events from reports, in memory that is reused.
+/// Creates events from reports, reusing memory.
 #[derive(Debug)]
 pub(super) struct EventMaker {
     trace: Arc<Trace>,
-    /// State for reporting all broken rules; `None` to report only fatal ones.
-    check: Option<Checking>,
+    /// State for reporting all broken rules. `None` to report only fatal rules.
+    check: Option<CheckState>,
     shapes: Shapes,
     keys: KeySequence,
     lines: Vec<LineValue>,
     data: ReportData,
-    /// Values of the event.
+    /// Event values.
     pub(super) values: EventValues,
     pub(super) class: Option<Arc<DynamicClass>>,
     pub(super) cycles: Option<u64>,
-    /// Errors in the report.
+    /// Report errors.
     pub(super) faults: VecDeque<ReportFault>,
 }
 
 impl EventMaker {
-    pub(super) fn new(trace: Arc<Trace>, check: Option<Checking>, most_shapes: usize) -> Self {
+    pub(super) fn new(trace: Arc<Trace>, check: Option<CheckState>, most_shapes: usize) -> Self {
         Self {
             trace,
             check,
@@ -93,7 +93,7 @@ impl EventMaker {
         }
     }
 
-    /// Reports a broken rule if it is fatal or all are reported.
+    /// Reports a broken rule if it is fatal or if all are reported.
     pub(super) fn fault(&mut self, rule: ReportRule, offset: usize, statement: impl FnOnce() -> String) {
         if rule.is_fatal() || self.check.is_some() {
             let statement = statement();
@@ -101,26 +101,25 @@ impl EventMaker {
         }
     }
 
-    /// Like [`EventMaker::fault`], with the rule and the bytes found as the statement.
+    /// Like [`EventMaker::fault`], with the rule and the found bytes as the statement.
     fn found(&mut self, rule: ReportRule, offset: usize, found: &[u8]) {
         self.fault(rule, offset, || format!("{}, but there is `{}`", rule.statement(), shorten(found)));
     }
 
-    /// Begins a report.
+    /// Starts a report.
     pub(super) fn begin(&mut self) {
         self.keys.clear();
         self.lines.clear();
     }
 
-    /// Adds a line: its key, the range of its value in the bytes passed to [`EventMaker::finish`], and its
-    /// offset in the file.
+    /// Adds a line with its key, its value range in the bytes for [`EventMaker::finish`], and its file offset.
     #[inline]
     pub(super) fn line(&mut self, key: &[u8], range: Range<usize>, offset: usize) {
         self.keys.push(key);
         self.lines.push(LineValue { range, offset });
     }
 
-    /// Finishes the event of a report at this offset; returns `false` if the limits are too low for any class.
+    /// Finishes the event for a report at this offset. Returns `false` if the limits are too low for any class.
     pub(super) fn finish(&mut self, bytes: &[u8], offset: usize) -> bool {
         self.values.clear();
         self.data.clear();
@@ -151,9 +150,9 @@ impl EventMaker {
 
     /// Checks if the operation already has another report.
     fn check_operation(&mut self, bytes: &[u8], offset: usize) {
-        let Some(Checking { operations, file }) = &self.check else { return };
+        let Some(CheckState { operations, file }) = &self.check else { return };
         let (Some(task), Some(op)) = (self.data.task, self.data.operation) else { return };
-        // Zeros are no operation.
+        // All zeros do not name an operation.
         if !op.is_valid() {
             return;
         }
@@ -202,7 +201,7 @@ impl EventMaker {
             LineRole::TaskId => self.data.task = self.data.task.or_else(|| TaskId::from_hex(value).ok()),
             LineRole::EventId => self.data.operation = self.data.operation.or_else(|| decimal_id(value)),
             LineRole::ParentEventId => {
-                // The relation between operations is unknown there.
+                // These lines do not record the relation between operations.
                 self.data.causes.extend(decimal_id(value).map(Edge::next));
             }
             LineRole::Timestamp | LineRole::Other => {}
@@ -328,7 +327,7 @@ fn push_id(values: &mut EventValues, id: Option<&[u8]>) {
     }
 }
 
-/// Appends what metadata have beside their identifiers: a version other than 1, options and padding.
+/// Appends metadata other than identifiers: a version other than 1, options and padding.
 fn push_metadata(values: &mut EventValues, metadata: Option<&Metadata>) {
     push_number(
         values,
@@ -365,7 +364,7 @@ pub(crate) fn number(text: &[u8]) -> Option<u64> {
     leading_number(text).filter(|_| text.iter().all(u8::is_ascii_digit))
 }
 
-/// Parses the number at the beginning of a text, such as a process number followed by `@` and its machine.
+/// Parses the number at the start of a text, for example a process number before `@` and the machine.
 fn leading_number(text: &[u8]) -> Option<u64> {
     let digits = text.iter().take_while(|byte| byte.is_ascii_digit());
     let mut digits = digits.map(|digit| u64::from(digit - b'0'));
@@ -373,7 +372,7 @@ fn leading_number(text: &[u8]) -> Option<u64> {
     digits.try_fold(first, |sum, digit| sum.checked_mul(10)?.checked_add(digit))
 }
 
-/// Returns the beginning of unexpected bytes, for display.
+/// Returns the start of unexpected bytes for display.
 pub(super) fn shorten(found: &[u8]) -> String {
     const MOST: usize = 60;
     let text = String::from_utf8_lossy(found.get(..MOST).unwrap_or(found));

@@ -7,10 +7,10 @@ use crate::dialect::Version2;
 use crate::metadata::{Metadata, Mode, RawOption};
 use crate::option::{ChainId, Registry, Severity};
 
-/// Returns the parts of metadata of any version, in hexadecimal digits.
+/// Returns the parts of hexadecimal metadata in any version.
 ///
 /// # Errors
-/// The rule that they break.
+/// The broken rule.
 pub(super) fn explain(text: &str) -> Result<Vec<(String, String)>, String> {
     let text = text.trim().as_bytes();
     let ids = metadata_of_line(text).map_err(|error| error.to_string())?;
@@ -42,14 +42,14 @@ pub(super) fn explain(text: &str) -> Result<Vec<(String, String)>, String> {
     Ok(parts)
 }
 
-/// Returns an option as text: its name and its value if they are known, else its number and its bytes.
+/// Returns an option as text, with name and value if known, otherwise with number and bytes.
 pub(super) fn describe(option: &RawOption<'_>) -> String {
     let RawOption { number, payload } = *option;
     let mut text = match Registry::standard().definition(number) {
         Some(known) => known.name.to_owned(),
         None => format!("{number:#04X}"),
     };
-    // Writing into memory cannot fail.
+    // Writing to memory cannot fail.
     let _ = match (number, payload) {
         (_, []) => Ok(()),
         (ChainId::NUMBER, [high, low]) => write!(text, " {:#06X}", u16::from_be_bytes([*high, *low])),

@@ -1,4 +1,4 @@
-//! Reports as a format of the registry.
+//! Registry entry for X-Trace reports.
 
 use std::sync::Arc;
 
@@ -8,23 +8,23 @@ use ichnos_model::{RecordTrace, Trace};
 
 use super::class;
 use super::collect::COLLECT;
-use super::event_maker::{Checking, EventMaker};
+use super::event_maker::{CheckState, EventMaker};
 use super::explain::explain;
 use super::mentions::find_mentions;
-use super::recognition::recognise;
+use super::recognition::recognize;
 use super::reported_operations::ReportedOperations;
-use super::source::{Form, ReportSource};
+use super::source::{ReportForm, ReportSource};
 use crate::report_writer::XTraceWriter;
 
-/// X-Trace reports.
+/// The format of X-Trace reports.
 #[derive(Clone, Copy, Debug)]
 pub struct XTrace;
 
-/// Maximum number of kinds of reports cached for all files of a trace.
+/// Maximum number of report kinds to cache for all files of a trace.
 const MOST_SHAPES: usize = 4096;
-/// Minimum number cached for a file, however many files there are.
+/// Minimum number to cache for each file.
 const FEWEST_SHAPES: usize = 8;
-/// Maximum number cached for a file, however few there are.
+/// Maximum number to cache for each file.
 const MOST_SHAPES_OF_FILE: usize = 512;
 
 static INFO: FormatInfo = FormatInfo {
@@ -43,7 +43,7 @@ impl Format for XTrace {
     }
 
     fn probe(&self, tree: &Tree, options: &ReadOptions) -> bool {
-        tree.files().any(|entry| recognise(entry, options).is_some())
+        tree.files().any(|entry| recognize(entry, options).is_some())
     }
 
     fn open(&self, trees: &[&Tree], options: &ReadOptions) -> OpenedTraces {
@@ -60,8 +60,8 @@ impl Format for XTrace {
     }
 }
 
-/// Opens all files of a tree that were not read before, as a trace with a data stream for each. Returns `None` if all of
-/// them were read before.
+/// Opens all files in a tree that were not read before, as a trace with one data stream for each file. Returns `None`
+/// if all were read.
 fn open(
     tree: &Tree,
     options: &ReadOptions,
@@ -82,19 +82,19 @@ fn open(
     let notices = read.notices.len();
     let mut is_empty = true;
     for entry in entries {
-        // Checked first: a collector may end while the file is read.
+        // Checked first, because a collector can end while the file is being read.
         let is_being_collected = entry.is_being_collected();
-        let file = read.read(tree, entry, |_| recognise(entry, options));
+        let file = read.read(tree, entry, |_| recognize(entry, options));
         let Some(ReadFile { name, bytes, form }) = file else { continue };
         is_empty = false;
         // A partially written report is not read yet.
         let whole = match form {
-            Form::Text if is_being_collected => end_of_whole_reports(&bytes),
+            ReportForm::Text if is_being_collected => end_of_whole_reports(&bytes),
             _ => bytes.len(),
         };
         let bytes = bytes.slice(0..whole);
         let (trace, file) = (Arc::clone(&trace), Arc::<str>::from(&*name));
-        let check = operations.map(|operations| Checking::new(operations, &file));
+        let check = operations.map(|operations| CheckState::new(operations, &file));
         opened = opened.with_stream(0, &name, bytes.len() as u64, move || {
             ReportSource::new(
                 &file,
@@ -112,7 +112,7 @@ fn open(
     Ok((!is_repeated).then_some(opened))
 }
 
-/// Returns the end of the last report followed by an empty line.
+/// Returns the end of the last report that an empty line follows.
 fn end_of_whole_reports(bytes: &[u8]) -> usize {
     memchr::memmem::rfind(bytes, b"\n\n").map_or(0, |at| at + 2)
 }

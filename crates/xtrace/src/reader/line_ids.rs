@@ -1,4 +1,4 @@
-//! Identifiers in the lines of a report.
+//! Identifiers in report lines.
 
 use super::class::LineRole;
 use super::reported_operations::OperationKey;
@@ -7,24 +7,24 @@ use crate::metadata::{MAX_TEXT_LENGTH, Mode};
 use crate::option::ChainId;
 use crate::{Metadata, MetadataError, OpId, TaskId};
 
-/// Identifiers in metadata.
+/// Metadata identifiers.
 #[derive(Debug)]
 pub(crate) struct MetadataIds {
     pub(crate) task: TaskId,
     pub(crate) op: OpId,
     pub(crate) chain: Option<u16>,
-    /// The metadata, if they have another version than 1, or options.
+    /// The metadata, if it has a version other than 1, or options.
     pub(super) unusual: Option<Box<Metadata>>,
-    /// First broken rule, if only lenient reading accepts them.
+    /// First broken rule, if only lenient parsing accepts the metadata.
     pub(crate) broken: Option<MetadataError>,
 }
 
-/// Reads metadata by the document, else as the original library reads them, else of version 2. Returns the error of the
-/// first of these ways if none succeeds.
+/// Reads metadata as the document requires, else as the original library reads it, else as version 2. Returns the first
+/// error if all fail.
 pub(crate) fn metadata_of_line(value: &[u8]) -> Result<MetadataIds, MetadataError> {
     let (metadata, broken) = match Metadata::parse_with(value, Mode::Strict) {
         Ok(metadata) => (metadata, None),
-        // No metadata are as long, whatever the text begins with.
+        // Metadata cannot be this long, whatever the text starts with.
         Err(error) if value.len() > MAX_TEXT_LENGTH => return Err(error),
         Err(error) => match Metadata::parse_with(value, Mode::Lenient) {
             Ok(metadata) => (metadata, Some(error)),
@@ -35,7 +35,7 @@ pub(crate) fn metadata_of_line(value: &[u8]) -> Result<MetadataIds, MetadataErro
             }
         },
     };
-    let chain = ChainId::of(metadata.as_ref()).ok().flatten().map(|chain| chain.0);
+    let chain = ChainId::from_metadata(metadata.as_ref()).ok().flatten().map(|chain| chain.0);
     let (task, op) = (metadata.task_id(), metadata.op_id());
     let is_unusual = metadata.version() != 1 || !metadata.as_ref().options_bytes().is_empty();
     Ok(MetadataIds { task, op, chain, unusual: is_unusual.then(|| Box::new(metadata)), broken })
@@ -48,18 +48,18 @@ pub(crate) fn chain_of_line(value: &[u8]) -> Option<u16> {
     u16::from_str_radix(digits, 16).ok()
 }
 
-/// Returns the operation whose identifier is a signed 64-bit number, as text.
+/// Returns the operation for a signed 64-bit identifier in text form.
 pub(crate) fn decimal_id(text: &[u8]) -> Option<OpId> {
     let number: i64 = std::str::from_utf8(text).ok()?.parse().ok()?;
     Some(OpId::from(number.to_be_bytes()))
 }
 
-/// Returns the operation of the report with these keys and values, as events have it.
+/// Returns the operation of a report with these keys and values, as in events.
 pub(crate) fn operation_of<'l>(lines: impl Iterator<Item = (&'l [u8], &'l [u8])>) -> Option<OperationKey> {
     let (mut task, mut op, mut chain) = (None, None, None);
     let mut has_metadata = false;
     for (key, value) in lines {
-        match LineRole::of(key) {
+        match LineRole::from_key(key) {
             LineRole::Metadata if !std::mem::replace(&mut has_metadata, true) => {
                 let Ok(ids) = metadata_of_line(value) else { continue };
                 chain = chain.or(ids.chain);
@@ -74,7 +74,7 @@ pub(crate) fn operation_of<'l>(lines: impl Iterator<Item = (&'l [u8], &'l [u8])>
         }
     }
     let (task, op) = (task?, op?);
-    // Zeros are no operation.
+    // All zeros do not name an operation.
     (task.is_valid() && op.is_valid()).then_some(OperationKey { task, op, chain })
 }
 
@@ -97,7 +97,7 @@ mod tests {
             })
         };
         assert_eq!(of(&[metadata]), key(Some(7)));
-        // The line counts, wherever it is.
+        // The line takes precedence, wherever it is.
         assert_eq!(of(&[metadata, ("ChainId", "0x0009")]), key(Some(9)));
         assert_eq!(of(&[("ChainId", "0x0009"), metadata]), key(Some(9)));
         assert_eq!(of(&[metadata, ("ChainId", "nine"), ("ChainId", "0x+9")]), key(Some(7)));

@@ -1,13 +1,13 @@
-//! Message of a report whose class has no meanings.
+//! Message text for reports whose class lacks meanings.
 
 use std::fmt;
 
 use ichnos_model::{Event, Field, Scope, Text, Visitor};
 
-/// Writes the message of a report of any class, and all other lines missing from the contexts.
+/// Writes the message of a report beyond the class limit, and all other lines that are missing from the contexts.
 pub(super) fn write(event: &Event<'_>, out: &mut dyn fmt::Write) -> fmt::Result {
     let mut lines = PairCollector::default();
-    // Delivered events are readable.
+    // Delivered events can always be decoded.
     let _ = event.visit(Scope::Payload, &mut lines);
     let message = ["Label", "Operation", "Title"]
         .into_iter()

@@ -1,11 +1,11 @@
-//! Operations that are mentioned in texts.
+//! Finds operations mentioned in texts.
 
 use ichnos_model::{Chain, Identifier, Mention};
 
 use crate::find_identifiers;
 
-/// Finds the operations mentioned in a text: by metadata, including version 2, by a traceparent, or by identifiers
-/// after their names.
+/// Finds the operations mentioned in a text by metadata (including version 2), by a traceparent, or by labeled
+/// identifiers.
 pub(crate) fn find_mentions(text: &[u8], take: &mut dyn FnMut(Mention)) {
     for (_, found) in find_identifiers(text) {
         let task = match &found {
@@ -15,7 +15,7 @@ pub(crate) fn find_mentions(text: &[u8], take: &mut dyn FnMut(Mention)) {
             crate::Identifier::Labeled(ids) => Identifier::new(&ids.trace_id),
         };
         if let Some(task) = task {
-            // Any number of 18 digits can be metadata.
+            // Any 18-digit number can be metadata.
             let is_certain = !matches!(found, crate::Identifier::Metadata { .. });
             let chain = match &found {
                 crate::Identifier::Metadata { chain, .. } => {

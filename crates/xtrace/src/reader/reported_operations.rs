@@ -8,12 +8,12 @@ use ichnos_model::IgnorePoison as _;
 use crate::recent_map::RecentMap;
 use crate::{OpId, TaskId};
 
-/// Minimum number of remembered operations, and half the maximum: some 20 MB.
+/// Minimum number of remembered operations, and half the maximum (about 20 MB).
 pub(crate) const WINDOW: usize = 200_000;
 
-/// Operations of the latest reports, in all files, to detect operations with several different reports.
+/// Operations of the latest reports in all files, to detect operations with several different reports.
 ///
-/// The identifier of an operation is unique within its chain (section 2.3), so that a second report of it is a copy.
+/// An operation identifier is unique within its chain (section 2.3), so a second report must be a copy.
 #[derive(Debug)]
 pub(crate) struct ReportedOperations {
     hasher: RandomState,
@@ -34,7 +34,7 @@ struct FirstReport {
     offset: u64,
 }
 
-/// Identity of a report's operation.
+/// Identity of a reported operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct OperationKey {
     pub(crate) task: TaskId,
@@ -54,25 +54,24 @@ impl ReportedOperations {
         Self { hasher: RandomState::new(), state: Mutex::new(state) }
     }
 
-    /// Adds a file, and returns its number.
+    /// Adds a file and returns its number.
     pub(super) fn add_file(&self, file: &Arc<str>) -> u32 {
         let files = &mut self.state.lock().ignore_poison().files;
         files.push(Arc::clone(file));
         u32::try_from(files.len() - 1).unwrap_or(u32::MAX)
     }
 
-    /// Returns a digest of lines that does not depend on their order, which JSON of servers does not keep.
+    /// Returns a digest of lines in any order, because server JSON does not keep the order.
     pub(crate) fn digest<'l>(&self, lines: impl Iterator<Item = (&'l [u8], &'l [u8])>) -> u64 {
         lines.map(|line| self.hasher.hash_one(line)).fold(0, u64::wrapping_add)
     }
 
-    /// Adds the report of an operation; returns `false` if the operation has another one.
+    /// Adds a report of an operation. Returns `false` if the operation has a different report.
     pub(crate) fn is_report(&self, key: &OperationKey, digest: u64) -> bool {
         self.add(key, digest, 0, 0).is_none()
     }
 
-    /// Adds the report of an operation; returns the file and offset of its first one if that has another
-    /// digest.
+    /// Adds a report of an operation. Returns the file and offset of its first report if that has a different digest.
     pub(super) fn add(
         &self,
         key: &OperationKey,
@@ -83,6 +82,7 @@ impl ReportedOperations {
         let key = self.hasher.hash_one(key);
         let state = &mut *self.state.lock().ignore_poison();
         if let Some(first) = state.reports.get(&key) {
+            // Every report has a registered file.
             let file = state.files.get(first.file as usize).cloned().unwrap_or_default();
             return (first.digest != digest).then_some((file, first.offset));
         }
@@ -114,7 +114,7 @@ mod tests {
             let first = operations.add(&key(number), 2, file, 0);
             assert_eq!(first, Some(("a".into(), number as u64)));
         }
-        // The operation is forgotten, so that another report is the first.
+        // The operation is forgotten, so the new report is the first.
         assert_eq!(operations.add(&key(0), 2, file, 7), None);
         let state = operations.state.lock().unwrap();
         assert!(state.reports.len() <= 2 * window);

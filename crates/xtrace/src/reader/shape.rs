@@ -1,47 +1,47 @@
-//! Quick recognition of reports with the same keys in the same order.
+//! Fast recognition of reports with the same keys in the same order.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use ichnos_model::{DynamicClass, Trace};
 
-use super::class::{self, ANY_KEY, Key, LineRole};
+use super::class::{self, ANY_KEY, LineRole, ReportKey};
 
-/// Maximum number of lines of a report with a class of its own.
+/// Maximum number of lines in a report with its own class.
 const MOST_LINES: usize = 256;
-/// Maximum number of bytes of all its keys.
+/// Maximum total key size in bytes for such a report.
 const MOST_BYTES: usize = 16 << 10;
 
 /// Common layout of all reports with the same keys in the same order.
 #[derive(Debug)]
 pub(super) struct ReportShape {
     pub(super) class: Arc<DynamicClass>,
-    /// Role of each line.
+    /// Line roles.
     pub(super) roles: Box<[LineRole]>,
-    /// Members of the payload, or `None` for an array of keys and values.
+    /// Payload members, or `None` for an array of keys and values.
     pub(super) members: Option<Box<[ShapeMember]>>,
-    /// Lines of the members.
+    /// Line indexes for the members.
     pub(super) lines: Box<[u32]>,
-    /// Numbers in the specific context.
+    /// Specific context numbers.
     pub(super) numbers: Box<[LineRole]>,
 }
 
-/// A member of the payload.
+/// A payload member.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ShapeMember {
-    /// Number of entries of [`ReportShape::lines`].
+    /// Number of entries in [`ReportShape::lines`].
     pub(super) lines: u32,
     pub(super) is_array: bool,
 }
 
-/// Keys of a report in the order of its lines, each after its length, for comparison.
+/// Report keys in line order, each after its length, for comparison.
 #[derive(Debug, Default)]
 pub(super) struct KeySequence {
     bytes: Vec<u8>,
     lines: usize,
 }
 
-/// Size of a length in a [`KeySequence`].
+/// Size of a length in a [`KeySequence`] in bytes.
 const LENGTH: usize = 4;
 
 impl KeySequence {
@@ -68,18 +68,18 @@ impl KeySequence {
     }
 }
 
-/// Shapes found so far; all are dropped when there are too many.
+/// Known shapes. All are dropped when there are too many.
 #[derive(Debug)]
 pub(super) struct Shapes {
     by_keys: HashMap<Box<[u8]>, usize>,
     shapes: Vec<Arc<ReportShape>>,
-    /// The last one used, and its keys.
+    /// Last used shape and its keys.
     last: Option<usize>,
     last_keys: Vec<u8>,
     most: usize,
-    /// Class for reports of any keys.
+    /// Class for reports with any keys.
     any: Option<Arc<DynamicClass>>,
-    /// Key of the class to look up.
+    /// Class key for the lookup.
     key: Vec<u8>,
 }
 
@@ -96,7 +96,7 @@ impl Shapes {
         }
     }
 
-    /// Returns the shape of a report with these keys, or `None` if the limits are too low for any class.
+    /// Returns the shape for a report with these keys, or `None` if the limits are too low for any class.
     #[inline]
     pub(super) fn get(&mut self, keys: &KeySequence, trace: &Trace) -> Option<Arc<ReportShape>> {
         if self.last.is_none() || self.last_keys != keys.bytes {
@@ -121,7 +121,7 @@ impl Shapes {
             Some(shape) => shape,
             None => ReportShape {
                 class: self.any(trace)?,
-                roles: keys.keys().map(LineRole::of).collect(),
+                roles: keys.keys().map(LineRole::from_key).collect(),
                 members: None,
                 lines: Box::default(),
                 numbers: [LineRole::Process, LineRole::Thread, LineRole::Severity].into(),
@@ -135,7 +135,7 @@ impl Shapes {
         Some(self.shapes.len() - 1)
     }
 
-    /// Returns `None` if the report has no class of its own.
+    /// Returns `None` if the report needs the shared class.
     fn shape_of(&mut self, keys: &KeySequence, trace: &Trace) -> Option<ReportShape> {
         if keys.lines > MOST_LINES || keys.bytes.len() > MOST_BYTES {
             return None;
@@ -152,14 +152,14 @@ impl Shapes {
         let of_class = |(name, lines): &(&'_ [u8], Vec<u32>)| lines.len() > 1 || class::is_list(name);
         self.key.clear();
         for member in &members {
-            class::push_key(&mut self.key, Key { name: member.0, is_array: of_class(member) });
+            class::push_key(&mut self.key, ReportKey { name: member.0, is_array: of_class(member) });
         }
         let classes = trace.dynamic_classes(0)?;
         let class = classes.get(classes.index(&self.key, false)?).ok().flatten()?;
-        let all = members.iter().map(|member| Key { name: member.0, is_array: of_class(member) });
+        let all = members.iter().map(|member| ReportKey { name: member.0, is_array: of_class(member) });
         Some(ReportShape {
             class,
-            roles: keys.keys().map(LineRole::of).collect(),
+            roles: keys.keys().map(LineRole::from_key).collect(),
             numbers: class::numbers(all).collect(),
             lines: members.iter().flat_map(|(_, lines)| lines.iter().copied()).collect(),
             members: Some(

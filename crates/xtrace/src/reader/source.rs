@@ -1,4 +1,4 @@
-//! Reads the reports of a file, one after the other.
+//! Reads the reports of a file.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -9,76 +9,76 @@ use ichnos_model::{BrokenRule, Damage, DamageKind, DataPosition, NextRecord, Rec
 use super::event_maker::{EventMaker, shorten};
 use crate::report::{JsonReports, LineBuffer, Part, ReportFault, ReportRule, Reports};
 
-/// Form of reports.
+/// Report form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum ReportForm {
     Text,
     Json,
 }
 
-/// Bytes of a file read to recognize JSON of reports.
+/// Number of file bytes to read for recognizing JSON reports.
 const PROBED: usize = 64 << 10;
 
-/// Bytes of a file that show if it may contain reports.
+/// Number of file bytes that show whether it can contain reports.
 pub(super) const FIRST: usize = 512;
 
-/// Bytes read before their memory is released.
+/// Number of bytes to read before their memory is released.
 const RELEASED: usize = 1 << 20;
 
-impl Form {
-    /// Recognizes the form of a file by its beginning; returns `None` if it has no reports.
-    pub(super) fn recognise(beginning: &[u8]) -> Option<Self> {
-        if Reports::recognise(beginning) {
+impl ReportForm {
+    /// Recognizes the form of a file by its start. Returns `None` if it lacks reports.
+    pub(super) fn recognize(beginning: &[u8]) -> Option<Self> {
+        if Reports::recognize(beginning) {
             Some(Self::Text)
-        } else if JsonReports::recognise(beginning.get(..PROBED).unwrap_or(beginning)) {
+        } else if JsonReports::recognize(beginning.get(..PROBED).unwrap_or(beginning)) {
             Some(Self::Json)
         } else {
             None
         }
     }
 
-    /// Number of bytes needed to recognize a file, given its first [`FIRST`] bytes.
+    /// Returns the number of bytes needed to recognize a file, given its first [`FIRST`] bytes.
     pub(super) fn probed(first: &[u8]) -> usize {
         let first = first.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(first).trim_ascii_start();
         if matches!(first, [] | [b'[' | b'{', ..]) { PROBED } else { FIRST }
     }
 }
 
-/// The reports of a file.
+/// Source for the reports of a file.
 #[derive(Debug)]
 pub(super) struct ReportSource {
     file: Arc<str>,
     bytes: Bytes,
-    position: Position,
+    position: ReportPosition,
     maker: EventMaker,
     buffer: LineBuffer,
     /// `true` if an event waits until its errors are reported.
     is_waiting: bool,
-    /// Offset of the report that was read last.
+    /// Offset of the last report.
     begin: usize,
     /// Number of reports read.
     reports: u64,
-    /// Offset up to which memory was released.
+    /// Offset up to which memory is released.
     released: usize,
     is_loss_told: bool,
-    /// Offset of a report for whose class the limits are too low.
+    /// Offset of a report that the limits exclude from any class.
     refused: Option<(usize, DamageKind)>,
 }
 
 #[derive(Debug)]
-enum Position {
+enum ReportPosition {
     Text(usize),
     Json(JsonReports),
 }
 
 impl ReportSource {
-    pub(super) fn new(file: &Arc<str>, bytes: &Bytes, form: Form, maker: EventMaker) -> Self {
+    pub(super) fn new(file: &Arc<str>, bytes: &Bytes, form: ReportForm, maker: EventMaker) -> Self {
         Self {
             file: Arc::clone(file),
             bytes: bytes.clone(),
             position: match form {
-                Form::Text => Position::Text(0),
-                Form::Json => Position::Json(JsonReports::new()),
+                ReportForm::Text => ReportPosition::Text(0),
+                ReportForm::Json => ReportPosition::Json(JsonReports::new()),
             },
             maker,
             buffer: LineBuffer::default(),
@@ -91,19 +91,19 @@ impl ReportSource {
         }
     }
 
-    /// Reads the next report, or damage; returns `false` at the end.
+    /// Reads the next report or damage. Returns `false` at the end.
     fn read(&mut self) -> bool {
         let read = match self.position {
-            Position::Text(at) => self.read_text(at),
-            Position::Json(_) => self.read_json(),
+            ReportPosition::Text(at) => self.read_text(at),
+            ReportPosition::Json(_) => self.read_json(),
         };
         let (begin, end) = match read {
             ControlFlow::Continue(range) => range,
             ControlFlow::Break(is_damage) => return is_damage,
         };
         self.begin = match &self.position {
-            Position::Text(_) => begin,
-            Position::Json(reports) => reports.report_offset(),
+            ReportPosition::Text(_) => begin,
+            ReportPosition::Json(reports) => reports.report_offset(),
         };
         if end - self.released > RELEASED {
             self.bytes.release_part(end - self.released);
@@ -117,13 +117,13 @@ impl ReportSource {
         true
     }
 
-    /// Reads a report of a text at an offset, and returns its range. Breaks with `true` at damage, and with `false` at the
+    /// Reads a text report at an offset, and returns its range. Breaks with `true` at damage, and with `false` at the
     /// end.
     fn read_text(&mut self, at: usize) -> ControlFlow<bool, (usize, usize)> {
         let Self { bytes, maker, buffer, .. } = self;
         let mut parts = Reports::starting_at(bytes, at);
         let part = parts.next();
-        self.position = Position::Text(parts.offset());
+        self.position = ReportPosition::Text(parts.offset());
         let report = match part {
             None => return ControlFlow::Break(false),
             Some(Part::Stray(offset, lines)) => {
@@ -179,10 +179,10 @@ impl ReportSource {
         ControlFlow::Continue((report.offset(), parts.offset()))
     }
 
-    /// Reads a report of a JSON file, like [`ReportSource::read_text`].
+    /// Reads a report from a JSON file, like [`ReportSource::read_text`].
     fn read_json(&mut self) -> ControlFlow<bool, (usize, usize)> {
         let Self { bytes, maker, buffer, position, .. } = self;
-        let Position::Json(reports) = position else { return ControlFlow::Break(false) };
+        let ReportPosition::Json(reports) = position else { return ControlFlow::Break(false) };
         let begin = reports.offset();
         match reports.next(bytes, buffer) {
             None => return ControlFlow::Break(false),
@@ -208,7 +208,7 @@ impl ReportSource {
             name: fault.rule.name(),
             statement: fault.statement,
             remedy: remedy(fault.rule),
-            // Bytes between reports have no number.
+            // Bytes between reports lack a record number.
             record: Some(self.reports).filter(|_| fault.skipped == 0 && fault.rule != ReportRule::JsonSyntax),
             fatal: fault.rule.is_fatal(),
         };
@@ -258,7 +258,7 @@ impl Source for ReportSource {
     }
 }
 
-/// Returns the remedy for a broken rule.
+/// Returns the help text for a broken rule.
 fn remedy(rule: ReportRule) -> &'static str {
     match rule {
         ReportRule::ReportBegin => {

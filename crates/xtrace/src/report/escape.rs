@@ -1,12 +1,12 @@
-//! Undoes the escaping of [`ReportWriter`](super::ReportWriter).
+//! Undoes the escaping by [`ReportWriter`](super::ReportWriter).
 
 use alloc::borrow::Cow;
 use alloc::vec::Vec;
 
 use crate::hex;
 
-/// Unescapes a key or a value of an escaped report, as written by [`ReportWriter`](super::ReportWriter); also
-/// returns the offset of a backslash that begins no escape and is kept, if any.
+/// Unescapes a key or a value from an escaped report by [`ReportWriter`](super::ReportWriter). Also returns the offset
+/// of an invalid escape, where the backslash is kept.
 #[must_use]
 pub fn unescape(text: &[u8]) -> (Cow<'_, [u8]>, Option<usize>) {
     if memchr::memchr(b'\\', text).is_none() {
@@ -17,7 +17,7 @@ pub fn unescape(text: &[u8]) -> (Cow<'_, [u8]>, Option<usize>) {
     (Cow::Owned(out), wrong)
 }
 
-/// Like [`unescape`], at the end of a buffer.
+/// Like [`unescape`], appending to a buffer.
 pub(super) fn unescape_into(text: &[u8], out: &mut Vec<u8>) -> Option<usize> {
     let mut wrong = None;
     let mut rest = text;

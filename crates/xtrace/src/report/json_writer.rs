@@ -12,11 +12,11 @@ use crate::TaskId;
 use crate::dialect::Version2;
 use crate::metadata::{Metadata, Mode};
 
-/// Writes reports as JSON, in the layout of Brown's servers: a list of objects with the member `reports`, a list of
-/// the reports of a task. A report is an object with a list of strings for each key, and the member `version`.
+/// Writes reports as JSON in the layout of Brown's servers: a list of objects, each with the reports of a task in the
+/// member `reports`. A report is an object with a list of strings for each key, and the member `version`.
 ///
-/// Consecutive reports of a task are in one object, whose member `id` is the task. Bytes that are not UTF-8 become
-/// U+FFFD. Servers write `version` last; here it is first, so that readers recognize a report at its beginning.
+/// Consecutive reports of a task share one object, whose member `id` is the task. Invalid UTF-8 becomes U+FFFD. Servers
+/// write `version` last. Here it comes first, so that readers recognize a report at its start.
 ///
 /// ```
 /// use ichnos_xtrace::report::{JsonReportsWriter, LineBuffer};
@@ -39,24 +39,24 @@ use crate::metadata::{Metadata, Mode};
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct JsonReportsWriter {
-    /// Task of the last report, if there is a report.
+    /// Task of the last report. The outer `None` means that the first report is missing.
     task: Option<Option<TaskId>>,
-    /// Each line: the index of the first line with its key, and its own.
+    /// For each line, the index of the first line with its key, and its own index.
     order: Vec<(u32, u32)>,
 }
 
 impl JsonReportsWriter {
-    /// Begins JSON.
+    /// Creates a writer before the first report.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Appends a report of these lines to JSON. Returns `true` if lines of other keys were between lines of a key, so that
-    /// their order changes.
+    /// Appends a report with these lines. Returns `true` if the line order changes, because other lines come between
+    /// lines with the same key.
     ///
-    /// A single line `version` whose value begins like the first line of a report is dropped, because it would be read as
-    /// that: see [`JsonReportsWriter::has_head`].
+    /// A single line `version` whose value looks like the first line of a report is dropped, because readers would take
+    /// it for the first line. See [`JsonReportsWriter::has_head`].
     pub fn report(&mut self, lines: &LineBuffer, json: &mut Vec<u8>) -> bool {
         self.begin(task_of(lines), json);
         let drops_head = Self::has_head(lines);
@@ -81,7 +81,7 @@ impl JsonReportsWriter {
         is_reordered
     }
 
-    /// Begins the report of a task, up to its version.
+    /// Starts the report of a task, up to its version.
     pub(crate) fn begin(&mut self, task: Option<TaskId>, json: &mut Vec<u8>) {
         match self.task {
             None => json.push(b'['),
@@ -103,13 +103,13 @@ impl JsonReportsWriter {
         json.push(b'"');
     }
 
-    /// Ends JSON.
+    /// Ends the JSON text.
     pub fn end(&mut self, json: &mut Vec<u8>) {
         let is_empty = self.task.take().is_none();
         json.extend_from_slice(if is_empty { b"[]\n".as_slice() } else { b"\n]}]\n" });
     }
 
-    /// Returns `true` if lines have a single line `version` that begins like the first line of a report.
+    /// Returns `true` if there is a single line `version` whose value looks like the first line of a report.
     #[must_use]
     pub fn has_head(lines: &LineBuffer) -> bool {
         let mut versions = lines.lines().filter(|line| line.key == VERSION);
@@ -117,7 +117,7 @@ impl JsonReportsWriter {
         is_head && versions.next().is_none()
     }
 
-    /// Brings lines of the same key together, at the place of the first of them. Returns `true` if that changes the order.
+    /// Groups lines with the same key at the position of the first. Returns `true` if this changes the order.
     fn sort(&mut self, lines: &LineBuffer) -> bool {
         let key = |index: u32| lines.get(index as usize).map_or(&b""[..], |line| line.key);
         let order = &mut self.order;
@@ -141,7 +141,7 @@ impl JsonReportsWriter {
     }
 }
 
-/// Returns `true` if lines of the same key follow each other, as in most reports. May return `false` for many keys.
+/// Returns `true` if lines with the same key are adjacent, as in most reports. May return `false` for many keys.
 fn is_grouped<'l>(lines: u32, key: &impl Fn(u32) -> &'l [u8]) -> bool {
     let mut keys = 0;
     (1..lines).all(|index| {
@@ -153,10 +153,10 @@ fn is_grouped<'l>(lines: u32, key: &impl Fn(u32) -> &'l [u8]) -> bool {
     })
 }
 
-/// Maximum number of keys that are compared with each other.
+/// Maximum number of keys to compare with each other.
 const FEW_KEYS: usize = 24;
 
-/// Appends a string; bytes that are not UTF-8 become U+FFFD.
+/// Appends a string. Invalid UTF-8 becomes U+FFFD.
 fn push_text(json: &mut Vec<u8>, text: &[u8]) {
     if write::push_plain(json, text) {
         return;
@@ -179,7 +179,7 @@ fn task_of(lines: &LineBuffer) -> Option<TaskId> {
     }
 }
 
-/// Returns the task of metadata of any version.
+/// Returns the task from metadata in any version.
 pub(crate) fn task_of_metadata(value: &[u8]) -> Option<TaskId> {
     match Metadata::parse_with(value, Mode::Lenient) {
         Ok(metadata) => Some(metadata.as_ref().task_id()),
@@ -235,11 +235,11 @@ mod tests {
         let json = written(&[&[a], &[a, ("reports", "1")], &[b], &[], &[("TaskID", "cafebabe")]]);
         assert_eq!(json.matches("\"id\"").count(), 4, "{json}");
         assert_eq!(read(&json).iter().map(Vec::len).collect::<Vec<_>>(), [1, 2, 1, 0, 1]);
-        assert!(JsonReports::recognise(json.as_bytes()));
+        assert!(JsonReports::recognize(json.as_bytes()));
         assert_eq!(written(&[]), "[]\n");
-        assert!(JsonReports::recognise(b"[]\n") && JsonReports::recognise(br#"[{"id":"00","reports":[]}]"#));
+        assert!(JsonReports::recognize(b"[]\n") && JsonReports::recognize(br#"[{"id":"00","reports":[]}]"#));
         assert!(
-            !JsonReports::recognise(b"") && !JsonReports::recognise(b"[") && !JsonReports::recognise(b"[1]")
+            !JsonReports::recognize(b"") && !JsonReports::recognize(b"[") && !JsonReports::recognize(b"[1]")
         );
     }
 

@@ -1,4 +1,4 @@
-//! Unescaped lines of a report.
+//! Unescaped report lines.
 
 use core::ops::Range;
 
@@ -19,13 +19,13 @@ pub struct BufferedLine<'b> {
     pub offset: usize,
 }
 
-/// Unescaped lines of one report, in memory that is reused for the next report. The limits are
-/// [`MAX_REPORT_LENGTH`] bytes and [`MAX_REPORT_LINES`] lines.
+/// Unescaped lines of one report, in memory that is reused for the next report. The limits are [`MAX_REPORT_LENGTH`]
+/// bytes and [`MAX_REPORT_LINES`] lines.
 #[derive(Clone, Debug, Default)]
 pub struct LineBuffer {
     bytes: Vec<u8>,
     lines: Vec<LinePlace>,
-    /// Beginning of the current line's key.
+    /// Start of the current key.
     begin: usize,
     /// `true` if lines that do not fit were dropped.
     is_cut: bool,
@@ -39,8 +39,8 @@ struct LinePlace {
 }
 
 impl LineBuffer {
-    /// Copies the lines of a report, replacing the contents. Returns the offset, in the text of all reports, of
-    /// a backslash that begins no escape, if any.
+    /// Copies the lines of a report, replacing the contents. Returns the offset of an invalid escape in the text of all
+    /// reports, if any.
     pub fn read(&mut self, report: &Report<'_>) -> Option<usize> {
         self.clear();
         let mut wrong = None;
@@ -85,24 +85,24 @@ impl LineBuffer {
         Some(BufferedLine { key: self.text(&line.key), value: self.text(&line.value), offset: line.offset })
     }
 
-    /// Returns the bytes that [`LineBuffer::places`] refers to.
+    /// Returns the bytes for [`LineBuffer::places`].
     #[cfg(feature = "reader")]
     pub(crate) fn as_bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// Returns the key of each line, the range of its value, and its offset.
+    /// Returns key, value range and offset of each line.
     #[cfg(feature = "reader")]
     pub(crate) fn places(&self) -> impl Iterator<Item = (&[u8], Range<usize>, usize)> {
         self.lines.iter().map(|line| (self.text(&line.key), line.value.clone(), line.offset))
     }
 
-    /// Appends a line. If it does not fit, it is dropped: see [`LineBuffer::is_cut`].
+    /// Appends a line. A line that does not fit is dropped, and [`LineBuffer::is_cut`] becomes `true`.
     pub fn push(&mut self, key: &[u8], value: &[u8]) {
         self.push_with(key, |bytes| bytes.extend_from_slice(value));
     }
 
-    /// Appends a line whose value `write` appends to the bytes.
+    /// Appends a line. `write` appends its value.
     pub(crate) fn push_with(&mut self, key: &[u8], write: impl FnOnce(&mut Vec<u8>)) {
         let begin = self.bytes.len();
         self.begin_key();
@@ -130,7 +130,7 @@ impl LineBuffer {
         self.is_cut
     }
 
-    /// Returns `true` if this number of bytes of another line fits.
+    /// Returns `true` if another line with this number of bytes fits.
     pub(super) fn has_room(&mut self, bytes: usize) -> bool {
         let has_room = self.lines.len() < MAX_REPORT_LINES
             && self.bytes.len().saturating_add(bytes) <= MAX_REPORT_LENGTH;
@@ -138,19 +138,19 @@ impl LineBuffer {
         has_room
     }
 
-    /// Returns the number of bytes of keys and values.
+    /// Returns the total size of keys and values in bytes.
     #[cfg(feature = "reader")]
     pub(crate) fn byte_count(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Returns the number of bytes for which memory is reserved.
+    /// Returns the reserved memory in bytes.
     #[cfg(feature = "reader")]
     pub(crate) fn capacity(&self) -> usize {
         self.bytes.capacity() + self.lines.capacity() * size_of::<LinePlace>()
     }
 
-    /// Keeps the lines for which a function of their key and value is true.
+    /// Keeps the lines for which `keeps` returns `true`.
     #[cfg(feature = "reader")]
     pub(crate) fn retain(&mut self, keeps: impl Fn(&[u8], &[u8]) -> bool) {
         let Self { bytes, lines, .. } = self;
@@ -168,12 +168,12 @@ impl LineBuffer {
         self.lines.truncate(lines);
     }
 
-    /// Begins the key of the next line.
+    /// Starts the key of the next line.
     pub(super) fn begin_key(&mut self) {
         self.begin = self.bytes.len();
     }
 
-    /// Returns the bytes to append to.
+    /// Returns the buffer to append to.
     pub(super) fn bytes(&mut self) -> &mut Vec<u8> {
         &mut self.bytes
     }
@@ -188,7 +188,7 @@ impl LineBuffer {
         self.bytes.get(range.clone()).unwrap_or_default()
     }
 
-    /// Ends a line whose value was written from an index on.
+    /// Ends a line. `value` is the start index of its value.
     pub(super) fn end_value(&mut self, key: &Range<usize>, value: usize, offset: usize) {
         self.lines.push(LinePlace { key: key.clone(), value: value..self.bytes.len(), offset });
     }

@@ -1,11 +1,11 @@
-//! Reports of operations, as text.
+//! Operation reports as text.
 //!
 //! - [`Reports`] finds the reports in a text, and [`Report::lines`] their lines, without copies or allocations.
 //! - [`JsonReports`] reads JSON that servers generate from reports.
-//! - [`ReportWriter`] writes reports as text, [`JsonReportsWriter`] as JSON of servers.
+//! - [`ReportWriter`] writes reports as text, [`JsonReportsWriter`] as server JSON.
 //!
-//! A report is a first line, [`HEAD`], and lines of a key, a colon and a value; keys may repeat. It ends at an
-//! empty line, at the first line of another report, or at the end of the text.
+//! A report has a first line, [`HEAD`], and then lines with a key, a colon and a value. Keys can repeat. The report
+//! ends at an empty line, at the first line of another report, or at the end of the text.
 
 mod escape;
 mod json;
@@ -35,7 +35,7 @@ pub use writer::{HEAD, ReportWriter};
 #[cfg(feature = "reader")]
 pub(crate) use writer::{WrittenKey, push_hex, push_nanos};
 
-/// Maximum number of bytes of a report that is read: 16 MiB. Senders of the original libraries allow 4 KiB.
+/// Maximum report size for reading in bytes: 16 MiB. Senders in the original libraries allow 4 KiB.
 pub const MAX_REPORT_LENGTH: usize = 16 << 20;
-/// Maximum number of its lines: 65,536.
+/// Maximum number of lines in a report: 65,536.
 pub const MAX_REPORT_LINES: usize = 1 << 16;

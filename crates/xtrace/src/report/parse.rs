@@ -6,10 +6,10 @@ use super::escape::unescape;
 use super::writer::HEAD;
 use super::{MAX_REPORT_LENGTH, MAX_REPORT_LINES};
 
-/// Beginning of the first line of a report of any version.
+/// Start of the first line of a report in any version.
 const ANY_HEAD: &[u8] = b"X-Trace Report ver ";
 
-/// Byte order mark that a text can begin with.
+/// Byte order mark that a text can start with.
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
 /// A section of a text.
@@ -17,7 +17,7 @@ const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 pub enum Part<'a> {
     /// A report.
     Report(Report<'a>),
-    /// Lines outside of reports, as no first line precedes them: their offset, and the lines.
+    /// Lines outside of reports, without a first line before them: their offset, and the lines.
     Stray(usize, &'a [u8]),
 }
 
@@ -38,13 +38,13 @@ pub struct Reports<'a> {
 }
 
 impl<'a> Reports<'a> {
-    /// Reads a text, which can begin with a byte order mark.
+    /// Creates the iterator for a text, which can start with a byte order mark.
     #[must_use]
     pub fn new(text: &'a [u8]) -> Self {
         Self { text, at: if text.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 } }
     }
 
-    /// Continues at the [offset](Self::offset) at which reading has stopped.
+    /// Continues at the [offset](Self::offset) where reading stopped.
     #[must_use]
     pub fn starting_at(text: &'a [u8], offset: usize) -> Self {
         if offset == 0 { Self::new(text) } else { Self { text, at: offset.min(text.len()) } }
@@ -56,10 +56,9 @@ impl<'a> Reports<'a> {
         self.at
     }
 
-    /// Returns `true` if the first line of a text that is not empty is the first line of a report, of any
-    /// version.
+    /// Returns `true` if the first non-empty line of a text is the first line of a report in any version.
     #[must_use]
-    pub fn recognise(text: &[u8]) -> bool {
+    pub fn recognize(text: &[u8]) -> bool {
         let reports = Reports::new(text);
         let (mut line, mut next) = reports.line_at(reports.at);
         while next < text.len() && is_blank_line(line) {
@@ -68,7 +67,7 @@ impl<'a> Reports<'a> {
         is_head(line)
     }
 
-    /// Returns the line at an offset, and the offset of the next one.
+    /// Returns the line at an offset, and the offset of the next line.
     #[inline]
     fn line_at(&self, at: usize) -> (&'a [u8], usize) {
         let rest = &self.text[at..];
@@ -78,7 +77,7 @@ impl<'a> Reports<'a> {
         }
     }
 
-    /// Skips lines up to a blank line or the first line of a report; returns the end of the last skipped one.
+    /// Skips lines up to a blank line or the first line of a report. Returns the end of the last skipped line.
     fn skip_lines(&mut self) -> usize {
         while self.at < self.text.len() {
             let (line, next) = self.line_at(self.at);
@@ -126,24 +125,24 @@ impl<'a> Iterator for Reports<'a> {
 pub struct Report<'a> {
     text: &'a [u8],
     offset: usize,
-    /// Beginning of the second line.
+    /// Start of the second line.
     begin: usize,
 }
 
 impl<'a> Report<'a> {
-    /// Returns the text, from the first line to the end of the last one.
+    /// Returns the text, from the first line to the end of the last line.
     #[must_use]
     pub fn as_bytes(&self) -> &'a [u8] {
         self.text
     }
 
-    /// Byte offset in the text of all reports.
+    /// Returns the byte offset in the text of all reports.
     #[must_use]
     pub fn offset(&self) -> usize {
         self.offset
     }
 
-    /// Returns the version in the first line: `1.0`.
+    /// Returns the version in the first line, for example `1.0`.
     #[must_use]
     pub fn version(&self) -> &'a [u8] {
         trim(&self.text[ANY_HEAD.len()..self.begin])
@@ -161,8 +160,8 @@ impl<'a> Report<'a> {
         self.text.ends_with(b"\n")
     }
 
-    /// Returns `true` if keys and values are escaped: the second line is `Escaped: 1`, which is not one of [its
-    /// lines](Self::lines) then.
+    /// Returns `true` if keys and values are escaped: the second line is `Escaped: 1`, which is then missing from
+    /// [`lines`](Self::lines).
     #[must_use]
     #[inline]
     pub fn is_escaped(&self) -> bool {
@@ -170,8 +169,7 @@ impl<'a> Report<'a> {
     }
 
     /// Returns `true` if readers refuse the report, because it has more than
-    /// [`MAX_REPORT_LENGTH`](super::MAX_REPORT_LENGTH) bytes or [`MAX_REPORT_LINES`](super::MAX_REPORT_LINES)
-    /// lines.
+    /// [`MAX_REPORT_LENGTH`](super::MAX_REPORT_LENGTH) bytes or [`MAX_REPORT_LINES`](super::MAX_REPORT_LINES) lines.
     #[must_use]
     pub fn is_too_large(&self) -> bool {
         let bytes = self.text.len();
@@ -180,7 +178,7 @@ impl<'a> Report<'a> {
             || bytes / 2 > MAX_REPORT_LINES && self.lines().nth(MAX_REPORT_LINES).is_some()
     }
 
-    /// Returns the lines of keys and values, in order.
+    /// Returns the lines with keys and values in order.
     #[must_use]
     #[inline]
     pub fn lines(&self) -> ReportLines<'a> {
@@ -191,7 +189,7 @@ impl<'a> Report<'a> {
             is_escaped: false,
             ignored: None,
         };
-        // Keys that begin with `E` are rare enough to examine the whole line.
+        // Keys that start with `E` are rare, so examining the whole line is cheap enough.
         if self.text.get(self.begin) == Some(&b'E') {
             let mut after = lines.clone();
             if let Some(line) = after.next()
@@ -240,7 +238,7 @@ pub struct ReportLines<'a> {
     /// Offset of the report.
     offset: usize,
     is_escaped: bool,
-    /// Number of lines without a colon, and the offset of the first one in the text of all reports.
+    /// Number of lines without a colon, and the offset of the first such line in the text of all reports.
     ignored: Option<(usize, usize)>,
 }
 
@@ -252,8 +250,8 @@ impl ReportLines<'_> {
         self.is_escaped
     }
 
-    /// Returns the number of skipped lines without a colon before the next line, and the offset of the first of
-    /// them in the text of all reports.
+    /// Returns the number of skipped lines without a colon before the next line, and the offset of the first such line
+    /// in the text of all reports.
     #[must_use]
     pub fn ignored(&self) -> Option<(usize, usize)> {
         self.ignored
@@ -295,13 +293,13 @@ impl<'a> Iterator for ReportLines<'a> {
     }
 }
 
-/// Returns `true` for bytes that are trimmed from keys and values.
+/// Returns `true` for bytes trimmed from keys and values.
 #[inline]
 const fn is_blank(byte: u8) -> bool {
     byte <= b' '
 }
 
-/// Returns `true` for the first line of a report, of any version: no key begins like this.
+/// Returns `true` for the first line of a report in any version. Keys cannot start like this.
 #[inline]
 fn is_head(line: &[u8]) -> bool {
     line.starts_with(ANY_HEAD) && !line.contains(&b':')
@@ -347,7 +345,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns the contents of a text, in words.
+    /// Returns the content of a text in words.
     fn read(text: &str) -> Vec<String> {
         let shown = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let mut words = Vec::new();
@@ -413,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn recognises() {
+    fn recognizes() {
         for (text, is_one) in [
             ("X-Trace Report ver 1.0\n", true),
             ("\u{FEFF}\r\n \nX-Trace Report ver 1.0", true),
@@ -422,7 +420,7 @@ mod tests {
             ("X-Trace Report", false),
             ("a\nX-Trace Report ver 1.0\n", false),
         ] {
-            assert_eq!(Reports::recognise(text.as_bytes()), is_one, "{text}");
+            assert_eq!(Reports::recognize(text.as_bytes()), is_one, "{text}");
         }
         assert_eq!("1.0", HEAD[ANY_HEAD.len()..].to_string());
     }

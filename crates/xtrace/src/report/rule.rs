@@ -1,4 +1,4 @@
-//! Named rules of reports, and errors at a position.
+//! Named report rules, and errors at a position.
 
 use core::fmt;
 
@@ -7,9 +7,9 @@ use alloc::string::String;
 use crate::rules::rules;
 
 rules! {
-    /// A rule of reports.
+    /// A report rule.
     ReportRule,
-    /// Returns `true` if a part of the report is missing because of the error; otherwise everything is read as if the
+    /// Returns `true` if a part of the report is missing because of the error. Otherwise everything is read as if the
     /// rule were kept.
     is_fatal: bool;
 
@@ -30,17 +30,17 @@ rules! {
     MetadataOnce, "metadata-once", false,
         "a report has one line `X-Trace`";
     Metadata, "metadata", true,
-        "metadata follow the document, or the original library accepts them";
+        "metadata follows the document, or the original library accepts it";
     MetadataStrict, "metadata-strict", false,
-        "metadata follow all rules of the document";
+        "metadata follows all rules of the document";
     MetadataValid, "metadata-valid", true,
-        "report metadata are valid: the task is not all zeros";
+        "report metadata is valid: the task is not all zeros";
     OperationOnce, "operation-once", false,
         "an operation has one report, possibly with copies";
     Edge, "edge", true,
-        "an edge is an identifier, followed by a kind (`next`, `down`, `up`) and a chain (`0x` and four digits), or not";
+        "an edge is an identifier with an optional kind (`next`, `down`, `up`) and chain (`0x` and four digits)";
     EdgeLength, "edge-length", false,
-        "the identifier of an edge is as long as the operation's";
+        "an edge identifier is as long as the operation's";
     Timestamp, "timestamp", true,
         "a time is a number of seconds, milliseconds, microseconds or nanoseconds since 1970";
     Number, "number", false,
@@ -65,9 +65,9 @@ pub struct ReportFault {
     pub rule: ReportRule,
     /// Byte offset in the text.
     pub offset: usize,
-    /// Number of bytes skipped from there on.
+    /// Number of bytes skipped from this offset on.
     pub skipped: usize,
-    /// Expected and found value.
+    /// Expected and found values.
     pub statement: String,
 }
 

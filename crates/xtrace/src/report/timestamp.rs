@@ -1,7 +1,7 @@
-//! Times of reports.
+//! Report times.
 
-/// Limits of numbers and nanoseconds of their unit: below the first limit, seconds, and so on. Each limit is in
-/// the year 5138 in its unit, and in 1973 in the next one.
+/// Upper limit for numbers in each unit, and nanoseconds per unit: seconds, milliseconds, microseconds, nanoseconds.
+/// Each limit is in the year 5138 in its unit, and in 1973 in the next unit.
 const UNITS: [(u64, u64); 4] = [
     (100_000_000_000, 1_000_000_000),
     (100_000_000_000_000, 1_000_000),
@@ -9,14 +9,13 @@ const UNITS: [(u64, u64); 4] = [
     (u64::MAX, 1),
 ];
 
-/// Parses a value of the key `Timestamp`; returns nanoseconds since 1970, or `None` if it is not a number, or
-/// exceeds 64 bits.
+/// Parses the value of the key `Timestamp`. Returns nanoseconds since 1970, or `None` if it is not a number or exceeds
+/// 64 bits.
 ///
-/// The original libraries write seconds, with milliseconds or more digits after a point; later ones write
-/// milliseconds as an integer. The unit is derived from the magnitude, with or without a point: seconds below
-/// 10<sup>11</sup>, milliseconds below 10<sup>14</sup>, microseconds below 10<sup>17</sup>, nanoseconds from
-/// there on. Brackets after the number (`VALUE[LABEL]`) contain a label, which is ignored. Digits beyond
-/// nanoseconds are cut.
+/// The original libraries write seconds, with milliseconds or more digits after a point. Later libraries write
+/// milliseconds as an integer. The magnitude determines the unit, with or without a point: seconds below
+/// 10<sup>11</sup>, milliseconds below 10<sup>14</sup>, microseconds below 10<sup>17</sup>, nanoseconds from there on.
+/// Brackets after the number (`VALUE[LABEL]`) contain a label, which is ignored. Digits beyond nanoseconds are cut.
 ///
 /// ```
 /// use ichnos_xtrace::report::parse_timestamp;

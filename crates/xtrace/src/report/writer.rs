@@ -17,16 +17,16 @@ pub const HEAD: &str = "X-Trace Report ver 1.0";
 /// Key of the line that marks escaped keys and values.
 const ESCAPED: &[u8] = b"Escaped";
 
-/// Writes a report: [`HEAD`], then lines of a key, `: ` and a value. Lines end with `\n`.
+/// Writes a report: [`HEAD`], then lines with a key, `: ` and a value. Lines end with `\n`.
 ///
-/// A plain report cannot contain a key with a colon or a line break, or a value with a line break, and readers
-/// remove blanks from both ends of keys and values. If a report needs one of these, it has the line `Escaped: 1`
-/// as its second line (and so does one with a key `Escaped`), and then in *all* its keys and values
+/// A plain report cannot contain a key with a colon or a line break, or a value with a line break. Readers remove
+/// blanks at both ends of keys and values. If a report needs one of these, or has a key `Escaped`, its second line is
+/// `Escaped: 1`. *All* its keys and values are then escaped:
 ///
-/// - a backslash is written as `\\`, a line feed as `\n`, a carriage return as `\r`;
-/// - a colon in a key, and a byte up to 0x20 at either end of a key or a value, as `\x` and two digits.
+/// - A backslash becomes `\\`, a line feed `\n`, a carriage return `\r`.
+/// - A colon in a key, and a byte up to 0x20 at either end of a key or a value, becomes `\x` and two digits.
 ///
-/// Without that line, backslashes are literal.
+/// Without this line, backslashes are literal.
 ///
 /// ```
 /// use ichnos_xtrace::report::ReportWriter;
@@ -52,10 +52,10 @@ pub struct ReportWriter<'b> {
 }
 
 impl<'b> ReportWriter<'b> {
-    /// Begins the report of the last operation of metadata, at the end of a buffer.
+    /// Starts the report of the last operation in metadata, at the end of a buffer.
     ///
-    /// Only valid metadata can be reported (section 2.2). The caller has to add [`Edge`](Self::edge)s; with the
-    /// feature `propagation`, `Context` does so.
+    /// Only valid metadata can be reported (section 2.2). The caller must add the [`edge`](Self::edge) lines. With the
+    /// feature `propagation`, `Context` does this.
     #[must_use]
     pub fn new(out: &'b mut Vec<u8>, metadata: &ValidMetadata) -> Self {
         let lines = WrittenLines::begin(out);
@@ -63,9 +63,9 @@ impl<'b> ReportWriter<'b> {
         Self { out, lines }
     }
 
-    /// Begins a report from existing lines, even an invalid one.
+    /// Starts a report from existing lines, even an invalid report.
     #[must_use]
-    pub fn of_lines(out: &'b mut Vec<u8>) -> Self {
+    pub fn from_lines(out: &'b mut Vec<u8>) -> Self {
         let lines = WrittenLines::begin(out);
         Self { out, lines }
     }
@@ -75,12 +75,12 @@ impl<'b> ReportWriter<'b> {
         self.lines.edge(self.out, edge);
     }
 
-    /// Writes the time: milliseconds since 1970, as seconds with three decimals.
+    /// Writes the time in milliseconds since 1970, as seconds with three decimals.
     pub fn timestamp_millis(&mut self, millis: u64) {
         self.lines.timestamp_millis(self.out, millis);
     }
 
-    /// Writes the time: nanoseconds since 1970, as seconds with nine decimals.
+    /// Writes the time in nanoseconds since 1970, as seconds with nine decimals.
     pub fn timestamp_nanos(&mut self, nanos: u64) {
         self.lines.timestamp_nanos(self.out, nanos);
     }
@@ -96,10 +96,10 @@ impl<'b> ReportWriter<'b> {
     }
 }
 
-/// Lines of a report that is being written into a buffer.
+/// Line state of a report under construction in a buffer.
 #[derive(Debug)]
 pub(crate) struct WrittenLines {
-    /// Beginning of the lines after the first one.
+    /// Start of the lines after the first line.
     begin: usize,
     is_escaped: bool,
 }
@@ -117,7 +117,7 @@ impl WrittenLines {
         out.push(b'\n');
     }
 
-    /// Writes the line of a new operation: metadata with the last operation replaced by one of the same length.
+    /// Writes the line of a new operation: metadata with a new last operation of the same length.
     #[cfg(feature = "propagation")]
     pub(crate) fn operation(&self, out: &mut Vec<u8>, metadata: &ValidMetadata, op: OpId) {
         self.metadata(out, metadata);
@@ -128,7 +128,7 @@ impl WrittenLines {
         crate::hex::encode(op.as_bytes(), &mut out[begin..begin + digits]);
     }
 
-    /// Avoids the formatting machinery, as each event has an edge.
+    /// Avoids the formatting machinery, because each event has an edge.
     pub(crate) fn edge(&self, out: &mut Vec<u8>, edge: &Edge) {
         out.extend_from_slice(b"Edge: ");
         push_hex(edge.op.as_bytes(), out);
@@ -171,7 +171,7 @@ impl WrittenLines {
         out.push(b'\n');
     }
 
-    /// Like [`WrittenLines::line`], for a key of many reports.
+    /// Like [`WrittenLines::line`], for a key that many reports use.
     #[cfg(feature = "reader")]
     #[inline]
     pub(crate) fn line_of_key(&mut self, out: &mut Vec<u8>, key: &WrittenKey, value: &[u8]) {
@@ -190,13 +190,13 @@ impl WrittenLines {
 
     pub(crate) fn display(&mut self, out: &mut Vec<u8>, key: &[u8], value: impl fmt::Display) {
         let from = out.len();
-        // If formatting fails, the value is what was written so far.
+        // If formatting fails, the value ends there.
         let _ = write!(Append(out), "{value}");
         let length = out.len() - from;
         if !self.is_escaped && !needs_escape(key, true) && !needs_escape(&out[from..], false) {
             out.extend_from_slice(key);
             out.extend_from_slice(b": ");
-            // Move the value after the key.
+            // Moves the value behind the key.
             out[from..].rotate_left(length);
             out.push(b'\n');
         } else {
@@ -205,7 +205,7 @@ impl WrittenLines {
         }
     }
 
-    /// Escapes the lines written so far, of which only backslashes need it.
+    /// Escapes the lines written so far, where only backslashes need it.
     #[cold]
     fn escape_all(&mut self, out: &mut Vec<u8>) {
         let plain = out.split_off(self.begin);
@@ -221,7 +221,7 @@ impl WrittenLines {
     }
 }
 
-/// A key of many reports, followed by `: `.
+/// A key that many reports use, followed by `: `.
 #[cfg(feature = "reader")]
 #[derive(Debug)]
 pub(crate) struct WrittenKey {
@@ -246,9 +246,9 @@ pub(crate) fn push_nanos(out: &mut Vec<u8>, nanos: u64) {
     push_seconds::<9>(out, nanos / 1_000_000_000, (nanos % 1_000_000_000) as u32);
 }
 
-/// Appends a time: seconds, and a fraction with a number of digits.
+/// Appends seconds and a fraction with a fixed number of digits.
 fn push_seconds<const DIGITS: usize>(out: &mut Vec<u8>, seconds: u64, fraction: u32) {
-    // Seconds of 64 bits, the point and at most nine digits.
+    // Digits of 64-bit seconds, the point and at most nine digits.
     let mut text = [b'0'; 20 + 1 + 9];
     let mut at = text.len();
     let mut push = |digit: u8| {
@@ -273,7 +273,7 @@ fn push_seconds<const DIGITS: usize>(out: &mut Vec<u8>, seconds: u64, fraction: 
     out.extend_from_slice(&text[begin..]);
 }
 
-/// Returns lines as text, if none has to be escaped.
+/// Returns lines as text, if none needs escaping.
 #[cfg(feature = "propagation")]
 pub(crate) fn plain_lines(lines: &[(alloc::string::String, alloc::string::String)]) -> Option<Vec<u8>> {
     let mut out = Vec::new();
@@ -291,20 +291,20 @@ pub(crate) fn push_hex(bytes: &[u8], out: &mut Vec<u8>) {
     crate::hex::encode(bytes, &mut out[from..]);
 }
 
-/// Returns `true` for bytes that are trimmed from keys and values.
+/// Returns `true` for bytes trimmed from keys and values.
 const fn is_blank(byte: u8) -> bool {
     byte <= b' '
 }
 
 fn needs_escape(text: &[u8], is_key: bool) -> bool {
     let at_end = |byte: Option<&u8>| byte.is_some_and(|byte| is_blank(*byte));
-    // Most texts are plain, which is quick to see.
+    // Most texts are plain, which is fast to check.
     let has_line_break =
         |text: &[u8]| !write::is_plain(text) && memchr::memchr2(b'\n', b'\r', text).is_some();
     at_end(text.first())
         || at_end(text.last())
         || has_line_break(text)
-        // Another line with this key must not be read as the mark of this writer, which precedes it.
+        // A further line with this key must not look like the escape mark, which comes first.
         || is_key && (text.contains(&b':') || text == ESCAPED)
 }
 
@@ -339,12 +339,12 @@ mod tests {
 
     fn written(lines: &[(&str, &str)]) -> String {
         let mut text = Vec::new();
-        let mut report = ReportWriter::of_lines(&mut text);
+        let mut report = ReportWriter::from_lines(&mut text);
         for (key, value) in lines {
             report.line(key, value);
         }
         let mut other = Vec::new();
-        let mut report = ReportWriter::of_lines(&mut other);
+        let mut report = ReportWriter::from_lines(&mut other);
         for (key, value) in lines {
             report.display(key, value);
         }
@@ -368,7 +368,7 @@ mod tests {
             [(0, "0.000"), (1_500_000_000_123, "1500000000.123"), (u64::MAX, "18446744073709551.615")]
         {
             let mut out = Vec::new();
-            ReportWriter::of_lines(&mut out).timestamp_millis(millis);
+            ReportWriter::from_lines(&mut out).timestamp_millis(millis);
             assert_eq!(String::from_utf8(out).unwrap(), format!("{HEAD}\nTimestamp: {text}\n"));
         }
         for (nanos, text) in [
@@ -377,7 +377,7 @@ mod tests {
             (u64::MAX, "18446744073.709551615"),
         ] {
             let mut out = Vec::new();
-            ReportWriter::of_lines(&mut out).timestamp_nanos(nanos);
+            ReportWriter::from_lines(&mut out).timestamp_nanos(nanos);
             assert_eq!(String::from_utf8(out).unwrap(), format!("{HEAD}\nTimestamp: {text}\n"));
         }
     }
@@ -386,7 +386,7 @@ mod tests {
     fn edges() {
         for text in ["01020304", "0102030405060708, up", "01020304, 0x00FF", "01020304, down, 0xF8E6"] {
             let mut out = Vec::new();
-            ReportWriter::of_lines(&mut out).edge(&text.parse().unwrap());
+            ReportWriter::from_lines(&mut out).edge(&text.parse().unwrap());
             assert_eq!(String::from_utf8(out).unwrap(), format!("{HEAD}\nEdge: {text}\n"));
         }
     }
@@ -394,7 +394,7 @@ mod tests {
     #[test]
     fn follows_what_is_there() {
         let mut text = b"before".to_vec();
-        ReportWriter::of_lines(&mut text).line("a", "\n");
+        ReportWriter::from_lines(&mut text).line("a", "\n");
         assert_eq!(text, b"beforeX-Trace Report ver 1.0\nEscaped: 1\na: \\n\n");
     }
 }

@@ -1,4 +1,4 @@
-//! Writes the lines of reports right from their events, as most reports need no look at all of their lines before.
+//! Writes report lines directly from events, because most reports need no changes across lines.
 
 use ichnos_json::write;
 use ichnos_model::{Event, Field, Scope, StringEncoding, Text, Visitor};
@@ -7,11 +7,11 @@ use super::own::{LineNode, ReportClass};
 use crate::TaskId;
 use crate::report::{MAX_REPORT_LENGTH, MAX_REPORT_LINES, WrittenLines, task_of_metadata};
 
-/// Number of bytes that JSON of a report has before its lines and after them, at most.
+/// Maximum number of bytes around the lines of a JSON report.
 const AROUND_JSON: usize = 256;
 
 impl ReportClass {
-    /// Appends a report as text. Returns `false` if that is not all: its lines have to be looked at first.
+    /// Appends a report as text. Returns `false` if the result is incomplete and the lines must be examined first.
     pub(super) fn write_text(&self, event: &Event<'_>, out: &mut Vec<u8>) -> bool {
         let begin = out.len();
         let lines = WrittenLines::begin(out);
@@ -22,8 +22,8 @@ impl ReportClass {
         is_exact && out.len() - begin <= MAX_REPORT_LENGTH
     }
 
-    /// Replaces `lines` by the lines of a report as JSON, and returns its task. Returns `None` if that is not all: its
-    /// lines have to be looked at first.
+    /// Replaces `lines` with the lines of a report as JSON, and returns its task. Returns `None` if the result is
+    /// incomplete and the lines must be examined first.
     pub(super) fn write_json(&self, event: &Event<'_>, lines: &mut Vec<u8>) -> Option<Option<TaskId>> {
         lines.clear();
         let mut writer = JsonLines {
@@ -52,7 +52,7 @@ struct TextLines<'w> {
     out: &'w mut Vec<u8>,
     lines: WrittenLines,
     count: usize,
-    /// Number of bytes that keys and values can still have.
+    /// Remaining number of bytes for keys and values.
     left: usize,
     /// `false` if a line is missing.
     is_exact: bool,
@@ -80,19 +80,19 @@ struct JsonLines<'w> {
     out: &'w mut Vec<u8>,
     /// Index of the last key.
     last: Option<u32>,
-    /// Task of the first metadata, if there are any.
+    /// Task in the first metadata line, if any.
     metadata: Option<Option<TaskId>>,
-    /// Task of the first `TaskID`.
+    /// Task in the first `TaskID` line.
     task: Option<TaskId>,
     count: usize,
-    /// Number of bytes of keys and values.
+    /// Total size of keys and values in bytes.
     bytes: usize,
     /// `false` if a line is missing.
     is_exact: bool,
 }
 
 impl JsonLines<'_> {
-    /// Writes a text that is not only plain ASCII.
+    /// Writes a text that can contain any bytes.
     #[cold]
     fn special(&mut self, text: &[u8]) {
         self.is_exact &= std::str::from_utf8(text).is_ok();

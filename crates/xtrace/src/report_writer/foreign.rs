@@ -1,4 +1,4 @@
-//! Reads events of other formats.
+//! Reads events from other formats.
 
 use std::io::Write as _;
 
@@ -15,50 +15,50 @@ use crate::reader::mentions::find_mentions;
 use crate::report::{LineBuffer, push_nanos};
 use crate::{Edge, EdgeKind};
 
-/// Maximum number of causes of an event.
+/// Maximum number of causes for an event.
 const MOST_CAUSES: usize = 4096;
-/// Maximum number of operations that the texts of an event name.
+/// Maximum number of operations that the texts of an event mention.
 const MOST_MENTIONS: usize = 64;
 
 /// A cause of an event.
 #[derive(Clone, Copy, Debug)]
-struct Cause {
+struct EventCause {
     id: Identifier,
     kind: CauseKind,
-    /// Position among all causes.
+    /// Position in the list of all causes.
     position: u32,
 }
 
-/// Content of an event.
+/// Event content.
 #[derive(Debug, Default)]
 pub(super) struct ForeignEvent {
-    /// Lines of its fields.
+    /// Field lines.
     pub(super) lines: LineBuffer,
     pub(super) task: Option<Identifier>,
     pub(super) operation: Option<Identifier>,
-    causes: Vec<Cause>,
+    causes: Vec<EventCause>,
     cause_count: u32,
-    /// Chain of each cause, by position; `None` is the chain of the event.
+    /// Chains of the causes, by position. `None` is the chain of the event.
     cause_chains: Vec<Option<u16>>,
     chain: Option<u64>,
     pub(super) process: u64,
-    /// Number of the thread, or hash of its name.
+    /// Thread number, or hash of the thread name.
     pub(super) thread: Option<u64>,
     pub(super) has_label: bool,
-    /// Number of identifiers that are too long.
+    /// Number of overlong identifiers.
     too_long: u64,
-    /// Number of chains that are too long.
+    /// Number of overlong chains.
     long_chains: u64,
     is_undecodable: bool,
     /// Number of causes beyond the maximum.
     further_causes: u64,
-    /// Number of floats of more than 64 bits.
+    /// Number of rounded floats. Floats over 64 bits are rounded.
     rounded: u64,
-    /// Number of fields without elements, which have no line.
+    /// Number of fields without elements, which are not written.
     empty: u64,
-    /// `true` if its severity became another number.
+    /// `true` if the severity number changed.
     has_other_severity: bool,
-    /// Operations that its texts name, if the event has no task of its own.
+    /// Operations that the texts mention, for events without a task.
     pub(super) mentions: Vec<Mention>,
     text: Vec<u8>,
 }
@@ -79,11 +79,11 @@ impl ForeignEvent {
         self.mentions.clear();
         for (scope, nodes) in &class.scopes {
             self.is_undecodable |=
-                event.visit(*scope, &mut FieldReader { nodes, class, event: self }).is_err();
+                event.visit(*scope, &mut ForeignFieldReader { nodes, class, event: self }).is_err();
         }
     }
 
-    /// Returns the chain, and counts one that does not fit.
+    /// Returns the chain, and counts a chain that does not fit.
     pub(super) fn chain(&mut self) -> Option<u16> {
         let chain = self.chain?;
         let short = u16::try_from(chain).ok();
@@ -91,7 +91,7 @@ impl ForeignEvent {
         short
     }
 
-    /// Counts what reports cannot have.
+    /// Counts everything that reports cannot represent.
     pub(super) fn count_losses(&self, losses: &mut LossCounts) {
         losses.add(Loss::LongId, self.too_long);
         losses.add(Loss::Fields, self.is_undecodable.into());
@@ -103,7 +103,7 @@ impl ForeignEvent {
         losses.add(Loss::Severity, self.has_other_severity.into());
     }
 
-    /// Looks for operations in a text.
+    /// Searches a text for operations.
     fn search(&mut self, text: &[u8]) {
         if self.task.is_some() || self.mentions.len() >= MOST_MENTIONS {
             return;
@@ -115,7 +115,7 @@ impl ForeignEvent {
         });
     }
 
-    /// Returns the edges, in the order of causes.
+    /// Returns the edges in cause order.
     pub(super) fn edges(&self) -> impl Iterator<Item = Edge> + '_ {
         self.causes.iter().map(|cause| Edge {
             op: op_of(&cause.id),
@@ -128,17 +128,17 @@ impl ForeignEvent {
         })
     }
 
-    /// Returns the operations before it with their chains, unless these are the event's.
+    /// Returns the preceding operations with their chains, except for the event's chain.
     pub(super) fn causes(&self) -> impl Iterator<Item = (Identifier, Option<u16>)> + Clone + '_ {
         self.causes.iter().map(|cause| (cause.id, self.chain_of(cause)))
     }
 
-    /// Returns the chain of a cause, unless it is the event's.
-    fn chain_of(&self, cause: &Cause) -> Option<u16> {
+    /// Returns the chain of a cause, except for the event's chain.
+    fn chain_of(&self, cause: &EventCause) -> Option<u16> {
         self.cause_chains.get(cause.position as usize).copied().flatten()
     }
 
-    /// Appends the event as a value: time, name of the class, and its lines.
+    /// Appends the event as a value: time, class name and lines.
     pub(super) fn push_as_value(&self, time: Option<u64>, class: &ForeignClass, value: &mut Vec<u8>) {
         if let Some(time) = time {
             push_nanos(value, time);
@@ -154,7 +154,7 @@ impl ForeignEvent {
     }
 }
 
-/// Appends a text, in quotes if its end is not certain otherwise.
+/// Appends a text, in quotes if its end would be ambiguous.
 fn push_word(out: &mut Vec<u8>, text: &[u8]) {
     let is_word = !text.is_empty() && text.iter().all(|byte| *byte > b' ' && !matches!(byte, b'"' | b'='));
     if is_word {
@@ -168,13 +168,13 @@ fn push_word(out: &mut Vec<u8>, text: &[u8]) {
 }
 
 /// Reads the fields of a scope.
-struct FieldReader<'r> {
+struct ForeignFieldReader<'r> {
     nodes: &'r [NodeUse],
     class: &'r ForeignClass,
     event: &'r mut ForeignEvent,
 }
 
-impl FieldReader<'_> {
+impl ForeignFieldReader<'_> {
     fn add_line(&mut self, field: Field<'_>, value: &FieldValue<'_>) {
         let Some(node) = self.nodes.get(field.index()).copied() else { return };
         let event = &mut *self.event;
@@ -190,7 +190,7 @@ impl FieldReader<'_> {
         match node.field {
             FieldUse::Skip | FieldUse::Line => {}
             FieldUse::Message if std::mem::replace(&mut event.has_label, true) => {
-                // Readers take a single label for the message.
+                // Readers take a single label as the message.
                 return event.lines.push_with(b"Label_", |bytes| push_value(bytes, value));
             }
             FieldUse::Message => {}
@@ -218,7 +218,7 @@ impl FieldReader<'_> {
             }
             FieldUse::Severity => {
                 let Some(level) = value.as_i64() else {
-                    // Readers take only numbers for a severity.
+                    // Readers only accept numbers as a severity.
                     if !matches!(value, FieldValue::Null) {
                         event.lines.push_with(b"Severity_", |bytes| push_value(bytes, value));
                     }
@@ -235,14 +235,15 @@ impl FieldReader<'_> {
         self.event.lines.push_with(key, |bytes| push_value(bytes, value));
     }
 
-    /// Begins a structure or an array, and counts one without elements.
+    /// Enters a structure or an array, and counts it if it is empty.
     fn begin(&mut self, field: Field<'_>, is_empty: bool) {
         let node = self.nodes.get(field.index());
         let is_line = node.is_some_and(|node| matches!(node.field, FieldUse::Line | FieldUse::Message));
         self.event.empty += u64::from(is_empty && is_line);
     }
 
-    /// Takes an identifier; returns `true` if its value is to be kept, because the identifier in reports is another one.
+    /// Takes an identifier. Returns `true` if the original value should also be written, because the identifier in
+    /// reports differs.
     fn identifier(&mut self, field: FieldUse, value: &FieldValue<'_>) -> bool {
         let event = &mut *self.event;
         let id = Identifier::of_value(value);
@@ -254,7 +255,7 @@ impl FieldReader<'_> {
             event.cause_count += 1;
             match id {
                 Some(id) if event.causes.len() < MOST_CAUSES => {
-                    event.causes.push(Cause { id, kind, position });
+                    event.causes.push(EventCause { id, kind, position });
                 }
                 _ => event.further_causes += u64::from(id.is_some()),
             }
@@ -276,7 +277,7 @@ impl FieldReader<'_> {
 
 /// Appends a value as text.
 fn push_value(out: &mut Vec<u8>, value: &FieldValue<'_>) {
-    // Writing into a vector cannot fail.
+    // Writing to a vector cannot fail.
     let _ = match value {
         FieldValue::Unsigned(value) | FieldValue::Bits(value) => {
             write::push_unsigned(out, *value);
@@ -308,7 +309,7 @@ fn push_value(out: &mut Vec<u8>, value: &FieldValue<'_>) {
     };
 }
 
-impl Visitor for FieldReader<'_> {
+impl Visitor for ForeignFieldReader<'_> {
     fn value(&mut self, field: Field<'_>, value: FieldValue<'_>) {
         self.add_line(field, &value);
     }

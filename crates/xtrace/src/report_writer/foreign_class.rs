@@ -1,4 +1,4 @@
-//! Classes of events of other formats.
+//! Event classes from other formats.
 
 use ichnos_model::lower::{KeptMetadata, LossKind, LossRecorder, LossTable};
 use ichnos_model::plan::Plan;
@@ -9,11 +9,11 @@ use ichnos_model::{
 
 use crate::reader::class::{CLOCK, LineRole, SCALE};
 
-/// Metadata that reports keep.
+/// Metadata that reports preserve.
 pub(super) const KEPT_METADATA: KeptMetadata =
     KeptMetadata { namespace: None, clocks: &[CLOCK], stream_names: false, severities: true };
 
-/// Use of a field.
+/// Field use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FieldUse {
     Skip,
@@ -29,20 +29,20 @@ pub(super) enum FieldUse {
     Severity,
 }
 
-/// Use of a node of a plan, and the index of the key of its line.
+/// Use of a plan node, and key index for its line.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct NodeUse {
     pub(super) field: FieldUse,
     pub(super) key: u32,
 }
 
-/// A class of events of another format.
+/// Conversion of an event class from another format.
 #[derive(Debug)]
 pub(super) struct ForeignClass {
-    /// Uses by index of the node.
+    /// Node uses by node index.
     pub(super) scopes: Vec<(Scope, Box<[NodeUse]>)>,
     keys: Vec<String>,
-    /// Lines of all events, from data of the trace.
+    /// Lines for all events, from trace data.
     pub(super) constant: Vec<(&'static str, String)>,
     pub(super) name: String,
     /// Process of the trace.
@@ -50,17 +50,17 @@ pub(super) struct ForeignClass {
     scale: Option<LevelScale>,
 }
 
-/// Data of a trace that become a line of its events, unless these have a field with the meaning.
+/// Trace data that becomes an event line, unless events have a field with this meaning.
 #[derive(Debug)]
 pub(super) struct TraceConstant {
     pub(super) meaning: Meaning,
     key: &'static str,
-    /// Name of its entry in the environment.
+    /// Name of the environment entry.
     pub(super) entry: &'static str,
     value: String,
 }
 
-/// Returns the data of a trace that become lines of its events.
+/// Returns the trace data that becomes event lines.
 pub(super) fn trace_constants(class: &TraceClass) -> Vec<TraceConstant> {
     let text = |entry| Some((entry, class.environment(entry)?.as_text()?.to_owned()));
     let process = match class.environment("vpid") {
@@ -78,13 +78,13 @@ pub(super) fn trace_constants(class: &TraceClass) -> Vec<TraceConstant> {
     all.into_iter().filter_map(constant).collect()
 }
 
-/// Scopes in the order of their lines.
+/// Scopes in line order.
 const SCOPES: [Scope; 5] =
     [Scope::EventRecordHeader, Scope::CommonContext, Scope::SpecificContext, Scope::Resource, Scope::Payload];
 
 impl ForeignClass {
-    /// Makes the class of an event, and adds the losses of all its events to `table`.
-    pub(super) fn of(event: &Event<'_>, table: &mut LossTable) -> Self {
+    /// Creates the conversion for the class of an event, and adds class-wide losses to `table`.
+    pub(super) fn new(event: &Event<'_>, table: &mut LossTable) -> Self {
         let class = event.class;
         let log = class.log.as_deref();
         let mut made = Self {
@@ -125,7 +125,7 @@ impl ForeignClass {
             let mut uses: Box<[NodeUse]> = vec![unused; plan.nodes().count()].into();
             for (index, member) in plan.fields().enumerate() {
                 let meaning = class.meanings.of(scope, index);
-                // Fields of the header are times and ids, unless they have a meaning.
+                // Header fields without a meaning are times and ids.
                 if meaning.is_none() && scope == Scope::EventRecordHeader {
                     table.add_member(scope, plan, member);
                     continue;
@@ -145,12 +145,12 @@ impl ForeignClass {
         made
     }
 
-    /// Returns the key of lines.
+    /// Returns the key at an index.
     pub(super) fn key(&self, index: u32) -> &[u8] {
         self.keys.get(index as usize).map_or(&[], |key| key.as_bytes())
     }
 
-    /// Returns the level of syslog for a level of the class.
+    /// Returns the syslog level for a level of the class.
     pub(super) fn severity(&self, level: i64) -> u8 {
         if let (true, Ok(level)) = (self.scale == Some(SCALE), u8::try_from(level)) {
             return level;
@@ -164,7 +164,7 @@ impl ForeignClass {
         }
     }
 
-    /// Adds the lines from data of the trace, for data that events lack.
+    /// Adds the lines from trace data that events lack.
     fn add_constants(&mut self, event: &Event<'_>, has: impl Fn(Meaning) -> bool) {
         for TraceConstant { meaning, key, value, .. } in trace_constants(&event.stream.trace.class) {
             if has(meaning) {
@@ -177,7 +177,7 @@ impl ForeignClass {
         }
     }
 
-    /// Adds a member of a scope, with everything in it.
+    /// Adds a scope member and everything in it.
     fn add_member(
         &mut self,
         (scope, plan): (Scope, &Plan),
@@ -226,7 +226,7 @@ impl ForeignClass {
         self.keys.len() as u32 - 1
     }
 
-    /// Adds a node with everything in it.
+    /// Adds a node and everything in it.
     fn add_node(&mut self, plan: &Plan, index: usize, key: u32, field: FieldUse, uses: &mut [NodeUse]) {
         let Some(node) = plan.get(index) else { return };
         if node.only_serves_decoding() && !node.class.is_compound() {
@@ -236,7 +236,7 @@ impl ForeignClass {
             *place = NodeUse { field, key };
         }
         for child in plan.children(index) {
-            // Elements, options and fields of optionals have the key of the field around them.
+            // Elements, options and optional values use the key of the enclosing field.
             let name = plan.get(child).filter(|child| !child.is_variant_option());
             let key = match name.and_then(|child| child.name.as_deref()) {
                 None => key,
@@ -251,13 +251,13 @@ impl ForeignClass {
     }
 }
 
-/// Returns a key for a member that means nothing else to readers of reports.
+/// Returns a member key without any other meaning for report readers.
 fn free_key(name: &str) -> String {
-    let is_taken = LineRole::of(name.as_bytes()) != LineRole::Other || RESERVED.contains(&name);
+    let is_taken = LineRole::from_key(name.as_bytes()) != LineRole::Other || RESERVED.contains(&name);
     if is_taken { format!("{name}_") } else { name.to_owned() }
 }
 
-/// Keys with a meaning beside those of [`LineRole`], or of reports as JSON.
+/// Reserved keys, in addition to [`LineRole`] keys and JSON report keys.
 const RESERVED: [&str; 15] = [
     "Agent",
     "Class",

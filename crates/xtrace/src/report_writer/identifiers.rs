@@ -1,4 +1,4 @@
-//! Identifiers of reports for identifiers of other formats.
+//! Converts identifiers from other formats to report identifiers.
 
 use ichnos_model::{Identifier, ValueHash};
 
@@ -6,10 +6,10 @@ use crate::dialect::without_zeros;
 use crate::recent_map::RecentMap;
 use crate::{OpId, TaskId};
 
-/// Minimum number of operations whose task is remembered, and half the maximum: some 10 MB.
+/// Minimum number of operations with a remembered task, and half the maximum (about 10 MB).
 const WINDOW: usize = 64 << 10;
 
-/// Returns the operation of an identifier: up to 8 bytes are padded with zeros in front, more are hashed.
+/// Returns the operation for an identifier. Up to 8 bytes are padded with leading zeros, longer identifiers are hashed.
 pub(super) fn op_of(id: &Identifier) -> OpId {
     let bytes = id.as_bytes();
     let mut op = [0; 8];
@@ -24,13 +24,13 @@ pub(super) fn op_of(id: &Identifier) -> OpId {
     }
 }
 
-/// Returns an operation with the bytes of a number, which is not 0.
+/// Returns an operation from the bytes of a number, never all zeros.
 pub(super) fn op_of_hash(hash: u64) -> OpId {
     OpId::from(hash.max(1).to_be_bytes())
 }
 
-/// Returns the task of an identifier, with the same first 16 bytes for readers. If no task has as many bytes, zeros precede
-/// them, and follow them beyond the first 16 bytes, as for the trace of a `traceparent`.
+/// Returns the task for an identifier, with the same first 16 bytes for readers. If tasks cannot have this length,
+/// zeros are added before it, and after the first 16 bytes, as for a `traceparent` trace id.
 pub(super) fn task_of(id: &Identifier) -> TaskId {
     let bytes = id.as_bytes();
     let (length, end) = match bytes.len() {
@@ -48,23 +48,23 @@ pub(super) fn task_of(id: &Identifier) -> TaskId {
     task.unwrap_or_else(|| TaskId::from(all))
 }
 
-/// Returns the task of an identifier in a text: of 16 bytes, as in a `traceparent`, leading zeros are removed if the task
-/// has fewer bytes then.
+/// Returns the task for an identifier in a text. Leading zeros of a 16-byte identifier, as in a `traceparent`, are
+/// removed if this gives a shorter valid task.
 pub(super) fn task_of_mention(id: &Identifier) -> TaskId {
     let bytes = id.as_bytes();
     let short = if bytes.len() == 16 { without_zeros(bytes, &[4, 8, 12]) } else { bytes };
     TaskId::from_bytes(short).unwrap_or_else(|_| task_of(id))
 }
 
-/// Returns the operation of an identifier in a text, and the one of four bytes of which it may be made.
+/// Returns the operation for an identifier in a text, and the four-byte operation that it may come from.
 pub(super) fn ops_of_mention(id: &Identifier) -> [Option<OpId>; 2] {
     let bytes = id.as_bytes();
     let short = bytes.strip_prefix(&[0; 4]).and_then(|short| OpId::from_bytes(short).ok());
     [OpId::from_bytes(bytes).ok(), short.filter(|_| bytes.len() == 8)]
 }
 
-/// Returns the task whose first operation this is. Operations without a task are unique within their trace, so that it
-/// depends on the number of the trace, unless that is 0.
+/// Returns the task that starts with this operation. Operations without a task are unique within their trace, so the
+/// task depends on the trace number, unless this is 0.
 fn derived_task(trace: u32, operation: &Identifier) -> TaskId {
     if trace == 0 {
         return task_of(operation);
@@ -72,7 +72,7 @@ fn derived_task(trace: u32, operation: &Identifier) -> TaskId {
     let (number, bytes) = (trace.to_be_bytes(), operation.as_bytes());
     let mut all = [0; 20];
     match bytes.len() {
-        // Readers take tasks whose first 16 bytes are equal for one, unless both have 20.
+        // For readers, tasks are the same if their first 16 bytes are equal, unless both have 20 bytes.
         length @ 0..=8 => {
             all[..4].copy_from_slice(&number);
             all[16 - length..16].copy_from_slice(bytes);
@@ -90,17 +90,17 @@ fn derived_task(trace: u32, operation: &Identifier) -> TaskId {
     TaskId::from(all)
 }
 
-/// Returns the hash of bytes, which is the same in each run.
+/// Returns a hash of bytes that is the same in each run.
 pub(super) fn hash(seed: u64, bytes: &[u8]) -> u64 {
     let mut hash = ValueHash::new(seed);
     hash.bytes(bytes);
     hash.finish()
 }
 
-/// An operation without a task, after what it is unique within: a trace and a chain.
+/// An operation without a task, with the trace and chain in which it is unique.
 pub(super) type ScopedOperation = (u32, Identifier);
 
-/// Tasks of operations that do not name theirs: that of the first of their causes, or else their own.
+/// Tasks for operations without a task: the task of the first cause, or else a separate task.
 #[derive(Debug)]
 pub(super) struct OperationTasks {
     known: RecentMap<ScopedOperation, TaskId>,
@@ -111,7 +111,7 @@ impl OperationTasks {
         Self { known: RecentMap::new(WINDOW) }
     }
 
-    /// Returns the task of an operation with these causes.
+    /// Returns the task for an operation with these causes.
     pub(super) fn task(
         &mut self,
         operation: ScopedOperation,
@@ -130,7 +130,7 @@ impl OperationTasks {
         task
     }
 
-    /// Sets the task of an operation, unless it is known; returns its task.
+    /// Sets the task of an operation unless it is known. Returns its task.
     pub(super) fn set(&mut self, operation: ScopedOperation, task: TaskId) -> TaskId {
         self.known(operation).unwrap_or_else(|| {
             self.known.insert(operation, task);
@@ -138,7 +138,7 @@ impl OperationTasks {
         })
     }
 
-    /// Returns the task of an operation that is known.
+    /// Returns the task of a known operation.
     pub(super) fn known(&self, operation: ScopedOperation) -> Option<TaskId> {
         self.known.get(&operation).copied()
     }
@@ -176,11 +176,11 @@ mod tests {
         let of_a = tasks.task((0, a), none());
         assert_eq!(of_a.as_bytes(), a.as_bytes());
         assert_eq!(tasks.task((0, b), [(0, a)].into_iter()), of_a);
-        // The cause is not known yet.
+        // The cause is unknown so far.
         let of_d = tasks.task((0, c), [(0, d)].into_iter());
         assert_eq!(tasks.task((0, d), none()), of_d);
         assert_eq!(tasks.known((0, c)), Some(of_d));
-        // Operations of another trace are others, also for readers, which compare 16 bytes.
+        // Operations from another trace are different, also for readers, which compare 16 bytes.
         let other = tasks.task((1, a), none());
         // The cause is in another chain.
         assert_eq!(tasks.task((2, d), [(0, a)].into_iter()), of_a);

@@ -1,14 +1,14 @@
-//! Kinds of losses that are counted by class.
+//! Loss kinds counted by class.
 
 ichnos_model::loss_set! {
-    /// A loss of a single event or report.
+    /// A loss in a single event or report.
     pub(super) enum Loss {
         TimeRange => Rounded("time before 1970 or of more than 63 bits"),
         OtherTime => Lowered("clock time -> `Timestamp`"),
         Joined => Lowered("event -> line `Event` in the report of its operation"),
         Late => Lowered("late event of a written operation -> new operation"),
         Chained => Lowered("event without an operation -> an operation in the chain of its thread"),
-        OtherTask => Lowered("edge from an operation of another task"),
+        OtherTask => Lowered("edge from another task"),
         LongId => Dropped("identifier of more than 20 bytes"),
         ChainNumber => Dropped("chain of more than 16 bits"),
         Causes => Dropped("cause beyond the first 4,096 of an event"),
@@ -22,8 +22,8 @@ ichnos_model::loss_set! {
         Float => Rounded("number of more than 64 bits"),
         Severity => Rounded("severity number -> syslog level"),
         InvalidLine => Dropped("line that breaks a rule"),
-        LenientMetadata => Lowered("metadata that break a rule -> metadata of the document, without options"),
-        InvalidReport => Dropped("report without valid metadata, or of an operation that has another report"),
+        LenientMetadata => Lowered("metadata that breaks a rule -> valid metadata, without options"),
+        InvalidReport => Dropped("report without valid metadata, or whose operation has another report"),
         Empty => Dropped("array or structure without elements"),
     }
 }

@@ -1,7 +1,8 @@
-//! Writes events of any format as reports.
+//! Writes events from any format as X-Trace reports.
 //!
-//! Events that were reports become the same reports again, key by key. Events of other formats become reports if they have
-//! an operation or a task by their [meaning](ichnos_model::Meaning): `docs/xtrace.md` describes how.
+//! Events that were read from reports become the same reports again, key by key. Other events become reports if they
+//! have an operation or a task according to their [meaning](ichnos_model::Meaning). `docs/xtrace.md` describes the
+//! conversion.
 
 mod event_lines;
 mod foreign;
@@ -37,7 +38,7 @@ const DIALECTS: &[OptionValue] =
 
 const EXTENSIONS: &[&str] = &["xtrace", "reports"];
 
-/// Events without an operation.
+/// Treatment of events without an operation.
 const ORPHANS: FormatOption = FormatOption::choice(
     "orphans",
     "Reports: treatment of events without a task or operation",
@@ -63,7 +64,7 @@ impl WriterFactory for XTraceWriter {
     }
 
     fn dialect_of_extension(&self, extension: &str) -> Option<&'static str> {
-        // Servers answer with JSON: files are text.
+        // Only servers write JSON, so files are text.
         EXTENSIONS.contains(&extension).then_some("text")
     }
 

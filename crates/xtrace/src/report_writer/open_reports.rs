@@ -7,23 +7,23 @@ use crate::reader::reported_operations::OperationKey;
 use crate::report::{LineBuffer, push_hex};
 use crate::{Edge, Metadata};
 
-/// Maximum number of reports that wait.
+/// Maximum number of waiting reports.
 const MOST: usize = 4096;
-/// Maximum number of bytes that their lines take.
+/// Maximum total size of their lines in bytes.
 const MOST_BYTES: usize = 8 << 20;
-/// Maximum number of lines of a report that takes another event.
+/// Maximum number of lines in a report that accepts another event.
 const MOST_LINES: usize = 4096;
-/// Maximum number of bytes of its lines.
+/// Maximum size of its lines in bytes.
 const MOST_BYTES_OF_REPORT: usize = 1 << 20;
-/// Maximum number of edges that are compared with another one.
+/// Maximum number of edges to compare with a new edge.
 const MOST_EDGES: usize = 64;
-/// Number of bytes that a line takes beside its key and its value.
+/// Memory overhead of a line in bytes, without key and value.
 const LINE: usize = 48;
-/// Maximum number of reports whose memory is kept for others, and maximum number of its bytes.
+/// Maximum number of reports to keep for reuse, and maximum size of each in bytes.
 const MOST_SPARE: usize = 1024;
 const MOST_BYTES_OF_SPARE: usize = 8 << 10;
 
-/// Indexes of a data stream class, and of a class in it.
+/// Data stream class index, and class index in it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ClassPlace {
     pub(super) group: usize,
@@ -35,25 +35,25 @@ pub(super) struct ClassPlace {
 pub(super) struct OpenReport {
     key: OperationKey,
     pub(super) lines: LineBuffer,
-    /// Number of its events.
+    /// Number of events in the report.
     pub(super) events: u64,
     edges: Vec<Edge>,
-    /// `true` if all of its events only mention the operation.
+    /// `true` if all events only mention the operation.
     pub(super) is_mention: bool,
     /// `false` if it is a single report that was read.
     pub(super) is_changed: bool,
     /// `true` if it must not change anymore.
     pub(super) is_closed: bool,
-    /// Class of its first event.
+    /// Class of the first event.
     pub(super) class: ClassPlace,
-    /// Number of bytes of lines when it was counted last.
+    /// Line size in bytes at the last count.
     counted: usize,
 }
 
 impl OpenReport {
-    /// Returns `true` if it takes another event whose lines have this number of bytes.
+    /// Returns `true` if the report accepts another event with lines of this size.
     pub(super) fn has_room(&self, bytes: usize) -> bool {
-        // The limit is so low that no report is dropped for the sake of events that join it, also not as JSON.
+        // The limit is so low that no report is evicted to make room for its own events, also in JSON.
         !self.is_closed
             && !self.lines.is_cut()
             && self.lines.len() < MOST_LINES
@@ -65,12 +65,12 @@ impl OpenReport {
         self.has_room(lines.byte_count()) && self.lines.len() + lines.len() <= MOST_LINES
     }
 
-    /// Operation of the report.
+    /// Returns the operation of the report.
     pub(super) fn key(&self) -> &OperationKey {
         &self.key
     }
 
-    /// Records an edge. Returns `true` if its line must be added, because the report lacks it.
+    /// Records an edge. Returns `true` if the report lacks it, so that its line must be added.
     pub(super) fn adds_edge(&mut self, edge: &Edge) -> bool {
         let is_new = !self.edges.contains(edge);
         if is_new && self.edges.len() < MOST_EDGES {
@@ -79,7 +79,7 @@ impl OpenReport {
         is_new
     }
 
-    /// Adds the line of an edge, unless it has that.
+    /// Adds an edge line if the report lacks it.
     pub(super) fn push_edge(&mut self, edge: &Edge) {
         if self.adds_edge(edge) {
             push_edge(&mut self.lines, edge);
@@ -87,7 +87,7 @@ impl OpenReport {
     }
 }
 
-/// Adds the lines of the identifiers of an operation.
+/// Adds the lines with operation identifiers.
 pub(super) fn push_metadata(lines: &mut LineBuffer, key: &OperationKey) {
     let metadata = Metadata::new(key.task, key.op);
     lines.push_with(b"X-Trace", |value| push_hex(metadata.as_bytes(), value));
@@ -99,17 +99,17 @@ pub(super) fn push_metadata(lines: &mut LineBuffer, key: &OperationKey) {
     }
 }
 
-/// Adds the line of an edge.
+/// Adds an edge line.
 pub(super) fn push_edge(lines: &mut LineBuffer, edge: &Edge) {
-    // Writing into a vector cannot fail.
+    // Writing to a vector cannot fail.
     lines.push_with(b"Edge", |value| drop(write!(value, "{edge}")));
 }
 
-/// Reports that wait, the oldest first.
+/// Waiting reports, oldest first.
 #[derive(Debug, Default)]
 pub(super) struct OpenReports {
     waiting: VecDeque<OpenReport>,
-    /// Number of each report among all reports so far.
+    /// Number of each report since the start.
     numbers: HashMap<OperationKey, u64>,
     /// Number of the first waiting report.
     first: u64,
@@ -124,7 +124,7 @@ impl OpenReports {
         index.and_then(|index| self.waiting.get_mut(index))
     }
 
-    /// Begins the report of an operation that has none.
+    /// Starts the report of a new operation.
     pub(super) fn begin(&mut self, key: OperationKey, class: ClassPlace) -> &mut OpenReport {
         self.numbers.insert(key, self.first + self.waiting.len() as u64);
         let report = self.spare.pop().unwrap_or_else(|| OpenReport {
@@ -153,7 +153,7 @@ impl OpenReports {
         &mut self.waiting[last]
     }
 
-    /// Counts the bytes that the report of an operation got.
+    /// Updates the size after adding lines to the report of an operation.
     pub(super) fn count(&mut self, key: &OperationKey) {
         let Some(number) = self.numbers.get(key) else { return };
         let Ok(index) = usize::try_from(number - self.first) else { return };
@@ -164,12 +164,12 @@ impl OpenReports {
         }
     }
 
-    /// Returns the number of bytes of lines.
+    /// Returns the total line size in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Returns `true` if the oldest report has to be written.
+    /// Returns `true` if the oldest report must be written.
     pub(super) fn is_full(&self) -> bool {
         self.waiting.len() > MOST || self.bytes > MOST_BYTES
     }
@@ -183,7 +183,7 @@ impl OpenReports {
         Some(report)
     }
 
-    /// Keeps the memory of a report for another one.
+    /// Keeps the memory of a report for reuse.
     pub(super) fn recycle(&mut self, mut report: OpenReport) {
         if report.lines.capacity() <= MOST_BYTES_OF_SPARE && self.spare.len() < MOST_SPARE {
             report.lines.clear();

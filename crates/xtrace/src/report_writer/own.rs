@@ -1,4 +1,4 @@
-//! Events of traces that were read from reports, or converted from them.
+//! Reads events that were read from reports, or converted from them.
 
 use std::collections::HashSet;
 
@@ -9,22 +9,22 @@ use ichnos_model::{Event, Field, FieldKind, Meaning, Scope, StringEncoding, Text
 use crate::reader::class::{ANY_MEMBER, CLASS_NAME, DIALECT};
 use crate::report::{LineBuffer, VERSION, WrittenKey};
 
-/// A class of events that are reports.
+/// An event class for reports.
 #[derive(Debug)]
 pub(super) struct ReportClass {
     pub(super) keys: Vec<OwnKey>,
-    /// For each node of the payload: the index of its key.
+    /// Line use of each payload node.
     pub(super) nodes: Box<[LineNode]>,
-    /// `true` if lines need no other order and no change in any dialect.
+    /// `true` if lines can be written in their order and without changes in any dialect.
     pub(super) is_direct: bool,
 }
 
-/// A key of a class.
+/// A class key.
 #[derive(Debug)]
 pub(super) struct OwnKey {
     pub(super) name: Box<str>,
     pub(super) text: WrittenKey,
-    /// The same as JSON: a comma, the key and the beginning of the list of its values.
+    /// The key as JSON: a comma, the key and the start of its value list.
     pub(super) json: Vec<u8>,
 }
 
@@ -37,20 +37,20 @@ impl OwnKey {
     }
 }
 
-/// Use of a node of the payload.
+/// Use of a payload node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LineNode {
     Nothing,
-    /// A value of the key with this index.
+    /// A value for the key with this index.
     Value(u32),
-    /// A key, whose value follows: of reports beyond the limit of classes.
+    /// A key before its value, in reports beyond the class limit.
     AnyKey,
     AnyValue,
 }
 
 impl ReportClass {
-    /// Returns `None` for any other class.
-    pub(super) fn of(event: &Event<'_>) -> Option<Self> {
+    /// Returns the report class, or `None` for any other class.
+    pub(super) fn from_event(event: &Event<'_>) -> Option<Self> {
         if event.class.name.as_deref() != Some(CLASS_NAME) {
             return None;
         }
@@ -76,8 +76,7 @@ impl ReportClass {
                         _ => return None,
                     }
                 }
-                // Other formats have the lengths of arrays as members, or numbers of the specific context, which are in
-                // lines, too.
+                // Other formats store array lengths as members, and specific context numbers that lines also contain.
                 _ if node.is_needed() => {}
                 FieldKind::Optional { .. } if is_number(meanings.of(Scope::Payload, index)) => {}
                 _ => return None,
@@ -86,20 +85,20 @@ impl ReportClass {
         }
         let names: HashSet<&str> = class.keys.iter().map(|key| &*key.name).collect();
         class.is_direct &= names.len() == class.keys.len();
-        // Traces of other formats can have classes of this name.
+        // Traces from other formats can have a class with this name.
         (is_own || has_metadata).then_some(class)
     }
 
     fn add_key(&mut self, name: &str, node: usize) -> Option<()> {
         let key = u32::try_from(self.keys.len()).ok()?;
-        // Such a line can look like the first one of a report, as JSON.
+        // In JSON, such a line can look like the first line of a report.
         self.is_direct &= name.as_bytes() != VERSION;
         self.keys.push(OwnKey::new(name));
         *self.nodes.get_mut(node)? = LineNode::Value(key);
         Some(())
     }
 
-    /// Adds the members of a structure that is a line.
+    /// Adds the members of a line structure.
     fn add_any(&mut self, plan: &Plan, line: usize) -> Option<()> {
         self.is_direct = false;
         for (member, wanted) in
@@ -113,7 +112,7 @@ impl ReportClass {
         Some(())
     }
 
-    /// Reads the lines of a report, replacing `lines`; returns `false` if the event cannot be decoded.
+    /// Reads the lines of a report, replacing `lines`. Returns `false` if the event cannot be decoded.
     pub(super) fn read(&self, event: &Event<'_>, lines: &mut LineBuffer) -> bool {
         lines.clear();
         let mut reader = LineReader { class: self, lines, key: Vec::new() };
@@ -121,16 +120,16 @@ impl ReportClass {
     }
 }
 
-/// Returns `true` for the meaning of a number in the specific context.
+/// Returns `true` for the meaning of a specific context number.
 fn is_number(meaning: Option<Meaning>) -> bool {
     matches!(meaning, Some(Meaning::Process | Meaning::Thread | Meaning::Severity))
 }
 
-/// Reads lines.
+/// Collects lines.
 struct LineReader<'r> {
     class: &'r ReportClass,
     lines: &'r mut LineBuffer,
-    /// Key of the next value, of reports beyond the limit of classes.
+    /// Key of the next value, for reports beyond the class limit.
     key: Vec<u8>,
 }
 
@@ -150,7 +149,7 @@ impl Visitor for LineReader<'_> {
             }
             Some(LineNode::AnyKey) => {
                 self.key.clear();
-                // Keys of classes are texts, too.
+                // Class keys are texts as well.
                 value.write_utf8(&mut self.key);
             }
             Some(LineNode::AnyValue) => self.lines.push_with(&self.key, write),

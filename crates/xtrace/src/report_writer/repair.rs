@@ -10,7 +10,7 @@ use crate::reader::line_ids::{MetadataIds, chain_of_line, decimal_id, metadata_o
 use crate::reader::reported_operations::{OperationKey, ReportedOperations};
 use crate::report::{LineBuffer, parse_timestamp};
 
-/// Repairs the reports of an output.
+/// Repairs the reports in an output.
 #[derive(Debug, Default)]
 pub(super) struct ReportRepair {
     operations: ReportedOperations,
@@ -18,11 +18,11 @@ pub(super) struct ReportRepair {
 }
 
 impl ReportRepair {
-    /// Makes texts of a report UTF-8, and removes its lines that break rules. Returns `false` if the report must be left out: it lacks valid
-    /// metadata, or its operation has another report.
+    /// Makes the report texts valid UTF-8, and removes lines that break rules. Returns `false` if the report must be
+    /// dropped, because it lacks valid metadata or its operation has another report.
     pub(super) fn repair(&mut self, lines: &mut LineBuffer, losses: &mut LossCounts) -> bool {
         if lines.is_cut() {
-            // Dropped anyway.
+            // The report is dropped anyway.
             return true;
         }
         if make_utf8(lines) {
@@ -30,11 +30,11 @@ impl ReportRepair {
         }
         let Self { operations, repaired } = self;
         repaired.clear();
-        let mut lines_of = LineRules::default();
-        // It counts instead of the chain in metadata, wherever it is.
-        let has_chain = lines
-            .lines()
-            .any(|line| LineRole::of(line.key) == LineRole::Chain && chain_of_line(line.value).is_some());
+        let mut lines_of = ReportLineRules::default();
+        // It takes precedence over the chain in metadata, wherever it is.
+        let has_chain = lines.lines().any(|line| {
+            LineRole::from_key(line.key) == LineRole::Chain && chain_of_line(line.value).is_some()
+        });
         for line in lines.lines() {
             match lines_of.line(line.key, line.value) {
                 LineRepair::Keep => repaired.push(line.key, line.value),
@@ -61,28 +61,28 @@ impl ReportRepair {
     }
 }
 
-/// Repair of a line.
+/// Line repair.
 enum LineRepair {
     Keep,
     Leave,
-    /// Metadata by the document instead of those that only lenient readers accept.
+    /// Rewrites metadata that only lenient readers accept.
     Rewrite(MetadataIds),
 }
 
-/// Rules about the lines of a report so far.
+/// Rule state for the lines of a report so far.
 #[derive(Default)]
-struct LineRules {
+struct ReportLineRules {
     has_metadata: bool,
     has_time: bool,
-    /// `true` if the report has an operation: in metadata, or in the keys of JSON without them.
+    /// `true` if the report has an operation, in metadata or in the keys of JSON without metadata.
     has_operation: bool,
     /// Size of the operation in bytes.
     size: Option<usize>,
 }
 
-impl LineRules {
+impl ReportLineRules {
     fn line(&mut self, key: &[u8], value: &[u8]) -> LineRepair {
-        let is_valid = match LineRole::of(key) {
+        let is_valid = match LineRole::from_key(key) {
             LineRole::Metadata => return self.metadata(value),
             LineRole::Edge => {
                 let edge = std::str::from_utf8(value).ok().and_then(|text| text.parse::<Edge>().ok());
@@ -116,7 +116,7 @@ impl LineRules {
                 self.size = Some(ids.op.as_bytes().len());
                 if ids.broken.is_some() { LineRepair::Rewrite(ids) } else { LineRepair::Keep }
             }
-            // Without it, the report has no operation.
+            // Without this line, the report lacks an operation.
             _ => {
                 self.has_operation = false;
                 LineRepair::Leave
@@ -129,7 +129,7 @@ impl LineRules {
 mod tests {
     use super::*;
 
-    /// Returns the lines of a report after its repair; `None` if it is left out.
+    /// Returns the repaired lines of a report, or `None` if it is dropped.
     fn repaired(repair: &mut ReportRepair, lines: &[(&str, &str)]) -> Option<Vec<String>> {
         let mut buffer = LineBuffer::default();
         lines.iter().for_each(|(key, value)| buffer.push(key.as_bytes(), value.as_bytes()));
@@ -163,7 +163,7 @@ mod tests {
             "Label=a",
         ];
         assert_eq!(repaired(repair, &lines).unwrap(), kept);
-        // A copy, which is no other report of the operation.
+        // A copy is not a different report of the operation.
         assert_eq!(repaired(repair, &lines).unwrap(), kept);
         assert_eq!(repaired(repair, &[metadata, ("Label", "b")]), None);
         assert_eq!(repaired(repair, &[("Label", "c")]), None);
@@ -181,7 +181,7 @@ mod tests {
         assert_eq!(repaired(&[metadata]), ["X-Trace=10CAFEBABE01020304", "ChainId=0x0007"]);
         assert_eq!(repaired(&[line, metadata]), ["ChainId=0x0009", "X-Trace=10CAFEBABE01020304"]);
         assert_eq!(repaired(&[metadata, line]), ["X-Trace=10CAFEBABE01020304", "ChainId=0x0009"]);
-        // A line that breaks the rule is left out.
+        // A line that breaks the rule is dropped.
         assert_eq!(repaired(&[("ChainId", "9"), metadata]), ["X-Trace=10CAFEBABE01020304", "ChainId=0x0007"]);
     }
 }

@@ -1,28 +1,28 @@
-//! Reports that wait to be taken, as text or JSON.
+//! Encoded reports as text or JSON, before they are taken.
 
 use ichnos_model::{ClassDigest, Event, ValueHash};
 
 use super::own::ReportClass;
 use crate::report::{JsonReportsWriter, LineBuffer, MAX_REPORT_LENGTH, ReportWriter, parse_timestamp};
 
-/// Maximum number of bytes of JSON for a byte of a line: a control character.
+/// Maximum number of JSON bytes for a line byte, reached by control characters.
 const LONGEST_ESCAPE: usize = 6;
 
 /// Encoded reports.
 #[derive(Debug)]
 pub(super) struct ReportBlock {
-    /// `None` for text.
+    /// JSON state. `None` for text.
     json: Option<JsonReportsWriter>,
-    /// Lines of a report as JSON, before it is known to which task they belong.
+    /// JSON lines of a report whose task is unknown so far.
     json_lines: Vec<u8>,
     pub(super) bytes: Vec<u8>,
-    /// Number of events in them.
+    /// Number of events in the reports.
     pub(super) events: u64,
     /// Digest of all reports, if they are compared.
     digest: Option<ClassDigest>,
 }
 
-/// Changes of a report.
+/// Changes in a report.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ReportChanges {
     pub(super) is_dropped: bool,
@@ -42,12 +42,12 @@ impl ReportBlock {
         }
     }
 
-    /// Takes the digest of the reports since the last call.
+    /// Takes the digest since the last call.
     pub(super) fn take_digest(&mut self) -> ClassDigest {
         self.digest.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    /// Encodes a report with a number of events.
+    /// Encodes a report that contains this number of events.
     pub(super) fn push(&mut self, lines: &mut LineBuffer, events: u64) -> ReportChanges {
         let mut changes = ReportChanges { is_dropped: lines.is_cut(), ..ReportChanges::default() };
         if self.json.is_some() {
@@ -63,7 +63,7 @@ impl ReportBlock {
             _ if changes.is_dropped => {}
             Some(json) => changes.is_reordered = json.report(lines, &mut self.bytes),
             None => {
-                let mut report = ReportWriter::of_lines(&mut self.bytes);
+                let mut report = ReportWriter::from_lines(&mut self.bytes);
                 lines.lines().for_each(|line| report.line(line.key, line.value));
                 changes.is_dropped = self.bytes.len() - begin > MAX_REPORT_LENGTH;
                 self.bytes.push(b'\n');
@@ -80,8 +80,8 @@ impl ReportBlock {
         changes
     }
 
-    /// Encodes a report right from its event. Returns `false`, and encodes nothing, if its lines have to be
-    /// [pushed](Self::push), because they have to change or do not fit, or are compared.
+    /// Encodes a report directly from its event. Returns `false` and encodes nothing if its lines must be
+    /// [pushed](Self::push) instead, because they need changes, do not fit, or are compared.
     pub(super) fn push_event(&mut self, class: &ReportClass, event: &Event<'_>) -> bool {
         if self.digest.is_some() || !class.is_direct {
             return false;
@@ -114,7 +114,7 @@ impl ReportBlock {
     }
 }
 
-/// Replaces bytes that are not UTF-8 by U+FFFD; returns `true` if there are any.
+/// Replaces invalid UTF-8 with U+FFFD. Returns `true` if there was any.
 pub(super) fn make_utf8(lines: &mut LineBuffer) -> bool {
     if lines.as_bytes().is_ascii() {
         return false;
@@ -144,13 +144,13 @@ fn is_too_long_json(lines: &LineBuffer) -> bool {
     json.len() > MAX_REPORT_LENGTH
 }
 
-/// Returns the time of a report, as readers do.
+/// Returns the report time in the same way as readers.
 fn time_of(lines: &LineBuffer) -> Option<u64> {
     let times = lines.lines().filter(|line| line.key == b"Timestamp");
     times.into_iter().find_map(|line| parse_timestamp(line.value))
 }
 
-/// Returns a number that is equal for equal lines in any order, as readers bring lines of the same key together.
+/// Returns a number that is the same for equal lines in any order, because readers group lines with the same key.
 fn hash_of(lines: &LineBuffer) -> u64 {
     let hash = |line: crate::report::BufferedLine<'_>| {
         let mut hash = ValueHash::new(0);
@@ -164,6 +164,6 @@ fn hash_of(lines: &LineBuffer) -> u64 {
 /// Returns the time and the hash of a report that was read.
 pub(super) fn event_hash(event: &Event<'_>) -> (Option<u64>, u64) {
     let mut lines = LineBuffer::default();
-    let is_read = ReportClass::of(event).is_some_and(|class| class.read(event, &mut lines));
+    let is_read = ReportClass::from_event(event).is_some_and(|class| class.read(event, &mut lines));
     (event.clock.map(|clock| clock.cycles), if is_read { hash_of(&lines) } else { 0 })
 }

@@ -1,4 +1,4 @@
-//! Encodes messages as reports.
+//! Encodes events as reports.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::io;
@@ -24,44 +24,44 @@ use crate::recent_map::RecentMap;
 use crate::report::{LineBuffer, parse_timestamp, push_nanos};
 use crate::{Edge, OpId, TaskId};
 
-/// A class of events.
+/// An event class.
 type ReportedClass = WrittenClass<ReportClass, ForeignClass, Loss>;
 
-/// Classes of a data stream class.
+/// Event classes in a data stream class.
 #[derive(Debug)]
 struct ReportedClasses {
-    /// Number of the trace among the sources.
+    /// Number of the source trace.
     trace: u32,
     classes: ClassList<ReportedClass>,
 }
 
-/// Encodes messages as reports.
+/// Encodes events as reports.
 #[derive(Debug)]
 pub(super) struct ReportEncoder {
     rules: Arc<ReportRules>,
     streams: StreamTable<(), ReportedClasses, ()>,
-    /// Addresses of traces that were added during writing.
+    /// Addresses of traces added during writing.
     added_traces: Vec<usize>,
     /// Lines of the current report.
     lines: LineBuffer,
     block: ReportBlock,
     foreign: ForeignReports,
-    /// Repairs reports that break rules, if the output must be valid.
+    /// Repair of broken reports, if the output must be valid.
     repair: Option<ReportRepair>,
 }
 
-/// State of reports of events of other formats.
+/// State for events from other formats.
 #[derive(Debug)]
 struct ForeignReports {
     event: ForeignEvent,
     open: OpenReports,
     tasks: OperationTasks,
     threads: ThreadChains,
-    /// Operations that have a report. Readers that check reports remember at most as many.
-    /// `true`: a report that was read as that of the operation would be another one.
+    /// Operations that already have a report. Readers that check reports remember at most as many.
+    /// `true` means that a report that was read for this operation would be a different report.
     written: RecentMap<u64, bool>,
     hasher: RandomState,
-    /// Number of operations that were added to events after their report.
+    /// Number of operations added to events after their report.
     late: u64,
 }
 
@@ -144,12 +144,12 @@ impl ReportEncoder {
         }
     }
 
-    /// Writes all reports that wait for further events.
+    /// Writes all waiting reports.
     fn write_open(&mut self) {
         while self.write_oldest() {}
     }
 
-    /// Writes the oldest report that waits for further events; returns `false` if there is none.
+    /// Writes the oldest waiting report. Returns `false` if there are none.
     fn write_oldest(&mut self) -> bool {
         let Some(mut report) = self.foreign.open.pop() else { return false };
         let foreign = &mut self.foreign;
@@ -160,7 +160,7 @@ impl ReportEncoder {
             }
         }
         let changes = self.block.push(&mut report.lines, report.events);
-        // Its class is known, as it has an event of it.
+        // The class is known, because the report contains one of its events.
         let classes = self.streams.class_mut(report.class.group);
         if let Some(class) = classes.and_then(|classes| classes.classes.get_mut(report.class.class)) {
             count(changes, report.events, &mut class.losses);
@@ -171,15 +171,15 @@ impl ReportEncoder {
 }
 
 fn written_class(event: &Event<'_>, rules: &ReportRules, index: usize) -> ReportedClass {
-    ReportedClass::new(event, ReportClass::of(event), || {
+    ReportedClass::new(event, ReportClass::from_event(event), || {
         let class = (Arc::as_ptr(&event.stream.trace).addr(), event.stream.class_index, index);
-        rules.with_losses_of_class(class, |table| ForeignClass::of(event, table))
+        rules.with_losses_of_class(class, |table| ForeignClass::new(event, table))
     })
 }
 
-/// Returns a time that reports can have.
+/// Returns a time that reports can represent.
 fn nanoseconds(time: i128, losses: &mut LossCounts) -> u64 {
-    // Readers report larger times as damage.
+    // Readers report later times as damage.
     const MOST: u64 = i64::MAX as u64;
     u64::try_from(time).ok().filter(|time| *time <= MOST).unwrap_or_else(|| {
         losses.add(Loss::TimeRange, 1);
@@ -201,7 +201,7 @@ fn correct_time(event: &Event<'_>, lines: &mut LineBuffer, losses: &mut LossCoun
     lines.push_with(b"Timestamp", |bytes| push_nanos(bytes, time));
 }
 
-/// Counts the changes of a report of some events.
+/// Counts the changes in a report with this number of events.
 fn count(changes: ReportChanges, events: u64, losses: &mut LossCounts) {
     if changes.is_dropped {
         losses.add(Loss::Size, events);
@@ -222,12 +222,12 @@ fn count(changes: ReportChanges, events: u64, losses: &mut LossCounts) {
 struct ForeignWriting<'w> {
     class: &'w ForeignClass,
     place: ClassPlace,
-    /// Number of the trace.
+    /// Trace number.
     trace: u32,
-    /// Thread whose chain it is part of without an operation.
+    /// Thread for the chain of an event without an operation.
     thread: Option<ChainThread>,
     time: Option<u64>,
-    /// Operation before it that its texts name.
+    /// Preceding operation that its texts mention.
     cause: Option<Edge>,
     /// `true` if it only mentions its operation.
     is_mention: bool,
@@ -254,7 +254,7 @@ impl ForeignReports {
                     (None, None) => self.task_of_operation(writing.trace, chain, operation, losses),
                 };
                 let key = OperationKey { task, op: op_of(&operation), chain };
-                // It follows the operation that it names.
+                // It follows the operation that it mentions.
                 let cause = mention.filter(|mention| mention.task == task && mention.op != key.op);
                 let cause = cause.map(|mention| Edge {
                     chain: mention.chain.filter(|_| mention.chain != chain).map(ChainId),
@@ -290,7 +290,7 @@ impl ForeignReports {
         }
     }
 
-    /// Returns the task of an operation that does not name it.
+    /// Returns the task of an operation without a task.
     fn task_of_operation(
         &mut self,
         trace: u32,
@@ -306,7 +306,7 @@ impl ForeignReports {
         task
     }
 
-    /// Writes an event of an operation: begins its report, or adds a line to it.
+    /// Writes an event of an operation: starts its report, or adds lines to it.
     fn operation(
         &mut self,
         key: OperationKey,
@@ -359,8 +359,8 @@ impl ForeignReports {
         count(block.push(lines, 1), 1, losses);
     }
 
-    /// Returns the operation that texts of the event name: the first one that is known, or else the first one that can be
-    /// nothing else.
+    /// Returns the operation that the event's texts mention: the first known operation, or else the first unambiguous
+    /// operation.
     fn mentioned(&self) -> Option<OperationKey> {
         let keys = |mention: &Mention| {
             let task = task_of_mention(&mention.task);
@@ -375,7 +375,8 @@ impl ForeignReports {
         known.or_else(|| certain().find_map(|mention| keys(mention)[0]))
     }
 
-    /// Takes a report among events of other formats, which may join it; returns `false` if it has to be written at once.
+    /// Takes a report between events from other formats, which can join it. Returns `false` if it must be written at
+    /// once.
     fn take_report(
         &mut self,
         place: ClassPlace,
@@ -391,8 +392,8 @@ impl ForeignReports {
                 begin_with(report, place, lines, &mut self.late, block, losses);
             }
             Some(report) => {
-                // A copy of it is valid only as long as nothing joins it. If something has, `--verify` would refuse the
-                // output for a copy that is valid in the input.
+                // A copy of it is only valid while nothing joins it. If something has joined it, `--verify` would
+                // refuse the output because of a copy that is valid in the input.
                 report.is_closed = true;
                 if report.is_changed {
                     shared.add_damages(1);
@@ -419,12 +420,12 @@ impl ForeignReports {
     }
 }
 
-/// Returns what operations without a task are unique within: a chain of a trace.
+/// Returns the scope in which operations without a task are unique: a chain in a trace.
 fn scope_of(trace: u32, chain: Option<u16>) -> u32 {
     trace ^ u32::from(chain.unwrap_or(0)) << 16
 }
 
-/// Begins the report of an operation with an event.
+/// Starts the report of an operation with an event.
 fn begin(report: &mut OpenReport, event: &ForeignEvent, writing: ForeignWriting<'_>) {
     let key = *report.key();
     (report.is_mention, report.events) = (writing.is_mention, 1);
@@ -438,8 +439,8 @@ fn begin(report: &mut OpenReport, event: &ForeignEvent, writing: ForeignWriting<
     }
 }
 
-/// Begins the report of an operation that was only mentioned so far with these lines of its first event, which are replaced.
-/// Lines of the mentions follow; if they do not fit, they are a late event.
+/// Starts the report of an operation that was only mentioned so far. `lines` are the first event's lines and are
+/// replaced. Mentions follow, or become a late event if they do not fit.
 fn begin_with(
     report: &mut OpenReport,
     place: ClassPlace,
@@ -468,7 +469,7 @@ fn begin_with(
     count(block.push(&mut others, events), events, losses);
 }
 
-/// Adds the metadata of an operation after one whose report takes no further events, and the edge from that.
+/// Adds metadata for a new operation that follows an operation with a closed report, and the edge between them.
 fn push_late(lines: &mut LineBuffer, key: &OperationKey, late: &mut u64) {
     *late += 1;
     let op = op_of_hash(hash(*late, key.op.as_bytes()));
@@ -537,7 +538,7 @@ impl MessageEncoder for ReportEncoder {
 
     fn drops_damaged(&mut self, damage: &Damage, shared: &EncoderRules) -> bool {
         shared.add_damages(1);
-        // Lines that break rules of reports are written as they are.
+        // Lines that break report rules are written unchanged.
         damage.skipped > 0 || damage.kind.rule().is_none()
     }
 
@@ -566,7 +567,7 @@ impl MessageEncoder for ReportEncoder {
 
     fn take_bytes(&mut self) -> (Vec<u8>, u64) {
         let size = self.block.bytes.len();
-        // The next block is probably as long, unless this is the last one, or one of very many parts.
+        // The next block probably has a similar size, unless this is the last block or there are very many parts.
         let room = if size < self.rules.shared.block_bytes { 0 } else { size + size / 8 };
         let bytes = std::mem::replace(&mut self.block.bytes, Vec::with_capacity(room));
         (bytes, std::mem::take(&mut self.block.events))

@@ -1,4 +1,4 @@
-//! What all encoders of reports share.
+//! Rules shared by all report encoders.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
@@ -10,16 +10,16 @@ use ichnos_model::{ClockOrigin, EventRecordClass, IgnorePoison as _, Trace};
 use super::foreign_class::{KEPT_METADATA, trace_constants};
 use crate::reader::class::{CLASS_NAME, DIALECT};
 
-/// Rules of reports that are being written.
+/// Rules for writing reports.
 #[derive(Debug)]
 pub(super) struct ReportRules {
     pub(super) is_json: bool,
-    /// `true` if events without an operation become a chain of operations per thread.
+    /// `true` if events without an operation become an operation chain for each thread.
     pub(super) chains_orphans: bool,
-    /// `true` if events that are no reports can be among the sources, so that they join reports.
+    /// `true` if the sources can contain other events than reports, which then join reports.
     pub(super) is_mixed: bool,
     pub(super) shared: EncoderRules,
-    /// Classes whose losses were added: address of the trace, and indexes of the data stream class and the class.
+    /// Classes whose losses were added, by trace address, data stream class index and class index.
     classes: Mutex<HashSet<(usize, usize, usize)>>,
 }
 
@@ -34,12 +34,12 @@ impl ReportRules {
         }
     }
 
-    /// Returns the number of a trace among the sources.
+    /// Returns the source number of a trace.
     pub(super) fn source_of(&self, trace: &Arc<Trace>) -> Option<usize> {
         self.shared.sources.iter().position(|source| Arc::ptr_eq(&source.trace, trace))
     }
 
-    /// Changes the losses of a class the first time; any further ones are ignored, as each part has its encoder.
+    /// Changes the losses of a class the first time. Later changes are ignored, because each part has its own encoder.
     pub(super) fn with_losses_of_class<T>(
         &self,
         class: (usize, usize, usize),
@@ -50,7 +50,7 @@ impl ReportRules {
     }
 }
 
-/// Returns `true` if a source has events that are no reports, or can have them.
+/// Returns `true` if a source can contain other events than reports.
 fn has_other_events(source: &WriteSource) -> bool {
     let class = &source.trace.class;
     let mut events = class.data_streams.iter().flat_map(|stream| &stream.event_records);
@@ -58,11 +58,11 @@ fn has_other_events(source: &WriteSource) -> bool {
         && (source.has_dynamic_classes || events.any(|event| event.name.as_deref() != Some(CLASS_NAME)))
 }
 
-/// Records the losses of a whole trace.
+/// Records the losses for the whole trace.
 fn record_source(source: &WriteSource, table: &mut LossTable) {
     let class = &source.trace.class;
     source.first_streams().for_each(|stream| table.add_packets(stream));
-    // Reports have such lines themselves.
+    // Reports have their own lines for these.
     let lacks = |meaning| {
         let mut events = class.data_streams.iter().flat_map(|stream| &stream.event_records);
         let is_other = |event: &EventRecordClass| event.name.as_deref() != Some(CLASS_NAME);
@@ -94,7 +94,7 @@ fn record_source(source: &WriteSource, table: &mut LossTable) {
 mod tests {
     use super::*;
 
-    /// A class has the same losses in each part, whose encoders share the rules.
+    /// A class has the same losses in each part, and the encoders share the rules.
     #[test]
     fn losses_of_classes_are_added_once() {
         let rules = ReportRules::new(Vec::new(), false, &WriteOptions::default());

@@ -1,22 +1,22 @@
-//! Chains of events without an operation, one per thread.
+//! Chains of events without an operation, one for each thread.
 
 use std::collections::HashMap;
 
 use super::identifiers::hash;
 use crate::{OpId, TaskId};
 
-/// Maximum number of chains at a time.
+/// Maximum number of concurrent chains.
 const MOST_THREADS: usize = 1 << 16;
 
-/// A thread of a trace.
+/// A thread in a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct ChainThread {
-    /// Number of the trace.
+    /// Trace number.
     pub(super) trace: u32,
     pub(super) process: u64,
-    /// Number of the thread, or hash of its name.
+    /// Thread number, or hash of the thread name.
     pub(super) thread: Option<u64>,
-    /// Data stream of events without a thread.
+    /// Data stream, for events without a thread.
     pub(super) stream: u64,
 }
 
@@ -35,7 +35,7 @@ struct Chained {
 }
 
 impl ThreadChains {
-    /// Returns the task of a thread, a new operation, and the one before it.
+    /// Returns the task of a thread, a new operation, and the operation before it.
     pub(super) fn next(&mut self, thread: ChainThread) -> (TaskId, OpId, Option<OpId>) {
         if self.last.len() >= MOST_THREADS && !self.last.contains_key(&thread) {
             self.last.clear();
@@ -82,7 +82,7 @@ mod tests {
             chains.next(thread(100 + number));
         }
         assert!(chains.last.len() <= MOST_THREADS);
-        // Its operations are others now.
+        // Its operations are different from now on.
         assert_ne!(chains.next(thread(7)).0, task);
     }
 }

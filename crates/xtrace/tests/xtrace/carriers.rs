@@ -1,4 +1,4 @@
-//! Metadata in messages of HTTP and in propagators of OpenTelemetry.
+//! Metadata in HTTP messages and OpenTelemetry propagators.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -14,7 +14,7 @@ use ichnos_xtrace::carrier::http::{Headers, TRACE_PARENT, TRACE_STATE, X_TRACE, 
 use ichnos_xtrace::carrier::opentelemetry::XTracePropagator;
 use ichnos_xtrace::carrier::tower::{ClientLayer, ServerLayer};
 use ichnos_xtrace::option::Severity;
-use ichnos_xtrace::propagation::{Collected, InContext, SharedContext};
+use ichnos_xtrace::propagation::{InContext, MemoryReporter, SharedContext};
 use ichnos_xtrace::{Context, Metadata, Tracer};
 use opentelemetry::propagation::TextMapPropagator;
 use opentelemetry::trace::{SpanContext, SpanId, TraceContextExt, TraceState};
@@ -33,7 +33,7 @@ fn block_on<F: Future>(future: F) -> F::Output {
     }
 }
 
-/// A client and a server, with nothing between them.
+/// Returns a client that calls a server directly.
 fn service(
     tracer: &Arc<Tracer>,
     headers: Headers,
@@ -60,7 +60,7 @@ fn request(path: &str) -> Request<()> {
 #[test]
 fn a_request_and_its_response() {
     for headers in [Headers::XTrace, Headers::XTraceAndW3c] {
-        let collected = Collected::default();
+        let collected = MemoryReporter::default();
         let tracer = Arc::new(Tracer::new(collected.clone()));
         let context = SharedContext::new(Context::start());
         context.with(|context| context.event(&tracer, "begin").send()).unwrap();
@@ -87,7 +87,7 @@ fn a_request_and_its_response() {
 
 #[test]
 fn requests_at_the_same_time() {
-    let collected = Collected::default();
+    let collected = MemoryReporter::default();
     let tracer = Arc::new(Tracer::new(collected.clone()));
     let context = SharedContext::new(Context::start());
     let client = service(&tracer, Headers::XTrace);
@@ -107,25 +107,25 @@ fn requests_at_the_same_time() {
 
 #[test]
 fn without_a_context() {
-    let collected = Collected::default();
+    let collected = MemoryReporter::default();
     let tracer = Arc::new(Tracer::new(collected.clone()));
     block_on(service(&tracer, Headers::XTrace).oneshot(request("/"))).unwrap();
     let reports = parsed(&collected);
     let labels: Vec<_> = reports.iter().map(Parsed::label).collect();
     assert_eq!(labels, ["server receives request", "work /", "server sends response"]);
     assert!(reports[0].edges.is_empty());
-    // The task begins with the title, and with a threshold that goes on with it.
+    // The task starts with the title, and with a threshold that travels along.
     assert_eq!(reports[0].get("Title"), Some("GET /"));
     assert!(reports[1..].iter().all(|report| report.get("Title").is_none()));
     for report in &reports {
-        assert_eq!(Severity::of(report.metadata.as_ref()), Ok(Some(Severity::INFO)));
+        assert_eq!(Severity::from_metadata(report.metadata.as_ref()), Ok(Some(Severity::INFO)));
     }
 }
 
-/// A title is that of the task, not of each request in it, and has neither the query nor any length.
+/// The title belongs to the task, not to each of its requests. It lacks the query, and its length is limited.
 #[test]
 fn requests_are_titled() {
-    let collected = Collected::default();
+    let collected = MemoryReporter::default();
     let tracer = Arc::new(Tracer::new(collected.clone()));
     let server = |request: Request<()>| {
         let handler = service_fn(|_: Request<()>| async { Ok::<_, Infallible>(Response::new(())) });
@@ -134,7 +134,7 @@ fn requests_are_titled() {
         parsed(&collected)
     };
     let post = |path: &str| Request::post(path).body(()).unwrap();
-    // Errors alone: the layer's own events are not important enough.
+    // With only errors reported, the layer's own events are below the threshold.
     assert!(server(post("/quiet")).is_empty());
     let layer = ServerLayer::new(Arc::clone(&tracer));
     let server = |request: Request<()>| {
@@ -149,7 +149,7 @@ fn requests_are_titled() {
     request.headers_mut().insert(X_TRACE, "10CAFEBABE01020304".parse().unwrap());
     let reports = server(request);
     assert_eq!((reports.len(), reports[0].get("Title")), (2, None));
-    // Of a system that has no titles.
+    // From a system without titles.
     let layer = layer.clone().with_headers(Headers::XTraceAndW3c);
     let handler = service_fn(|_: Request<()>| async { Ok::<_, Infallible>(Response::new(())) });
     let mut request = post("/orders/9");
@@ -158,8 +158,8 @@ fn requests_are_titled() {
     block_on(layer.layer(handler).oneshot(request)).unwrap();
     let of_w3c = parsed(&collected);
     assert_eq!((of_w3c[0].get("Title"), of_w3c[0].edges.len()), (Some("POST /orders/9"), 1));
-    // Nothing was said of a threshold: the one of each program counts, and none is added.
-    assert_eq!(Severity::of(reports[0].metadata.as_ref()), Ok(None));
+    // Without a threshold in the metadata, each program uses its own threshold, and none is added.
+    assert_eq!(Severity::from_metadata(reports[0].metadata.as_ref()), Ok(None));
     let reports = server(post(&format!("/{}", "x".repeat(60_000))));
     assert_eq!(reports[0].get("Title").map(|title| title.chars().count()), Some("POST ".len() + 1025));
     assert!(reports[0].get("Path").is_some_and(|path| path.ends_with('…')));
@@ -190,7 +190,7 @@ fn headers_of_both_kinds() {
     for bad in ["", "10CAFEBABE0102030400", "100000000001020304", "X", "2B"] {
         assert_eq!(text(&[("X-Trace", bad)], both), None, "{bad}");
     }
-    // A tracestate is passed on, and one that breaks a rule is not; both do not matter to the traceparent.
+    // A valid tracestate is passed on, an invalid tracestate is dropped. Neither affects the traceparent.
     for (state, passed_on) in [("a=1,b=2", Some("a=1,b=2")), ("a=1,a=2", None), ("", None)] {
         let context = extract(&headers(&[("traceparent", parent), ("tracestate", state)]), both).unwrap();
         let mut next = headers(&[("tracestate", "old=1"), ("traceparent", "old")]);
@@ -200,7 +200,7 @@ fn headers_of_both_kinds() {
     }
     let split = [("traceparent", parent), ("tracestate", "a=1"), ("tracestate", "b=2")];
     assert_eq!(extract(&headers(&split), both).unwrap().trace_state(), "a=1,b=2");
-    // Before the first event there is no operation.
+    // Before the first event, the operation is missing.
     let mut map = HeaderMap::new();
     inject(&Context::start(), &mut map, both);
     assert!(map.contains_key(X_TRACE) && !map.contains_key(TRACE_PARENT));
@@ -216,10 +216,10 @@ fn http_and_opentelemetry_keep_metadata() {
             return;
         }
         let mut map = HeaderMap::new();
-        inject(&Context::of(metadata.clone()), &mut map, Headers::XTraceAndW3c);
+        inject(&Context::from_metadata(metadata.clone()), &mut map, Headers::XTraceAndW3c);
         let back = extract(&map, Headers::XTrace).unwrap();
         assert_eq!(*back.metadata(), metadata);
-        // By W3C alone, unless there are too many options.
+        // With W3C headers alone, unless there are too many options.
         map.remove(X_TRACE);
         let back = extract(&map, Headers::XTraceAndW3c).unwrap();
         assert_eq!((back.task_id(), back.metadata().op_id()), (metadata.task_id(), metadata.op_id()));
@@ -236,7 +236,7 @@ fn http_and_opentelemetry_keep_metadata() {
         if metadata.as_bytes().len() <= 128 {
             assert_eq!(next, *metadata);
         }
-        // A span below it has the same task.
+        // A child span has the same task.
         let id: [u8; 8] = bytes(random, 8).try_into().unwrap();
         let state: TraceState = span.trace_state().clone();
         let below =

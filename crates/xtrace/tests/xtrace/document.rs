@@ -1,4 +1,4 @@
-//! The tables of `docs/xtrace.md` that come from the program.
+//! Tables in `docs/xtrace.md` that the program generates.
 
 use ichnos_testing::compare_table;
 use ichnos_xtrace::metadata::Rule;

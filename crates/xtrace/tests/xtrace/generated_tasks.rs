@@ -1,4 +1,4 @@
-//! Generated tasks, written in both dialects and back: their graphs, keys and order stay as they were made.
+//! Generated tasks, written in both dialects and read back. Graphs, keys and order stay the same.
 
 use std::fmt::Write as _;
 
@@ -12,10 +12,10 @@ use crate::reports::{Lines, random_json};
 use crate::support::{bytes, hex, task};
 use crate::written::{events, losses, open, write};
 
-/// An operation, as the graph has it: members of its contexts, and their values.
+/// A graph node: members of the operation's contexts with values.
 type Node = Vec<(String, String)>;
 
-/// A task: what its graph is, and the reports that say so.
+/// A task with its expected graph and its reports.
 #[derive(Default)]
 struct Generated {
     nodes: Vec<Node>,
@@ -25,14 +25,14 @@ struct Generated {
 /// A relation to an earlier operation.
 struct Relation {
     op: Vec<u8>,
-    /// Index in the order of contexts: parent, predecessor, return.
+    /// Index by context order: parent, predecessor, return.
     kind: usize,
     chain: Option<u16>,
 }
 
 const KINDS: [&str; 3] = ["parents", "predecessors", "returns"];
 
-/// Identifiers of a task.
+/// Task identifiers.
 struct Ids {
     task: TaskId,
     ops: Vec<Vec<u8>>,
@@ -57,7 +57,7 @@ impl Ids {
         Self { task, ops, are_decimal }
     }
 
-    /// Metadata of an operation, of any version and with any options, and the chain that they name.
+    /// Returns metadata for an operation, in any version and with any options, and its chain.
     fn metadata(&self, random: &mut Random, op: &[u8]) -> (String, Option<u16>) {
         let mut metadata = Metadata::new(self.task, OpId::from_bytes(op).unwrap());
         if random.percent(30)
@@ -78,7 +78,7 @@ impl Ids {
     }
 }
 
-/// A time in any of the forms that reports have.
+/// Returns a time in any notation that reports use.
 fn timestamp(random: &mut Random) -> String {
     let seconds = 1_000_000_000 + random.below(1 << 31);
     let nanoseconds = random.below(1_000_000_000);
@@ -94,13 +94,13 @@ fn timestamp(random: &mut Random) -> String {
     }
 }
 
-/// A key or a value that is hard to write, or empty.
+/// Returns a key or a value that is difficult to write, or empty.
 fn text(random: &mut Random) -> Vec<u8> {
     let pieces = random.index(5);
     text_of(random, pieces)
 }
 
-/// A value that is long.
+/// Returns a long value.
 fn long_text(random: &mut Random) -> Vec<u8> {
     let pieces = random.index(4_000);
     text_of(random, pieces)
@@ -130,7 +130,7 @@ fn text_of(random: &mut Random, pieces: usize) -> Vec<u8> {
     (0..pieces).flat_map(|_| random.pick(&PIECES).bytes()).collect()
 }
 
-/// Lines without a meaning for the graph, some of them with the same key.
+/// Returns lines that do not affect the graph, some with the same key.
 fn other_lines(random: &mut Random) -> Lines {
     const KEYS: [&str; 9] =
         ["Label", "Tag", "Host", "Title", "Agent", "Escaped", "reports", "Severity", "ThreadID"];
@@ -141,14 +141,14 @@ fn other_lines(random: &mut Random) -> Lines {
         1 => (random.pick(&KEYS).as_bytes().to_vec(), random.below(8).to_string().into_bytes()),
         _ => (random.pick(&KEYS).as_bytes().to_vec(), text(random)),
     };
-    // Keys that name operations are those of the graph.
+    // Keys that affect the graph.
     const OF_GRAPH: [&[u8]; 7] =
         [b"X-Trace", b"Edge", b"ChainId", b"TaskID", b"EventID", b"ParentEventID", b"Timestamp"];
     (0..count).map(|_| line(random)).filter(|(key, _)| !OF_GRAPH.contains(&&key[..])).collect()
 }
 
 impl Generated {
-    /// A task whose operations have any number of causes among those before them.
+    /// Creates a task whose operations have any number of causes among the earlier operations.
     fn random(random: &mut Random) -> Self {
         let (ids, mut made) = (Ids::random(random), Self::default());
         for (index, op) in ids.ops.iter().enumerate() {
@@ -199,11 +199,11 @@ impl Generated {
         self.nodes.push(node(&ids.task, op, chain, relations));
     }
 
-    /// The reports as text.
+    /// Returns the reports as text.
     fn text(&self) -> Vec<u8> {
         let mut text = Vec::new();
         for lines in &self.reports {
-            let mut report = ReportWriter::of_lines(&mut text);
+            let mut report = ReportWriter::from_lines(&mut text);
             lines.iter().for_each(|(key, value)| report.line(key, value));
             text.push(b'\n');
         }
@@ -211,7 +211,7 @@ impl Generated {
     }
 }
 
-/// The node of an operation.
+/// Returns the graph node for an operation.
 fn node(task: &TaskId, op: &[u8], chain: Option<u16>, relations: &[Relation]) -> Node {
     let mut node = vec![("task_id".to_owned(), hex(task.as_bytes())), ("operation_id".to_owned(), hex(op))];
     let of_kind = |kind: usize| relations.iter().filter(move |relation| relation.kind == kind);
@@ -225,11 +225,11 @@ fn node(task: &TaskId, op: &[u8], chain: Option<u16>, relations: &[Relation]) ->
     node
 }
 
-/// Nodes and lines of all reports in a file.
+/// Returns nodes and lines for all reports in a file.
 fn read(bytes: &[u8]) -> (Vec<Node>, Vec<Lines>) {
     let (mut nodes, mut lines) = (Vec::new(), Vec::new());
     let mut event = |event: &Event<'_>| {
-        // What metadata have beside their identifiers is no part of the graph.
+        // Other metadata than identifiers is not part of the graph.
         let contexts = Values::of(event, Scope::CommonContext).into_iter();
         let contexts = contexts.filter(|(name, _)| !name.starts_with("metadata_"));
         nodes.push(contexts.map(|(name, value)| (name, String::from_utf8(value).unwrap())).collect());
@@ -254,7 +254,7 @@ fn graphs_keys_and_order_stay() {
         edges += made.nodes.iter().flatten().filter(is_edge).count();
         let grouped: Vec<Lines> = made.reports.iter().map(grouped).collect();
         let mut sources = vec![made.text()];
-        // In JSON of any form, a list of this name can be one of reports.
+        // In JSON of any form, a list with this name can be a list of reports.
         if !made.reports.iter().flatten().any(|(key, _)| key == b"reports") {
             sources.push(random_json(random, &made.reports).into_bytes());
         }
@@ -264,7 +264,7 @@ fn graphs_keys_and_order_stay() {
             assert_eq!(nodes, made.nodes);
             for (dialect, other) in [("text", "json"), ("json", "text")] {
                 let (once, report) = write(&*open(&source, true), dialect);
-                // Lines of very long reports are a list in their order, which JSON cannot keep.
+                // Very long reports have their lines in a list. JSON cannot keep its order.
                 let is_long = made.reports.iter().any(|lines| lines.len() > 256);
                 assert!(is_long || report.losses.is_empty(), "{:?}", losses(&report.losses));
                 let (found, found_lines) = read(&once);

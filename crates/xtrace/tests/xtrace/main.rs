@@ -1,4 +1,4 @@
-//! Tests of the crate as its users see it.
+//! Tests of the public interface.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 mod carriers;

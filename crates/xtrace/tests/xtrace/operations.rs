@@ -1,4 +1,4 @@
-//! Spans of `tracing` as operations.
+//! `tracing` spans as operations.
 
 use std::cell::RefCell;
 use std::convert::Infallible;
@@ -14,7 +14,7 @@ use std::time::Duration;
 use http::{Request, Response};
 use ichnos_xtrace::carrier::tower::ServerLayer;
 use ichnos_xtrace::option::Severity;
-use ichnos_xtrace::propagation::{Collected, Reporter, SharedContext};
+use ichnos_xtrace::propagation::{MemoryReporter, Reporter, SharedContext};
 use ichnos_xtrace::{Context, OperationLayer, Tracer};
 use tower::{Layer, ServiceExt, service_fn};
 use tracing::callsite::rebuild_interest_cache;
@@ -25,7 +25,7 @@ use tracing_subscriber::layer::SubscriberExt;
 use crate::propagation::{Parsed, edges, parsed};
 
 fn reports(layer: impl FnOnce(Tracer) -> OperationLayer, action: impl FnOnce()) -> Vec<Parsed> {
-    let collected = Collected::default();
+    let collected = MemoryReporter::default();
     let layer = layer(Tracer::new(collected.clone()));
     with_default(tracing_subscriber::registry().with(layer), action);
     parsed(&collected)
@@ -78,7 +78,7 @@ fn thresholds_and_events_without_a_span() {
 
 #[test]
 fn spans_go_on_with_the_current_context_and_are_it() {
-    let collected = Collected::default();
+    let collected = MemoryReporter::default();
     let tracer = Arc::new(Tracer::new(collected.clone()));
     let layer = OperationLayer::new(Arc::clone(&tracer));
     with_default(tracing_subscriber::registry().with(layer), || {
@@ -96,7 +96,7 @@ fn spans_go_on_with_the_current_context_and_are_it() {
         drop(entered);
         assert!(SharedContext::current().is_none());
 
-        // Guards that are dropped in another order than they were made.
+        // Guards that are dropped in creation order, not in reverse.
         let (a, b) = (info_span!("a"), info_span!("b"));
         let (in_a, in_b) = (a.enter(), b.enter());
         let of_b = SharedContext::current().unwrap();
@@ -116,10 +116,10 @@ fn spans_go_on_with_the_current_context_and_are_it() {
     assert_eq!(edges(&reports[..5]), expected);
 }
 
-/// Spans at INFO behind a server are reported: of tasks that begin there, and of those that come without a threshold.
+/// INFO spans in a server are reported, both for tasks that start there and for tasks that arrive without a threshold.
 #[test]
 fn spans_behind_a_server() {
-    let collected = Collected::default();
+    let collected = MemoryReporter::default();
     let tracer = Arc::new(Tracer::new(collected.clone()));
     let server = |layer: ServerLayer, metadata: Option<&str>| {
         let handler = service_fn(async |_: Request<()>| {
@@ -144,7 +144,7 @@ fn spans_behind_a_server() {
     assert_eq!(server(layer.clone(), None), expected);
     assert_eq!(server(layer.clone(), Some("10CAFEBABE01020304")), expected);
     assert_eq!(server(layer.clone().with_threshold(Severity::DEBUG), None).len(), 5);
-    // The metadata decide.
+    // The metadata decides.
     let of_notice = server(layer.clone(), Some("14CAFEBABE0102030403CE0105"));
     assert_eq!(of_notice, ["server receives request", "server sends response"]);
     assert_eq!(server(layer.with_threshold(Severity::DEBUG), Some("10CAFEBABE01020304")), expected);
@@ -163,7 +163,7 @@ fn causes_that_are_no_parents() {
     assert_eq!(event.edges.len(), 2);
 }
 
-/// A reporter that logs does not report what it logs.
+/// A reporter that logs does not report its own logs.
 #[test]
 fn reporters_may_log() {
     struct Chatty(Mutex<u32>);
@@ -183,16 +183,16 @@ fn reporters_may_log() {
     assert_eq!(*chatty.0.lock().unwrap(), 3);
 }
 
-/// Does something in a thread of its own, which must end.
+/// Runs an action in a separate thread, which must end.
 fn must_end<T: Send + 'static>(action: impl FnOnce() -> T + Send + 'static) -> T {
     let (sender, receiver) = mpsc::channel();
     thread::spawn(move || sender.send(action()));
     receiver.recv_timeout(Duration::from_secs(30)).expect("it ends")
 }
 
-/// Logs during the use of the context in which it would be reported.
+/// Logs while its context is in use.
 #[derive(Clone, Default)]
-struct Logs(Collected);
+struct Logs(MemoryReporter);
 
 impl Logs {
     fn log() {
@@ -216,7 +216,7 @@ impl fmt::Display for Logs {
     }
 }
 
-/// Neither a reporter nor a value waits for the context that it is called with.
+/// Neither a reporter nor a value waits for the context of its own call.
 #[test]
 fn logs_do_not_wait_for_the_context_of_their_thread() {
     let reports = must_end(|| {
@@ -224,7 +224,7 @@ fn logs_do_not_wait_for_the_context_of_their_thread() {
         let tracer = Arc::new(Tracer::new(logs.clone()));
         with_default(tracing_subscriber::registry().with(OperationLayer::new(Arc::clone(&tracer))), || {
             let span = info_span!("work").entered();
-            // `tracing` may have switched off what was logged first while it was in a subscriber.
+            // `tracing` may have disabled callsites that were first used inside a subscriber.
             rebuild_interest_cache();
             let event = |context: &mut Context| context.event(&tracer, "reporter logs").send().unwrap();
             assert_eq!(Context::with_current(event), Some(true));
@@ -233,7 +233,7 @@ fn logs_do_not_wait_for_the_context_of_their_thread() {
                 context.event(&quiet, "value logs").field("key", Logs::default()).send().unwrap()
             };
             assert_eq!(Context::with_current(event), Some(true));
-            // The last use of a span within its own context.
+            // The last use of a span inside its own context.
             let own = SharedContext::current().unwrap();
             own.with(|_| drop(span));
         });
@@ -242,7 +242,7 @@ fn logs_do_not_wait_for_the_context_of_their_thread() {
     assert_eq!(edges(&reports), ["reporter logs next value logs", "work next reporter logs"]);
 }
 
-/// A reporter that logs while it cannot take another report, for an event of a context that is not the current one.
+/// A reporter that logs while it cannot take another report, for an event in a context other than the current one.
 #[test]
 fn reporters_are_not_called_by_what_they_log() {
     struct Alone(Mutex<Vec<u8>>);
@@ -268,7 +268,7 @@ fn reporters_are_not_called_by_what_they_log() {
     assert_eq!((text.matches("Label: ").count(), text.contains("logged")), (3, false));
 }
 
-/// Waits while another thread uses a context: no report is skipped.
+/// A log waits while another thread uses a context, so that no report is skipped.
 #[test]
 fn logs_wait_for_other_threads() {
     let reports = reports(OperationLayer::new, || {
@@ -288,7 +288,7 @@ fn logs_wait_for_other_threads() {
     assert_eq!(edges(&reports), ["event next work ends", "work next event"]);
 }
 
-/// A span that is entered where thread-local values are dropped, after those of this crate.
+/// A span that is entered at thread exit, after the thread-local values of this crate are dropped.
 #[test]
 fn spans_are_entered_at_the_end_of_a_thread() {
     struct Last(Span, mpsc::Sender<bool>);
@@ -305,12 +305,12 @@ fn spans_are_entered_at_the_end_of_a_thread() {
     let reports = reports(OperationLayer::new, move || {
         let span = info_span!("work");
         let work = move || {
-            // On ordered systems, values are dropped in reverse order of their first use: the subscriber's own
-            // values must exist until the end.
+            // On ordered systems, values are dropped in reverse order of first use. The subscriber's own values must
+            // exist until the end.
             with_default(tracing_subscriber::registry(), || info_span!("other").in_scope(|| ()));
             LAST.set(Some(Last(span.clone(), sender)));
             span.in_scope(|| assert!(SharedContext::current().is_some()));
-            // It is still entered when the thread ends.
+            // The span stays entered until the thread ends.
             std::mem::forget(span.entered());
         };
         thread::spawn(work).join().unwrap();

@@ -1,4 +1,4 @@
-//! Contexts: what they report, and that graphs stay connected whatever happens.
+//! Contexts: their reports, and graphs that stay connected in all cases.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,14 +13,14 @@ use std::time::Duration;
 use ichnos_testing::{Random, cases};
 use ichnos_xtrace::option::{ChainId, Definition, Propagation, Registry, Severity};
 use ichnos_xtrace::propagation::{
-    Collected, DifferentTask, Entered, InContext, Reporter, SharedContext, TcpReporter, UdpReporter,
+    DifferentTask, Entered, InContext, MemoryReporter, Reporter, SharedContext, TcpReporter, UdpReporter,
     WithContext, WriterReporter,
 };
 use ichnos_xtrace::{Context, Edge, EdgeKind, Metadata, OpId, TaskId, Tracer};
 
 use crate::figure_1;
 
-/// Contents of a report.
+/// Report content.
 #[derive(Debug)]
 pub(crate) struct Parsed {
     pub(crate) metadata: Metadata,
@@ -51,11 +51,11 @@ impl Parsed {
     }
 }
 
-pub(crate) fn parsed(collected: &Collected) -> Vec<Parsed> {
+pub(crate) fn parsed(collected: &MemoryReporter) -> Vec<Parsed> {
     collected.take().iter().map(|report| Parsed::of(report)).collect()
 }
 
-/// All edges by labels, as `a down c`, in alphabetical order.
+/// Returns all edges by label, such as `a down c`, in alphabetical order.
 pub(crate) fn edges(reports: &[Parsed]) -> Vec<String> {
     let labels: BTreeMap<OpId, &str> =
         reports.iter().map(|report| (report.metadata.op_id(), report.label())).collect();
@@ -71,8 +71,8 @@ pub(crate) fn edges(reports: &[Parsed]) -> Vec<String> {
     edges
 }
 
-fn tracer() -> (Collected, Tracer) {
-    let collected = Collected::default();
+fn tracer() -> (MemoryReporter, Tracer) {
+    let collected = MemoryReporter::default();
     let tracer = Tracer::new(collected.clone()).with_host("here").with_agent("test");
     (collected, tracer)
 }
@@ -158,17 +158,17 @@ fn thresholds_leave_events_out() {
         }
         parsed(&collected)
     };
-    // Without a threshold of the task, that of the tracer counts.
+    // Without a task threshold, the tracer threshold applies.
     assert_eq!(all(&mut context, "default ").len(), 7);
     context.set_threshold(Severity::ERROR).unwrap();
     let reports = all(&mut context, "error ");
     let labels: Vec<_> = reports.iter().map(Parsed::label).collect();
     assert_eq!(labels, ["error 0", "error 1", "error 2", "error 3"]);
     assert_eq!(reports[3].get("Severity"), Some("3"));
-    // Skipped events do not matter: each one follows the last reported one.
+    // Skipped events do not matter: each event follows the last reported event.
     assert_eq!(reports[1].edges, [Edge::next(reports[0].metadata.op_id())]);
-    // It travels with the metadata.
-    let other = Context::of(context.metadata().clone());
+    // The threshold travels with the metadata.
+    let other = Context::from_metadata(context.metadata().clone());
     assert!(!other.reports(&tracer, Severity::WARNING));
     context.set_threshold(Severity::NONE).unwrap();
     assert!(all(&mut context, "none ").is_empty());
@@ -176,7 +176,7 @@ fn thresholds_leave_events_out() {
     assert_eq!(all(&mut context, "all ").len(), 8);
 }
 
-/// The metadata say the threshold in a form that the original library reads, which keeps the low three bits.
+/// Metadata stores the threshold in a form for the original library, which keeps the low three bits.
 #[test]
 fn thresholds_travel_with_metadata() {
     let option = |context: &Context| context.metadata().option(Severity::NUMBER).map(<[u8]>::to_vec);
@@ -228,7 +228,7 @@ fn forks_have_chains_and_joins_have_several_edges() {
     left.join(deeper).unwrap();
     main.join(left).unwrap();
     main.join(right).unwrap();
-    // Nothing is joined twice.
+    // Joining twice has no effect.
     main.join(main.clone()).unwrap();
     main.event(&tracer, "z").send().unwrap();
     main.event(&tracer, "end").send().unwrap();
@@ -237,30 +237,30 @@ fn forks_have_chains_and_joins_have_several_edges() {
         ["a next l", "a next r", "a next z", "d next z", "l next d", "l next z", "r next z", "z next end"];
     assert_eq!(edges(&reports), expected);
     let by_label: BTreeMap<_, _> = reports.iter().map(|report| (report.label(), report)).collect();
-    let chain = |label: &str| ChainId::of(by_label[label].metadata.as_ref()).unwrap();
+    let chain = |label: &str| ChainId::from_metadata(by_label[label].metadata.as_ref()).unwrap();
     for label in ["l", "r", "d"] {
         assert_eq!(by_label[label].get("ChainId"), Some(&*chain(label).unwrap().to_string()));
     }
     assert_eq!((chain("a"), chain("z"), by_label["z"].get("ChainId")), (None, None, None));
-    // Edges name the chain that they come from where it is another one.
+    // Edges name their chain where it differs.
     assert_eq!(by_label["l"].edges[0].chain, None);
     assert_eq!(by_label["d"].edges[0].chain, chain("l").filter(|_| chain("l") != chain("d")));
     let chains: BTreeSet<_> = by_label["z"].edges.iter().map(|edge| edge.chain).collect();
     assert_eq!(chains, BTreeSet::from([None, chain("l"), chain("r"), chain("d")]));
 }
 
-/// Operations that were joined keep their chain where the context goes, and is joined, next.
+/// Joined operations keep their chain wherever the context is joined next.
 #[test]
 fn edges_keep_their_chain_in_other_contexts() {
     let (collected, tracer) = tracer();
     let mut main = Context::start();
     main.event(&tracer, "main").send().unwrap();
-    // Forks whose chains are different ones, whatever was drawn.
+    // Forks with different chains, regardless of the random numbers.
     let mut forks: Vec<Context> = Vec::new();
     while forks.len() < 2 {
         let mut fork = main.fork();
         fork.event(&tracer, if forks.is_empty() { "left" } else { "right" }).send().unwrap();
-        let chain = |context: &Context| ChainId::of(context.metadata().as_ref()).unwrap();
+        let chain = |context: &Context| ChainId::from_metadata(context.metadata().as_ref()).unwrap();
         if forks.iter().all(|other| chain(other) != chain(&fork)) {
             forks.push(fork);
         }
@@ -282,7 +282,7 @@ fn edges_keep_their_chain_in_other_contexts() {
 
     let reports = parsed(&collected);
     let report = |label: &str| reports.iter().rfind(|report| report.label() == label).unwrap();
-    let chain = |label: &str| ChainId::of(report(label).metadata.as_ref()).unwrap();
+    let chain = |label: &str| ChainId::from_metadata(report(label).metadata.as_ref()).unwrap();
     for label in ["fork", "there", "back"] {
         for edge in &report(label).edges {
             let from = reports.iter().find(|report| report.metadata.op_id() == edge.op).unwrap().label();
@@ -326,20 +326,20 @@ fn lengths_and_options_stay() {
     let registry = Registry::standard()
         .with(Definition { number: 7, name: "once", propagation: Propagation::Drop })
         .unwrap();
-    let collected = Collected::default();
+    let collected = MemoryReporter::default();
     let tracer = Tracer::new(collected.clone()).with_registry(registry);
     let text = "040102030405060708080701018902ABCD00";
-    let mut context = Context::of(Metadata::parse(text).unwrap().validate().unwrap());
+    let mut context = Context::from_metadata(Metadata::parse(text).unwrap().validate().unwrap());
     assert_eq!(context.event(&tracer, "a").send().ok(), Some(true));
     let report = &parsed(&collected)[0];
     assert_eq!(report.edges[0].op, OpId::from([5, 6, 7, 8]));
     let metadata = context.metadata().to_string();
-    // Of version 0 and with 4 bytes, as it came.
+    // With version 0 and 4 bytes, as received.
     assert_eq!((&metadata[..10], &metadata[18..]), ("0401020304", "058902ABCD00"));
     assert_eq!(Context::start_task(TaskId::from([0; 20])).task_id().as_bytes().len(), 8);
 }
 
-/// Random programs of several executions: each report is connected to the others as the program was.
+/// Random programs with several executions. The reports are connected in the same way as the program.
 #[test]
 fn random_programs_make_connected_graphs() {
     cases(200, |random| {
@@ -356,7 +356,7 @@ fn random_programs_make_connected_graphs() {
         running[0].event(&tracer, &count.to_string()).send().unwrap();
         let reports = parsed(&collected);
         assert_eq!(reports.len(), count + 1);
-        // Each edge comes from an earlier report, everything but the first has one, and the last follows from all.
+        // Each edge comes from an earlier report, all except the first have an edge, and the last follows from all.
         let names = edges(&reports);
         let mut followed = BTreeSet::new();
         for name in &names {
@@ -441,13 +441,13 @@ fn reporters_deliver() {
     assert_eq!(text.split_terminator("\n\n").count(), 3);
 }
 
-/// A connection that broke is made again.
+/// A broken connection is made again.
 #[test]
 fn tcp_connects_again() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let reporter = TcpReporter::connect(listener.local_addr().unwrap()).unwrap();
     drop(listener.accept().unwrap());
-    // The system notices with the second write at the latest, and the next one connects.
+    // The system notices at the second write at the latest, and the next write connects.
     let results: Vec<_> = (0..20)
         .map(|_| {
             std::thread::sleep(Duration::from_millis(5));
@@ -494,7 +494,7 @@ fn the_current_context_of_a_thread() {
     assert!(unwound.is_err() && SharedContext::current().is_none());
 }
 
-/// A future that is ready when it is polled the second time.
+/// A future that is ready at the second poll.
 async fn pause() {
     let mut is_ready = false;
     std::future::poll_fn(|_| {
@@ -503,7 +503,7 @@ async fn pause() {
     .await;
 }
 
-/// Contexts are used where thread-local values are dropped, after those of this crate: a panic there would abort.
+/// Contexts used at thread exit, after the thread-local values of this crate are dropped. A panic there would abort.
 #[test]
 fn contexts_are_used_at_the_end_of_a_thread() {
     struct Last(Option<Entered>, Arc<Tracer>, mpsc::Sender<bool>);
@@ -525,7 +525,7 @@ fn contexts_are_used_at_the_end_of_a_thread() {
     let tracer = Arc::new(tracer);
     let (sender, receiver) = mpsc::channel();
     let work = move || {
-        // On ordered systems, values are dropped in reverse order of their first use.
+        // On ordered systems, values are dropped in reverse order of first use.
         LAST.set(None);
         let mut context = Context::start();
         context.event(&tracer, "first").send().unwrap();
@@ -577,7 +577,7 @@ fn the_context_of_a_future_is_only_there_while_it_is_polled() {
     assert_eq!(edges(&parsed(&collected)), expected);
 }
 
-/// Executors poll futures in threads that have no current context.
+/// Executors poll futures in threads without a current context.
 #[test]
 fn spawned_futures_take_the_context_along() {
     let (collected, tracer) = tracer();
@@ -602,7 +602,7 @@ fn spawned_futures_take_the_context_along() {
     let entered = Context::start().enter();
     let event = |label| entered.context().with(|context| context.event(&tracer, label).send().unwrap());
     event("begin");
-    // The context of the call counts, wherever the future is polled.
+    // The context at the call applies, wherever the future is polled.
     let (current, fork) = (work("current").in_current_context(), work("fork").in_forked_context());
     drop(Context::start().enter());
     spawn(fork);
@@ -611,7 +611,7 @@ fn spawned_futures_take_the_context_along() {
     assert_eq!(edges(&parsed(&collected)), ["begin next current", "begin next fork", "current next end"]);
 }
 
-/// Reporters may be called from several threads at once.
+/// Several threads can call a reporter at the same time.
 #[test]
 fn threads_share_a_tracer() {
     static SEEN: AtomicBool = AtomicBool::new(false);

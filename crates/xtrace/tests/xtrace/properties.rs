@@ -22,7 +22,7 @@ fn what_is_written_is_what_was_read() {
         assert_eq!(Metadata::parse(text.to_lowercase()), Ok(metadata.clone()));
         assert_eq!(metadata.as_ref().to_owned(), metadata);
 
-        // Everything is somewhere, in this order.
+        // The parts follow each other in this order.
         let mut parts = vec![bytes[0]];
         parts.extend(metadata.task_id().as_bytes());
         parts.extend(metadata.op_id().as_bytes());
@@ -36,7 +36,7 @@ fn what_is_written_is_what_was_read() {
         parts.extend(metadata.as_ref().padding());
         assert_eq!(parts, bytes);
 
-        // Others follow it in a binary protocol.
+        // In a binary protocol, other bytes follow.
         let followed = [&bytes[..], &[1, 2, 3]].concat();
         let (first, rest) = MetadataRef::split_from(&followed).unwrap();
         assert_eq!((first.as_bytes(), rest), (&bytes[..], &[1, 2, 3][..]));
@@ -109,7 +109,7 @@ fn what_is_built_can_be_read() {
     });
 }
 
-/// Bytes that are almost metadata, or nothing like it.
+/// Returns bytes that are almost metadata, or quite different.
 fn almost(random: &mut Random) -> Vec<u8> {
     let mut almost = metadata_bytes(random);
     for _ in 0..random.index(4) {
@@ -152,7 +152,7 @@ fn any_bytes_do_no_harm() {
         assert_eq!(lenient, Metadata::parse_bytes_with(&bytes, Mode::Lenient));
         if let Ok(lenient) = lenient {
             assert_eq!(Metadata::parse_lenient(text.as_bytes()), lenient);
-            // The original library can read its own results again, unchanged.
+            // The original library reads its own results again, unchanged.
             assert_eq!(Metadata::parse_bytes_with(lenient.as_bytes(), Mode::Lenient), Ok(lenient));
         } else {
             assert!(strict.is_err());
@@ -261,7 +261,7 @@ fn options_follow_their_rules() {
 fn w3c_keeps_everything_with_its_state() {
     cases(10_000, |random| {
         let Ok(metadata) = metadata(random).validate() else { return };
-        let Ok(there) = WithState::of_metadata(&metadata) else {
+        let Ok(there) = WithState::from_metadata(&metadata) else {
             let task = metadata.task_id();
             assert!(!metadata.op_id().is_valid() || task.as_bytes().iter().take(16).all(|byte| *byte == 0));
             return;
@@ -276,19 +276,19 @@ fn w3c_keeps_everything_with_its_state() {
         if there.loss.is_none() {
             assert_eq!(back, metadata);
         } else {
-            // There is no room for all options.
+            // Not all options fit.
             assert!(metadata.as_bytes().len() > 128 && there.loss.options, "{}", there.loss);
             assert_eq!((back.task_id(), back.op_id()), (metadata.task_id(), metadata.op_id()));
         }
         let alone = there.parent.to_metadata(&TraceState::default());
         assert_eq!(alone == metadata, there.loss_without_state.is_none());
-        // Somebody in between only knows the traceparent.
+        // A program in between only knows the traceparent.
         let op: [u8; 8] = random.number().to_be_bytes();
         let parent = TraceParent::new(there.parent.trace_id(), op, there.parent.is_sampled()).unwrap();
         let back = parent.to_metadata(&state);
         assert_eq!(back.task_id(), metadata.task_id());
         assert_eq!(back.op_id().as_bytes(), if op[..4] == [0; 4] { &op[4..] } else { &op });
-        // A state of another task says nothing.
+        // A tracestate from another task has no effect.
         let other = TraceParent::new([9; 16], op, true).unwrap();
         assert_eq!(other.to_metadata(&state), other.to_metadata(&TraceState::default()));
     });
@@ -305,11 +305,11 @@ fn version_2_is_metadata() {
         assert_eq!(metadata.to_string().parse(), Ok(metadata));
         assert_eq!(Version2::parse_bytes(&metadata.to_bytes()), Ok(metadata));
         let version_1 = metadata.to_metadata().unwrap();
-        let (back, loss) = Version2::of_metadata(&version_1);
+        let (back, loss) = Version2::from_metadata(&version_1);
         assert!(loss.is_none(), "{loss}");
         assert_eq!(back, metadata);
 
-        let there = WithState::of_version_2(&metadata).unwrap();
+        let there = WithState::from_version_2(&metadata).unwrap();
         assert_eq!(there.loss_without_state.task_bytes, 4);
         let mut state = String::new();
         there.write_state(&TraceState::default(), &mut state).unwrap();
@@ -317,33 +317,34 @@ fn version_2_is_metadata() {
         assert_eq!(there.parent.to_version_2(&TraceState::parse(&state).unwrap()), metadata);
         assert_eq!(there.parent.to_version_2(&TraceState::default()).task[..16], metadata.task[..16]);
 
-        let (version_2, loss) = Version2::of_metadata(&crate::support::metadata(random).validate().unwrap());
+        let (version_2, loss) =
+            Version2::from_metadata(&crate::support::metadata(random).validate().unwrap());
         assert_eq!(version_2.to_string().len(), 60);
         assert_eq!(loss.to_string() == "nothing", loss.is_none());
     });
 }
 
-/// The examples of the vendor's own documents and programs.
+/// Examples from the vendor's documents and programs.
 #[test]
 fn recorded_dialects() {
     let text = "2B0123456789ABCDEF0123456789ABCDEF000000007A71B110E5E3588D01";
     let metadata: Version2 = text.parse().unwrap();
-    let there = WithState::of_version_2(&metadata).unwrap();
+    let there = WithState::from_version_2(&metadata).unwrap();
     assert_eq!(there.parent.to_string(), "00-0123456789abcdef0123456789abcdef-7a71b110e5e3588d-01");
     assert!(there.loss_without_state.is_none());
     let mut state = String::new();
     there.write_state(&TraceState::parse("other=1,sw=0000000000000001-00").unwrap(), &mut state).unwrap();
     assert_eq!(state, "sw=7a71b110e5e3588d-01,other=1");
     let state = TraceState::parse(&state).unwrap();
-    assert_eq!(ichnos_xtrace::dialect::SwMember::of(&state).unwrap().op, metadata.op);
+    assert_eq!(ichnos_xtrace::dialect::SwMember::from_state(&state).unwrap().op, metadata.op);
     assert_eq!(there.parent.to_version_2(&state).to_string(), text);
-    // The first version of the vendor's bridge had another end of the task.
+    // In the first version of the vendor's bridge, the task ended differently.
     let older: Version2 = text.replace("00000000", "99998888").parse().unwrap();
-    let there = WithState::of_version_2(&older).unwrap();
+    let there = WithState::from_version_2(&older).unwrap();
     assert_eq!((there.loss_without_state.task_bytes, there.loss.task_bytes), (4, 0));
 
     let unsampled = text.replace("8D01", "8D00").parse::<Version2>().unwrap().to_metadata().unwrap();
-    assert_eq!(Severity::of(unsampled.as_ref()), Ok(Some(Severity::NONE)));
+    assert_eq!(Severity::from_metadata(unsampled.as_ref()), Ok(Some(Severity::NONE)));
     for bad in ["1B", "", &text[..58], &text.replace("8D01", "8D02"), &text.replace("2B", "2A")] {
         assert!(bad.parse::<Version2>().is_err(), "{bad}");
     }

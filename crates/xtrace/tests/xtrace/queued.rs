@@ -1,4 +1,4 @@
-//! The reporter with a queue, and collectors of all kinds: slow, silent, historical, gone.
+//! Queued reporter with collectors that are slow, silent, historical or missing.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -20,21 +20,21 @@ fn listen() -> (TcpListener, String) {
     (listener, address)
 }
 
-/// Behavior of a collector.
+/// Collector behavior.
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {
-    /// It answers questions.
+    /// Answers questions.
     Acknowledging,
-    /// It closes connections that ask.
+    /// Closes connections at a question.
     Historical,
-    /// It refuses reports that begin with `no`.
+    /// Refuses reports that start with `no`.
     Refusing,
-    /// It closes connections that send a report of more than so many bytes.
+    /// Closes connections at a report with more bytes than this.
     Short(usize),
-    /// It accepts connections, and closes them at once, for so many times.
+    /// Accepts this number of connections and closes them at once.
     Full(usize),
-    /// It accepts connections, and closes them when something comes, for so many times: a proxy before a collector that
-    /// is not there yet.
+    /// Accepts this number of connections and closes them when data arrives, like a proxy before its collector has
+    /// started.
     Late(usize),
 }
 
@@ -42,7 +42,7 @@ enum Kind {
 struct Server {
     address: SocketAddr,
     reports: Arc<Mutex<Vec<String>>>,
-    /// The connection that is served.
+    /// The active connection.
     stream: Arc<Mutex<Option<TcpStream>>>,
     is_over: Arc<AtomicBool>,
     thread: Option<thread::JoinHandle<()>>,
@@ -69,7 +69,7 @@ impl Server {
                     if is_over.load(Ordering::SeqCst) {
                         break;
                     }
-                    // An error is the end of a connection.
+                    // An error ends the connection.
                     let _ = match kind {
                         Kind::Full(times) if count < times => Ok(()),
                         Kind::Late(times) if count < times => (&stream).read(&mut [0; 4]).map(drop),
@@ -141,14 +141,14 @@ fn reports_are_acknowledged() {
     reporter.report(b"no report").unwrap();
     let error = reporter.flush(LONG).unwrap_err();
     assert_eq!((error.kind(), error.to_string()), (ErrorKind::Other, "1 report was refused".to_owned()));
-    // Each is said once.
+    // Each error is returned once.
     reporter.flush(LONG).unwrap();
     let counts = reporter.counts();
     assert_eq!((counts.taken, counts.acknowledged, counts.refused, counts.waiting), (3, 2, 1, 0));
     assert_eq!((counts.sent, counts.sent_again, counts.dropped, counts.connections), (0, 0, 0, 1));
     let reports = server.reports();
     assert!(reports[0].contains("\nLabel: one\n") && reports[1].contains("\nLabel: two\n"));
-    // Nothing is taken after the end.
+    // Nothing is accepted after the end.
     let counts = reporter.shut_down(LONG);
     assert_eq!(counts.abandoned, 0);
     reporter.flush(LONG).unwrap();
@@ -156,7 +156,8 @@ fn reports_are_acknowledged() {
     assert_eq!(reporter.counts().dropped, 1);
 }
 
-/// It connects when the collector is there, and again when that was started again; what was taken meanwhile comes then.
+/// The reporter connects when the collector starts, and again after a restart, and then delivers everything accepted in
+/// between.
 #[test]
 fn collectors_come_and_go() {
     let (listener, address) = listen();
@@ -181,7 +182,8 @@ fn collectors_come_and_go() {
     assert_eq!((counts.connections, counts.refused, counts.sent), (3, 0, 0));
 }
 
-/// A collector that accepts and never reads does not block `report`; what does not fit is dropped, and counted.
+/// A collector that accepts connections and never reads does not block `report`. Reports that do not fit are dropped
+/// and counted.
 #[test]
 fn a_collector_that_never_reads() {
     let (listener, address) = listen();
@@ -189,7 +191,7 @@ fn a_collector_that_never_reads() {
     let options = options.with_acknowledgements(Acknowledgements::Never);
     let reporter = options.with_shutdown(Duration::from_millis(50)).start(address).unwrap();
     let report = [b'x'; 60_000];
-    // Until all buffers of the system are full.
+    // Until all system buffers are full.
     let (mut last, mut since) = (0, Instant::now());
     while since.elapsed() < Duration::from_millis(500) {
         if reporter.report(&report).is_err() {
@@ -212,14 +214,14 @@ fn a_collector_that_never_reads() {
     }
     assert!(begin.elapsed() < Duration::from_secs(5), "{:?}", begin.elapsed());
     assert_eq!(reporter.counts().dropped, before.dropped + 1_000);
-    // To end it does not take longer than it may.
+    // Shutting down respects its limit.
     let begin = Instant::now();
     drop(reporter);
     assert!(begin.elapsed() < Duration::from_secs(5));
     drop(listener);
 }
 
-/// One that does not answer either: reports wait, and do not become unacknowledged ones.
+/// A collector that does not answer either. Reports wait, and do not become unacknowledged.
 #[test]
 fn a_collector_that_never_answers() {
     let (listener, address) = listen();
@@ -238,7 +240,7 @@ fn a_collector_that_never_answers() {
     drop(listener);
 }
 
-/// A historical collector is recognized by how it takes a question, unless acknowledgements are required.
+/// A historical collector is recognized by its reaction to a question, unless acknowledgements are required.
 #[test]
 fn historical_collectors() {
     let server = Server::start(Kind::Historical);
@@ -268,11 +270,11 @@ fn historical_collectors() {
     assert_eq!(server.reports().len(), 2);
 }
 
-/// A collector that has no room for a connection, and a proxy before one that is not there yet, are asked again, even if
-/// they were taken for a historical collector: from their first answer on, each report is acknowledged.
+/// An overloaded collector, and a proxy before its collector has started, are asked again, even if they look like a
+/// historical collector. After their first answer, each report is acknowledged.
 #[test]
 fn collectors_that_are_full() {
-    // To machines that are busy, the first kind may look like the second one, which looks like a historical collector.
+    // On busy machines, the first kind can look like the second, and the second like a historical collector.
     for kind in [Kind::Full(6), Kind::Late(4)] {
         let server = Server::start(kind);
         let reporter = QueuedReporter::start(server.address()).unwrap();
@@ -290,13 +292,13 @@ fn collectors_that_are_full() {
         reporter.flush(LONG).unwrap();
         let counts = reporter.counts();
         assert_eq!((counts.sent, counts.refused, counts.taken), (lost, 0, lost + counts.acknowledged));
-        // Where it asks, it loses nothing.
+        // With questions, nothing is lost.
         assert!(server.reports().ends_with(&[99].map(|number| format!("report {number}"))));
         assert_eq!(server.reports().len() as u64, counts.acknowledged);
     }
 }
 
-/// A report for which the collector closes the connection is found, and costs no other where reports are acknowledged.
+/// A report at which the collector closes the connection is found. With acknowledgements, no other report is lost.
 #[test]
 fn reports_that_collectors_do_not_accept() {
     for acknowledgements in [Acknowledgements::Required, Acknowledgements::Never] {
@@ -315,13 +317,13 @@ fn reports_that_collectors_do_not_accept() {
         assert_eq!(flushed.is_err(), counts.refused > 0, "{counts:?}");
         assert_eq!((counts.taken, counts.waiting), (200, 0), "{counts:?}");
         if acknowledgements == Acknowledgements::Never {
-            // Reports of a broken connection are lost, but do not block later ones.
+            // Reports on a broken connection are lost, but do not block later reports.
             assert_eq!((counts.acknowledged, counts.sent + counts.refused), (0, 200), "{counts:?}");
             continue;
         }
         assert_eq!((counts.acknowledged, counts.refused, counts.sent), (199, 1, 0), "{counts:?}");
         assert!(counts.sent_again > 0, "{counts:?}");
-        // Reports that were sent again are there more than once.
+        // Reports that were sent again occur more than once.
         let mut reports = server.reports();
         reports.sort();
         reports.dedup();
@@ -331,9 +333,9 @@ fn reports_that_collectors_do_not_accept() {
     }
 }
 
-/// Answers that are wrong are none.
+/// Invalid answers are ignored.
 #[test]
-fn answers_that_are_wrong() {
+fn invalid_answers() {
     let (listener, address) = listen();
     let reporter = QueuedReporter::start(address).unwrap();
     reporter.report(b"report").unwrap();
@@ -351,7 +353,8 @@ fn answers_that_are_wrong() {
     assert_eq!((counts.acknowledged, counts.refused, counts.sent, counts.abandoned), (0, 0, 0, 1));
 }
 
-/// Many threads report at once, through a queue that is larger than a block: all is there, once and in order.
+/// Many threads report at the same time, through a queue that is larger than a block. All reports arrive once and in
+/// order.
 #[test]
 fn threads_share_a_queue() {
     let server = Server::start(Kind::Acknowledging);
@@ -379,7 +382,7 @@ fn threads_share_a_queue() {
     }
 }
 
-/// The reporter without a queue waits for a moment, then for none; what it took is whole.
+/// The reporter without a queue waits for a moment, then not at all. Accepted reports are complete.
 #[test]
 fn without_a_queue_a_stalled_collector_is_not_waited_for() {
     let (listener, address) = listen();
@@ -390,7 +393,7 @@ fn without_a_queue_a_stalled_collector_is_not_waited_for() {
     while reporter.report(&report).is_ok() {
         taken += 1;
     }
-    // For a second, nothing is tried.
+    // For a second, the reporter makes no attempt.
     let begin = Instant::now();
     let failed = (0..1_000).filter(|_| reporter.report(&report).is_err()).count();
     let slow = begin.elapsed();

@@ -1,4 +1,4 @@
-//! Reports behind the model of ichnos: each report is an event, with all of its lines, and with what they mean.
+//! Reports in the ichnos model: each report is an event with all its lines and their meanings.
 
 use std::fs;
 use std::time::SystemTime;
@@ -9,7 +9,7 @@ use ichnos_model::{
     Window,
 };
 use ichnos_testing::{Random, cases};
-use ichnos_xtrace::propagation::Collected;
+use ichnos_xtrace::propagation::MemoryReporter;
 use ichnos_xtrace::report::{ReportRule, ReportWriter, parse_timestamp};
 use ichnos_xtrace::{Context, Tracer, XTrace};
 
@@ -34,11 +34,11 @@ pub(crate) fn open_all(files: &[(&str, &[u8])], options: &ReadOptions) -> Box<dy
     opened.traces.into_iter().next().unwrap()
 }
 
-/// Values with the names of the members that they are in.
+/// Values with their member names.
 #[derive(Default)]
 pub(crate) struct Values {
     list: Vec<(String, Vec<u8>)>,
-    /// The member of the scope.
+    /// Current scope member.
     member: String,
     depth: usize,
 }
@@ -88,7 +88,7 @@ impl Visitor for Values {
     }
 }
 
-/// Describes the messages of all cursors: for an event its time, its contexts and its lines.
+/// Describes the messages of all cursors, for an event its time, contexts and lines.
 pub(crate) fn words(trace: &dyn OpenedTrace, window: Window) -> Vec<String> {
     let mut found = Vec::new();
     for mut cursor in trace.cursors(window) {
@@ -119,7 +119,7 @@ pub(crate) fn words(trace: &dyn OpenedTrace, window: Window) -> Vec<String> {
     found
 }
 
-/// Describes a text, even if it does not begin with a report.
+/// Describes a text, even if it does not start with a report.
 fn read(text: &str, check: bool) -> Vec<String> {
     let mut options = options(check);
     options.force = true;
@@ -146,7 +146,7 @@ fn what_lines_mean() {
     );
     assert_eq!(read(text, true), [expected]);
 
-    // A chain that the report says itself, metadata of version 2, and what is none of the model's numbers.
+    // A chain line, version 2 metadata, and values that are not numbers in the model.
     let text = format!(
         "{HEAD}ChainId: 0x00FF\nX-Trace: 2B9F41282812F1D348EE79A1B65F87656AAB20C705D5AD851C0152084301\n\
          ProcessID: java\nThreadID: 12a\n"
@@ -164,11 +164,11 @@ fn what_lines_mean() {
     assert_eq!(read(json, true), [expected]);
 }
 
-/// Times in all notations are read to the nanosecond, and those that a tracer writes come back.
+/// Times in all notations are exact to the nanosecond, and times from a tracer are read back unchanged.
 #[test]
 fn times_are_exact() {
     for (value, expected) in [
-        // Milliseconds of the original libraries, microseconds of the Ruby library, and nanoseconds.
+        // Milliseconds from the original libraries, microseconds from the Ruby library, and nanoseconds.
         ("1364280059.495", "1364280059495000000"),
         ("1364280059.12345", "1364280059123450000"),
         ("   12.34567", "12345670000"),
@@ -176,7 +176,7 @@ fn times_are_exact() {
         ("1364280059.000000001", "1364280059000000001"),
         ("1364280059.1234567891234", "1364280059123456789"),
         ("1364280059.123456789[sent]", "1364280059123456789"),
-        // Integers of later systems.
+        // Integers from later systems.
         ("1384989800278", "1384989800278000000"),
         ("1384989800278123456", "1384989800278123456"),
     ] {
@@ -195,14 +195,14 @@ fn times_are_exact() {
     cases(1_000, |random| {
         let nanos = random.number() >> random.index(64);
         let mut text = Vec::new();
-        let mut report = ReportWriter::of_lines(&mut text);
+        let mut report = ReportWriter::from_lines(&mut text);
         report.timestamp_nanos(nanos);
         let line = text.rsplit(|byte| *byte == b' ').next().unwrap().trim_ascii_end();
         assert_eq!(parse_timestamp(line), Some(nanos));
     });
     let now = || SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_nanos();
     for (has_nanoseconds, digits) in [(false, 3), (true, 9)] {
-        let collected = Collected::default();
+        let collected = MemoryReporter::default();
         let mut tracer = Tracer::new(collected.clone());
         if has_nanoseconds {
             tracer = tracer.with_nanoseconds();
@@ -312,7 +312,7 @@ fn rules_are_told() {
         "-;;; Label=\\\\q".to_owned(),
     ];
     assert_eq!(read(&text, true), expected);
-    // Fatal ones are always reported.
+    // Fatal errors are always reported.
     let is_told = |word: &&String| {
         let name = word.split(' ').next().unwrap();
         ReportRule::ALL.iter().all(|rule| rule.name() != name || rule.is_fatal())
@@ -333,7 +333,7 @@ fn rules_are_told() {
     );
 }
 
-/// Different reports of one operation are told, in whichever files they are; copies are not.
+/// Different reports of one operation are reported in any files, but copies are not.
 #[test]
 fn operations_have_one_report() {
     let report =
@@ -347,7 +347,7 @@ fn operations_have_one_report() {
         report("10CAFEBABF01020304", "other task"),
         report("14CAFEBABE0102030404C1020001", "other chain"),
         report("14CAFEBABE0102030404C1020002", "other chain"),
-        // There is no operation yet.
+        // The operation is still missing.
         report("10CAFEBABE00000000", "a"),
         report("10CAFEBABE00000000", "b"),
     ]
@@ -359,7 +359,7 @@ fn operations_have_one_report() {
     let files: [(&str, &[u8]); 4] =
         [("a", first.as_bytes()), ("b", json), ("c", second.as_bytes()), ("d", third.as_bytes())];
     let trace = open_all(&files, &options(true));
-    // A second reading tells the same.
+    // A second reading reports the same.
     for _ in 0..2 {
         let mut found = Vec::new();
         for mut cursor in trace.cursors(Window::default()) {
@@ -391,7 +391,7 @@ fn operations_have_one_report() {
     assert_eq!(words(&*open_all(&files, &options(false)), Window::default()).len(), 13);
 }
 
-/// The lines of an event, whatever its class is.
+/// Returns the lines of an event with any class.
 pub(crate) fn lines_of(event: &Event<'_>) -> Lines {
     let values = Values::of(event, Scope::Payload);
     if event.class.log.as_deref().is_some_and(|role| role.text.is_some()) {
@@ -401,7 +401,7 @@ pub(crate) fn lines_of(event: &Event<'_>) -> Lines {
     values.into_iter().map(|(name, value)| (name.into_bytes(), value)).collect()
 }
 
-/// Lines of a key one after the other, as the payload has them.
+/// Groups lines with the same key, as in the payload.
 pub(crate) fn grouped(lines: &Lines) -> Lines {
     let keys: Vec<Vec<u8>> = lines.iter().map(|(key, _)| key.clone()).collect();
     let mut lines = lines.clone();
@@ -425,7 +425,7 @@ fn no_line_is_lost_however_many_classes_there_are() {
             .collect();
         let mut text = Vec::new();
         for lines in &reports {
-            let mut report = ReportWriter::of_lines(&mut text);
+            let mut report = ReportWriter::from_lines(&mut text);
             lines.iter().for_each(|(key, value)| report.line(key, value));
         }
         assert_eq!(of_text(&text), reports);
@@ -451,7 +451,7 @@ fn no_line_is_lost_however_many_classes_there_are() {
     });
 }
 
-/// A first line may be as long as a report; what is said of it is not.
+/// A first line can be as long as a report, but the error text is short.
 #[test]
 fn statements_are_short() {
     let text = format!("X-Trace Report ver {}\nLabel: a\n", "1".repeat(1 << 20));
@@ -513,7 +513,7 @@ fn files_of_directories() {
     assert_eq!(words(&*trace, window).len(), 1);
     let window = Window { end: Some(6_499_999_999), ..Window::default() };
     assert_eq!(words(&*trace, window).len(), 1);
-    // Times need not be in order: no rule is broken, and a window has all of its events.
+    // Times need not be sorted. No rule is broken, and a window has all its events.
     let at = |time: u64| format!("{HEAD}X-Trace: 10CAFEBABE0102030{time}\nTimestamp: {time}\n\n");
     let text = [6, 9, 7, 1, 8].map(at).concat();
     let trace = open_all(&[("a", text.as_bytes())], &options(true));
@@ -525,7 +525,7 @@ fn files_of_directories() {
         assert!(!XTrace.probe(&tree(others), &options(false)));
     }
 
-    // A requested file is read even if it is not recognized.
+    // A requested file is read even without recognition.
     let mut forced = options(false);
     forced.force = true;
     let text = [b"a stray line\n\n", report].concat();
@@ -534,7 +534,7 @@ fn files_of_directories() {
     let found = words(&*open_all(&[("a", &text)], &forced), Window::default());
     assert_eq!((found.len(), &*found[0]), (2, "report-begin at 0"));
 
-    // Times are moved, but not out of 64 bits.
+    // Times are moved within 64 bits.
     let mut moved = options(false);
     moved.clock_offsets.all = -1;
     let found = words(&*open_all(&files[..1], &moved), Window::default());
@@ -551,7 +551,7 @@ fn files_of_directories() {
 #[test]
 fn recorded_reports_are_events() {
     let Some(traces) = traces() else { return };
-    // All edges, also the one that marks a root.
+    // All edges, including root edges.
     for (name, reports, causes) in [("small", 166, 218), ("medium", 849, 1009), ("download", 839, 888)] {
         let text = fs::read(traces.join(format!("brown/text/{name}.txt"))).unwrap();
         let json = fs::read(traces.join(format!("brown/{name}.json"))).unwrap();

@@ -1,4 +1,4 @@
-//! Reports as text and as JSON: recorded ones, random ones, and any bytes.
+//! Reports as text and JSON: recorded reports, random reports, and any bytes.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,7 +12,7 @@ use crate::support::traces;
 /// Keys and values.
 pub(crate) type Lines = Vec<(Vec<u8>, Vec<u8>)>;
 
-/// The reports of a text, without what is none.
+/// Returns the reports in a text, without other parts.
 pub(crate) fn of_text(text: &[u8]) -> Vec<Lines> {
     let mut reports = Vec::new();
     let mut buffer = LineBuffer::default();
@@ -33,13 +33,13 @@ fn of_buffer(buffer: &LineBuffer) -> Lines {
     buffer.lines().map(|line| (line.key.to_vec(), line.value.to_vec())).collect()
 }
 
-/// The reports in JSON, and offsets of what is none.
+/// Returns the reports in JSON, and the error offsets.
 fn of_json(json: &[u8]) -> (Vec<Lines>, Vec<usize>) {
     let (mut all, mut faults) = (Vec::new(), Vec::new());
     let (mut reports, mut buffer) = (JsonReports::new(), LineBuffer::default());
     let mut before = 0;
     while let Some(result) = reports.next(json, &mut buffer) {
-        // Each step makes progress, and never goes back.
+        // Each step makes progress and never goes back.
         assert!(reports.offset() > before || reports.offset() == json.len());
         match result {
             Ok(()) => all.push(of_buffer(&buffer)),
@@ -55,7 +55,7 @@ fn of_json(json: &[u8]) -> (Vec<Lines>, Vec<usize>) {
     (all, faults)
 }
 
-/// Figures of a graph: nodes, edges between them, edges to unknown nodes, edges of roots.
+/// Returns graph counts: nodes, edges between them, edges to unknown nodes, root edges.
 fn figures(reports: &[Lines]) -> [usize; 4] {
     let values = |report: &'_ Lines, name: &str| -> Vec<String> {
         let values = report.iter().filter(|(key, _)| key == name.as_bytes());
@@ -80,21 +80,21 @@ fn figures(reports: &[Lines]) -> [usize; 4] {
 #[test]
 fn recorded_reports_are_the_same_as_text_and_as_json() {
     let Some(traces) = traces() else { return };
-    // All edges are 218, 1009 and 888.
+    // In total, there are 218, 1009 and 888 edges.
     for (name, expected) in
         [("small", [166, 218, 0, 0]), ("medium", [849, 1009, 0, 0]), ("download", [839, 884, 3, 1])]
     {
         let text = fs::read(traces.join(format!("brown/text/{name}.txt"))).unwrap();
         let json = fs::read(traces.join(format!("brown/{name}.json"))).unwrap();
-        assert!(Reports::recognise(&text) && !Reports::recognise(&json));
-        assert!(JsonReports::recognise(&json) && !JsonReports::recognise(&text));
+        assert!(Reports::recognize(&text) && !Reports::recognize(&json));
+        assert!(JsonReports::recognize(&json) && !JsonReports::recognize(&text));
         assert!(Reports::new(&text).all(|part| matches!(part, Part::Report(_))));
         let reports = of_text(&text);
         assert_eq!(figures(&reports), expected, "{name}");
         assert_eq!(reports.len(), expected[0]);
         assert!(of_json(&json) == (reports.clone(), Vec::new()), "{name}");
 
-        // With the other ends of lines, without empty lines between reports, and with more of them.
+        // With other line ends, without empty lines between reports, and with more of them.
         let crlf = String::from_utf8(text.clone()).unwrap().replace('\n', "\r\n");
         assert!(of_text(crlf.as_bytes()) == reports, "{name}");
         let crowded = crlf.replace("\r\n\r\n", "\r\n");
@@ -103,7 +103,7 @@ fn recorded_reports_are_the_same_as_text_and_as_json() {
     }
 }
 
-/// A text that is hard to write.
+/// Returns a text that is difficult to write.
 fn random_text(random: &mut Random) -> Vec<u8> {
     const PIECES: &[&[u8]] = &[
         b"a",
@@ -147,25 +147,25 @@ fn what_is_written_is_what_was_meant() {
         let reports: Vec<Lines> = (0..random.index(4)).map(|_| random_lines(random)).collect();
         let mut text = Vec::new();
         for lines in &reports {
-            let mut report = ReportWriter::of_lines(&mut text);
+            let mut report = ReportWriter::from_lines(&mut text);
             for (key, value) in lines {
                 report.line(key, value);
             }
             text.extend_from_slice(random.pick(&[&b""[..], b"\n", b"\r\n\n", b" \n"]));
         }
         assert_eq!(of_text(&text), reports, "{:?}", String::from_utf8_lossy(&text));
-        assert_eq!(Reports::recognise(&text), !reports.is_empty());
+        assert_eq!(Reports::recognize(&text), !reports.is_empty());
     });
 }
 
-/// JSON of reports in one of the forms that it comes in.
+/// Returns JSON for reports, in one of the known forms.
 pub(crate) fn random_json(random: &mut Random, reports: &[Lines]) -> String {
     let string = |text: &[u8]| serde_json::Value::from(String::from_utf8_lossy(text).into_owned());
     let object = |lines: &Lines, random: &mut Random| {
         let mut members: Vec<(String, serde_json::Value)> = Vec::new();
         for (key, value) in lines {
             let key = String::from_utf8_lossy(key).into_owned();
-            // Repeated keys are a list, and those of one value can be one.
+            // Repeated keys form a list, and a single value can form a list.
             match members.iter_mut().find(|(name, _)| *name == key) {
                 Some((_, serde_json::Value::Array(list))) => list.push(string(value)),
                 Some((_, single)) => *single = vec![single.take(), string(value)].into(),
@@ -204,12 +204,12 @@ fn json_in_any_form_has_the_same_reports() {
         let mut reports: Vec<Lines> = (0..random.index(4)).map(|_| random_lines(random)).collect();
         for lines in &mut reports {
             for (key, value) in lines.iter_mut() {
-                // A list of reports would be taken for one.
+                // A list of reports would be read as reports.
                 for text in [key, value] {
                     *text = String::from_utf8_lossy(text).into_owned().into_bytes();
                 }
             }
-            // Lines of a key come one after the other.
+            // Lines with the same key are adjacent.
             let keys: Vec<Vec<u8>> = lines.iter().map(|(key, _)| key.clone()).collect();
             lines.sort_by_key(|(key, _)| keys.iter().position(|other| other == key));
         }
@@ -222,7 +222,7 @@ fn json_in_any_form_has_the_same_reports() {
 fn any_bytes_are_read() {
     let text = {
         let mut text = Vec::new();
-        let mut report = ReportWriter::of_lines(&mut text);
+        let mut report = ReportWriter::from_lines(&mut text);
         report.line("X-Trace", "10CAFEBABE01020304");
         report.line("Label", "a\nb");
         text
@@ -245,7 +245,7 @@ fn any_bytes_are_read() {
                 }
             }
         }
-        // All of a text is in one part or between two.
+        // The whole text is in a part or between two parts.
         let mut end = 0;
         for part in Reports::new(&bytes) {
             let (begin, text) = match part {
@@ -269,7 +269,7 @@ fn json_that_is_damaged() {
         let (reports, faults) = of_json(json.as_bytes());
         (reports.len(), faults)
     };
-    // One report is lost, but none of the following ones.
+    // One report is lost, but all following reports are found.
     let all = format!("[{report},{report},{report}]");
     assert_eq!(lines(&all), (3, vec![]));
     for damaged in [
@@ -286,7 +286,7 @@ fn json_that_is_damaged() {
         assert!(reports >= 2 && !faults.is_empty(), "{damaged}: {reports} {faults:?}");
         assert!(faults[0] >= report.len() + 2, "{damaged}: {faults:?}");
     }
-    // It ends early.
+    // The text ends early.
     assert_eq!(lines(&all[..all.len() - 1]), (3, vec![all.len() - 1]));
     assert_eq!(lines(&all[..all.len() - 2]).0, 2);
     assert_eq!(lines(&format!("{report} {report}")), (2, vec![]));
@@ -294,7 +294,7 @@ fn json_that_is_damaged() {
     assert_eq!(lines(""), (0, vec![]));
     assert_eq!(lines("nothing"), (0, vec![0]));
     assert_eq!(lines("[1, 2]"), (0, vec![1]));
-    // However deep it is nested.
+    // At any nesting depth.
     for open in ["[", "{\"a\":", "{\"a\":[", "{\"reports\":[", "[{\"reports\":[{\"a\":"] {
         let (reports, faults) = lines(&open.repeat(20_000));
         assert!(reports == 0 && !faults.is_empty(), "{open}");
@@ -309,18 +309,18 @@ fn values_in_json() {
     let lines: Vec<_> = buffer.lines().map(|line| String::from_utf8_lossy(line.value).into_owned()).collect();
     assert_eq!(lines, ["0a", "-1", "true", "1.5", "{\"b\":[1, \"]\"]}", "[2]", "\u{1F600}\u{FFFD}", "5"]);
     assert!(reports.odd_value().is_some_and(|at| json[at..].starts_with(b"true")));
-    assert!(JsonReports::recognise(json));
+    assert!(JsonReports::recognize(json));
     assert!(
-        !JsonReports::recognise(b"{\"a\": 1}")
-            && JsonReports::recognise(b"[]")
-            && !JsonReports::recognise(b"")
+        !JsonReports::recognize(b"{\"a\": 1}")
+            && JsonReports::recognize(b"[]")
+            && !JsonReports::recognize(b"")
     );
-    // A beginning is enough.
+    // The start of a file suffices.
     let whole = br#"  [{"id": "x", "reports": [{"Host": ["a"], "X-Trace": ["10CAFEBABE01020304"], "Label": ["a"]}]}]"#;
-    assert!(JsonReports::recognise(whole) && JsonReports::recognise(&whole[..80]));
+    assert!(JsonReports::recognize(whole) && JsonReports::recognize(&whole[..80]));
 }
 
-/// The example's output is the file generated with it.
+/// The example output equals the file generated with it.
 #[path = "../../examples/hello_reports.rs"]
 #[allow(unreachable_pub)]
 mod hello_reports;

@@ -1,4 +1,4 @@
-//! Helpers of the tests: recorded data, tables of the document, and random metadata.
+//! Test helpers: recorded data, document tables, and random metadata.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use ichnos_testing::Random;
 use ichnos_xtrace::{Metadata, OpId, TaskId};
 
-/// The directory of recorded data: in `ICHNOS_TRACES`, or `../shared/traces` from the project's root. None where it
-/// is absent, and a line that says so.
+/// Directory with recorded data: `ICHNOS_TRACES`, or `../shared/traces` from the project root. If it is missing, prints
+/// a line and returns `None`.
 pub(crate) fn traces() -> Option<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let traces =
@@ -41,7 +41,7 @@ pub(crate) fn op(random: &mut Random) -> OpId {
     OpId::from_bytes(&bytes(random, length)).unwrap()
 }
 
-/// Any well-formed metadata, built without the crate's parser or writer.
+/// Returns any well-formed metadata, built without the crate's parser or writer.
 pub(crate) fn metadata_bytes(random: &mut Random) -> Vec<u8> {
     let id_length = random.index(4);
     let version = random.index(2);
@@ -79,7 +79,7 @@ pub(crate) fn metadata_bytes(random: &mut Random) -> Vec<u8> {
     all
 }
 
-/// Metadata with any options.
+/// Returns metadata with any options.
 pub(crate) fn metadata(random: &mut Random) -> Metadata {
     Metadata::parse_bytes(&metadata_bytes(random)).unwrap()
 }

@@ -8,7 +8,7 @@ use ichnos_xtrace::metadata::Mode;
 
 use crate::support::traces;
 
-/// A text, and what the original library made of it, as it printed that; None if it was aborted.
+/// A text with the printed result from the original library. `None` if the library aborted.
 struct Vector {
     text: String,
     printed: Option<String>,
@@ -28,10 +28,10 @@ fn vectors() -> Option<Vec<Vector>> {
     Some(vectors.collect())
 }
 
-/// Returns the output of the original library.
+/// Formats metadata like the original library.
 fn print(metadata: &Metadata) -> String {
     let borrowed = metadata.as_ref();
-    // It counts each byte of padding as an option.
+    // It counts each padding byte as an option.
     let options = metadata.options().count() + borrowed.padding().len();
     format!(
         "valid={}\tlen={}\ttask={}\top={}\tnopts={options}\toptlen={}\trepack={metadata}",
@@ -53,7 +53,7 @@ fn lenient_is_what_the_original_library_does() {
             Some(printed) => assert_eq!(print(&lenient), *printed, "{text}"),
             None => eprintln!("the original library was aborted by {text}; here it is {}", print(&lenient)),
         }
-        // Both ways to it agree, from text and from bytes.
+        // Parsing from text and from bytes agrees.
         if let Ok(metadata) = Metadata::parse_with(text.as_bytes(), Mode::Lenient) {
             assert_eq!(metadata, lenient);
             let bytes: Vec<u8> = (0..text.len() / 2)
@@ -64,7 +64,7 @@ fn lenient_is_what_the_original_library_does() {
     }
 }
 
-/// Severities of more than three bits, as the original library wrote them again.
+/// Severities over three bits, as the original library writes them.
 #[test]
 fn severities_keep_three_bits() {
     for (text, written) in [
@@ -81,7 +81,7 @@ fn severities_keep_three_bits() {
     ] {
         assert_eq!(Metadata::parse_lenient(text.as_bytes()).to_string(), written, "{text}");
     }
-    // By the document, options are opaque.
+    // According to the document, options are opaque.
     let strict = Metadata::parse("14CAFEBABE0102030403CE010F").unwrap();
     assert_eq!(strict.to_string(), "14CAFEBABE0102030403CE010F");
 }

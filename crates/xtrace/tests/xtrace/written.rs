@@ -1,4 +1,4 @@
-//! Written reports are read back: recorded and random ones, and those of events of other formats.
+//! Written reports are read back: recorded reports, random reports, and reports from other formats.
 
 use std::fs;
 use std::path::Path;
@@ -26,7 +26,7 @@ pub(crate) fn open(bytes: &[u8], check: bool) -> Box<dyn OpenedTrace> {
     open_all(&[("a", bytes)], &options(check))
 }
 
-/// Compares reports with what was written.
+/// Compares reports with the written digest.
 fn compare(path: &Path, written: &TraceDigest) -> Result<(), CreateError> {
     let mut digest = StreamDigest::new(written.event_hash);
     let bytes = fs::read(path).unwrap();
@@ -80,8 +80,8 @@ fn write_all(traces: &[&dyn OpenedTrace], change: impl FnOnce(&mut WriteOptions)
     (bytes, report)
 }
 
-/// Writes a trace in a dialect, compared with what is read of it, and once more without that: reports are written right
-/// from their events then.
+/// Writes a trace in a dialect twice: compared with the result of reading it back, and without the comparison, where
+/// reports are written directly from their events.
 pub(crate) fn write(trace: &dyn OpenedTrace, dialect: &str) -> (Vec<u8>, WriteReport) {
     let (compared, report) = write_with(trace, |options| options.dialect = Some(dialect.to_owned()));
     let (written, alone) = write_with(trace, |options| {
@@ -93,13 +93,13 @@ pub(crate) fn write(trace: &dyn OpenedTrace, dialect: &str) -> (Vec<u8>, WriteRe
     (compared, report)
 }
 
-/// Events of a trace in words, without damage.
+/// Returns the events of a trace as text, without damage.
 pub(crate) fn events(bytes: &[u8]) -> Vec<String> {
     let words = words(&*open(bytes, false), Window::default());
     words.into_iter().filter(|line| line.contains(';')).collect()
 }
 
-/// Losses by class, change and count.
+/// Returns losses by class, change and count.
 pub(crate) fn losses(table: &LossTable) -> Vec<String> {
     table
         .iter()
@@ -119,7 +119,7 @@ fn recorded_reports_are_the_same_in_both_dialects() {
                 assert!(report.losses.is_empty(), "{file}: {:?}", losses(&report.losses));
                 assert_eq!(report.events, expected.len() as u64);
                 assert!(events(&written) == expected, "{file} as {dialect}");
-                // Written once more, nothing changes; neither does it in blocks of any size.
+                // Writing again changes nothing, with blocks of any size.
                 assert!(write(&*open(&written, true), dialect).0 == written, "{file} as {dialect}");
                 let (in_blocks, _) = write_with(&*trace, |options| {
                     options.dialect = Some(dialect.to_owned());
@@ -154,7 +154,7 @@ fn any_text(random: &mut Random, is_utf8: bool) -> Vec<u8> {
     (0..random.index(5)).flat_map(|_| random.pick(pieces).to_vec()).collect()
 }
 
-/// A report with any lines.
+/// Returns a report with any lines.
 fn any_report(random: &mut Random, is_utf8: bool) -> LineBuffer {
     const KEYS: [&str; 16] = [
         "X-Trace",
@@ -174,7 +174,7 @@ fn any_report(random: &mut Random, is_utf8: bool) -> LineBuffer {
         "Label",
         "Event",
     ];
-    // Readers take causes of both keys in the order of lines, which is that of keys when they are written.
+    // Readers take causes from both keys in line order, which writing changes to key order.
     let without = random.pick(&["Edge", "ParentEventID"]);
     let mut lines = LineBuffer::default();
     if random.percent(80) {
@@ -196,7 +196,7 @@ fn any_report(random: &mut Random, is_utf8: bool) -> LineBuffer {
     lines
 }
 
-/// Compares events; of a difference, its surroundings are shown.
+/// Compares events. At a difference, shows its surroundings.
 fn assert_same(found: &[String], expected: &[String], dialect: &str) {
     assert_eq!(found.len(), expected.len());
     for (found, expected) in found.iter().zip(expected) {
@@ -218,7 +218,7 @@ fn random_reports_are_the_same_in_both_dialects() {
         let (mut text, mut json) = (Vec::new(), Vec::new());
         let mut writer = JsonReportsWriter::new();
         for lines in &reports {
-            let mut report = ReportWriter::of_lines(&mut text);
+            let mut report = ReportWriter::from_lines(&mut text);
             lines.lines().for_each(|line| report.line(line.key, line.value));
             text.push(b'\n');
             writer.report(lines, &mut json);
@@ -246,14 +246,14 @@ fn random_reports_are_the_same_in_both_dialects() {
     });
 }
 
-/// Events of another format: a name and the values of the class.
+/// Events from another format: a name and the values of the class.
 struct Events(Vec<Values>);
 
 #[derive(Clone)]
 struct Values {
     time: u64,
     class: usize,
-    /// Thread, operation (0 for none), cause (0 for none).
+    /// Thread, operation (0 if missing), cause (0 if missing).
     numbers: [u64; 3],
     text: &'static str,
 }
@@ -278,7 +278,7 @@ impl Source for Events {
     }
 }
 
-/// A trace of another format: classes `call`, with a message, `end` and `other`, without an operation.
+/// A trace in another format with the classes `call` with a message, `end`, and `other` without an operation.
 fn foreign(events: Vec<Values>) -> RecordTrace {
     let unsigned = || FieldClass::unsigned(64);
     let ids = || [Member::new("op", unsigned()), Member::new("from", unsigned())];
@@ -377,7 +377,7 @@ fn orphans_become_a_chain_for_each_thread() {
     assert_eq!(write_with(&trace, chained).0, text);
 }
 
-/// All events arrive or are losses, whatever they are, and the output breaks no rule of reports.
+/// All events are written or counted as losses, and the output is valid.
 #[test]
 fn random_operations_arrive_or_are_losses() {
     cases(30, |random| {
@@ -407,7 +407,7 @@ fn random_operations_arrive_or_are_losses() {
     });
 }
 
-/// An event whose report is already written gets an operation of its own, which follows.
+/// An event that arrives after its report was written gets a separate operation, which follows.
 #[test]
 fn operations_with_many_and_with_late_events() {
     let mut all: Vec<Values> = (1..=5_000).map(|number| call(number, number, 0)).collect();
@@ -424,7 +424,7 @@ fn operations_with_many_and_with_late_events() {
     assert_eq!(after.count(), 1);
 }
 
-/// Times of a clock that was moved are those of the event.
+/// Times on a moved clock equal the event times.
 #[test]
 fn moved_clocks() {
     let text = b"X-Trace Report ver 1.0\nX-Trace: 10CAFEBABE01020304\nTimestamp: 10.5\nA: b\n\n\
@@ -442,8 +442,8 @@ fn moved_clocks() {
     assert_eq!(parse_timestamp(b"12.500000000"), Some(12_500_000_000));
 }
 
-/// Events that name an operation in a text become lines of its report, whichever comes first; an operation whose event does
-/// so becomes one of the task.
+/// Events that mention an operation in a text become lines of its report, in any order. An operation whose event does
+/// so joins the task.
 #[test]
 fn events_join_the_operations_that_they_mention() {
     let own = open(
@@ -482,7 +482,7 @@ fn events_join_the_operations_that_they_mention() {
         assert_eq!(lines(&text), expected);
         assert_eq!(report.events, 4);
     }
-    // Alone, a number that may be something else is no operation.
+    // A number that can be something else does not name an operation by itself.
     let (text, report) = write(&foreign(vec![event(2, 0, uncertain)]), "text");
     assert!(text.is_empty() && report.events == 0);
 }
@@ -502,7 +502,7 @@ fn reports(bytes: &[u8]) -> Vec<Vec<String>> {
     of_text(bytes).iter().map(|report| report.iter().map(line).collect()).collect()
 }
 
-/// A report that a mention began gets the lines of the operation's own event, which precede those of mentions.
+/// A report started by a mention gets the lines of the operation's own event, before the lines of mentions.
 #[test]
 fn own_events_after_mentions() {
     let mention = "in 00-00000000000000000102030405060708-0102030405060708-01";
@@ -523,7 +523,7 @@ fn own_events_after_mentions() {
     assert_eq!(report.events, 2);
 }
 
-/// Of several operations that a text names, a known one counts, wherever it is.
+/// If a text mentions several operations, a known operation wins at any position.
 #[test]
 fn mentions_of_several_operations() {
     let own = open(OWN, false);
@@ -537,7 +537,7 @@ fn mentions_of_several_operations() {
     assert_eq!(found[0].iter().filter(|line| line.starts_with("Event: ")).count(), 2);
 }
 
-/// The line `ChainId` counts, as for readers, so that reports of several chains are several operations.
+/// The line `ChainId` takes precedence, as in readers, so reports with several chains are several operations.
 #[test]
 fn chains_of_reports() {
     let both = [
@@ -554,8 +554,8 @@ fn chains_of_reports() {
     assert_eq!(found.iter().map(Vec::len).collect::<Vec<_>>(), [2, 2, 2]);
 }
 
-/// Reports, copies of them and other events in any order: each event arrives or is a loss, and `check` accepts the output
-/// except for copies of reports that others joined, which count as damage.
+/// Reports, copies and other events in any order: each event is written or counted as a loss. `check` accepts the
+/// output, except for copies of reports that other events joined, which count as damage.
 #[test]
 fn random_reports_and_other_events() {
     let mentions: Vec<&'static str> = (1..6)
@@ -598,7 +598,7 @@ fn random_reports_and_other_events() {
     });
 }
 
-/// A copy of a report is written as it is; nothing joins the first one after it, so that `check` accepts both.
+/// A copy of a report is written unchanged. Nothing joins the first report after it, so that `check` accepts both.
 #[test]
 fn copies_of_reports_among_other_events() {
     let own = open(OWN, false);
@@ -608,12 +608,12 @@ fn copies_of_reports_among_other_events() {
     assert_eq!((found.len(), report.events), (3, 3));
     assert!(found[0] == found[1] || found[0] == found[2] || found[1] == found[2], "{found:?}");
     assert!(events(&written).len() == 3 && !words(&*open(&written, true), Window::default()).is_empty());
-    // The other way, the copy differs from the report with the event.
+    // In the other order, the copy differs from the report with the event.
     let (written, _) = write_all(&[&*own, &mention, &*own], |_| {});
     assert_eq!(reports(&written).len(), 2);
 }
 
-/// Records that a function writes by their number.
+/// Records written by a function, by number.
 struct Numbered {
     next: usize,
     count: usize,
@@ -632,7 +632,7 @@ impl Source for Numbered {
     }
 }
 
-/// A trace of a single class of another format.
+/// A trace in another format with a single class.
 fn of_class(class: EventRecordClass, count: usize, write: fn(&mut Record, usize)) -> RecordTrace {
     let clock = ClockClass::since_unix_epoch("c");
     let class = TraceClass::new("others", [clock], [DataStreamClass::new(Some(0), [class])]);
@@ -644,7 +644,7 @@ fn of_class(class: EventRecordClass, count: usize, write: fn(&mut Record, usize)
     })
 }
 
-/// Reports that were converted to another format are joined, too.
+/// Reports that were converted to another format are joined as well.
 #[test]
 fn reports_of_any_format_are_joined() {
     let class = EventRecordClass::new("report", [Member::new("X-Trace", FieldClass::string())]);
@@ -659,7 +659,7 @@ fn reports_of_any_format_are_joined() {
     assert!(found[0][1].starts_with("Event: "));
 }
 
-/// Causes, chains and levels that reports cannot have.
+/// Causes, chains and levels that reports cannot represent.
 #[test]
 fn values_that_reports_cannot_have() {
     let array_of = |element: FieldClass| {
@@ -713,7 +713,7 @@ fn values_that_reports_cannot_have() {
     }
 }
 
-/// Causes are looked up within their own chain, so that operations of several chains are one task.
+/// Causes are looked up within their own chain, so that operations from several chains share a task.
 #[test]
 fn causes_in_other_chains() {
     let names = ["op", "chain", "from", "from_chain"];
@@ -724,7 +724,7 @@ fn causes_in_other_chains() {
     for (member, meaning) in meanings.into_iter().enumerate() {
         class.meanings.insert(Scope::Payload, member, meaning);
     }
-    // The last event is another one of its operation, and comes from another task.
+    // The last event is a further event of its operation, and comes from another task.
     let trace = of_class(class, 4, |record, number| {
         record.values.begin(Scope::Payload);
         let events = [[11u64, 1, 0, 0], [20, 3, 0, 0], [12, 2, 11, 1], [12, 2, 20, 3]];
@@ -738,10 +738,11 @@ fn causes_in_other_chains() {
     assert_ne!(task(0), task(1));
     assert!(found[2].contains(&"Edge: 000000000000000B, down, 0x0001".to_owned()), "{found:?}");
     let lost = losses(&report.losses);
-    assert!(lost.contains(&"call : edge from an operation of another task 1".to_owned()), "{lost:?}");
+    assert!(lost.contains(&"call : edge from another task 1".to_owned()), "{lost:?}");
 }
 
-/// Losses of a trace with an environment: a class with an array, a field of the header, and maybe a machine.
+/// Returns the losses for a trace with an environment. Its class has an array, a header field, and optionally a
+/// machine.
 fn losses_with(environment: &[(&str, Value)], has_machine: bool) -> Vec<String> {
     let array = FieldKind::Array {
         element: FieldClass::unsigned(64).into(),
@@ -782,9 +783,9 @@ fn losses_with(environment: &[(&str, Value)], has_machine: bool) -> Vec<String> 
     losses(&write(&trace, "text").1.losses)
 }
 
-/// What has no line is a loss, and entries of the environment are lines only if they have the right type.
+/// Everything without a line is a loss, and environment entries only become lines if they have the right type.
 #[test]
-fn what_has_no_line_is_a_loss() {
+fn data_without_a_line_is_a_loss() {
     let text = |text: &str| Value::Text(text.to_owned());
     let number = Value::Integer(7);
     let entries =
@@ -826,7 +827,7 @@ fn what_has_no_line_is_a_loss() {
     );
 }
 
-/// An event that is too long is the only one that is lost.
+/// Only the overlong event is lost.
 #[test]
 fn events_that_are_too_long() {
     let long: &'static str = "x".repeat(17 << 20).leak();
@@ -848,7 +849,7 @@ fn events_that_are_too_long() {
         }
         assert_eq!(events(&written).len(), 2);
     }
-    // Losses of reports that waited are those of their class.
+    // Losses of waiting reports are counted in their class.
     let (written, report) = write(&foreign(vec![event(almost)]), "text");
     assert!(written.is_empty() && report.events == 0);
     let lost = "call : report of more than 16 MiB or 65,536 lines 1".to_owned();

@@ -13,9 +13,9 @@ pub(super) enum FormatSection<'f> {
 
 /// A width or a precision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Count {
+pub(super) enum FormatCount {
     Number(usize),
-    /// `*`: given by an argument.
+    /// `*`: taken from an argument.
     Argument,
 }
 
@@ -32,20 +32,20 @@ pub(super) struct Conversion {
     pub(super) alternative: bool,
     /// `0`
     pub(super) zero: bool,
-    pub(super) width: Option<Count>,
-    pub(super) precision: Option<Count>,
-    /// Size in bits of integers with this length modifier.
+    pub(super) width: Option<FormatCount>,
+    pub(super) precision: Option<FormatCount>,
+    /// Integer size in bits for this length modifier.
     pub(super) bits: u32,
     /// `true` if the length modifier is `l`.
     pub(super) is_long: bool,
-    /// The letter.
+    /// Conversion letter.
     pub(super) letter: u8,
 }
 
-/// Maximum width and precision: those of C, where they are of type int.
+/// Maximum width and precision, limited by C's `int`.
 const MAX_COUNT: usize = i32::MAX as usize;
 
-/// Splits a format string into its sections.
+/// Splits a format string into sections.
 #[derive(Clone, Debug)]
 pub(super) struct FormatSections<'f> {
     format: &'f [u8],
@@ -81,13 +81,13 @@ impl<'f> FormatSections<'f> {
         number
     }
 
-    fn count(&mut self) -> Option<Count> {
+    fn count(&mut self) -> Option<FormatCount> {
         match self.next_byte() {
             Some(b'*') => {
                 self.at += 1;
-                Some(Count::Argument)
+                Some(FormatCount::Argument)
             }
-            Some(b'0'..=b'9') => Some(Count::Number(self.number())),
+            Some(b'0'..=b'9') => Some(FormatCount::Number(self.number())),
             _ => None,
         }
     }
@@ -102,7 +102,7 @@ impl<'f> FormatSections<'f> {
                 b' ' => conversion.space = true,
                 b'#' => conversion.alternative = true,
                 b'0' => conversion.zero = true,
-                // Digit grouping: the locale of logs has no thousands separator.
+                // Digit grouping has no effect, because the locale of logs lacks a thousands separator.
                 b'\'' => {}
                 _ => break,
             }
@@ -110,7 +110,7 @@ impl<'f> FormatSections<'f> {
         }
         conversion.width = self.count();
         if self.take(b'.') {
-            conversion.precision = Some(self.count().unwrap_or(Count::Number(0)));
+            conversion.precision = Some(self.count().unwrap_or(FormatCount::Number(0)));
         }
         match self.next_byte() {
             Some(b'h') => {
@@ -139,7 +139,7 @@ impl<'f> FormatSections<'f> {
 }
 
 impl<'f> Iterator for FormatSections<'f> {
-    /// Offset of the section in the format string, and the section.
+    /// Byte offset in the format string, and section.
     type Item = (usize, FormatSection<'f>);
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -171,15 +171,15 @@ mod tests {
             space: true,
             alternative: true,
             zero: true,
-            width: Some(Count::Argument),
-            precision: Some(Count::Number(7)),
+            width: Some(FormatCount::Argument),
+            precision: Some(FormatCount::Number(7)),
             bits: 8,
             is_long: false,
             letter: b'd',
         };
         let second = Conversion {
-            width: Some(Count::Number(MAX_COUNT)),
-            precision: Some(Count::Argument),
+            width: Some(FormatCount::Number(MAX_COUNT)),
+            precision: Some(FormatCount::Argument),
             bits: 64,
             is_long: true,
             letter: b's',

@@ -1,8 +1,8 @@
-//! Messages as text; printf messages are formatted with their arguments.
+//! Record text, with printf formatting.
 //!
-//! A record whose first argument is `printf`, unsigned and 0, has a C printf format string as its message.
-//! Its arguments are the ones with empty names, up to the first user-defined pair: an argument with another
-//! name and without a [meaning](Meaning).
+//! A printf record has a first argument named `printf` with the unsigned value 0. Its message is a C format string. The
+//! printf arguments have empty names. They end at the first user-defined pair: an argument with a name but without a
+//! [meaning](Meaning).
 
 mod conversion;
 mod number;
@@ -10,9 +10,9 @@ mod output;
 
 use core::fmt::{self, Write};
 
-use self::conversion::{Conversion, Count, FormatSection, FormatSections};
+use self::conversion::{Conversion, FormatCount, FormatSection, FormatSections};
 use self::number::NumberLayout;
-use self::output::Bounded;
+use self::output::BoundedOutput;
 use super::argument::{Argument, Arguments, Meaning, Value, kind};
 use super::error::Rule;
 use super::record::Record;
@@ -24,15 +24,15 @@ use super::text::{Text, write_lossy};
 pub enum Role {
     /// The argument `printf`, which makes the message a format string.
     Marker,
-    /// An argument of printf, to be inserted into the message.
+    /// A printf argument, which is inserted into the message.
     Positional,
-    /// An argument with a meaning in Fuchsia logs, never [`Meaning::Other`].
+    /// An argument with a meaning in Fuchsia logs. Never [`Meaning::Other`].
     Known(Meaning),
-    /// A pair of a name and a value.
+    /// A name and a value.
     Pair,
 }
 
-/// Iterator over the readable arguments of a record, in order, with the role of each.
+/// Iterator over the readable arguments of a record with their roles.
 #[derive(Clone, Debug)]
 pub struct Roles<'a> {
     arguments: Arguments<'a>,
@@ -73,7 +73,7 @@ impl<'a> Iterator for Roles<'a> {
     }
 }
 
-/// Default limit of a [`RecordText`] in bytes: greater than any record without printf.
+/// Default limit of a [`RecordText`] in bytes. It exceeds any record without printf.
 const LIMIT: usize = 128 << 10;
 
 impl<'a> Record<'a> {
@@ -96,17 +96,17 @@ impl<'a> Record<'a> {
     }
 }
 
-/// Text of a record: its message, then ` NAME=VALUE` for each pair.
+/// Record text: the message, then ` NAME=VALUE` for each pair.
 ///
-/// A printf message is formatted as C's printf does, with 64-bit integers for `l` and pointers as glibc
-/// writes them. Problems are shown in the text:
+/// A printf message is formatted as in C. The modifier `l` means 64 bits, and pointers look as in glibc. Problems are
+/// shown in the text:
 ///
 /// | text | problem |
 /// |---|---|
 /// | `%!d(str=abc)` | the conversion does not take an argument of this type |
-/// | `%!d(MISSING)` | no argument is left |
+/// | `%!d(MISSING)` | missing argument |
 /// | `%!(BADWIDTH str=abc)`, `%!(BADPREC MISSING)` | the same for a `*` |
-/// | `%!y(UNKNOWN)` | unknown conversion; it takes no argument |
+/// | `%!y(UNKNOWN)` | unknown conversion, takes no argument |
 /// | `%!(NOVERB)` | the format string ends within a conversion, or a conversion has no letter |
 /// | `%!(EXTRA u64=5, str=abc)` | unused arguments |
 /// | `%!(TRUNCATED)` | the text is longer than the limit |
@@ -135,7 +135,7 @@ impl RecordText<'_> {
 
 impl fmt::Display for RecordText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut out = Bounded::new(f, self.limit);
+        let mut out = BoundedOutput::new(f, self.limit);
         let message = self.record.known().message;
         if self.record.is_printf() {
             let format = message.map_or(&b""[..], Text::as_bytes);
@@ -155,7 +155,7 @@ impl fmt::Display for RecordText<'_> {
 
 /// Problem of a format string or its arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Problem {
+pub(super) struct PrintfProblem {
     pub(super) rule: Rule,
     pub(super) position: ProblemPosition,
     pub(super) expected: u64,
@@ -173,11 +173,11 @@ pub(super) enum ProblemPosition {
 /// Formats a message with its arguments.
 struct Printf<'a, 'p> {
     roles: Roles<'a>,
-    problem: &'p mut dyn FnMut(Problem),
+    problem: &'p mut dyn FnMut(PrintfProblem),
 }
 
-/// Reports the problems of a printf record's format string and arguments.
-pub(super) fn check(record: &Record<'_>, format: &[u8], problem: &mut dyn FnMut(Problem)) {
+/// Reports problems in the format string and the arguments of a printf record.
+pub(super) fn check(record: &Record<'_>, format: &[u8], problem: &mut dyn FnMut(PrintfProblem)) {
     struct Nothing;
     impl Write for Nothing {
         fn write_str(&mut self, _: &str) -> fmt::Result {
@@ -185,25 +185,30 @@ pub(super) fn check(record: &Record<'_>, format: &[u8], problem: &mut dyn FnMut(
         }
     }
     // Writing nothing cannot fail.
-    let _ = Printf::new(record, problem).write(format, &mut Bounded::nowhere(&mut Nothing));
+    let _ = Printf::new(record, problem).write(format, &mut BoundedOutput::nowhere(&mut Nothing));
 }
 
 impl<'a, 'p> Printf<'a, 'p> {
-    fn new(record: &Record<'a>, problem: &'p mut dyn FnMut(Problem)) -> Self {
+    fn new(record: &Record<'a>, problem: &'p mut dyn FnMut(PrintfProblem)) -> Self {
         Self { roles: record.roles(), problem }
     }
 
-    /// Returns the next argument, for a conversion at `at`.
+    /// Returns the next argument, for the conversion at `at`.
     fn argument(&mut self, at: usize) -> Option<Argument<'a>> {
         let next = self.roles.find(|(role, _)| *role == Role::Positional);
         if next.is_none() {
             let position = ProblemPosition::Format(at);
-            (self.problem)(Problem { rule: Rule::PrintfArgumentMissing, position, expected: 1, found: 0 });
+            (self.problem)(PrintfProblem {
+                rule: Rule::PrintfArgumentMissing,
+                position,
+                expected: 1,
+                found: 0,
+            });
         }
         next.map(|(_, argument)| argument)
     }
 
-    fn write(&mut self, format: &[u8], out: &mut Bounded<'_>) -> fmt::Result {
+    fn write(&mut self, format: &[u8], out: &mut BoundedOutput<'_>) -> fmt::Result {
         for (at, part) in FormatSections::new(format) {
             match part {
                 FormatSection::Text(text) => write_lossy(text, out)?,
@@ -220,11 +225,11 @@ impl<'a, 'p> Printf<'a, 'p> {
     fn unknown(&mut self, at: usize, letter: u8) {
         let position = ProblemPosition::Format(at);
         let rule = Rule::PrintfConversion;
-        (self.problem)(Problem { rule, position, expected: 0, found: letter.into() });
+        (self.problem)(PrintfProblem { rule, position, expected: 0, found: letter.into() });
     }
 
     /// Writes the unused arguments.
-    fn extra(&mut self, out: &mut Bounded<'_>) -> fmt::Result {
+    fn extra(&mut self, out: &mut BoundedOutput<'_>) -> fmt::Result {
         let mut count = 0;
         let mut position = None;
         for (_, argument) in self.roles.by_ref().filter(|(role, _)| *role == Role::Positional) {
@@ -234,22 +239,27 @@ impl<'a, 'p> Printf<'a, 'p> {
             count += 1;
         }
         let Some(position) = position else { return Ok(()) };
-        (self.problem)(Problem { rule: Rule::PrintfArgumentExtra, position, expected: 0, found: count });
+        (self.problem)(PrintfProblem {
+            rule: Rule::PrintfArgumentExtra,
+            position,
+            expected: 0,
+            found: count,
+        });
         out.write_str(")")
     }
 
-    /// Returns a width or precision, possibly from an argument. `name` is used to report an invalid one.
+    /// Returns a width or precision, possibly from an argument. An error is reported under `name`.
     fn count(
         &mut self,
-        count: Option<Count>,
+        count: Option<FormatCount>,
         at: usize,
         name: &str,
-        out: &mut Bounded<'_>,
+        out: &mut BoundedOutput<'_>,
     ) -> Result<Option<i32>, fmt::Error> {
         match count {
             None => Ok(None),
-            Some(Count::Number(number)) => Ok(i32::try_from(number).ok()),
-            Some(Count::Argument) => {
+            Some(FormatCount::Number(number)) => Ok(i32::try_from(number).ok()),
+            Some(FormatCount::Argument) => {
                 let Some(argument) = self.argument(at) else {
                     write!(out, "%!({name} MISSING)")?;
                     return Ok(None);
@@ -270,10 +280,10 @@ impl<'a, 'p> Printf<'a, 'p> {
         let position = ProblemPosition::Record(argument.offset());
         let found = argument.value.kind();
         let (rule, expected, found) = (Rule::PrintfArgumentType, expected.into(), found.into());
-        (self.problem)(Problem { rule, position, expected, found });
+        (self.problem)(PrintfProblem { rule, position, expected, found });
     }
 
-    fn conversion(&mut self, conversion: &Conversion, at: usize, out: &mut Bounded<'_>) -> fmt::Result {
+    fn conversion(&mut self, conversion: &Conversion, at: usize, out: &mut BoundedOutput<'_>) -> fmt::Result {
         let letter = conversion.letter;
         let expected = match letter {
             b'%' => return out.write_str("%"),
@@ -331,7 +341,7 @@ impl<'a, 'p> Printf<'a, 'p> {
     }
 }
 
-/// Returns the bits of a signed or unsigned integer, which C accepts in place of each other.
+/// Returns the bits of an integer. C accepts signed and unsigned integers in place of each other.
 fn integer(value: Value<'_>) -> Option<u64> {
     match value {
         Value::Signed(value) => Some(value as u64),
@@ -340,7 +350,7 @@ fn integer(value: Value<'_>) -> Option<u64> {
     }
 }
 
-/// Returns the bytes of a string up to a precision; wide strings are not cut within characters.
+/// Returns the string bytes up to a precision. Wide strings are not cut within characters.
 fn cut(bytes: &[u8], precision: Option<usize>, is_wide: bool) -> &[u8] {
     let end = precision.unwrap_or(bytes.len()).min(bytes.len());
     let end = match core::str::from_utf8(bytes) {
@@ -350,8 +360,8 @@ fn cut(bytes: &[u8], precision: Option<usize>, is_wide: bool) -> &[u8] {
     bytes.get(..end).unwrap_or_default()
 }
 
-/// Writes a value that cannot be formatted by its conversion.
-fn write_typed(argument: &Argument<'_>, out: &mut Bounded<'_>) -> fmt::Result {
+/// Writes a value that does not fit its conversion.
+fn write_typed(argument: &Argument<'_>, out: &mut BoundedOutput<'_>) -> fmt::Result {
     let name = match argument.value {
         Value::Null => "null",
         Value::Signed(_) => "i64",

@@ -1,10 +1,10 @@
-//! Numbers as C's printf writes them.
+//! Number formatting as in C's printf.
 
 use core::fmt::{self, Write};
 
-use super::output::{Bounded, Buffer};
+use super::output::{BoundedOutput, Buffer};
 
-/// Layout of a value: a conversion with known width and precision.
+/// Number layout: a conversion with known width and precision.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct NumberLayout {
     pub(super) left: bool,
@@ -16,7 +16,7 @@ pub(super) struct NumberLayout {
     pub(super) precision: Option<usize>,
 }
 
-/// Sections of a number, in the order in which they are written.
+/// Sections of a number in writing order.
 #[derive(Default)]
 struct NumberSections<'n> {
     sign: &'n str,
@@ -35,9 +35,9 @@ impl NumberLayout {
     /// Pads output of `length` characters with spaces before or after it, up to the width.
     pub(super) fn padded(
         &self,
-        out: &mut Bounded<'_>,
+        out: &mut BoundedOutput<'_>,
         length: usize,
-        write: impl FnOnce(&mut Bounded<'_>) -> fmt::Result,
+        write: impl FnOnce(&mut BoundedOutput<'_>) -> fmt::Result,
     ) -> fmt::Result {
         let padding = self.width.saturating_sub(length);
         if !self.left {
@@ -47,8 +47,13 @@ impl NumberLayout {
         if self.left { out.repeat(b' ', padding) } else { Ok(()) }
     }
 
-    /// Writes a number; `zeros` if it may be padded with zeros.
-    fn number(&self, out: &mut Bounded<'_>, mut number: NumberSections<'_>, zeros: bool) -> fmt::Result {
+    /// Writes a number. `zeros` allows padding with zeros.
+    fn number(
+        &self,
+        out: &mut BoundedOutput<'_>,
+        mut number: NumberSections<'_>,
+        zeros: bool,
+    ) -> fmt::Result {
         let NumberSections { sign, prefix, digits, tail, .. } = number;
         let rest = sign.len() + prefix.len() + digits.len() + tail.len();
         let mut length = rest.saturating_add(number.leading).saturating_add(number.trailing);
@@ -75,13 +80,13 @@ impl NumberLayout {
         }
     }
 
-    /// `d` and `i`.
-    pub(super) fn signed(&self, out: &mut Bounded<'_>, value: i64) -> fmt::Result {
+    /// Writes conversions `d` and `i`.
+    pub(super) fn signed(&self, out: &mut BoundedOutput<'_>, value: i64) -> fmt::Result {
         self.integer(out, self.sign(value < 0), "", value.unsigned_abs(), b'u')
     }
 
-    /// `o`, `u`, `x`, `X`, `b` and `B`.
-    pub(super) fn unsigned(&self, out: &mut Bounded<'_>, value: u64, letter: u8) -> fmt::Result {
+    /// Writes conversions `o`, `u`, `x`, `X`, `b` and `B`.
+    pub(super) fn unsigned(&self, out: &mut BoundedOutput<'_>, value: u64, letter: u8) -> fmt::Result {
         let prefix = match letter {
             b'x' => "0x",
             b'X' => "0X",
@@ -93,8 +98,8 @@ impl NumberLayout {
         self.integer(out, "", if has_prefix { prefix } else { "" }, value, letter)
     }
 
-    /// `p`, as glibc writes it.
-    pub(super) fn pointer(&self, out: &mut Bounded<'_>, value: u64) -> fmt::Result {
+    /// Writes conversion `p` as in glibc.
+    pub(super) fn pointer(&self, out: &mut BoundedOutput<'_>, value: u64) -> fmt::Result {
         if value == 0 {
             const NIL: &str = "(nil)";
             return self.padded(out, NIL.len(), |out| out.write_str(NIL));
@@ -104,7 +109,7 @@ impl NumberLayout {
 
     fn integer(
         &self,
-        out: &mut Bounded<'_>,
+        out: &mut BoundedOutput<'_>,
         sign: &str,
         prefix: &str,
         value: u64,
@@ -129,10 +134,10 @@ impl NumberLayout {
         self.number(out, number, self.precision.is_none())
     }
 
-    /// `f`, `e`, `g`, `a` and their uppercase forms.
-    pub(super) fn float(&self, out: &mut Bounded<'_>, value: f64, letter: u8) -> fmt::Result {
+    /// Writes conversions `f`, `e`, `g`, `a` and their uppercase forms.
+    pub(super) fn float(&self, out: &mut BoundedOutput<'_>, value: f64, letter: u8) -> fmt::Result {
         if out.is_cut() {
-            // Skip slow formatting of dropped text.
+            // Slow formatting is skipped for dropped text.
             return Ok(());
         }
         let sign = self.sign(value.is_sign_negative());
@@ -176,7 +181,7 @@ impl NumberLayout {
         self.number(out, number, true)
     }
 
-    /// Writes the digits with a point; returns the number of zeros that follow.
+    /// Writes the digits with a point. Returns the number of zeros that must follow.
     fn fixed(&self, digits: &mut impl Write, value: f64, precision: usize) -> Result<usize, fmt::Error> {
         let exact = precision.min(MOST_DIGITS);
         write!(digits, "{value:.exact$}")?;
@@ -241,7 +246,7 @@ impl NumberLayout {
         tail: &mut impl Write,
         value: f64,
     ) -> Result<usize, fmt::Error> {
-        /// Hexadecimal digits of the fraction.
+        /// Number of hexadecimal digits in the fraction.
         const ALL: usize = 13;
         let bits = value.to_bits();
         let (mut significand, exponent) = (bits & ((1 << 52) - 1), (bits >> 52) as i32);
@@ -255,7 +260,7 @@ impl NumberLayout {
         };
         let count = self.precision.unwrap_or(ALL);
         if count < ALL {
-            // Round to nearest, ties to even.
+            // Rounds to nearest, ties to even.
             let dropped = 4 * (ALL - count) as u32;
             let (half, rest) = (1 << (dropped - 1), significand & ((1 << dropped) - 1));
             significand >>= dropped;
@@ -276,13 +281,13 @@ impl NumberLayout {
     }
 }
 
-/// Maximum number of digits requested after the point: an f64 has no more than 1,074 that are not 0.
+/// Maximum number of digits after the point. An f64 has at most 1,074 non-zero digits.
 const MOST_DIGITS: usize = 1_080;
 
 /// Space for 309 digits before the point and [`MOST_DIGITS`] after it.
 const DIGITS: usize = 1_400;
 
-/// Formats a number with one digit before the point and `precision` after it; returns it with its exponent.
+/// Formats a number with one digit before the point and `precision` digits after it. Returns the exponent as well.
 fn scientific(value: f64, precision: usize) -> Result<(Buffer<DIGITS>, i32), fmt::Error> {
     let mut text = Buffer::new();
     write!(text, "{value:.precision$e}")?;
@@ -295,7 +300,7 @@ fn mantissa(text: &Buffer<DIGITS>) -> &str {
     text.as_str().split_once('e').map_or("", |(mantissa, _)| mantissa)
 }
 
-/// Writes an exponent of at least two digits, as in C.
+/// Writes an exponent with at least two digits, as in C.
 fn write_exponent(tail: &mut impl Write, exponent: i32) -> fmt::Result {
     let sign = if exponent < 0 { '-' } else { '+' };
     write!(tail, "e{sign}{:02}", exponent.unsigned_abs())

@@ -2,8 +2,8 @@
 
 use core::fmt::{self, Write};
 
-/// Passes on text up to a number of bytes, and drops the rest.
-pub(super) struct Bounded<'o> {
+/// Forwards text up to a byte limit and drops the rest.
+pub(super) struct BoundedOutput<'o> {
     out: &'o mut dyn Write,
     left: usize,
     /// `true` if nothing has been written yet.
@@ -12,7 +12,7 @@ pub(super) struct Bounded<'o> {
     is_cut: bool,
 }
 
-impl<'o> Bounded<'o> {
+impl<'o> BoundedOutput<'o> {
     pub(super) fn new(out: &'o mut dyn Write, limit: usize) -> Self {
         Self { out, left: limit, is_empty: true, is_cut: false }
     }
@@ -26,12 +26,12 @@ impl<'o> Bounded<'o> {
         self.is_empty
     }
 
-    /// Returns `true` if text was dropped, so that nothing more will be written.
+    /// Returns `true` if text was dropped. All further text is then dropped as well.
     pub(super) const fn is_cut(&self) -> bool {
         self.is_cut
     }
 
-    /// Writes a character `count` times; takes no longer than the limit allows.
+    /// Writes a character `count` times, in time bounded by the limit.
     pub(super) fn repeat(&mut self, character: u8, count: usize) -> fmt::Result {
         const SPACES: &str = "                                ";
         const ZEROS: &str = "00000000000000000000000000000000";
@@ -51,7 +51,7 @@ impl<'o> Bounded<'o> {
     }
 }
 
-impl Write for Bounded<'_> {
+impl Write for BoundedOutput<'_> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         if text.is_empty() {
             return Ok(());
@@ -67,7 +67,7 @@ impl Write for Bounded<'_> {
     }
 }
 
-/// Text of limited length, stored inline.
+/// Text with limited length, stored inline.
 pub(super) struct Buffer<const N: usize> {
     bytes: [u8; N],
     length: usize,
@@ -103,14 +103,14 @@ mod tests {
     #[test]
     fn a_limit_cuts_between_characters() {
         let mut text = String::new();
-        let mut out = Bounded::new(&mut text, 4);
+        let mut out = BoundedOutput::new(&mut text, 4);
         out.write_str("abcä").unwrap();
         out.write_str("d").unwrap();
         out.repeat(b' ', usize::MAX).unwrap();
         out.finish().unwrap();
         assert_eq!(text, "abc%!(TRUNCATED)");
         let mut text = String::new();
-        let mut out = Bounded::new(&mut text, 70);
+        let mut out = BoundedOutput::new(&mut text, 70);
         out.repeat(b'0', 70).unwrap();
         out.finish().unwrap();
         assert_eq!(text, "0".repeat(70));

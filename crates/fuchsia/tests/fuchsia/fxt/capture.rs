@@ -1,4 +1,4 @@
-//! A real capture, of Jane Street's magic-trace.
+//! A real capture from Jane Street's magic-trace.
 
 use std::collections::BTreeMap;
 

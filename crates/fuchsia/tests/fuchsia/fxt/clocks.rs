@@ -1,4 +1,4 @@
-//! Times are the same nanoseconds when a trace is written and read again.
+//! Times stay the same in nanoseconds when a trace is written and read again.
 
 use ichnos_model::{
     ClockClass, ClockOrigin, Cursor, DataStreamClass, EventRecordClass, Limits, Message, NextRecord,
@@ -33,7 +33,7 @@ fn trace_with_base(frequency: u64, base: [u64; 2], ticks: &[u64]) -> Vec<u8> {
     builder.bytes
 }
 
-/// An event at each of some ticks.
+/// One event at each of these ticks.
 struct Moments(Vec<u64>);
 
 impl Source for Moments {
@@ -68,7 +68,7 @@ fn frequency() -> impl Strategy<Value = u64> {
 const TIMES: std::ops::Range<u64> = 0..16_725_000_000_000_000_000;
 
 proptest! {
-    /// However often a trace is written, its times stay the same.
+    /// Times stay the same however often a trace is written.
     #[test]
     fn times_of_a_base_stay_the_same(
         frequency in frequency(),
@@ -85,7 +85,7 @@ proptest! {
         prop_assert_eq!(write(&again).0, written);
     }
 
-    /// A base time is read exactly by a clock of at least a tick per nanosecond, and within half a tick by others.
+    /// A base time is exact on a clock with at least one tick per nanosecond, and within half a tick on others.
     #[test]
     fn ticks_of_a_base_are_its_nanoseconds(frequency in frequency(), ticks in 0..1_000_000u64, nanoseconds in TIMES) {
         let trace = open(&trace_with_base(frequency, [ticks, nanoseconds], &[ticks]));
@@ -94,7 +94,7 @@ proptest! {
         prop_assert!(error <= most.into(), "{}", error);
     }
 
-    /// Clocks of other formats that count from 1970 keep their times, too, unless these have more than 63 bits.
+    /// Clocks from other formats that count from 1970 also keep their times, unless they exceed 63 bits.
     #[test]
     fn times_of_other_formats_stay_the_same(
         frequency in frequency(),
@@ -127,9 +127,9 @@ proptest! {
     }
 }
 
-/// A clock that begins when 63 bits of nanoseconds are over: all of its events are at their end.
+/// A clock that starts after 63 bits of nanoseconds. All its events are at their end.
 #[test]
-fn a_clock_that_begins_too_late() {
+fn a_clock_that_starts_too_late() {
     let mut clock = ClockClass::new("c", 1_000);
     clock.offset_seconds = 10_000_000_000;
     clock.origin = ClockOrigin::UnixEpoch;
@@ -140,7 +140,7 @@ fn a_clock_that_begins_too_late() {
     assert!(losses.iter().any(|(loss, count)| is_range(&loss.what) && count == 2), "{losses:?}");
 }
 
-/// A clock whose 64 bits end before 1970 has no time in a trace: its times count from its own origin.
+/// A clock whose 64 bits end before 1970 cannot have a base time in a trace, so its times count from its own origin.
 #[test]
 fn an_origin_without_a_base_is_a_loss() {
     let mut clock = ClockClass::new("c", 3);
@@ -151,8 +151,8 @@ fn an_origin_without_a_base_is_a_loss() {
     let losses: Vec<_> =
         losses.iter().map(|(loss, _)| format!("{} {} {}", loss.kind, loss.field, loss.what)).collect();
     for expected in [
-        "dropped clock.c origin: 1970, which has no time of whole nanoseconds in 63 bits",
-        "lowered clock.c offset from the origin -> part of all times",
+        "dropped clock.c origin: 1970, because no whole-nanosecond time fits in 63 bits",
+        "lowered clock.c offset -> added to all times",
         "rounded  time before the origin, or more than 63 bits of nanoseconds after it",
     ] {
         assert!(losses.iter().any(|loss| loss == expected), "{losses:#?}");

@@ -1,12 +1,12 @@
-//! Damaged traces: each error is reported with its place, and reading goes on.
+//! Damaged traces: each error is reported with its position, and reading continues.
 
-use ichnos_fuchsia::fxt::{Record, Records, Rule, recognise};
+use ichnos_fuchsia::fxt::{Record, Records, Rule, recognize};
 use ichnos_fuchsia::fxt_reader::{FxtOptions, FxtTrace};
 
 use super::builder::{Builder, MAGIC, body, header, inline};
 use super::dump::{checked, messages, open_with, read};
 
-/// Returns the messages of a trace with something between two events.
+/// Returns the messages for a trace with additional records between two events.
 fn between(build: impl FnOnce(&mut Builder)) -> Vec<String> {
     let mut builder = Builder::new();
     builder.event(0, 1, ["c", "before"], vec![], &[]);
@@ -39,7 +39,7 @@ fn records_that_cannot_be_read_are_skipped() {
             "a.fxt: byte 56: record 2 breaks the rule record-size-minimum: the size of a record includes its header and its fixed words: expected at least 3 words, found 2; skipped 16 bytes"
         ]
     );
-    // A name that ends after its record.
+    // A name that extends beyond its record.
     let name = between(|builder| {
         builder.record(header(7, &[(24, 0x8000 | 9)]), body().words(&[1, 2]));
     });
@@ -53,7 +53,7 @@ fn records_that_cannot_be_read_are_skipped() {
 
 #[test]
 fn arguments_that_do_not_fit_are_reported() {
-    // Of no size.
+    // An argument with size 0.
     let lines = between(|builder| {
         builder.record(header(7, &[(40, 1)]), body().words(&[1, 0]));
     });
@@ -63,7 +63,7 @@ fn arguments_that_do_not_fit_are_reported() {
             "a.fxt: byte 56: record 2 breaks the rule argument-size: the size of an argument includes its header, its name and its value: expected at least 1 words, found 0, at byte 72; skipped 24 bytes"
         ]
     );
-    // Beyond the record.
+    // Extends beyond the record.
     let lines = between(|builder| {
         builder.record(header(7, &[(40, 1)]), body().words(&[1, 0x51]));
     });
@@ -73,7 +73,7 @@ fn arguments_that_do_not_fit_are_reported() {
             "a.fxt: byte 56: record 2 breaks the rule argument-beyond-record: an argument ends within its record: expected at most 1 words, found 5, at byte 72; skipped 24 bytes"
         ]
     );
-    // Without the value of its type.
+    // Lacks the value for its type.
     let lines = between(|builder| {
         builder.record(header(7, &[(40, 1)]), body().words(&[1, 0x14]));
     });
@@ -124,9 +124,9 @@ fn truncated_files_are_read_up_to_the_last_whole_record() {
     }
 }
 
-/// What remains of the last record is not searched for records, which its arguments look like.
+/// The rest of the last record is not searched for records, although its arguments look like records.
 #[test]
-fn the_rest_of_a_truncated_record_is_no_record() {
+fn the_rest_of_a_truncated_record_is_not_a_record() {
     let mut builder = Builder::new();
     builder.string(1, "text").event(0, 1, ["c", "first"], vec![], &[]);
     let whole = builder.bytes.len();
@@ -152,7 +152,7 @@ fn the_rest_of_a_truncated_record_is_no_record() {
     }
 }
 
-/// A size that is too large is not that of a truncated file: records that it would include are found.
+/// A size that is too large does not mean a truncated file, so the records inside are found.
 #[test]
 fn a_wrong_size_hides_no_records() {
     let mut builder = Builder::new();
@@ -168,7 +168,7 @@ fn a_wrong_size_hides_no_records() {
 }
 
 #[test]
-fn an_event_of_a_provider_has_no_time() {
+fn provider_events_lack_a_time() {
     let mut builder = Builder::new();
     builder.provider(1, "p").event(0, 1, ["c", "n"], vec![], &[]);
     builder.record(header(0, &[(16, 3), (20, 1), (52, 5)]), body());
@@ -181,11 +181,11 @@ fn an_event_of_a_provider_has_no_time() {
 fn big_endian_files_are_refused() {
     let mut bytes = MAGIC;
     bytes.reverse();
-    assert!(recognise(&bytes));
+    assert!(recognize(&bytes));
     let error = FxtTrace::open("a.fxt", bytes.to_vec().into(), &FxtOptions::default()).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "a big-endian trace: it begins with 0x1000044678541600, expected 0x0016547846040010; only little-endian traces can be read"
+        "big-endian trace: starts with 0x1000044678541600, expected 0x0016547846040010 (only little-endian traces are supported)"
     );
     let damage = Records::new(&bytes).next().unwrap().unwrap_err();
     assert_eq!((damage.error.rule, damage.skipped), (Rule::ByteOrder, 8));
@@ -232,7 +232,7 @@ fn checks_report_what_reading_tolerates() {
     assert_eq!(read(&builder.bytes).len(), 2);
 }
 
-/// A file for each rule, in which only that rule is broken, and the place of the violation.
+/// For each rule, a file that breaks only this rule, and the position of the violation.
 fn broken(rule: Rule) -> (Vec<u8>, u64) {
     let mut builder = Builder::new();
     let at = match rule {
@@ -249,7 +249,7 @@ fn broken(rule: Rule) -> (Vec<u8>, u64) {
             builder.bytes.extend(0x21u64.to_le_bytes());
             8
         }
-        // Beyond the record of two words.
+        // Extends beyond the two-word record.
         Rule::RecordContent => {
             builder.record(header(7, &[(24, 0x8000 | 9)]), body().word(1));
             24
@@ -307,7 +307,7 @@ fn broken(rule: Rule) -> (Vec<u8>, u64) {
     (builder.bytes, at)
 }
 
-/// Each rule of the table is found where it is broken, alone, and no reading goes wrong elsewhere.
+/// Each rule in the table is found where it is broken, alone, and all other reading succeeds.
 #[test]
 fn each_rule_is_found_where_it_is_broken() {
     for rule in Rule::ALL.iter().copied() {
@@ -320,7 +320,7 @@ fn each_rule_is_found_where_it_is_broken() {
             }
             None => None,
         };
-        // Rules on tables and clocks are those of a file, not of a record.
+        // Rules about tables and clocks apply to a file, not to a record.
         let is_of_file = error.is_none() && rule.is_fatal();
         if rule != Rule::ByteOrder {
             let options = if is_of_file { FxtOptions::default() } else { checked() };
@@ -341,15 +341,15 @@ fn each_rule_is_found_where_it_is_broken() {
 #[test]
 fn files_of_other_formats_are_not_traces() {
     for bytes in [&b""[..], &[0; 64], b"Nettrace", b"a line of text\nand another one\n", &[0xff; 64]] {
-        assert!(!recognise(bytes), "{bytes:?}");
+        assert!(!recognize(bytes), "{bytes:?}");
     }
-    // A structured log record: its type is that of FXT's log records, but its severity is where those are zero.
+    // A structured log record. It has the type of FXT log records, but its severity is in bits that are zero there.
     let record = [header(9, &[(56, 0x30)]) | 2 << 4, 5].map(u64::to_le_bytes).concat();
-    assert!(!recognise(&record));
+    assert!(!recognize(&record));
     // Traces need not begin with the magic number.
     let mut builder = Builder::default();
     builder.initialization(5).string(1, "a");
-    assert!(recognise(&builder.bytes));
+    assert!(recognize(&builder.bytes));
     assert!(matches!(Record::read(&builder.bytes[..16], 0), Ok(Record::Initialization(_))));
 }
 
@@ -367,7 +367,7 @@ fn a_string_may_be_registered_after_its_first_use() {
     assert_eq!(lines[1..], ["1 c:<unknown string 7> | pid=1 tid=2", "1 c:late | pid=1 tid=2"]);
 }
 
-/// Events with the same header and the same headers of arguments, one of which lacks its value.
+/// Events with the same record and argument headers, one of which lacks its value.
 #[test]
 fn a_broken_argument_spoils_no_other_event() {
     let event = |builder: &mut Builder, argument: &[u64]| {

@@ -1,4 +1,4 @@
-//! Each record and argument of the document, built word by word.
+//! Each record and argument in the document, built word by word.
 
 use ichnos_model::{EventRole, Meaning, OpenedTrace};
 
@@ -59,7 +59,7 @@ fn arguments() -> Vec<Body> {
         body().argument(9, "true", 1, body()),
         body().argument(9, "a name of more than a word", 0, body()),
         body().argument(10, "blob", 5, body().stream(&[1, 2, 3, 4, 5])),
-        // Of a type that is not in the document.
+        // A type that the document lacks.
         body().argument(12, "unknown", 0x04030201, number(9)),
     ]
 }
@@ -117,7 +117,7 @@ fn an_object_is_named_by_its_kernel_object() {
     for (kind, koid, name) in [(1, 1, "shell"), (2, 2, "main"), (2, 2, "m")] {
         builder.record(header(7, &[(16, kind), (24, inline(name))]), body().word(koid).text(name));
     }
-    // Whatever their order; the longest counts.
+    // The longest name wins in any order.
     assert_eq!(
         read(&builder.bytes)[0],
         "1 c:n | pid=1 tid=2 |  |  | process_name='shell' thread_name='main'"
@@ -171,7 +171,7 @@ fn blobs_of_all_types() {
     );
     let line = one(|builder| {
         let format = header(0, &[(0, inline("cat")), (16, inline("image"))]);
-        // Larger than a record can be otherwise.
+        // Larger than a normal record.
         let all = body().word(format).text("cat").text("image").word(40_000).stream(&[b'x'; 40_000]);
         builder.record(header(15, &[(40, 1)]), all);
     });
@@ -218,7 +218,7 @@ fn backtraces_have_stacks_and_modules() {
     assert_eq!(sample.unwrap().role, EventRole::Sample);
 }
 
-/// The numbers of a test of Fuchsia's reader in C++: a process and a thread, in records of 8, 7 and 6 words.
+/// Numbers from a test of Fuchsia's C++ reader: a process and a thread, in records with 8, 7 and 6 words.
 #[test]
 fn records_of_the_profiler_have_a_process_and_a_thread() {
     let mut builder = Builder::new();
@@ -240,7 +240,7 @@ fn records_of_the_profiler_have_a_process_and_a_thread() {
     );
 }
 
-/// Records of older writers have the process alone; a word more is a thread.
+/// Records from older writers have only the process. One more word is a thread.
 #[test]
 fn modules_may_lack_the_thread() {
     for (thread, tid) in [(None, ""), (Some(0), ""), (Some(5), " tid=5")] {
@@ -279,12 +279,12 @@ fn unknown_records_are_kept() {
         .iter()
         .map(|line| line.strip_prefix("- unknown_record |  |  | type=").unwrap().split(' ').next().unwrap())
         .collect();
-    // The event of the provider belongs to another data stream.
+    // The provider event belongs to another data stream.
     assert_eq!(types, ["14", "4", "8", "10", "0", "0", "15", "15", "0"]);
     assert!(lines[6].ends_with("header=68719476783 bytes=16"), "{}", lines[6]);
 }
 
-/// A trace of more kinds of events than may have classes of their own.
+/// A trace with more event kinds than the class limit.
 #[test]
 fn events_beyond_the_limit_share_a_class() {
     let mut options = checked();
@@ -313,7 +313,7 @@ fn events_beyond_the_limit_share_a_class() {
     );
 }
 
-/// A trace with all records and arguments that can be written, of two providers.
+/// A trace with all records and arguments that can be written, from two providers.
 pub fn everything() -> Vec<u8> {
     let mut builder = Builder::new();
     builder.provider(7, "first").initialization(24_000_000);
@@ -329,7 +329,7 @@ pub fn everything() -> Vec<u8> {
     builder.record(header(6, &[(24, inline("view")), (40, 1)]), all);
     let all = body().word(88).text("pipe").argument(8, "peer", 0, body().word(89));
     builder.record(header(7, &[(16, 4), (24, inline("pipe")), (40, 1)]), all);
-    // Names of kernel objects need not be UTF-8.
+    // Kernel object names need not be UTF-8.
     builder.record(header(7, &[(16, 2), (24, 0x8000 | 3)]), body().word(6).stream(b"a\xffb"));
     builder.record(header(5, &[(16, inline("lbr")), (32, 3), (48, 2)]), body().text("lbr").stream(b"abc"));
     builder.provider(9, "second");

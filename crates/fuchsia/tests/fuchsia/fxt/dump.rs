@@ -1,4 +1,4 @@
-//! Messages of a trace as text.
+//! Trace messages as text.
 
 use ichnos_fuchsia::fxt_reader::{FxtOptions, FxtTrace};
 use ichnos_model::{Cursor, Event, Field, Message, OpenedTrace, Real, Scope, Text, Visitor, Window};
@@ -6,9 +6,9 @@ use ichnos_model::{Cursor, Event, Field, Message, OpenedTrace, Real, Scope, Text
 #[derive(Default)]
 struct Values(
     String,
-    /// Name of the field around the next one.
+    /// Name of the enclosing field.
     Option<String>,
-    /// Depth of structures.
+    /// Structure depth.
     usize,
 );
 
@@ -78,7 +78,7 @@ pub fn values(event: &Event<'_>, scope: Scope) -> String {
     values.0
 }
 
-/// Returns an event as `TICKS NAME | COMMON | CONTEXT | PAYLOAD | RESOURCE`, without empty scopes at the end.
+/// Returns an event as `TICKS NAME | COMMON | CONTEXT | PAYLOAD | RESOURCE`, without trailing empty scopes.
 pub fn line(event: &Event<'_>) -> String {
     let time = event.clock.map_or_else(|| "-".to_owned(), |clock| clock.cycles.to_string());
     let mut scopes = [Scope::CommonContext, Scope::SpecificContext, Scope::Payload, Scope::Resource]
@@ -105,7 +105,7 @@ pub fn checked() -> FxtOptions {
     options
 }
 
-/// Returns the events and the damage of each data stream, one after the other.
+/// Returns the events and the damage, data stream by data stream.
 pub fn messages(trace: &FxtTrace) -> Vec<String> {
     let mut lines = Vec::new();
     for mut cursor in trace.cursors(Window::default()) {

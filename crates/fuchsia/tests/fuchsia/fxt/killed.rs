@@ -1,4 +1,4 @@
-//! Programs that are killed while they write a trace, or whose disk is full: flushed events stay readable.
+//! Programs that are killed while writing a trace, or run out of disk space: flushed events stay readable.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -17,10 +17,10 @@ use super::dump::{line, open, read};
 /// Environment variable with the path for [`writes_until_it_is_killed`].
 const PATH: &str = "ICHNOS_TEST_WRITES_FXT_TO";
 
-/// Number of events that the program writes at most.
+/// Maximum number of events that the program writes.
 const EVENTS: u64 = 20_000;
 
-/// Events of many classes and threads, numbered by their times and by an argument.
+/// Events with many classes and threads, numbered by time and by an argument.
 fn numbered() -> Vec<u8> {
     let mut builder = Builder::new();
     builder.provider(7, "program").initialization(1_000);
@@ -35,8 +35,7 @@ fn numbered() -> Vec<u8> {
     builder.bytes
 }
 
-/// Writes a trace to a path live, and calls `flushed` with the number of events after each flush, of every `most`
-/// events.
+/// Writes a live trace to a path. After each flush, of every `most` events, calls `flushed` with the event count.
 fn write_live(bytes: &[u8], path: &Path, most: u64, mut flushed: impl FnMut(u64)) -> Result<(), CreateError> {
     let trace = open(bytes);
     let source = WriteSource {
@@ -75,12 +74,12 @@ fn write_live(bytes: &[u8], path: &Path, most: u64, mut flushed: impl FnMut(u64)
     output.finish().map(drop)
 }
 
-/// Not a test, but the program started by the tests below: writes events, and prints the number of flushed events.
+/// Not a test, but the program that the tests below start. It writes events, and prints the number of flushed events.
 #[test]
 #[ignore = "a program that other tests start"]
 fn writes_until_it_is_killed() {
     let Some(path) = std::env::var_os(PATH) else { return };
-    // The test harness also writes to the standard output, so our lines begin with a word.
+    // The test harness also writes to standard output, so our lines start with a word.
     let written = write_live(&numbered(), Path::new(&path), 10, |count| println!("\nflushed {count}"));
     if let Err(error) = written {
         println!("\nerror {error}");
@@ -106,8 +105,8 @@ fn flushed_in(line: &str) -> Option<u64> {
     line.strip_prefix("flushed ")?.parse().ok()
 }
 
-/// Checks that the first `flushed` events of a file can be read, and that it has no others than the first ones.
-/// Returns their number.
+/// Checks that the first `flushed` events in a file are readable, and that it contains only the first events. Returns
+/// their number.
 fn check(bytes: &[u8], expected: &[String], flushed: u64, what: &str) -> u64 {
     let lines = read(bytes);
     // At most the last record is damaged.
@@ -119,7 +118,7 @@ fn check(bytes: &[u8], expected: &[String], flushed: u64, what: &str) -> u64 {
 }
 
 #[test]
-fn what_was_flushed_outlives_the_process() {
+fn flushed_events_outlive_the_process() {
     let directory = tempfile::tempdir().unwrap();
     let expected = read(&numbered());
     let mut random = Random::new(34);
@@ -128,7 +127,7 @@ fn what_was_flushed_outlives_the_process() {
         let path = directory.path().join(format!("{run}.fxt"));
         let mut child = start(&path, "exec \"$0\" \"$@\"");
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        // Some are killed immediately, possibly before the file exists.
+        // Some programs are killed immediately, possibly before the file exists.
         let mut flushed = 0;
         if run % 4 > 0 {
             let mut reports = lines.by_ref().filter_map(|line| flushed_in(&line.unwrap()));
@@ -137,7 +136,7 @@ fn what_was_flushed_outlives_the_process() {
         std::thread::sleep(Duration::from_micros(random.below(3_000)));
         child.kill().unwrap();
         child.wait().unwrap();
-        // Output that was written to the pipe before.
+        // Output written to the pipe earlier.
         for line in lines.map_while(Result::ok) {
             flushed = flushed_in(&line).unwrap_or(flushed);
         }
@@ -149,9 +148,9 @@ fn what_was_flushed_outlives_the_process() {
     assert!(stopped >= 5, "{stopped}");
 }
 
-/// A limit of the file size, like a full disk.
+/// A file size limit, similar to a full disk.
 #[test]
-fn what_was_flushed_outlives_a_full_disk() {
+fn flushed_events_outlive_a_full_disk() {
     let directory = tempfile::tempdir().unwrap();
     let expected = read(&numbered());
     for blocks in [0, 1, 30, 500] {
@@ -168,7 +167,7 @@ fn what_was_flushed_outlives_a_full_disk() {
     }
 }
 
-/// Wherever a program stops, the file has all flushed events of each data stream.
+/// Wherever a program stops, the file has all flushed events from each data stream.
 #[test]
 fn files_can_be_read_after_each_flush() {
     let bytes = everything();
@@ -190,7 +189,7 @@ fn files_can_be_read_after_each_flush() {
         };
         open(bytes).cursors(Window::default()).into_iter().map(events).collect()
     };
-    // Names of processes and threads are those of the whole file.
+    // Process and thread names depend on the whole file.
     let without_names = |line: &String| line.split(" | ").take(4).collect::<Vec<_>>().join(" | ");
     let all = streams(&written);
     assert_eq!(all.iter().map(Vec::len).sum::<usize>() as u64, ends.last().unwrap().0);

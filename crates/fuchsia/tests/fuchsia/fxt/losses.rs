@@ -1,4 +1,4 @@
-//! What cannot be written is in the table of losses, and the rest stays the same.
+//! Losses are in the table, and everything else stays the same.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ fn lines(losses: &LossTable) -> Vec<String> {
     losses.iter().map(line).collect()
 }
 
-/// Events with values that a function appends.
+/// Events with values from a function.
 struct Events<F>(F, Vec<(usize, u64)>);
 
 impl<F: FnMut(usize, &mut ModelRecord) + Send> Source for Events<F> {
@@ -69,7 +69,7 @@ fn names_that_are_not_utf8_stay_the_same() {
     builder.record(header(0, &[(16, 1), (20, 3), (52, 2)]), body().stream(b"p\xff"));
     builder.record(header(2, &[(16, 1), (32, 3)]), body().stream(b"ab\x80"));
     builder.record(header(2, &[(16, 2), (32, 1)]), body().stream(b"\xfe"));
-    // The name of an argument, and a text.
+    // An argument name and a text.
     let argument = |kind: u64, low: u64, value: Body| {
         let size = 1 + value.0.len() as u64 / 8;
         let mut all = body().word(header(kind, &[(4, size), (16, 1), (32, low)]));
@@ -96,11 +96,11 @@ fn names_that_are_not_utf8_stay_the_same() {
 }
 
 #[test]
-fn content_that_is_not_read_is_counted() {
+fn unread_content_is_counted() {
     let mut builder = Builder::new();
     builder.event(0, 1, ["c", "n"], vec![], &[]);
     assert!(write(&open(&builder.bytes)).1.is_empty());
-    // Reserved bits of a record, words after it, reserved bits of an argument, and words after one.
+    // Reserved record bits, words after a record, reserved argument bits, and words after an argument.
     builder.record(header(7, &[(50, 1)]), body().word(1));
     builder.event(2, 2, ["c", "n"], vec![], &[77]);
     builder.event(2, 3, ["c", "n"], vec![body().argument(0, "a", 1, body())], &[]);
@@ -123,8 +123,8 @@ fn records_of_unknown_types_have_losses() {
     assert_eq!(
         lines(&losses),
         [
-            "rounded 2 unknown_record  string and thread indexes, if it has any: the tables differ",
-            "dropped 1 unknown_record  record: large, of an unknown type, not read",
+            "rounded 2 unknown_record  string and thread indexes: the tables differ",
+            "dropped 1 unknown_record  large record of an unknown type: not read",
         ]
     );
     let mut expected = messages(&trace);
@@ -132,7 +132,7 @@ fn records_of_unknown_types_have_losses() {
     assert_eq!(messages(&open(&written)), expected);
 }
 
-/// A trace of another format: a span with a text as its key, of a process and a thread that are no numbers of FXT.
+/// A trace from another format: a span with a text key, and with a process and a thread that are not FXT numbers.
 fn others(process: i64, thread: &'static str, keys: usize) -> RecordTrace {
     let members = |count| (0..count).map(|number| Member::new(format!("key{number}"), FieldClass::string()));
     let mut classes = [EventRole::Begin, EventRole::End].map(|role| EventRecordClass {
@@ -166,7 +166,7 @@ fn others(process: i64, thread: &'static str, keys: usize) -> RecordTrace {
 }
 
 #[test]
-fn ids_that_are_no_numbers_are_kept_as_arguments() {
+fn non_numeric_ids_become_arguments() {
     let (written, losses) = write(&others(-1, "main", 1));
     let of_ids: Vec<_> = lines(&losses).into_iter().filter(|line| !line.contains("fields ->")).collect();
     assert_eq!(
@@ -181,7 +181,7 @@ fn ids_that_are_no_numbers_are_kept_as_arguments() {
     let read = messages(&open(&written));
     let arguments = "key0='alpha' odd='a\\xef\\xbf\\xbdb' pid=-1 tid='main'";
     let id = |line: &str| line.split("async_id=").nth(1).unwrap().split(' ').next().unwrap().to_owned();
-    // Begin and end have the same number.
+    // Start and end share a number.
     let key = id(&read[0]);
     assert_ne!(key, "0");
     assert_eq!(
@@ -191,14 +191,14 @@ fn ids_that_are_no_numbers_are_kept_as_arguments() {
             format!("20 app:work:async_end | pid=0 tid=0 | async_id={key} | {arguments}"),
         ]
     );
-    // A key of two fields is that of both.
+    // A key with two fields combines both.
     let both = messages(&open(&write(&others(5, "main", 2)).0));
     assert_ne!(id(&both[0]), key);
     assert_eq!(id(&both[0]), id(&both[1]));
     assert!(both[0].contains("pid=5") && both[0].contains("key0='alpha' key1='beta'"), "{both:?}");
 }
 
-/// Call stacks of other formats become backtraces, after the modules that are in memory at that time.
+/// Call stacks from other formats become backtraces, after the modules in memory at that time.
 #[test]
 fn call_stacks_are_backtraces() {
     let members = [Member::new("n", FieldClass::unsigned(8)), Member::new("stack", FieldClass::unsigned(32))];
@@ -274,7 +274,7 @@ fn call_stacks_are_backtraces() {
     );
 }
 
-/// BLOBs and messages of any size that a record can have stay the same.
+/// BLOBs and messages stay the same up to the maximum record size.
 #[test]
 fn long_data_stay_the_same() {
     for length in [32_000, 32_001, 32_700, 32_736] {
@@ -288,7 +288,7 @@ fn long_data_stay_the_same() {
         builder.record(header(9, &[(16, length as u64), (32, thread)]), body().words(words).stream(&data));
         assert_same(&builder.bytes);
     }
-    // All arguments that a record can have room for.
+    // The maximum argument count that fits into a record.
     let mut builder = Builder::new();
     let large = vec![b'y'; 32_680];
     let argument = body().argument(10, "a", 32_680, body().stream(&large));
@@ -297,9 +297,9 @@ fn long_data_stay_the_same() {
     assert_same(&builder.bytes);
 }
 
-/// What is outside of events, and what has no elements, is in the table, except for what records have.
+/// Data outside of events and empty fields are in the table, except for data that records can hold.
 #[test]
-fn what_has_no_argument_is_a_loss() {
+fn data_without_an_argument_is_a_loss() {
     let array = || {
         FieldClass::new(FieldKind::Array {
             element: FieldClass::unsigned(64).into(),
@@ -350,12 +350,12 @@ fn what_has_no_argument_is_a_loss() {
     assert!(messages(&open(&written))[0].contains("tid=7"));
 }
 
-/// A trace of a class of this format with a single event of larger data than its records can have.
+/// A trace with an FXT class and one event whose data is too large for its record.
 fn larger(record: impl FnOnce(&mut Builder), values: fn(&mut ModelRecord)) -> RecordTrace {
     changed(record, |_| {}, values)
 }
 
-/// A trace of a changed class of this format with a single event.
+/// A trace with a changed FXT class and one event.
 fn changed(
     record: impl FnOnce(&mut Builder),
     change: impl FnOnce(&mut EventRecordClass),
@@ -382,7 +382,7 @@ fn changed(
     })
 }
 
-/// Other formats have classes of this one that no record has: they must not fill the tables.
+/// Other formats can have FXT classes that records cannot represent. They must not fill the tables.
 #[test]
 fn more_arguments_than_records_have() {
     const COUNT: usize = 40;
@@ -406,9 +406,9 @@ fn more_arguments_than_records_have() {
     assert_eq!(strings.count(), 2 + 15);
 }
 
-/// The number of a counter is its first field, also if that is no number.
+/// The number of a counter is its first field, even if it is not numeric.
 #[test]
-fn numbers_of_counters_that_are_none() {
+fn non_numeric_counters() {
     let counter = |builder: &mut Builder| {
         builder.event(1, 1, ["c", "n"], vec![], &[7]);
     };
@@ -460,7 +460,7 @@ fn longer_messages_are_cut() {
     let log = |builder: &mut Builder| {
         builder.record(header(9, &[(16, 1)]), body().words(&[1, 1, 2]).text("m"));
     };
-    // The cut would be within a character.
+    // The cut would be inside a character.
     let trace = larger(log, |record| {
         record.values.begin(Scope::Payload);
         record.values.push(&*"\u{20ac}".repeat(20_000));

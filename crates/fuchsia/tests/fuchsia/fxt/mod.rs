@@ -1,6 +1,6 @@
-//! Tests of traces (FXT).
+//! FXT tests.
 
-/// Writes traces.
+/// Trace builder.
 pub mod builder {
     pub use ichnos_testing::fxt_file::{FxtBuilder as Builder, *};
 }

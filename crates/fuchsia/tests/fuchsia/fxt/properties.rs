@@ -1,4 +1,4 @@
-//! Laws over random records and bytes.
+//! Properties over random records and bytes.
 
 use ichnos_fuchsia::fxt::Records;
 use proptest::collection::vec;
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::builder::{Body, Builder, body, header, inline};
 use super::dump::{checked, messages, open, open_with, read};
 
-/// A value of an argument, and the text of it.
+/// An argument value, which can be formatted.
 #[derive(Clone, Debug)]
 pub enum Value {
     Null,
@@ -77,7 +77,7 @@ impl Value {
     }
 }
 
-/// Type, ticks, names and arguments of an event.
+/// Event type, ticks, names and arguments.
 pub type Parts = (u64, u64, u64, String, Vec<(String, Value)>);
 
 pub fn parts() -> impl Strategy<Value = Parts> {
@@ -87,7 +87,7 @@ pub fn parts() -> impl Strategy<Value = Parts> {
 
 const TABLE: [&str; 4] = ["", "alpha", "beta", "a longer string"];
 
-/// Registers the strings and the thread of [`add`].
+/// Registers the strings and the thread for [`add`].
 pub fn table(builder: &mut Builder) {
     for index in 1..4 {
         builder.string(index, TABLE[index as usize]);
@@ -95,14 +95,14 @@ pub fn table(builder: &mut Builder) {
     builder.thread(1, 5, 6);
 }
 
-/// Builds an event with a category in the table and a name in the record, and its line.
+/// Builds an event with a table category and an inline name, and returns its line.
 pub fn add(builder: &mut Builder, (kind, ticks, category, name, arguments): &Parts) -> String {
     let fields = [(16, *kind), (20, arguments.len() as u64), (24, 1), (32, *category), (48, inline(name))];
     let mut all = body().word(*ticks).text(name);
     for (name, value) in arguments {
         all.0.extend(value.argument(name).0);
     }
-    // Each flow has one event: the number of a flow with an id used again depends on others.
+    // Each flow has one event, because flow numbers for a reused id depend on other events.
     let flow = builder.bytes.len();
     let operation = format!("flow_id={flow} operation='{flow:016X}{:016X}'", 6);
     let (suffix, context) = match kind {
@@ -136,7 +136,7 @@ pub fn add(builder: &mut Builder, (kind, ticks, category, name, arguments): &Par
 proptest! {
     #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
 
-    /// Events are read as they were built, in order of time.
+    /// Events are read as they were built, sorted by time.
     #[test]
     fn events_are_read_as_built(events in vec(parts(), 0..30)) {
         let mut builder = Builder::new();
@@ -149,12 +149,12 @@ proptest! {
         lines.sort_by_key(|(ticks, _)| *ticks);
         let expected: Vec<_> = lines.into_iter().map(|(_, line)| line).collect();
         prop_assert_eq!(read(&builder.bytes), expected);
-        // Nothing to report, either.
+        // A check reports nothing either.
         let checked = messages(&open_with(&builder.bytes, &checked()));
         prop_assert_eq!(checked.len(), events.len());
     }
 
-    /// Whatever the bytes are, all of them are records or damage, and reading ends.
+    /// All bytes are part of a record or of damage, and reading ends.
     #[test]
     fn all_bytes_are_accounted_for(words in vec(word(), 0..200), rest in vec(any::<u8>(), 0..8)) {
         let mut bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
@@ -179,7 +179,7 @@ proptest! {
         prop_assert_eq!(checked.iter().filter(is_event).collect::<Vec<_>>(), events);
     }
 
-    /// A changed byte damages at most the record that it is in, and those that its size then covers.
+    /// A changed byte damages at most its own record, and the records that its size then covers.
     #[test]
     fn records_after_damage_are_found(at in 8usize..968, byte in any::<u8>()) {
         const SIZE: usize = 48;
@@ -194,9 +194,10 @@ proptest! {
         let changed = u64::from_le_bytes(*builder.bytes[begin..].first_chunk().unwrap());
         let words = if changed & 0xf == 15 { changed >> 4 & 0xffff_ffff } else { changed >> 4 & 0xfff };
         let end = begin.saturating_add(words as usize * 8);
-        // Of another type, with a size beyond the end, it can be a record that the end of the file cuts off.
+        // With another type and a size beyond the end, it can be a record that the end of the file cuts off.
         prop_assume!(at != begin || end <= sound.len());
-        // If it covers exactly some records, or does not end at a record, its end is unknown: reading resumes within.
+        // If it covers exactly some records, or does not end at a record, its end is unknown, and reading resumes
+        // inside it.
         let first_sound = if end > sound.len() { begin + SIZE } else { end.max(begin + SIZE).next_multiple_of(SIZE) + 8 };
         let found: Vec<usize> = Records::new(&builder.bytes)
             .filter_map(|found| found.ok().filter(|found| found.bytes.len() == SIZE))
@@ -210,7 +211,7 @@ proptest! {
     }
 }
 
-/// Words that are often headers of records.
+/// Words that are often record headers.
 fn word() -> impl Strategy<Value = u64> {
     prop_oneof![
         2 => any::<u64>(),

@@ -1,4 +1,4 @@
-//! Providers, their tables and their clocks.
+//! Providers with their tables and clocks.
 
 use ichnos_fuchsia::fxt_reader::FxtOptions;
 use ichnos_model::{ClockOrigin, OpenedTrace};
@@ -6,7 +6,7 @@ use ichnos_model::{ClockOrigin, OpenedTrace};
 use super::builder::{Builder, body, header};
 use super::dump::{messages, open, open_with, read};
 
-/// An event whose category, name and thread are in the tables.
+/// An event with category, name and thread in the tables.
 fn event(builder: &mut Builder, ticks: u64) {
     builder.record(header(4, &[(16, 2), (24, 1), (32, 1), (48, 2)]), body().word(ticks));
 }
@@ -23,7 +23,7 @@ fn registrations_count_for_the_records_after_them() {
     // Index 0 is ignored.
     builder.string(0, "zero").thread(0, 1, 1);
     event(&mut builder, 40);
-    // Events are sorted, but an event before a registration is never read with it.
+    // Events are sorted, but an event is never resolved with a later registration.
     builder.string(2, "last");
     event(&mut builder, 5);
     event(&mut builder, 4);
@@ -49,7 +49,7 @@ fn each_provider_has_its_own_tables_and_clock() {
     event(&mut builder, 3);
     builder.section(1);
     event(&mut builder, 2);
-    // Belongs to provider 2, wherever it is.
+    // The record names provider 2, independent of sections.
     builder.record(header(0, &[(16, 3), (20, 2)]), body());
     event(&mut builder, 3);
     builder.section(2);
@@ -80,7 +80,7 @@ fn a_provider_whose_clock_changes_has_two_data_streams() {
     let mut builder = Builder::new();
     builder.provider(1, "one").string(1, "cat").string(2, "first").thread(1, 5, 6);
     event(&mut builder, 1_000);
-    // The same clock again is no change: without a record, a tick is a nanosecond.
+    // The same clock again is not a change: without a record, one tick is one nanosecond.
     builder.initialization(1_000_000_000);
     event(&mut builder, 2_000);
     builder.initialization(1_000);
@@ -100,7 +100,7 @@ fn a_provider_whose_clock_changes_has_two_data_streams() {
     assert_eq!(streams[1].time_range, Some((3_000_000, 3_000_000)));
 }
 
-/// Each data stream begins with the tables that its provider had at the change of the clock.
+/// Each data stream starts with the provider tables at the clock change.
 #[test]
 fn tables_outlive_changes_of_the_clock() {
     let mut builder = Builder::new();
@@ -129,7 +129,7 @@ fn tables_outlive_changes_of_the_clock() {
     );
 }
 
-/// Tables at changes of the clock are kept, so that nothing is read again, but not without limit.
+/// Tables at clock changes are kept up to a limit, so that nothing must be read again.
 #[test]
 fn tables_are_kept_up_to_a_limit() {
     let mut builder = Builder::new();
@@ -150,7 +150,7 @@ fn tables_are_kept_up_to_a_limit() {
     );
     let lines = messages(&trace);
     assert_eq!(lines.len(), trace.streams().len());
-    // Each change keeps 1,100 strings, and threads with the indexes 0 and 1.
+    // Each clock change keeps 1,100 strings, and threads with the indexes 0 and 1.
     assert_eq!(lines.len(), 1 + (1 << 20) / 1_102);
     let expected = (1..=lines.len()).map(|ticks| format!("{ticks} text:text:begin | pid=5 tid=6"));
     assert_eq!(lines, expected.collect::<Vec<_>>());
@@ -171,7 +171,7 @@ fn modules_are_known_after_a_change_of_the_clock() {
     assert_eq!(frames[0].module.as_deref(), Some("so"));
 }
 
-/// Several providers share the limit on classes by their sizes.
+/// Several providers share the class limit according to their sizes.
 #[test]
 fn classes_of_all_providers_are_limited_together() {
     let mut options = FxtOptions::default();
@@ -186,7 +186,7 @@ fn classes_of_all_providers_are_limited_together() {
     let trace = open_with(&builder.bytes, &options);
     let is_shared = |line: &String| line.contains(" event | ");
     assert_eq!(messages(&trace).iter().filter(|line| is_shared(line)).count(), 0);
-    // Half of it: half as many for each, and a class for all others.
+    // Half the limit: half as many classes for each provider, and a class for all others.
     options.limits.dynamic_event_record_classes = 202;
     let trace = open_with(&builder.bytes, &options);
     let shared = messages(&trace).iter().filter(|line| is_shared(line)).count();
@@ -207,7 +207,7 @@ fn a_clock_that_says_its_time_counts_from_the_epoch() {
 }
 
 #[test]
-fn events_are_in_order_of_time_or_of_the_file() {
+fn events_are_sorted_by_time_or_in_file_order() {
     let mut builder = Builder::new();
     builder.string(1, "c").string(2, "n").thread(1, 5, 6);
     for ticks in [50, 10, 30] {

@@ -1,4 +1,4 @@
-//! Compares random traces with what Google's trace processor reads of them.
+//! Compares how ichnos and Google's trace processor read random traces.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -16,12 +16,12 @@ pub fn find(test: &str) -> Option<TraceProcessor> {
     TraceProcessor::find(test, Path::new(env!("CARGO_TARGET_TMPDIR")))
 }
 
-/// Returns the rows of queries, all in one list.
+/// Returns the rows for queries in one list.
 fn query(processor: &TraceProcessor, trace: &Path, queries: &[&str]) -> Vec<Json> {
     processor.query(trace, queries).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// Returns the rows of [`QUERIES`], sorted.
+/// Returns the rows for [`QUERIES`], sorted.
 pub fn tables(processor: &TraceProcessor, trace: &Path) -> Vec<String> {
     let mut rows: Vec<String> = query(processor, trace, &QUERIES).iter().map(Json::to_string).collect();
     rows.sort();
@@ -39,13 +39,13 @@ const QUERIES: [&str; 7] = [
     "select 'error' as kind, name, value from stats where value > 0 and severity = 'error'",
 ];
 
-/// A random trace that the trace processor reads without guessing: spans are nested, and no times are equal.
+/// A random trace that the trace processor reads without guessing: spans are nested, and all times differ.
 struct Maker<'r> {
     random: &'r mut Random,
     builder: Builder,
     now: u64,
     ids: u64,
-    /// Flows that began.
+    /// Started flows.
     flows: Vec<u64>,
     running: u64,
 }
@@ -109,14 +109,14 @@ impl Maker<'_> {
         self.builder.record(header(4, &fields), all.words(data));
     }
 
-    /// A span with what happens in it.
+    /// Adds a span with nested events.
     fn span(&mut self, thread: u64, depth: u64) {
         let name = 3 + self.random.below(3);
         let category = 1 + self.random.below(2);
         let begin = self.tick();
         let is_complete = self.random.is_one_in(3);
         let arguments = self.arguments();
-        // Before what is in it, as its place in the file does not matter.
+        // The end comes first, because the position in the file does not matter.
         let at = self.builder.bytes.len();
         if !is_complete {
             self.event_of(category, 2, begin, thread, name, arguments.clone(), &[]);
@@ -169,7 +169,7 @@ impl Maker<'_> {
         }
     }
 
-    /// An event of a flow at the begin of a span: the trace processor takes the span that began last.
+    /// Adds a flow event at the start of a span. The trace processor uses the last started span.
     fn flow(&mut self, kind: u64, thread: u64, id: u64) {
         for (kind, name, data) in [(2, 4, &[][..]), (kind, 5, &[id]), (3, 4, &[])] {
             let ticks = self.tick();
@@ -215,7 +215,7 @@ pub fn make(random: &mut Random) -> Vec<u8> {
     maker.builder.bytes
 }
 
-/// Fields of a scope by their names.
+/// Scope fields by name.
 #[derive(Default)]
 struct Fields(Map<String, Json>, Option<String>);
 
@@ -253,16 +253,16 @@ fn fields(event: &Event<'_>, scope: Scope) -> Map<String, Json> {
     fields.0
 }
 
-/// An open span: its begin, name and category.
+/// An open span: start, name, category and arguments.
 type Open = (u64, String, String, Map<String, Json>);
 
-/// The rows of [`QUERIES`], from the events that ichnos reads.
+/// Expected rows for [`QUERIES`], from the events that ichnos reads.
 #[derive(Default)]
 pub struct Expected {
     rows: Vec<Json>,
     spans: HashMap<u64, Vec<Open>>,
     asynchronous: HashMap<u64, Open>,
-    /// Flows and the begins of the spans of their last events.
+    /// For each flow, the start of its last span.
     flows: HashMap<u64, u64>,
     running: Option<(u64, u64)>,
 }
@@ -307,7 +307,7 @@ impl Expected {
         let full = event.name();
         let name = full.strip_prefix(&format!("{category}:")).unwrap_or(full);
         let (name, kind) = name.split_once(':').unwrap_or((name, ""));
-        // The trace processor joins the arguments of begin and end.
+        // The trace processor joins start and end arguments.
         let open = (ts, name.to_owned(), category.clone(), payload.clone());
         let spans = self.spans.entry(thread).or_default();
         remove_ended(spans, ts);
@@ -341,7 +341,7 @@ impl Expected {
                 "context_switch" | "legacy_context_switch" => {
                     let all = if full == "context_switch" { &context } else { &payload };
                     let outgoing = all["outgoing_tid"].as_u64().unwrap();
-                    // The trace processor knows a thread that runs only from its first switch on.
+                    // The trace processor only knows a running thread from its first switch on.
                     if let Some((begin, running)) = self.running.replace((ts, thread)) {
                         assert_eq!(running, outgoing);
                         let state = if all["outgoing_state"] == 2 { "T" } else { "S" };
@@ -359,7 +359,7 @@ impl Expected {
                 _ => {
                     let end = ts + number("duration") as u64;
                     if context.contains_key("duration") {
-                        // Until its end, it is an open span for flows.
+                        // For flows, it is an open span until its end.
                         spans.push((ts, format!("until {end}"), String::new(), Map::new()));
                     }
                     self.slice(open, end);
@@ -369,14 +369,14 @@ impl Expected {
     }
 }
 
-/// Removes complete spans of a thread that ended.
+/// Removes ended complete spans of a thread.
 fn remove_ended(spans: &mut Vec<Open>, ts: u64) {
     spans.retain(|(_, name, ..)| {
         name.strip_prefix("until ").is_none_or(|end| end.parse::<u64>().unwrap() > ts)
     });
 }
 
-/// Returns an integer as the script prints it: beyond 53 bits as text.
+/// Returns an integer as the script prints it, as text beyond 53 bits.
 fn printed(value: &Json) -> Json {
     const SAFE: u64 = (1 << 53) - 1;
     match value.as_i64() {
@@ -385,7 +385,7 @@ fn printed(value: &Json) -> Json {
     }
 }
 
-/// Compares numbers as the trace processor prints them: `1.0` as `1`.
+/// Formats numbers in the same way as the trace processor, for example `1.0` as `1`.
 fn normalized(rows: Vec<String>) -> Vec<String> {
     let mut rows: Vec<String> =
         rows.into_iter().map(|row| row.replace(".0,", ",").replace(".0}", "}")).collect();
@@ -394,8 +394,8 @@ fn normalized(rows: Vec<String>) -> Vec<String> {
 }
 
 #[test]
-fn random_traces_are_those_of_the_trace_processor() {
-    let Some(processor) = find("random_traces_are_those_of_the_trace_processor") else {
+fn random_traces_match_the_trace_processor() {
+    let Some(processor) = find("random_traces_match_the_trace_processor") else {
         return;
     };
     let directory = tempfile::tempdir().unwrap();

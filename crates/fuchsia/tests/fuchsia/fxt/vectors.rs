@@ -1,10 +1,10 @@
-//! Vectors and goldens of Fuchsia's own tests.
+//! Test vectors and golden files from Fuchsia.
 
 use serde_json::Value as Json;
 
 use ichnos_fuchsia::fxt::{
     ArgumentValue, EventKind, LargeBlob, MetadataRecord, Record, Records, Rule, StringRef, ThreadRef,
-    recognise,
+    recognize,
 };
 
 use super::dump::{open, read};
@@ -31,7 +31,7 @@ fn vectors_have_their_expected_values() {
         count += 1;
         let bytes = unhex(vector["hex"].as_str().unwrap());
         let expected = &vector["expect"];
-        assert!(recognise(&bytes), "{name}");
+        assert!(recognize(&bytes), "{name}");
         match name {
             "fxt_magic" => assert_eq!(records(&bytes), [Record::Metadata(MetadataRecord::Magic)]),
             "fxt_init_abcd" | "fxt_init_4words" => {
@@ -68,7 +68,7 @@ fn vectors_have_their_expected_values() {
             "fxt_unknown_type14" => {
                 let Record::Unknown(unknown) = records(&bytes)[1] else { panic!("{name}") };
                 assert_eq!((unknown.kind(), unknown.bytes.len()), (14, 40));
-                // Reading goes on.
+                // Reading continues.
                 assert!(matches!(records(&bytes)[2], Record::Initialization(_)));
             }
             "fxt_kobj_nonutf8" => {
@@ -92,15 +92,15 @@ fn vectors_have_their_expected_values() {
     assert_eq!(count, 9);
 }
 
-/// Compares with what Fuchsia's exporter made of the same trace.
+/// Compares with the output of Fuchsia's exporter for the same trace.
 #[test]
-fn the_golden_trace_has_the_events_of_the_exporter() {
+fn the_golden_trace_has_the_exporter_events() {
     let Some(path) = vectors() else { return println!("skipped: no goldens of Fuchsia") };
     let goldens = path.parent().unwrap().parent().unwrap().join("goldens");
     let bytes = std::fs::read(goldens.join("simple_trace_reconstructed.fxt")).unwrap();
     let expected = std::fs::read(goldens.join("simple_trace_expected.json")).unwrap();
     let expected: Json = serde_json::from_slice(&expected).unwrap();
-    // 24 ticks are a microsecond.
+    // One microsecond has 24 ticks.
     let ticks = |value: &Json| (value.as_f64().unwrap() * 24.0).round() as u64;
     let mut lines: Vec<(u64, String)> = Vec::new();
     for event in expected["traceEvents"].as_array().unwrap() {

@@ -1,4 +1,4 @@
-//! Parts of the timeline are read on their own, as several threads do.
+//! Windows of the timeline are read independently, as several threads do.
 
 use ichnos_model::{Cursor, Message, OpenedTrace, Window};
 use proptest::collection::vec;
@@ -27,10 +27,10 @@ fn events(bytes: &[u8], window: Window) -> Vec<String> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
 
-    /// Wherever the timeline is cut, and in whatever order the records are, all events are in one of the windows.
+    /// Wherever the timeline is cut, and whatever the record order is, each event is in one window.
     #[test]
     fn windows_have_all_events(mut all in vec(parts(), 0..40), mut cuts in vec(0u64..1_100, 0..5), sorted: bool) {
-        // The first events make the classes that later ones have, too.
+        // The first events create the classes for later events.
         for (number, event) in all.iter_mut().enumerate() {
             event.1 = if sorted { number as u64 * 25 } else { event.1 % 1_000 };
         }
@@ -38,7 +38,7 @@ proptest! {
         let mut builder = Builder::new();
         table(&mut builder);
         all.iter().chain(&again).for_each(|event| drop(add(&mut builder, event)));
-        // Written again, names are in the tables.
+        // After writing, names are in the tables.
         let bytes = if sorted { write(&open(&builder.bytes)).0 } else { builder.bytes };
         let whole = events(&bytes, Window::default());
         prop_assert_eq!(whole.len(), 2 * all.len());

@@ -1,4 +1,4 @@
-//! Written traces are read back, and by the trace processor.
+//! Written traces are read back by ichnos and by the trace processor.
 
 use std::path::Path;
 
@@ -25,7 +25,7 @@ use super::properties::{add, parts, table};
 use super::trace_processor::{find, make, tables};
 use crate::support::vectors;
 
-/// Compares a trace with what was written.
+/// Compares a trace with the written digest.
 fn compare(path: &Path, written: &TraceDigest) -> Result<(), CreateError> {
     let bytes = std::fs::read(path).unwrap();
     let mut digest = StreamDigest::new(written.event_hash);
@@ -37,7 +37,7 @@ fn compare(path: &Path, written: &TraceDigest) -> Result<(), CreateError> {
     written.difference(&digest.finish()).map_or(Ok(()), |found| Err(CreateError::Mismatch(found)))
 }
 
-/// Writes a trace, and returns its bytes and losses.
+/// Writes a trace. Returns its bytes and losses.
 pub fn write(trace: &dyn OpenedTrace) -> (Vec<u8>, LossTable) {
     write_in_blocks(trace, None)
 }
@@ -82,25 +82,25 @@ fn write_verified(
     Ok((std::fs::read(&path).unwrap(), report.losses))
 }
 
-/// Checks that a trace is the same when it is written; returns the written one.
+/// Checks that writing does not change a trace. Returns the written trace.
 pub fn assert_same(bytes: &[u8]) -> Vec<u8> {
     let (written, losses) = assert_same_but_losses(bytes);
     assert!(losses.is_empty(), "{losses:?}");
     written
 }
 
-/// Like [`assert_same`], but returns the losses, too.
+/// Like [`assert_same`], but also returns the losses.
 fn assert_same_but_losses(bytes: &[u8]) -> (Vec<u8>, LossTable) {
     let trace = open(bytes);
     let expected = messages(&trace);
     let (written, losses) = write(&trace);
     assert_eq!(messages(&open(&written)), expected);
-    // Nothing in it breaks a rule but what did before.
+    // The output only breaks rules that the input already broke.
     let (before, after) =
         (open_with(bytes, &super::dump::checked()), open_with(&written, &super::dump::checked()));
     let damages = |trace: &FxtTrace| messages(trace).iter().filter(|line| line.starts_with("a.fxt:")).count();
     assert!(damages(&after) <= damages(&before), "{:?}", messages(&after));
-    // In any blocks, the events are the same.
+    // The block size does not change the events.
     let (in_blocks, _) = write_in_blocks(&trace, Some(1));
     assert_eq!(messages(&open(&in_blocks)), expected);
     (written, losses)
@@ -110,9 +110,9 @@ fn assert_same_but_losses(bytes: &[u8]) -> (Vec<u8>, LossTable) {
 fn all_records_are_written_as_they_were() {
     let bytes = everything();
     let (written, losses) = assert_same_but_losses(&bytes);
-    // Of the records of unknown types, the numbers of strings and threads are unknown.
+    // In records with unknown types, the string and thread indexes are unknown.
     let losses: Vec<_> = losses.iter().map(|(loss, count)| (&*loss.class, &*loss.what, count)).collect();
-    let what = "string and thread indexes, if it has any: the tables differ";
+    let what = "string and thread indexes: the tables differ";
     assert_eq!(losses, [("unknown_record", what, 2)]);
     let names = |bytes: &[u8]| -> Vec<String> {
         open(bytes).streams().iter().map(|summary| summary.stream.name.to_string()).collect()
@@ -127,7 +127,7 @@ fn all_records_are_written_as_they_were() {
 }
 
 #[test]
-fn the_capture_is_no_larger_when_it_is_written() {
+fn writing_does_not_enlarge_the_capture() {
     let capture = || {
         let path = vectors()?.parent()?.parent()?.join("magic-trace/trace.fxt");
         std::fs::read(path).ok()
@@ -140,7 +140,7 @@ fn the_capture_is_no_larger_when_it_is_written() {
     assert!(written.len() <= bytes.len(), "{} of {} bytes", written.len(), bytes.len());
 }
 
-/// Tables that are full begin anew.
+/// Full tables are cleared.
 #[test]
 fn more_strings_and_threads_than_tables_hold() {
     let mut builder = Builder::new();
@@ -158,7 +158,7 @@ fn more_strings_and_threads_than_tables_hold() {
     assert_same(&builder.bytes);
 }
 
-/// Classes that are forgotten are made again.
+/// Forgotten classes are created again.
 #[test]
 fn more_classes_than_are_kept() {
     let mut builder = Builder::new();
@@ -172,7 +172,7 @@ fn more_classes_than_are_kept() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
 
-    /// Written, read and written again, random events stay the same.
+    /// Random events stay the same after writing and reading twice.
     #[test]
     fn random_events_are_written_as_they_were(events in vec(parts(), 0..30)) {
         let mut builder = Builder::new();
@@ -200,7 +200,7 @@ fn the_trace_processor_reads_what_is_written() {
 // ---------------------------------------------------------------------------------------------
 // Events of other formats
 
-/// Events of another format: numbers for the begin and the end of a span, an instant, and a counter.
+/// Events from another format, with number fields: start and end of a span, an instant, and a counter.
 struct Others(u64);
 
 impl Source for Others {
@@ -290,14 +290,11 @@ fn events_of_other_formats_have_arguments() {
     let losses: Vec<_> =
         losses.iter().map(|(loss, _)| format!("{} {} {}", loss.kind, loss.class, loss.what)).collect();
     assert!(losses.contains(&"lowered many more than 15 arguments -> text".to_owned()), "{losses:#?}");
-    assert!(
-        losses.contains(&"lowered  offset from the origin -> part of all times".to_owned()),
-        "{losses:#?}"
-    );
+    assert!(losses.contains(&"lowered  offset -> added to all times".to_owned()), "{losses:#?}");
     let _ = FxtOptions::default();
 }
 
-/// The same ticks by another clock are other times.
+/// Equal ticks on another clock are different times.
 #[test]
 fn a_wrong_clock_is_noticed() {
     let mut builder = Builder::new();

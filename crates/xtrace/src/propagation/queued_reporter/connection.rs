@@ -1,4 +1,4 @@
-//! A connection to a collector, and its acknowledgements.
+//! Collector connection with acknowledgements.
 
 use std::io::{self, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 
 use super::queue::{LENGTH, Queue};
 
-/// Question for the number of reports on disk, sent in place of a length: historical collectors read it as a
-/// negative length.
+/// Question for the number of reports on disk, sent in place of a length. Historical collectors read it as a negative
+/// length.
 const QUESTION: [u8; LENGTH] = u32::MAX.to_be_bytes();
 
-/// Maximum blocking time of a system call before the thread checks if it has to end.
+/// Maximum blocking time of a system call, after which the thread checks if it must end.
 const TICK: Duration = Duration::from_millis(50);
 
 /// Reason why reports were not delivered.
@@ -24,28 +24,28 @@ pub(super) enum DeliveryFailure {
     Stalled,
 }
 
-/// Numbers of reports of a connection that are on disk, and that were refused.
+/// Numbers of reports from this connection that are on disk, and that were refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub(super) struct Answer {
     pub(super) reports: u64,
     pub(super) refused: u64,
 }
 
-/// A connection.
+/// A collector connection.
 #[derive(Debug)]
-pub(super) struct Connection {
+pub(super) struct CollectorConnection {
     stream: TcpStream,
     since: Instant,
-    /// Set if the collector acknowledges reports.
+    /// `true` if the collector acknowledges reports.
     pub(super) is_acknowledged: bool,
-    /// Number of reports to send before the connection must be seen to stay open; None: any number.
+    /// Number of reports to send before checking that the connection stays open. `None` means any number.
     pub(super) first_reports: Option<u64>,
     /// The last answer.
     answered: Answer,
 }
 
-impl Connection {
-    /// Connects to the first reachable address of a name.
+impl CollectorConnection {
+    /// Connects to the first reachable address for a name.
     pub(super) fn new(address: &str, queue: &Queue, patience: Duration) -> Result<Self, DeliveryFailure> {
         let addresses = address.to_socket_addrs().map_err(|_| DeliveryFailure::NotConnected)?;
         for address in addresses {
@@ -89,8 +89,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Asks for the number of reports on disk, and returns the result for the `sent` reports since the last
-    /// question.
+    /// Asks for the number of reports on disk, and returns the result for the `sent` reports since the last question.
     pub(super) fn ask(
         &mut self,
         sent: u64,
@@ -131,27 +130,27 @@ impl Connection {
         Ok(())
     }
 
-    /// Time since the connection was made.
+    /// Returns the time since the connection was made.
     pub(super) fn age(&self) -> Duration {
         self.since.elapsed()
     }
 
-    /// Checks that the collector does not close the connection for some time.
+    /// Checks that the collector keeps the connection open for some time.
     pub(super) fn stay_open(&self, time: Duration, queue: &Queue) -> Result<(), DeliveryFailure> {
         let since = Instant::now();
         while since.elapsed() < time {
             match self.stream.peek(&mut [0]) {
                 Ok(0) => return Err(DeliveryFailure::Closed),
-                // Nothing was asked; to look for the end behind this is not possible.
+                // Unexpected data. The end of the connection behind it cannot be checked.
                 Ok(_) => break,
-                // It takes no longer than a tick.
+                // The call takes at most one tick.
                 Err(error) => check(&error, since, queue, Duration::MAX)?,
             }
         }
         Ok(())
     }
 
-    /// Returns true if the collector has closed the connection, as far as the system knows.
+    /// Returns `true` if the collector has closed the connection, as far as the system knows.
     pub(super) fn is_closed(&self) -> bool {
         if self.stream.set_nonblocking(true).is_err() {
             return true;
@@ -166,7 +165,7 @@ impl Connection {
 }
 
 fn prepare(stream: &TcpStream) -> io::Result<()> {
-    // Without a listener, the system may connect a socket to itself.
+    // Without a listener, the system can connect a socket to itself.
     if stream.local_addr()? == stream.peer_addr()? {
         return Err(io::ErrorKind::ConnectionRefused.into());
     }
@@ -175,7 +174,7 @@ fn prepare(stream: &TcpStream) -> io::Result<()> {
     stream.set_read_timeout(Some(TICK))
 }
 
-/// Returns `true` for errors after which to continue: nothing happened for a moment.
+/// Returns `Ok` for errors that only mean that nothing happened for a moment.
 fn check(
     error: &io::Error,
     since: Instant,

@@ -4,39 +4,39 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::super::random;
-use super::asking::{Acknowledgements, Asking, FIRST_REPORTS, Plan};
-use super::connection::{Answer, Connection, DeliveryFailure};
-use super::queue::{LENGTH, Queue, ReportBlock};
+use super::asking::{Acknowledgements, ConnectionPlan, FIRST_REPORTS, QuestionPolicy};
+use super::connection::{Answer, CollectorConnection, DeliveryFailure};
+use super::queue::{FrameBlock, LENGTH, Queue};
 
-/// Pause after the first failure, and the longest pause.
+/// Pause after the first failure, and maximum pause.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(5));
 
-/// Number of times in a row that a collector must close its connection at reports to be taken for one that does not want
-/// one of them.
+/// Number of consecutive times that a collector must close its connection at reports before one of them counts as
+/// unwanted.
 const PROOFS: u32 = 3;
 
-/// Number of times in a row that it must close its connection at a single report for this to be given up.
+/// Number of consecutive times that a collector must close its connection at a single report before it is given up.
 const LAST_PROOFS: u32 = 6;
 
-/// The most that is sent between two questions.
+/// Maximum number of bytes to send between two questions.
 const CHUNK: usize = 256 << 10;
 
-/// Sends reports of a queue to a collector.
+/// Sends queued reports to a collector.
 #[derive(Debug)]
-pub(super) struct Delivery {
+pub(super) struct ReportDelivery {
     queue: Arc<Queue>,
     address: String,
     patience: Duration,
-    connection: Option<Connection>,
-    asking: Asking,
-    /// Number of times in a row that it closed the connection after it got the next reports.
+    connection: Option<CollectorConnection>,
+    asking: QuestionPolicy,
+    /// Number of consecutive times that the collector closed the connection after receiving the next reports.
     closed_at_reports: u32,
-    /// Maximum number of reports sent at once: reduced while searching for a refused one.
+    /// Maximum number of reports to send at once. It is reduced while searching for a refused report.
     most_reports: u64,
     failures: u32,
 }
 
-impl Delivery {
+impl ReportDelivery {
     pub(super) fn new(
         queue: Arc<Queue>,
         address: String,
@@ -48,7 +48,7 @@ impl Delivery {
             address,
             patience,
             connection: None,
-            asking: Asking::new(acknowledgements),
+            asking: QuestionPolicy::new(acknowledgements),
             closed_at_reports: 0,
             most_reports: u64::MAX,
             failures: 0,
@@ -65,10 +65,10 @@ impl Delivery {
         self.queue.end();
     }
 
-    /// Delivers the reports of a block; returns `false` when the thread has to end.
-    fn deliver(&mut self, block: &ReportBlock) -> bool {
+    /// Delivers the reports in a block. Returns `false` when the thread must end.
+    fn deliver(&mut self, block: &FrameBlock) -> bool {
         let mut rest = &block.frames[..];
-        // Number of reports sent that may have to be sent again.
+        // Number of sent reports that may have to be sent again.
         let mut sent = 0;
         while !rest.is_empty() {
             if self.queue.is_over() {
@@ -105,11 +105,11 @@ impl Delivery {
         true
     }
 
-    /// Sends reports, and asks what became of them; None if that cannot be known. `sent` is how many of the next reports
-    /// were sent before.
+    /// Sends reports, and asks for their result. Returns `None` if the result cannot be known. `sent` is the number of
+    /// next reports that were sent before.
     fn send(
         &mut self,
-        mut connection: Connection,
+        mut connection: CollectorConnection,
         frames: &[u8],
         reports: u64,
         sent: &mut u64,
@@ -132,8 +132,8 @@ impl Delivery {
         Ok(Some(answer))
     }
 
-    /// The connection for the next reports: the last one if that is open, else a new one.
-    fn connection(&mut self) -> Result<Connection, DeliveryFailure> {
+    /// Returns the connection for the next reports: the previous connection if it is open, otherwise a new connection.
+    fn connection(&mut self) -> Result<CollectorConnection, DeliveryFailure> {
         let Some(mut connection) = self.connection.take() else { return self.connect() };
         let is_lost = connection.is_closed();
         if connection.is_acknowledged {
@@ -145,27 +145,27 @@ impl Delivery {
             || self.asking.is_to_repeat(connection.age())
         {
             self.asking.lost_unacknowledged();
-            // All that was sent is read before the end of the connection.
+            // Everything sent is read before the end of the connection.
             drop(connection);
             return self.connect();
         }
         Ok(connection)
     }
 
-    /// Time for which a connection must stay open.
+    /// Returns the time for which a connection must stay open.
     fn admission(&self) -> Duration {
         self.asking.plan().admission.min(self.patience)
     }
 
-    /// A new connection, whose collector has answered if it is asked at all.
-    fn connect(&mut self) -> Result<Connection, DeliveryFailure> {
-        let connected = Connection::new(&self.address, &self.queue, self.patience);
+    /// Creates a connection. If the collector is asked, it has answered.
+    fn connect(&mut self) -> Result<CollectorConnection, DeliveryFailure> {
+        let connected = CollectorConnection::new(&self.address, &self.queue, self.patience);
         let mut connection = connected.inspect_err(|_| {
             self.closed_at_reports = 0;
             self.asking.not_connected();
         })?;
         self.queue.count(|counts| counts.connections += 1);
-        let Plan { asks, .. } = self.asking.plan();
+        let ConnectionPlan { asks, .. } = self.asking.plan();
         if let Err(failure) = connection.stay_open(self.admission(), &self.queue) {
             if failure == DeliveryFailure::Closed {
                 self.asking.closed_before_question();
@@ -191,8 +191,8 @@ impl Delivery {
         }
     }
 
-    /// Checks if one of the sent reports makes a reachable collector close its connection: returns `true` if
-    /// that report was found, otherwise sends fewer of them the next time.
+    /// Checks if one of the sent reports makes a reachable collector close its connection. Returns `true` if this
+    /// report was found, otherwise reduces the number of reports for the next attempt.
     fn is_unwanted(&mut self, result: &Result<Option<Answer>, DeliveryFailure>, reports: u64) -> bool {
         if !matches!(result, Err(DeliveryFailure::Closed)) {
             return false;
@@ -207,8 +207,8 @@ impl Delivery {
         reports == 1
     }
 
-    /// Returns a pause that grows with consecutive failures, half of it random, so that many programs do not
-    /// retry at once.
+    /// Returns a pause that grows with consecutive failures. Half of it is random, so that many programs do not retry
+    /// at once.
     fn next_pause(&mut self) -> Duration {
         let (first, longest) = PAUSES;
         let pause = first.saturating_mul(1 << self.failures.min(16)).min(longest);
@@ -218,7 +218,7 @@ impl Delivery {
     }
 }
 
-/// Returns the bytes and the number of reports to send at once: at least one report.
+/// Returns the number of bytes and reports to send at once, at least one report.
 fn chunk(frames: &[u8], most_reports: u64) -> (usize, u64) {
     let (mut end, mut reports) = (0, 0);
     while reports < most_reports

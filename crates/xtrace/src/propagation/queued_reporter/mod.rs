@@ -1,4 +1,4 @@
-//! Reporter with a queue: reporting never waits, and lost reports are counted.
+//! Queued reporter: reporting never waits, and lost reports are counted.
 
 mod asking;
 mod connection;
@@ -12,12 +12,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 pub use self::asking::Acknowledgements;
-use self::delivery::Delivery;
+use self::delivery::ReportDelivery;
 pub use self::queue::QueueCounts;
 use self::queue::{Queue, QueueLimits};
 use super::reporter::{MAX_REPORT, Reporter, too_long};
 
-/// Options of a [`QueuedReporter`].
+/// [`QueuedReporter`] options.
 ///
 /// ```no_run
 /// use std::time::Duration;
@@ -48,75 +48,75 @@ impl Default for QueueOptions {
 }
 
 impl QueueOptions {
-    /// Sets the maximum number of reports that are queued or not yet acknowledged: 65,536 by default.
+    /// Sets the maximum number of queued or unacknowledged reports. Default: 65,536.
     #[must_use]
     pub fn with_max_reports(mut self, reports: usize) -> Self {
         self.limits.reports = reports;
         self
     }
 
-    /// Sets the maximum number of their bytes: 16 MiB by default.
+    /// Sets their maximum size in bytes. Default: 16 MiB.
     #[must_use]
     pub fn with_max_bytes(mut self, bytes: usize) -> Self {
         self.limits.bytes = bytes;
         self
     }
 
-    /// Sets which collectors are asked for acknowledgements.
+    /// Sets the collectors to ask for acknowledgements.
     #[must_use]
     pub fn with_acknowledgements(mut self, acknowledgements: Acknowledgements) -> Self {
         self.acknowledgements = acknowledgements;
         self
     }
 
-    /// Sets the time after which a connection is closed if the collector neither accepts nor answers anything:
-    /// 10 seconds by default. The reports are then sent again.
+    /// Sets the time after which a connection is closed if the collector neither accepts nor answers anything. The
+    /// reports are then sent again. Default: 10 seconds.
     #[must_use]
     pub fn with_patience(mut self, patience: Duration) -> Self {
         self.patience = patience.max(Duration::from_millis(1));
         self
     }
 
-    /// Sets the maximum time for delivering queued reports when the reporter is dropped: 2 seconds by default.
+    /// Sets the maximum time for delivering queued reports when the reporter is dropped. Default: 2 seconds.
     #[must_use]
     pub fn with_shutdown(mut self, shutdown: Duration) -> Self {
         self.shutdown = shutdown;
         self
     }
 
-    /// Starts a reporter to a collector at `HOST:PORT`. The name is looked up, and a connection made, at the
-    /// first report: the collector may start later.
+    /// Starts a reporter for a collector at `HOST:PORT`. The first report triggers the name lookup and the connection,
+    /// so the collector can start later.
     ///
     /// # Errors
     /// If the system cannot start a thread.
     pub fn start(self, address: impl Into<String>) -> io::Result<QueuedReporter> {
         let queue = Arc::new(Queue::new(self.limits));
         let delivery =
-            Delivery::new(Arc::clone(&queue), address.into(), self.acknowledgements, self.patience);
+            ReportDelivery::new(Arc::clone(&queue), address.into(), self.acknowledgements, self.patience);
         thread::Builder::new().name("xtrace-reporter".to_owned()).spawn(|| delivery.run())?;
         Ok(QueuedReporter { queue, shutdown: self.shutdown })
     }
 }
 
-/// Sends reports through a connection in a separate thread: reporting never waits for the collector.
+/// Sends reports through a connection in a separate thread, so that reporting never waits for the collector.
 ///
-/// - `report` adds a report to a queue. If the queue is full, it fails at once, the report is counted as
-///   dropped, and its event did not happen: no other report refers to it.
-/// - Connections are made when there is a report, and again after they break, with pauses of 50 milliseconds to
-///   5 seconds between attempts.
-/// - A collector that supports it (`ichnos collect`) is asked for acknowledgements; unacknowledged reports are
-///   sent again over the next connection. So each accepted report is on its disk even if the collector is killed,
-///   unless this program ends before. A report may be there twice, which readers allow.
-/// - Historical collectors do not know that question, and close the connection. After three consecutive connections
-///   closed like this, without a failed attempt to connect between them, and one that stays open without a question, reports
-///   are sent without questions: reports in transit when such a collector ends are lost. The question is asked again after
-///   each connection that was lost, and once a minute. Once a collector has answered, all are asked. See
-///   [`Acknowledgements`].
+/// - `report` adds a report to a queue. If the queue is full, it fails at once and counts the report as dropped. Its
+///   event then did not happen: no other report refers to it.
+/// - A connection is made when there is a report, and again after it breaks. Pauses between attempts last from 50
+///   milliseconds to 5 seconds.
+/// - A collector that supports acknowledgements (`ichnos collect`) is asked for them. Unacknowledged reports are sent
+///   again over the next connection. So each accepted report is on its disk even if the collector is killed, unless
+///   this program ends before. A report can arrive twice, which readers allow.
+/// - Historical collectors do not know this question, and close the connection. After three consecutive connections
+///   closed in this way, without a failed connection attempt between them, and one connection without a question that
+///   stays open, reports are sent without questions. Reports in transit are then lost when the collector ends. The
+///   question is asked again after each lost connection, and once a minute. After the first answer, every connection is
+///   asked. See [`Acknowledgements`].
 /// - Dropping the reporter delivers queued reports, for at most two seconds ([`QueueOptions::with_shutdown`]).
-///   [`flush`](Self::flush) waits as long as needed: call it before [`std::process::exit`], which drops nothing.
-/// - After `fork` without `exec`, a process lacks the thread, and has to start a reporter of its own.
+///   [`flush`](Self::flush) waits as long as needed. Call it before [`std::process::exit`], which drops nothing.
+/// - After `fork` without `exec`, a process lacks the thread and must start another reporter.
 ///
-/// Keep it in an [`Arc`] to flush it or to read its counts:
+/// To flush the reporter or to read its counts, keep it in an [`Arc`]:
 ///
 /// ```
 /// use std::sync::Arc;
@@ -139,7 +139,7 @@ pub struct QueuedReporter {
 }
 
 impl QueuedReporter {
-    /// Starts a reporter with the default options to a collector at `HOST:PORT`.
+    /// Starts a reporter with default options for a collector at `HOST:PORT`.
     ///
     /// # Errors
     /// If the system cannot start a thread.
@@ -153,19 +153,20 @@ impl QueuedReporter {
         self.queue.counts()
     }
 
-    /// Waits until all reports that were taken before this call are delivered: acknowledged by the collector; or sent, if it
-    /// does not acknowledge.
+    /// Waits until all reports accepted before this call are delivered: acknowledged by the collector, or only sent if
+    /// it does not acknowledge.
     ///
     /// # Errors
-    /// - [`TimedOut`](io::ErrorKind::TimedOut) if that takes longer. They still wait then, and are not lost.
-    /// - [`Other`](io::ErrorKind::Other), with their number, if reports were given up since the last such error:
+    /// - [`TimedOut`](io::ErrorKind::TimedOut) if this takes longer. The reports then still wait and are not lost.
+    /// - [`Other`](io::ErrorKind::Other), with the number of reports, if reports were given up since the last such
+    ///   error:
     ///   [refused](QueueCounts::refused) or [abandoned](QueueCounts::abandoned). All others are delivered.
     pub fn flush(&self, timeout: Duration) -> io::Result<()> {
         self.queue.flush(timeout)
     }
 
-    /// Accepts no more reports, delivers queued ones until the timeout, and returns the final counts: the rest
-    /// is [abandoned](QueueCounts::abandoned).
+    /// Stops accepting reports, delivers queued reports until the timeout, and returns the final counts. The rest is
+    /// [abandoned](QueueCounts::abandoned).
     pub fn shut_down(&self, timeout: Duration) -> QueueCounts {
         self.queue.shut_down(Instant::now().checked_add(timeout));
         self.counts()

@@ -1,4 +1,4 @@
-//! Queue of reports to send.
+//! Report queue.
 
 use std::collections::VecDeque;
 use std::io;
@@ -7,33 +7,33 @@ use std::time::{Duration, Instant};
 
 use super::super::reporter::lock;
 
-/// Maximum bytes of a block, which is sent and acknowledged as a whole, unless a report is larger.
+/// Maximum block size in bytes, unless a single report is larger. A block is sent and acknowledged as a whole.
 const BLOCK: usize = 256 << 10;
 
-/// Time for which the first report waits for others to be sent together with it.
+/// Time for which the first report waits for others, so that they are sent together.
 const LINGER: Duration = Duration::from_millis(5);
 
 /// Maximum time to wait for a thread that does not end in time.
 const GRACE: Duration = Duration::from_millis(200);
 
-/// Counts of a [`QueuedReporter`](super::QueuedReporter) since it was started.
+/// Report counts of a [`QueuedReporter`](super::QueuedReporter) since it was started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct QueueCounts {
-    /// Accepted reports: `report` returned `Ok`.
+    /// Accepted reports, where `report` returned `Ok`.
     pub taken: u64,
-    /// Reports not accepted because the queue was full or the reporter was shut down: `report` returned an
+    /// Reports that were not accepted because the queue was full or the reporter was shut down. `report` returned an
     /// error.
     pub dropped: u64,
-    /// Accepted reports that are not delivered yet.
+    /// Accepted reports that are not yet delivered.
     pub waiting: u64,
     /// Reports delivered to a collector that does not acknowledge.
     pub sent: u64,
-    /// Reports acknowledged by a collector: they are on its disk.
+    /// Reports acknowledged by a collector, which has them on disk.
     pub acknowledged: u64,
-    /// Reports that a collector refused, or for which it repeatedly closed its connection.
+    /// Reports that a collector refused, or that repeatedly made it close its connection.
     pub refused: u64,
-    /// Accepted reports that were not delivered before the reporter was shut down. The collector may have them.
+    /// Accepted reports that were not delivered before shutdown. The collector may have them.
     pub abandoned: u64,
     /// Number of repeated sends, because the connection broke before the acknowledgement.
     pub sent_again: u64,
@@ -47,7 +47,7 @@ impl QueueCounts {
     }
 }
 
-/// Numbers of reports that were taken and will not be delivered.
+/// Counts of accepted reports that will not be delivered.
 #[derive(Clone, Copy, Debug, Default)]
 struct Undelivered {
     refused: u64,
@@ -70,7 +70,7 @@ impl Undelivered {
     }
 }
 
-/// Limits of the queue.
+/// Queue limits.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct QueueLimits {
     pub(super) reports: usize,
@@ -79,28 +79,28 @@ pub(super) struct QueueLimits {
 
 /// Reports, each after its length.
 #[derive(Debug, Default)]
-pub(super) struct ReportBlock {
+pub(super) struct FrameBlock {
     pub(super) frames: Vec<u8>,
     pub(super) reports: u64,
 }
 
 #[derive(Debug, Default)]
 struct QueueState {
-    blocks: VecDeque<ReportBlock>,
-    /// A delivered block, whose memory is reused.
-    free: Option<ReportBlock>,
-    /// Bytes of waiting reports, including those being sent.
+    blocks: VecDeque<FrameBlock>,
+    /// A delivered block, kept to reuse its memory.
+    free: Option<FrameBlock>,
+    /// Size of the waiting reports in bytes, including reports being sent.
     bytes: usize,
     counts: QueueCounts,
-    /// Number of reports that were delivered or dropped, in the order in which they were accepted.
+    /// Number of reports that were delivered or dropped, sorted by acceptance.
     done: u64,
     /// Value of `done` that `flush` waits for.
     flushed_to: u64,
-    /// Reports for which a flush has returned an error.
+    /// Undelivered reports that a flush error has already mentioned.
     reported: Undelivered,
-    /// No more is taken.
+    /// `true` if the queue accepts no more reports.
     is_closed: bool,
-    /// End of the time for delivering the rest; `None` without a limit.
+    /// Deadline for delivering the rest. `None` without a limit.
     deadline: Option<Instant>,
     has_ended: bool,
 }
@@ -156,8 +156,8 @@ impl Queue {
         Ok(())
     }
 
-    /// Returns the next reports to send, as soon as there are any; `None` at the end.
-    pub(super) fn take(&self) -> Option<ReportBlock> {
+    /// Waits for the next reports to send. Returns `None` at the end.
+    pub(super) fn take(&self) -> Option<FrameBlock> {
         let idle = |state: &mut QueueState| state.blocks.is_empty() && !state.is_closed;
         let state = self.work.wait_while(lock(&self.state), idle);
         let is_filling = |state: &mut QueueState| {
@@ -173,10 +173,10 @@ impl Queue {
         change(&mut lock(&self.state).counts);
     }
 
-    /// Marks reports as no longer waiting; `change` counts their result.
+    /// Marks reports as done. `change` counts their result.
     pub(super) fn done(&self, reports: u64, bytes: usize, change: impl FnOnce(&mut QueueCounts)) {
         let state = &mut *lock(&self.state);
-        // After the end, they were dropped before.
+        // After the end, they were already dropped.
         if !state.has_ended {
             state.finish(reports, bytes);
             change(&mut state.counts);
@@ -184,15 +184,15 @@ impl Queue {
         }
     }
 
-    /// Reuses a block whose reports are all done.
-    pub(super) fn recycle(&self, mut block: ReportBlock) {
+    /// Reuses the memory of a block when all its reports are done.
+    pub(super) fn recycle(&self, mut block: FrameBlock) {
         block.frames.clear();
         block.frames.shrink_to(BLOCK);
         block.reports = 0;
         lock(&self.state).free = Some(block);
     }
 
-    /// Drops waiting reports, some of which are not in the queue any more, and notifies waiting callers.
+    /// Drops all waiting reports, including reports that have left the queue, and notifies waiting callers.
     pub(super) fn end(&self) {
         let state = &mut *lock(&self.state);
         state.is_closed = true;
@@ -205,10 +205,10 @@ impl Queue {
         self.progress.notify_all();
     }
 
-    /// Waits until reports that were taken before are done.
+    /// Waits until all reports accepted before this call are done.
     ///
     /// # Errors
-    /// If it takes longer, or some were given up since the last error about that.
+    /// If it takes longer, or if reports were given up since the last such error.
     pub(super) fn flush(&self, timeout: Duration) -> io::Result<()> {
         let mut state = lock(&self.state);
         let target = state.counts.taken;
@@ -228,10 +228,10 @@ impl Queue {
         .check()
     }
 
-    /// Accepts no more reports, and waits until the rest is delivered, or dropped at the deadline.
+    /// Stops accepting reports, and waits until the rest is delivered, or dropped at the deadline.
     pub(super) fn shut_down(&self, deadline: Option<Instant>) {
         let mut state = lock(&self.state);
-        // The earliest deadline counts.
+        // The earliest deadline wins.
         state.deadline = match (state.is_closed, state.deadline) {
             (true, Some(earlier)) => Some(deadline.map_or(earlier, |deadline| deadline.min(earlier))),
             _ => deadline,
@@ -248,14 +248,14 @@ impl Queue {
         self.end();
     }
 
-    /// Returns `true` when the thread has to end, even with waiting reports.
+    /// Returns `true` when the thread must end, even with waiting reports.
     pub(super) fn is_over(&self) -> bool {
         let state = lock(&self.state);
         state.has_ended
             || state.is_closed && state.deadline.is_some_and(|deadline| deadline <= Instant::now())
     }
 
-    /// Pauses, only briefly at the end; returns `false` when the thread has to end.
+    /// Pauses, only briefly at the end. Returns `false` when the thread must end.
     pub(super) fn pause(&self, pause: Duration) -> bool {
         const LAST: Duration = Duration::from_millis(50);
         let state = lock(&self.state);
@@ -274,5 +274,5 @@ impl QueueState {
     }
 }
 
-/// Number of bytes of the length before a report.
+/// Size of the length field before a report in bytes.
 pub(super) const LENGTH: usize = size_of::<u32>();
