@@ -1,24 +1,24 @@
-//! Place of data in a file.
+//! Position of data in a file.
 
 use std::fmt;
 
-/// Place of data in a file of a trace.
+/// Position of data in a trace file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DataPosition {
-    /// Name of the file, as in [`Damage`](crate::Damage).
+    /// File name, as in [`Damage`](crate::Damage).
     pub file: String,
-    /// Offset in bits from the beginning of the file.
+    /// Offset in bits from the start of the file.
     pub bit: u64,
 }
 
 impl DataPosition {
-    /// Makes the position of a bit of a file.
+    /// Creates the position of a bit.
     #[must_use]
     pub fn new(file: impl Into<String>, bit: u64) -> Self {
         Self { file: file.into(), bit }
     }
 
-    /// Makes the position of a byte of a file.
+    /// Creates the position of a byte.
     #[must_use]
     pub fn of_byte(file: impl Into<String>, byte: u64) -> Self {
         Self::new(file, byte.saturating_mul(8))

@@ -4,19 +4,19 @@ use std::collections::VecDeque;
 
 use crate::{ClockValue, Damage, DataStream, Discarded, MessageKind};
 
-/// A message without the data that its [`Source`](crate::Source) holds.
+/// A message without the data that the [`Source`](crate::Source) holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum QueuedMessage {
-    /// Begin of the data stream.
+    /// Start of the data stream.
     StreamBegin,
     /// End of the data stream.
     StreamEnd,
-    /// Begin of the current packet of the source.
+    /// Start of the source's current packet.
     PacketBegin,
-    /// End of the current packet of the source.
+    /// End of the source's current packet.
     PacketEnd,
-    /// Current event of the source, which is delivered after other messages.
+    /// Current event of the source, delivered after other messages.
     Event,
     /// Discarded events.
     DiscardedEvents(Box<StreamLoss>),
@@ -50,14 +50,14 @@ pub struct StreamLoss {
     pub count: Option<u64>,
     /// Thread whose events are missing, if known.
     pub thread: Option<u64>,
-    /// Begin of the time range of the loss, if known.
+    /// Start of the time range of the loss, if known.
     pub begin: Option<ClockValue>,
     /// End of the time range of the loss, if known.
     pub end: Option<ClockValue>,
 }
 
 impl StreamLoss {
-    /// Returns the loss as a part of a message of its data stream.
+    /// Returns the loss as a message part of its data stream.
     #[must_use]
     pub fn in_stream(self, stream: &DataStream) -> Discarded<'_> {
         let Self { count, thread, begin, end } = self;
@@ -65,8 +65,8 @@ impl StreamLoss {
     }
 }
 
-/// Messages that wait for delivery, in order, and the one that is delivered now; each with its time in nanoseconds
-/// from the origin, `None`: immediately.
+/// Messages that wait for delivery, in order, and the current message. Each has a time in nanoseconds from the origin;
+/// `None` means immediately.
 // Events that are on time are never queued: only the source holds them.
 #[derive(Clone, Debug, Default)]
 pub struct MessageQueue {
@@ -75,31 +75,31 @@ pub struct MessageQueue {
 }
 
 impl MessageQueue {
-    /// Returns `true` if no message waits, regardless of the current one.
+    /// Returns `true` if no message waits. The current message does not count.
     #[inline(always)]
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
 
-    /// Returns the number of messages that wait after the current one.
+    /// Returns the number of waiting messages, without the current message.
     #[must_use]
     pub fn len(&self) -> usize {
         self.waiting.len()
     }
 
-    /// Appends a message and its time to those that wait.
+    /// Appends a message with its time.
     pub fn push(&mut self, message: QueuedMessage, nanoseconds: Option<i128>) {
         self.waiting.push_back((message, nanoseconds));
     }
 
-    /// Replaces the current message by the next one. Returns `false` if there is none.
+    /// Replaces the current message by the next one. Returns `false` if the queue is empty.
     pub(crate) fn advance(&mut self) -> bool {
         self.current = self.waiting.pop_front();
         self.current.is_some()
     }
 
-    /// Returns the message that is delivered now, and its time.
+    /// Returns the current message and its time.
     pub(crate) fn current(&self) -> Option<&(QueuedMessage, Option<i128>)> {
         self.current.as_ref()
     }

@@ -1,4 +1,4 @@
-//! Visits the values of an event with the plans of its class.
+//! Visits the values of an event with its class plans.
 
 use super::{Cell, EventValues};
 use crate::decode::{DecodeError, DecodeErrorKind};
@@ -7,10 +7,10 @@ use crate::plan::steps::{BitsKind, NodeId, Op, Plan, VariableOp};
 use crate::{FieldKind, Real, Scope, StringEncoding, Text, Wide};
 
 impl EventValues {
-    /// Passes all fields of a scope with these values to `visitor`.
+    /// Passes all fields of a scope to `visitor`.
     ///
     /// # Errors
-    /// If the values do not fit the class.
+    /// Fails if the values do not fit the class.
     // Most scopes are bits and are visited inline.
     #[inline(never)]
     pub(crate) fn visit<V: Visitor>(
@@ -51,13 +51,13 @@ impl EventValues {
 /// A value whose kind differs from its class.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Mismatch {
-    /// Node of the plan.
+    /// Plan node.
     pub(crate) node: NodeId,
     pub(crate) expected: &'static str,
     pub(crate) found: &'static str,
 }
 
-/// Walks the values of a scope and the plan of its class together.
+/// Walks a scope's values and its class plan together.
 struct ValueVisit<'a, V> {
     plan: &'a Plan,
     values: &'a EventValues,
@@ -88,8 +88,9 @@ impl<'a, V: Visitor> ValueVisit<'a, V> {
     fn members(&mut self, members: &'a [NodeId]) -> Result<(), Mismatch> {
         let mut members = members.iter();
         loop {
-            // Most values are unsigned integers, and optional fields that are absent or unsigned integers. They are
-            // visited here as `node` does: without it, reading all fields of a nettrace file takes a tenth longer.
+            // Most values are unsigned integers, or optional fields that are absent or unsigned integers. They are
+            // visited here in the same way as in `node`. Without this shortcut, reading all fields of a nettrace file
+            // takes a tenth longer.
             let mut cells = self.cells;
             let other = members.find(|id| match self.quick(**id, cells) {
                 Some(rest) => {
@@ -104,8 +105,8 @@ impl<'a, V: Visitor> ValueVisit<'a, V> {
         }
     }
 
-    /// Visits a field that is an unsigned integer, or optional and absent or an unsigned integer, and returns the cells
-    /// that follow; `None` if it is something else.
+    /// Visits an unsigned integer, or an optional that is absent or an unsigned integer, and returns the cells after
+    /// it; `None` for anything else.
     #[inline(always)]
     fn quick(&mut self, id: NodeId, cells: &'a [Cell]) -> Option<&'a [Cell]> {
         let plan = self.plan;
@@ -240,7 +241,7 @@ impl<'a, V: Visitor> ValueVisit<'a, V> {
         self.visitor.text(field, Text { bytes, raw: bytes, encoding });
     }
 
-    /// Visits a value of a class of at most `most` bits, fixed or variable.
+    /// Visits a value with at most `most` bits, fixed or variable length.
     fn bits(&mut self, field: Field<'_>, kind: BitsKind, most: u64, cell: Cell) -> Result<(), Mismatch> {
         match (kind, cell) {
             (BitsKind::Unsigned, Cell::Unsigned(value)) if most <= 64 => self.visitor.unsigned(field, value),
@@ -278,7 +279,7 @@ impl<'a, V: Visitor> ValueVisit<'a, V> {
     }
 }
 
-/// Lowest selector value of an option of a variant.
+/// Lowest selector value of a variant option.
 fn selector_of(field: Field<'_>, option: usize) -> i128 {
     match &field.class().kind {
         FieldKind::Variant { options, .. } => {
@@ -290,7 +291,7 @@ fn selector_of(field: Field<'_>, option: usize) -> i128 {
 }
 
 impl Cell {
-    /// Kind of the value, for errors.
+    /// Value kind, for errors.
     fn kind(self) -> &'static str {
         match self {
             Self::Null => "no value",
@@ -341,7 +342,7 @@ impl BitsKind {
 }
 
 impl Op {
-    /// Kind of a field's value, for errors.
+    /// Kind of a field value, for errors.
     fn value_kind(&self) -> &'static str {
         match self {
             Self::Bits(bits) => bits.kind.value_kind(),
