@@ -1,4 +1,4 @@
-//! Reasons why a field location cannot be resolved.
+//! Reasons for unresolved field locations.
 
 use super::steps::{NodeId, Plan};
 use crate::{FieldKind, Member, TextPosition};
@@ -11,7 +11,7 @@ pub(super) enum Need {
     IntegerSelector,
 }
 
-/// A problem of a location, for messages.
+/// A location problem, for messages.
 pub(super) struct Trouble {
     pub(super) position: TextPosition,
     pub(super) reason: String,
@@ -19,25 +19,25 @@ pub(super) struct Trouble {
     pub(super) found: String,
 }
 
-/// End of a path that does not lead to a field. There can be very many for one location, and only the one
-/// that is reported gets a text.
+/// End of a path that does not lead to a field. There can be very many for one location. Only the reported one gets a
+/// text.
 pub(super) enum DeadEnd<'a> {
     /// The path leaves the root field.
     LeavesRoot(NodeId),
-    /// A structure lacks a member with this name, which is at the end of the path or before it.
+    /// A structure lacks a member with this name. The member is at the end of the path or before it.
     NoMember { structure: NodeId, name: &'a str, is_last: bool },
     /// A node without members.
     NoStructure { node: NodeId, name: &'a str },
-    /// The element of an array that does not contain the dependent field.
+    /// An array element that does not contain the dependent field.
     OtherElement(NodeId),
-    /// A field of another kind than needed.
+    /// A field with an unsuitable kind.
     WrongKind(NodeId),
     /// A field that is decoded later.
     Later(NodeId),
 }
 
 impl DeadEnd<'_> {
-    /// Describes the end of a path.
+    /// Describes the problem.
     pub(super) fn trouble(&self, plan: &Plan, need: Need) -> Trouble {
         let (node, reason, expected, found) = match self {
             Self::LeavesRoot(node) => {

@@ -3,11 +3,11 @@
 use super::layout::Layout;
 use super::steps::{BitsKind, BlockField, FixedBlock, Load, NodeId, NodeRef, Op, Plan, StaticArray, Step};
 
-/// A plan and the layouts of its nodes.
+/// A plan and its node layouts.
 type JoinedLayout<'a> = (&'a Plan, &'a [Option<Layout>]);
 
-/// Joins the steps of plans that are run in sequence into one list, with the layouts of their nodes. `None`
-/// if they are not all structures whose steps take whole bytes.
+/// Joins the steps of successive plans into one list, with their node layouts. `None` unless all are structures with
+/// steps of whole bytes.
 pub(super) fn join(plans: [Option<JoinedLayout<'_>>; 3]) -> Option<Box<[Step]>> {
     let mut builder = StepBuilder::new(8);
     for (i, (plan, layouts)) in (0..).zip(plans).filter_map(|(i, plan)| Some((i, plan?))) {
@@ -20,25 +20,24 @@ pub(super) fn join(plans: [Option<JoinedLayout<'_>>; 3]) -> Option<Box<[Step]>> 
     steps.iter().all(is_sound).then(|| steps.into())
 }
 
-/// Compiles the members of a structure, or of the root structures of several plans in sequence, into steps.
+/// Compiles the members of a structure, or of the root structures in several successive plans, into steps.
 #[derive(Default)]
 pub(super) struct StepBuilder {
     steps: Vec<Step>,
     block: Option<OpenBlock>,
-    /// Known alignment of the next member: that of the structure at its beginning, 1 after a field of unknown
-    /// size.
+    /// Known alignment of the next member: the structure's alignment at its start, 1 after a field of unknown size.
     known: u64,
-    /// Number of the plan of the members.
+    /// Plan number of the members.
     plan: u8,
 }
 
 impl StepBuilder {
-    /// Starts a structure of this alignment.
+    /// Starts a structure with this alignment.
     pub(super) fn new(alignment: u64) -> Self {
         Self { known: alignment, ..Self::default() }
     }
 
-    /// Continues with another plan's root structure, which has this alignment.
+    /// Continues with the root structure of another plan, which has this alignment.
     pub(super) fn begin_plan(&mut self, plan: u8, alignment: u64) {
         self.plan = plan;
         if let Some(open) = &mut self.block
@@ -54,7 +53,7 @@ impl StepBuilder {
         }
     }
 
-    /// Adds a member of `plan`, with its layout if fixed.
+    /// Adds a member of `plan`, with its layout if it is fixed.
     pub(super) fn add(&mut self, plan: &Plan, member: NodeId, layout: Option<Layout>) {
         let node = NodeRef { id: member, plan: self.plan };
         let alignment = plan.node(member).alignment;
@@ -98,7 +97,7 @@ impl StepBuilder {
     }
 }
 
-/// A block that further fields may join.
+/// A block that more fields may join.
 struct OpenBlock {
     alignment: u64,
     fields: Vec<BlockField>,
@@ -114,7 +113,7 @@ impl OpenBlock {
         Self { alignment, fields, saving, arrays, layout, has_padding: false }
     }
 
-    /// Adds a field of a plan.
+    /// Adds a field.
     fn push(&mut self, plan: &Plan, mut field: BlockField, saves: bool) {
         match plan.node(field.node).op {
             // Padding is only skipped.

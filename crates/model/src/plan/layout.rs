@@ -1,4 +1,4 @@
-//! Classes with a fixed layout.
+//! Fixed layouts.
 
 use super::steps::{NodeId, Op, Plan, align};
 use crate::ByteOrder;
@@ -8,12 +8,12 @@ use crate::ByteOrder;
 pub(super) struct Layout {
     /// Size in bits.
     pub(super) size: u64,
-    /// `true` if a value in it is saved.
+    /// `true` if it contains a saved value.
     pub(super) saves: bool,
     order: Order,
 }
 
-/// Byte orders of the fields.
+/// Byte order of the fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Order {
     /// No byte order.
@@ -27,8 +27,8 @@ impl Layout {
     /// Layout without fields.
     pub(super) const EMPTY: Self = Self { size: 0, saves: false, order: Order::Any };
 
-    /// Appends a field and returns its offset. `None` if the layout is not fixed: byte order changes within a
-    /// byte (reported when decoding), or the size overflows.
+    /// Appends a field and returns its offset. `None` if the layout is not fixed: the byte order changes within a byte
+    /// (reported when decoding), or the size overflows.
     pub(super) fn append(&mut self, field: Self, alignment: u64) -> Option<u64> {
         let offset = align(self.size, alignment)?;
         self.order = match (self.order, field.order) {
@@ -45,7 +45,7 @@ impl Layout {
         Some(offset)
     }
 
-    /// Byte order of the last field, if all fields have the same order and it ends within a byte.
+    /// Byte order of the last field, if it is the same for all fields and the layout ends within a byte.
     pub(super) fn open_byte(self) -> Option<ByteOrder> {
         match self.order {
             Order::Only(order) if self.size % 8 != 0 => Some(order),
@@ -55,7 +55,7 @@ impl Layout {
 }
 
 impl Plan {
-    /// Layout of the node, if all aligned instances have the same.
+    /// Layout of the node, if it is the same for all aligned instances.
     pub(super) fn layout(&self, id: NodeId, layouts: &[Option<Layout>]) -> Option<Layout> {
         let node = self.node(id);
         let saves = !node.saves().is_empty();
@@ -91,7 +91,7 @@ impl Plan {
                 }
                 let alignment = self.node(*element).alignment;
                 if alignment > node.alignment {
-                    // The offset of the first element depends on the position of the array.
+                    // The offset of the first element depends on the array position.
                     return None;
                 }
                 let stride = align(layout.size, alignment)?;

@@ -1,11 +1,11 @@
-//! Compiles the steps to skip a structure, which read only lengths.
+//! Compiles the steps to skip a structure. They read only lengths.
 
 use super::steps::{
     BlockField, Extent, FixedBlock, Load, Op, Plan, SavedWord, SkipStep, SkipSteps, Slot, Step,
 };
 
 impl SkipSteps {
-    /// Steps to skip an instance of a plan, `None` if these steps are not enough.
+    /// Creates the steps to skip an instance of a plan; `None` if skip steps are not enough.
     pub(super) fn of(plan: &Plan) -> Option<Self> {
         let alignment = plan.root().alignment();
         let Op::Structure { steps: members, .. } = &plan.root().op else { return None };
@@ -27,7 +27,7 @@ impl SkipSteps {
 }
 
 impl SkipStep {
-    /// This step, followed by the number of elements in the slot, each of `size` bytes.
+    /// Extends the step by the elements that follow. The slot contains their number, and each has `size` bytes.
     fn followed_by(self, slot: Slot, size: usize) -> Option<Self> {
         match self {
             Self::Saving { block, value: length } if length.slot == slot => {

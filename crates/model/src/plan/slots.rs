@@ -1,4 +1,4 @@
-//! Assigns a slot to each field that another field needs.
+//! Assigns a slot to each field that another field depends on.
 
 use std::collections::HashMap;
 
@@ -12,19 +12,18 @@ use crate::{
     TraceClass,
 };
 
-/// A field that needs another field, and the location of that field.
+/// A dependent field, and the field that it needs.
 struct Dependency {
-    /// Index of the event record class, if the field belongs to one.
+    /// Index of the event record class, if the dependent field belongs to one.
     event: Option<usize>,
     /// Scope of the dependent field.
     own_scope: Scope,
     dependent: NodeId,
     /// Scope of the needed field.
     scope: Scope,
-    /// Candidates for the needed field: several if a variant is on the path.
+    /// Candidates for the needed field. Several if a variant is on the path.
     targets: Vec<NodeId>,
-    /// Values that select each option of a variant, if the needed field is one of several that select by
-    /// different values.
+    /// Values that select each variant option, if the needed field is one of several that select by different values.
     choices: Option<Vec<RangeSet>>,
 }
 
@@ -38,14 +37,14 @@ impl Dependency {
     }
 }
 
-/// Steps allowed for locating fields, for each field class in the limits: many locations through variants of
-/// many options could take forever.
+/// Steps allowed for locating fields, for each field class in the limits. Without this limit, many locations through
+/// variants with many options could take forever.
 const STEPS: u64 = 16;
 
-/// Maximum number of broken rules: enough for a reader.
+/// Maximum number of broken rules: enough for a person to read.
 const MOST_BROKEN_RULES: usize = 256;
 
-/// Maximum number of locations that lead nowhere: each takes memory, and there can be a million.
+/// Maximum number of unresolved locations. Each takes memory, and there can be a million.
 const MOST_PROBLEMS: usize = 1000;
 
 /// Field location problems.
@@ -56,9 +55,8 @@ struct Problems<'a> {
     broken_rules: Vec<(LocationRule, LocationProblem)>,
 }
 
-/// Finds all dependencies, then assigns slots: first those of the packet header, then those of the other
-/// scopes that event record classes share, so that each class can use the same numbers after them for its
-/// own.
+/// Finds all dependencies, then assigns slots. Packet headers come first, then the other scopes that event record
+/// classes share. Each event record class can then use the same numbers after them.
 pub(super) fn assign_slots(
     trace: &TraceClass,
     mut packet_header: Option<&mut Plan>,
@@ -126,7 +124,7 @@ impl Dependency {
 }
 
 impl DataStreamPlans {
-    /// Returns the plan of a scope, `None` also for packet headers.
+    /// Returns the plan of a scope; `None` also for packet headers.
     fn scope_mut(&mut self, scope: Scope, event: Option<usize>) -> Option<&mut Plan> {
         match scope {
             Scope::PacketHeader => None,
@@ -141,7 +139,7 @@ impl DataStreamPlans {
     }
 }
 
-/// Numbers assigned to needed fields.
+/// Slot numbers assigned to needed fields.
 struct SlotNumbers {
     by_targets: HashMap<(Scope, Vec<NodeId>), Slot>,
     next: Slot,
@@ -152,8 +150,8 @@ impl SlotNumbers {
         Self { by_targets: HashMap::new(), next }
     }
 
-    /// Returns the number of the needed field. If it is new, the candidate fields in `plan` save their values
-    /// from now on.
+    /// Returns the slot number of the needed field. If it is new, the candidate fields in `plan` save their values from
+    /// now on.
     fn of(&mut self, found: &Dependency, plan: Option<&mut Plan>) -> Result<Slot, PlanError> {
         let key = (found.scope, found.targets.clone());
         if let Some(slot) = self.by_targets.get(&key) {
@@ -169,7 +167,7 @@ impl SlotNumbers {
     }
 }
 
-/// Finds dependencies of the fields of a data stream class, grouped by event record class.
+/// Finds the dependencies in a data stream class, grouped by event record class.
 fn find_in_stream(
     names: &MemberNames,
     class: &DataStreamClass,
@@ -202,7 +200,7 @@ fn find_in_stream(
     all
 }
 
-/// Finds dependencies of the fields of one scope.
+/// Finds the dependencies in one scope.
 fn find(
     names: &MemberNames,
     scopes: &ScopePlans<'_>,
@@ -312,7 +310,7 @@ impl Plan {
         }
     }
 
-    /// Makes a variant select its options by these values, if the field of this slot is decoded.
+    /// Makes a variant select its options by these values, if the field with this slot is decoded.
     fn add_choices(&mut self, id: NodeId, slot: Slot, options: &[RangeSet]) {
         if let Op::Variant(variant) = &mut self.nodes[id as usize].op {
             variant.choices.push(Choices { slot, selectors: Selectors::new(options) });
