@@ -8,11 +8,11 @@ use crate::store::Store;
 use crate::unpack_budget::UnpackBudget;
 use crate::{Bytes, IoError};
 
-/// Maximum memory for the dictionary of an xz stream in bytes.
+/// Maximum dictionary memory for an xz stream in bytes.
 const XZ_MEMORY: u64 = 512 << 20;
 
 ichnos_model::named_enum! {
-    /// Packing of data.
+    /// Packing of data: archive or compression format.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub(crate) enum Packing {
         Gzip = "gzip data",
@@ -25,7 +25,7 @@ ichnos_model::named_enum! {
 }
 
 impl Packing {
-    /// Recognizes the first bytes of a file; [`HEAD`] of them are enough.
+    /// Recognizes the first bytes of a file. [`HEAD`] bytes are enough.
     pub(crate) fn of(head: &[u8]) -> Option<Self> {
         let zstd_frame = matches!(head.first_chunk(), Some([0x28, 0xb5, 0x2f, 0xfd]));
         let zstd_skippable = matches!(head.first_chunk(), Some([0x50..=0x5f, 0x2a, 0x4d, 0x18]));
@@ -46,7 +46,7 @@ impl Packing {
         }
     }
 
-    /// Returns `true` for compressed data of one file, which can be unpacked.
+    /// Returns `true` for single-file compression, which can be unpacked.
     pub(crate) fn is_of_one_file(self) -> bool {
         matches!(self, Self::Gzip | Self::Zstd | Self::Xz | Self::Bzip2)
     }
@@ -55,8 +55,7 @@ impl Packing {
 /// Number of bytes that [`Packing::of`] needs.
 pub(crate) const HEAD: usize = 512;
 
-/// Recognizes a tar archive by the checksum of its first header block; the word "ustar" is newer than the
-/// format.
+/// Recognizes a tar archive by the checksum of its first header block. The word "ustar" is newer than the format.
 fn is_tar(head: &[u8]) -> bool {
     let Some(block) = head.get(..512) else { return false };
     let digits: Vec<u8> = block[148..156].iter().copied().filter(u8::is_ascii_digit).collect();
@@ -82,8 +81,8 @@ pub(crate) struct Unpacked {
     pub(crate) goes_on: bool,
 }
 
-/// Unpacks all of `reader`, or the first `beginning` bytes. Truncated or damaged data is returned as far as
-/// it can be unpacked, with the problem.
+/// Unpacks all of `reader`, or the first `beginning` bytes. Truncated or damaged data is unpacked as far as possible,
+/// and returned with the problem.
 pub(crate) fn unpack(
     packing: Packing,
     reader: impl Read,
@@ -102,7 +101,7 @@ pub(crate) fn unpack(
         store.expect(size.min(most), budget);
     }
     let reader = Counting { reader, counter: Rc::clone(&counter) };
-    // Arrived bytes are a better measure than consumed ones: the first data may be zeros.
+    // Arrived bytes are a better measure than consumed bytes: the data may start with zeros.
     let consumed = || Some(arrived.get());
     let error = store.read_counting(decoder(packing, reader, budget)?.take(most), budget, consumed)?;
     let (what, end) = (packing.name(), counter.get());
@@ -127,7 +126,7 @@ pub(crate) fn unpack(
     }
 }
 
-/// Returns a decoder of compressed data.
+/// Returns a decoder for compressed data.
 pub(crate) fn decoder<'r>(
     packing: Packing,
     reader: impl BufRead + 'r,
@@ -152,8 +151,8 @@ pub(crate) fn decoder<'r>(
     })
 }
 
-/// Returns the size of the unpacked data modulo 2^32, if compressed data contains it. If the data consists of
-/// several parts, it is the size of one of them.
+/// Returns the unpacked size modulo 2^32, if the compressed data contains it. If the data consists of several parts, it
+/// is the size of a single part.
 pub(crate) fn recorded_size(packing: Packing, bytes: &[u8]) -> Option<u32> {
     match packing {
         Packing::Gzip => bytes.last_chunk().map(|size| u32::from_le_bytes(*size)),

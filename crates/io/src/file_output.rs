@@ -15,7 +15,7 @@ use crate::{
 /// Creates an output that writes all events to one file.
 ///
 /// # Errors
-/// If it cannot be created, or exists and must not be replaced.
+/// Fails if it cannot be created, or exists and must not be replaced.
 pub fn file_output<E: MessageEncoder>(
     target: &WriteTarget,
     rules: E::Rules,
@@ -28,12 +28,12 @@ pub fn file_output<E: MessageEncoder>(
     Ok(Box::new(FileOutput::<E> { rules: Arc::new(rules), file, added: Mutex::default() }))
 }
 
-/// A file with all events.
+/// Output that writes all events to one file.
 #[derive(Debug)]
 struct FileOutput<E: MessageEncoder> {
     rules: Arc<E::Rules>,
     file: TraceFile,
-    /// Data streams added so far, whose keys must not be used again.
+    /// Data streams added so far. Their keys must not be reused.
     added: Mutex<Vec<Arc<DataStream>>>,
 }
 

@@ -1,24 +1,24 @@
-//! Data and holes of sparse files.
+//! Data and holes in sparse files.
 
 use std::fs::File;
 use std::ops::Range;
 
 use crate::Bytes;
 
-/// Parts of a file outside of its holes, in order. Holes are zeros that were never written and take no space,
-/// but take as long to read as data.
+/// Parts of a file outside of its holes, in order. Holes are zeros that were never written. They take no space, but
+/// reading them takes as long as reading data.
 #[derive(Debug)]
 pub struct DataRanges {
     /// File to query; `None` without known holes.
     file: Option<File>,
-    /// Offset of the bytes in the file.
+    /// File offset of the bytes.
     begin: u64,
     next: usize,
     end: usize,
 }
 
 impl Bytes {
-    /// Returns the parts from `from` on that are not in holes, if the system knows them; otherwise a single
+    /// Returns the parts outside of holes from `from` on, if the system knows the holes. Otherwise returns a single
     /// part.
     #[must_use]
     pub fn data_ranges(&self, from: usize) -> DataRanges {
@@ -27,7 +27,7 @@ impl Bytes {
         DataRanges { file, begin: begin as u64, next: from, end: self.len() }
     }
 
-    /// Returns the number of bytes of a range that are in holes.
+    /// Returns the number of bytes in a range that are in holes.
     #[must_use]
     pub fn bytes_in_holes(&self, range: Range<usize>) -> u64 {
         let end = range.end.min(self.len());
@@ -54,7 +54,7 @@ impl Iterator for DataRanges {
 }
 
 impl DataRanges {
-    /// Queries the next part; all of the rest if the system does not know.
+    /// Queries the next part. Returns the whole rest if the system does not know the holes.
     fn ask(&self, file: &File) -> Option<Range<usize>> {
         let rest = self.next..self.end;
         let Ok(at) = i64::try_from(self.begin + self.next as u64) else { return Some(rest) };
@@ -67,7 +67,7 @@ impl DataRanges {
         let within = |at: i64| usize::try_from(u64::try_from(at).ok()?.checked_sub(self.begin)?).ok();
         let begin = within(begin).unwrap_or(self.next).max(self.next);
         let end = end.and_then(within).unwrap_or(self.end).min(self.end);
-        // A file that changes meanwhile must not make this endless.
+        // A file that changes at the same time must not cause an endless loop.
         (begin < self.end).then(|| begin..end.max(begin + 1))
     }
 }
@@ -81,7 +81,7 @@ enum ExtentKind {
 enum Sought {
     /// No data up to the end of the file.
     Nothing,
-    /// Not supported by the system or the file system.
+    /// The system or the file system does not support the query.
     Unknown,
 }
 
@@ -111,7 +111,7 @@ fn seek(_: &File, _: i64, wanted: ExtentKind) -> Result<i64, Sought> {
 
 #[cfg(test)]
 #[cfg(target_os = "linux")]
-// A list of one range is intended, not one of its numbers.
+// A list with one range is intended, not the numbers in the range.
 #[allow(clippy::single_range_in_vec_init)]
 mod tests {
     use std::io::{Seek, SeekFrom, Write};
@@ -146,7 +146,7 @@ mod tests {
         let data = (front.len() + middle.len()) as u64;
         assert_eq!(bytes.bytes_in_holes(0..bytes.len()), (1 << 40) - data);
         assert_eq!(bytes.bytes_in_holes(0..1000), 0);
-        // A part counts from its own beginning.
+        // A part has offsets from its own start.
         let part = bytes.slice(50_000..1 << 39);
         assert_eq!(part.data_ranges(0).collect::<Vec<_>>(), [0..front.end - 50_000]);
         // Another file at the path does not count.

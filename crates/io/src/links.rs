@@ -4,19 +4,19 @@ use std::borrow::Cow;
 
 use crate::archive::{Content, Link, Members, SEPARATORS};
 
-/// Maximum number of links in a row; more are a cycle.
+/// Maximum number of links in a row. More links are treated as a cycle.
 const MOST_LINKS: u32 = 40;
-/// Bytes of paths that may be examined for each byte of the archive, and in any case: links to links to links
-/// can take long.
+/// Path bytes that may be examined for each byte of the archive, with a fixed minimum. Without this limit, links to
+/// links to links can take long.
 const WORK_PER_BYTE: u64 = 16;
 const WORK_ANYWAY: u64 = 1 << 20;
 
-/// Target of a link.
+/// Link target.
 #[derive(Debug, PartialEq, Eq)]
 enum LinkTarget {
-    /// The member of this index.
+    /// The member with this index.
     File(usize),
-    /// A directory, whose files are read at their own paths.
+    /// A directory. Its files are read at their own paths.
     Directory,
     Missing(String),
     Outside,
@@ -26,8 +26,8 @@ enum LinkTarget {
 }
 
 impl Members {
-    /// Replaces links by the contents of their targets. Links without a target become broken, those out of
-    /// the archive are dropped. `bytes`: size of the archive.
+    /// Replaces links by the content of their targets. Links without a target become broken, and links out of the
+    /// archive are dropped. `bytes` is the archive size.
     pub(crate) fn follow_links(&mut self, bytes: u64) {
         let mut work = bytes.saturating_mul(WORK_PER_BYTE).saturating_add(WORK_ANYWAY);
         let links = self.files.iter().enumerate().filter_map(|(i, (path, content))| match content {
@@ -74,7 +74,7 @@ fn beginning(target: &str) -> Cow<'_, str> {
     }
 }
 
-/// Follows a link; `files` are sorted by path.
+/// Follows a link. `files` must be sorted by path.
 fn follow(files: &[(String, Content)], path: &str, link: &Link, work: &mut u64) -> LinkTarget {
     let find = |path: &str| files.binary_search_by(|(other, _)| other.as_str().cmp(path));
     let mut names: Vec<&str> = path.split('/').collect();
@@ -136,7 +136,7 @@ mod tests {
     use super::*;
     use crate::Bytes;
 
-    /// Members by path: `=X` is a hard link to X, `>X` a symbolic one, anything else a content.
+    /// Members by path: `=X` is a hard link to X, `>X` a symbolic link, anything else is content.
     fn members(files: &[(&str, &str)]) -> Members {
         let content = |text: &str| match text.split_at_checked(1) {
             Some((kind @ ("=" | ">"), target)) => {
@@ -218,7 +218,7 @@ mod tests {
 
     #[test]
     fn many_links_take_little() {
-        // Each leads through all previous ones, and each name of a long path is looked up.
+        // Each link leads through all previous links, and each name in a long path is looked up.
         let target = format!(">{}x", "d/../".repeat(100_000));
         let mut files: Vec<(String, &str)> = (0..200).map(|i| (format!("l{i}"), target.as_str())).collect();
         files.push(("x".to_owned(), "content"));

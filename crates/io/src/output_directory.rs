@@ -11,29 +11,30 @@ use crate::replacement::{
     recover_replacement, replace_directory, replace_file,
 };
 
-/// A directory that is written under another name and gets its own when it is complete.
+/// A directory that is written under a temporary name and renamed when it is complete.
 ///
-/// Until then, the existing content stays in place. If dropped before, everything written is removed.
+/// Until then, the existing content stays in place. If it is dropped before, everything written is removed.
 #[derive(Debug)]
 pub struct OutputDirectory {
     /// Current directory of the files.
     current: PathBuf,
-    /// Final directory; `None` if it is the current one.
+    /// Final directory; `None` if it is the current directory.
     target: Option<PathBuf>,
-    /// Content of the target, which is replaced.
+    /// Target content that is replaced.
     replaces: Option<Deletable>,
-    /// What to do with a file at the path.
+    /// Treatment of a file at the path.
     existing: Existing,
-    /// Place of the files, if the target has those of other processes, too.
+    /// Placement of the files, if the target also contains files from other processes.
     part: Option<PartPlacement>,
 }
 
 impl OutputDirectory {
-    /// Creates a directory at a path that is unused or an empty directory, or with [`Existing::Replace`] a directory
-    /// whose files are all known to `list`. A replacement interrupted by a killed process is completed or undone first.
+    /// Creates a directory. The path must be unused or an empty directory, or with [`Existing::Replace`] a directory in
+    /// which `list` knows all files. If a killed process has left a replacement unfinished, it is completed or undone
+    /// first.
     ///
     /// # Errors
-    /// If there is anything else, or no directory can be created beside it.
+    /// Fails for anything else, or if no directory can be created next to it.
     pub fn create(path: &Path, existing: Existing, list: &ListWritten) -> io::Result<Self> {
         if fs::metadata(path).is_ok_and(|metadata| !metadata.is_dir()) {
             let message = "expected the name of a directory to write, found a file";
@@ -42,11 +43,11 @@ impl OutputDirectory {
         Self::create_or_file(path, existing, list)
     }
 
-    /// Creates a directory that can become a file, by [`finish_as_file`](Self::finish_as_file): besides what
-    /// [`create`](Self::create) takes, the path can be an empty file, or with [`Existing::Replace`] any file.
+    /// Creates a directory that can become a file, with [`finish_as_file`](Self::finish_as_file). In addition to what
+    /// [`create`](Self::create) accepts, the path can be an empty file, or with [`Existing::Replace`] any file.
     ///
     /// # Errors
-    /// If there is anything else, or no directory can be created beside it.
+    /// Fails for anything else, or if no directory can be created next to it.
     pub fn create_or_file(path: &Path, existing: Existing, list: &ListWritten) -> io::Result<Self> {
         // Replace the target of a symbolic link, not the link.
         let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
@@ -83,12 +84,12 @@ impl OutputDirectory {
         Ok(Self { current: create_beside(&target)?, target: Some(target), replaces, existing, part: None })
     }
 
-    /// Creates a directory whose files are moved to a path when they are complete, beside those of other processes. The
-    /// path can be unused. `list` lists the files that the processes can have written; with [`Existing::Replace`], those
-    /// of the part are replaced, otherwise only if its last file is missing.
+    /// Creates a directory whose files are moved to a path when they are complete, next to files from other processes.
+    /// The path may be unused. `list` lists the files that the processes can have written. With [`Existing::Replace`],
+    /// files in this part are replaced. Otherwise, they are only replaced if its last file is missing.
     ///
     /// # Errors
-    /// If there is anything else, or no directory can be created beside it.
+    /// Fails for anything else, or if no directory can be created next to it.
     pub fn create_part(
         path: &Path,
         existing: Existing,
@@ -107,14 +108,14 @@ impl OutputDirectory {
         Ok(Self { current, target: Some(target), replaces: None, existing, part: Some(placement) })
     }
 
-    /// Creates a directory whose files are in place from the beginning, to be read while it is written. It
-    /// appears with some files, so that it is never seen without them.
+    /// Creates a directory with its files in place from the start, to be read while it is written. It appears with some
+    /// files, so that it is never seen without them.
     ///
     /// # Errors
-    /// If there is anything but an empty directory, or it cannot be created.
+    /// Fails if there is anything but an empty directory, or it cannot be created.
     pub fn create_live(path: &Path, files: &[(PathBuf, Vec<u8>)]) -> io::Result<Self> {
         let mut directory = if path.is_dir() {
-            // The directory may be one that cannot be replaced.
+            // The directory may not be replaceable.
             if !is_empty(path)? {
                 return Err(io::Error::new(io::ErrorKind::AlreadyExists, "the directory is not empty"));
             }
@@ -147,7 +148,7 @@ impl OutputDirectory {
     /// Creates a new file, and its parent directories.
     ///
     /// # Errors
-    /// If it cannot be created.
+    /// Fails if it cannot be created.
     pub fn create_file(&self, relative: &Path) -> io::Result<File> {
         let path = self.current.join(relative);
         if let Some(parent) = path.parent() {
@@ -156,10 +157,10 @@ impl OutputDirectory {
         OpenOptions::new().append(true).create_new(true).open(path)
     }
 
-    /// Writes a file that appears when it is complete, replacing an existing one.
+    /// Writes a file that appears when it is complete, and replaces an existing file.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// Fails if it cannot be written.
     pub fn write_file(&self, relative: &Path, bytes: &[u8]) -> io::Result<()> {
         let path = self.current.join(relative);
         if let Some(parent) = path.parent() {
@@ -171,10 +172,10 @@ impl OutputDirectory {
         })
     }
 
-    /// Gives the directory its name, or moves its files to those of other processes, and returns its path.
+    /// Renames the directory to its final name, or moves its files next to those of other processes. Returns the path.
     ///
     /// # Errors
-    /// If that is not possible; then the old content is restored.
+    /// Fails if that is not possible. The old content is then restored.
     pub fn finish(mut self) -> io::Result<PathBuf> {
         let Some(target) = self.target.take() else { return Ok(self.current.clone()) };
         let result = match (&self.part, &self.replaces) {
@@ -189,11 +190,11 @@ impl OutputDirectory {
         result.map(|()| target)
     }
 
-    /// Puts one of the files at the path instead of the directory, removes the others, and returns the path. If there is
-    /// a directory at the path, it stays one, as with [`finish`](Self::finish).
+    /// Moves one file to the path instead of the directory, removes the others, and returns the path. If there is a
+    /// directory at the path, it stays a directory, as with [`finish`](Self::finish).
     ///
     /// # Errors
-    /// If that is not possible; then the old content stays.
+    /// Fails if that is not possible. The old content then stays.
     pub fn finish_as_file(mut self, relative: &Path) -> io::Result<PathBuf> {
         let Some(target) = self.target.take_if(|target| !target.is_dir()) else { return self.finish() };
         let result = place_file(&self.current.join(relative), &target, self.existing);
@@ -208,7 +209,7 @@ impl OutputDirectory {
     }
 }
 
-/// Creates a directory with an unused name beside another one.
+/// Creates a directory with an unused name next to another directory.
 fn create_beside(target: &Path) -> io::Result<PathBuf> {
     let mut attempts = 0;
     loop {
@@ -297,7 +298,7 @@ mod tests {
         assert_eq!(crate::interrupted_replacement(&path), Some(replaced.clone()));
         assert!(OutputDirectory::create(&path, Existing::Refuse, &known).is_err());
         assert_eq!(names(&root.join(".")), ["t"]);
-        // Killed before or after the exchange: the old directory is deleted, if all of it is known.
+        // Killed before or after the exchange: the old directory is deleted, if all its files are known.
         write(&replaced);
         assert_eq!(crate::interrupted_replacement(&path), None);
         let error = OutputDirectory::create(&path, Existing::Replace, &nothing()).unwrap_err().to_string();
@@ -342,7 +343,7 @@ mod tests {
         assert_eq!(create(Existing::Refuse).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
         write(Existing::Replace, b"2").finish_as_file(file).unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"2");
-        // A directory replaces the file, and stays one.
+        // A directory replaces the file, and stays a directory.
         write(Existing::Replace, b"3").finish().unwrap();
         assert_eq!((names(&root.join(".")), names(&path)), (vec!["t".into()], vec!["a".into(), "c".into()]));
         fs::remove_dir_all(&path).unwrap();
@@ -350,7 +351,7 @@ mod tests {
         write(Existing::Refuse, b"4").finish_as_file(file).unwrap();
         assert_eq!(fs::read(path.join("a/b")).unwrap(), b"4");
         fs::remove_dir_all(&path).unwrap();
-        // A file that appears meanwhile stays.
+        // A file that appears in the meantime stays.
         for as_file in [false, true] {
             let directory = write(Existing::Refuse, b"5");
             fs::write(&path, b"mine").unwrap();

@@ -11,12 +11,12 @@ const BUFFER: usize = 256 << 10;
 
 /// Opens an output: the standard output for `None` and `-`, otherwise a file.
 ///
-/// The file appears (or is replaced) only by [`OutputFile::finish`]: until then, everything is in a temporary
-/// file beside it, which is removed if the output is dropped. A device or a pipe is written directly.
+/// The file appears (or is replaced) only with [`OutputFile::finish`]. Until then, all data is in a temporary file next
+/// to it, which is removed if the output is dropped. A device or a pipe is written directly.
 ///
 /// # Errors
-/// If the file cannot be created, or is a directory; if it exists, is not empty, and must not be replaced; if
-/// the program was started without a standard output.
+/// Fails if the file cannot be created, or is a directory. Also fails if it exists, is not empty, and must not be
+/// replaced, and if the program was started without a standard output.
 pub fn create(path: Option<&Path>, existing: Existing) -> io::Result<OutputFile> {
     match path {
         Some(path) if path != Path::new("-") => create_file(path, existing),
@@ -72,7 +72,7 @@ fn writer(file: File) -> BufWriter<Box<dyn Write + Send>> {
     BufWriter::with_capacity(BUFFER, Box::new(file))
 }
 
-/// Standard output without the line buffering of the standard library.
+/// Standard output without the standard library's line buffering.
 #[cfg(unix)]
 fn stdout() -> io::Result<Box<dyn Write + Send>> {
     use std::os::fd::AsFd;
@@ -85,9 +85,9 @@ fn stdout() -> io::Result<Box<dyn Write + Send>> {
     Ok(Box::new(io::stdout()))
 }
 
-/// Output of results; see [`create()`].
+/// Output for results; see [`create()`].
 pub struct OutputFile {
-    /// `None` after it is finished.
+    /// `None` after `finish`.
     writer: Option<BufWriter<Box<dyn Write + Send>>>,
     replace: Option<Replace>,
     is_terminal: bool,
@@ -103,7 +103,7 @@ impl OutputFile {
     /// Opens the standard output.
     ///
     /// # Errors
-    /// If the program was started without one.
+    /// Fails if the program was started without a standard output.
     pub fn standard() -> io::Result<Self> {
         if standard_output::was_closed() {
             return Err(io::Error::other("the standard output is closed"));
@@ -113,7 +113,7 @@ impl OutputFile {
         Ok(Self { writer, replace: None, is_terminal })
     }
 
-    /// Returns `true` for a terminal: then some output should be escaped.
+    /// Returns `true` for a terminal. Some output should then be escaped.
     #[must_use]
     pub fn is_terminal(&self) -> bool {
         self.is_terminal
@@ -122,30 +122,30 @@ impl OutputFile {
     /// Returns the path of the temporary file with everything written so far; `None` for a device or a pipe.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// Fails if it cannot be written.
     pub fn written_path(&mut self) -> io::Result<Option<&Path>> {
         self.writer()?.flush()?;
         Ok(self.replace.as_ref().map(|replace| replace.temporary.as_path()))
     }
 
-    /// Makes an output that discards everything.
+    /// Creates an output that discards everything.
     #[must_use]
     pub fn nowhere() -> Self {
         Self { writer: Some(BufWriter::new(Box::new(io::sink()))), replace: None, is_terminal: false }
     }
 
-    /// Leaves an existing file unchanged; a device or a pipe gets the remaining output.
+    /// Leaves an existing file unchanged. A device or a pipe receives the remaining output.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// Fails if it cannot be written.
     pub fn discard(self) -> io::Result<()> {
         if self.replace.is_none() { self.finish() } else { Ok(()) }
     }
 
-    /// Writes the remaining output and puts the file in its place.
+    /// Writes the remaining output and moves the file to its path.
     ///
     /// # Errors
-    /// If it cannot be written; then the old file is kept.
+    /// Fails if it cannot be written. The old file is then kept.
     pub fn finish(mut self) -> io::Result<()> {
         let Some(mut writer) = self.writer.take() else { return Ok(()) };
         writer.flush()?;
@@ -239,7 +239,7 @@ mod tests {
         output.write_all(b"new").unwrap();
         output.finish().unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"new");
-        // A file written there meanwhile also stays.
+        // A file written there in the meantime also stays.
         let path = directory.join("other");
         let output = create(Some(&path), Existing::Refuse).unwrap();
         fs::write(&path, b"mine").unwrap();

@@ -1,4 +1,4 @@
-//! Files of trees, read for the traces of a format.
+//! Reads the files in trees as traces in a format.
 
 use std::collections::HashMap;
 
@@ -6,8 +6,8 @@ use ichnos_model::Damage;
 
 use crate::{Bytes, Entry, FileId, OpenedTraces, Refused, Tree};
 
-/// Opens each file that `is_trace` recognizes as a trace, once, whatever trees and names it has. Files that cannot be
-/// read are refused.
+/// Opens each file that `is_trace` recognizes as a trace. A file is opened once, whatever its trees and names. Files
+/// that cannot be read are refused.
 pub fn open_files(
     trees: &[&Tree],
     is_trace: impl Fn(&Entry) -> bool,
@@ -31,17 +31,17 @@ pub fn open_files(
     opened
 }
 
-/// Files read so far, so that each is read once, whatever trees and names it has.
+/// Files read so far. Each file is read once, whatever its trees and names.
 #[derive(Debug, Default)]
 pub struct ReadFiles {
     names: HashMap<FileId, String>,
     /// Files that cannot be read.
     pub damage: Vec<Damage>,
-    /// Notices of skipped files, a sentence each: further names of a file.
+    /// Notices about skipped files, one sentence each: other names for a file.
     pub notices: Vec<String>,
 }
 
-/// A file of a tree.
+/// A file in a tree.
 #[derive(Debug)]
 pub struct ReadFile<F> {
     /// Path, starting with the tree's name.
@@ -53,8 +53,8 @@ pub struct ReadFile<F> {
 }
 
 impl ReadFiles {
-    /// Reads a file whose form is recognized. Returns `None` for other files, those that were read before, and those
-    /// that cannot be read, which become damage.
+    /// Reads a file with a recognized form. Returns `None` for other files, for files that were read before, and for
+    /// files that cannot be read, which become damage.
     pub fn read<F>(
         &mut self,
         tree: &Tree,

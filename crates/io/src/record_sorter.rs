@@ -1,4 +1,4 @@
-//! Sorts records by time, in runs in a temporary file that sorters share.
+//! Sorts records by time, in runs in a shared temporary file.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -12,19 +12,19 @@ use ichnos_model::IgnorePoison as _;
 
 use crate::Bytes;
 
-/// Size of the records in memory in bytes from which on they are written as a run.
+/// Size of the records in memory, in bytes, at which they are written as a run.
 const RUN: usize = 32 << 20;
 
 /// Size in bytes of the time and the length before each record.
 const HEAD: usize = 12;
 
-/// Least size in bytes of a run, if other sorters take the memory.
+/// Minimum run size in bytes, if other sorters take the memory.
 const LEAST_RUN: usize = 32 << 10;
 
-/// Memory and temporary file that several sorters share.
+/// Memory and temporary file shared by several sorters.
 ///
-/// Records of all of them that are not in the file take at most 32 MiB, and 32 KiB and one record more for each sorter. The
-/// file exists until the last sorter and the last [`SortedRecords`] are dropped.
+/// Together, their records in memory take at most 32 MiB, plus 32 KiB and one record for each sorter. The file exists
+/// until the last sorter and the last [`SortedRecords`] are dropped.
 #[derive(Clone, Debug, Default)]
 pub struct SorterMemory(Arc<SharedMemory>);
 
@@ -34,7 +34,7 @@ struct SharedMemory {
     file: Mutex<Option<RunFile>>,
 }
 
-/// Temporary file with the runs of all sorters.
+/// Temporary file with the runs from all sorters.
 #[derive(Debug)]
 struct RunFile {
     file: BufWriter<File>,
@@ -50,7 +50,7 @@ struct TakenMemory {
 }
 
 impl TakenMemory {
-    /// Takes some more bytes, and returns the number of bytes of all sorters.
+    /// Takes more bytes, and returns the total number of bytes for all sorters.
     fn take(&mut self, bytes: usize) -> usize {
         self.bytes += bytes;
         self.all.0.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes
@@ -67,10 +67,10 @@ impl Drop for TakenMemory {
     }
 }
 
-/// Sorts records by time. Records of the same time stay in their order.
+/// Sorts records by time. Records with equal times stay in order.
 ///
-/// A limited number of records is in memory. If there are more, they are sorted runs in a temporary file without a name,
-/// which disappears with the process. Sorters with the same [`SorterMemory`] share the file.
+/// A limited number of records is in memory. Further records are sorted runs in an unnamed temporary file, which
+/// disappears with the process. Sorters with the same [`SorterMemory`] share the file.
 #[derive(Debug)]
 pub struct RecordSorter {
     directory: PathBuf,
@@ -84,7 +84,7 @@ pub struct RecordSorter {
     runs: Vec<Run>,
 }
 
-/// Range of the bytes of a run.
+/// Byte range of a run.
 #[derive(Clone, Copy, Debug)]
 struct Run {
     begin: usize,
@@ -92,7 +92,7 @@ struct Run {
 }
 
 impl RecordSorter {
-    /// Creates a sorter without records. `directory` is the directory of the temporary file. Default: the system's directory.
+    /// Creates a sorter without records. `directory` is for the temporary file. Default: the system's directory.
     /// `memory` is shared with other sorters.
     #[must_use]
     pub fn new(directory: Option<PathBuf>, memory: SorterMemory) -> Self {
@@ -109,7 +109,7 @@ impl RecordSorter {
     /// Adds a record of at most 4 GiB.
     ///
     /// # Errors
-    /// If the temporary file cannot be written.
+    /// Fails if the temporary file cannot be written.
     pub fn push(&mut self, time: u64, record: &[u8]) -> io::Result<()> {
         let length = u32::try_from(record.len()).map_err(io::Error::other)?;
         self.order.push((time, self.records.len()));
@@ -140,7 +140,7 @@ impl RecordSorter {
         shared.written += self.records.len();
         self.runs.push(Run { begin, end: shared.written });
         self.memory.give_back();
-        // Others need the memory more.
+        // Other sorters need the memory more.
         (self.records, self.order) = (Vec::new(), Vec::new());
         Ok(())
     }
@@ -148,7 +148,7 @@ impl RecordSorter {
     /// Returns all records, sorted.
     ///
     /// # Errors
-    /// If the temporary file cannot be written or mapped.
+    /// Fails if the temporary file cannot be written or mapped.
     pub fn finish(mut self) -> io::Result<SortedRecords> {
         let bytes = if !self.runs.is_empty() {
             if !self.records.is_empty() {
@@ -163,7 +163,7 @@ impl RecordSorter {
                 None => Bytes::default(),
             }
         } else {
-            // One run in memory.
+            // A single run in memory.
             let mut sorted = Vec::with_capacity(self.records.len());
             self.order.sort_by_key(|(time, _)| *time);
             for (_, at) in &self.order {
@@ -183,9 +183,9 @@ impl RecordSorter {
 #[derive(Debug)]
 pub struct SortedRecords {
     bytes: Bytes,
-    /// Records of each run that were not returned yet.
+    /// Remaining records in each run.
     runs: Vec<Run>,
-    /// Time of the first of these records, and its run. Earlier runs come first at equal times.
+    /// Time of the first remaining record in each run, and the run. Earlier runs come first at equal times.
     heads: BinaryHeap<Reverse<(u64, usize)>>,
 }
 
@@ -262,7 +262,7 @@ mod tests {
         assert_eq!(idle.finish().unwrap().next().map(|(time, _)| time), Some(1));
     }
 
-    /// Records of many runs, of one run and of none are sorted, and stay in their order where times are equal.
+    /// Records in many runs, in one run and without a run are sorted, and stay in order where times are equal.
     #[test]
     fn records_are_sorted_by_time_and_number() {
         for (count, run_bytes) in [(0u64, 100), (1, 100), (500, 100), (500, 1 << 20), (7, 1)] {

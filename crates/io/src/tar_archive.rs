@@ -11,10 +11,10 @@ use crate::unpack_budget::UnpackBudget;
 use crate::{Bytes, IoError};
 
 const BLOCK: u64 = 512;
-/// Maximum size of data before a member: its header, with long names and the like.
+/// Maximum size of the data before a member, for example its header and long names.
 const MOST_OF_HEADER: u64 = 1 << 20;
 
-/// A reader with an allowance: headers are kept in memory, and determine their own length.
+/// A reader with a byte limit, because headers are kept in memory, and determine their own length.
 struct Allowed<R> {
     reader: R,
     left: Rc<Cell<u64>>,
@@ -41,8 +41,8 @@ impl<R: Seek> Seek for Allowed<R> {
     }
 }
 
-/// Reads the members of a tar archive. They are parts of `bytes`: only sparse files are copied.
-/// `is_unpacked`: the archive was compressed.
+/// Reads the members of a tar archive. They are parts of `bytes`: only sparse files are copied. `is_unpacked` means
+/// that the archive was compressed.
 pub(crate) fn members(
     bytes: &Bytes,
     is_unpacked: bool,
@@ -67,7 +67,7 @@ pub(crate) fn members(
         let mut entry = match entry {
             Ok(entry) => entry,
             Err(error) => {
-                // There is no next header: keep the members found before.
+                // The next header is missing: keep the members found before.
                 members.problems.push(broken_off(next, len, is_unpacked, &last, &error));
                 is_cut = true;
                 break;
@@ -118,7 +118,7 @@ fn link_content(entry: &tar::Entry<'_, impl Read>) -> Option<Content> {
     Some(Content::Link(Box::new(Link { target: path_text(&target), is_hard: kind.is_hard_link() })))
 }
 
-/// Reads a sparse file, whose content is not a part of the archive as it is.
+/// Reads a sparse file. Its content is not a contiguous part of the archive.
 fn sparse_content(
     entry: &mut tar::Entry<'_, impl Read>,
     cut: Option<String>,
@@ -147,10 +147,10 @@ fn plain_content(bytes: &Bytes, begin: u64, end: u64, cut: Option<String>) -> Co
     }
 }
 
-/// Reads the members of a compressed tar archive, at most the first `beginning` bytes of each: all is
-/// unpacked, since there is no other way to the later members, but nothing else is kept. Data after the
-/// beginning of the last member is skipped if the total size (see [`recorded_size`]) shows that it is the last
-/// one. `None` if anything is unusual, damaged or truncated: then the whole archive has to be read.
+/// Reads the members of a compressed tar archive, at most the first `beginning` bytes of each. All data is unpacked,
+/// since this is the only way to the later members, but nothing else is kept. Data after the start of the last member
+/// is skipped if the total size (see [`recorded_size`]) shows that it is the last one. `None` if anything is unusual,
+/// damaged or truncated. The whole archive must then be read.
 pub(crate) fn beginnings(
     bytes: &[u8],
     packing: Packing,
@@ -208,7 +208,7 @@ pub(crate) fn beginnings(
         }
     }
     allowance.set(u64::MAX);
-    // The last member is followed by an end mark, and only the end of the data shows that both are complete.
+    // An end mark follows the last member, and only the end of the data shows that both are complete.
     if !is_over
         && (passed.get() <= next
             || io::copy(&mut archive.into_inner().take(1 << 20), &mut io::sink()).is_err())
@@ -220,14 +220,14 @@ pub(crate) fn beginnings(
     Ok(Some(members).filter(|members| members.problems.is_empty()))
 }
 
-/// Returns `true` if no member follows one with this end, by the size of the archive modulo 2^32.
+/// Returns `true` if the member with this end is the last one, by the archive size modulo 2^32.
 fn is_last(end: u64, total_size: Option<u32>) -> bool {
     // Less than a header and an end mark of two blocks, and a whole number of blocks.
     total_size.is_some_and(|size| size.wrapping_sub(end as u32) < 3 * BLOCK as u32)
 }
 
-/// Reads the rest of a member, of which nothing is kept. Returns `false` if there are fewer than `left` bytes.
-/// `consumed`: number of compressed bytes that were read.
+/// Reads the rest of a member without keeping it. Returns `false` if there are fewer than `left` bytes. `consumed` is
+/// the number of compressed bytes that were read.
 fn skip(
     entry: &mut impl Read,
     mut left: u64,
@@ -244,10 +244,10 @@ fn skip(
     Ok(true)
 }
 
-/// Problem of a member whose header cannot be read.
+/// Describes a member whose header cannot be read.
 fn broken_off(at: u64, len: u64, is_unpacked: bool, last: &str, error: &io::Error) -> String {
     let unpacked = if is_unpacked { " of the unpacked data" } else { "" };
-    // A header can be several blocks, the last of which is truncated.
+    // A header can consist of several blocks, the last of which is truncated.
     let error = if at.saturating_add(BLOCK) > len || error.kind() == io::ErrorKind::UnexpectedEof {
         format!("it is truncated at byte {len}{unpacked}, within the header of a member")
     } else {

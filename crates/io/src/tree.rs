@@ -18,25 +18,26 @@ use crate::{Bytes, Entry, IoError, IoLimits, tar_archive, zip_archive};
 /// All files below a root, sorted by path.
 #[derive(Clone, Debug)]
 pub struct Tree {
-    /// Name of the root, for instance the path that was opened.
+    /// Root name, for example the path that was opened.
     pub name: String,
     /// Files, and links to directories that are listed elsewhere ([`Entry::repeats`]).
     pub entries: Vec<Entry>,
-    /// Problems of the tree itself: directories that cannot be read, a truncated archive. The entries are
-    /// those that could be read nevertheless.
+    /// Problems with the tree itself: directories that cannot be read, a truncated archive. The tree contains all
+    /// entries that could be read.
     pub problems: Vec<TreeProblem>,
 }
 
 impl Tree {
     /// Opens a directory, an archive, a compressed file, any other file, or a pipe.
     ///
-    /// Hidden files and directories (whose names begin with a dot) are included: formats know their meaning.
-    /// Symbolic links are followed, and each directory is listed once. Archives (tar, also compressed, and
-    /// zip) and compressed files (gzip, Zstandard, xz) are recognized by their content.
+    /// Hidden files and directories (whose names start with a dot) are included, because formats know their meaning.
+    /// Symbolic links are followed, and each directory is listed once. Archives (tar, also compressed, and zip) and
+    /// compressed files (gzip, Zstandard, xz) are recognized by their content.
     ///
     /// # Errors
-    /// If nothing exists at `path`, it cannot be read at all, or it exceeds the limits. Unreadable items *within* a
-    /// directory are no error here: [`Entry::read`] fails for files, and directories are listed in [`Tree::problems`].
+    /// Fails if nothing exists at `path`, it cannot be read at all, or it exceeds the limits. Unreadable items *within*
+    /// a directory do not cause an error here: [`Entry::read`] fails for files, and [`Tree::problems`] lists
+    /// directories.
     pub fn open(path: &Path, limits: &IoLimits) -> Result<Self, IoError> {
         Self::open_with(path, &TreeOptions::from(*limits))
     }
@@ -80,7 +81,7 @@ impl Tree {
         }
     }
 
-    /// Returns `true` if a file that begins with these bytes is an archive or a compressed file.
+    /// Returns `true` if a file that starts with these bytes is an archive or a compressed file.
     #[must_use]
     pub fn is_packed(beginning: &[u8]) -> bool {
         Packing::of(beginning.get(..HEAD.min(beginning.len())).unwrap_or_default()).is_some()
@@ -89,7 +90,7 @@ impl Tree {
     /// Reads a pipe to its end: an archive or a file, packed or not.
     ///
     /// # Errors
-    /// If it cannot be read or delivers more than the limits allow.
+    /// Fails if it cannot be read or delivers more than the limits allow.
     pub fn from_reader(
         name: impl Into<String>,
         reader: impl Read,
@@ -137,9 +138,9 @@ impl Tree {
         }
     }
 
-    /// Unpacks those of the files with these indexes that [are compressed](Entry::is_compressed_file) and
-    /// that `is_wanted` selects by their beginning. Their paths do not change; archives and files that cannot
-    /// be unpacked at all stay unchanged. Problems of selected files are added to [`Tree::problems`].
+    /// Unpacks selected files: by index, if they [are compressed](Entry::is_compressed_file), and if `is_wanted`
+    /// accepts their start. Paths do not change. Archives, and files that cannot be unpacked at all, stay unchanged.
+    /// Problems with selected files are added to [`Tree::problems`].
     pub fn unpack_files(
         &mut self,
         files: &[usize],
@@ -148,7 +149,7 @@ impl Tree {
     ) {
         /// Number of bytes that identify a file.
         const PROBED: u64 = 16 << 10;
-        // Together they stay within the limits of a tree.
+        // Together they stay within the limits for a tree.
         let mut options = options.clone();
         let options_beginning = options.beginning;
         let mut unpack_part = |path: &str, bytes: &Bytes, most: Option<u64>| {
@@ -257,7 +258,7 @@ impl Tree {
         }
     }
 
-    /// Tree of an unpacked compressed file: an archive, or a file.
+    /// Creates the tree for an unpacked compressed file: an archive, or a single file.
     fn of_unpacked(
         name: &str,
         file: &str,
@@ -311,12 +312,12 @@ fn content(bytes: Bytes, problem: Option<&String>, goes_on: bool) -> Content {
     }
 }
 
-/// Bytes that show the packing of all.
+/// Start of the data, enough to show any packing.
 fn head(bytes: &[u8]) -> &[u8] {
     &bytes[..HEAD.min(bytes.len())]
 }
 
-/// Name of a compressed file without the suffix of the compression.
+/// File name without the compression suffix.
 fn unpacked_name(file: &str) -> &str {
     for suffix in [".gz", ".zst", ".xz"] {
         if let Some(name) = file.strip_suffix(suffix)
@@ -469,14 +470,14 @@ mod tests {
         // Any file may unpack to 64 MiB.
         let small = gzip(&vec![0; 60 << 20]);
         assert_eq!(Tree::from_reader("-", &small[..], &ratio).unwrap().entries[0].len, Some(60 << 20));
-        // Zeros at the beginning are harmless if enough other bytes follow.
+        // Zeros at the start are harmless if enough other bytes follow.
         let mixed = [vec![0; 100 << 20], Random::new(1).bytes(1 << 20)].concat();
         assert!(Tree::from_reader("-", &gzip(&mixed)[..], &IoLimits::default()).is_ok());
         let error = Tree::from_reader("-", std::io::repeat(1), &tight).unwrap_err();
         assert!(matches!(error, IoError::Limit { .. }));
     }
 
-    /// Any damage of an archive has a defined result: never a panic or a hang.
+    /// Any archive damage has a defined result: never a panic or a hang.
     #[test]
     fn survives_any_damage() {
         let tar = archive();

@@ -10,10 +10,10 @@ use crate::store::Store;
 use crate::unpack_budget::UnpackBudget;
 use crate::{Bytes, IoError};
 
-/// Maximum length of the target of a link.
+/// Maximum path length of a link target.
 const MOST_OF_PATH: u64 = 4096;
 
-/// Reads the members of a zip archive. Stored members are used in place, the others are unpacked.
+/// Reads the members of a zip archive. Stored members are used in place, and others are unpacked.
 pub(crate) fn members(bytes: &Bytes, budget: &mut UnpackBudget<'_>) -> Result<Members, IoError> {
     let mut archive = match zip::ZipArchive::new(Cursor::new(&**bytes)) {
         Ok(archive) => archive,
@@ -25,7 +25,7 @@ pub(crate) fn members(bytes: &Bytes, budget: &mut UnpackBudget<'_>) -> Result<Me
     let beginning = budget.options.beginning;
     let mut members = Members::default();
     let mut store = Store::default();
-    // Members can overlap: then they count as unpacked.
+    // Members can overlap. They count as unpacked then.
     let mut stored = 0u64;
     for index in 0..archive.len() {
         let name = match archive.name_for_index(index) {
@@ -72,7 +72,7 @@ pub(crate) fn members(bytes: &Bytes, budget: &mut UnpackBudget<'_>) -> Result<Me
         };
         members.insert(&name, content, budget)?;
     }
-    // Free its list of members, which is not small.
+    // Free its member list, which is not small.
     drop(archive);
     let unpacked = store.finish(budget)?;
     Ok(members.finish(&unpacked, bytes.len() as u64))
@@ -94,15 +94,14 @@ fn link(reader: &mut impl Read) -> Content {
     }
 }
 
-/// Reads the members of a zip archive whose list at its end cannot be read: each member also has its own
-/// header.
+/// Reads the members of a zip archive with an unreadable list at its end. Each member also has its own header.
 fn without_list(bytes: &Bytes, error: &ZipError, budget: &mut UnpackBudget<'_>) -> Result<Members, IoError> {
     let mut members = Members::default();
     let mut store = Store::default();
     let mut reader = Cursor::new(&**bytes);
     let len = bytes.len() as u64;
     let mut count = 0;
-    // Reason for the end of the members found.
+    // Reason why the search ended.
     let end = loop {
         count += 1;
         if count > budget.options.limits.entries {
