@@ -11,8 +11,8 @@ use crate::plain_file::open_plain;
 /// Parameters for collecting reports that running programs send one by one, in a format whose files consist only of
 /// such reports.
 ///
-/// A stored report ends with an empty line and must not contain another one, so that reports can be found in a file
-/// independent of the format.
+/// A stored report ends with an empty line and must not contain any other empty line, so that reports can be found in a
+/// file independent of the format.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Collect {

@@ -212,7 +212,7 @@ pub struct WriteOptions {
     pub sorts: bool,
     /// Directory for temporary files; `None` for the system default.
     pub temp_dir: Option<PathBuf>,
-    /// Make the output valid for any source: impossible times of events and packets are replaced by possible ones,
+    /// Make the output valid for any source: impossible times in events and packets are replaced by possible times,
     /// counters only grow, and texts are valid.
     pub repair: bool,
     /// Also write packet indexes.
@@ -226,7 +226,7 @@ pub struct WriteOptions {
     /// Treatment of existing files at the path. For a shard, this means files from an earlier output of the same shard.
     pub existing: Existing,
     /// Shard for this output, if several outputs are written to one path: see [`WriterFactory::writes_shards`]. The
-    /// sources are those of all shards.
+    /// sources are for all shards together.
     pub shard: Option<WriteShard>,
     /// Comparison of the output with the written data, before it appears; `None` to skip it.
     pub verify: Option<Verify>,

@@ -111,7 +111,7 @@ fn seek(_: &File, _: i64, wanted: ExtentKind) -> Result<i64, Sought> {
 
 #[cfg(test)]
 #[cfg(target_os = "linux")]
-// A list with one range is intended, not the numbers in the range.
+// The list contains one range; it should not contain the numbers in the range.
 #[allow(clippy::single_range_in_vec_init)]
 mod tests {
     use std::io::{Seek, SeekFrom, Write};

@@ -199,7 +199,7 @@ pub(crate) fn place_directory(current: &Path, target: &Path) -> io::Result<()> {
     sync_parent(target)
 }
 
-/// Replaces an old directory by a complete one, and deletes the old one.
+/// Replaces an old directory by a complete directory, and deletes the old one.
 pub(crate) fn replace_directory(current: &Path, target: &Path, old: &Deletable) -> io::Result<()> {
     sync_directory(current)?;
     // Check again at the last moment, since writing can take long.

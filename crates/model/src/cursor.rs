@@ -17,10 +17,10 @@ pub use self::small_cursor::{Reopen, SharedCursorState, SmallCursor};
 /// Delivers the messages of a data stream, in order.
 ///
 /// # For implementations
-/// The first message must be [`Message::StreamBegin`], the last one [`Message::StreamEnd`]. Times of heads may go back
-/// only if the clock of the trace does, after a [`DamageKind::ClockBackwards`](crate::DamageKind::ClockBackwards) that
-/// reports it. Formats with unordered records report nothing, and the merge passes such a record on as soon as it sees
-/// it. Unreadable data is a [`Message::Damage`]. Reading should resume after it where possible.
+/// The first message must be [`Message::StreamBegin`], the last one [`Message::StreamEnd`]. Head times may go back only
+/// if the trace's clock does, after a [`DamageKind::ClockBackwards`](crate::DamageKind::ClockBackwards) that reports
+/// it. Formats with unordered records report nothing, and the merge passes such a record on as soon as it sees it.
+/// Unreadable data is a [`Message::Damage`]. Reading should resume after it where possible.
 ///
 /// [`SourceCursor`](crate::SourceCursor) implements this trait for each format's [`Source`](crate::Source).
 ///
@@ -142,8 +142,8 @@ pub trait StreamCursor: Cursor + sealed::Sealed {
     /// than one call per message, since only `handler` is called dynamically.
     fn drain(&mut self, limit: u64, handler: &mut MessageHandler<'_>) -> Drained;
 
-    /// Passes the current message and all later ones to `handler` until it stops. Returns `false` after the last
-    /// message. Unlike [`drain`](Self::drain), it passes messages whose time exceeds 64 bits.
+    /// Passes all messages from the current one on to `handler` until it stops. Returns `false` after the last message.
+    /// Unlike [`drain`](Self::drain), it passes messages whose time exceeds 64 bits.
     fn drain_all(&mut self, handler: &mut MessageHandler<'_>) -> bool {
         loop {
             match self.drain(u64::MAX, handler) {

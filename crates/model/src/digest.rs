@@ -261,8 +261,8 @@ impl EventHash {
         Self(ValueHash::new(packet))
     }
 
-    /// Returns the clock value of an event, and the hash of its name and of the values that text preserves. All NaNs
-    /// are equal, and variant options are known only by their values.
+    /// Returns an event's clock value, and the hash of its name and of the values that text preserves. All NaNs are
+    /// equal, and variant options are known only by their values.
     #[must_use]
     pub fn of_text(event: &Event<'_>) -> (Option<u64>, u64) {
         let mut hash = Self::new(0);

@@ -26,7 +26,7 @@ pub use self::event_values::{EventValues, ValuesMark};
 pub use self::stream_table::StreamTable;
 pub use self::value_cache::ValueCache;
 
-/// Scopes of a packet and of an event record in it: bit positions, or values.
+/// Scopes of a packet and an event record in it: bit positions, or values.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Scopes<'a> {
@@ -34,7 +34,7 @@ pub struct Scopes<'a> {
     pub bits: PacketBits<'a>,
     /// Start of each scope that can be decoded (before its alignment), indexed by [`Scope`].
     pub(crate) begins: &'a [Position; 6],
-    /// Values from earlier scopes that fields of later scopes depend on.
+    /// Values from earlier scopes that fields in later scopes depend on.
     pub slots: &'a Slots,
     /// Decoding limits.
     pub limits: &'a DecodeLimits,
@@ -93,7 +93,7 @@ impl<'a> Scopes<'a> {
         {
             return values.visit(scope, plan, visitor);
         }
-        // Scopes that are never decoded have no start.
+        // Scopes that are never decoded lack a start.
         let Some(mut position) = self.begins.get(scope as usize).copied() else { return Ok(()) };
         plan.decode(self.bits, &mut position, self.slots, *self.limits, visitor)
     }
@@ -111,7 +111,7 @@ pub struct Event<'a> {
     pub(crate) plans: &'a EventRecordPlans,
     /// Event time on the default clock of the data stream.
     pub clock: Option<&'a ClockValue>,
-    /// Values of other clocks in the trace, by clock class index (CTF 1.8 and PROP-1.0 may have several).
+    /// Values on other clocks in the trace, by clock class index (CTF 1.8 and PROP-1.0 may have several).
     pub other_clocks: &'a [(u16, u64)],
     /// Positions or values of the fields.
     pub scopes: Scopes<'a>,
@@ -131,7 +131,7 @@ impl<'a> Event<'a> {
         Self { stream, class: &plans.class, plans, clock, other_clocks: &[], scopes }
     }
 
-    /// Sets the values of other clocks; see [`Event::other_clocks`].
+    /// Sets the values on other clocks; see [`Event::other_clocks`].
     #[inline(always)]
     #[must_use]
     pub fn with_other_clocks(self, other_clocks: &'a [(u16, u64)]) -> Self {

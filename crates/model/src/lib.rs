@@ -1,4 +1,4 @@
-//! The data model of ichnos, produced by readers of trace formats and consumed by sinks.
+//! The data model of ichnos. Trace format readers produce it, and sinks consume it.
 //!
 //! The terms are from CTF 2 where it has one. The documentation of each format maps its own terms to them.
 //!

@@ -99,7 +99,7 @@ impl LevelScale {
         Some(scale)
     }
 
-    /// Returns the step for a number; `None` only if there are no steps.
+    /// Returns the step for a number; `None` only for an empty scale.
     #[must_use]
     pub fn step(&self, raw: i64) -> Option<LevelStep> {
         self.0.iter().find(|step| raw <= step.up_to).or(self.0.last()).copied()

@@ -202,7 +202,7 @@ impl Meaning {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Meanings {
-    /// Members sorted by scope and index. Most classes have none, and there can be millions of classes.
+    /// Members sorted by scope and index. Most classes lack them, and there can be millions of classes.
     #[allow(clippy::box_collection)]
     members: Option<Box<Vec<(MemberIndex, Meaning)>>>,
 }

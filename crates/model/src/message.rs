@@ -84,7 +84,7 @@ pub struct Discarded<'a> {
 /// several data streams are merged by time. Everything in a message is borrowed for the call. Keep the state of a data
 /// stream in a list by [`DataStream::key`], which is small and reused after the trace is closed. Unknown messages
 /// should be ignored, because [`Message`] grows. A sink should not depend on the format: [`Meanings`](crate::Meanings)
-/// contains the meanings of members.
+/// contains what the members mean.
 pub trait Sink {
     /// Receives a message. Returns [`ControlFlow::Break`] to stop.
     ///

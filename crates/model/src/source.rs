@@ -31,7 +31,7 @@ pub trait Source: Send {
     /// empty, and not after [`NextRecord::End`].
     fn next(&mut self, record: &mut Record) -> NextRecord;
 
-    /// Returns the bytes that contain the scopes of the current event, for scopes of bits: see [`Record::set_bits`].
+    /// Returns the data with the bit scopes of the current event: see [`Record::set_bits`].
     fn bytes(&self) -> &[u8] {
         &[]
     }

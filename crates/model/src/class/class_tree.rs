@@ -38,7 +38,7 @@ impl<'c> Child<'c> {
         }
     }
 
-    /// Returns the attributes of a member or an option. Its class has separate ones.
+    /// Returns the attributes of a member or an option. They are separate from the attributes of its class.
     #[must_use]
     pub fn attributes(self) -> Option<&'c Attributes> {
         match self {

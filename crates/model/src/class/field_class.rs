@@ -24,7 +24,7 @@ pub struct FieldClass {
     /// `true` for an optional field that the source record does not describe. Sinks hide it if absent, and show it like
     /// any other field if present.
     pub hides_absence: bool,
-    /// Encoding of paths in GUIDs. Sinks for people show the path instead of the GUID.
+    /// Encoding of activity paths in GUIDs. Sinks for people show the path instead of the GUID.
     pub activity_paths: Option<ActivityPaths>,
     /// Place of the declaration.
     pub declared_at: DeclaredAt,
@@ -87,8 +87,7 @@ impl FieldClass {
         Self::new(FieldKind::Integer { bits, integer })
     }
 
-    /// A field that may be absent, in scopes of values. Only the values determine its presence, without a selector
-    /// field.
+    /// A field that may be absent, in value scopes. Only the values determine its presence, without a selector field.
     #[must_use]
     pub fn optional(field: impl Into<Arc<Self>>) -> Self {
         let selector = Box::new(FieldLocation::of_values());
@@ -198,7 +197,7 @@ impl FieldClass {
         }
     }
 
-    /// Returns the names of integer values or bit map flags.
+    /// Returns the value names of an integer or the flags of a bit map.
     #[must_use]
     pub fn mappings(&self) -> Option<&Mappings> {
         match &self.kind {

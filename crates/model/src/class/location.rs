@@ -7,7 +7,7 @@ use crate::DeclaredAt;
 crate::named_enum! {
     /// Root fields of packets and event records: six that are decoded, in this order, and one that is always a value.
     ///
-    /// Names of decoded scopes are from CTF2-SPEC-2.0 (`origin` of a field location).
+    /// Scope names are from CTF2-SPEC-2.0 (`origin` of a field location).
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
     #[repr(u8)]
     pub enum Scope {
@@ -125,8 +125,8 @@ pub struct FieldLocation {
 }
 
 impl FieldLocation {
-    /// Creates the location for classes in scopes of values, where only the values determine lengths and presence.
-    /// Fields of such a class cannot be decoded from bits.
+    /// Creates the location for classes in value scopes, where only the values determine lengths and presence. Such
+    /// fields cannot be decoded from bits.
     #[must_use]
     pub fn of_values() -> Self {
         Self { origin: None, path: Vec::new(), any_option: false, declared_at: DeclaredAt::default() }

@@ -74,7 +74,8 @@ impl fmt::Display for RangeSet {
     }
 }
 
-/// A name for values: a mapping of an integer field class, or a flag of a bit map, whose ranges contain bit indexes.
+/// A named set of values: a mapping of an integer field class, or a flag of a bit map, whose ranges contain bit
+/// indexes.
 #[derive(Clone, Copy, Debug)]
 pub struct Mapping<'a> {
     /// Name.
@@ -160,8 +161,8 @@ impl fmt::Display for Ranges<'_> {
     }
 }
 
-/// The mappings of an integer field class, or the flags of a bit map, in file order. Ranges of different names may
-/// overlap.
+/// The mappings of an integer field class, or the flags of a bit map, in file order. Different names may have
+/// overlapping ranges.
 ///
 /// Clones share their memory. There can be millions of names: each takes its length and usually 24 bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]

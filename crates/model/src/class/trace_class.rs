@@ -1,4 +1,4 @@
-//! Classes of traces, data streams and event records.
+//! Trace, data stream and event record classes.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -50,7 +50,7 @@ pub struct TraceClass {
     pub declared_at: DeclaredAt,
 }
 
-/// Metadata that a [`TraceClass`] lacks, and the original places of some data that it has.
+/// Metadata that a [`TraceClass`] lacks, and the original places of some metadata that it contains.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UnmodeledMetadata {
     /// Number of field class aliases with a name that writers would not choose.

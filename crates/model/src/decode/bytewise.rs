@@ -1,5 +1,5 @@
-//! Runs steps of whole bytes: their values only need to be loaded. Nearly all steps in nearly all traces are of this
-//! kind.
+//! Runs bytewise steps: their values are whole bytes and only need to be loaded. Nearly all steps in nearly all traces
+//! are bytewise.
 
 use super::scalar::{guid_of, real, visit_bits};
 use super::slots::{Slots, is_known};
@@ -8,7 +8,7 @@ use crate::field::{Field, Visitor};
 use crate::plan::steps::{BlockField, ElementKind, Elements, FixedBlock, Load, NodeRef, Op, Plan, Step};
 use crate::{StringEncoding, Text};
 
-/// Access to the plans of steps.
+/// Access to the plans behind steps.
 pub(crate) trait Plans<'a>: Copy {
     /// Returns the plan with this number.
     fn get(self, plan: u8) -> &'a Plan;

@@ -106,7 +106,7 @@ impl<'a, V: Visitor> Decoder<'a, V> {
         save(self.slots, slots, value);
     }
 
-    /// Runner for steps of whole bytes.
+    /// Runner for bytewise steps.
     #[inline(always)]
     pub(super) fn bytewise(&self) -> Bytewise<'a, &'a Plan> {
         Bytewise { bytes: self.bytes, slots: self.slots, plans: self.plan }
@@ -134,8 +134,8 @@ impl<'a, V: Visitor> Decoder<'a, V> {
         self.error(DecodeErrorKind::LengthBeyond { length: bytes, unit: "bytes", left })
     }
 
-    /// Takes `count` bytes from a position within a byte, which only PROP-1.0 allows. The byte order is that of the
-    /// previous field, as it never changes within a byte.
+    /// Takes `count` bytes from a position within a byte, which only PROP-1.0 allows. The previous field determines the
+    /// byte order, since it never changes within a byte.
     #[cold]
     pub(super) fn take_within_byte(&mut self, count: u64) -> Result<Vec<u8>, DecodeError> {
         let left = self.end.saturating_sub(self.at.bit);

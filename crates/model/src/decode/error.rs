@@ -59,14 +59,14 @@ pub enum DecodeErrorKind {
     /// A null-terminated string lacks its terminator within the content of its packet.
     #[error("the string is not terminated within its packet")]
     EndlessString,
-    /// The length of a text, a BLOB or an array, from another field, exceeds the content of the packet.
+    /// The length of a text, a BLOB or an array, taken from another field, exceeds the packet's content.
     #[error("a length of {length} {unit} does not fit in the {left} bits left")]
     LengthBeyond {
         /// Length.
         length: u64,
         /// "elements" or "bytes".
         unit: &'static str,
-        /// Remaining bits of content at the start of the field.
+        /// Remaining bits of content where the field starts.
         left: u64,
     },
     /// A length field, which may be signed in PROP-1.0, is negative.

@@ -3,7 +3,7 @@
 //! The steps of a [plan](crate::plan) run in five modes:
 //! - *visit* (`visit.rs`): passes all fields to a [`Visitor`](crate::Visitor), or only finds their ends for a visitor
 //!   that does not want values. This mode supports every class and reports errors with their positions.
-//! - *bytewise* (`bytewise.rs`): does the same for steps of available whole bytes.
+//! - *bytewise* (`bytewise.rs`): does the same for steps that consist of available whole bytes.
 //! - *skip* (`skip.rs`): moves to the end of a structure and reads only lengths.
 //! - *words* (`word_loads.rs`): reads selected fields of joined steps, most of them as words without a visitor.
 //! - *one field* (`one_field.rs`): reads an integer that is at the same offset in all events.

@@ -5,9 +5,9 @@ use super::position::Position;
 use crate::Visitor;
 use crate::plan::steps::{BlockField, Load, NodeId, Op, Plan, Step};
 
-/// An integer at the same offset of its scope in all events of a class: a field in the first block of the scope.
-/// Without it, `cargo bench -p ichnos-model -- field/number` takes as long as `field/code`, which visits the scope and
-/// takes about 20 times as long.
+/// An integer with the same offset in all events of a class: a field in the first block of its scope. Without it,
+/// `cargo bench -p ichnos-model -- field/number` takes as long as `field/code`, which visits the scope and takes about
+/// 20 times as long.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FixedField {
     /// Scope alignment in bytes, minus one.

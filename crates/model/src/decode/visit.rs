@@ -293,8 +293,8 @@ impl<'a, V: Visitor> Decoder<'a, V> {
                     return Err(self.element_error(error, field, length, begin, false));
                 }
                 if self.at.bit == before {
-                    // Count all arrays of a packet together: many small ones are as much work as a large one, and
-                    // nested ones would multiply a limit for each array.
+                    // Count all arrays of a packet together: many small arrays are as much work as a large array, and
+                    // nesting would multiply a limit for each array.
                     let count = self.at.add_empty_element();
                     let most = self.limits.zero_size_elements.saturating_add(before);
                     if u64::from(count) > most || count == Position::MOST_EMPTY_ELEMENTS {

@@ -1,8 +1,7 @@
 //! Upper bounds for the work that a few bits can cause: fields without bits, and names printed with each of them.
 //!
-//! An event record takes at least one bit, but can have thousands of fields without bits: empty structures, empty
-//! arrays, absent optionals. Printing a small file full of them would take hours. Real records have many bits for each
-//! field.
+//! An event record takes at least one bit, but can have thousands of empty fields: empty structures, empty arrays,
+//! absent optionals. Printing a small file full of them would take hours. Real records have many bits for each field.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,7 +11,7 @@ use crate::{
     Mappings, TraceClass, WideInteger,
 };
 
-/// Upper bound for fields in instances of a class. An instance with `b` bits has at most `fields`, plus `per_bit` for
+/// Upper bound for the number of fields in an instance of a class. With `b` bits, it is `fields`, plus `per_bit` for
 /// each 1/256 of `b`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
@@ -70,7 +69,7 @@ impl Cost {
         CostCounter::default().of(class).empty > 0
     }
 
-    /// Returns the maximum number of fields in `bits` bits of instances. An instance has at least one bit.
+    /// Returns the maximum number of fields in all instances within `bits` bits. An instance has at least one bit.
     #[must_use]
     pub fn fields_in(self, bits: u64) -> u64 {
         let of_each = u128::from(self.fields) * u128::from(bits) / u128::from(self.bits.max(1));

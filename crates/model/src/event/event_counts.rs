@@ -35,7 +35,7 @@ impl EventCounts {
     #[inline]
     pub fn add_time(&mut self, time: i128) {
         match &mut self.times {
-            // Nearly all events are later than the previous ones.
+            // Nearly all events are later than all previous events.
             Some((_, end)) if time > *end => *end = time,
             Some((begin, _)) => *begin = time.min(*begin),
             times @ None => *times = Some((time, time)),

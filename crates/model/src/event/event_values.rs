@@ -33,9 +33,9 @@ use crate::{FieldValue, Real, Scope, Uuid, ValueHash, Wide};
 pub struct EventValues {
     /// Values of all scopes in class order. Inner values follow their container.
     cells: Vec<Cell>,
-    /// Bytes of strings and BLOBs.
+    /// String and BLOB bytes.
     bytes: Vec<u8>,
-    /// Words of numbers with more than 64 bits.
+    /// Words for numbers with more than 64 bits.
     words: Vec<u64>,
     /// Cell range of each scope, indexed by scope.
     scopes: [Option<Range<usize>>; 7],
@@ -43,7 +43,7 @@ pub struct EventValues {
     begun: u8,
     /// Scope being written.
     current: Option<Scope>,
-    /// Cells of open structures and arrays.
+    /// Cells where open structures and arrays start.
     open: Vec<usize>,
     /// `true` if the next value belongs to the preceding optional field or variant.
     is_awaited: bool,

@@ -2,10 +2,10 @@
 
 use crate::{Event, EventValues, Scope};
 
-/// Excess of misses over hits at which the cache gives up.
+/// Misses minus hits at which the cache gives up.
 const FEWEST: i32 = -10_000;
 
-/// Excess of misses over hits before the cache stores anything.
+/// Misses minus hits from which the cache stores nothing yet.
 const SOME: i32 = -64;
 
 /// Cache for the encoding or the text of scopes, as many events have the same values.

@@ -4,8 +4,7 @@ use std::mem;
 
 /// Container around the field that a [`Visitor`](crate::Visitor) writes.
 ///
-/// A visitor keeps the innermost container and a list of the outer ones. The memory of the list is reused for all
-/// scopes.
+/// A visitor keeps the innermost container, and a list of the outer containers that is reused for all scopes.
 ///
 /// ```
 /// use ichnos_model::FieldContainer;

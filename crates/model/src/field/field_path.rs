@@ -1,4 +1,4 @@
-//! Fields by their paths, in events of any class.
+//! Field paths, for events of any class.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};

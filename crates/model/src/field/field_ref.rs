@@ -11,7 +11,7 @@ use crate::{
 /// [`FieldPath`](crate::FieldPath) does the same for events of several classes.
 ///
 /// A path consists of member names and array indexes, separated by `.`: `next_tid`, `args.0.name`. Optional fields and
-/// variants have no step of their own. A path may begin with a scope: `payload.`, `ctx.` (the specific, then the common
+/// variants do not add a step. A path may begin with a scope: `payload.`, `ctx.` (the specific, then the common
 /// context), `header.` (of the event record), `packet.` (the packet context), `resource.` (the origin of the event).
 /// Without a scope, the search order is payload, contexts, header, packet context, resource. If events have a [running
 /// thread](crate::running_thread) and no field with these names, `tid`, `comm` and `procname` refer to that thread.
@@ -73,9 +73,9 @@ impl ClassKey {
 }
 
 impl FieldRef {
-    /// Finds the field at this path in the class of `event`; `None` if it is missing. In data streams with a [running
+    /// Finds the field at this path in the event's class; `None` if it is missing. In data streams with a [running
     /// thread](running_thread::member_of), `tid`, `pid`, `comm` and `procname` belong to that thread, and `payload.tid`
-    /// is a field of the event.
+    /// to the event.
     #[must_use]
     pub fn new(event: &Event<'_>, path: &str) -> Option<Self> {
         let find =
@@ -114,7 +114,7 @@ impl FieldRef {
         Self::of_targets(event, member.scope, plan, targets)
     }
 
-    /// Finds the field at this path in a scope of the class of `event`; `None` if it is missing.
+    /// Finds the field at this path in a scope of the event's class; `None` if it is missing.
     #[must_use]
     pub fn within(event: &Event<'_>, scope: Scope, path: &str) -> Option<Self> {
         let plan = event.plan(scope)?;
@@ -156,8 +156,8 @@ impl FieldRef {
         self.scope
     }
 
-    /// Returns the class of the field in events of the class of `event`. If several variant options have the field, it
-    /// is the first one's class. `None` if the field belongs to another event record class.
+    /// Returns the field's class, for events with the same class as `event`. If several variant options have the field,
+    /// returns the class from the first option. `None` if the field belongs to another event record class.
     #[must_use]
     pub fn class<'a>(&self, event: &Event<'a>) -> Option<&'a FieldClass> {
         let plan = event.plan(self.scope).filter(|_| self.class == ClassKey::of(event))?;
@@ -227,7 +227,7 @@ impl Target {
 impl<'a> Event<'a> {
     /// Returns the value of the field at this path; see [`FieldRef`] for paths. `None` if the class lacks the field,
     /// the event lacks it (an absent optional, an unselected option, an index beyond the elements), it contains fields,
-    /// or it is a number of more than 128 bits.
+    /// or it is a number with more than 128 bits.
     ///
     /// To read the same field in many events, use a [`FieldPath`](crate::FieldPath).
     #[must_use]

@@ -102,7 +102,7 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// Characters of a UTF-16 or UTF-32 text; `None` for invalid ones.
+    /// Characters of a UTF-16 or UTF-32 text; `None` for invalid characters.
     fn characters(&self) -> impl Iterator<Item = Option<char>> + 'a {
         let (bytes, encoding) = (self.bytes, self.encoding);
         let big = matches!(encoding, StringEncoding::Utf16Be | StringEncoding::Utf32Be);

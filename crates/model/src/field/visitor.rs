@@ -8,9 +8,9 @@ use crate::{FieldClass, FieldValue, Real, Text, Uuid, Wide};
 pub struct Field<'a> {
     plan: &'a Plan,
     id: NodeId,
-    /// Offset of the field, in bits from the start of the packet.
+    /// Bit offset from the start of the packet.
     pub offset: u64,
-    /// Length of the value in bits for fields of bits; 7 for each byte of a variable-length field; 0 for all others.
+    /// Value length in bits for bit fields, 7 for each byte of a variable-length field, and 0 for all others.
     pub length: u64,
 }
 

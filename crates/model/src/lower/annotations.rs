@@ -89,8 +89,8 @@ pub(super) fn source_name(class: &FieldClass) -> Option<&str> {
     class.attributes.get(NAMESPACE)?.get(NAME)?.as_text()
 }
 
-/// Returns the attributes that an annotation must keep in a format without attributes: the existing ones, or all that
-/// `is_wanted` if lowering `annotates`.
+/// Returns the attributes that an annotation must keep in a format without attributes: existing attributes, or all
+/// attributes that `is_wanted` if lowering `annotates`.
 pub(super) fn kept_attributes(
     attributes: &Attributes,
     annotates: bool,
@@ -424,7 +424,7 @@ fn annotated_kind(known: &FieldClass, own: &Value) -> Option<FieldKind> {
             wide_kind(own, BitField::new(bytes.checked_mul(8)?, ByteOrder::LittleEndian, alignment))
         }
         ("blob", FieldKind::Array { element, length, .. }) if is_byte(element) && alignment >= 8 => {
-            // Without an annotated media type, a BLOB has an empty one.
+            // The default for BLOBs without an annotated media type.
             let media_type = own.get("media-type").and_then(Value::as_text).unwrap_or_default().to_owned();
             Some(FieldKind::Blob { length: length.clone(), media_type, alignment })
         }

@@ -439,7 +439,7 @@ impl<'a> ClassLowerer<'a> {
         if !self.capabilities.has(Feature::Attributes) && strip(&mut attributes) {
             self.record_conversion(ScopeConversion::SameBits);
         }
-        // In packet headers, annotations from a dialect with attributes have no place in a dialect without.
+        // In packet headers, annotations cannot move from a dialect with attributes to a dialect without.
         let has_own = !self.can_annotate() && attributes.remove(NAMESPACE).is_some();
         if has_others || has_own {
             self.record_change(ScopeConversion::SameBits, LossKind::Dropped, "attributes");

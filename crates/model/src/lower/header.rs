@@ -28,7 +28,7 @@ pub(super) struct Header {
 pub(super) struct LoweredContext {
     pub(super) class: Option<Arc<FieldClass>>,
     pub(super) moves: ScopeMoves,
-    /// Moves of header fields, which precede the context's fields.
+    /// Header field moves. These fields precede the context's fields.
     pub(super) of_header: Option<ScopeMoves>,
 }
 
@@ -171,7 +171,7 @@ pub(super) fn member_names(plan: &Plan) -> UniqueNames {
     members.iter().filter_map(|id| Some(plan.node(*id).name.as_deref()?.to_owned())).collect()
 }
 
-/// Returns the names of fields that other fields depend on.
+/// Returns field names that other fields depend on.
 pub(super) fn needed_names<'c>(roots: impl Iterator<Item = &'c Arc<FieldClass>>) -> HashSet<&'c str> {
     let mut needed = HashSet::new();
     roots.for_each(|root| collect_needed(root, &mut needed));

@@ -85,7 +85,7 @@ pub fn unplaced_roles(
         unplaced.insert(counter);
     }
     if matches!(capabilities.role_places, RolePlaces::Names { .. }) {
-        // Babeltrace 2 looks for ids only in the direct members of headers.
+        // Babeltrace 2 looks for ids only in direct header members.
         let ids = [Role::EventRecordClassId, Role::DataStreamClassId, Role::DataStreamId];
         let is_member =
             |role| root.members().is_some_and(|all| all.iter().any(|one| one.class.roles.has(role)));
@@ -115,7 +115,7 @@ fn collect(class: &FieldClass, place: RolePlace<'_>, context: (Scope, &Capabilit
     let inner = RolePlace { siblings: &[], is_direct: false, ..place };
     match &class.kind {
         FieldKind::Structure { members, .. } => {
-            // The root structure itself has no place.
+            // The root structure is not a member.
             let is_direct = place.is_direct && place.siblings.is_empty();
             for member in members {
                 let place = RolePlace { siblings: members, is_direct, ..place };

@@ -37,7 +37,7 @@ pub struct LoweredTrace {
 #[derive(Debug)]
 pub struct LoweredStream {
     moves: StreamMoves,
-    /// Layouts of packet headers, packet contexts, event record headers and common contexts.
+    /// Layouts for packet headers, packet contexts, event record headers and common contexts.
     layouts: LayoutMatch<'static>,
     /// `true` if packet headers and packet contexts keep their layout.
     keeps_packet_layout: bool,

@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use uuid::Uuid;
 
-/// Checksum constant: added to the sum of the first three words of an identifier that encodes a path.
+/// Checksum constant, added to the first three words of an identifier that encodes a path.
 const CHECKSUM: u32 = 0x599D_99AD;
 /// Highest nibble that is itself a number.
 const LAST_IMMEDIATE: u8 = 0xA;

@@ -32,7 +32,7 @@ pub enum PlanError {
     /// A field location leads to no suitable field.
     #[error("{}", .0[0])]
     Locations(Vec<LocationProblem>),
-    /// The offset added to this clock moves its times out of the range of 64-bit nanoseconds.
+    /// The offset added to this clock moves its times beyond 64-bit nanoseconds.
     #[error("the offset of the clock `{0}` is out of range")]
     ClockOffset(String),
 }

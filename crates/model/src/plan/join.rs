@@ -7,7 +7,7 @@ use super::steps::{BitsKind, BlockField, FixedBlock, Load, NodeId, NodeRef, Op, 
 type JoinedLayout<'a> = (&'a Plan, &'a [Option<Layout>]);
 
 /// Joins the steps of successive plans into one list, with their node layouts. `None` unless all are structures with
-/// steps of whole bytes.
+/// bytewise steps.
 pub(super) fn join(plans: [Option<JoinedLayout<'_>>; 3]) -> Option<Box<[Step]>> {
     let mut builder = StepBuilder::new(8);
     for (i, (plan, layouts)) in (0..).zip(plans).filter_map(|(i, plan)| Some((i, plan?))) {

@@ -30,7 +30,7 @@ impl Plan {
                     _ => Step::Field(node),
                 }
             }
-            // The alignment of elements may exceed the alignment of the array, which may be empty.
+            // Elements may be aligned more strictly than their array, which may be empty.
             Op::DynamicArray { elements: Some(elements), length, .. }
                 if field.alignment == 8 && self.node(elements.node).alignment == 8 =>
             {

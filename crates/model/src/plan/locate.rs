@@ -208,7 +208,7 @@ impl<'a> Search<'a> {
                 .collect();
             let of_option = |option: &VariantOption| {
                 let label = option.name.as_deref().and_then(|name| by_label.get(name));
-                // An option without a label has no selecting values.
+                // Nothing selects an option without a label.
                 label.map(|ranges| ranges.to_set()).unwrap_or_default()
             };
             choices.push(options.iter().map(of_option).collect());

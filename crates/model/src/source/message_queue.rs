@@ -50,9 +50,9 @@ pub struct StreamLoss {
     pub count: Option<u64>,
     /// Thread whose events are missing, if known.
     pub thread: Option<u64>,
-    /// Start of the time range of the loss, if known.
+    /// Start of the loss, if known.
     pub begin: Option<ClockValue>,
-    /// End of the time range of the loss, if known.
+    /// End of the loss, if known.
     pub end: Option<ClockValue>,
 }
 
@@ -109,7 +109,7 @@ impl MessageQueue {
 mod tests {
     use super::*;
 
-    /// Current message, and number of waiting ones.
+    /// Current message, and number of waiting messages.
     fn state(queue: &MessageQueue) -> (Option<(MessageKind, Option<i128>)>, usize) {
         (queue.current().map(|(message, nanoseconds)| (message.kind(), *nanoseconds)), queue.len())
     }
@@ -124,7 +124,7 @@ mod tests {
         assert_eq!(state(&queue), (None, 2));
         assert!(queue.advance());
         assert_eq!(state(&queue), (Some((MessageKind::Damage, Some(7))), 1));
-        // New messages are queued after the waiting ones.
+        // New messages are queued after the waiting messages.
         queue.push(QueuedMessage::PacketEnd, None);
         assert!(queue.advance() && !queue.is_empty());
         assert_eq!(state(&queue), (Some((MessageKind::Event, Some(8))), 1));

@@ -22,7 +22,7 @@ pub struct Record {
     pub time: Option<i128>,
     /// Event values, for scopes that are not bits.
     pub values: EventValues,
-    /// Position of each scope of bits, indexed by scope.
+    /// Start position of each bit scope, indexed by scope.
     pub begins: [Position; 6],
     /// Memory for values that later fields depend on.
     pub slots: Vec<Cell<i128>>,
@@ -80,8 +80,8 @@ impl Record {
         self.time = value.map(|value| value.nanoseconds);
     }
 
-    /// Declares that a scope consists of bits that start at this bit of the source's [bytes](crate::Source::bytes).
-    /// Does nothing for [`Scope::Resource`], which is always values.
+    /// Makes a scope a bit scope that starts at this bit of the source's [bytes](crate::Source::bytes). Does nothing
+    /// for [`Scope::Resource`], which always consists of values.
     pub fn set_bits(&mut self, scope: Scope, begin: u64) {
         if let Some(position) = self.begins.get_mut(scope as usize) {
             *position = Position::at(begin);
@@ -101,7 +101,7 @@ impl Record {
         self.messages.push(QueuedMessage::Damage(Box::new(damage)), self.time);
     }
 
-    /// Queues a loss of events at the current time.
+    /// Queues an event loss at the current time.
     pub fn push_discarded_events(&mut self, loss: StreamLoss) {
         self.messages.push(QueuedMessage::DiscardedEvents(Box::new(loss)), self.time);
     }
@@ -137,7 +137,7 @@ impl Record {
         Some(Event::new(&self.stream, self.plans()?, self.clock.as_ref(), scopes))
     }
 
-    /// Returns the event's scopes of bits.
+    /// Returns the event's bit scopes.
     #[inline(always)]
     #[must_use]
     pub fn scopes<'e>(&'e self, bits: PacketBits<'e>) -> Scopes<'e> {

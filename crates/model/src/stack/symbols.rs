@@ -65,9 +65,9 @@ pub struct Validity {
 
 /// Names for the code addresses in a trace: function and module by address and time.
 ///
-/// A place in memory has one content at a time. If several ranges contain an address, the one loaded last counts, and
-/// no earlier one comes back after it is unloaded. If ranges were loaded at the same time (for example before the
-/// trace, `i128::MIN`), the one unloaded first counts until then. For equally long ranges, the narrowest counts, then
+/// A place in memory has one content at a time. If several ranges contain an address, the range loaded last counts, and
+/// earlier ranges do not come back after it is unloaded. If ranges were loaded at the same time (for example before the
+/// trace, `i128::MIN`), the range unloaded first counts until then. For equally long ranges, the narrowest counts, then
 /// the last one given. Functions and modules (symbols without a name) are two separate layers: loading a function does
 /// not end its module, nor the other way round.
 ///
@@ -240,7 +240,7 @@ struct Layer {
     lists: Vec<u32>,
 }
 
-/// Sorts symbols by loading time. For equal times, those unloaded later come first, then the wider ones.
+/// Sorts symbols by loading time, then by unloading time (latest first), then by width (widest first).
 fn loading_order(a: &Symbol, b: &Symbol) -> Ordering {
     let end = |symbol: &Symbol| symbol.until.unwrap_or(i128::MAX);
     let key = |symbol: &Symbol| (symbol.from, Reverse(end(symbol)), Reverse(symbol.end - symbol.begin));

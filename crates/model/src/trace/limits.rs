@@ -37,7 +37,7 @@ pub struct Limits {
     /// Additional fields in packets and event records for each bit of trace data. Very long names and labels count,
     /// too. See [`Cost`](crate::Cost). Default: 4.
     pub fields_per_bit: u64,
-    /// Number of packets in one trace. Default: 16,777,216, with 72 bytes of index each.
+    /// Number of packets in one trace. Default: 16,777,216(the index needs 72 bytes for each).
     pub packets: u64,
     /// Number of problems kept per metadata text. Further problems are only counted. Default: 100.
     pub diagnostics: usize,

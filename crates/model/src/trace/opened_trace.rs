@@ -44,7 +44,7 @@ pub struct StreamSummary {
     pub repeated_packets: u64,
     /// Total packet size in bytes, including padding.
     pub bytes: u64,
-    /// Total padding at the ends of packets in bytes.
+    /// Total padding after packets in bytes.
     pub padding: u64,
     /// First and last packet time, in nanoseconds from the clock's origin.
     pub time_range: Option<(i128, i128)>,
@@ -90,8 +90,7 @@ pub trait OpenedTrace: Send + Sync {
     /// Returns the format name, for example "ctf".
     fn format(&self) -> &'static str;
 
-    /// Returns the dialect name that the format's writer uses. `None` if the format has no dialects, or the dialect is
-    /// unknown.
+    /// Returns the dialect name that the format's writer uses. `None` without dialects, or if the dialect is unknown.
     fn dialect(&self) -> Option<&'static str> {
         None
     }
@@ -107,7 +106,7 @@ pub trait OpenedTrace: Send + Sync {
         &[]
     }
 
-    /// Returns the names of files whose content is in the environment or the attributes of the trace.
+    /// Returns the files whose content is in the environment or the attributes of the trace.
     fn auxiliary_files(&self) -> &[String] {
         &[]
     }
@@ -178,7 +177,7 @@ pub trait OpenedTrace: Send + Sync {
 
     /// Creates a cursor for some packets in the data stream with this index. `packets` are indexes in reading order.
     /// The messages of all such cursors in sequence must equal those from the cursor for the whole data stream. `None`
-    /// if its packets cannot be read without the earlier ones, or for an invalid index.
+    /// if its packets cannot be read without earlier packets, or for an invalid index.
     fn packet_cursor(&self, stream: usize, window: Window, packets: Range<u64>) -> Option<BoxedCursor> {
         let _ = (stream, window, packets);
         None
@@ -201,7 +200,7 @@ pub trait OpenedTrace: Send + Sync {
     }
 
     /// Like [`OpenedTrace::cursor`], but starts at the first message at `begin` or later, as far as it can be found
-    /// without reading everything before. Starts at the end if there is no such message.
+    /// without reading everything before. If such a message is missing, starts at the end.
     /// [`Cursor::checkpoint`](crate::Cursor::checkpoint) shows if the position is right. Should be called only if the
     /// data stream has [`OpenedTrace::split_points`]. `None` for an invalid index.
     fn cursor_from(&self, stream: usize, window: Window, begin: i128) -> Option<BoxedCursor> {
