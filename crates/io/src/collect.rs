@@ -83,7 +83,7 @@ impl TaskKey {
     /// Maximum number of key bytes.
     pub const LONGEST: usize = 20;
 
-    /// Creates a key; `None` if it has too many bytes.
+    /// Creates a key. Returns `None` if it has too many bytes.
     #[must_use]
     pub fn new(key: &[u8]) -> Option<Self> {
         let mut bytes = [0; Self::LONGEST];

@@ -171,7 +171,7 @@ impl Entry {
         }
     }
 
-    /// Returns the current file status; `None` if unknown or not a file.
+    /// Returns the current file status, or `None` if unknown or not a file.
     #[must_use]
     pub fn status(&self) -> Option<FileStatus> {
         let EntrySource::File { is_link, .. } = &self.source else {
@@ -274,7 +274,7 @@ impl FileId {
         (!bytes.is_empty()).then(|| Self { device, inode: bytes.as_ptr().addr() as u64 })
     }
 
-    /// Returns the identity in file metadata; `None` if the system does not provide it.
+    /// Returns the identity in file metadata, or `None` if the system does not provide it.
     #[cfg(unix)]
     #[must_use]
     pub fn of(metadata: &fs::Metadata) -> Option<Self> {
@@ -282,7 +282,7 @@ impl FileId {
         Some(Self { device: metadata.dev(), inode: metadata.ino() })
     }
 
-    /// Returns the identity in file metadata; `None` if the system does not provide it.
+    /// Returns the identity in file metadata, or `None` if the system does not provide it.
     #[cfg(not(unix))]
     #[must_use]
     pub fn of(_: &fs::Metadata) -> Option<Self> {

@@ -119,7 +119,7 @@ impl OutputFile {
         self.is_terminal
     }
 
-    /// Returns the path of the temporary file with everything written so far; `None` for a device or a pipe.
+    /// Returns the path of the temporary file with everything written so far, or `None` for a device or a pipe.
     ///
     /// # Errors
     /// Fails if it cannot be written.

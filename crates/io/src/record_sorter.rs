@@ -190,7 +190,7 @@ pub struct SortedRecords {
 }
 
 impl SortedRecords {
-    /// Returns the next record and its time; `None` at the end.
+    /// Returns the next record and its time, or `None` at the end.
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> Option<(u64, &[u8])> {
         let Reverse((time, number)) = self.heads.pop()?;

@@ -141,13 +141,13 @@ impl PartFile {
         Ok(Self { path: target.path.clone() })
     }
 
-    /// Returns the path; `None` if the part is not written.
+    /// Returns the path, or `None` if the part is not written.
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
         self.path.as_deref()
     }
 
-    /// Returns the path; `None` if the part is not written.
+    /// Returns the path, or `None` if the part is not written.
     #[must_use]
     pub fn into_path(self) -> Option<PathBuf> {
         self.path

@@ -171,7 +171,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Lists a directory; `None` if it is skipped.
+    /// Lists a directory. Returns `None` if it is skipped.
     fn list(&mut self, place: Arc<Path>, path: String, depth: u32) -> Result<Option<Level>, IoError> {
         self.progress.report(ScanStep::Files(self.entries.len() as u64));
         if self.depth.is_some_and(|most| depth > most) {

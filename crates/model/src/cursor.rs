@@ -30,10 +30,10 @@ pub trait Cursor {
     /// Moves to the next message. Returns `false` after the last one, however often it is called.
     fn advance(&mut self) -> bool;
 
-    /// Returns the head of the current message; `None` before the first and after the last message.
+    /// Returns the head of the current message, or `None` before the first and after the last message.
     fn head(&self) -> Option<Head>;
 
-    /// Returns the current message; `None` without a head, and after [`Cursor::skip_events`].
+    /// Returns the current message, or `None` without a head, and after [`Cursor::skip_events`].
     fn current(&self) -> Option<Message<'_>>;
 
     /// Counts and skips up to `most` event records, as far as that is faster than moving to each of them. Returns their
@@ -74,7 +74,7 @@ pub trait Cursor {
         None
     }
 
-    /// Returns the file position of the current event; `None` for other messages, and if it is unknown.
+    /// Returns the file position of the current event, or `None` for other messages, and if it is unknown.
     fn position(&self) -> Option<DataPosition> {
         None
     }
@@ -93,7 +93,7 @@ pub trait Cursor {
 pub struct ExcludedClasses(Box<[bool]>);
 
 impl ExcludedClasses {
-    /// Creates the set from one flag per class index; `None` if no class is excluded.
+    /// Creates the set from one flag per class index. Returns `None` if no class is excluded.
     #[must_use]
     pub fn new(are_excluded: impl IntoIterator<Item = bool>) -> Option<Self> {
         let classes: Box<[bool]> = are_excluded.into_iter().collect();
@@ -135,7 +135,7 @@ pub enum Drained {
 /// Operations for the merge, counting and multithreaded reading. Implemented for each [`Cursor`], so that the loops are
 /// compiled for each format. The trait is sealed.
 pub trait StreamCursor: Cursor + sealed::Sealed {
-    /// Moves to the next message and returns its head; `None` after the last message.
+    /// Moves to the next message and returns its head. Returns `None` after the last message.
     fn next_head(&mut self) -> Option<Head>;
 
     /// Passes messages to `handler`, from the current one on, while their [`Head::sort_key`] is below `limit`. Faster
@@ -155,7 +155,7 @@ pub trait StreamCursor: Cursor + sealed::Sealed {
     }
 
     /// Counts event records up to the next message of another kind, or up to `most` records. Returns the head at that
-    /// position; `None` after the last message.
+    /// position, or `None` after the last message.
     fn count_events(&mut self, most: u32, counts: &mut EventCounts) -> Option<Head>;
 }
 

@@ -153,7 +153,7 @@ impl<'a> Event<'a> {
         parts.filter(|(_, name)| !name.is_empty()).unwrap_or(("", name))
     }
 
-    /// Returns the event time in nanoseconds from the origin of the stream's default clock; `None` without a clock.
+    /// Returns the event time in nanoseconds from the origin of the stream's default clock, or `None` without a clock.
     #[must_use]
     pub fn nanoseconds(&self) -> Option<i128> {
         self.clock.map(|clock| clock.nanoseconds)

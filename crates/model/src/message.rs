@@ -49,7 +49,7 @@ impl<'a> Message<'a> {
         value.map(|value| value.nanoseconds)
     }
 
-    /// Returns the data stream of the message; `None` for damage outside all data streams.
+    /// Returns the data stream of the message, or `None` for damage outside all data streams.
     #[must_use]
     pub fn stream(&self) -> Option<&'a DataStream> {
         match self {

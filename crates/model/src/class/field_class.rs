@@ -612,7 +612,7 @@ impl IntegerProperties {
         self.wide_ranges.as_deref().map_or(&[], Vec::as_slice)
     }
 
-    /// Returns the clock that converts a value to a date; `None` for an enumeration.
+    /// Returns the clock that converts a value to a date, or `None` for an enumeration.
     #[must_use]
     pub fn date_clock(&self) -> Option<WallClock> {
         self.wall_clock.filter(|_| self.mappings.is_none())

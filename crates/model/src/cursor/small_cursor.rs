@@ -28,7 +28,7 @@ pub trait Reopen {
     /// Creates the cursor at a point.
     fn reopen(self: &Arc<Self>, window: Window, at: &Self::Point) -> Self::Cursor;
 
-    /// Returns the point of the cursor's current message; `None` if reading cannot resume there.
+    /// Returns the point of the cursor's current message, or `None` if reading cannot resume there.
     fn point(cursor: &Self::Cursor) -> Option<Self::Point>;
 
     /// Releases cursor memory that can be recovered.

@@ -100,7 +100,8 @@ pub enum BuildError {
 }
 
 impl EventBuilder {
-    /// Creates a builder for the event record class with this index in a data stream; `None` for an invalid index.
+    /// Creates a builder for the event record class with this index in a data stream. Returns `None` for an invalid
+    /// index.
     #[must_use]
     pub fn new(stream: Arc<DataStream>, class: usize) -> Option<Self> {
         Self::of_class(stream, BuilderClass::Declared(class))
@@ -112,7 +113,7 @@ impl EventBuilder {
         Self::of_class(stream, BuilderClass::Dynamic(class))
     }
 
-    /// Creates a builder for events with the class and data stream of `event`; `None` if the class is missing.
+    /// Creates a builder for events with the class and data stream of `event`. Returns `None` if the class is missing.
     #[must_use]
     pub fn like(event: &Event<'_>) -> Option<Self> {
         let DataStream { trace, class_index, id, name, .. } = event.stream;

@@ -2,10 +2,10 @@
 
 use crate::{Event, EventValues, Scope};
 
-/// Misses minus hits at which the cache gives up.
+/// Hits minus misses at which the cache gives up.
 const FEWEST: i32 = -10_000;
 
-/// Misses minus hits from which the cache stores nothing yet.
+/// Hits minus misses above which the cache does not store anything yet.
 const SOME: i32 = -64;
 
 /// Cache for the encoding or the text of scopes, as many events have the same values.

@@ -60,7 +60,7 @@ impl FieldPath {
         event.get(self.find(event)?)
     }
 
-    /// Returns the field in an event's class; `None` if the class lacks it.
+    /// Returns the field in an event's class, or `None` if the class lacks it.
     #[inline]
     pub fn find(&mut self, event: &Event<'_>) -> Option<&FieldRef> {
         let key = (Arc::as_ptr(&event.stream.trace).addr(), event.stream.class_index);

@@ -73,9 +73,9 @@ impl ClassKey {
 }
 
 impl FieldRef {
-    /// Finds the field at this path in the event's class; `None` if it is missing. In data streams with a [running
-    /// thread](running_thread::member_of), `tid`, `pid`, `comm` and `procname` belong to that thread, and `payload.tid`
-    /// to the event.
+    /// Finds the field at this path in the event's class. Returns `None` if it is missing. In data streams with a
+    /// [running thread](running_thread::member_of), `tid`, `pid`, `comm` and `procname` belong to that thread, and
+    /// `payload.tid` to the event.
     #[must_use]
     pub fn new(event: &Event<'_>, path: &str) -> Option<Self> {
         let find =
@@ -90,7 +90,7 @@ impl FieldRef {
         })
     }
 
-    /// Finds the first member with this meaning; `None` if the class lacks it.
+    /// Finds the first member with this meaning. Returns `None` if the class lacks it.
     #[must_use]
     pub fn of_meaning(event: &Event<'_>, meaning: Meaning) -> Option<Self> {
         event.class.meanings.members(meaning).find_map(|member| Self::of_member(event, member))
@@ -104,7 +104,7 @@ impl FieldRef {
             .or_else(|| Self::within(event, Scope::PacketContext, "cpu_id"))
     }
 
-    /// Finds the member with this index; `None` if the class lacks it.
+    /// Finds the member with this index. Returns `None` if the class lacks it.
     #[must_use]
     pub fn of_member(event: &Event<'_>, member: MemberIndex) -> Option<Self> {
         let plan = event.plan(member.scope)?;
@@ -114,7 +114,7 @@ impl FieldRef {
         Self::of_targets(event, member.scope, plan, targets)
     }
 
-    /// Finds the field at this path in a scope of the event's class; `None` if it is missing.
+    /// Finds the field at this path in a scope of the event's class. Returns `None` if it is missing.
     #[must_use]
     pub fn within(event: &Event<'_>, scope: Scope, path: &str) -> Option<Self> {
         let plan = event.plan(scope)?;
@@ -123,7 +123,7 @@ impl FieldRef {
         Self::of_targets(event, scope, plan, targets)
     }
 
-    /// Finds the field of a plan node, by its index in [`Plan::nodes`]; `None` if it is missing.
+    /// Finds the field of a plan node, by its index in [`Plan::nodes`]. Returns `None` if it is missing.
     ///
     /// The field should not be in an optional, a variant or an array. Otherwise, the result is the first one present.
     #[must_use]

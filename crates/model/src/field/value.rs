@@ -259,7 +259,7 @@ pub enum Real<'a> {
 }
 
 impl Real<'_> {
-    /// Converts a finite value to binary16; `None` if binary16 cannot represent it exactly.
+    /// Converts a finite value to binary16. Returns `None` if binary16 cannot represent it exactly.
     #[must_use]
     pub fn exact_half(value: f64) -> Option<Self> {
         let sign = if value.is_sign_negative() { 0x8000 } else { 0 };

@@ -324,7 +324,7 @@ fn apply_to_fields(class: &mut Arc<FieldClass>, classes: &mut AlignedClasses) {
 struct AlignedClasses(HashMap<(usize, u64), [Arc<FieldClass>; 2]>);
 
 impl AlignedClasses {
-    /// Returns the class with at least this alignment; `None` for a kind whose alignment is never moved to another
+    /// Returns the class with at least this alignment, or `None` for a kind whose alignment is never moved to another
     /// member.
     fn get(&mut self, class: &Arc<FieldClass>, alignment: u64) -> Option<Arc<FieldClass>> {
         let can_align = matches!(

@@ -273,8 +273,8 @@ impl LoweredTrace {
         packet.visit(scope, &mut Mover::new(visitor, &moves.moves, target, bytes, losses.0, true))
     }
 
-    /// Returns the difference between an event scope (header, context or payload) and its source; `None` if the events
-    /// lack the scope.
+    /// Returns the difference between an event scope (header, context or payload) and its source, or `None` if the
+    /// events lack the scope.
     #[inline]
     #[must_use]
     pub fn conversion(&self, lowered: &LoweredEvent, scope: Scope) -> Option<ScopeConversion> {

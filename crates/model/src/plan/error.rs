@@ -38,7 +38,7 @@ pub enum PlanError {
 }
 
 impl PlanError {
-    /// Returns the name of the exceeded limit, a member of [`Limits`](crate::Limits); `None` if it cannot be set.
+    /// Returns the name of the exceeded limit, a member of [`Limits`](crate::Limits), or `None` if it cannot be set.
     #[must_use]
     pub fn limit(&self) -> Option<&'static str> {
         Some(match self {

@@ -66,7 +66,7 @@ impl TracePlans {
     }
 }
 
-/// Returns the root class of a scope; `None` if the trace lacks it, or the event record class is missing.
+/// Returns the root class of a scope, or `None` if the trace lacks it, or the event record class is missing.
 #[must_use]
 pub fn scope_class<'a>(
     scope: Scope,

@@ -5,7 +5,7 @@ use super::steps::{
 };
 
 impl SkipSteps {
-    /// Creates the steps to skip an instance of a plan; `None` if skip steps are not enough.
+    /// Creates the steps to skip an instance of a plan. Returns `None` if skip steps are not enough.
     pub(super) fn of(plan: &Plan) -> Option<Self> {
         let alignment = plan.root().alignment();
         let Op::Structure { steps: members, .. } = &plan.root().op else { return None };

@@ -137,8 +137,8 @@ impl Symbols {
         self.threads.iter().map(|(thread, name)| (*thread, name))
     }
 
-    /// Returns the symbols at an address and a time, in nanoseconds from the clock's origin; `None` if unknown. For `n`
-    /// symbols, this takes O(log n) steps if functions do not overlap, and never more than O(log² n).
+    /// Returns the symbols at an address and a time, in nanoseconds from the clock's origin, or `None` if unknown. For
+    /// `n` symbols, this takes O(log n) steps if functions do not overlap, and never more than O(log² n).
     #[must_use]
     pub fn resolve(&self, space: u32, address: u64, time: i128) -> Option<Resolved<'_>> {
         self.find(space, address, time).0

@@ -169,7 +169,7 @@ pub trait OpenedTrace: Send + Sync {
         (0..self.data_streams().len()).filter_map(|stream| self.cursor(stream, window)).collect()
     }
 
-    /// Creates the cursor for the data stream with this index; `None` for an invalid index.
+    /// Creates the cursor for the data stream with this index. Returns `None` for an invalid index.
     ///
     /// # For implementations
     /// If a trace can have many data streams, the time must not grow with their number.

@@ -119,8 +119,8 @@ impl Trace {
         self.reader_data.0.get()?.downcast_ref()
     }
 
-    /// Returns the event record classes in a data stream class that are discovered while reading; `None` for an invalid
-    /// index.
+    /// Returns the event record classes in a data stream class that are discovered while reading, or `None` for an
+    /// invalid index.
     #[must_use]
     pub fn dynamic_classes(&self, data_stream_class: usize) -> Option<&DynamicClasses> {
         self.dynamic.get(data_stream_class)
@@ -325,7 +325,7 @@ pub struct DataStream {
 }
 
 impl DataStream {
-    /// Creates a data stream; `None` for an invalid class index.
+    /// Creates a data stream. Returns `None` for an invalid class index.
     #[must_use]
     pub fn new(
         trace: Arc<Trace>,
