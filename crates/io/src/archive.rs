@@ -10,23 +10,23 @@ const LISTED: usize = 100;
 
 /// Member content.
 #[derive(Clone, Debug)]
-pub(crate) enum Content {
+pub(crate) enum MemberContent {
     /// A part of the archive itself.
     Bytes(Bytes),
     /// A part of the unpacked data.
     Unpacked(Range<u64>),
     /// Only the start, and the reason.
-    Cut(Box<(Content, String)>),
+    Cut(Box<(MemberContent, String)>),
     /// Only the start, as requested, and the total size.
-    Beginning(Box<(Content, u64)>),
+    Beginning(Box<(MemberContent, u64)>),
     /// The reason why it cannot be read.
     Broken(Box<str>),
-    Link(Box<Link>),
+    Link(Box<MemberLink>),
     /// Content of the link target.
     Linked(Box<Self>),
 }
 
-impl Content {
+impl MemberContent {
     pub(crate) fn cut(self, problem: String) -> Self {
         Self::Cut(Box::new((self, problem)))
     }
@@ -48,9 +48,9 @@ impl Content {
 
 /// Archive content.
 #[derive(Default)]
-pub(crate) struct Members {
+pub(crate) struct ArchiveMembers {
     /// Files by path. Paths do not contain `.` and `..`.
-    pub(crate) files: Vec<(String, Content)>,
+    pub(crate) files: Vec<(String, MemberContent)>,
     /// Problems with the archive as a whole.
     pub(crate) problems: Vec<String>,
     /// Problems with single members, and the number of unlisted problems.
@@ -58,17 +58,17 @@ pub(crate) struct Members {
     more: usize,
 }
 
-impl Members {
+impl ArchiveMembers {
     pub(crate) fn insert(
         &mut self,
         path: &str,
-        content: Content,
+        content: MemberContent,
         budget: &UnpackBudget<'_>,
     ) -> Result<(), IoError> {
-        match sanitised(path) {
-            Sanitised::Path(path) => self.files.push((path, content)),
-            Sanitised::Root => {}
-            Sanitised::Outside => {
+        match sanitized_path(path) {
+            SanitizedPath::Path(path) => self.files.push((path, content)),
+            SanitizedPath::Root => {}
+            SanitizedPath::Outside => {
                 self.add_problem(|| {
                     format!("skipped the member {path:?}: its path leads out of the archive")
                 });
@@ -99,7 +99,7 @@ impl Members {
         self.follow_links(bytes);
         self.files.shrink_to_fit();
         for (_, content) in &mut self.files {
-            let found = std::mem::replace(content, Content::Broken(Box::default()));
+            let found = std::mem::replace(content, MemberContent::Broken(Box::default()));
             *content = found.in_place(unpacked);
         }
         self.problems.append(&mut self.listed);
@@ -144,7 +144,7 @@ pub(crate) fn path_text(path: &[u8]) -> String {
     text
 }
 
-enum Sanitised {
+enum SanitizedPath {
     Path(String),
     /// The archive's root.
     Root,
@@ -152,12 +152,12 @@ enum Sanitised {
 }
 
 /// Converts the path of a member to a path relative to the archive's root.
-fn sanitised(path: &str) -> Sanitised {
+fn sanitized_path(path: &str) -> SanitizedPath {
     let mut names = String::with_capacity(path.len());
     for name in path.split(SEPARATORS) {
         match name {
             "" | "." => {}
-            ".." => return Sanitised::Outside,
+            ".." => return SanitizedPath::Outside,
             name => {
                 if !names.is_empty() {
                     names.push('/');
@@ -166,7 +166,7 @@ fn sanitised(path: &str) -> Sanitised {
             }
         }
     }
-    if names.is_empty() { Sanitised::Root } else { Sanitised::Path(names) }
+    if names.is_empty() { SanitizedPath::Root } else { SanitizedPath::Path(names) }
 }
 
 /// Path separators.
@@ -174,7 +174,7 @@ pub(crate) const SEPARATORS: [char; 2] = ['/', '\\'];
 
 /// A member that refers to another member.
 #[derive(Clone, Debug)]
-pub(crate) struct Link {
+pub(crate) struct MemberLink {
     pub(crate) target: String,
     /// `true` if the target is relative to the archive's root instead of the link's directory.
     pub(crate) is_hard: bool,
@@ -186,10 +186,10 @@ mod tests {
 
     #[test]
     fn paths_stay_inside() {
-        let path = |path| match sanitised(path) {
-            Sanitised::Path(path) => path,
-            Sanitised::Root => "(root)".to_owned(),
-            Sanitised::Outside => "(outside)".to_owned(),
+        let path = |path| match sanitized_path(path) {
+            SanitizedPath::Path(path) => path,
+            SanitizedPath::Root => "(root)".to_owned(),
+            SanitizedPath::Outside => "(outside)".to_owned(),
         };
         assert_eq!(path("./a//b/./c"), "a/b/c");
         assert_eq!(path("/etc/passwd"), "etc/passwd");

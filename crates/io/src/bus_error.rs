@@ -19,13 +19,13 @@ use libc::{c_int, c_void, siginfo_t};
 
 /// Guard for a mapping, which can then be read even if pages are lost. Must live as long as the mapping.
 #[derive(Debug)]
-pub(crate) struct Guard(&'static Slot);
+pub(crate) struct Guard(&'static GuardEntry);
 
 impl Guard {
     /// Guards a mapping, which must start at a page boundary.
     pub(crate) fn new(mapping: &[u8]) -> Self {
         let begin = mapping.as_ptr() as usize;
-        Self(Slot::take(begin..(begin + mapping.len()).next_multiple_of(page_size())))
+        Self(GuardEntry::take(begin..(begin + mapping.len()).next_multiple_of(page_size())))
     }
 
     /// Returns the range from the first to the last lost byte, in a mapping of `len` bytes.
@@ -41,8 +41,8 @@ impl Guard {
     }
 
     /// Records lost bytes.
-    pub(crate) fn lose(&self, bytes: Range<usize>) {
-        self.0.lose(bytes);
+    pub(crate) fn record_loss(&self, bytes: Range<usize>) {
+        self.0.record_loss(bytes);
     }
 }
 
@@ -54,7 +54,7 @@ impl Drop for Guard {
 
 /// A registry entry. Entries are reused but never freed, so that a signal handler can search them at any time.
 #[derive(Debug, Default)]
-struct Slot {
+struct GuardEntry {
     /// Odd while `begin` and `end` change.
     version: AtomicUsize,
     /// Mapping address; 0 if unused.
@@ -66,16 +66,16 @@ struct Slot {
     /// End address and number of the most recently replaced pages.
     run_end: AtomicUsize,
     run_pages: AtomicUsize,
-    next: AtomicPtr<Slot>,
+    next: AtomicPtr<GuardEntry>,
 }
 
 /// Head of the entry list.
-static SLOTS: AtomicPtr<Slot> = AtomicPtr::new(ptr::null_mut());
+static SLOTS: AtomicPtr<GuardEntry> = AtomicPtr::new(ptr::null_mut());
 
 /// Free entries. A signal handler never uses them.
-static FREE: Mutex<Vec<&'static Slot>> = Mutex::new(Vec::new());
+static FREE: Mutex<Vec<&'static GuardEntry>> = Mutex::new(Vec::new());
 
-impl Slot {
+impl GuardEntry {
     fn take(addresses: Range<usize>) -> &'static Self {
         // The lock protects the registry.
         let mut free = FREE.lock().ignore_poison();
@@ -130,7 +130,7 @@ impl Slot {
         None
     }
 
-    fn lose(&self, bytes: Range<usize>) {
+    fn record_loss(&self, bytes: Range<usize>) {
         self.lost_begin.fetch_min(bytes.start, Ordering::SeqCst);
         self.lost_end.fetch_max(bytes.end, Ordering::SeqCst);
     }
@@ -146,7 +146,7 @@ impl Slot {
         let pages = if goes_on { self.run_pages.load(Ordering::Relaxed).saturating_mul(2) } else { 1 };
         let end = begin.saturating_add(pages.saturating_mul(page)).min(addresses.end);
         // Record the loss before any zeros can be read.
-        self.lose(begin - addresses.start..end - addresses.start);
+        self.record_loss(begin - addresses.start..end - addresses.start);
         fence(Ordering::SeqCst);
         let flags = libc::MAP_FIXED | libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
         // SAFETY: the pages belong to a read-only mapping that this crate created. It still exists, since it was just
@@ -221,7 +221,7 @@ extern "C" fn on_bus_error(signal: c_int, info: *mut siginfo_t, context: *mut c_
     let (code, address) = unsafe { ((*info).si_code, (*info).si_addr() as usize) };
     let is_fault = code > 0 && code != libc::BUS_ADRALN;
     if is_fault
-        && let Some((slot, addresses)) = Slot::of(address)
+        && let Some((slot, addresses)) = GuardEntry::of(address)
         && slot.replace(&addresses, address)
     {
         return;
@@ -400,7 +400,7 @@ mod tests {
 
     #[test]
     fn changing_places_are_no_places() {
-        let slot = Slot::default();
+        let slot = GuardEntry::default();
         slot.change(4096..8192);
         assert_eq!(slot.addresses(), 4096..8192);
         slot.version.fetch_add(1, Ordering::Relaxed);

@@ -73,7 +73,7 @@ fn is_tar(head: &[u8]) -> bool {
 }
 
 /// Unpacked data.
-pub(crate) struct Unpacked {
+pub(crate) struct UnpackedData {
     pub(crate) bytes: Bytes,
     /// Reason why data is missing, if any.
     pub(crate) problem: Option<String>,
@@ -88,7 +88,7 @@ pub(crate) fn unpack(
     reader: impl Read,
     beginning: Option<u64>,
     budget: &mut UnpackBudget<'_>,
-) -> Result<Unpacked, IoError> {
+) -> Result<UnpackedData, IoError> {
     let (counter, arrived) = (Rc::new(Cell::new(0u64)), Rc::new(Cell::new(0u64)));
     let reader = Counting { reader, counter: Rc::clone(&arrived) };
     let mut reader = BufReader::with_capacity(256 << 10, reader);
@@ -113,7 +113,7 @@ pub(crate) fn unpack(
     });
     match problem {
         Some(problem) if store.is_empty() => Err(budget.damaged(what, problem)),
-        Some(problem) => Ok(Unpacked {
+        Some(problem) => Ok(UnpackedData {
             bytes: store.finish(budget)?,
             problem: Some(format!("{problem}; everything before is read")),
             goes_on: false,
@@ -121,7 +121,7 @@ pub(crate) fn unpack(
         None => {
             // Checking for more data is not worth the effort.
             let goes_on = store.len() == most;
-            Ok(Unpacked { bytes: store.finish(budget)?, problem: None, goes_on })
+            Ok(UnpackedData { bytes: store.finish(budget)?, problem: None, goes_on })
         }
     }
 }

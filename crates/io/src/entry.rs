@@ -9,7 +9,7 @@ use std::sync::Arc;
 use ichnos_model::DamageKind;
 
 use crate::Bytes;
-use crate::archive::Content;
+use crate::archive::MemberContent;
 use crate::collect::is_being_collected;
 use crate::decompress::{HEAD, Packing};
 
@@ -58,26 +58,26 @@ impl Entry {
     }
 
     /// Creates an entry for an archive member. `packed` is the archive size in bytes.
-    pub(crate) fn of_member(path: String, content: Content, packed: Option<u64>) -> Self {
+    pub(crate) fn of_member(path: String, content: MemberContent, packed: Option<u64>) -> Self {
         let (content, is_link) = match content {
-            Content::Linked(content) => (*content, true),
+            MemberContent::Linked(content) => (*content, true),
             content => (content, false),
         };
         let (len, source) = match content {
-            Content::Bytes(bytes) => (Some(bytes.len() as u64), EntrySource::Memory(bytes)),
-            Content::Cut(cut) => match *cut {
-                (Content::Bytes(bytes), problem) => {
+            MemberContent::Bytes(bytes) => (Some(bytes.len() as u64), EntrySource::Memory(bytes)),
+            MemberContent::Cut(cut) => match *cut {
+                (MemberContent::Bytes(bytes), problem) => {
                     (Some(bytes.len() as u64), EntrySource::Cut(Box::new((bytes, problem))))
                 }
                 (_, problem) => (None, EntrySource::Broken(problem)),
             },
-            Content::Beginning(beginning) => match *beginning {
-                (Content::Bytes(bytes), len) => (Some(len), EntrySource::Beginning(bytes)),
+            MemberContent::Beginning(beginning) => match *beginning {
+                (MemberContent::Bytes(bytes), len) => (Some(len), EntrySource::Beginning(bytes)),
                 _ => (None, EntrySource::Broken("missing".to_owned())),
             },
-            Content::Broken(problem) => (None, EntrySource::Broken(problem.into())),
+            MemberContent::Broken(problem) => (None, EntrySource::Broken(problem.into())),
             // These were replaced when all members were known.
-            Content::Unpacked(_) | Content::Link(_) | Content::Linked(_) => {
+            MemberContent::Unpacked(_) | MemberContent::Link(_) | MemberContent::Linked(_) => {
                 (None, EntrySource::Broken("link without a target file".to_owned()))
             }
         };

@@ -129,11 +129,11 @@ pub struct FormatOptions {
 struct SetOption {
     format: &'static str,
     name: &'static str,
-    value: GivenValue,
+    value: ValueContent,
 }
 
 #[derive(Clone, Debug)]
-enum GivenValue {
+enum ValueContent {
     Choice(&'static str),
     File { path: String, bytes: Bytes },
     Text(String),
@@ -169,13 +169,13 @@ impl FormatOptions {
                         known: values.iter().map(|value| value.name).collect(),
                     });
                 };
-                GivenValue::Choice(chosen.name)
+                ValueContent::Choice(chosen.name)
             }
-            OptionKind::Text => GivenValue::Text(value.to_string_lossy().into_owned()),
+            OptionKind::Text => ValueContent::Text(value.to_string_lossy().into_owned()),
             OptionKind::File => {
                 let path = value.to_string_lossy().into_owned();
                 match Bytes::of_file(value.as_ref()) {
-                    Ok(bytes) => GivenValue::File { path, bytes },
+                    Ok(bytes) => ValueContent::File { path, bytes },
                     Err(error) => {
                         return Err(OptionError::File { path, name: option.name, error: error.to_string() });
                     }
@@ -192,8 +192,8 @@ impl FormatOptions {
     #[must_use]
     pub fn choice(&self, format: &str, name: &str) -> Option<&'static str> {
         match self.value(format, name)? {
-            GivenValue::Choice(value) => Some(value),
-            GivenValue::File { .. } | GivenValue::Text(_) => None,
+            ValueContent::Choice(value) => Some(value),
+            ValueContent::File { .. } | ValueContent::Text(_) => None,
         }
     }
 
@@ -201,8 +201,8 @@ impl FormatOptions {
     #[must_use]
     pub fn text(&self, format: &str, name: &str) -> Option<&str> {
         match self.value(format, name)? {
-            GivenValue::Text(text) => Some(text),
-            GivenValue::Choice(_) | GivenValue::File { .. } => None,
+            ValueContent::Text(text) => Some(text),
+            ValueContent::Choice(_) | ValueContent::File { .. } => None,
         }
     }
 
@@ -210,20 +210,20 @@ impl FormatOptions {
     #[must_use]
     pub fn file(&self, format: &str, name: &str) -> Option<(&str, &Bytes)> {
         match self.value(format, name)? {
-            GivenValue::Choice(_) | GivenValue::Text(_) => None,
-            GivenValue::File { path, bytes } => Some((path, bytes)),
+            ValueContent::Choice(_) | ValueContent::Text(_) => None,
+            ValueContent::File { path, bytes } => Some((path, bytes)),
         }
     }
 
     /// Returns the paths of all files that options name.
     pub fn files(&self) -> impl Iterator<Item = &str> {
         self.set.iter().filter_map(|set| match &set.value {
-            GivenValue::Choice(_) | GivenValue::Text(_) => None,
-            GivenValue::File { path, .. } => Some(path.as_str()),
+            ValueContent::Choice(_) | ValueContent::Text(_) => None,
+            ValueContent::File { path, .. } => Some(path.as_str()),
         })
     }
 
-    fn value(&self, format: &str, name: &str) -> Option<&GivenValue> {
+    fn value(&self, format: &str, name: &str) -> Option<&ValueContent> {
         let is_meant = |set: &&SetOption| (set.format, set.name) == (format, name);
         self.set.iter().find(is_meant).map(|set| &set.value)
     }

@@ -60,8 +60,8 @@ impl DataRanges {
         let Ok(at) = i64::try_from(self.begin + self.next as u64) else { return Some(rest) };
         let begin = match seek(file, at, ExtentKind::Data) {
             Ok(begin) => begin,
-            Err(Sought::Nothing) => return None,
-            Err(Sought::Unknown) => return Some(rest),
+            Err(SeekFailure::Nothing) => return None,
+            Err(SeekFailure::Unknown) => return Some(rest),
         };
         let end = seek(file, begin, ExtentKind::Hole).ok();
         let within = |at: i64| usize::try_from(u64::try_from(at).ok()?.checked_sub(self.begin)?).ok();
@@ -78,7 +78,7 @@ enum ExtentKind {
 }
 
 /// Reasons for a missing answer.
-enum Sought {
+enum SeekFailure {
     /// No data up to the end of the file.
     Nothing,
     /// The system or the file system does not support the query.
@@ -86,7 +86,7 @@ enum Sought {
 }
 
 #[cfg(any(target_os = "linux", target_os = "android", target_os = "freebsd"))]
-fn seek(file: &File, at: i64, wanted: ExtentKind) -> Result<i64, Sought> {
+fn seek(file: &File, at: i64, wanted: ExtentKind) -> Result<i64, SeekFailure> {
     use std::os::fd::AsRawFd;
     let whence = match wanted {
         ExtentKind::Data => libc::SEEK_DATA,
@@ -98,15 +98,19 @@ fn seek(file: &File, at: i64, wanted: ExtentKind) -> Result<i64, Sought> {
         return Ok(found as i64);
     }
     match std::io::Error::last_os_error().raw_os_error() {
-        Some(libc::ENXIO) => Err(Sought::Nothing),
-        _ => Err(Sought::Unknown),
+        Some(libc::ENXIO) => Err(SeekFailure::Nothing),
+        _ => Err(SeekFailure::Unknown),
     }
 }
 
 #[cfg(not(any(target_os = "linux", target_os = "android", target_os = "freebsd")))]
-fn seek(_: &File, _: i64, wanted: ExtentKind) -> Result<i64, Sought> {
+fn seek(_: &File, _: i64, wanted: ExtentKind) -> Result<i64, SeekFailure> {
     // Uses both variants, so that they are not dead code here.
-    Err(if matches!(wanted, ExtentKind::Data | ExtentKind::Hole) { Sought::Unknown } else { Sought::Nothing })
+    Err(if matches!(wanted, ExtentKind::Data | ExtentKind::Hole) {
+        SeekFailure::Unknown
+    } else {
+        SeekFailure::Nothing
+    })
 }
 
 #[cfg(test)]

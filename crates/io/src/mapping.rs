@@ -19,7 +19,7 @@ pub(crate) struct Mapping {
     guard: Guard,
     bytes: Mmap,
     /// File path, to query its length and its holes; `None` if no other process can access the file.
-    place: Option<(PathBuf, Identity)>,
+    place: Option<(PathBuf, FileIdentity)>,
     /// `true` if it takes less space than its length.
     is_sparse: bool,
     /// Bytes read since pages were last returned to the system.
@@ -37,7 +37,7 @@ impl Mapping {
         Self::at(file, None, false)
     }
 
-    fn at(file: &File, place: Option<(PathBuf, Identity)>, is_sparse: bool) -> io::Result<Self> {
+    fn at(file: &File, place: Option<(PathBuf, FileIdentity)>, is_sparse: bool) -> io::Result<Self> {
         // SAFETY: the mapping is private and only read, through `&[u8]`. Soundness requires that nothing changes the
         // bytes meanwhile, which no process can promise for another process. Therefore, all readers in this workspace
         // check loaded values each time, keep no assumptions about bytes they read before, and never read beyond the
@@ -102,7 +102,7 @@ impl Mapping {
         let len = usize::try_from(metadata.len()).unwrap_or(usize::MAX);
         #[cfg(unix)]
         if len < self.bytes.len() {
-            self.guard.lose(len..self.bytes.len());
+            self.guard.record_loss(len..self.bytes.len());
         }
         #[cfg(not(unix))]
         let _ = len;
@@ -119,10 +119,10 @@ impl Deref for Mapping {
 
 /// File identity, independent of its name.
 #[cfg(unix)]
-type Identity = (u64, u64);
+type FileIdentity = (u64, u64);
 
 #[cfg(unix)]
-fn identity(metadata: &Metadata) -> Identity {
+fn identity(metadata: &Metadata) -> FileIdentity {
     use std::os::unix::fs::MetadataExt;
     (metadata.dev(), metadata.ino())
 }
@@ -140,10 +140,10 @@ fn is_sparse(_: &Metadata) -> bool {
 }
 
 #[cfg(not(unix))]
-type Identity = ();
+type FileIdentity = ();
 
 #[cfg(not(unix))]
-fn identity(_: &Metadata) -> Identity {}
+fn identity(_: &Metadata) -> FileIdentity {}
 
 #[cfg(test)]
 #[cfg(unix)]

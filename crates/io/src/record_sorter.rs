@@ -44,12 +44,12 @@ struct RunFile {
 
 /// Memory that a sorter takes.
 #[derive(Debug, Default)]
-struct TakenMemory {
+struct MemoryShare {
     all: SorterMemory,
     bytes: usize,
 }
 
-impl TakenMemory {
+impl MemoryShare {
     /// Takes more bytes, and returns the total number of bytes for all sorters.
     fn take(&mut self, bytes: usize) -> usize {
         self.bytes += bytes;
@@ -61,7 +61,7 @@ impl TakenMemory {
     }
 }
 
-impl Drop for TakenMemory {
+impl Drop for MemoryShare {
     fn drop(&mut self) {
         self.give_back();
     }
@@ -79,14 +79,14 @@ pub struct RecordSorter {
     records: Vec<u8>,
     /// Times and positions of these records.
     order: Vec<(u64, usize)>,
-    memory: TakenMemory,
+    memory: MemoryShare,
     /// Runs in the file.
-    runs: Vec<Run>,
+    runs: Vec<SortedRun>,
 }
 
 /// Byte range of a run.
 #[derive(Clone, Copy, Debug)]
-struct Run {
+struct SortedRun {
     begin: usize,
     end: usize,
 }
@@ -96,13 +96,13 @@ impl RecordSorter {
     /// `memory` is shared with other sorters.
     #[must_use]
     pub fn new(directory: Option<PathBuf>, memory: SorterMemory) -> Self {
-        Self { memory: TakenMemory { all: memory, bytes: 0 }, ..Self::with_runs_of(RUN, directory) }
+        Self { memory: MemoryShare { all: memory, bytes: 0 }, ..Self::with_runs_of(RUN, directory) }
     }
 
     fn with_runs_of(run_bytes: usize, directory: Option<PathBuf>) -> Self {
         let directory = directory.unwrap_or_else(std::env::temp_dir);
         let (records, order, runs) = (Vec::new(), Vec::new(), Vec::new());
-        let memory = TakenMemory::default();
+        let memory = MemoryShare::default();
         Self { directory, run_bytes, records, order, memory, runs }
     }
 
@@ -138,7 +138,7 @@ impl RecordSorter {
         }
         let begin = shared.written;
         shared.written += self.records.len();
-        self.runs.push(Run { begin, end: shared.written });
+        self.runs.push(SortedRun { begin, end: shared.written });
         self.memory.give_back();
         // Other sorters need the memory more.
         (self.records, self.order) = (Vec::new(), Vec::new());
@@ -169,7 +169,7 @@ impl RecordSorter {
             for (_, at) in &self.order {
                 sorted.extend_from_slice(record_with_head(&self.records, *at).unwrap_or_default());
             }
-            self.runs.push(Run { begin: 0, end: sorted.len() });
+            self.runs.push(SortedRun { begin: 0, end: sorted.len() });
             sorted.into()
         };
         let runs = self.runs.iter().enumerate();
@@ -184,7 +184,7 @@ impl RecordSorter {
 pub struct SortedRecords {
     bytes: Bytes,
     /// Remaining records in each run.
-    runs: Vec<Run>,
+    runs: Vec<SortedRun>,
     /// Time of the first remaining record in each run, and the run. Earlier runs come first at equal times.
     heads: BinaryHeap<Reverse<(u64, usize)>>,
 }

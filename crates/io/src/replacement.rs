@@ -35,14 +35,14 @@ pub type ListWritten = Arc<dyn Fn(&Path) -> io::Result<Vec<PathBuf>> + Send + Sy
 
 /// Files and directories below a directory.
 #[derive(Debug, Default)]
-pub(crate) struct Content {
+pub(crate) struct DirectoryContent {
     /// Files, by relative path.
     pub(crate) files: Vec<PathBuf>,
     /// Directories, by relative path. Each comes after its parent.
     pub(crate) directories: Vec<PathBuf>,
 }
 
-impl Content {
+impl DirectoryContent {
     /// Lists a directory without following links.
     pub(crate) fn of(root: &Path) -> io::Result<Self> {
         let mut content = Self::default();
@@ -71,7 +71,7 @@ impl Content {
 /// # Errors
 /// Fails if it cannot be read, or contains a link, a pipe or anything else that is neither a file nor a directory.
 pub fn plain_files(directory: &Path) -> io::Result<Vec<PathBuf>> {
-    Content::of(directory).map(|content| content.files)
+    DirectoryContent::of(directory).map(|content| content.files)
 }
 
 /// Creates the [`ListWritten`] error for a file that no writer can have written.
@@ -94,7 +94,7 @@ impl Deletable {
     /// Fails if there is anything else.
     pub(crate) fn of(root: &Path, list: &ListWritten) -> io::Result<Self> {
         let written: BTreeSet<PathBuf> = list(root)?.into_iter().collect();
-        let content = Content::of(root)?;
+        let content = DirectoryContent::of(root)?;
         if let Some(other) = content.files.iter().find(|path| !written.contains(*path)) {
             return Err(foreign_file(other, "not a trace file"));
         }
@@ -106,7 +106,11 @@ impl Deletable {
         let deletable = Self::of(root, list)?;
         let used: BTreeSet<&Path> =
             deletable.files.iter().flat_map(|(file, ..)| file.ancestors().skip(1)).collect();
-        match Content::of(root)?.directories.iter().find(|directory| !used.contains(directory.as_path())) {
+        match DirectoryContent::of(root)?
+            .directories
+            .iter()
+            .find(|directory| !used.contains(directory.as_path()))
+        {
             Some(other) => Err(foreign_file(other, "an empty directory is not part of a trace")),
             None => Ok(deletable),
         }
@@ -114,7 +118,7 @@ impl Deletable {
 
     /// Deletes a directory if it has not changed since it was listed.
     fn delete(&self, root: &Path) -> io::Result<()> {
-        let content = Content::of(root)?;
+        let content = DirectoryContent::of(root)?;
         if let Some(other) = self.difference(root, &content.files)? {
             return Err(foreign_file(&other, "it was changed meanwhile"));
         }
@@ -141,7 +145,7 @@ fn states(
 
 /// Deletes files and directories. Metadata is last, so that an incomplete directory can be recognized if the process is
 /// killed.
-fn delete(root: &Path, mut content: Content) -> io::Result<()> {
+fn delete(root: &Path, mut content: DirectoryContent) -> io::Result<()> {
     let is_description = |path: &Path| path.file_name().is_some_and(|name| name == "metadata");
     content.files.sort_by_key(|path| is_description(path));
     for file in &content.files {
@@ -349,7 +353,7 @@ const SINGLE_FILES: usize = 32;
 
 /// Waits until a directory with its content is on disk.
 pub(crate) fn sync_directory(root: &Path) -> io::Result<()> {
-    let content = Content::of(root)?;
+    let content = DirectoryContent::of(root)?;
     if content.files.len() > SINGLE_FILES && sync_file_system(root).is_ok() {
         return Ok(());
     }

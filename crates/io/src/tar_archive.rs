@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::rc::Rc;
 
-use crate::archive::{Content, Link, Members, cut_off, path_text, too_many};
+use crate::archive::{ArchiveMembers, MemberContent, MemberLink, cut_off, path_text, too_many};
 use crate::decompress::{Counting, Packing, decoder, recorded_size};
 use crate::store::Store;
 use crate::unpack_budget::UnpackBudget;
@@ -15,12 +15,12 @@ const BLOCK: u64 = 512;
 const MOST_OF_HEADER: u64 = 1 << 20;
 
 /// A reader with a byte limit, because headers are kept in memory, and determine their own length.
-struct Allowed<R> {
+struct LimitedReader<R> {
     reader: R,
     left: Rc<Cell<u64>>,
 }
 
-impl<R: Read> Read for Allowed<R> {
+impl<R: Read> Read for LimitedReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let left = self.left.get();
         let most = usize::try_from(left).unwrap_or(usize::MAX).min(buffer.len());
@@ -35,7 +35,7 @@ impl<R: Read> Read for Allowed<R> {
     }
 }
 
-impl<R: Seek> Seek for Allowed<R> {
+impl<R: Seek> Seek for LimitedReader<R> {
     fn seek(&mut self, position: SeekFrom) -> io::Result<u64> {
         self.reader.seek(position)
     }
@@ -47,11 +47,12 @@ pub(crate) fn members(
     bytes: &Bytes,
     is_unpacked: bool,
     budget: &mut UnpackBudget<'_>,
-) -> Result<Members, IoError> {
-    let mut members = Members::default();
+) -> Result<ArchiveMembers, IoError> {
+    let mut members = ArchiveMembers::default();
     let mut store = Store::default();
     let left = Rc::new(Cell::new(MOST_OF_HEADER));
-    let mut archive = tar::Archive::new(Allowed { reader: Cursor::new(&**bytes), left: Rc::clone(&left) });
+    let mut archive =
+        tar::Archive::new(LimitedReader { reader: Cursor::new(&**bytes), left: Rc::clone(&left) });
     let entries = archive.entries_with_seek().map_err(|error| budget.damaged(Packing::Tar.name(), error))?;
     let len = bytes.len() as u64;
     let mut count = 0;
@@ -112,10 +113,13 @@ pub(crate) fn members(
 }
 
 /// Returns the content of a link.
-fn link_content(entry: &tar::Entry<'_, impl Read>) -> Option<Content> {
+fn link_content(entry: &tar::Entry<'_, impl Read>) -> Option<MemberContent> {
     let kind = entry.header().entry_type();
     let target = entry.link_name_bytes().filter(|_| kind.is_hard_link() || kind.is_symlink())?;
-    Some(Content::Link(Box::new(Link { target: path_text(&target), is_hard: kind.is_hard_link() })))
+    Some(MemberContent::Link(Box::new(MemberLink {
+        target: path_text(&target),
+        is_hard: kind.is_hard_link(),
+    })))
 }
 
 /// Reads a sparse file. Its content is not a contiguous part of the archive.
@@ -124,23 +128,23 @@ fn sparse_content(
     cut: Option<String>,
     store: &mut Store,
     budget: &mut UnpackBudget<'_>,
-) -> Result<Content, IoError> {
+) -> Result<MemberContent, IoError> {
     budget.allows(entry.size())?;
     let begin = store.len();
     let error = store.read(entry, budget)?;
-    let content = Content::Unpacked(begin..store.len());
+    let content = MemberContent::Unpacked(begin..store.len());
     Ok(match (cut, error) {
         (Some(problem), _) => content.cut(problem),
-        (None, Some(error)) => Content::Broken(error.to_string().into()),
+        (None, Some(error)) => MemberContent::Broken(error.to_string().into()),
         (None, None) => content,
     })
 }
 
 /// Returns the content of a plain file, which is a part of the archive.
-fn plain_content(bytes: &Bytes, begin: u64, end: u64, cut: Option<String>) -> Content {
+fn plain_content(bytes: &Bytes, begin: u64, end: u64, cut: Option<String>) -> MemberContent {
     let place = |at: u64| usize::try_from(at).unwrap_or(usize::MAX);
     bytes.slice(place(begin)..place(begin).saturating_add(1)).release();
-    let content = Content::Bytes(bytes.slice(place(begin)..place(end)));
+    let content = MemberContent::Bytes(bytes.slice(place(begin)..place(end)));
     match cut {
         Some(problem) => content.cut(problem),
         None => content,
@@ -156,15 +160,15 @@ pub(crate) fn beginnings(
     packing: Packing,
     beginning: u64,
     budget: &mut UnpackBudget<'_>,
-) -> Result<Option<Members>, IoError> {
-    let mut members = Members::default();
+) -> Result<Option<ArchiveMembers>, IoError> {
+    let mut members = ArchiveMembers::default();
     let mut store = Store::default();
     let passed = Rc::new(Cell::new(0));
     let consumed = Rc::new(Cell::new(0));
     let packed = Counting { reader: bytes, counter: Rc::clone(&consumed) };
     let reader = Counting { reader: decoder(packing, packed, budget)?, counter: Rc::clone(&passed) };
     let allowance = Rc::new(Cell::new(MOST_OF_HEADER));
-    let mut archive = tar::Archive::new(Allowed { reader, left: Rc::clone(&allowance) });
+    let mut archive = tar::Archive::new(LimitedReader { reader, left: Rc::clone(&allowance) });
     let total_size = recorded_size(packing, bytes);
     let Ok(entries) = archive.entries() else { return Ok(None) };
     let mut next = 0;
@@ -185,13 +189,13 @@ pub(crate) fn beginnings(
             if store.read_beginning(&mut entry, Some(beginning), budget)?.is_some() {
                 return Ok(None);
             }
-            let content = Content::Unpacked(begin..store.len());
+            let content = MemberContent::Unpacked(begin..store.len());
             let left = size.saturating_sub(store.len() - begin);
             is_over = left > 0 && is_last(end, total_size);
             if !is_over && !skip(&mut entry, left, &consumed, budget)? {
                 return Ok(None);
             }
-            if left > 0 { Content::Beginning(Box::new((content, size))) } else { content }
+            if left > 0 { MemberContent::Beginning(Box::new((content, size))) } else { content }
         } else if let Some(link) = link_content(&entry) {
             link
         } else if kind.is_dir() {

@@ -4,8 +4,8 @@ use std::fs::{self, FileType};
 use std::io::{Cursor, Read};
 use std::path::Path;
 
-use crate::archive::{Content, Members};
-use crate::decompress::{HEAD, Packing, Unpacked, unpack};
+use crate::archive::{ArchiveMembers, MemberContent};
+use crate::decompress::{HEAD, Packing, UnpackedData, unpack};
 use crate::entry::EntrySource;
 use crate::plain_file::special;
 use crate::problem::TreeProblem;
@@ -182,7 +182,7 @@ impl Tree {
             }
             match unpack_part(&entry.path, &bytes, options_beginning) {
                 Some(Ok(unpacked)) => {
-                    let Unpacked { bytes: unpacked, problem, goes_on } = unpacked;
+                    let UnpackedData { bytes: unpacked, problem, goes_on } = unpacked;
                     let content = content(unpacked, problem.as_ref(), goes_on);
                     self.problems.extend(
                         problem.map(|problem| TreeProblem::new(format!("{}: {problem}", entry.path))),
@@ -262,10 +262,10 @@ impl Tree {
     fn of_unpacked(
         name: &str,
         file: &str,
-        unpacked: Unpacked,
+        unpacked: UnpackedData,
         budget: &mut UnpackBudget<'_>,
     ) -> Result<Self, IoError> {
-        let Unpacked { bytes, problem, goes_on } = unpacked;
+        let UnpackedData { bytes, problem, goes_on } = unpacked;
         let mut tree = match Packing::of(head(&bytes)) {
             Some(Packing::Tar) => Self::of_members(name, tar_archive::members(&bytes, true, budget)?, budget),
             _ => {
@@ -278,7 +278,7 @@ impl Tree {
         Ok(tree)
     }
 
-    fn of_members(name: &str, members: Members, budget: &UnpackBudget<'_>) -> Self {
+    fn of_members(name: &str, members: ArchiveMembers, budget: &UnpackBudget<'_>) -> Self {
         let packed = budget.packed();
         let entries =
             members.files.into_iter().map(|(path, content)| Entry::of_member(path, content, packed));
@@ -301,14 +301,14 @@ impl FileSource<'_> {
 }
 
 /// Unpacked content of a file.
-fn content(bytes: Bytes, problem: Option<&String>, goes_on: bool) -> Content {
+fn content(bytes: Bytes, problem: Option<&String>, goes_on: bool) -> MemberContent {
     match problem {
-        Some(problem) => Content::Bytes(bytes).cut(problem.clone()),
+        Some(problem) => MemberContent::Bytes(bytes).cut(problem.clone()),
         None if goes_on => {
             let len = bytes.len() as u64;
-            Content::Beginning(Box::new((Content::Bytes(bytes), len)))
+            MemberContent::Beginning(Box::new((MemberContent::Bytes(bytes), len)))
         }
-        None => Content::Bytes(bytes),
+        None => MemberContent::Bytes(bytes),
     }
 }
 

@@ -42,7 +42,7 @@ pub(crate) struct Walk<'a> {
 }
 
 /// A directory whose items are being read.
-struct Level {
+struct OpenDirectory {
     place: Arc<Path>,
     path: String,
     depth: u32,
@@ -172,7 +172,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Lists a directory. Returns `None` if it is skipped.
-    fn list(&mut self, place: Arc<Path>, path: String, depth: u32) -> Result<Option<Level>, IoError> {
+    fn list(&mut self, place: Arc<Path>, path: String, depth: u32) -> Result<Option<OpenDirectory>, IoError> {
         self.progress.report(ScanStep::Files(self.entries.len() as u64));
         if self.depth.is_some_and(|most| depth > most) {
             return Ok(None);
@@ -217,7 +217,7 @@ impl<'a> Walk<'a> {
             Err(error) => self.cannot_read(shown, &error),
         }
         items.sort_by(Item::order);
-        Ok(Some(Level { place, path, depth, items: items.into_iter() }))
+        Ok(Some(OpenDirectory { place, path, depth, items: items.into_iter() }))
     }
 
     fn cannot_read(&mut self, shown: &str, error: &io::Error) {

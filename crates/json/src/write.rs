@@ -232,24 +232,24 @@ impl<'o> ValueWriter<'o> {
     #[inline]
     pub fn object(self) -> ObjectWriter<'o> {
         self.out.push(b'{');
-        ObjectWriter { out: self.out, layout: Layout::Compact, has_members: false }
+        ObjectWriter { out: self.out, layout: Separation::Compact, has_members: false }
     }
 
     /// Begins an object with one line per member. The first member follows the brace directly.
     pub fn object_of_lines(self) -> ObjectWriter<'o> {
-        ObjectWriter { layout: Layout::Lines, ..self.object() }
+        ObjectWriter { layout: Separation::Lines, ..self.object() }
     }
 
     /// Begins an array.
     #[inline]
     pub fn array(self) -> ArrayWriter<'o> {
         self.out.push(b'[');
-        ArrayWriter { out: self.out, layout: Layout::Compact, has_elements: false }
+        ArrayWriter { out: self.out, layout: Separation::Compact, has_elements: false }
     }
 
     /// Begins an array with one line per element.
     pub fn array_of_lines(self) -> ArrayWriter<'o> {
-        ArrayWriter { layout: Layout::Lines, ..self.array() }
+        ArrayWriter { layout: Separation::Lines, ..self.array() }
     }
 
     /// Writes an array of strings.
@@ -264,7 +264,7 @@ impl<'o> ValueWriter<'o> {
 
 /// White space between members or elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Layout {
+enum Separation {
     /// No white space.
     Compact,
     /// One line each, except for the first member of an object.
@@ -276,7 +276,7 @@ enum Layout {
 #[must_use = "an object is incomplete until its `end`"]
 pub struct ObjectWriter<'o> {
     out: &'o mut Vec<u8>,
-    layout: Layout,
+    layout: Separation,
     has_members: bool,
 }
 
@@ -284,7 +284,7 @@ impl<'o> ObjectWriter<'o> {
     /// Continues an object that was begun by other means.
     #[inline]
     pub fn resume(out: &'o mut Vec<u8>, has_members: bool) -> Self {
-        Self { out, layout: Layout::Compact, has_members }
+        Self { out, layout: Separation::Compact, has_members }
     }
 
     /// Writes a name that needs no escapes. Returns the place for its value.
@@ -311,8 +311,8 @@ impl<'o> ObjectWriter<'o> {
     fn begin_name(&mut self) {
         match (core::mem::replace(&mut self.has_members, true), self.layout) {
             (false, _) => self.out.push(b'"'),
-            (true, Layout::Compact) => self.out.extend_from_slice(b",\""),
-            (true, Layout::Lines) => self.out.extend_from_slice(b",\n\""),
+            (true, Separation::Compact) => self.out.extend_from_slice(b",\""),
+            (true, Separation::Lines) => self.out.extend_from_slice(b",\n\""),
         }
     }
 
@@ -365,7 +365,7 @@ impl<'o> ObjectWriter<'o> {
 #[must_use = "an array is incomplete until its `end`"]
 pub struct ArrayWriter<'o> {
     out: &'o mut Vec<u8>,
-    layout: Layout,
+    layout: Separation,
     has_elements: bool,
 }
 
@@ -376,7 +376,7 @@ impl ArrayWriter<'_> {
         if core::mem::replace(&mut self.has_elements, true) {
             self.out.push(b',');
         }
-        if self.layout == Layout::Lines {
+        if self.layout == Separation::Lines {
             self.out.push(b'\n');
         }
         ValueWriter { out: self.out }

@@ -85,11 +85,11 @@ impl Frame {
 #[derive(Debug)]
 pub struct StackTable {
     limit: u32,
-    inner: Mutex<Inner>,
+    inner: Mutex<StackTree>,
 }
 
 #[derive(Debug, Default)]
-struct Inner {
+struct StackTree {
     frames: Vec<Frame>,
     /// Frames with only an address space and an address.
     by_address: HashMap<(u32, u64), u32, StackHasherKeys>,
@@ -189,7 +189,7 @@ impl StackTable {
         StackView { inner: self.lock() }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Inner> {
+    fn lock(&self) -> MutexGuard<'_, StackTree> {
         self.inner.lock().ignore_poison()
     }
 }
@@ -197,7 +197,7 @@ impl StackTable {
 /// All stacks of a [`StackTable`], locked.
 #[derive(Debug)]
 pub struct StackView<'a> {
-    inner: MutexGuard<'a, Inner>,
+    inner: MutexGuard<'a, StackTree>,
 }
 
 impl StackView<'_> {
@@ -247,7 +247,7 @@ impl StackView<'_> {
     }
 }
 
-impl Inner {
+impl StackTree {
     /// Number of the frame at an address.
     #[inline]
     fn address(&mut self, space: u32, address: u64, limit: u32) -> Option<u32> {

@@ -93,10 +93,10 @@ impl Value {
 ///
 /// Takes a single word while empty: there can be millions of objects, and most lack attributes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Attributes(Option<Box<Entries>>);
+pub struct Attributes(Option<Box<AttributeList>>);
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Entries(Vec<(String, Value)>);
+struct AttributeList(Vec<(String, Value)>);
 
 impl Attributes {
     /// Returns `true` if there are no attributes.

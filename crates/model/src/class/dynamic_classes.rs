@@ -29,7 +29,7 @@ pub struct DynamicClasses {
     limits: Limits,
     describe: OnceLock<Describe>,
     map: OnceLock<MapOwn>,
-    inner: Mutex<Inner>,
+    inner: Mutex<ClassRegistry>,
 }
 
 /// Creates a class from its key.
@@ -39,7 +39,7 @@ type Describe = Box<dyn Fn(&[u8]) -> EventRecordClass + Send + Sync>;
 type MapOwn = Box<dyn Fn(&mut EventRecordClass) + Send + Sync>;
 
 #[derive(Debug, Default)]
-struct Inner {
+struct ClassRegistry {
     classes: Vec<CacheEntry>,
     by_key: HashMap<Arc<[u8]>, u32>,
     /// Total size of all classes, in units of about a field class.
@@ -67,10 +67,10 @@ const KEY_BYTES: u64 = 64;
 
 impl DynamicClasses {
     pub(crate) fn new(declared: usize, limits: &Limits) -> Self {
-        let inner = Inner {
+        let inner = ClassRegistry {
             most: limits.dynamic_event_record_classes,
             most_size: limits.field_classes,
-            ..Inner::default()
+            ..ClassRegistry::default()
         };
         let (describe, map) = (OnceLock::new(), OnceLock::new());
         Self { declared, limits: *limits, describe, map, inner: Mutex::new(inner) }
@@ -184,7 +184,11 @@ impl DynamicClasses {
         Some(Arc::new(self.mapped(self.describe.get()?(&key))))
     }
 
-    fn compiled(&self, inner: &mut Inner, index: usize) -> Result<Option<Arc<DynamicClass>>, PlanError> {
+    fn compiled(
+        &self,
+        inner: &mut ClassRegistry,
+        index: usize,
+    ) -> Result<Option<Arc<DynamicClass>>, PlanError> {
         let Some(entry) = inner.classes.get_mut(index) else { return Ok(None) };
         let weak = match &mut entry.class {
             CachedClass::Kept(class) => return Ok(Some(Arc::clone(class))),
@@ -207,7 +211,7 @@ impl DynamicClasses {
         class
     }
 
-    fn lock(&self) -> MutexGuard<'_, Inner> {
+    fn lock(&self) -> MutexGuard<'_, ClassRegistry> {
         self.inner.lock().ignore_poison()
     }
 }
@@ -221,7 +225,7 @@ impl fmt::Debug for DynamicClasses {
     }
 }
 
-impl Inner {
+impl ClassRegistry {
     fn is_full(&self) -> bool {
         self.classes.len() as u64 >= self.most || self.size >= self.most_size
     }

@@ -166,37 +166,37 @@ impl fmt::Display for Ranges<'_> {
 ///
 /// Clones share their memory. There can be millions of names: each takes its length and usually 24 bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Mappings(Arc<Table>);
+pub struct Mappings(Arc<MappingTable>);
 
 /// Concatenated names and ranges.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-struct Table {
+struct MappingTable {
     names: String,
-    ends: Vec<End>,
-    ranges: Numbers,
+    ends: Vec<MappingEnd>,
+    ranges: RangeTable,
 }
 
 /// End of a mapping within names and ranges.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-struct End {
+struct MappingEnd {
     name: u32,
     ranges: u32,
 }
 
 /// Ranges. They take half the memory if all bounds have 64 bits.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Numbers {
+enum RangeTable {
     Narrow(Vec<(i64, i64)>),
     Wide(Vec<IntegerRange>),
 }
 
-impl Default for Numbers {
+impl Default for RangeTable {
     fn default() -> Self {
         Self::Narrow(Vec::new())
     }
 }
 
-impl Numbers {
+impl RangeTable {
     fn len(&self) -> usize {
         match self {
             Self::Narrow(ranges) => ranges.len(),
@@ -254,14 +254,14 @@ impl Mappings {
         let [begin, end] = self.bounds(index)?;
         let ranges = begin.ranges as usize..end.ranges as usize;
         Some(Ranges(match &self.0.ranges {
-            Numbers::Narrow(all) => Slice::Narrow(all.get(ranges)?),
-            Numbers::Wide(all) => Slice::Wide(all.get(ranges)?),
+            RangeTable::Narrow(all) => Slice::Narrow(all.get(ranges)?),
+            RangeTable::Wide(all) => Slice::Wide(all.get(ranges)?),
         }))
     }
 
     /// Start and end of the mapping with this index.
     #[inline]
-    fn bounds(&self, index: usize) -> Option<[End; 2]> {
+    fn bounds(&self, index: usize) -> Option<[MappingEnd; 2]> {
         let end = *self.0.ends.get(index)?;
         let begin = index.checked_sub(1).and_then(|before| self.0.ends.get(before));
         // The first mapping starts at 0, the default.
@@ -317,7 +317,7 @@ impl<N: AsRef<str>> FromIterator<(N, RangeSet)> for Mappings {
 /// Builds [`Mappings`] name by name.
 #[derive(Debug, Default)]
 pub struct MappingsBuilder {
-    table: Table,
+    table: MappingTable,
     /// Ranges added to earlier names, with the index of the name.
     late: Vec<(u32, IntegerRange)>,
 }
@@ -348,7 +348,7 @@ impl MappingsBuilder {
         let end = self.table.names.len().checked_add(name.len()).and_then(|end| u32::try_from(end).ok());
         let (Some(end), Ok(ranges)) = (end, u32::try_from(self.table.ranges.len())) else { return false };
         self.table.names.push_str(name);
-        self.table.ends.push(End { name: end, ranges });
+        self.table.ends.push(MappingEnd { name: end, ranges });
         true
     }
 
@@ -391,8 +391,8 @@ impl MappingsBuilder {
         self.table.names.shrink_to_fit();
         self.table.ends.shrink_to_fit();
         match &mut self.table.ranges {
-            Numbers::Narrow(ranges) => ranges.shrink_to_fit(),
-            Numbers::Wide(ranges) => ranges.shrink_to_fit(),
+            RangeTable::Narrow(ranges) => ranges.shrink_to_fit(),
+            RangeTable::Wide(ranges) => ranges.shrink_to_fit(),
         }
         Mappings(Arc::new(self.table))
     }

@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use super::slots::Slots;
 use crate::bits::{first_zero, first_zero_pair};
-use crate::plan::steps::{Extent, Plan, SavedWord, SkipStep, SkipSteps, align};
+use crate::plan::steps::{BlockExtent, Plan, SavedWord, SkipStep, SkipSteps, align};
 
 impl Plan {
     /// Returns the end bit of an instance. It starts at `begin` (a byte boundary) or after it. `bytes` are the whole
@@ -57,7 +57,7 @@ impl SkipSteps {
     }
 }
 
-impl Extent {
+impl BlockExtent {
     #[inline(always)]
     fn end(self, bytes: &[u8], at: usize) -> Option<usize> {
         let begin = (at + self.mask) & !self.mask;

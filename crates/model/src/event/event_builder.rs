@@ -294,7 +294,7 @@ impl EventBuilder {
                     return Err(BuildError::Missing { scope: word(scope), member });
                 }
             }
-            let mut check = Check::default();
+            let mut check = FitChecker::default();
             if let Err(mismatch) = values.visit_checked(scope, plan, &mut check) {
                 return Err(BuildError::Value {
                     scope: word(scope),
@@ -387,12 +387,12 @@ fn path_of(plan: &Plan, node: usize) -> String {
 
 /// Finds values with the right kind that do not fit their class.
 #[derive(Debug, Default)]
-struct Check {
+struct FitChecker {
     /// Node of the first misfit, with the expected and the actual value.
     problem: Option<(usize, String, String)>,
 }
 
-impl Check {
+impl FitChecker {
     fn require(&mut self, fits: bool, field: Field<'_>, problem: impl FnOnce() -> (String, String)) {
         if !fits && self.problem.is_none() {
             let (expected, found) = problem();
@@ -410,7 +410,7 @@ impl Check {
     }
 }
 
-impl Visitor for Check {
+impl Visitor for FitChecker {
     fn value(&mut self, field: Field<'_>, value: FieldValue<'_>) {
         match value {
             FieldValue::Unsigned(value) | FieldValue::Bits(value) => {

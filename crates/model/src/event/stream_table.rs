@@ -11,7 +11,7 @@ use crate::{DataStream, EventClassTable, Trace};
 pub struct StreamTable<S, C, E> {
     /// State by data stream key.
     streams: Vec<Option<Box<StreamEntry<S>>>>,
-    classes: Vec<ClassEntry<C, E>>,
+    classes: Vec<ClassTableEntry<C, E>>,
     /// Indexes into `classes`, by trace address and data stream class index.
     class_indexes: HashMap<(usize, usize), usize>,
 }
@@ -23,7 +23,7 @@ struct StreamEntry<S> {
 }
 
 #[derive(Debug)]
-struct ClassEntry<C, E> {
+struct ClassTableEntry<C, E> {
     /// Keeps the classes alive, since they are identified by address.
     _trace: Arc<Trace>,
     part: C,
@@ -49,7 +49,11 @@ impl<S, C, E> StreamTable<S, C, E> {
         let id = (Arc::as_ptr(&stream.trace).addr(), stream.class_index);
         let class = *self.class_indexes.entry(id).or_insert_with(|| {
             let event_records = EventClassTable::new(stream);
-            self.classes.push(ClassEntry { _trace: Arc::clone(&stream.trace), part: class(), event_records });
+            self.classes.push(ClassTableEntry {
+                _trace: Arc::clone(&stream.trace),
+                part: class(),
+                event_records,
+            });
             self.classes.len() - 1
         });
         let key = stream.key as usize;

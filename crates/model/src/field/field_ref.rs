@@ -33,7 +33,7 @@ use crate::{
 /// ```
 #[derive(Clone, Debug)]
 pub struct FieldRef {
-    class: ClassKey,
+    class: ClassAddress,
     scope: Scope,
     /// Candidate fields: for a variant, one for each option that has it.
     targets: Vec<Target>,
@@ -55,13 +55,13 @@ struct Target {
 
 /// Identifies a class within all opened traces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct ClassKey {
+struct ClassAddress {
     trace: usize,
     stream: usize,
     event: Option<usize>,
 }
 
-impl ClassKey {
+impl ClassAddress {
     #[inline]
     fn of(event: &Event<'_>) -> Self {
         Self {
@@ -147,7 +147,7 @@ impl FieldRef {
             [only] => (only.fixed(scope, plan), only.values_before(plan)),
             _ => (None, None),
         };
-        Some(Self { class: ClassKey::of(event), scope, targets, fixed, values_before })
+        Some(Self { class: ClassAddress::of(event), scope, targets, fixed, values_before })
     }
 
     /// Returns the scope of the field.
@@ -160,7 +160,7 @@ impl FieldRef {
     /// returns the class from the first option. `None` if the field belongs to another event record class.
     #[must_use]
     pub fn class<'a>(&self, event: &Event<'a>) -> Option<&'a FieldClass> {
-        let plan = event.plan(self.scope).filter(|_| self.class == ClassKey::of(event))?;
+        let plan = event.plan(self.scope).filter(|_| self.class == ClassAddress::of(event))?;
         Some(&plan.node(self.targets.first()?.node).class)
     }
 }
@@ -240,7 +240,7 @@ impl<'a> Event<'a> {
     #[inline]
     #[must_use]
     pub fn get(&self, field: &FieldRef) -> Option<FieldValue<'a>> {
-        if field.class != ClassKey::of(self) {
+        if field.class != ClassAddress::of(self) {
             return None;
         }
         self.get_target(field.scope, &field.targets, field.fixed.as_ref(), field.values_before)
@@ -299,7 +299,7 @@ impl<'a> Event<'a> {
 
     #[inline]
     fn get_fixed(&self, scope: Scope, field: &FixedField) -> Option<FieldValue<'a>> {
-        let mut integer = Integer(None);
+        let mut integer = IntegerValue(None);
         let begin = *self.scopes.begins.get(scope as usize)?;
         field.visit(ScopePlan { event: self, scope }, self.scopes.bits.data, begin, &mut integer)?;
         integer.0
@@ -318,7 +318,7 @@ impl<'a> Event<'a> {
             true => targets.iter().map(|target| vec![None; target.elements.len()]).collect(),
             false => Vec::new(),
         };
-        let mut finder = Finder { targets, bytes, at, found: None };
+        let mut finder = FieldFinder { targets, bytes, at, found: None };
         // Data that cannot be decoded comes after the field, or the field was not found.
         let _: Result<(), DecodeError> = self.visit(scope, &mut finder);
         finder.found
@@ -340,9 +340,9 @@ impl<'a> Plans<'a> for ScopePlan<'_, 'a> {
 }
 
 /// Keeps an integer.
-struct Integer<'a>(Option<FieldValue<'a>>);
+struct IntegerValue<'a>(Option<FieldValue<'a>>);
 
-impl Visitor for Integer<'_> {
+impl Visitor for IntegerValue<'_> {
     #[inline(always)]
     fn unsigned(&mut self, _: Field<'_>, value: u64) {
         self.0 = Some(FieldValue::Unsigned(value));
@@ -355,7 +355,7 @@ impl Visitor for Integer<'_> {
 }
 
 /// Keeps the value of one field.
-struct Finder<'f, 'a> {
+struct FieldFinder<'f, 'a> {
     targets: &'f [Target],
     /// Data around the strings and BLOBs.
     bytes: &'a [u8],
@@ -364,7 +364,7 @@ struct Finder<'f, 'a> {
     found: Option<FieldValue<'a>>,
 }
 
-impl<'a> Finder<'_, 'a> {
+impl<'a> FieldFinder<'_, 'a> {
     /// Starts a field: counts elements. Returns if the field is a target, or the optional around a target.
     fn begin(&mut self, field: Field<'_>) -> (bool, bool) {
         let (mut is_target, mut is_optional) = (false, false);
@@ -420,7 +420,7 @@ impl<'a> Finder<'_, 'a> {
     }
 }
 
-impl Visitor for Finder<'_, '_> {
+impl Visitor for FieldFinder<'_, '_> {
     fn value(&mut self, field: Field<'_>, value: FieldValue<'_>) {
         if self.begin(field).0 {
             self.found = self.reborrowed(value);

@@ -8,7 +8,7 @@ use crate::EventRecordClass;
 
 /// Assigns event record class ids that readers distinguish, for one data stream class.
 #[derive(Debug)]
-pub(super) struct ClassIds {
+pub(super) struct ClassIdAssigner {
     /// Largest id.
     most: u128,
     assigned: Mutex<AssignedIds>,
@@ -21,7 +21,7 @@ struct AssignedIds {
     next: u128,
 }
 
-impl ClassIds {
+impl ClassIdAssigner {
     /// Creates an empty assignment. `bits` is the number of id bits that readers use.
     pub(super) fn new(bits: u32) -> Self {
         Self { most: ones(bits), assigned: Mutex::default() }
@@ -87,7 +87,7 @@ mod tests {
         let mut losses = LossTable::default();
         let mut number = |ids: &[u128]| {
             let mut classes: Vec<_> = ids.iter().map(|id| class(*id)).collect();
-            let mut assigned = ClassIds::new(32);
+            let mut assigned = ClassIdAssigner::new(32);
             assigned.number(&mut classes.iter_mut().collect::<Vec<_>>(), &mut losses);
             classes.iter().map(|class| class.id).collect::<Vec<_>>()
         };
@@ -99,7 +99,7 @@ mod tests {
     #[test]
     fn ids_of_classes_that_are_found_later_are_free_ones() {
         let mut losses = LossTable::default();
-        let mut assigned = ClassIds::new(32);
+        let mut assigned = ClassIdAssigner::new(32);
         assigned.number(&mut [&mut class(5), &mut class(6)], &mut losses);
         assigned.limit(3);
         let mut assign = |id| {
@@ -111,7 +111,7 @@ mod tests {
         // This is the last free id.
         assert_eq!([1 << 33, 1 << 33].map(assign), [7, 1 << 33]);
         assert_eq!(losses.count(LossKind::Renamed), 4);
-        let all = ClassIds::new(128);
+        let all = ClassIdAssigner::new(128);
         let mut class = class(u128::MAX);
         all.assign(&mut class, &mut losses);
         assert_eq!(class.id, u128::MAX);

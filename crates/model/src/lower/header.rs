@@ -17,7 +17,7 @@ use crate::plan::steps::{NodeId, Op};
 use crate::{Child, FieldClass, FieldKind, LocationStep, Role, Roles, Scope};
 
 /// A lowered header, and the moves of its fields to a context.
-pub(super) struct Header {
+pub(super) struct LoweredHeader {
     pub(super) class: Option<Arc<FieldClass>>,
     pub(super) moves: ScopeMoves,
     /// Fields that move.
@@ -40,9 +40,9 @@ impl TraceLowerer<'_> {
         (scope, stream): (Scope, usize),
         clock: Option<u16>,
         roots: LoweredRoots<'_>,
-    ) -> Header {
+    ) -> LoweredHeader {
         let Some(plan) = plan else {
-            return Header { class: None, moves: ScopeMoves::default(), moved: HashSet::new() };
+            return LoweredHeader { class: None, moves: ScopeMoves::default(), moved: HashSet::new() };
         };
         let mut moved = HashSet::new();
         if !self.capabilities.has(Feature::UserHeaderFields) && !self.is_same_dialect() {
@@ -54,7 +54,7 @@ impl TraceLowerer<'_> {
         // A root user field moves as a whole.
         if moved.contains(&0) {
             let moves = ScopeMoves { conversion: ScopeConversion::Moved, ..ScopeMoves::default() };
-            return Header { class: None, moves, moved };
+            return LoweredHeader { class: None, moves, moved };
         }
         let attempt = |this: &mut Self| {
             let mut lowerer = this.lowerer(plan, (scope, clock), "", roots);
@@ -64,7 +64,7 @@ impl TraceLowerer<'_> {
         let (class, moves) = self.settle(roots, attempt, |(class, moves)| {
             vec![LoweredScope { scope, class: Some(class), moves: [(scope, Some(moves)), (scope, None)] }]
         });
-        Header { class: Some(class), moves, moved }
+        LoweredHeader { class: Some(class), moves, moved }
     }
 
     /// Finds fields without a role that stay in a lowered header although no other field in the lowered trace depends
@@ -117,7 +117,7 @@ impl TraceLowerer<'_> {
     /// Lowers the context after a header, with the fields that move there.
     pub(super) fn context_after(
         &mut self,
-        (header, header_scope, header_plan): (&Header, Scope, Option<&Plan>),
+        (header, header_scope, header_plan): (&LoweredHeader, Scope, Option<&Plan>),
         (plan, scope): (Option<&Plan>, Scope),
         clock: Option<u16>,
         roots: LoweredRoots<'_>,
@@ -132,7 +132,7 @@ impl TraceLowerer<'_> {
 
     fn context(
         &mut self,
-        (header, header_scope, header_plan): (&Header, Scope, Option<&Plan>),
+        (header, header_scope, header_plan): (&LoweredHeader, Scope, Option<&Plan>),
         (plan, scope): (Option<&Plan>, Scope),
         clock: Option<u16>,
         roots: LoweredRoots<'_>,

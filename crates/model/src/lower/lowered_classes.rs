@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::annotations::{NAMESPACE, annotate, annotate_attributes, annotate_unnamed};
-use super::class_ids::ClassIds;
+use super::class_ids::ClassIdAssigner;
 use super::context::joins_payload;
-use super::header::{Header, needed_names};
+use super::header::{LoweredHeader, needed_names};
 use super::locations::LoweredRoots;
 use super::loss_table::LossKind;
 use super::moves::{ScopeConversion, ScopeMoves, StreamMoves};
@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// Parts of a lowered event record class, before compilation.
-pub(super) struct EventParts {
+pub(super) struct EventClassParts {
     pub(super) class: EventRecordClass,
     pub(super) specific_context: ScopeMoves,
     pub(super) payload: ScopeMoves,
@@ -30,8 +30,8 @@ pub(super) struct EventParts {
 /// Lowered data stream class, before compilation.
 pub(super) struct StreamParts {
     pub(super) moves: StreamMoves,
-    pub(super) ids: ClassIds,
-    pub(super) events: Vec<EventParts>,
+    pub(super) ids: ClassIdAssigner,
+    pub(super) events: Vec<EventClassParts>,
 }
 
 impl TraceLowerer<'_> {
@@ -110,7 +110,7 @@ impl TraceLowerer<'_> {
         source: &Trace,
         index: usize,
         class: &mut DataStreamClass,
-        packet_header: &Header,
+        packet_header: &LoweredHeader,
     ) -> StreamParts {
         let plans = &source.plans.data_streams[index];
         let clock = class.default_clock;
@@ -163,7 +163,7 @@ impl TraceLowerer<'_> {
             of_event_header,
             resource,
         };
-        StreamParts { moves, ids: ClassIds::new(self.capabilities.class_id_bits), events: Vec::new() }
+        StreamParts { moves, ids: ClassIdAssigner::new(self.capabilities.class_id_bits), events: Vec::new() }
     }
 
     /// Lowers the common context. The resource members come first, because the origin of an event is shown before its
@@ -202,7 +202,7 @@ impl TraceLowerer<'_> {
         (packet_header, of_stream): (&ScopeMoves, &StreamMoves),
         trace: &TraceClass,
         stream: usize,
-    ) -> EventParts {
+    ) -> EventClassParts {
         let class = (*plans.class).clone();
         let name = class.name.clone().unwrap_or_default();
         let (context, payload) = (plans.specific_context.as_ref(), plans.payload.as_ref());
@@ -258,7 +258,7 @@ impl TraceLowerer<'_> {
             }
         }
         annotate_attributes(kept, &mut class.attributes);
-        EventParts { class, specific_context, payload: payload_moves, joins_payload, text }
+        EventClassParts { class, specific_context, payload: payload_moves, joins_payload, text }
     }
 }
 

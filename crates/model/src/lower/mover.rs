@@ -8,7 +8,7 @@ use crate::{Field, FieldKind, Real, StringEncoding, Text, Uuid, Visitor, Wide};
 
 /// Losses counted while moving the values in one scope of a class, with reused memory.
 #[derive(Clone, Debug, Default)]
-pub(super) struct ValueLosses {
+pub(super) struct ScopeLosses {
     /// Texts with invalid parts that were replaced, by node.
     pub(super) replaced: Vec<(NodeId, u64)>,
     /// Texts that were cut at a U+0000, by node.
@@ -35,7 +35,7 @@ pub(super) struct Mover<'m, V> {
     pub(super) target: &'m Plan,
     /// Packet bytes, for bit scopes.
     pub(super) packet: &'m [u8],
-    pub(super) losses: &'m mut ValueLosses,
+    pub(super) losses: &'m mut ScopeLosses,
     /// `true` to pass on the root structure, `false` to pass on only its members.
     passes_root: bool,
     /// Number of enclosing fields that are dropped.
@@ -54,7 +54,7 @@ impl<'m, V: Visitor> Mover<'m, V> {
         moves: &'m [NodeMove],
         target: &'m Plan,
         packet: &'m [u8],
-        losses: &'m mut ValueLosses,
+        losses: &'m mut ScopeLosses,
         passes_root: bool,
     ) -> Self {
         let (gathers, pending) = (false, None);

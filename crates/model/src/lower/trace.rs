@@ -5,11 +5,11 @@ use std::fmt::Write;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::capabilities::Capabilities;
-use super::class_ids::ClassIds;
+use super::class_ids::ClassIdAssigner;
 use super::layout_match::LayoutMatch;
 use super::loss_table::{LossKind, LossTable};
 use super::lowered_classes::StreamParts;
-use super::mover::{Mover, ValueLosses};
+use super::mover::{Mover, ScopeLosses};
 use super::moves::{ScopeConversion, ScopeMoves, StreamMoves};
 use super::options::LowerOptions;
 use super::trace_lowerer::{ForcedFields, TraceLowerer, UnneededFields};
@@ -44,7 +44,7 @@ pub struct LoweredStream {
     /// `true` if event record headers and common contexts keep their layout.
     keeps_event_layout: bool,
     declared: Vec<Arc<LoweredEvent>>,
-    ids: ClassIds,
+    ids: ClassIdAssigner,
     dynamic: Mutex<HashMap<usize, Arc<LoweredEvent>>>,
 }
 
@@ -59,14 +59,14 @@ pub struct LoweredEvent {
     joins_payload: bool,
     /// Message writer, and the node that receives the message.
     text: Option<(NodeId, LogText)>,
-    plans: Plans,
+    plans: LoweredPlans,
     /// Difference between all scopes and their sources.
     conversion: ScopeConversion,
 }
 
 /// Plans for a lowered class.
 #[derive(Debug)]
-enum Plans {
+enum LoweredPlans {
     Declared { trace: Arc<Trace>, stream: usize, index: usize },
     Dynamic(Arc<DynamicClass>),
 }
@@ -74,19 +74,19 @@ enum Plans {
 /// Losses counted while moving events of one class.
 #[derive(Clone, Debug, Default)]
 pub struct EventLosses {
-    event_record_header: ValueLosses,
-    common_context: ValueLosses,
-    resource: ValueLosses,
-    specific_context: ValueLosses,
-    payload: ValueLosses,
+    event_record_header: ScopeLosses,
+    common_context: ScopeLosses,
+    resource: ScopeLosses,
+    specific_context: ScopeLosses,
+    payload: ScopeLosses,
     text: String,
 }
 
 /// Losses counted while moving packet headers and contexts in a data stream.
 #[derive(Clone, Debug, Default)]
 pub struct PacketLosses {
-    header: ValueLosses,
-    context: ValueLosses,
+    header: ScopeLosses,
+    context: ScopeLosses,
 }
 
 impl LoweredTrace {
@@ -223,7 +223,7 @@ impl LoweredTrace {
             payload: parts.payload,
             joins_payload: parts.joins_payload,
             text: parts.text,
-            plans: Plans::Dynamic(compiled),
+            plans: LoweredPlans::Dynamic(compiled),
         };
         let lowered = Arc::new(lowered);
         dynamic.insert(class_index, Arc::clone(&lowered));
@@ -412,7 +412,7 @@ impl LoweredTrace {
 /// Adds losses counted in a scope of the class with this name, or of all classes.
 fn add_value_losses(
     table: &mut LossTable,
-    losses: &ValueLosses,
+    losses: &ScopeLosses,
     plan: Option<&Plan>,
     scope: Scope,
     name: &str,
@@ -535,10 +535,10 @@ impl LoweredEvent {
     pub fn plans(&self) -> &EventRecordPlans {
         match &self.plans {
             // They existed when this object was created.
-            Plans::Declared { trace, stream, index } => {
+            LoweredPlans::Declared { trace, stream, index } => {
                 &trace.plans.data_streams[*stream].event_records[*index]
             }
-            Plans::Dynamic(class) => &class.plans,
+            LoweredPlans::Dynamic(class) => &class.plans,
         }
     }
 
@@ -615,7 +615,7 @@ impl StreamParts {
                 payload: parts.payload,
                 joins_payload: parts.joins_payload,
                 text: parts.text,
-                plans: Plans::Declared { trace: Arc::clone(trace), stream, index },
+                plans: LoweredPlans::Declared { trace: Arc::clone(trace), stream, index },
                 conversion: conversion.unwrap_or(ScopeConversion::Moved),
             }));
         }

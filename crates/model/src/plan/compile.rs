@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::error::{LocationProblem, LocationRule, PlanError};
 use super::join::{StepBuilder, join};
-use super::layout::Layout;
+use super::layout::FixedLayout;
 use super::plans::{DataStreamPlans, EventRecordPlans, TracePlans};
 use super::slots::assign_slots;
 use super::steps::{NodeId, Op, Plan, SkipSteps};
@@ -105,7 +105,7 @@ impl Plan {
     ///
     /// # Errors
     /// Fails if too many fields can have zero bits.
-    fn finish(&mut self, limits: &Limits) -> Result<Vec<Option<Layout>>, PlanError> {
+    fn finish(&mut self, limits: &Limits) -> Result<Vec<Option<FixedLayout>>, PlanError> {
         let count = self.nodes.len();
         for node in &mut self.nodes {
             let saved = !node.saves().is_empty();
@@ -125,7 +125,7 @@ impl Plan {
             }
         }
         // Children come after their parents. In reverse order, each layout is known before it is needed.
-        let mut layouts: Vec<Option<Layout>> = vec![None; count];
+        let mut layouts: Vec<Option<FixedLayout>> = vec![None; count];
         for id in (0..count).rev() {
             layouts[id] = self.layout(id as NodeId, &layouts);
             if let Op::Structure { members, .. } = &self.nodes[id].op {

@@ -5,14 +5,14 @@ use crate::{FieldKind, Member, TextPosition};
 
 /// Purpose of a located field.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Need {
+pub(super) enum FieldPurpose {
     Length,
     BooleanSelector,
     IntegerSelector,
 }
 
 /// A location problem, for messages.
-pub(super) struct Trouble {
+pub(super) struct LocationFault {
     pub(super) position: TextPosition,
     pub(super) reason: String,
     pub(super) expected: &'static str,
@@ -38,7 +38,7 @@ pub(super) enum DeadEnd<'a> {
 
 impl DeadEnd<'_> {
     /// Describes the problem.
-    pub(super) fn trouble(&self, plan: &Plan, need: Need) -> Trouble {
+    pub(super) fn describe(&self, plan: &Plan, need: FieldPurpose) -> LocationFault {
         let (node, reason, expected, found) = match self {
             Self::LeavesRoot(node) => {
                 let found = "a root field".to_owned();
@@ -66,9 +66,11 @@ impl DeadEnd<'_> {
             }
             Self::WrongKind(node) => {
                 let (reason, expected) = match need {
-                    Need::Length => ("the length field is not an unsigned integer", "an unsigned integer"),
-                    Need::IntegerSelector => ("the selector field is not an integer", "an integer"),
-                    Need::BooleanSelector => ("the selector field is not a boolean", "a boolean"),
+                    FieldPurpose::Length => {
+                        ("the length field is not an unsigned integer", "an unsigned integer")
+                    }
+                    FieldPurpose::IntegerSelector => ("the selector field is not an integer", "an integer"),
+                    FieldPurpose::BooleanSelector => ("the selector field is not a boolean", "a boolean"),
                 };
                 (node, reason.to_owned(), expected, plan.node(*node).class.describe())
             }
@@ -77,7 +79,7 @@ impl DeadEnd<'_> {
                 (node, reason, "an earlier field", plan.node(*node).class.describe())
             }
         };
-        Trouble { position: plan.node(*node).class.declared_at.0, reason, expected, found }
+        LocationFault { position: plan.node(*node).class.declared_at.0, reason, expected, found }
     }
 }
 

@@ -1,10 +1,10 @@
 //! Joins fixed-layout members into blocks, and the steps of several plans into one list.
 
-use super::layout::Layout;
+use super::layout::FixedLayout;
 use super::steps::{BitsKind, BlockField, FixedBlock, Load, NodeId, NodeRef, Op, Plan, StaticArray, Step};
 
 /// A plan and its node layouts.
-type JoinedLayout<'a> = (&'a Plan, &'a [Option<Layout>]);
+type JoinedLayout<'a> = (&'a Plan, &'a [Option<FixedLayout>]);
 
 /// Joins the steps of successive plans into one list, with their node layouts. `None` unless all are structures with
 /// bytewise steps.
@@ -24,7 +24,7 @@ pub(super) fn join(plans: [Option<JoinedLayout<'_>>; 3]) -> Option<Box<[Step]>> 
 #[derive(Default)]
 pub(super) struct StepBuilder {
     steps: Vec<Step>,
-    block: Option<OpenBlock>,
+    block: Option<UnfinishedBlock>,
     /// Known alignment of the next member: the structure's alignment at its start, 1 after a field of unknown size.
     known: u64,
     /// Plan number of the members.
@@ -42,19 +42,19 @@ impl StepBuilder {
         self.plan = plan;
         if let Some(open) = &mut self.block
             && alignment <= open.alignment
-            && open.layout.append(Layout::EMPTY, alignment).is_some()
+            && open.layout.append(FixedLayout::EMPTY, alignment).is_some()
         {
             return;
         }
         self.close();
         self.known = alignment;
         if alignment > 8 {
-            self.block = Some(OpenBlock::new(alignment, Layout::EMPTY));
+            self.block = Some(UnfinishedBlock::new(alignment, FixedLayout::EMPTY));
         }
     }
 
     /// Adds a member of `plan`, with its layout if it is fixed.
-    pub(super) fn add(&mut self, plan: &Plan, member: NodeId, layout: Option<Layout>) {
+    pub(super) fn add(&mut self, plan: &Plan, member: NodeId, layout: Option<FixedLayout>) {
         let node = NodeRef { id: member, plan: self.plan };
         let alignment = plan.node(member).alignment;
         let Some(layout) = layout else {
@@ -80,14 +80,14 @@ impl StepBuilder {
         let begin = self.known.max(alignment);
         self.known = 1;
         if let Some(field) = plan.block_field(node, 0).filter(|_| begin % 8 == 0) {
-            self.block.insert(OpenBlock::new(begin, layout)).push(plan, field, layout.saves);
+            self.block.insert(UnfinishedBlock::new(begin, layout)).push(plan, field, layout.saves);
         } else {
             self.steps.push(Step::Field(node));
         }
     }
 
     fn close(&mut self) {
-        self.steps.extend(self.block.take().map(OpenBlock::close));
+        self.steps.extend(self.block.take().map(UnfinishedBlock::close));
     }
 
     /// Returns all steps.
@@ -98,17 +98,17 @@ impl StepBuilder {
 }
 
 /// A block that more fields may join.
-struct OpenBlock {
+struct UnfinishedBlock {
     alignment: u64,
     fields: Vec<BlockField>,
     saving: Vec<BlockField>,
     arrays: Vec<StaticArray>,
-    layout: Layout,
+    layout: FixedLayout,
     has_padding: bool,
 }
 
-impl OpenBlock {
-    fn new(alignment: u64, layout: Layout) -> Self {
+impl UnfinishedBlock {
+    fn new(alignment: u64, layout: FixedLayout) -> Self {
         let (fields, saving, arrays) = Default::default();
         Self { alignment, fields, saving, arrays, layout, has_padding: false }
     }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::iter::once;
 use std::sync::Arc;
 
-use super::dead_end::{DeadEnd, Need, Trouble};
+use super::dead_end::{DeadEnd, FieldPurpose, LocationFault};
 use super::error::LocationRule;
 use super::steps::{NodeId, Op, Plan};
 use crate::{
@@ -75,30 +75,30 @@ pub(super) struct Search<'a> {
     pub(super) plan: &'a Plan,
     pub(super) dependent: NodeId,
     pub(super) location: &'a FieldLocation,
-    pub(super) need: Need,
+    pub(super) need: FieldPurpose,
 }
 
 impl<'a> Search<'a> {
-    pub(super) fn run(&self) -> Result<(Scope, Vec<NodeId>), Trouble> {
+    pub(super) fn run(&self) -> Result<(Scope, Vec<NodeId>), LocationFault> {
         let scope = self.location.origin.unwrap_or(self.scope);
-        let trouble_at_location = |reason: String, found: &str| Trouble {
+        let fault_at_location = |reason: String, found: &str| LocationFault {
             position: self.location.declared_at.0,
             reason,
             expected: "an earlier field",
             found: found.to_owned(),
         };
         if scope > self.scope {
-            return Err(trouble_at_location(format!("{scope} is decoded later"), scope.name()));
+            return Err(fault_at_location(format!("{scope} is decoded later"), scope.name()));
         }
         let Some(plan) = self.scopes[scope as usize] else {
-            return Err(trouble_at_location(format!("there is no {scope}"), "no such root field"));
+            return Err(fault_at_location(format!("there is no {scope}"), "no such root field"));
         };
         let begin = match self.location.origin {
             Some(_) => 0,
             None => match self.structure_around(self.plan.node(self.dependent).parent) {
                 Some(structure) => structure,
                 None => {
-                    return Err(trouble_at_location("no structure contains the field".to_owned(), "none"));
+                    return Err(fault_at_location("no structure contains the field".to_owned(), "none"));
                 }
             },
         };
@@ -117,12 +117,12 @@ impl<'a> Search<'a> {
                 },
                 LocationStep::Member(name) => self.member(plan, scope, id, name, i == last, next),
             });
-            followed.map_err(|end| end.trouble(plan, self.need))?;
+            followed.map_err(|end| end.describe(plan, self.need))?;
             at = next;
         }
         let mut targets = Vec::new();
         let followed = self.follow(at, &mut targets, |id, targets| self.targets(plan, scope, id, targets));
-        followed.map_err(|end| end.trouble(plan, self.need))?;
+        followed.map_err(|end| end.describe(plan, self.need))?;
         targets.sort_unstable();
         targets.dedup();
         Ok((scope, targets))
@@ -359,11 +359,11 @@ impl<'a> Search<'a> {
             FieldKind::Boolean(_) | FieldKind::VariableLength { value: VariableLengthValue::Boolean, .. }
         );
         let fits = match self.need {
-            Need::Length => {
+            FieldPurpose::Length => {
                 is_hidden || integer.is_some_and(|integer| !integer.signed || self.location.any_option)
             }
-            Need::IntegerSelector => is_hidden || integer.is_some(),
-            Need::BooleanSelector => is_boolean,
+            FieldPurpose::IntegerSelector => is_hidden || integer.is_some(),
+            FieldPurpose::BooleanSelector => is_boolean,
         };
         if !fits {
             return Err(DeadEnd::WrongKind(id));

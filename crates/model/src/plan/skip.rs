@@ -1,7 +1,7 @@
 //! Compiles the steps to skip a structure. They read only lengths.
 
 use super::steps::{
-    BlockField, Extent, FixedBlock, Load, Op, Plan, SavedWord, SkipStep, SkipSteps, Slot, Step,
+    BlockExtent, BlockField, FixedBlock, Load, Op, Plan, SavedWord, SkipStep, SkipSteps, Slot, Step,
 };
 
 impl SkipSteps {
@@ -40,7 +40,7 @@ impl SkipStep {
 
 impl FixedBlock {
     fn skip_step(&self) -> Option<SkipStep> {
-        let block = Extent { mask: self.mask, bytes: self.bytes };
+        let block = BlockExtent { mask: self.mask, bytes: self.bytes };
         match *self.saving {
             [] => Some(SkipStep::Block(block)),
             [BlockField { load: Load::Saved, byte, more, word, .. }] => {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::dead_end::{Need, Trouble};
+use super::dead_end::{FieldPurpose, LocationFault};
 use super::error::{LocationProblem, LocationRule, PlanError};
 use super::locate::{MemberNames, ScopePlans, Search};
 use super::plans::DataStreamPlans;
@@ -48,7 +48,7 @@ const MOST_BROKEN_RULES: usize = 256;
 const MOST_PROBLEMS: usize = 1000;
 
 /// Field location problems.
-struct Problems<'a> {
+struct LocationProblems<'a> {
     /// Rules to check.
     rules: &'a [LocationRule],
     all: Vec<LocationProblem>,
@@ -65,7 +65,7 @@ pub(super) fn assign_slots(
     rules: &[LocationRule],
 ) -> Result<Vec<(LocationRule, LocationProblem)>, PlanError> {
     let most = limits.field_classes.saturating_mul(STEPS).max(1);
-    let mut problems = Problems { rules, all: Vec::new(), broken_rules: Vec::new() };
+    let mut problems = LocationProblems { rules, all: Vec::new(), broken_rules: Vec::new() };
     let mut in_header = Vec::new();
     let scopes = [packet_header.as_deref(), None, None, None, None, None];
     let names = MemberNames::new(most);
@@ -173,7 +173,7 @@ fn find_in_stream(
     class: &DataStreamClass,
     stream: &DataStreamPlans,
     header: Option<&Plan>,
-    problems: &mut Problems<'_>,
+    problems: &mut LocationProblems<'_>,
 ) -> Vec<Dependency> {
     let mut all = Vec::new();
     let shared = [
@@ -208,7 +208,7 @@ fn find(
     event: Option<usize>,
     within: &[String],
     all: &mut Vec<Dependency>,
-    problems: &mut Problems<'_>,
+    problems: &mut LocationProblems<'_>,
 ) {
     let Some(plan) = scopes[scope as usize] else { return };
     for id in 0..plan.nodes.len() as NodeId {
@@ -232,13 +232,13 @@ fn find(
                     && let Some((rule, reason)) = search.broken_rule(target_scope, &targets)
                     && problems.rules.contains(&rule)
                 {
-                    let trouble = Trouble {
+                    let fault = LocationFault {
                         position: location.declared_at.0,
                         reason: reason.to_owned(),
                         expected: "",
                         found: String::new(),
                     };
-                    let problem = problem(trouble, within, scope, plan, id, location);
+                    let problem = problem(fault, within, scope, plan, id, location);
                     problems.broken_rules.push((rule, problem));
                 }
                 match search.choices(target_scope, &targets) {
@@ -249,8 +249,8 @@ fn find(
                     None => all.push(found(targets, None)),
                 }
             }
-            Err(trouble) if problems.all.len() < MOST_PROBLEMS => {
-                problems.all.push(problem(trouble, within, scope, plan, id, location));
+            Err(fault) if problems.all.len() < MOST_PROBLEMS => {
+                problems.all.push(problem(fault, within, scope, plan, id, location));
             }
             Err(_) => {}
         }
@@ -258,7 +258,7 @@ fn find(
 }
 
 fn problem(
-    trouble: Trouble,
+    fault: LocationFault,
     within: &[String],
     scope: Scope,
     plan: &Plan,
@@ -269,30 +269,32 @@ fn problem(
     within.push(scope.to_string());
     within.extend(plan.path_names(id));
     LocationProblem {
-        position: trouble.position,
+        position: fault.position,
         location_position: location.declared_at.0,
         within,
         location: location.clone(),
-        reason: trouble.reason,
-        expected: trouble.expected,
-        found: trouble.found,
+        reason: fault.reason,
+        expected: fault.expected,
+        found: fault.found,
     }
 }
 
 /// Location of the field that the node needs, if any.
-fn needs(plan: &Plan, id: NodeId) -> Option<(&FieldLocation, Need)> {
+fn needs(plan: &Plan, id: NodeId) -> Option<(&FieldLocation, FieldPurpose)> {
     let (location, need) = located(plan, id)?;
     (!location.is_of_values()).then_some((location, need))
 }
 
-fn located(plan: &Plan, id: NodeId) -> Option<(&FieldLocation, Need)> {
+fn located(plan: &Plan, id: NodeId) -> Option<(&FieldLocation, FieldPurpose)> {
     match &plan.node(id).class.kind {
         FieldKind::String { length: StringLength::Dynamic(location), .. }
         | FieldKind::Blob { length: Length::Dynamic(location), .. }
-        | FieldKind::Array { length: Length::Dynamic(location), .. } => Some((location, Need::Length)),
-        FieldKind::Optional { selector, ranges: None, .. } => Some((selector, Need::BooleanSelector)),
+        | FieldKind::Array { length: Length::Dynamic(location), .. } => {
+            Some((location, FieldPurpose::Length))
+        }
+        FieldKind::Optional { selector, ranges: None, .. } => Some((selector, FieldPurpose::BooleanSelector)),
         FieldKind::Optional { selector, .. } | FieldKind::Variant { selector, .. } => {
-            Some((selector, Need::IntegerSelector))
+            Some((selector, FieldPurpose::IntegerSelector))
         }
         _ => None,
     }

@@ -505,11 +505,11 @@ pub(crate) enum ElementKind {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum SkipStep {
     /// Fixed-layout fields.
-    Block(Extent),
+    Block(BlockExtent),
     /// Fixed-layout fields, including a saved length for the elements or the text bytes that follow.
-    Counted { block: Extent, length: SavedWord, size: usize },
+    Counted { block: BlockExtent, length: SavedWord, size: usize },
     /// Fixed-layout fields, including a saved value for a field elsewhere.
-    Saving { block: Extent, value: SavedWord },
+    Saving { block: BlockExtent, value: SavedWord },
     /// A null-terminated text.
     Text,
     /// A null-terminated text with two-byte code units.
@@ -520,7 +520,7 @@ pub(crate) enum SkipStep {
 
 /// End of fixed-layout fields.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Extent {
+pub(crate) struct BlockExtent {
     /// Alignment in bytes, minus one.
     pub(crate) mask: usize,
     pub(crate) bytes: usize,

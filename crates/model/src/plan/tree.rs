@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::error::PlanError;
-use super::layout::Layout;
+use super::layout::FixedLayout;
 use super::steps::{Bits, BitsKind, Node, NodeId, Op, Plan, Slot, Step, TextPrefix, VariableOp, VariantOp};
 use crate::memory::{Budget, allocated};
 use crate::{
@@ -187,7 +187,7 @@ impl PlanBudget {
             _ => (0, 0),
         };
         // Includes its share of the parent's steps, and of temporary data.
-        let node = size_of::<Node>() + size_of::<Step>() + size_of::<Option<Layout>>() + 16;
+        let node = size_of::<Node>() + size_of::<Step>() + size_of::<Option<FixedLayout>>() + 16;
         let name = name.map_or(0, |name| allocated(name.len()));
         self.take_memory(node as u64 + name + variant + 48 * ranges as u64, limits)
     }

@@ -19,7 +19,7 @@ impl EventValues {
         plan: &Plan,
         visitor: &mut V,
     ) -> Result<(), DecodeError> {
-        self.visit_checked(scope, plan, visitor).map_err(|Mismatch { expected, found, .. }| DecodeError {
+        self.visit_checked(scope, plan, visitor).map_err(|KindMismatch { expected, found, .. }| DecodeError {
             bit: 0,
             kind: DecodeErrorKind::Mismatch { expected, found },
         })
@@ -31,7 +31,7 @@ impl EventValues {
         scope: Scope,
         plan: &Plan,
         visitor: &mut V,
-    ) -> Result<(), Mismatch> {
+    ) -> Result<(), KindMismatch> {
         let Some(range) = self.scopes[scope as usize].clone() else { return Ok(()) };
         let cells = self.cells.get(range).unwrap_or_default();
         let mut visit = ValueVisit { plan, values: self, cells, at: 0, visitor };
@@ -50,7 +50,7 @@ impl EventValues {
 
 /// A value whose kind differs from its class.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Mismatch {
+pub(crate) struct KindMismatch {
     /// Plan node.
     pub(crate) node: NodeId,
     pub(crate) expected: &'static str,
@@ -73,11 +73,11 @@ impl<'a, V: Visitor> ValueVisit<'a, V> {
         Field::new(self.plan, id, 0, 0)
     }
 
-    fn mismatch<T>(&self, expected: &'static str, found: &'static str) -> Result<T, Mismatch> {
-        Err(Mismatch { node: self.at, expected, found })
+    fn mismatch<T>(&self, expected: &'static str, found: &'static str) -> Result<T, KindMismatch> {
+        Err(KindMismatch { node: self.at, expected, found })
     }
 
-    fn next(&mut self) -> Result<Cell, Mismatch> {
+    fn next(&mut self) -> Result<Cell, KindMismatch> {
         let Some((first, rest)) = self.cells.split_first() else {
             return self.mismatch("a value", "no further value");
         };
@@ -85,7 +85,7 @@ impl<'a, V: Visitor> ValueVisit<'a, V> {
         Ok(*first)
     }
 
-    fn members(&mut self, members: &'a [NodeId]) -> Result<(), Mismatch> {
+    fn members(&mut self, members: &'a [NodeId]) -> Result<(), KindMismatch> {
         let mut members = members.iter();
         loop {
             // Most values are unsigned integers, or optional fields that are absent or unsigned integers. They are
@@ -139,7 +139,7 @@ impl<'a, V: Visitor> ValueVisit<'a, V> {
         }
     }
 
-    fn node(&mut self, id: NodeId) -> Result<(), Mismatch> {
+    fn node(&mut self, id: NodeId) -> Result<(), KindMismatch> {
         let plan = self.plan;
         let op = &plan.node(id).op;
         if plan.is_padding(id) {
@@ -199,7 +199,7 @@ impl<'a, V: Visitor> ValueVisit<'a, V> {
 
     /// Visits an array, an optional or a variant.
     #[inline]
-    fn nested(&mut self, field: Field<'_>, op: &Op, cell: Cell) -> Result<(), Mismatch> {
+    fn nested(&mut self, field: Field<'_>, op: &Op, cell: Cell) -> Result<(), KindMismatch> {
         match (op, cell) {
             (Op::StaticArray { length, .. }, Cell::Array { elements }) if *length != elements as u64 => {
                 self.mismatch("the number of elements in the class", "another number of elements")
@@ -242,7 +242,7 @@ impl<'a, V: Visitor> ValueVisit<'a, V> {
     }
 
     /// Visits a value with at most `most` bits, fixed or variable length.
-    fn bits(&mut self, field: Field<'_>, kind: BitsKind, most: u64, cell: Cell) -> Result<(), Mismatch> {
+    fn bits(&mut self, field: Field<'_>, kind: BitsKind, most: u64, cell: Cell) -> Result<(), KindMismatch> {
         match (kind, cell) {
             (BitsKind::Unsigned, Cell::Unsigned(value)) if most <= 64 => self.visitor.unsigned(field, value),
             (BitsKind::Signed, Cell::Signed(value)) if most <= 64 => self.visitor.signed(field, value),
