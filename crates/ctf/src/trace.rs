@@ -431,7 +431,7 @@ fn read_stacks(
     }
     // Symbols have the times of events, whose clock is the first one.
     let clock = trace.class.clocks.first();
-    let offset = clock.map_or(options.clock_offsets.all, |clock| options.clock_offsets.of(clock));
+    let offset = clock.map_or(options.clock_offsets.all, |clock| options.clock_offsets.for_clock(clock));
     stacks.finish(trace, offset);
     diagnostics
 }

@@ -171,7 +171,7 @@ pub fn open<P: AsRef<Path>>(
         let beginnings = tree.entries.iter().filter(|entry| entry.goes_on());
         let shown = |path: &str| format!("{}/{path}", tree.name.trim_end_matches('/'));
         session.beginnings.extend(beginnings.map(|entry| shown(&entry.path)));
-        session.problems.extend(tree.problems.iter().map(|problem| problem.clone().of_tree(&tree.name)));
+        session.problems.extend(tree.problems.iter().map(|problem| problem.clone().in_tree(&tree.name)));
         if let Some(conflict) = FORMATS.iter().find_map(|format| format.conflict(&tree, &read)) {
             return Err(OpenError::Conflict { path: tree.name, conflict });
         }
@@ -352,7 +352,7 @@ impl Session {
             let Division { parts, notices, problems, beginnings } =
                 divide(tree, &wanted, &read, &options.tree());
             self.notices.extend(notices.into_iter().map(Hint::new));
-            self.problems.extend(problems.into_iter().map(|problem| problem.of_tree(&tree.name)));
+            self.problems.extend(problems.into_iter().map(|problem| problem.in_tree(&tree.name)));
             let shown = |path: String| format!("{}/{path}", tree.name.trim_end_matches('/'));
             self.beginnings.extend(beginnings.into_iter().map(shown));
             if parts.is_empty() {

@@ -117,7 +117,7 @@ impl GuardEntry {
     }
 
     /// Finds the mapping that contains an address. For the signal handler: it only loads.
-    fn of(address: usize) -> Option<(&'static Self, Range<usize>)> {
+    fn containing(address: usize) -> Option<(&'static Self, Range<usize>)> {
         let mut next = SLOTS.load(Ordering::Acquire);
         // SAFETY: the list entries were leaked, and only atomic operations change them.
         while let Some(slot) = unsafe { next.as_ref() } {
@@ -221,7 +221,7 @@ extern "C" fn on_bus_error(signal: c_int, info: *mut siginfo_t, context: *mut c_
     let (code, address) = unsafe { ((*info).si_code, (*info).si_addr() as usize) };
     let is_fault = code > 0 && code != libc::BUS_ADRALN;
     if is_fault
-        && let Some((slot, addresses)) = GuardEntry::of(address)
+        && let Some((slot, addresses)) = GuardEntry::containing(address)
         && slot.replace(&addresses, address)
     {
         return;
@@ -324,7 +324,7 @@ mod tests {
     /// The handler is only installed when the program asks for it. Then it also guards earlier mappings.
     fn read_unasked(path: &Path) {
         let before = action();
-        let bytes = Bytes::of_file(path).unwrap();
+        let bytes = Bytes::from_file(path).unwrap();
         assert!(format!("{bytes:?}").contains("mapped"));
         assert_eq!(action(), before);
         handle_bus_errors().unwrap();
@@ -340,7 +340,7 @@ mod tests {
 
     /// Reads a lost page without the handler.
     fn read_unguarded(path: &Path) {
-        let bytes = Bytes::of_file(path).unwrap();
+        let bytes = Bytes::from_file(path).unwrap();
         shorten(path);
         std::hint::black_box(bytes[1 << 16]);
     }
@@ -367,7 +367,7 @@ mod tests {
             _ => {}
         }
         handle_bus_errors().unwrap();
-        let bytes = Bytes::of_file(&directory.join("large")).unwrap();
+        let bytes = Bytes::from_file(&directory.join("large")).unwrap();
         assert_eq!(bytes[0], 1);
         if role.contains("sent") {
             // SAFETY: the test expects that it ends the process.

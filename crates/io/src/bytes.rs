@@ -45,7 +45,7 @@ impl Bytes {
     /// # Errors
     /// Fails if it cannot be opened, is a directory, a pipe or a device, or its reported size exceeds both the address
     /// space and the memory.
-    pub fn of_file(path: &Path) -> io::Result<Self> {
+    pub fn from_file(path: &Path) -> io::Result<Self> {
         // Check before opening, because opening a pipe may block forever.
         plain(&std::fs::metadata(path)?)?;
         let mut file = File::open(path)?;
@@ -55,13 +55,13 @@ impl Bytes {
         if len > READ_UP_TO {
             // Some file systems do not support mappings, and a process may have no mapping left. Then the file is read.
             if let Ok(mapped) = Mapping::new(&file, path, &metadata) {
-                return Ok(Self::of_storage(Storage::Mapped(mapped)));
+                return Ok(Self::from_storage(Storage::Mapped(mapped)));
             }
         }
         let mut bytes = room_for(len)?;
         // Read no more than the initial size: a tracer may write faster than this reads.
         Read::by_ref(&mut file).take(len).read_to_end(&mut bytes)?;
-        Ok(Self::of_storage(Storage::Owned(bytes)))
+        Ok(Self::from_storage(Storage::Owned(bytes)))
     }
 
     /// Returns up to `most` bytes from the start of a plain file, to recognize it.
@@ -73,11 +73,11 @@ impl Bytes {
     }
 
     /// Returns the content of an unnamed file of this process.
-    pub(crate) fn of_temporary(file: &File) -> io::Result<Self> {
-        Ok(Self::of_storage(Storage::Mapped(Mapping::of_temporary(file)?)))
+    pub(crate) fn from_temporary(file: &File) -> io::Result<Self> {
+        Ok(Self::from_storage(Storage::Mapped(Mapping::from_temporary(file)?)))
     }
 
-    fn of_storage(storage: Storage) -> Self {
+    fn from_storage(storage: Storage) -> Self {
         let storage = Arc::new(storage);
         let all: &[u8] = match &*storage {
             Storage::Mapped(mapped) => mapped,
@@ -204,7 +204,7 @@ impl AsRef<[u8]> for Bytes {
 
 impl From<Vec<u8>> for Bytes {
     fn from(bytes: Vec<u8>) -> Self {
-        Self::of_storage(Storage::Owned(bytes))
+        Self::from_storage(Storage::Owned(bytes))
     }
 }
 
@@ -235,14 +235,14 @@ mod tests {
         let large: Vec<u8> = (0..200_000u32).map(|i| (i % 251) as u8).collect();
         std::fs::write(directory.join("large"), &large).unwrap();
         std::fs::write(directory.join("empty"), b"").unwrap();
-        let bytes = Bytes::of_file(&directory.join("large")).unwrap();
+        let bytes = Bytes::from_file(&directory.join("large")).unwrap();
         assert_eq!(&*bytes, &large[..]);
         assert!(format!("{bytes:?}").contains("mapped"));
         let part = bytes.slice(10..20).slice(5..100);
         assert_eq!(&*part, &large[15..20]);
         assert!(bytes.slice(300_000..300_001).is_empty());
-        assert!(Bytes::of_file(&directory.join("empty")).unwrap().is_empty());
-        assert!(Bytes::of_file(directory.path()).unwrap_err().to_string().contains("a directory"));
+        assert!(Bytes::from_file(&directory.join("empty")).unwrap().is_empty());
+        assert!(Bytes::from_file(directory.path()).unwrap_err().to_string().contains("a directory"));
     }
 
     #[test]
@@ -271,7 +271,7 @@ mod tests {
         let directory = TestDirectory::new("lost");
         let path = directory.join("file");
         std::fs::write(&path, vec![1; 200_000]).unwrap();
-        let bytes = Bytes::of_file(&path).unwrap();
+        let bytes = Bytes::from_file(&path).unwrap();
         let (early, late) = (bytes.slice(0..100_000), bytes.slice(90_000..150_000));
         assert!(bytes.look_for_loss().is_empty());
         File::options().write(true).open(&path).unwrap().set_len(100_010).unwrap();
@@ -289,7 +289,7 @@ mod tests {
         let directory = TestDirectory::new("released");
         let path = directory.join("file");
         std::fs::write(&path, vec![7; 40 << 20]).unwrap();
-        let bytes = Bytes::of_file(&path).unwrap();
+        let bytes = Bytes::from_file(&path).unwrap();
         for i in 0..40 {
             let part = bytes.slice(i << 20..(i + 1) << 20);
             assert!(part.iter().all(|byte| *byte == 7));

@@ -131,13 +131,13 @@ impl Default for ReaderRules {
 impl ReaderRules {
     /// Creates rules for classes.
     #[must_use]
-    pub fn of_classes(classes: fn(&TraceClass) -> Vec<String>) -> Self {
+    pub fn for_classes(classes: fn(&TraceClass) -> Vec<String>) -> Self {
         Self { classes, ..Self::default() }
     }
 
     /// Creates rules for events.
     #[must_use]
-    pub fn of_events(event: fn(&Event<'_>) -> Option<String>) -> Self {
+    pub fn for_events(event: fn(&Event<'_>) -> Option<String>) -> Self {
         Self { event, ..Self::default() }
     }
 }

@@ -26,7 +26,7 @@ ichnos_model::named_enum! {
 
 impl Packing {
     /// Recognizes the first bytes of a file. [`HEAD`] bytes are enough.
-    pub(crate) fn of(head: &[u8]) -> Option<Self> {
+    pub(crate) fn from_head(head: &[u8]) -> Option<Self> {
         let zstd_frame = matches!(head.first_chunk(), Some([0x28, 0xb5, 0x2f, 0xfd]));
         let zstd_skippable = matches!(head.first_chunk(), Some([0x50..=0x5f, 0x2a, 0x4d, 0x18]));
         if head.starts_with(&[0x1f, 0x8b, 0x08]) {
@@ -52,7 +52,7 @@ impl Packing {
     }
 }
 
-/// Number of bytes that [`Packing::of`] needs.
+/// Number of bytes that [`Packing::from_head`] needs.
 pub(crate) const HEAD: usize = 512;
 
 /// Recognizes a tar archive by the checksum of its first header block. The word "ustar" is newer than the format.

@@ -52,13 +52,13 @@ pub(crate) enum EntrySource {
 impl Entry {
     /// Creates an entry with this content.
     #[must_use]
-    pub fn of_bytes(path: impl Into<String>, bytes: impl Into<Bytes>) -> Self {
+    pub fn from_bytes(path: impl Into<String>, bytes: impl Into<Bytes>) -> Self {
         let bytes = bytes.into();
-        Self { len: Some(bytes.len() as u64), ..Self::of_source(path.into(), EntrySource::Memory(bytes)) }
+        Self { len: Some(bytes.len() as u64), ..Self::from_source(path.into(), EntrySource::Memory(bytes)) }
     }
 
     /// Creates an entry for an archive member. `packed` is the archive size in bytes.
-    pub(crate) fn of_member(path: String, content: MemberContent, packed: Option<u64>) -> Self {
+    pub(crate) fn from_member(path: String, content: MemberContent, packed: Option<u64>) -> Self {
         let (content, is_link) = match content {
             MemberContent::Linked(content) => (*content, true),
             content => (content, false),
@@ -82,7 +82,7 @@ impl Entry {
             }
         };
         let packed = packed.filter(|_| len.is_some());
-        Self { len, packed, is_link, ..Self::of_source(path, source) }
+        Self { len, packed, is_link, ..Self::from_source(path, source) }
     }
 
     /// Returns the reason why only the start of the content is available, if the archive or the compressed file is
@@ -102,7 +102,7 @@ impl Entry {
         matches!(self.source, EntrySource::Beginning(_))
     }
 
-    pub(crate) fn of_source(path: String, source: EntrySource) -> Self {
+    pub(crate) fn from_source(path: String, source: EntrySource) -> Self {
         Self { path, len: None, packed: None, source, is_link: false }
     }
 
@@ -115,7 +115,7 @@ impl Entry {
             Err(io::Error::new(io::ErrorKind::InvalidInput, format!("expected a plain file, found {found}")))
         };
         match &self.source {
-            EntrySource::File { .. } => Bytes::of_file(&self.real_path().unwrap_or_default()),
+            EntrySource::File { .. } => Bytes::from_file(&self.real_path().unwrap_or_default()),
             EntrySource::Memory(bytes) | EntrySource::Beginning(bytes) => Ok(bytes.clone()),
             EntrySource::Cut(cut) => Ok(cut.0.clone()),
             EntrySource::Broken(problem) => Err(io::Error::new(io::ErrorKind::InvalidData, problem.clone())),
@@ -140,7 +140,7 @@ impl Entry {
     pub fn is_compressed_file(&self) -> bool {
         self.real_path().is_some_and(|path| {
             let beginning = Bytes::beginning_of_file(&path, HEAD);
-            beginning.is_ok_and(|bytes| Packing::of(&bytes).is_some_and(Packing::is_of_one_file))
+            beginning.is_ok_and(|bytes| Packing::from_head(&bytes).is_some_and(Packing::is_of_one_file))
         })
     }
 
@@ -176,8 +176,8 @@ impl Entry {
     pub fn status(&self) -> Option<FileStatus> {
         let EntrySource::File { is_link, .. } = &self.source else {
             let identity = match &self.source {
-                EntrySource::Memory(bytes) | EntrySource::Beginning(bytes) => FileId::of_bytes(bytes),
-                EntrySource::Cut(cut) => FileId::of_bytes(&cut.0),
+                EntrySource::Memory(bytes) | EntrySource::Beginning(bytes) => FileId::from_bytes(bytes),
+                EntrySource::Cut(cut) => FileId::from_bytes(&cut.0),
                 _ => None,
             };
             return Some(FileStatus { size: self.len?, identity, has_other_names: self.is_link });
@@ -185,7 +185,7 @@ impl Entry {
         let metadata = fs::metadata(self.real_path()?).ok().filter(fs::Metadata::is_file)?;
         Some(FileStatus {
             size: metadata.len(),
-            identity: FileId::of(&metadata),
+            identity: FileId::from_metadata(&metadata),
             has_other_names: *is_link || number_of_names(&metadata) > 1,
         })
     }
@@ -263,12 +263,12 @@ impl FileId {
     /// Returns the identity of the file or directory at a path, after following links. `None` if it does not exist or
     /// the system does not provide an identity.
     #[must_use]
-    pub fn of_path(path: &Path) -> Option<Self> {
-        Self::of(&fs::metadata(path).ok()?)
+    pub fn from_path(path: &Path) -> Option<Self> {
+        Self::from_metadata(&fs::metadata(path).ok()?)
     }
 
     /// Identifies archive members by their bytes in memory, which links share with their targets.
-    fn of_bytes(bytes: &Bytes) -> Option<Self> {
+    fn from_bytes(bytes: &Bytes) -> Option<Self> {
         // A number that is not in use for devices.
         let device = u64::MAX - bytes.len() as u64;
         (!bytes.is_empty()).then(|| Self { device, inode: bytes.as_ptr().addr() as u64 })
@@ -277,7 +277,7 @@ impl FileId {
     /// Returns the identity in file metadata, or `None` if the system does not provide it.
     #[cfg(unix)]
     #[must_use]
-    pub fn of(metadata: &fs::Metadata) -> Option<Self> {
+    pub fn from_metadata(metadata: &fs::Metadata) -> Option<Self> {
         use std::os::unix::fs::MetadataExt;
         Some(Self { device: metadata.dev(), inode: metadata.ino() })
     }
@@ -285,7 +285,7 @@ impl FileId {
     /// Returns the identity in file metadata, or `None` if the system does not provide it.
     #[cfg(not(unix))]
     #[must_use]
-    pub fn of(_: &fs::Metadata) -> Option<Self> {
+    pub fn from_metadata(_: &fs::Metadata) -> Option<Self> {
         None
     }
 }

@@ -174,7 +174,7 @@ impl FormatOptions {
             OptionKind::Text => ValueContent::Text(value.to_string_lossy().into_owned()),
             OptionKind::File => {
                 let path = value.to_string_lossy().into_owned();
-                match Bytes::of_file(value.as_ref()) {
+                match Bytes::from_file(value.as_ref()) {
                     Ok(bytes) => ValueContent::File { path, bytes },
                     Err(error) => {
                         return Err(OptionError::File { path, name: option.name, error: error.to_string() });

@@ -133,7 +133,7 @@ mod tests {
         file.write_all(&[2; 10]).unwrap();
         file.set_len(1 << 40).unwrap();
         drop(file);
-        let Ok(bytes) = Bytes::of_file(&path) else {
+        let Ok(bytes) = Bytes::from_file(&path) else {
             eprintln!("skipped: a terabyte cannot be mapped");
             return;
         };

@@ -82,8 +82,8 @@ impl InputPlaces {
         let shown = || output.to_owned();
         let all = || self.opened.iter().chain(&self.directories).chain(&self.linked);
         if let Some(found) = found {
-            let id = FileId::of_path(&place);
-            let is_same = |path: &PathBuf| *path == place || id.is_some() && FileId::of_path(path) == id;
+            let id = FileId::from_path(&place);
+            let is_same = |path: &PathBuf| *path == place || id.is_some() && FileId::from_path(path) == id;
             let is_listed = || place.parent().is_some_and(|parent| self.directories.contains(parent));
             if all().any(is_same) || found.is_file() && (is_listed() || self.has_link_to(&found, id)) {
                 return Err(OutputConflict::IsInput(shown()));
@@ -97,11 +97,11 @@ impl InputPlaces {
         }
         let Some(parent) = place.parent() else { return Ok(()) };
         let ids: HashSet<FileId> =
-            all().filter(|path| path.is_dir()).filter_map(|path| FileId::of_path(path)).collect();
+            all().filter(|path| path.is_dir()).filter_map(|path| FileId::from_path(path)).collect();
         let is_input = |above: &&Path| {
             self.opened.contains(*above)
                 || self.directories.contains(*above)
-                || FileId::of_path(above).is_some_and(|id| ids.contains(&id))
+                || FileId::from_path(above).is_some_and(|id| ids.contains(&id))
         };
         match parent.ancestors().find(is_input) {
             Some(directory) if is_read(parent) => {
@@ -118,7 +118,7 @@ impl InputPlaces {
         }
         let files = |directory: &PathBuf| fs::read_dir(directory).into_iter().flatten().flatten();
         let mut files = self.directories.iter().flat_map(files);
-        files.any(|file| FileId::of_path(&file.path()) == id)
+        files.any(|file| FileId::from_path(&file.path()) == id)
     }
 }
 

@@ -33,7 +33,7 @@ impl Mapping {
     }
 
     /// Maps all of an unnamed file of this process.
-    pub(crate) fn of_temporary(file: &File) -> io::Result<Self> {
+    pub(crate) fn from_temporary(file: &File) -> io::Result<Self> {
         Self::at(file, None, false)
     }
 

@@ -75,7 +75,7 @@ impl OutputDirectory {
                 return Err(io::Error::new(io::ErrorKind::AlreadyExists, message));
             }
             Ok(_) => {
-                replaces = Some(Deletable::of_complete(&target, list).map_err(|error| {
+                replaces = Some(Deletable::list_complete(&target, list).map_err(|error| {
                     io::Error::new(error.kind(), format!("the directory is not replaced: {error}"))
                 })?);
             }

@@ -34,7 +34,7 @@ impl TreeProblem {
 
     /// Prefixes the tree name.
     #[must_use]
-    pub fn of_tree(self, name: &str) -> Self {
+    pub fn in_tree(self, name: &str) -> Self {
         Self { message: format!("{name}: {}", self.message), ..self }
     }
 }

@@ -158,7 +158,7 @@ impl RecordSorter {
             match &mut *shared {
                 Some(shared) => {
                     shared.file.flush()?;
-                    Bytes::of_temporary(shared.file.get_ref())?
+                    Bytes::from_temporary(shared.file.get_ref())?
                 }
                 None => Bytes::default(),
             }

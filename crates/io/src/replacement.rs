@@ -44,7 +44,7 @@ pub(crate) struct DirectoryContent {
 
 impl DirectoryContent {
     /// Lists a directory without following links.
-    pub(crate) fn of(root: &Path) -> io::Result<Self> {
+    pub(crate) fn list(root: &Path) -> io::Result<Self> {
         let mut content = Self::default();
         let mut next = vec![PathBuf::new()];
         while let Some(directory) = next.pop() {
@@ -71,7 +71,7 @@ impl DirectoryContent {
 /// # Errors
 /// Fails if it cannot be read, or contains a link, a pipe or anything else that is neither a file nor a directory.
 pub fn plain_files(directory: &Path) -> io::Result<Vec<PathBuf>> {
-    DirectoryContent::of(directory).map(|content| content.files)
+    DirectoryContent::list(directory).map(|content| content.files)
 }
 
 /// Creates the [`ListWritten`] error for a file that no writer can have written.
@@ -92,21 +92,21 @@ impl Deletable {
     ///
     /// # Errors
     /// Fails if there is anything else.
-    pub(crate) fn of(root: &Path, list: &ListWritten) -> io::Result<Self> {
+    pub(crate) fn list(root: &Path, list: &ListWritten) -> io::Result<Self> {
         let written: BTreeSet<PathBuf> = list(root)?.into_iter().collect();
-        let content = DirectoryContent::of(root)?;
+        let content = DirectoryContent::list(root)?;
         if let Some(other) = content.files.iter().find(|path| !written.contains(*path)) {
             return Err(foreign_file(other, "not a trace file"));
         }
         Ok(Self { files: states(root, written)? })
     }
 
-    /// Like [`of`](Self::of), for a complete directory, which does not contain empty directories.
-    pub(crate) fn of_complete(root: &Path, list: &ListWritten) -> io::Result<Self> {
-        let deletable = Self::of(root, list)?;
+    /// Like [`list`](Self::list), for a complete directory, which does not contain empty directories.
+    pub(crate) fn list_complete(root: &Path, list: &ListWritten) -> io::Result<Self> {
+        let deletable = Self::list(root, list)?;
         let used: BTreeSet<&Path> =
             deletable.files.iter().flat_map(|(file, ..)| file.ancestors().skip(1)).collect();
-        match DirectoryContent::of(root)?
+        match DirectoryContent::list(root)?
             .directories
             .iter()
             .find(|directory| !used.contains(directory.as_path()))
@@ -118,7 +118,7 @@ impl Deletable {
 
     /// Deletes a directory if it has not changed since it was listed.
     fn delete(&self, root: &Path) -> io::Result<()> {
-        let content = DirectoryContent::of(root)?;
+        let content = DirectoryContent::list(root)?;
         if let Some(other) = self.difference(root, &content.files)? {
             return Err(foreign_file(&other, "it was changed meanwhile"));
         }
@@ -186,7 +186,7 @@ pub fn recover_replacement(target: &Path, list: &ListWritten) -> io::Result<()> 
         fs::rename(&replaced, target)?;
         return sync_parent(target);
     }
-    let delete = || Deletable::of(&replaced, list)?.delete(&replaced);
+    let delete = || Deletable::list(&replaced, list)?.delete(&replaced);
     delete().map_err(|error| {
         let message = format!("an interrupted replacement left {}: {error}", replaced.display());
         io::Error::new(error.kind(), message)
@@ -353,7 +353,7 @@ const SINGLE_FILES: usize = 32;
 
 /// Waits until a directory with its content is on disk.
 pub(crate) fn sync_directory(root: &Path) -> io::Result<()> {
-    let content = DirectoryContent::of(root)?;
+    let content = DirectoryContent::list(root)?;
     if content.files.len() > SINGLE_FILES && sync_file_system(root).is_ok() {
         return Ok(());
     }

@@ -125,7 +125,7 @@ impl Store {
             self.write_out(budget)?;
         }
         match self.file {
-            Some(file) => Bytes::of_temporary(&file).map_err(|error| match error.kind() {
+            Some(file) => Bytes::from_temporary(&file).map_err(|error| match error.kind() {
                 io::ErrorKind::OutOfMemory => budget.no_memory(self.written),
                 _ => budget.temporary_failed(error),
             }),

@@ -54,9 +54,9 @@ impl Tree {
             return Ok(Self { name, entries, problems });
         }
         if metadata.is_file() {
-            let bytes = Bytes::of_file(path).map_err(|error| IoError::system(&name, "file", error))?;
+            let bytes = Bytes::from_file(path).map_err(|error| IoError::system(&name, "file", error))?;
             let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            return Self::of_bytes(&name, &file, FileSource::File(path, bytes), options);
+            return Self::from_bytes(&name, &file, FileSource::File(path, bytes), options);
         }
         if is_pipe(metadata.file_type()) {
             let reader = fs::File::open(path).map_err(|error| IoError::system(&name, "pipe", error))?;
@@ -84,7 +84,7 @@ impl Tree {
     /// Returns `true` if a file that starts with these bytes is an archive or a compressed file.
     #[must_use]
     pub fn is_packed(beginning: &[u8]) -> bool {
-        Packing::of(beginning.get(..HEAD.min(beginning.len())).unwrap_or_default()).is_some()
+        Packing::from_head(beginning.get(..HEAD.min(beginning.len())).unwrap_or_default()).is_some()
     }
 
     /// Reads a pipe to its end: an archive or a file, packed or not.
@@ -115,7 +115,7 @@ impl Tree {
             .take(HEAD as u64)
             .read_to_end(&mut head)
             .map_err(|error| IoError::system(&name, "pipe", error))?;
-        let packing = Packing::of(&head);
+        let packing = Packing::from_head(&head);
         // Counted while unpacking.
         let packed = matches!(packing, Some(Packing::Gzip | Packing::Zstd | Packing::Xz)).then_some(0);
         let mut budget = UnpackBudget::new(&name, options, packed);
@@ -125,7 +125,7 @@ impl Tree {
         match packing {
             Some(packing) if packing.is_of_one_file() => {
                 let unpacked = unpack(packing, reader, None, &mut budget)?;
-                Self::of_unpacked(&name, unpacked_name(&file), unpacked, &mut budget)
+                Self::from_unpacked(&name, unpacked_name(&file), unpacked, &mut budget)
             }
             _ => {
                 let mut store = Store::default();
@@ -133,7 +133,7 @@ impl Tree {
                     return Err(IoError::system(&name, "pipe", error));
                 }
                 let bytes = store.finish(&mut budget)?;
-                Self::of_bytes(&name, &file, FileSource::Memory(bytes), options)
+                Self::from_bytes(&name, &file, FileSource::Memory(bytes), options)
             }
         }
     }
@@ -153,7 +153,7 @@ impl Tree {
         let mut options = options.clone();
         let options_beginning = options.beginning;
         let mut unpack_part = |path: &str, bytes: &Bytes, most: Option<u64>| {
-            let packing = Packing::of(head(bytes)).filter(|packing| packing.is_of_one_file())?;
+            let packing = Packing::from_head(head(bytes)).filter(|packing| packing.is_of_one_file())?;
             let mut budget = UnpackBudget::new(path, &options, Some(bytes.len() as u64));
             let unpacked = unpack(packing, &**bytes, most, &mut budget);
             if let Ok(unpacked) = &unpacked {
@@ -175,8 +175,8 @@ impl Tree {
             }
             let Ok(bytes) = entry.read() else { continue };
             let Some(Ok(beginning)) = unpack_part(&entry.path, &bytes, Some(PROBED)) else { continue };
-            if Packing::of(head(&beginning.bytes)) == Some(Packing::Tar)
-                || !is_wanted(&Entry::of_bytes(&*entry.path, beginning.bytes))
+            if Packing::from_head(head(&beginning.bytes)) == Some(Packing::Tar)
+                || !is_wanted(&Entry::from_bytes(&*entry.path, beginning.bytes))
             {
                 continue;
             }
@@ -187,7 +187,7 @@ impl Tree {
                     self.problems.extend(
                         problem.map(|problem| TreeProblem::new(format!("{}: {problem}", entry.path))),
                     );
-                    *entry = Entry::of_member(entry.path.clone(), content, Some(bytes.len() as u64));
+                    *entry = Entry::from_member(entry.path.clone(), content, Some(bytes.len() as u64));
                 }
                 Some(Err(error)) => self.problems.push(TreeProblem::new(error.to_string())),
                 None => {}
@@ -195,21 +195,21 @@ impl Tree {
         }
     }
 
-    fn of_bytes(
+    fn from_bytes(
         name: &str,
         file: &str,
         source: FileSource<'_>,
         options: &TreeOptions,
     ) -> Result<Self, IoError> {
         let bytes = source.bytes().clone();
-        let mut tree = Self::of_packed_bytes(name, file, source, options)?;
+        let mut tree = Self::from_packed_bytes(name, file, source, options)?;
         if !bytes.look_for_loss().is_empty() {
             tree.problems.push(TreeProblem::new("the file has become shorter while it was read"));
         }
         Ok(tree)
     }
 
-    fn of_packed_bytes(
+    fn from_packed_bytes(
         name: &str,
         file: &str,
         source: FileSource<'_>,
@@ -217,27 +217,27 @@ impl Tree {
     ) -> Result<Self, IoError> {
         let bytes = source.bytes();
         let mut budget = UnpackBudget::new(name, options, Some(bytes.len() as u64));
-        match Packing::of(head(bytes)) {
+        match Packing::from_head(head(bytes)) {
             Some(packing) if packing.is_of_one_file() => {
                 let mut unpacked = unpack(packing, &**bytes, options.beginning, &mut budget)?;
-                if unpacked.goes_on && Packing::of(head(&unpacked.bytes)) == Some(Packing::Tar) {
+                if unpacked.goes_on && Packing::from_head(head(&unpacked.bytes)) == Some(Packing::Tar) {
                     drop(unpacked);
                     let new_budget = || UnpackBudget::new(name, options, Some(bytes.len() as u64));
                     budget = new_budget();
                     let beginning = options.beginning.unwrap_or(u64::MAX);
                     if let Some(members) = tar_archive::beginnings(bytes, packing, beginning, &mut budget)? {
-                        return Ok(Self::of_members(name, members, &budget));
+                        return Ok(Self::from_members(name, members, &budget));
                     }
                     budget = new_budget();
                     unpacked = unpack(packing, &**bytes, None, &mut budget)?;
                 }
-                Self::of_unpacked(name, unpacked_name(file), unpacked, &mut budget)
+                Self::from_unpacked(name, unpacked_name(file), unpacked, &mut budget)
             }
             Some(Packing::Tar) => {
-                Ok(Self::of_members(name, tar_archive::members(bytes, false, &mut budget)?, &budget))
+                Ok(Self::from_members(name, tar_archive::members(bytes, false, &mut budget)?, &budget))
             }
             Some(Packing::Zip) => {
-                Ok(Self::of_members(name, zip_archive::members(bytes, &mut budget)?, &budget))
+                Ok(Self::from_members(name, zip_archive::members(bytes, &mut budget)?, &budget))
             }
             _ => {
                 let entry = match source {
@@ -245,13 +245,13 @@ impl Tree {
                     FileSource::File(path, bytes) => {
                         let directory = path.parent().unwrap_or(Path::new("")).into();
                         let name = path.file_name().unwrap_or_default().into();
-                        let entry = Entry::of_source(
+                        let entry = Entry::from_source(
                             file.to_owned(),
                             EntrySource::File { directory, name, is_link: false },
                         );
                         Entry { len: Some(bytes.len() as u64), ..entry }
                     }
-                    FileSource::Memory(bytes) => Entry::of_bytes(file, bytes),
+                    FileSource::Memory(bytes) => Entry::from_bytes(file, bytes),
                 };
                 Ok(Self { name: name.to_owned(), entries: vec![entry], problems: Vec::new() })
             }
@@ -259,18 +259,20 @@ impl Tree {
     }
 
     /// Creates the tree for an unpacked compressed file: an archive, or a single file.
-    fn of_unpacked(
+    fn from_unpacked(
         name: &str,
         file: &str,
         unpacked: UnpackedData,
         budget: &mut UnpackBudget<'_>,
     ) -> Result<Self, IoError> {
         let UnpackedData { bytes, problem, goes_on } = unpacked;
-        let mut tree = match Packing::of(head(&bytes)) {
-            Some(Packing::Tar) => Self::of_members(name, tar_archive::members(&bytes, true, budget)?, budget),
+        let mut tree = match Packing::from_head(head(&bytes)) {
+            Some(Packing::Tar) => {
+                Self::from_members(name, tar_archive::members(&bytes, true, budget)?, budget)
+            }
             _ => {
                 let content = content(bytes, problem.as_ref(), goes_on);
-                let entry = Entry::of_member(file.to_owned(), content, budget.packed());
+                let entry = Entry::from_member(file.to_owned(), content, budget.packed());
                 Self { name: name.to_owned(), entries: vec![entry], problems: Vec::new() }
             }
         };
@@ -278,10 +280,10 @@ impl Tree {
         Ok(tree)
     }
 
-    fn of_members(name: &str, members: ArchiveMembers, budget: &UnpackBudget<'_>) -> Self {
+    fn from_members(name: &str, members: ArchiveMembers, budget: &UnpackBudget<'_>) -> Self {
         let packed = budget.packed();
         let entries =
-            members.files.into_iter().map(|(path, content)| Entry::of_member(path, content, packed));
+            members.files.into_iter().map(|(path, content)| Entry::from_member(path, content, packed));
         let problems = members.problems.into_iter().map(TreeProblem::from);
         Self { name: name.to_owned(), entries: entries.collect(), problems: problems.collect() }
     }

@@ -115,7 +115,7 @@ impl<'a> Walk<'a> {
             Ok(metadata) => metadata,
             Err(error) => {
                 let problem = format!("broken symbolic link: {error}");
-                return self.add(Entry::of_source(path, EntrySource::Broken(problem)));
+                return self.add(Entry::from_source(path, EntrySource::Broken(problem)));
             }
         };
         if metadata.is_dir() {
@@ -129,11 +129,11 @@ impl<'a> Walk<'a> {
             return self.descend(place.into(), path, depth);
         }
         if !metadata.is_file() {
-            return self.add(Entry::of_source(path, EntrySource::Special(special(metadata.file_type()))));
+            return self.add(Entry::from_source(path, EntrySource::Special(special(metadata.file_type()))));
         }
         let (Some(directory), Some(name)) = (place.parent(), place.file_name()) else { return Ok(()) };
         let file = EntrySource::File { directory: directory.into(), name: name.into(), is_link: true };
-        self.add(Entry { len: Some(metadata.len()), ..Entry::of_source(path, file) })
+        self.add(Entry { len: Some(metadata.len()), ..Entry::from_source(path, file) })
     }
 
     /// Adds a directory and everything below it, except for link targets.
@@ -158,13 +158,13 @@ impl<'a> Walk<'a> {
                     self.count(self.links.len())?;
                 }
                 Some(kind) if !kind.is_file() => {
-                    self.add(Entry::of_source(path, EntrySource::Special(special(kind))))?;
+                    self.add(Entry::from_source(path, EntrySource::Special(special(kind))))?;
                 }
                 // If the system does not provide the type, it is determined when reading.
                 _ => {
                     let (directory, name) = (Arc::clone(&level.place), name.into());
                     let file = EntrySource::File { directory, name, is_link: false };
-                    self.add(Entry::of_source(path, file))?;
+                    self.add(Entry::from_source(path, file))?;
                 }
             }
         }
@@ -184,7 +184,7 @@ impl<'a> Walk<'a> {
             self.problems.push(problem.at_limit("depth"));
             return Ok(None);
         }
-        if let Some(id) = FileId::of_path(&place) {
+        if let Some(id) = FileId::from_path(&place) {
             if let Some(first) = self.directories.get(&id) {
                 // The enclosing directory is read as a whole anyway.
                 let is_loop = path
@@ -192,7 +192,7 @@ impl<'a> Walk<'a> {
                     .is_some_and(|rest| first.is_empty() || rest.starts_with('/'));
                 let first = first.clone();
                 if !is_loop {
-                    self.add(Entry::of_source(path, EntrySource::Repeated(first)))?;
+                    self.add(Entry::from_source(path, EntrySource::Repeated(first)))?;
                 }
                 return Ok(None);
             }

@@ -56,7 +56,7 @@ pub struct ClockOffsets {
 impl ClockOffsets {
     /// Creates offsets that are equal for all clocks.
     #[must_use]
-    pub fn of_all(nanoseconds: i128) -> Self {
+    pub fn for_all(nanoseconds: i128) -> Self {
         Self { all: nanoseconds, ..Self::default() }
     }
 
@@ -73,16 +73,16 @@ impl ClockOffsets {
     ///
     /// ```
     /// use ichnos_model::{ClockClass, ClockOffsets};
-    /// let mut offsets = ClockOffsets::of_all(5);
+    /// let mut offsets = ClockOffsets::for_all(5);
     /// offsets.by_name.push(("monotonic".to_owned(), -2));
-    /// assert_eq!(offsets.of(&ClockClass::new("monotonic", 1_000)), 3);
-    /// assert_eq!(offsets.of(&ClockClass::new("wall", 1_000)), 5);
+    /// assert_eq!(offsets.for_clock(&ClockClass::new("monotonic", 1_000)), 3);
+    /// assert_eq!(offsets.for_clock(&ClockClass::new("wall", 1_000)), 5);
     /// offsets.origin = 100;
-    /// assert_eq!(offsets.of(&ClockClass::new("wall", 1_000)), 105);
-    /// assert_eq!(offsets.of(&ClockClass::since_unix_epoch("wall")), 5);
+    /// assert_eq!(offsets.for_clock(&ClockClass::new("wall", 1_000)), 105);
+    /// assert_eq!(offsets.for_clock(&ClockClass::since_unix_epoch("wall")), 5);
     /// ```
     #[must_use]
-    pub fn of(&self, clock: &ClockClass) -> i128 {
+    pub fn for_clock(&self, clock: &ClockClass) -> i128 {
         let named = self.by_name.iter().filter(|(name, _)| clock.is_called(name));
         let origin = if clock.origin == ClockOrigin::UnixEpoch { 0 } else { self.origin };
         named.fold(self.all.saturating_add(origin), |sum, (_, offset)| sum.saturating_add(*offset))
@@ -91,7 +91,7 @@ impl ClockOffsets {
     /// Adds the offset to a clock; see [`ClockClass::add_offset`].
     #[must_use]
     pub fn add_to(&self, clock: &mut ClockClass) -> bool {
-        clock.add_offset(self.of(clock))
+        clock.add_offset(self.for_clock(clock))
     }
 }
 

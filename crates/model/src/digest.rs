@@ -78,7 +78,7 @@ impl std::ops::AddAssign for ClassDigest {
 impl TraceDigest {
     /// Creates a digest for events with a format-specific [hash](Self::event_hash). Discarded events are not compared.
     #[must_use]
-    pub fn of_hashed(event_hash: EventHashFn, events: ClassDigest) -> Self {
+    pub fn from_hashed(event_hash: EventHashFn, events: ClassDigest) -> Self {
         let (classes, event_hash) = (BTreeMap::from([(String::new(), events)]), Some(event_hash));
         Self { classes, event_hash, discarded_events: None, ..Self::default() }
     }
@@ -242,7 +242,7 @@ impl StreamDigest {
 pub fn hash_of_packet(packet: &Packet<'_>) -> u64 {
     let mut hash = ValueHash::new(0);
     // A packet is delivered only if its context was decoded.
-    let _ = packet.visit(Scope::PacketContext, &mut ScopeVisitor::of_packet(&mut hash));
+    let _ = packet.visit(Scope::PacketContext, &mut ScopeVisitor::for_packet(&mut hash));
     hash.finish()
 }
 
@@ -264,7 +264,7 @@ impl EventHash {
     /// Returns an event's clock value, and the hash of its name and of the values that text preserves. All NaNs are
     /// equal, and variant options are known only by their values.
     #[must_use]
-    pub fn of_text(event: &Event<'_>) -> (Option<u64>, u64) {
+    pub fn for_text(event: &Event<'_>) -> (Option<u64>, u64) {
         let mut hash = Self::new(0);
         hash.0.bytes(event.name().as_bytes());
         for scope in Self::SCOPES {
@@ -366,7 +366,7 @@ pub type ChangeText = fn(&[u8]) -> Cow<'_, [u8]>;
 impl ScopeVisitor<'_> {
     /// Creates a visitor for the packet context, as in [`hash_of_packet`].
     #[must_use]
-    pub fn of_packet(hash: &mut ValueHash) -> ScopeVisitor<'_> {
+    pub fn for_packet(hash: &mut ValueHash) -> ScopeVisitor<'_> {
         ScopeVisitor { hash, only_without_roles: true, unions_of_roles: 0, of_text: false, change_text: None }
     }
 

@@ -73,7 +73,7 @@ impl<'a> Scopes<'a> {
 
     /// Creates scopes that are all values.
     #[must_use]
-    pub fn of_values(values: &'a EventValues) -> Self {
+    pub fn from_values(values: &'a EventValues) -> Self {
         const BEGINS: &[Position; 6] = &[Position::at(0); 6];
         const LIMITS: &DecodeLimits = &DecodeLimits { integer_bits: 0, zero_size_elements: 0 };
         Self::new(PacketBits::whole(&[]), BEGINS, &[], LIMITS).with_values(values)

@@ -197,7 +197,7 @@ impl Meaning {
 /// let mut meanings = Meanings::default();
 /// meanings.insert(Scope::CommonContext, 0, Meaning::Process);
 /// meanings.insert(Scope::Payload, 2, Meaning::Stack);
-/// assert_eq!(meanings.of(Scope::Payload, 2), Some(Meaning::Stack));
+/// assert_eq!(meanings.get(Scope::Payload, 2), Some(Meaning::Stack));
 /// assert_eq!(meanings.members(Meaning::Process).next().map(|member| member.index), Some(0));
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -229,7 +229,7 @@ impl Meanings {
 
     /// Returns the meaning of a member, if any.
     #[must_use]
-    pub fn of(&self, scope: Scope, index: usize) -> Option<Meaning> {
+    pub fn get(&self, scope: Scope, index: usize) -> Option<Meaning> {
         let at = self.find(MemberIndex { scope, index: u32::try_from(index).ok()? }).ok()?;
         Some(self.as_slice().get(at)?.1)
     }
@@ -279,9 +279,9 @@ mod tests {
         meanings.insert(Scope::Payload, 0, Meaning::Cause(CauseKind::Parent));
         meanings.insert(Scope::Payload, 1, Meaning::Cause(CauseKind::Parent));
         meanings.insert(Scope::Payload, 3, Meaning::Message);
-        assert_eq!(meanings.of(Scope::Payload, 3), Some(Meaning::Message));
-        assert_eq!(meanings.of(Scope::SpecificContext, 7), Some(Meaning::Severity));
-        assert_eq!(meanings.of(Scope::Payload, 7), None);
+        assert_eq!(meanings.get(Scope::Payload, 3), Some(Meaning::Message));
+        assert_eq!(meanings.get(Scope::SpecificContext, 7), Some(Meaning::Severity));
+        assert_eq!(meanings.get(Scope::Payload, 7), None);
         let causes = meanings.members(Meaning::Cause(CauseKind::Parent)).map(|member| member.index);
         assert_eq!(causes.collect::<Vec<_>>(), [0, 1]);
         assert_eq!(meanings.iter().count(), 4);

@@ -274,7 +274,7 @@ fn happened(event: Event<'_>) -> Happened {
 
 /// A tree of these files.
 pub fn tree(files: &[(&str, &[u8])]) -> Tree {
-    let entries = files.iter().map(|(name, bytes)| Entry::of_bytes(*name, bytes.to_vec())).collect();
+    let entries = files.iter().map(|(name, bytes)| Entry::from_bytes(*name, bytes.to_vec())).collect();
     Tree { name: "memory".to_owned(), entries, problems: Vec::new() }
 }
 

@@ -17,7 +17,7 @@ use proptest::prelude::*;
 use crate::properties::{Parts, framing, parts};
 
 fn tree(bytes: &[u8]) -> Tree {
-    let entries = vec![Entry::of_bytes("a.log", bytes.to_vec())];
+    let entries = vec![Entry::from_bytes("a.log", bytes.to_vec())];
     Tree { name: "x/a.log".to_owned(), entries, problems: Vec::new() }
 }
 
@@ -373,11 +373,11 @@ fn meanings_are_told() {
     let role = event.class.log.as_deref().unwrap();
     // Before each value is padding: the header of its argument, and its name.
     use Meaning::{Component, Rendered, Tag};
-    let meanings: Vec<_> = (0..7).map(|i| event.class.meanings.of(Scope::Payload, 2 * i + 1)).collect();
+    let meanings: Vec<_> = (0..7).map(|i| event.class.meanings.get(Scope::Payload, 2 * i + 1)).collect();
     let expected =
         [Some(Rendered), Some(Rendered), Some(Rendered), Some(Tag), Some(Rendered), None, Some(Component)];
     assert_eq!(meanings, expected);
-    assert_eq!(event.class.meanings.of(Scope::SpecificContext, 1), Some(Meaning::Severity));
+    assert_eq!(event.class.meanings.get(Scope::SpecificContext, 1), Some(Meaning::Severity));
     assert_eq!(role.scale.level(0x40).name(), "WARN");
     let mut text = String::new();
     (role.text.unwrap().write)(&event, &mut text).unwrap();
@@ -619,7 +619,7 @@ fn other_files_are_left_alone() {
     }
     let log = record(1, "a", 1u64.into());
     assert!(probe(&tree(&log), &FuchsiaLogOptions::default()));
-    let entries = vec![Entry::of_bytes("notes.txt", text.to_vec()), Entry::of_bytes("b/x", log)];
+    let entries = vec![Entry::from_bytes("notes.txt", text.to_vec()), Entry::from_bytes("b/x", log)];
     let directory = Tree { name: "f".to_owned(), entries, problems: Vec::new() };
     let trace = LogTrace::open(&directory, &FuchsiaLogOptions::default()).unwrap();
     let streams = trace.streams();

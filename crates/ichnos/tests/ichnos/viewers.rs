@@ -277,7 +277,7 @@ impl Sink for LogLines {
             && let Some(role) = event.class.log.as_deref()
             && let Some(text) = message_of(event, role)
         {
-            let number = |meaning| event.get(&FieldRef::of_meaning(event, meaning)?)?.as_i64();
+            let number = |meaning| event.get(&FieldRef::for_meaning(event, meaning)?)?.as_i64();
             let level = match role.severity {
                 LogSeverity::Constant(number) => role.scale.level(number),
                 _ => number(Meaning::Severity).map_or(LogLevel::Info, |number| role.scale.level(number)),
@@ -305,7 +305,7 @@ fn message_of(event: &Event<'_>, role: &LogRole) -> Option<String> {
         (text.write)(event, &mut rendered).unwrap();
         return Some(rendered);
     }
-    Some(event.get(&FieldRef::of_meaning(event, Meaning::Message)?)?.as_str()?.to_owned())
+    Some(event.get(&FieldRef::for_meaning(event, Meaning::Message)?)?.as_str()?.to_owned())
 }
 
 /// Messages are lines of Perfetto's log, too, also if the clock of the trace has no dates.

@@ -144,7 +144,7 @@ mod tests {
             FieldClass::optional(text()),
             FieldClass::new(FieldKind::Variant {
                 options: vec![option(Some("c")), option(None)],
-                selector: Box::new(FieldLocation::of_values()),
+                selector: Box::new(FieldLocation::by_values()),
                 alignment: 1,
             }),
         ]

@@ -90,21 +90,21 @@ impl FieldClass {
     /// A field that may be absent, in value scopes. Only the values determine its presence, without a selector field.
     #[must_use]
     pub fn optional(field: impl Into<Arc<Self>>) -> Self {
-        let selector = Box::new(FieldLocation::of_values());
+        let selector = Box::new(FieldLocation::by_values());
         Self::new(FieldKind::Optional { field: field.into(), selector, ranges: None })
     }
 
     /// Returns `true` for classes from [`FieldClass::optional`].
     #[must_use]
-    pub fn is_optional_of_values(&self) -> bool {
-        matches!(&self.kind, FieldKind::Optional { selector, .. } if selector.is_of_values())
+    pub fn is_optional_by_values(&self) -> bool {
+        matches!(&self.kind, FieldKind::Optional { selector, .. } if selector.is_by_values())
     }
 
     /// Returns `true` for classes from [`FieldClass::optional`], and for classes that [hide their
     /// absence](Self::hides_absence).
     #[must_use]
     pub fn is_shown_if_present(&self) -> bool {
-        matches!(&self.kind, FieldKind::Optional { selector, .. } if self.hides_absence || selector.is_of_values())
+        matches!(&self.kind, FieldKind::Optional { selector, .. } if self.hides_absence || selector.is_by_values())
     }
 
     /// A structure with these members, aligned to bytes.

@@ -77,7 +77,7 @@ impl Scope {
     /// Returns the [searched](Self::SEARCHED) scopes with that [prefix](Self::prefix), which may also be written
     /// `context`. Empty for other words.
     #[must_use]
-    pub fn of_prefix(prefix: &str) -> &'static [Self] {
+    pub fn with_prefix(prefix: &str) -> &'static [Self] {
         const SEARCHED: &[Scope] = &Scope::SEARCHED;
         match prefix {
             "payload" => &SEARCHED[..1],
@@ -128,13 +128,13 @@ impl FieldLocation {
     /// Creates the location for classes in value scopes, where only the values determine lengths and presence. Such
     /// fields cannot be decoded from bits.
     #[must_use]
-    pub fn of_values() -> Self {
+    pub fn by_values() -> Self {
         Self { origin: None, path: Vec::new(), any_option: false, declared_at: DeclaredAt::default() }
     }
 
-    /// Returns `true` for [`FieldLocation::of_values`].
+    /// Returns `true` for [`FieldLocation::by_values`].
     #[must_use]
-    pub fn is_of_values(&self) -> bool {
+    pub fn is_by_values(&self) -> bool {
         self.origin.is_none() && self.path.is_empty() && !self.any_option
     }
 

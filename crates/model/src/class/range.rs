@@ -288,7 +288,7 @@ impl Mappings {
 
     /// Like [`flags_of`](Self::flags_of), for a bit map with more than 64 bits.
     pub fn flags_of_wide<'a>(&'a self, bits: Wide<'a>) -> impl Iterator<Item = &'a str> {
-        let set = SetBits::of(bits.words);
+        let set = SetBits::from_words(bits.words);
         self.iter()
             .filter(move |flag| flag.ranges.iter().any(|range| set.has_any_in(range)))
             .map(|flag| flag.name)
@@ -406,7 +406,7 @@ struct SetBits<'w> {
 }
 
 impl<'w> SetBits<'w> {
-    fn of(words: &'w [u64]) -> Self {
+    fn from_words(words: &'w [u64]) -> Self {
         let mut not_zero = [0; 16];
         for (mask, words) in not_zero.iter_mut().zip(words.chunks(64)) {
             *mask = words.iter().rev().fold(0, |mask, word| mask << 1 | u64::from(*word != 0));
@@ -544,7 +544,7 @@ mod tests {
         let mut words = vec![0; length as usize];
         for bit in [0, 64, 4096, 4200, 65_535, 65_536, 70_000, length * 64 - 1] {
             words[bit as usize / 64] |= 1 << (bit % 64);
-            let set = SetBits::of(&words);
+            let set = SetBits::from_words(&words);
             for lower in bounds {
                 for upper in bounds {
                     let is_set = |at: i128| words[at as usize / 64] >> (at % 64) & 1 == 1;

@@ -81,7 +81,7 @@ impl WideInteger {
 impl From<i128> for WideInteger {
     fn from(value: i128) -> Self {
         let magnitude = value.unsigned_abs();
-        Self::of(value < 0, vec![magnitude as u64, (magnitude >> 64) as u64])
+        Self::from_words(value < 0, vec![magnitude as u64, (magnitude >> 64) as u64])
     }
 }
 
@@ -95,12 +95,12 @@ impl From<Wide<'_>> for WideInteger {
                 (*word, carry) = (!*word).overflowing_add(u64::from(carry));
             }
         }
-        Self::of(is_negative, words)
+        Self::from_words(is_negative, words)
     }
 }
 
 impl WideInteger {
-    fn of(is_negative: bool, mut words: Vec<u64>) -> Self {
+    fn from_words(is_negative: bool, mut words: Vec<u64>) -> Self {
         while words.last() == Some(&0) {
             words.pop();
         }

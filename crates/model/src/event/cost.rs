@@ -36,7 +36,7 @@ const SCALE: u64 = 256;
 impl Cost {
     /// Returns the cost of a packet in a data stream class: header and context.
     #[must_use]
-    pub fn of_packet(trace: &TraceClass, stream: &DataStreamClass) -> Self {
+    pub fn for_packet(trace: &TraceClass, stream: &DataStreamClass) -> Self {
         let cost = CostCounter::default().roots([&trace.packet_header, &stream.packet_context]);
         // A packet takes at least one byte.
         Self { bits: cost.bits.max(8), ..cost }
@@ -44,7 +44,7 @@ impl Cost {
 
     /// Returns the cost of the event records in each class of a data stream class.
     #[must_use]
-    pub fn of_event_records(trace: &TraceClass, stream: &DataStreamClass) -> Vec<Self> {
+    pub fn for_event_records(trace: &TraceClass, stream: &DataStreamClass) -> Vec<Self> {
         let mut counter = CostCounter::default();
         let common = counter.roots([&stream.event_record_header, &stream.common_context]);
         // Text sinks print these before each event.

@@ -104,13 +104,13 @@ impl EventBuilder {
     /// index.
     #[must_use]
     pub fn new(stream: Arc<DataStream>, class: usize) -> Option<Self> {
-        Self::of_class(stream, BuilderClass::Declared(class))
+        Self::for_class(stream, BuilderClass::Declared(class))
     }
 
     /// Creates a builder for a data stream and a class discovered while reading or writing it.
     #[must_use]
     pub fn dynamic(stream: Arc<DataStream>, class: Arc<DynamicClass>) -> Option<Self> {
-        Self::of_class(stream, BuilderClass::Dynamic(class))
+        Self::for_class(stream, BuilderClass::Dynamic(class))
     }
 
     /// Creates a builder for events with the class and data stream of `event`. Returns `None` if the class is missing.
@@ -123,7 +123,7 @@ impl EventBuilder {
             Some(index) => BuilderClass::Dynamic(trace.dynamic_classes(*class_index)?.get(index).ok()??),
             None => BuilderClass::Declared(index),
         };
-        Self::of_class(Arc::new(stream), class)
+        Self::for_class(Arc::new(stream), class)
     }
 
     /// Sets all members and the time from an event of the class.
@@ -156,7 +156,7 @@ impl EventBuilder {
         copied
     }
 
-    fn of_class(stream: Arc<DataStream>, class: BuilderClass) -> Option<Self> {
+    fn for_class(stream: Arc<DataStream>, class: BuilderClass) -> Option<Self> {
         let plans = stream.plans();
         let event = class.plans(&stream)?;
         let count = |plan: Option<&Plan>| match plan.map(|plan| &plan.root().op) {
@@ -198,7 +198,7 @@ impl EventBuilder {
         };
         find(&Scope::SEARCHED, name).or_else(|| {
             let (prefix, name) = name.split_once('.')?;
-            find(Scope::of_prefix(prefix), name)
+            find(Scope::with_prefix(prefix), name)
         })
     }
 
@@ -266,11 +266,11 @@ impl EventBuilder {
         let written = self.write(&mut values);
         self.values = values;
         written?;
-        // `of_class` checked it.
+        // `for_class` checked it.
         let Some(plans) = self.class.plans(&self.stream) else {
             return Err(BuildError::NoMember(String::new()));
         };
-        Ok(Event::new(&self.stream, plans, self.clock.as_ref(), Scopes::of_values(&self.values)))
+        Ok(Event::new(&self.stream, plans, self.clock.as_ref(), Scopes::from_values(&self.values)))
     }
 
     fn write(&self, values: &mut EventValues) -> Result<(), BuildError> {

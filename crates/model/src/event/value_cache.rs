@@ -104,8 +104,8 @@ impl ValueCache {
         event: &Event<'_>,
         write: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
     ) -> Result<(), E> {
-        let is_of_values = |values: &&EventValues| self.scopes.iter().all(|scope| values.has(*scope));
-        let Some(values) = event.scopes.values.filter(is_of_values) else { return write(out) };
+        let is_by_values = |values: &&EventValues| self.scopes.iter().all(|scope| values.has(*scope));
+        let Some(values) = event.scopes.values.filter(is_by_values) else { return write(out) };
         if let Some(bytes) = self.get(values) {
             out.extend_from_slice(bytes);
             return Ok(());

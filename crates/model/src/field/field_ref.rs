@@ -63,7 +63,7 @@ struct ClassAddress {
 
 impl ClassAddress {
     #[inline]
-    fn of(event: &Event<'_>) -> Self {
+    fn for_event(event: &Event<'_>) -> Self {
         Self {
             trace: std::ptr::from_ref(&*event.stream.trace).addr(),
             stream: event.stream.class_index,
@@ -86,32 +86,32 @@ impl FieldRef {
         // All parts of the path may also be member names.
         find(&Scope::SEARCHED, path).or_else(|| {
             let (prefix, path) = path.split_once('.')?;
-            find(Scope::of_prefix(prefix), path)
+            find(Scope::with_prefix(prefix), path)
         })
     }
 
     /// Finds the first member with this meaning. Returns `None` if the class lacks it.
     #[must_use]
-    pub fn of_meaning(event: &Event<'_>, meaning: Meaning) -> Option<Self> {
-        event.class.meanings.members(meaning).find_map(|member| Self::of_member(event, member))
+    pub fn for_meaning(event: &Event<'_>, meaning: Meaning) -> Option<Self> {
+        event.class.meanings.members(meaning).find_map(|member| Self::for_member(event, member))
     }
 
     /// Finds the processor: the first member with this meaning, or else `cpu_id` in the packet context, where LTTng
     /// stores it for all events of a packet. `None` if the class has neither.
     #[must_use]
-    pub fn of_processor(event: &Event<'_>) -> Option<Self> {
-        Self::of_meaning(event, Meaning::Processor)
+    pub fn for_processor(event: &Event<'_>) -> Option<Self> {
+        Self::for_meaning(event, Meaning::Processor)
             .or_else(|| Self::within(event, Scope::PacketContext, "cpu_id"))
     }
 
     /// Finds the member with this index. Returns `None` if the class lacks it.
     #[must_use]
-    pub fn of_member(event: &Event<'_>, member: MemberIndex) -> Option<Self> {
+    pub fn for_member(event: &Event<'_>, member: MemberIndex) -> Option<Self> {
         let plan = event.plan(member.scope)?;
         let node = NodeId::try_from(plan.member(member.index as usize)?).ok()?;
         let mut targets = Vec::new();
         Target { node, ..Target::default() }.follow(plan, "", &mut targets);
-        Self::of_targets(event, member.scope, plan, targets)
+        Self::for_targets(event, member.scope, plan, targets)
     }
 
     /// Finds the field at this path in a scope of the event's class. Returns `None` if it is missing.
@@ -120,18 +120,18 @@ impl FieldRef {
         let plan = event.plan(scope)?;
         let mut targets = Vec::new();
         Target::default().follow(plan, path, &mut targets);
-        Self::of_targets(event, scope, plan, targets)
+        Self::for_targets(event, scope, plan, targets)
     }
 
     /// Finds the field of a plan node, by its index in [`Plan::nodes`]. Returns `None` if it is missing.
     ///
     /// The field should not be in an optional, a variant or an array. Otherwise, the result is the first one present.
     #[must_use]
-    pub fn of_node(event: &Event<'_>, scope: Scope, node: usize) -> Option<Self> {
+    pub fn for_node(event: &Event<'_>, scope: Scope, node: usize) -> Option<Self> {
         let plan = event.plan(scope)?;
         plan.get(node)?;
         let target = Target { node: NodeId::try_from(node).ok()?, ..Target::default() };
-        Self::of_targets(event, scope, plan, vec![target])
+        Self::for_targets(event, scope, plan, vec![target])
     }
 
     /// Returns `true` for an integer at a constant offset in its scope: [`Event::get`] then runs a single
@@ -141,13 +141,13 @@ impl FieldRef {
         self.fixed.is_some()
     }
 
-    fn of_targets(event: &Event<'_>, scope: Scope, plan: &Plan, targets: Vec<Target>) -> Option<Self> {
+    fn for_targets(event: &Event<'_>, scope: Scope, plan: &Plan, targets: Vec<Target>) -> Option<Self> {
         let (fixed, values_before) = match &targets[..] {
             [] => return None,
             [only] => (only.fixed(scope, plan), only.values_before(plan)),
             _ => (None, None),
         };
-        Some(Self { class: ClassAddress::of(event), scope, targets, fixed, values_before })
+        Some(Self { class: ClassAddress::for_event(event), scope, targets, fixed, values_before })
     }
 
     /// Returns the scope of the field.
@@ -160,7 +160,7 @@ impl FieldRef {
     /// returns the class from the first option. `None` if the field belongs to another event record class.
     #[must_use]
     pub fn class<'a>(&self, event: &Event<'a>) -> Option<&'a FieldClass> {
-        let plan = event.plan(self.scope).filter(|_| self.class == ClassAddress::of(event))?;
+        let plan = event.plan(self.scope).filter(|_| self.class == ClassAddress::for_event(event))?;
         Some(&plan.node(self.targets.first()?.node).class)
     }
 }
@@ -240,7 +240,7 @@ impl<'a> Event<'a> {
     #[inline]
     #[must_use]
     pub fn get(&self, field: &FieldRef) -> Option<FieldValue<'a>> {
-        if field.class != ClassAddress::of(self) {
+        if field.class != ClassAddress::for_event(self) {
             return None;
         }
         self.get_target(field.scope, &field.targets, field.fixed.as_ref(), field.values_before)
@@ -270,7 +270,7 @@ impl<'a> Event<'a> {
             target = Target { node: *field, optional: Some(target.node), ..Target::default() };
         }
         if let Op::Variant(_) = &plan.node(target.node).op {
-            return self.get(&FieldRef::of_member(self, member)?);
+            return self.get(&FieldRef::for_member(self, member)?);
         }
         let (fixed, before) = (target.fixed(member.scope, plan), target.values_before(plan));
         self.get_target(member.scope, &[target], fixed.as_ref(), before)

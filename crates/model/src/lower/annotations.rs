@@ -608,7 +608,7 @@ fn apply(class: &mut EventRecordClass, stream: &DataStreamClass) {
         class.role = role;
     }
     if let Some(display) = own.get("display") {
-        class.display = Some(Arc::new(EventDisplay::of_value(display)));
+        class.display = Some(Arc::new(EventDisplay::from_value(display)));
     }
     if own.get(UNNAMED) == Some(&Value::Boolean(true)) {
         class.name = None;

@@ -171,7 +171,7 @@ impl<'a> ClassLowerer<'a> {
         if let Some(at) = self.hoists.iter().position(|(field, _)| *field == id) {
             let (_, name) = self.hoists.swap_remove(at);
             let path = vec![LocationStep::Member(name)];
-            return self.class(id, Some(FieldLocation { path, ..FieldLocation::of_values() }));
+            return self.class(id, Some(FieldLocation { path, ..FieldLocation::by_values() }));
         }
         if self.prefix(id, false).is_none() {
             return self.class(id, None);
@@ -207,7 +207,7 @@ impl<'a> ClassLowerer<'a> {
             let extra = names.take(&format!("{name}_{}", prefix.name()));
             out.push(self.extra(id, prefix, &extra));
             let path = vec![LocationStep::Member(extra)];
-            location = Some(FieldLocation { path, ..FieldLocation::of_values() });
+            location = Some(FieldLocation { path, ..FieldLocation::by_values() });
         }
         if let Some(field) = self.hoisted(id) {
             let extra = names.take(&format!("{name}_{}", PrefixMember::Length.name()));

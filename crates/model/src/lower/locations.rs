@@ -141,7 +141,7 @@ impl<'c> UnfitLocations<'c> {
 
     /// Returns `true` if a location leads to a suitable field, or if the search would visit too many fields.
     fn fits(&mut self, location: &FieldLocation, usage: &LocationUse<'_>) -> bool {
-        if location.is_of_values() {
+        if location.is_by_values() {
             return false;
         }
         let is_tag = matches!(usage, LocationUse::Tag(_));

@@ -52,7 +52,7 @@ impl<'a> ClassLowerer<'a> {
     /// Returns `true` if a location cannot be kept. Either only the values determine it, or it leads to a dropped field
     /// or a field that is not an unsigned integer.
     pub(super) fn is_lost(&self, location: &FieldLocation, slot: Option<Slot>) -> bool {
-        if location.is_of_values() || self.is_elsewhere(location) {
+        if location.is_by_values() || self.is_elsewhere(location) {
             return true;
         }
         let Some(slot) = slot else { return false };
@@ -101,7 +101,7 @@ impl<'a> ClassLowerer<'a> {
         }
         if self.is_same_dialect() && !matches!(node.class.kind, FieldKind::Optional { .. }) {
             let location = node.class.needed_location()?;
-            let is_lost = location.is_of_values()
+            let is_lost = location.is_by_values()
                 || self.is_elsewhere(location)
                 || needed_slot(&node.op).is_some_and(|slot| self.is_left_out(slot));
             return is(is_lost, self.forced_prefix(&node.class)?);
@@ -138,7 +138,7 @@ impl<'a> ClassLowerer<'a> {
                     !variant.choices.is_empty() && !self.capabilities.has(Feature::AnyOptionLocations);
                 let stays = self.capabilities.has(Feature::RangeSelectors)
                     || self.selects_by_labels(variant.selector, options);
-                let is_lost = selector.is_of_values()
+                let is_lost = selector.is_by_values()
                     || self.is_left_out(variant.selector)
                     || self.is_outside(id, Some(variant.selector))
                     || self.is_elsewhere(selector);

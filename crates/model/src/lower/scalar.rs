@@ -361,7 +361,7 @@ impl ClassLowerer<'_> {
             (StringLength::NullTerminated, _) => StringLength::NullTerminated,
             (StringLength::Static(length), _) => StringLength::Static(*length),
             (_, Some(location)) => StringLength::Dynamic(Box::new(location)),
-            (StringLength::Dynamic(own), None) if !own.is_of_values() => {
+            (StringLength::Dynamic(own), None) if !own.is_by_values() => {
                 StringLength::Dynamic(self.location(at as NodeId, own))
             }
             (StringLength::Prefixed { length, gap }, None)

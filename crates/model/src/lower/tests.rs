@@ -102,7 +102,7 @@ fn bits(length: u64) -> BitField {
 }
 
 fn nowhere() -> Box<FieldLocation> {
-    Box::new(FieldLocation::of_values())
+    Box::new(FieldLocation::by_values())
 }
 
 fn byte() -> Arc<FieldClass> {
@@ -142,7 +142,7 @@ fn lower_named(
     let mut values = EventValues::default();
     values.begin(Scope::Payload);
     push(&mut values);
-    let event = Event::new(&stream, &stream.plans().event_records[0], None, Scopes::of_values(&values));
+    let event = Event::new(&stream, &stream.plans().event_records[0], None, Scopes::from_values(&values));
     let moved = lowered.event(&event).unwrap().unwrap();
     let (mut notes, mut losses) = (Notes::default(), EventLosses::default());
     lowered.visit(&moved, &event, Scope::Payload, &mut notes, &mut losses).unwrap();

@@ -84,7 +84,7 @@ impl EventDisplay {
 
     /// Reads the details from a map. Ignores unknown entries.
     #[must_use]
-    pub fn of_value(value: &Value) -> Self {
+    pub fn from_value(value: &Value) -> Self {
         let get = |name| value.get(name).and_then(Value::as_text);
         let track = get("track").and_then(|track| track.parse().ok()).unwrap_or_default();
         let mut display = Self { track, ..Self::default() };
@@ -127,7 +127,7 @@ mod tests {
             ..EventDisplay::default()
         };
         for display in [display, EventDisplay::default()] {
-            assert_eq!(EventDisplay::of_value(&display.to_value()), display);
+            assert_eq!(EventDisplay::from_value(&display.to_value()), display);
         }
         assert!("cpu".parse::<EventTrack>().is_err());
     }

@@ -95,7 +95,7 @@ fn find_member(class: &EventRecordClass, stream: &DataStreamClass, path: &str) -
     };
     Scope::SEARCHED.iter().find_map(|scope| find(scope, path)).or_else(|| {
         let (prefix, name) = path.split_once('.')?;
-        Scope::of_prefix(prefix).iter().find_map(|scope| find(scope, name))
+        Scope::with_prefix(prefix).iter().find_map(|scope| find(scope, name))
     })
 }
 
@@ -182,7 +182,7 @@ mod tests {
 
         let rule = EventRule::default().with("a", Meaning::Thread).with("c", Meaning::Process);
         assert_eq!(rule.apply(&mut class, &stream), [1]);
-        assert_eq!(class.meanings.of(Scope::CommonContext, 0), Some(Meaning::Thread));
+        assert_eq!(class.meanings.get(Scope::CommonContext, 0), Some(Meaning::Thread));
         assert_eq!(class.role, EventRole::Instant);
 
         // Both declared and discovered classes.
@@ -194,7 +194,7 @@ mod tests {
         let trace = Trace::with_class_map(trace, "t", &Limits::default(), Some(&map)).unwrap();
         let discovered = trace.dynamic_classes(0).unwrap();
         discovered.intern(b"key", || EventRecordClass::new("discovered", [])).unwrap();
-        let meaning = |class: Arc<EventRecordClass>| class.meanings.of(Scope::CommonContext, 0);
+        let meaning = |class: Arc<EventRecordClass>| class.meanings.get(Scope::CommonContext, 0);
         assert_eq!(trace.event_records(0).map(meaning).collect::<Vec<_>>(), [Some(Meaning::Thread); 2]);
     }
 }

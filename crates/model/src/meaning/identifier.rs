@@ -12,10 +12,10 @@ use crate::{FieldValue, Uuid};
 /// ```
 /// use ichnos_model::{FieldValue, Identifier};
 ///
-/// let text = Identifier::of_value(&FieldValue::Text(b"00F067AA0BA902B7"));
-/// assert_eq!(text, Identifier::of_value(&FieldValue::Unsigned(0x00f0_67aa_0ba9_02b7)));
+/// let text = Identifier::from_value(&FieldValue::Text(b"00F067AA0BA902B7"));
+/// assert_eq!(text, Identifier::from_value(&FieldValue::Unsigned(0x00f0_67aa_0ba9_02b7)));
 /// assert_eq!(text.map(|id| id.to_string()).as_deref(), Some("00F067AA0BA902B7"));
-/// assert_eq!(Identifier::of_value(&FieldValue::Unsigned(0)), None);
+/// assert_eq!(Identifier::from_value(&FieldValue::Unsigned(0)), None);
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Identifier {
@@ -42,7 +42,7 @@ impl Identifier {
     /// Creates an identifier from a text: an even number of hexadecimal digits, also with the hyphens and the braces of
     /// a GUID. Any other text is taken as its bytes.
     #[must_use]
-    pub fn of_text(text: &[u8]) -> Option<Self> {
+    pub fn from_text(text: &[u8]) -> Option<Self> {
         let digits = match text {
             [b'{', inner @ .., b'}'] => inner,
             _ => text,
@@ -63,11 +63,11 @@ impl Identifier {
 
     /// Creates an identifier from a value. A number becomes 8 bytes, most significant first.
     #[must_use]
-    pub fn of_value(value: &FieldValue<'_>) -> Option<Self> {
+    pub fn from_value(value: &FieldValue<'_>) -> Option<Self> {
         match value {
-            FieldValue::Text(text) => Self::of_text(text),
+            FieldValue::Text(text) => Self::from_text(text),
             FieldValue::Blob(bytes) => Self::new(bytes),
-            FieldValue::Guid(guid) => Self::of_guid(*guid),
+            FieldValue::Guid(guid) => Self::from_guid(*guid),
             value => match (value.as_u64(), value.as_i64()) {
                 (Some(number), _) => Self::new(&number.to_be_bytes()),
                 // A signed 64-bit field has the same identifiers.
@@ -79,7 +79,7 @@ impl Identifier {
 
     /// Creates an identifier from a GUID, with the bytes in the order of its text.
     #[must_use]
-    pub fn of_guid(guid: Uuid) -> Option<Self> {
+    pub fn from_guid(guid: Uuid) -> Option<Self> {
         Self::new(guid.as_bytes())
     }
 
@@ -163,26 +163,26 @@ mod tests {
     #[test]
     fn the_same_identifier_in_different_forms() {
         let guid = "0123abcd-4567-89ab-cdef-0123456789ab";
-        let of_guid = Identifier::of_value(&FieldValue::Guid(Uuid::parse_str(guid).unwrap()));
+        let of_guid = Identifier::from_value(&FieldValue::Guid(Uuid::parse_str(guid).unwrap()));
         assert!(of_guid.is_some());
         for text in [guid, "{0123ABCD-4567-89AB-CDEF-0123456789AB}", "0123abcd456789abcdef0123456789ab"] {
-            assert_eq!(Identifier::of_text(text.as_bytes()), of_guid, "{text}");
+            assert_eq!(Identifier::from_text(text.as_bytes()), of_guid, "{text}");
         }
-        assert_eq!(Identifier::of_text(b"0102").unwrap().as_bytes(), [1, 2]);
+        assert_eq!(Identifier::from_text(b"0102").unwrap().as_bytes(), [1, 2]);
         // Not a digit, an odd number of digits, too many digits.
-        assert_eq!(Identifier::of_text(b"req-1").unwrap().as_bytes(), b"req-1");
-        assert_eq!(Identifier::of_text(b"123").unwrap().as_bytes(), b"123");
-        assert_eq!(Identifier::of_text(&[b'1'; 42]), None);
-        assert_eq!(Identifier::of_text(b""), None);
-        assert_eq!(Identifier::of_text(b"0000"), None);
-        let digits = Identifier::of_text(b"FFFFFFFFFFFFFFFE");
-        assert_eq!(Identifier::of_value(&FieldValue::Signed(-2)), digits);
-        assert_eq!(Identifier::of_value(&FieldValue::Integer(u64::MAX as i128 - 1)), digits);
+        assert_eq!(Identifier::from_text(b"req-1").unwrap().as_bytes(), b"req-1");
+        assert_eq!(Identifier::from_text(b"123").unwrap().as_bytes(), b"123");
+        assert_eq!(Identifier::from_text(&[b'1'; 42]), None);
+        assert_eq!(Identifier::from_text(b""), None);
+        assert_eq!(Identifier::from_text(b"0000"), None);
+        let digits = Identifier::from_text(b"FFFFFFFFFFFFFFFE");
+        assert_eq!(Identifier::from_value(&FieldValue::Signed(-2)), digits);
+        assert_eq!(Identifier::from_value(&FieldValue::Integer(u64::MAX as i128 - 1)), digits);
     }
 
     #[test]
     fn identifiers_of_other_sizes_have_a_part_in_common() {
-        let of = |text: &str| Identifier::of_text(text.as_bytes()).unwrap().common_part();
+        let of = |text: &str| Identifier::from_text(text.as_bytes()).unwrap().common_part();
         assert_eq!(of("0102030405060708090A0B0C0D0E0F1099998888"), of("0102030405060708090A0B0C0D0E0F10"));
         assert_eq!(of("01020304"), of("00000000000000000000000001020304"));
     }

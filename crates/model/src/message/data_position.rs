@@ -20,7 +20,7 @@ impl DataPosition {
 
     /// Creates the position of a byte.
     #[must_use]
-    pub fn of_byte(file: impl Into<String>, byte: u64) -> Self {
+    pub fn at_byte(file: impl Into<String>, byte: u64) -> Self {
         Self::new(file, byte.saturating_mul(8))
     }
 }
@@ -43,6 +43,6 @@ mod tests {
     #[test]
     fn bits_are_named_where_there_are_some() {
         assert_eq!(DataPosition::new("a/b", 83).to_string(), "a/b: byte 10, bit 3");
-        assert_eq!(DataPosition::of_byte("c", 7).to_string(), "c: byte 7");
+        assert_eq!(DataPosition::at_byte("c", 7).to_string(), "c: byte 7");
     }
 }

@@ -139,7 +139,7 @@ impl Plan {
             }
         }
         self.fixed = layouts[0].filter(|layout| !layout.saves).map(|layout| layout.size);
-        self.skip_steps = SkipSteps::of(self);
+        self.skip_steps = SkipSteps::for_plan(self);
         let mut may_be_empty = vec![false; count];
         for id in (0..count).rev() {
             may_be_empty[id] = self.may_be_empty(id as NodeId, &may_be_empty);

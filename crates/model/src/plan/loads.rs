@@ -47,7 +47,7 @@ impl Plan {
         let (load, length, more) = match &node.op {
             Op::Bits(bits) => {
                 let slot = node.saves().first().map_or(0, |slot| u32::from(*slot));
-                (Load::of(node, bits, bit), bits.length, slot)
+                (Load::for_bits(node, bits, bit), bits.length, slot)
             }
             Op::StaticText(StringEncoding::Utf8, length) => (Load::Text, 0, u32::try_from(*length).ok()?),
             Op::Guid if bit == 0 => (Load::Guid, 0, 0),
@@ -69,7 +69,7 @@ impl Plan {
             && !bits.saved
             && !bits.reversed
             && bits.kind != BitsKind::Padding;
-        let kind = match (Load::of(node, &bits, 0), bits.length) {
+        let kind = match (Load::for_bits(node, &bits, 0), bits.length) {
             (Load::Unsigned, 8) => ElementKind::U8,
             (Load::Unsigned, 16) => ElementKind::U16,
             (Load::Unsigned, 32) => ElementKind::U32,
@@ -86,7 +86,7 @@ impl Plan {
 
 impl Load {
     /// Load for a node's field at bit `bit` of a byte.
-    fn of(node: &Node, bits: &Bits, bit: u64) -> Self {
+    fn for_bits(node: &Node, bits: &Bits, bit: u64) -> Self {
         let is_little = !bits.big_endian || (bits.length == 8 && bit == 0);
         let is_simple = is_little && !bits.reversed && Word::new(bit, bits.length).is_some();
         match (bits.kind, node.saves().len()) {

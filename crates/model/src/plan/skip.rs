@@ -6,7 +6,7 @@ use super::steps::{
 
 impl SkipSteps {
     /// Creates the steps to skip an instance of a plan. Returns `None` if skip steps are not enough.
-    pub(super) fn of(plan: &Plan) -> Option<Self> {
+    pub(super) fn for_plan(plan: &Plan) -> Option<Self> {
         let alignment = plan.root().alignment();
         let Op::Structure { steps: members, .. } = &plan.root().op else { return None };
         let mut steps: Vec<SkipStep> = Vec::with_capacity(members.len());

@@ -282,7 +282,7 @@ fn problem(
 /// Location of the field that the node needs, if any.
 fn needs(plan: &Plan, id: NodeId) -> Option<(&FieldLocation, FieldPurpose)> {
     let (location, need) = located(plan, id)?;
-    (!location.is_of_values()).then_some((location, need))
+    (!location.is_by_values()).then_some((location, need))
 }
 
 fn located(plan: &Plan, id: NodeId) -> Option<(&FieldLocation, FieldPurpose)> {

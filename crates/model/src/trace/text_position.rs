@@ -19,11 +19,11 @@ impl TextPosition {
     ///
     /// ```
     /// use ichnos_model::TextPosition;
-    /// let position = TextPosition::of(b"one\ntwo", 5);
+    /// let position = TextPosition::at_offset(b"one\ntwo", 5);
     /// assert_eq!((position.line, position.column), (2, 2));
     /// ```
     #[must_use]
-    pub fn of(text: &[u8], offset: usize) -> Self {
+    pub fn at_offset(text: &[u8], offset: usize) -> Self {
         let before = &text[..offset.min(text.len())];
         let line = memchr::memchr_iter(b'\n', before).count() as u32 + 1;
         let start = memchr::memrchr(b'\n', before).map_or(0, |newline| newline + 1);

@@ -140,7 +140,7 @@ mod tests {
         let whole = [&header[..], &trace, &events, &[0; 4]].concat();
         let rest = [&events[..], &events, &[0; 4]].concat();
         let notices = |bytes: &[u8], given: &[(&str, &str)]| {
-            let entries = vec![Entry::of_bytes("a.nettrace", bytes.to_vec())];
+            let entries = vec![Entry::from_bytes("a.nettrace", bytes.to_vec())];
             let tree = Tree { name: "a.nettrace".to_owned(), entries, problems: Vec::new() };
             let mut options = ReadOptions::default();
             for (name, value) in given {

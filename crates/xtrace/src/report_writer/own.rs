@@ -79,7 +79,7 @@ impl ReportClass {
                 // Other formats have the lengths of arrays as members, or numbers of the specific context, which are in
                 // lines, too.
                 _ if node.is_needed() => {}
-                FieldKind::Optional { .. } if is_number(meanings.of(Scope::Payload, index)) => {}
+                FieldKind::Optional { .. } if is_number(meanings.get(Scope::Payload, index)) => {}
                 _ => return None,
             }
             has_metadata |= matches!(name, "X-Trace" | "EventID");
