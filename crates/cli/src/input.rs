@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use ichnos::export::text::count;
-use ichnos::io::{Datagrams, IoError, Refused, ScanProgress};
+use ichnos::io::{Datagrams, IoError, RefusedTrace, ScanProgress};
 use ichnos::model::running_thread::RunningParts;
 use ichnos::model::{ClockArithmetic, EventCounts, FileDiagnostic, FileRole, OpenedTrace, Severity, Window};
 use ichnos::{NoTrace, OpenError, OpenOptions, OptionError, Session, StreamMessages};
@@ -258,7 +258,7 @@ fn not_found(message: String, path: &str) -> Failure {
 }
 
 /// Returns the first diagnostics of refused traces, and the number of further ones.
-fn first_diagnostics(refused: &[Refused]) -> Vec<String> {
+fn first_diagnostics(refused: &[RefusedTrace]) -> Vec<String> {
     let mut details: Vec<String> =
         refused.iter().flat_map(|trace| trace.diagnostics.iter().map(ToString::to_string)).collect();
     if details.len() > SHOWN {

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex};
 
 use ichnos_io::{
-    CreateError, Joined, Lane, MessageOrder, Output, OutputBlock, Worker, WorkerFlow, WriteReport,
+    CreateError, JoinResult, Lane, MessageOrder, Output, OutputBlock, Worker, WorkerFlow, WriteReport,
 };
 use ichnos_model::{IgnorePoison as _, Message, Sink};
 
@@ -59,8 +59,8 @@ impl<S: Sink + Send + 'static> Output for CollectorOutput<S> {
         Box::new(CollectorWorker { collector, place: Arc::clone(&self.collector) })
     }
 
-    fn join(&self, _: OutputBlock) -> io::Result<Joined> {
-        Ok(Joined::Done)
+    fn join(&self, _: OutputBlock) -> io::Result<JoinResult> {
+        Ok(JoinResult::Done)
     }
 
     fn finish(self: Box<Self>) -> Result<WriteReport, CreateError> {

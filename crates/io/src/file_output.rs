@@ -8,7 +8,7 @@ use ichnos_model::{DataStream, IgnorePoison as _};
 
 use crate::message_encoder::EncoderWorker;
 use crate::{
-    CreateError, Joined, Lane, MessageEncoder, MessageOrder, Output, OutputBlock, TraceFile, Worker,
+    CreateError, JoinResult, Lane, MessageEncoder, MessageOrder, Output, OutputBlock, TraceFile, Worker,
     WriteOptions, WriteReport, WriteTarget,
 };
 
@@ -53,9 +53,9 @@ impl<E: MessageEncoder> Output for FileOutput<E> {
         Ok(added.len() - 1)
     }
 
-    fn join(&self, block: OutputBlock) -> io::Result<Joined> {
+    fn join(&self, block: OutputBlock) -> io::Result<JoinResult> {
         self.file.write(&block)?;
-        Ok(Joined::Done)
+        Ok(JoinResult::Done)
     }
 
     fn losses(&self) -> LossTable {

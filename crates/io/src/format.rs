@@ -145,7 +145,7 @@ pub trait Format: Send + Sync {
     }
 
     /// Describes the missing parts of an unrecognized tree that may be a trace in the format.
-    fn why_unrecognised(&self, tree: &Tree) -> Option<Hint> {
+    fn why_unrecognized(&self, tree: &Tree) -> Option<Hint> {
         let _ = tree;
         None
     }
@@ -198,7 +198,7 @@ pub struct OpenedTraces {
     /// Readable traces.
     pub traces: Vec<Box<dyn OpenedTrace>>,
     /// Unreadable traces.
-    pub refused: Vec<Refused>,
+    pub refused: Vec<RefusedTrace>,
     /// Notices about valid input that was skipped, one sentence each.
     pub notices: Vec<String>,
 }
@@ -208,7 +208,7 @@ impl OpenedTraces {
     pub fn add<T: OpenedTrace + 'static>(&mut self, path: &str, trace: Result<T, impl std::fmt::Display>) {
         match trace {
             Ok(trace) => self.traces.push(Box::new(trace)),
-            Err(error) => self.refused.push(Refused::because(path, error)),
+            Err(error) => self.refused.push(RefusedTrace::because(path, error)),
         }
     }
 }
@@ -216,14 +216,14 @@ impl OpenedTraces {
 /// A trace that was found but cannot be read.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Refused {
+pub struct RefusedTrace {
     /// Trace path.
     pub path: String,
     /// Reasons.
     pub diagnostics: Vec<FileDiagnostic>,
 }
 
-impl Refused {
+impl RefusedTrace {
     /// Creates a refused trace at a path, with several reasons.
     pub fn new(path: impl Into<String>, diagnostics: Vec<FileDiagnostic>) -> Self {
         Self { path: path.into(), diagnostics }

@@ -80,7 +80,7 @@ pub use file_output::file_output;
 pub use file_parts::file_parts;
 pub use format::{
     EnclosingTrace, ExplainContext, Format, FormatInfo, Listen, OpenedTraces, OptionConflict, ReadOptions,
-    Refused,
+    RefusedTrace,
 };
 pub use format_option::{FormatOption, FormatOptions, OptionError, OptionKind, OptionValue};
 pub use hint::{Hint, OptionHint};
@@ -89,7 +89,7 @@ pub use input_places::{InputPlaces, OutputConflict};
 pub use limits::IoLimits;
 pub use message_encoder::{EncoderRules, MessageEncoder, encode_message};
 pub use output::{
-    ChunkStart, EncodedPacket, Joined, Lane, MessageOrder, Output, OutputBlock, Worker, WorkerFlow,
+    ChunkStart, EncodedPacket, JoinResult, Lane, MessageOrder, Output, OutputBlock, Worker, WorkerFlow,
 };
 pub use output_directory::OutputDirectory;
 pub use output_file::{OutputFile, create};

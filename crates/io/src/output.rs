@@ -100,7 +100,7 @@ pub trait Output: Send + Sync {
     ///
     /// # Errors
     /// Fails if it cannot be written.
-    fn join(&self, block: OutputBlock) -> io::Result<Joined>;
+    fn join(&self, block: OutputBlock) -> io::Result<JoinResult>;
 
     /// Writes everything that was joined to its destination, because no more may come for some time.
     ///
@@ -124,7 +124,7 @@ pub trait Output: Send + Sync {
 
 /// Result of [`Output::join`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Joined {
+pub enum JoinResult {
     /// The block is written.
     Done,
     /// The chunk must be written again by a worker for [`ChunkStart::Joined`], because it depends on earlier chunks in
@@ -221,7 +221,7 @@ pub enum WorkerFlow {
     Block,
     /// The worker accepts no more messages.
     Stop,
-    /// The chunk must be written again, as with [`Joined::Again`]. Blocks taken before are correct.
+    /// The chunk must be written again, as with [`JoinResult::Again`]. Blocks taken before are correct.
     Again,
 }
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use ichnos_model::Damage;
 
-use crate::{Bytes, Entry, FileId, OpenedTraces, Refused, Tree};
+use crate::{Bytes, Entry, FileId, OpenedTraces, RefusedTrace, Tree};
 
 /// Opens each file that `is_trace` recognizes as a trace. A file is opened once, whatever its trees and names. Files
 /// that cannot be read are refused.
@@ -23,7 +23,7 @@ pub fn open_files(
             }
             match entry.read() {
                 Ok(bytes) => open(&mut opened, name, bytes),
-                Err(error) => opened.refused.push(Refused::because(&name, error)),
+                Err(error) => opened.refused.push(RefusedTrace::because(&name, error)),
             }
         }
     }
@@ -59,12 +59,12 @@ impl ReadFiles {
         &mut self,
         tree: &Tree,
         entry: &Entry,
-        recognise: impl FnOnce(&Bytes) -> Option<F>,
+        recognize: impl FnOnce(&Bytes) -> Option<F>,
     ) -> Option<ReadFile<F>> {
         let name = tree.path_of(entry);
         match entry.read_or_damage() {
             Ok(bytes) => {
-                let form = recognise(&bytes)?;
+                let form = recognize(&bytes)?;
                 self.is_first(&name, entry).then_some(ReadFile { name, bytes, form })
             }
             Err(kind) => {

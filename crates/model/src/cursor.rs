@@ -123,7 +123,7 @@ pub type MessageHandler<'t> = dyn FnMut(&Message<'_>) -> ControlFlow<()> + 't;
 
 /// Reason why [`StreamCursor::drain`] stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Drained {
+pub enum DrainEnd {
     /// The current message is later than the limit. Contains its [`Head::sort_key`].
     Limit(u64),
     /// The stream ended.
@@ -140,16 +140,16 @@ pub trait StreamCursor: Cursor + sealed::Sealed {
 
     /// Passes messages to `handler`, from the current one on, while their [`Head::sort_key`] is below `limit`. Faster
     /// than one call per message, since only `handler` is called dynamically.
-    fn drain(&mut self, limit: u64, handler: &mut MessageHandler<'_>) -> Drained;
+    fn drain(&mut self, limit: u64, handler: &mut MessageHandler<'_>) -> DrainEnd;
 
     /// Passes all messages from the current one on to `handler` until it stops. Returns `false` after the last message.
     /// Unlike [`drain`](Self::drain), it passes messages whose time exceeds 64 bits.
     fn drain_all(&mut self, handler: &mut MessageHandler<'_>) -> bool {
         loop {
             match self.drain(u64::MAX, handler) {
-                Drained::Limit(_) => {}
-                Drained::End => return false,
-                Drained::Stopped => return true,
+                DrainEnd::Limit(_) => {}
+                DrainEnd::End => return false,
+                DrainEnd::Stopped => return true,
             }
         }
     }
@@ -167,21 +167,21 @@ impl<C: Cursor> StreamCursor for C {
         if self.advance() { self.head() } else { None }
     }
 
-    fn drain(&mut self, limit: u64, handler: &mut MessageHandler<'_>) -> Drained {
+    fn drain(&mut self, limit: u64, handler: &mut MessageHandler<'_>) -> DrainEnd {
         // Comparing times takes fewer instructions than computing the key for each message.
         let end = first_time(limit);
         loop {
             if let Some(message) = &self.current()
                 && handler(message).is_break()
             {
-                return Drained::Stopped;
+                return DrainEnd::Stopped;
             }
             if !self.advance() {
-                return Drained::End;
+                return DrainEnd::End;
             }
             let time = self.head().and_then(|head| head.nanoseconds());
             if time.unwrap_or(i128::MIN) >= end {
-                return Drained::Limit(sort_key(time));
+                return DrainEnd::Limit(sort_key(time));
             }
         }
     }

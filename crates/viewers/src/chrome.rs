@@ -404,7 +404,7 @@ impl Chrome {
         let Some(time) = self.prepare(event) else { return false };
         let Self { out, streams, names, tracks, spans, losses, has_events, origin, scheduling, .. } = self;
         let Some(((trace, known), (), classes)) = streams.get_mut(event.stream) else { return false };
-        let class = classes.of(event, || ChromeClass::of(event, names, losses));
+        let class = classes.for_event(event, || ChromeClass::of(event, names, losses));
         let mut place = class.class.place(event, known);
         let before = scheduling.running(*trace, place.processor);
         let name = scheduling.event_name(*trace, &class.class, place.process, event, &mut self.name);

@@ -124,7 +124,7 @@ impl Firefox {
         }
         let Self { streams, writer, content, scheduling, name, .. } = self;
         let Some(((trace, known), (), classes)) = streams.get_mut(event.stream) else { return false };
-        let class = classes.of(event, || writer.class(event));
+        let class = classes.for_event(event, || writer.class(event));
         if let Some(tasks) = &class.class.tasks {
             tasks.read(event, &[], content);
             writer.lose_flow(event, content);

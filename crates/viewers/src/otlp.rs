@@ -166,7 +166,7 @@ impl Otlp {
         }
         let Self { streams, telemetry, content, find_mentions, scheduling, name, .. } = self;
         let Some(((trace, known), (), classes)) = streams.get_mut(event.stream) else { return false };
-        let class = classes.of(event, || telemetry.class(event, !find_mentions.is_empty()));
+        let class = classes.for_event(event, || telemetry.class(event, !find_mentions.is_empty()));
         if let Some(tasks) = &class.class.tasks {
             tasks.read(event, &[], content);
             if let Some(mentions) = class.mentions.as_ref().filter(|_| telemetry.is_new(content, *trace)) {

@@ -157,7 +157,7 @@ impl Perfetto {
         let Self { out, streams, names, tracks, spans, losses, scheduling, .. } = self;
         let PerfettoSpans { keyed, nested } = spans;
         let Some(((sequence, known), (), classes)) = streams.get_mut(event.stream) else { return false };
-        let class = classes.of(event, || PerfettoClass::of(event, names, losses));
+        let class = classes.for_event(event, || PerfettoClass::of(event, names, losses));
         let trace = sequence.trace;
         let mut place = class.class.place(event, known);
         let is_running = wakes_running_thread(scheduling, trace, event, &class.class, &place);

@@ -259,7 +259,7 @@ impl StackCollector {
         let Some((trace, _, classes)) = self.streams.get_mut(event.stream) else { return };
         let options = &self.options;
         let kinds = &mut self.kinds;
-        if let Some(source) = classes.of(event, || SampleSource::of(event, options, kinds)) {
+        if let Some(source) = classes.for_event(event, || SampleSource::of(event, options, kinds)) {
             if !source.is_sample && self.only_samples {
                 return;
             }

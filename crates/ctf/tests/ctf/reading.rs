@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use ichnos_ctf::trace::{CtfOptions, CtfTrace, Opened, open};
 use ichnos_io::{Entry, Tree};
 use ichnos_model::{
-    BoxedCursor, ClockValue, Cursor, Damage, Drained, Event, EventCounts, Field, Message, MessageKind,
+    BoxedCursor, ClockValue, Cursor, Damage, DrainEnd, Event, EventCounts, Field, Message, MessageKind,
     OpenedTrace, Packet, Real, Scope, StreamCursor, Text, Visitor, Wide, Window,
 };
 
@@ -412,7 +412,7 @@ fn handed_on<C: StreamCursor>(mut cursor: C, step: u64) -> Vec<Observed> {
         observed.push(one(message).1);
         ControlFlow::Continue(())
     };
-    while let Drained::Limit(order) = cursor.drain(limit, &mut take) {
+    while let DrainEnd::Limit(order) = cursor.drain(limit, &mut take) {
         assert!(order >= limit && cursor.head().is_some_and(|head| head.sort_key() == order));
         limit = order.saturating_add(step);
     }

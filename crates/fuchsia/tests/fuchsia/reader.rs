@@ -7,7 +7,7 @@ use ichnos_fuchsia::log::{self, Encoder, Framing, Messages};
 use ichnos_fuchsia::log_reader::{FuchsiaLogOptions, LogTrace, probe};
 use ichnos_io::{Entry, Tree};
 use ichnos_model::{
-    Cursor, DamageKind, Drained, Event, EventCounts, Field, FieldKind, Meaning, Message, MessageKind,
+    Cursor, DamageKind, DrainEnd, Event, EventCounts, Field, FieldKind, Meaning, Message, MessageKind,
     OpenedTrace, Real, Scope, StreamCursor, Text, Visitor, Window,
 };
 use ichnos_testing::Random;
@@ -105,7 +105,7 @@ fn read(trace: &LogTrace) -> Vec<String> {
             handed_on += usize::from(matches!(message, Message::Event(_)) || is_reported(kind_of(message)));
             ControlFlow::Continue(())
         };
-        while let Drained::Limit(order) = cursor.drain(limit, &mut take) {
+        while let DrainEnd::Limit(order) = cursor.drain(limit, &mut take) {
             limit = order.saturating_add(1_000);
         }
         assert!(cursor.head().is_none() && !cursor.advance());

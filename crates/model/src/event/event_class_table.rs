@@ -29,7 +29,7 @@ impl<E> EventClassTable<E> {
     /// Returns the value for an event's class. `make` creates it if it is missing. The event must be from the data
     /// stream class of the table.
     #[inline]
-    pub fn of(&mut self, event: &Event<'_>, make: impl FnOnce() -> E) -> &E {
+    pub fn for_event(&mut self, event: &Event<'_>, make: impl FnOnce() -> E) -> &E {
         let place = match event.class_index() {
             Some(index) => {
                 if self.by_index.get(index).is_none_or(Option::is_none) {

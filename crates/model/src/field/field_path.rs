@@ -68,7 +68,7 @@ impl FieldPath {
             self.enter(key, event);
         }
         let stream = self.streams.get_mut(self.last)?;
-        stream.fields.of(event, || FieldRef::new(event, &self.path)).as_ref()
+        stream.fields.for_event(event, || FieldRef::new(event, &self.path)).as_ref()
     }
 
     /// Makes an event's data stream class the last one used.

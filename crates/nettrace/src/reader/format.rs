@@ -1,8 +1,8 @@
 //! EventPipe files as a format of the registry.
 
 use ichnos_io::{
-    Bytes, Entry, Format, FormatInfo, FormatOption, OpenedTraces, OptionValue, ReadOptions, Refused, Tree,
-    open_files,
+    Bytes, Entry, Format, FormatInfo, FormatOption, OpenedTraces, OptionValue, ReadOptions, RefusedTrace,
+    Tree, open_files,
 };
 
 use super::{NettraceFile, NettraceOptions, clock_zeros};
@@ -59,7 +59,7 @@ impl Format for Nettrace {
             let frequency = match &frequency {
                 Ok(frequency) => *frequency,
                 Err(problem) => {
-                    opened.refused.push(Refused::because(&name, problem));
+                    opened.refused.push(RefusedTrace::because(&name, problem));
                     continue;
                 }
             };
