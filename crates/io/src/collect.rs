@@ -68,6 +68,7 @@ pub(crate) fn is_being_collected(directory: &Path, name: &OsStr) -> bool {
         Ok(is_collection && matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
     };
     let is_segment = name.to_str().and_then(numbered_file).is_some_and(|(_, extension)| extension == SEGMENT);
+    // Without a readable collection file, no collector is known to write there.
     is_segment && is_locked().unwrap_or_default()
 }
 

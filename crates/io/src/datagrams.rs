@@ -126,6 +126,7 @@ fn listen(
                 Err(_) => return,
             };
             let mut framed = (size as u32).to_le_bytes().to_vec();
+            // The system writes no more than the buffer holds.
             framed.extend_from_slice(buffer.get(..size).unwrap_or_default());
             let before = dropped.swap(0, Ordering::Relaxed);
             match sender.try_send(Datagram { framed, dropped: before }) {

@@ -115,6 +115,7 @@ impl Entry {
             Err(io::Error::new(io::ErrorKind::InvalidInput, format!("expected a plain file, found {found}")))
         };
         match &self.source {
+            // This source always has a path.
             EntrySource::File { .. } => Bytes::from_file(&self.real_path().unwrap_or_default()),
             EntrySource::Memory(bytes) | EntrySource::Beginning(bytes) => Ok(bytes.clone()),
             EntrySource::Cut(cut) => Ok(cut.0.clone()),

@@ -134,6 +134,7 @@ impl RecordSorter {
         };
         self.order.sort_by_key(|(time, _)| *time);
         for (_, at) in &self.order {
+            // All positions in `order` are those of records.
             shared.file.write_all(record_with_head(&self.records, *at).unwrap_or_default())?;
         }
         let begin = shared.written;
@@ -167,6 +168,7 @@ impl RecordSorter {
             let mut sorted = Vec::with_capacity(self.records.len());
             self.order.sort_by_key(|(time, _)| *time);
             for (_, at) in &self.order {
+                // All positions in `order` are those of records.
                 sorted.extend_from_slice(record_with_head(&self.records, *at).unwrap_or_default());
             }
             self.runs.push(SortedRun { begin: 0, end: sorted.len() });

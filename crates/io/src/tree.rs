@@ -55,6 +55,7 @@ impl Tree {
         }
         if metadata.is_file() {
             let bytes = Bytes::from_file(path).map_err(|error| IoError::system(&name, "file", error))?;
+            // A path to a plain file ends with its name.
             let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             return Self::from_bytes(&name, &file, FileSource::File(path, bytes), options);
         }

@@ -213,6 +213,7 @@ impl<'a, T: Text + ?Sized> Reader<'a, T> {
     #[inline]
     pub fn literal(&mut self, literal: &str) -> bool {
         self.peek();
+        // Beyond the text, nothing is next.
         let rest = self.text.as_bytes().get(self.offset..).unwrap_or_default();
         let is_it = rest
             .strip_prefix(literal.as_bytes())

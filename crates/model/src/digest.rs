@@ -139,6 +139,7 @@ impl TraceDigest {
         }
         let names = self.classes.keys().chain(read.classes.keys());
         for name in names.filter(|_| self.event_hash.is_none()) {
+            // A missing class has the digest of no events.
             let of = |digest: &Self| digest.classes.get(name).copied().unwrap_or_default();
             let (written, read) = (of(self), of(read));
             if written.events != read.events {

@@ -33,6 +33,7 @@ impl<'a, T: Text + ?Sized> Reader<'a, T> {
         let bytes = self.text.as_bytes();
         let offset = self.offset;
         loop {
+            // After an escape at the end of the text, nothing is left, and the search fails.
             let rest = bytes.get(self.offset..).unwrap_or_default();
             let found = memchr::memchr3(b'"', b'\\', b'\n', rest);
             self.offset = found.map_or(bytes.len(), |at| self.offset + at);

@@ -199,6 +199,7 @@ impl EventValues {
         // A missing scope has the digest of an empty scope.
         let range = self.scopes[scope as usize].clone().unwrap_or_default();
         let mut hash = ValueHash::new(0);
+        // Ranges of scopes are always within the cells.
         for cell in self.cells.get(range).unwrap_or_default() {
             hash.add(match *cell {
                 Cell::Unsigned(value) | Cell::Bits(value) => value,
@@ -221,6 +222,7 @@ impl EventValues {
     #[must_use]
     pub fn copy_numbers(&mut self, scope: Scope, other: &Self) -> bool {
         let Some(range) = other.scopes[scope as usize].clone() else { return true };
+        // Ranges of scopes are always within the cells.
         let cells = other.cells.get(range).unwrap_or_default();
         // Equal floating-point numbers can have different bits.
         let is_other = |cell: &Cell| {
@@ -436,6 +438,7 @@ impl EventValues {
 
     /// Splits the values of a scope: each item of `members` receives one member.
     pub(crate) fn split<'m>(&self, scope: Scope, members: impl Iterator<Item = &'m mut Self>) {
+        // A missing scope splits into empty members.
         let range = self.scopes[scope as usize].clone().unwrap_or_default();
         let mut cells = self.cells.get(range).unwrap_or_default();
         for member in members {

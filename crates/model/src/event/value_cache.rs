@@ -112,6 +112,7 @@ impl ValueCache {
         }
         let begin = out.len();
         write(out)?;
+        // `write` only appends to `out`.
         self.keep(values, out.get(begin..).unwrap_or_default());
         Ok(())
     }

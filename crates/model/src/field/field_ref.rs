@@ -196,6 +196,7 @@ impl Target {
             _ if path.is_empty() => found.push(self.clone()),
             Op::Structure { members, .. } | Op::Union { members } => {
                 for member in members {
+                    // Members always have a name.
                     let name = plan.node(*member).name.as_deref().unwrap_or_default();
                     let rest = path.strip_prefix(name).and_then(|rest| match rest {
                         "" => Some(rest),

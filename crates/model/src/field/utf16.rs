@@ -12,6 +12,7 @@ pub(crate) fn push_utf8<const BIG_ENDIAN: bool>(out: &mut Vec<u8>, text: &[u8]) 
         let (blocks, tail) = rest.as_chunks::<16>();
         let count = blocks.iter().take_while(|block| push_ascii::<BIG_ENDIAN>(out, block)).count();
         let (others, is_last) = match blocks.get(count..) {
+            // The counted blocks exist.
             Some([_, ..]) => (rest.get(count * 16..).unwrap_or_default(), false),
             _ => (tail, true),
         };

@@ -33,6 +33,7 @@ impl EventValues {
         visitor: &mut V,
     ) -> Result<(), KindMismatch> {
         let Some(range) = self.scopes[scope as usize].clone() else { return Ok(()) };
+        // Ranges of scopes are always within the cells.
         let cells = self.cells.get(range).unwrap_or_default();
         let mut visit = ValueVisit { plan, values: self, cells, at: 0, visitor };
         match &plan.root().op {
@@ -259,6 +260,7 @@ impl<'a, V: Visitor> ValueVisit<'a, V> {
             (_, Cell::Wide { begin, length, signed, is_real }) if is_real == (kind == BitsKind::Real) => {
                 let length = u64::from(length);
                 let end = begin + usize::try_from(length.div_ceil(64)).unwrap_or(usize::MAX);
+                // Cells refer only to words of their own values.
                 let words = self.values.words.get(begin..end).unwrap_or_default();
                 let wide = Wide { words, length, signed };
                 if wide.is_negative() && kind != BitsKind::Signed {
