@@ -120,7 +120,7 @@ impl Deletable {
     fn delete(&self, root: &Path) -> io::Result<()> {
         let content = DirectoryContent::list(root)?;
         if let Some(other) = self.difference(root, &content.files)? {
-            return Err(foreign_file(&other, "it was changed meanwhile"));
+            return Err(foreign_file(&other, "it has changed in the meantime"));
         }
         delete(root, content)
     }
@@ -197,7 +197,7 @@ pub fn recover_replacement(target: &Path, list: &ListWritten) -> io::Result<()> 
 pub(crate) fn place_directory(current: &Path, target: &Path) -> io::Result<()> {
     sync_directory(current)?;
     fs::rename(current, target).map_err(|error| match target.is_dir() {
-        true => io::Error::new(io::ErrorKind::AlreadyExists, "something was written there meanwhile"),
+        true => io::Error::new(io::ErrorKind::AlreadyExists, "something else was written there in the meantime"),
         false => error,
     })?;
     sync_parent(target)
@@ -208,7 +208,7 @@ pub(crate) fn replace_directory(current: &Path, target: &Path, old: &Deletable) 
     sync_directory(current)?;
     // Check again at the last moment, since writing can take long.
     if let Some(changed) = old.difference(target, &plain_files(target)?)? {
-        return Err(foreign_file(&changed, "it was changed meanwhile"));
+        return Err(foreign_file(&changed, "it has changed in the meantime"));
     }
     let replaced = replaced_name(target);
     fs::rename(current, &replaced)?;
@@ -256,7 +256,7 @@ pub(crate) fn replace_file(current: &Path, target: &Path) -> io::Result<()> {
             exchange(current, target)?;
             return Err(io::Error::new(
                 io::ErrorKind::AlreadyExists,
-                "something was written there meanwhile",
+                "something else was written there in the meantime",
             ));
         }
         Err(error) if is_unsupported(&error) => {
@@ -280,7 +280,7 @@ pub(crate) fn place_file(current: &Path, target: &Path, existing: Existing) -> i
         Existing::Refuse if !is_empty_file(target) => {
             rename_new(current, target).map_err(|error| match error.kind() {
                 io::ErrorKind::AlreadyExists => {
-                    io::Error::new(error.kind(), "something was written there meanwhile")
+                    io::Error::new(error.kind(), "something else was written there in the meantime")
                 }
                 _ => error,
             })?;

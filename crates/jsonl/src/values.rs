@@ -552,7 +552,7 @@ impl ValueReader {
     }
 
     fn float(&mut self, json: &mut Reader<'_>, length: u64, values: &mut EventValues) -> Parsed<()> {
-        const EXPECTED: &str = "a floating-point number of the size of the class";
+        const EXPECTED: &str = "a floating-point number with the size of its class";
         json.peek();
         let at = json.offset();
         let wrong = || Fault { at, expected: EXPECTED.into() };

@@ -428,7 +428,7 @@ impl Visitor for FitChecker {
         if let FieldKind::VariableLength { .. } = field.class().kind {
             return;
         }
-        let found = || ("a number of the size of the class".to_owned(), format!("{} bits", value.length));
+        let found = || ("a number with the size of its class".to_owned(), format!("{} bits", value.length));
         self.require(value.length <= field.length, field, found);
     }
 
@@ -578,7 +578,7 @@ mod tests {
         builder.set("cpu", 127i64).unwrap();
         assert_eq!(
             error(&mut builder),
-            "payload member `inner`: expected a structure of the members of the class, found a signed integer"
+            "payload member `inner`: expected a structure with the members of its class, found a signed integer"
         );
         builder.put_with(inner, |values| {
             values.begin_structure();

@@ -98,7 +98,7 @@ fn lower_unmodeled(class: &mut TraceClass, capabilities: &Capabilities, losses: 
     };
     let UnmodeledMetadata { alias_names, alias_attributes, aux_streams } =
         std::mem::take(&mut class.unmodeled);
-    record_losses(LossKind::Renamed, "alias of a field class -> another name, or none", alias_names);
+    record_losses(LossKind::Renamed, "field class alias -> another name, or none", alias_names);
     record_losses(LossKind::Dropped, "attributes of a field class alias", alias_attributes);
     for (namespace, value) in aux_streams {
         if capabilities.has(Feature::AuxStreams) {

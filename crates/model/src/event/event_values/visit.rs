@@ -45,7 +45,7 @@ impl EventValues {
             _ => visit.node(0)?,
         }
         visit.at = 0;
-        if visit.cells.is_empty() { Ok(()) } else { visit.mismatch("no further value", "more values") }
+        if visit.cells.is_empty() { Ok(()) } else { visit.mismatch("no more values", "more values") }
     }
 }
 
@@ -80,7 +80,7 @@ impl<'a, V: Visitor> ValueVisit<'a, V> {
 
     fn next(&mut self) -> Result<Cell, KindMismatch> {
         let Some((first, rest)) = self.cells.split_first() else {
-            return self.mismatch("a value", "no further value");
+            return self.mismatch("a value", "no more values");
         };
         self.cells = rest;
         Ok(*first)
@@ -203,7 +203,7 @@ impl<'a, V: Visitor> ValueVisit<'a, V> {
     fn nested(&mut self, field: Field<'_>, op: &Op, cell: Cell) -> Result<(), KindMismatch> {
         match (op, cell) {
             (Op::StaticArray { length, .. }, Cell::Array { elements }) if *length != elements as u64 => {
-                self.mismatch("the number of elements in the class", "another number of elements")
+                self.mismatch("the number of elements in the class", "a different number of elements")
             }
             (
                 Op::StaticArray { element, .. } | Op::DynamicArray { element, .. },
@@ -301,12 +301,12 @@ impl Cell {
             Self::Signed(_) => "a signed integer",
             Self::Boolean(_) => "a boolean",
             Self::Bits(_) => "bits",
-            Self::Half(_) => "a floating-point number of 16 bits",
-            Self::Single(_) => "a floating-point number of 32 bits",
-            Self::Double(_) => "a floating-point number of 64 bits",
+            Self::Half(_) => "a 16-bit floating-point number",
+            Self::Single(_) => "a 32-bit floating-point number",
+            Self::Double(_) => "a 64-bit floating-point number",
             Self::Guid(_) => "a GUID",
-            Self::Wide { is_real: true, .. } => "a floating-point number of more than 64 bits",
-            Self::Wide { .. } => "a number of more than 64 bits",
+            Self::Wide { is_real: true, .. } => "a floating-point number with more than 64 bits",
+            Self::Wide { .. } => "a number with more than 64 bits",
             Self::Text { .. } => "a string",
             Self::Blob { .. } => "a BLOB",
             Self::Structure { .. } => "a structure",
@@ -337,7 +337,7 @@ impl BitsKind {
             Self::Signed => "a signed integer",
             Self::Boolean => "a boolean",
             Self::BitArray | Self::BitMap => "bits",
-            Self::Real => "a floating-point number of the size of the class",
+            Self::Real => "a floating-point number with the size of its class",
             Self::Padding => "no value",
         }
     }
@@ -358,8 +358,8 @@ impl Op {
             | Self::PrefixedText(..) => "a string",
             Self::StaticBlob(_) | Self::DynamicBlob(_) => "a BLOB",
             Self::Guid => "a GUID",
-            Self::Structure { .. } => "a structure of the members of the class",
-            Self::Union { .. } => "a union of the members of the class",
+            Self::Structure { .. } => "a structure with the members of its class",
+            Self::Union { .. } => "a union with the members of its class",
             Self::StaticArray { .. } | Self::DynamicArray { .. } => "an array",
             Self::Optional { .. } => "an optional",
             Self::Variant(_) => "a variant",
