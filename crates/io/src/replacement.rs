@@ -197,7 +197,9 @@ pub fn recover_replacement(target: &Path, list: &ListWritten) -> io::Result<()> 
 pub(crate) fn place_directory(current: &Path, target: &Path) -> io::Result<()> {
     sync_directory(current)?;
     fs::rename(current, target).map_err(|error| match target.is_dir() {
-        true => io::Error::new(io::ErrorKind::AlreadyExists, "something else was written there in the meantime"),
+        true => {
+            io::Error::new(io::ErrorKind::AlreadyExists, "something else was written there in the meantime")
+        }
         false => error,
     })?;
     sync_parent(target)
