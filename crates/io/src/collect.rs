@@ -15,7 +15,7 @@ use crate::plain_file::open_plain;
 /// file independent of the format.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
-pub struct Collect {
+pub struct CollectSettings {
     /// Default UDP and TCP port.
     pub port: u16,
     /// Default maximum report length in bytes.
@@ -32,7 +32,7 @@ pub struct Collect {
 /// Returns the reason why it is not a report of the format, in a few words. The buffer must not change then.
 pub type StoreReport = fn(report: &[u8], buffer: &mut Vec<u8>) -> Result<TaskKey, &'static str>;
 
-impl Collect {
+impl CollectSettings {
     /// Creates parameters with a default port and a maximum report length.
     #[must_use]
     pub const fn new(port: u16, longest: usize, store: StoreReport) -> Self {

@@ -10,7 +10,9 @@ use ichnos_model::lower::LossTable;
 use ichnos_model::plan::PlanError;
 use ichnos_model::{DataStream, Event, Limits, Message, Packet, Trace, TraceClass, TraceDigest};
 
-use crate::{Existing, FormatOption, FormatOptions, Lane, MessageOrder, OptionValue, Output, WriteShard};
+use crate::{
+    ExistingOutput, FormatOption, FormatOptions, Lane, MessageOrder, OptionValue, Output, WriteShard,
+};
 
 /// Creates the outputs for traces in a format, and describes them.
 ///
@@ -81,7 +83,7 @@ pub trait WriterFactory: Send + Sync {
     }
 
     /// Lists the files in a directory, by relative path, if a writer of the format can have written all of them. With
-    /// [`Existing::Replace`], they are deleted when the output replaces them.
+    /// [`ExistingOutput::Replace`], they are deleted when the output replaces them.
     ///
     /// # Errors
     /// Fails if there is any other file, which the error names (see [`foreign_file`](crate::foreign_file)), or the
@@ -224,7 +226,7 @@ pub struct WriteOptions {
     /// Use one timeline for the clocks of all sources, even if nothing relates them.
     pub correlated: bool,
     /// Treatment of existing files at the path. For a shard, this means files from an earlier output of the same shard.
-    pub existing: Existing,
+    pub existing: ExistingOutput,
     /// Shard for this output, if several outputs are written to one path: see [`WriterFactory::writes_shards`]. The
     /// sources are for all shards together.
     pub shard: Option<WriteShard>,

@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::replacement::{Existing, ListWritten, plain_files, sync_directory, sync_names};
+use crate::replacement::{ExistingOutput, ListWritten, plain_files, sync_directory, sync_names};
 
 /// Number of attempts if a directory disappears because another process has deleted its last file.
 const ATTEMPTS: u32 = 10;
@@ -33,7 +33,7 @@ impl std::fmt::Debug for DirectoryPart {
 pub(crate) struct PartPlacement {
     pub(crate) target: PathBuf,
     pub(crate) part: DirectoryPart,
-    pub(crate) existing: Existing,
+    pub(crate) existing: ExistingOutput,
     pub(crate) list: ListWritten,
 }
 
@@ -60,7 +60,7 @@ impl PartPlacement {
             Err(_) => Ok(Vec::new()),
         })?;
         let own: BTreeSet<PathBuf> = files.into_iter().filter(|path| (self.part.is_own)(path)).collect();
-        if self.existing == Existing::Refuse && own.contains(&self.part.last) {
+        if self.existing == ExistingOutput::Refuse && own.contains(&self.part.last) {
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, ExistingPart(self.part.last.clone())));
         }
         Ok(own)
@@ -133,7 +133,7 @@ mod tests {
     use crate::OutputDirectory;
     use crate::testing::TestDirectory;
 
-    fn create(path: &Path, name: &str, existing: Existing) -> io::Result<OutputDirectory> {
+    fn create(path: &Path, name: &str, existing: ExistingOutput) -> io::Result<OutputDirectory> {
         let own = format!("-{name}");
         let part = DirectoryPart {
             is_own: Arc::new(move |path| path.to_string_lossy().ends_with(&own)),
@@ -149,7 +149,12 @@ mod tests {
         OutputDirectory::create_part(path, existing, &list, part)
     }
 
-    fn write(path: &Path, name: &str, existing: Existing, files: &[(&str, &[u8])]) -> io::Result<PathBuf> {
+    fn write(
+        path: &Path,
+        name: &str,
+        existing: ExistingOutput,
+        files: &[(&str, &[u8])],
+    ) -> io::Result<PathBuf> {
         let directory = create(path, name, existing)?;
         for (file, bytes) in files {
             directory.write_file(Path::new(file), bytes)?;
@@ -171,12 +176,13 @@ mod tests {
     fn each_process_has_its_own_files() {
         let root = TestDirectory::new("directory-part");
         let path = root.join("t");
-        write(&path, "a", Existing::Refuse, &[("x/1-a", b"1"), ("y/2-a", b"2"), ("last/of-a", b"")]).unwrap();
-        write(&path, "b", Existing::Refuse, &[("x/1-b", b"3"), ("last/of-b", b"")]).unwrap();
-        let error = write(&path, "b", Existing::Refuse, &[("x/1-b", b"4")]).unwrap_err();
+        write(&path, "a", ExistingOutput::Refuse, &[("x/1-a", b"1"), ("y/2-a", b"2"), ("last/of-a", b"")])
+            .unwrap();
+        write(&path, "b", ExistingOutput::Refuse, &[("x/1-b", b"3"), ("last/of-b", b"")]).unwrap();
+        let error = write(&path, "b", ExistingOutput::Refuse, &[("x/1-b", b"4")]).unwrap_err();
         assert!(error.to_string().contains("`last/of-b`"), "{error}");
         // Only its own files are replaced, and a directory without files disappears.
-        write(&path, "a", Existing::Replace, &[("x/1-a", b"5"), ("last/of-a", b"")]).unwrap();
+        write(&path, "a", ExistingOutput::Replace, &[("x/1-a", b"5"), ("last/of-a", b"")]).unwrap();
         let file = |name: &str, bytes: &[u8]| (name.to_owned(), bytes.to_vec());
         assert_eq!(
             content(&path),
@@ -193,7 +199,7 @@ mod tests {
         // From a process that was killed before its last file.
         fs::create_dir_all(path.join("x")).unwrap();
         fs::write(path.join("x/9-a"), b"9").unwrap();
-        write(&path, "a", Existing::Refuse, &[("x/1-a", b"1"), ("last/of-a", b"")]).unwrap();
+        write(&path, "a", ExistingOutput::Refuse, &[("x/1-a", b"1"), ("last/of-a", b"")]).unwrap();
         let names: Vec<String> = content(&path).into_iter().map(|(name, _)| name).collect();
         assert_eq!(names, ["last/of-a", "x/1-a"]);
     }
@@ -202,16 +208,16 @@ mod tests {
     fn foreign_files_are_errors() {
         let root = TestDirectory::new("directory-part-foreign");
         let path = root.join("t");
-        let directory = create(&path, "a", Existing::Replace).unwrap();
+        let directory = create(&path, "a", ExistingOutput::Replace).unwrap();
         fs::create_dir_all(&path).unwrap();
         fs::write(path.join("foreign"), b"mine").unwrap();
         directory.write_file(Path::new("last/of-a"), b"").unwrap();
         assert!(directory.finish().unwrap_err().to_string().contains("`foreign`"));
-        assert!(create(&path, "a", Existing::Replace).is_err());
+        assert!(create(&path, "a", ExistingOutput::Replace).is_err());
         assert_eq!(content(&path).len(), 1);
         assert_eq!(fs::read_dir(root.join(".")).unwrap().count(), 1);
         // A file instead of the directory.
         fs::write(root.join("f"), b"x").unwrap();
-        assert!(create(&root.join("f"), "a", Existing::Replace).is_err());
+        assert!(create(&root.join("f"), "a", ExistingOutput::Replace).is_err());
     }
 }

@@ -247,7 +247,7 @@ pub struct FileStatus {
     /// Size in bytes.
     pub size: u64,
     /// Identity, equal for all names of a file. For an archive member, it is valid while the archive is open. `None` if
-    /// the file is empty, or the system does not know it.
+    /// the file is empty, or the system does not provide an identity.
     pub identity: Option<FileId>,
     /// `true` if it is a link, or has several hard links. Only then can the same file appear at another path.
     pub has_other_names: bool,

@@ -9,8 +9,8 @@ use ichnos_model::{
 };
 
 use crate::{
-    Collect, Datagrams, FormatOption, FormatOptions, Hint, PacketIndexes, ScanProgress, SchemaLanguage, Tree,
-    WriterFactory,
+    CollectSettings, Datagrams, FormatOption, FormatOptions, Hint, PacketIndexes, ScanProgress,
+    SchemaLanguage, Tree, WriterFactory,
 };
 
 /// Splits metadata that programs pass on with their messages into names and values. The error is the reason why the
@@ -46,13 +46,13 @@ pub struct FormatInfo {
     pub quirks: &'static [TracerQuirk],
     /// Languages in which it writes trace schemas.
     pub schema_languages: &'static [SchemaLanguage],
-    /// `true` if files may store the events in a data stream in another order than by time, so that
+    /// `true` if files may store the events in a data stream in an order other than by time, so that
     /// [`ReadOptions::unsorted`] makes a difference.
     pub has_file_order: bool,
     /// Function that reads datagrams, if the format supports them.
     pub listen: Option<Listen>,
     /// Parameters for collecting reports, if programs send reports in the format one by one.
-    pub collect: Option<Collect>,
+    pub collect: Option<CollectSettings>,
     /// Function that finds operations mentioned in event texts of any format, if the format has a recognizable notation
     /// for them.
     pub find_mentions: Option<FindMentions>,

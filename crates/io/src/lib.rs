@@ -66,7 +66,7 @@ mod written_class;
 mod zip_archive;
 
 pub use bytes::Bytes;
-pub use collect::{COLLECTION, COLLECTION_HEAD, Collect, SEGMENT, StoreReport, TaskKey, numbered_file};
+pub use collect::{COLLECTION, COLLECTION_HEAD, CollectSettings, SEGMENT, StoreReport, TaskKey, numbered_file};
 pub use create::{
     CreateError, FirstTime, PartTarget, PartsOutput, ReaderRules, Verify, VerifyFn, WriteOptions,
     WriteReport, WriteSource, WriteTarget, WriterFactory,
@@ -99,7 +99,7 @@ pub use problem::TreeProblem;
 pub use read_files::{ReadFile, ReadFiles, open_files};
 pub use record_sorter::{RecordSorter, SortedRecords, SorterMemory};
 pub use replacement::{
-    Existing, ListWritten, foreign_file, interrupted_replacement, plain_files, recover_replacement,
+    ExistingOutput, ListWritten, foreign_file, interrupted_replacement, plain_files, recover_replacement,
 };
 pub use scan::{ScanProgress, ScanStep};
 pub use schema_language::{SchemaLanguage, WriteSchema, WrittenSchema};

@@ -4,7 +4,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-use crate::replacement::{Existing, beside, place_file};
+use crate::replacement::{ExistingOutput, beside, place_file};
 use crate::standard_output;
 
 const BUFFER: usize = 256 << 10;
@@ -17,21 +17,21 @@ const BUFFER: usize = 256 << 10;
 /// # Errors
 /// Fails if the file cannot be created, or is a directory. Also fails if it exists, is not empty, and must not be
 /// replaced, and if the program was started without a standard output.
-pub fn create(path: Option<&Path>, existing: Existing) -> io::Result<OutputFile> {
+pub fn create(path: Option<&Path>, existing: ExistingOutput) -> io::Result<OutputFile> {
     match path {
         Some(path) if path != Path::new("-") => create_file(path, existing),
         _ => OutputFile::standard(),
     }
 }
 
-fn create_file(path: &Path, existing: Existing) -> io::Result<OutputFile> {
+fn create_file(path: &Path, existing: ExistingOutput) -> io::Result<OutputFile> {
     let with_path = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
     let old = match fs::metadata(path) {
         Ok(metadata) if metadata.is_dir() => {
             let message = "expected the name of a file to write, found a directory";
             return Err(with_path(io::Error::new(io::ErrorKind::IsADirectory, message)));
         }
-        Ok(metadata) if metadata.is_file() && metadata.len() > 0 && existing == Existing::Refuse => {
+        Ok(metadata) if metadata.is_file() && metadata.len() > 0 && existing == ExistingOutput::Refuse => {
             return Err(with_path(io::Error::new(
                 io::ErrorKind::AlreadyExists,
                 "the file exists and is not empty",
@@ -96,7 +96,7 @@ pub struct OutputFile {
 struct Replace {
     temporary: PathBuf,
     target: PathBuf,
-    existing: Existing,
+    existing: ExistingOutput,
 }
 
 impl OutputFile {
@@ -216,7 +216,7 @@ mod tests {
         let directory = TestDirectory::new("output");
         let path = directory.join("out.txt");
         fs::write(&path, b"old").unwrap();
-        let mut output = create(Some(&path), Existing::Replace).unwrap();
+        let mut output = create(Some(&path), ExistingOutput::Replace).unwrap();
         output.write_all(b"new").unwrap();
         output.flush().unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"old");
@@ -230,18 +230,18 @@ mod tests {
         let directory = TestDirectory::new("stays");
         let path = directory.join("out");
         fs::write(&path, b"old").unwrap();
-        let error = create(Some(&path), Existing::Refuse).unwrap_err();
+        let error = create(Some(&path), ExistingOutput::Refuse).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
         assert_eq!(names(&directory), ["out"]);
         // An empty file may be replaced.
         fs::write(&path, b"").unwrap();
-        let mut output = create(Some(&path), Existing::Refuse).unwrap();
+        let mut output = create(Some(&path), ExistingOutput::Refuse).unwrap();
         output.write_all(b"new").unwrap();
         output.finish().unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"new");
         // A file written there in the meantime also stays.
         let path = directory.join("other");
-        let output = create(Some(&path), Existing::Refuse).unwrap();
+        let output = create(Some(&path), ExistingOutput::Refuse).unwrap();
         fs::write(&path, b"mine").unwrap();
         assert_eq!(output.finish().unwrap_err().kind(), io::ErrorKind::AlreadyExists);
         assert_eq!(
@@ -256,14 +256,17 @@ mod tests {
         let directory = TestDirectory::new("link-to-nothing");
         let path = directory.join("link");
         std::os::unix::fs::symlink("nothing", &path).unwrap();
-        assert_eq!(create(Some(&path), Existing::Replace).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(
+            create(Some(&path), ExistingOutput::Replace).unwrap_err().kind(),
+            io::ErrorKind::AlreadyExists
+        );
         assert_eq!(names(&directory), ["link"]);
     }
 
     #[test]
     fn goes_away_when_dropped() {
         let directory = TestDirectory::new("dropped");
-        let mut output = create(Some(&directory.join("out")), Existing::Refuse).unwrap();
+        let mut output = create(Some(&directory.join("out")), ExistingOutput::Refuse).unwrap();
         output.write_all(b"new").unwrap();
         assert_eq!(names(&directory).len(), 1);
         drop(output);
@@ -275,7 +278,7 @@ mod tests {
         let directory = TestDirectory::new("discarded");
         let path = directory.join("out");
         fs::write(&path, b"old").unwrap();
-        let mut output = create(Some(&path), Existing::Replace).unwrap();
+        let mut output = create(Some(&path), ExistingOutput::Replace).unwrap();
         output.write_all(b"new").unwrap();
         output.discard().unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"old");
@@ -286,16 +289,16 @@ mod tests {
     #[test]
     fn refuses_directories() {
         let directory = TestDirectory::new("refuses");
-        let error = create(Some(directory.path()), Existing::Replace).unwrap_err();
+        let error = create(Some(directory.path()), ExistingOutput::Replace).unwrap_err();
         assert!(error.to_string().contains("found a directory"), "{error}");
-        let error = create(Some(&directory.join("no/such/directory")), Existing::Refuse).unwrap_err();
+        let error = create(Some(&directory.join("no/such/directory")), ExistingOutput::Refuse).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::NotFound);
     }
 
     #[cfg(unix)]
     #[test]
     fn writes_devices_directly() {
-        let mut output = create(Some(Path::new("/dev/null")), Existing::Refuse).unwrap();
+        let mut output = create(Some(Path::new("/dev/null")), ExistingOutput::Refuse).unwrap();
         output.write_all(b"x").unwrap();
         output.finish().unwrap();
     }

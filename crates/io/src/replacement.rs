@@ -21,7 +21,7 @@ use std::time::SystemTime;
 
 /// Treatment of an existing output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Existing {
+pub enum ExistingOutput {
     /// An error, unless it is an empty file or an empty directory.
     #[default]
     Refuse,
@@ -276,10 +276,10 @@ pub(crate) fn replace_file(current: &Path, target: &Path) -> io::Result<()> {
 }
 
 /// Moves a complete file to a path.
-pub(crate) fn place_file(current: &Path, target: &Path, existing: Existing) -> io::Result<()> {
+pub(crate) fn place_file(current: &Path, target: &Path, existing: ExistingOutput) -> io::Result<()> {
     tolerate_unsupported(File::open(current)?.sync_all())?;
     match existing {
-        Existing::Refuse if !is_empty_file(target) => {
+        ExistingOutput::Refuse if !is_empty_file(target) => {
             rename_new(current, target).map_err(|error| match error.kind() {
                 io::ErrorKind::AlreadyExists => {
                     io::Error::new(error.kind(), "something else was written there in the meantime")

@@ -278,7 +278,7 @@ impl EventHash {
         (event.clock.map(|clock| clock.cycles), hash.finish())
     }
 
-    /// Adds a scope, which `visit` visits. Event record headers count only with their values without roles.
+    /// Adds a scope, which `visit` visits. In event record headers, only values without roles count.
     ///
     /// # Errors
     /// Returns errors from `visit`.

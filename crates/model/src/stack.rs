@@ -290,8 +290,8 @@ fn next(len: usize, limit: u32) -> Option<u32> {
     u32::try_from(len).ok().filter(|number| *number < limit)
 }
 
-/// Hashes integers in a few steps: each is mixed in with a multiplication to twice the width, and both halves are used.
-/// The keys are random, so that nobody can choose integers with colliding hashes.
+/// Hashes integers in a few steps: each is mixed in with a double-width multiplication, and both halves of the product
+/// are used. The keys are random, so that nobody can choose integers with colliding hashes.
 #[derive(Clone, Copy, Debug)]
 struct StackHasherKeys {
     keys: [u64; 2],

@@ -55,7 +55,7 @@ fn open(path: &Path) -> Session {
 /// Converts a trace to a file.
 fn convert(session: &Session, viewer: ViewerWriter, signal: Option<&str>, path: &Path) {
     let mut options = ConvertOptions::default();
-    options.write.existing = ichnos_io::Existing::Replace;
+    options.write.existing = ichnos_io::ExistingOutput::Replace;
     if let Some(signal) = signal {
         options.write.formats.set(viewer.name(), viewer.options(), "signal", OsStr::new(signal)).unwrap();
     }

@@ -28,7 +28,7 @@ fn open(path: &Path) -> Session {
 pub(crate) fn convert(session: &Session, viewer: ViewerWriter, directory: &Path) -> PathBuf {
     let path = directory.join(format!("trace.{}", ichnos_io::WriterFactory::extensions(&viewer)[0]));
     let mut options = ConvertOptions::default();
-    options.write.existing = ichnos_io::Existing::Replace;
+    options.write.existing = ichnos_io::ExistingOutput::Replace;
     let reader = session.reader().unwrap();
     reader.convert(&viewer, Some(path.clone()), &options).unwrap();
     path
@@ -215,7 +215,7 @@ fn threads_of_kernels_are_in_their_processes() {
         for (window, least) in [(Window::default(), least), (later, 20)] {
             let path = directory.path().join("threads.pftrace");
             let mut options = ConvertOptions::default();
-            options.write.existing = ichnos_io::Existing::Replace;
+            options.write.existing = ichnos_io::ExistingOutput::Replace;
             let reader = session.reader_of(window, |_| true).unwrap();
             reader.convert(&ViewerWriter::Perfetto, Some(path.clone()), &options).unwrap();
             let [threads, errors] = all_rows(&processor, &path, &[THREADS, ERRORS]).try_into().unwrap();

@@ -381,7 +381,7 @@ fn ancestors(plan: &Plan, id: NodeId) -> impl Iterator<Item = NodeId> + '_ {
     std::iter::successors(plan.node(id).parent, |id| plan.node(*id).parent)
 }
 
-/// Path without steps into a member and back out of it. They do not require the member to exist.
+/// Path without detours: steps into a member and back out of it do not require the member to exist.
 fn without_detours(path: &[LocationStep]) -> Vec<&LocationStep> {
     let mut steps: Vec<&LocationStep> = Vec::new();
     for step in path {

@@ -8,7 +8,7 @@ use crate::{
     ExcludedClasses, Head, Message, NextRecord, QueuedMessage, Record, Scope, Source, StreamLoss, Window,
 };
 
-/// [Cursor](Cursor) over a [`Source`]. It delivers the start and the end of the data stream, the messages that the
+/// A [cursor](Cursor) over a [`Source`]. It delivers the start and the end of the data stream, the messages that the
 /// source queues, and the events. Unless the source does so itself, it enforces the window, and checks that events fit
 /// their classes and are sorted by time.
 #[derive(Debug)]

@@ -122,7 +122,7 @@ pub trait OpenedTrace: Send + Sync {
         Vec::new()
     }
 
-    /// Returns its data streams. For events with equal times, the first data stream comes first.
+    /// Returns its data streams. The order also applies to events with equal times: the first data stream comes first.
     fn streams(&self) -> Vec<StreamSummary>;
 
     /// Passes the same summaries one by one, since there can be very many.
