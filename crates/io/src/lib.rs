@@ -66,7 +66,9 @@ mod written_class;
 mod zip_archive;
 
 pub use bytes::Bytes;
-pub use collect::{COLLECTION, COLLECTION_HEAD, CollectSettings, SEGMENT, StoreReport, TaskKey, numbered_file};
+pub use collect::{
+    COLLECTION, COLLECTION_HEAD, CollectSettings, SEGMENT, StoreReport, TaskKey, numbered_file,
+};
 pub use create::{
     CreateError, FirstTime, PartTarget, PartsOutput, ReaderRules, Verify, VerifyFn, WriteOptions,
     WriteReport, WriteSource, WriteTarget, WriterFactory,

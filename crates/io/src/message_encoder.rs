@@ -87,8 +87,8 @@ impl EncoderRules {
 
 /// Encodes a trace, or a part, as a file.
 ///
-/// [`file_output`](crate::file_output()) and [`file_parts`](crate::file_parts()) turn an encoder into an output. They split
-/// the file into blocks, count and compare events, and record unknown classes, lost packets and damage.
+/// [`file_output`](crate::file_output()) and [`file_parts`](crate::file_parts()) turn an encoder into an output. They
+/// split the file into blocks, count and compare events, and record unknown classes, lost packets and damage.
 ///
 /// # For implementations
 /// Most formats implement [`event`](Self::event). A format that also stores packets or streams should override

@@ -85,8 +85,9 @@ impl OutputDirectory {
     }
 
     /// Creates a directory whose files are moved to a path when they are complete, next to files from other processes.
-    /// The path may be unused. `list` lists the files that the processes can have written. With [`ExistingOutput::Replace`],
-    /// files in this part are replaced. Otherwise, they are only replaced if its last file is missing.
+    /// The path may be unused. `list` lists the files that the processes can have written. With
+    /// [`ExistingOutput::Replace`], files in this part are replaced. Otherwise, they are only replaced if its last file
+    /// is missing.
     ///
     /// # Errors
     /// Fails for anything else, or if no directory can be created next to it.
