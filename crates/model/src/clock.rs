@@ -11,16 +11,16 @@ pub use self::wall_clock::WallClock;
 /// Nanoseconds in a second.
 const BILLION: i128 = 1_000_000_000;
 
-/// Origin of a clock.
+/// Clock origin.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
 pub enum ClockOrigin {
     /// 1970-01-01 00:00:00 UTC.
     UnixEpoch,
     /// A point in time known only by its name. Clocks with the same named origin share a timeline.
     Named {
-        /// Namespace of the name.
+        /// Namespace for the name.
         namespace: Option<String>,
-        /// Name of the origin.
+        /// Origin name.
         name: String,
         /// Identifier within origins with that name, for example of one boot of a machine.
         uid: String,
@@ -100,7 +100,7 @@ impl ClockOffsets {
 pub struct ClockClass {
     /// Id that the metadata refers to. Same as the name in CTF 1.8 and the proposals.
     pub id: String,
-    /// Namespace of the name.
+    /// Namespace for the name.
     pub namespace: Option<String>,
     /// Name.
     pub name: Option<String>,
@@ -112,19 +112,19 @@ pub struct ClockClass {
     pub description: Option<String>,
     /// Cycles per second, greater than 0.
     pub frequency: u64,
-    /// Uncertainty of a value in cycles.
+    /// Value uncertainty in cycles.
     pub precision: Option<u64>,
-    /// Deviation of the clock from its origin in cycles.
+    /// Deviation from the clock's origin in cycles.
     pub accuracy: Option<u64>,
     /// Whole seconds from the origin; may be negative.
     pub offset_seconds: i64,
     /// Remaining offset in cycles.
     pub offset_cycles: u64,
-    /// Origin of the count.
+    /// Origin from which it counts.
     pub origin: ClockOrigin,
     /// Attributes from the producer.
     pub attributes: Attributes,
-    /// Place of the declaration.
+    /// Declaration position.
     pub declared_at: DeclaredAt,
 }
 
@@ -251,8 +251,8 @@ impl ClockClass {
 /// Clock value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ClockValue {
-    /// Nanoseconds from the origin of the clock.
+    /// Nanoseconds from the clock's origin.
     pub nanoseconds: i128,
-    /// Cycles as recorded, without the offset of the clock class.
+    /// Cycles as recorded, without the clock class offset.
     pub cycles: u64,
 }

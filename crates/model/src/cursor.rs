@@ -1,4 +1,4 @@
-//! Cursors: deliver the messages of a data stream one by one.
+//! Cursors: deliver a data stream's messages one by one.
 //!
 //! Users get a [`BoxedCursor`] from a trace. Format readers implement [`Source`](crate::Source) instead.
 
@@ -14,7 +14,7 @@ use crate::{DataPosition, EventCounts, Message};
 pub use self::head::{Head, MessageKind, sort_key};
 pub use self::small_cursor::{Reopen, SharedCursorState, SmallCursor};
 
-/// Delivers the messages of a data stream, in order.
+/// Delivers a data stream's messages, in order.
 ///
 /// # For implementations
 /// The first message must be [`Message::StreamBegin`], the last one [`Message::StreamEnd`]. Head times may go back only

@@ -31,15 +31,15 @@ pub struct TraceDigest {
     pub first_damage: Option<String>,
 }
 
-/// Event counts and checksums of a class.
+/// Event counts and checksums for a class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ClassDigest {
     /// Number of events.
     pub events: u64,
-    /// Checksum of event times.
+    /// Event time checksum.
     pub times: u64,
-    /// Checksum of event values.
+    /// Event value checksum.
     pub values: u64,
 }
 
@@ -83,7 +83,7 @@ impl TraceDigest {
         Self { classes, event_hash, discarded_events: None, ..Self::default() }
     }
 
-    /// Adds events of a class.
+    /// Adds events in a class.
     pub fn add_class(&mut self, name: &str, events: ClassDigest) {
         match self.classes.get_mut(name) {
             Some(known) => *known += events,
@@ -96,7 +96,7 @@ impl TraceDigest {
         self.discarded_events = sum(self.discarded_events, Some(count));
     }
 
-    /// Returns the sum of all classes.
+    /// Returns the sum over all classes.
     #[must_use]
     pub fn total(&self) -> ClassDigest {
         self.classes.values().fold(ClassDigest::default(), |mut sum, class| {
@@ -162,10 +162,10 @@ fn sum(a: Option<u64>, b: Option<u64>) -> Option<u64> {
     a.zip(b).map(|(a, b)| a.wrapping_add(b))
 }
 
-/// Computes a [`TraceDigest`] from the messages of a data stream.
+/// Computes a [`TraceDigest`] from a data stream's messages.
 #[derive(Debug)]
 pub struct StreamDigest {
-    /// Name and digest of each class, by index in the data stream class.
+    /// Class names and digests, by index in the data stream class.
     classes: Vec<Option<(String, ClassDigest)>>,
     digest: TraceDigest,
     /// Hash of the values in the open packet, except those with roles.
@@ -247,7 +247,7 @@ pub fn hash_of_packet(packet: &Packet<'_>) -> u64 {
     hash.finish()
 }
 
-/// Hash of an event, built scope by scope.
+/// Event hash, built scope by scope.
 #[derive(Debug)]
 pub struct EventHash(ValueHash);
 
@@ -348,7 +348,7 @@ impl Visitor for ValueHash {
     }
 }
 
-/// Adds the values of a scope to a hash.
+/// Adds a scope's values to a hash.
 #[derive(Debug)]
 pub struct ScopeVisitor<'h> {
     hash: &'h mut ValueHash,

@@ -103,17 +103,17 @@ impl<'a> Scopes<'a> {
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Event<'a> {
-    /// Data stream of the event.
+    /// The event's data stream.
     pub stream: &'a DataStream,
     /// Event record class.
     pub class: &'a EventRecordClass,
-    /// Decode plans of the class.
+    /// Class decode plans.
     pub(crate) plans: &'a EventRecordPlans,
-    /// Event time on the default clock of the data stream.
+    /// Event time on the data stream's default clock.
     pub clock: Option<&'a ClockValue>,
     /// Values on other clocks in the trace, by clock class index (CTF 1.8 and PROP-1.0 may have several).
     pub other_clocks: &'a [(u16, u64)],
-    /// Positions or values of the fields.
+    /// Field positions or values.
     pub scopes: Scopes<'a>,
 }
 
@@ -176,14 +176,14 @@ impl<'a> Event<'a> {
         self.plans.index
     }
 
-    /// Returns the decode plans of the class.
+    /// Returns the class's decode plans.
     #[inline(always)]
     #[must_use]
     pub fn plans(&self) -> &'a EventRecordPlans {
         self.plans
     }
 
-    /// Returns the plan of a scope, if events of the class can have it.
+    /// Returns a scope's plan, if events of the class can have it.
     #[inline]
     #[must_use]
     pub fn plan(&self, scope: Scope) -> Option<&'a Plan> {
@@ -210,7 +210,7 @@ impl<'a> Event<'a> {
         self.scopes.values.is_some_and(|values| values.has(Scope::Resource))
     }
 
-    /// Returns the root node of a scope, if events of the class can have it.
+    /// Returns a scope's root node, if events of the class can have it.
     #[must_use]
     pub fn root(&self, scope: Scope) -> Option<&'a Node> {
         Some(self.plan(scope)?.root())
@@ -271,7 +271,7 @@ impl<'a> Plans<'a> for &'a Event<'a> {
     }
 }
 
-/// Scopes of the event record itself.
+/// Scopes that belong to the event record itself.
 const OWN: [Scope; 3] = [Scope::CommonContext, Scope::SpecificContext, Scope::Payload];
 
 impl Event<'_> {
@@ -320,11 +320,11 @@ impl EventValues {
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Packet<'a> {
-    /// Data stream of the packet.
+    /// The packet's data stream.
     pub stream: &'a DataStream,
-    /// Value of the default clock at the start of the packet.
+    /// Default clock value at the start of the packet.
     pub begin: Option<ClockValue>,
-    /// Value of the default clock at the end of the packet.
+    /// Default clock value at the end of the packet.
     pub end: Option<ClockValue>,
     /// `true` if a tracer bug may put events after `end`: the packet then ends with the last of them.
     pub has_late_events: bool,
@@ -334,13 +334,13 @@ pub struct Packet<'a> {
     /// `true` if the header or the context records a wrong size or id. The lengths and the data stream of this packet
     /// are corrected; its scopes contain the recorded values.
     pub has_corrected_head: bool,
-    /// Recorded index of the packet in its data stream.
+    /// Recorded packet index in its data stream.
     pub sequence_number: Option<u64>,
     /// Index of the packet in its data stream, in reading order, if the reader knows it.
     pub index: Option<u64>,
-    /// Snapshot of the discarded event counter at the end of the packet.
+    /// Discarded event counter at the end of the packet.
     pub discarded_counter: Option<u64>,
-    /// Size of the whole packet in bits.
+    /// Whole packet size in bits.
     pub total_length: u64,
     /// Size in bits without the padding at the end.
     pub content_length: u64,
@@ -383,7 +383,7 @@ impl<'a> Packet<'a> {
         Self { sequence_number, discarded_counter, ..self }
     }
 
-    /// Returns the plan of the packet header or the packet context.
+    /// Returns the plan for the packet header or the packet context.
     #[must_use]
     pub fn plan(&self, scope: Scope) -> Option<&'a Plan> {
         match scope {
@@ -393,7 +393,7 @@ impl<'a> Packet<'a> {
         }
     }
 
-    /// Passes all fields of the packet header or the packet context to `visitor`.
+    /// Passes all fields in the packet header or the packet context to `visitor`.
     ///
     /// # Errors
     /// See [`Event::visit`].

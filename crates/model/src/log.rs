@@ -118,13 +118,13 @@ impl LevelScale {
     }
 }
 
-/// Source of an event's severity.
+/// Event severity source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum LogSeverity {
     /// Unknown.
     Unknown,
-    /// Number for all events of the class.
+    /// Number for all events in the class.
     Constant(i64),
     /// Member with [`Meaning::Severity`](crate::Meaning::Severity).
     Member,
@@ -168,7 +168,7 @@ impl Eq for LogText {}
 /// are omitted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogRole {
-    /// Source of the severity.
+    /// Severity source.
     pub severity: LogSeverity,
     /// Levels for the severity numbers.
     pub scale: LevelScale,

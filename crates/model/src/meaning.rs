@@ -15,7 +15,7 @@ pub use self::event_role::EventRole;
 pub use self::event_rule::{ClassMap, EventRule};
 pub use self::identifier::{Chain, FindMentions, Identifier, Mention};
 
-/// A member in the root structure of a scope.
+/// A member in a scope's root structure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub struct MemberIndex {
@@ -189,7 +189,7 @@ impl Meaning {
     pub const ON_PROCESSOR: [&'static str; 2] = ["Managed", "running"];
 }
 
-/// Meanings of the members in an event record class.
+/// Meanings for the members in an event record class.
 ///
 /// ```
 /// use ichnos_model::{Meaning, Meanings, Scope};
@@ -208,7 +208,7 @@ pub struct Meanings {
 }
 
 impl Meanings {
-    /// Sets the meaning of a member.
+    /// Sets a member's meaning.
     pub fn insert(&mut self, scope: Scope, index: usize, meaning: Meaning) {
         let Ok(index) = u32::try_from(index) else { return };
         let member = MemberIndex { scope, index };
@@ -227,7 +227,7 @@ impl Meanings {
         }
     }
 
-    /// Returns the meaning of a member, if any.
+    /// Returns a member's meaning, if any.
     #[must_use]
     pub fn get(&self, scope: Scope, index: usize) -> Option<Meaning> {
         let at = self.find(MemberIndex { scope, index: u32::try_from(index).ok()? }).ok()?;

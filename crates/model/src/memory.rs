@@ -9,7 +9,7 @@ pub const fn allocated(bytes: usize) -> u64 {
     if rounded < 32 { 32 } else { rounded }
 }
 
-/// Size of a type in bytes.
+/// Type size in bytes.
 #[must_use]
 pub const fn size<T>() -> usize {
     size_of::<T>()
@@ -23,7 +23,7 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// Creates a budget of `most` bytes.
+    /// Creates a budget with `most` bytes.
     #[must_use]
     pub const fn new(most: u64) -> Self {
         Self { most, left: most }

@@ -11,7 +11,7 @@ use crate::{ClockValue, DataStream, Event, Packet};
 pub use self::damage::{BrokenRule, Damage, DamageKind, remedy};
 pub use self::data_position::DataPosition;
 
-/// The next item of a data stream.
+/// The next item in a data stream.
 ///
 /// Loss and damage are messages like any other: they can be printed, counted and converted.
 #[derive(Clone, Copy, Debug)]

@@ -4,11 +4,11 @@
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown {subject} `{name}`: expected one of {}", .known.join(", "))]
 pub struct UnknownName {
-    /// Subject of the enum, for example `role`.
+    /// Enum subject, for example `role`.
     pub subject: &'static str,
     /// The unknown name.
     pub name: String,
-    /// Names of all variants.
+    /// All variant names.
     pub known: &'static [&'static str],
 }
 

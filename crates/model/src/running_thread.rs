@@ -23,12 +23,12 @@ pub enum RunningParts {
     ThreadAndProcess,
 }
 
-/// Name of the thread number member.
+/// Thread number member.
 pub const THREAD: &str = "thread";
-/// Name of the thread name member.
+/// Thread name member.
 pub const THREAD_NAME: &str = "thread_name";
 
-/// Name of the process number member.
+/// Process number member.
 pub const PROCESS: &str = "process";
 
 static WITH_PROCESS: LazyLock<Arc<FieldClass>> = LazyLock::new(|| Arc::new(FieldClass::structure(members())));

@@ -18,7 +18,7 @@ pub use self::record::Record;
 pub use self::record_trace::RecordTrace;
 pub use self::source_cursor::SourceCursor;
 
-/// Reads the records of a data stream, in order. [`SourceCursor`](crate::SourceCursor) turns them into messages.
+/// Reads a data stream's records, in order. [`SourceCursor`](crate::SourceCursor) turns them into messages.
 ///
 /// # For implementations
 /// Only [`next`](Self::next) is required. All other methods have correct defaults. They are for formats with packets,

@@ -14,7 +14,7 @@ pub enum Value {
     Null,
     /// True or false.
     Boolean(bool),
-    /// An integer of up to 128 bits.
+    /// An integer with up to 128 bits.
     Integer(i128),
     /// A number with a fraction or an exponent, or an integer that does not fit [`Value::Integer`], as
     /// written.
@@ -61,7 +61,7 @@ impl fmt::Display for Value {
 }
 
 impl Value {
-    /// Returns the value of `name` in a [map](Value::Map).
+    /// Returns the value for `name` in a [map](Value::Map).
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Value> {
         match self {
@@ -70,7 +70,7 @@ impl Value {
         }
     }
 
-    /// Returns the text of a [text](Value::Text).
+    /// Returns the content if it is a [text](Value::Text).
     #[must_use]
     pub fn as_text(&self) -> Option<&str> {
         match self {
@@ -79,7 +79,7 @@ impl Value {
         }
     }
 
-    /// Returns the integer of an [integer](Value::Integer).
+    /// Returns the number if it is an [integer](Value::Integer).
     #[must_use]
     pub fn as_integer(&self) -> Option<i128> {
         match self {
@@ -89,7 +89,7 @@ impl Value {
     }
 }
 
-/// Attributes of one object: namespaces and their values, in file order.
+/// An object's attributes: namespaces and their values, in file order.
 ///
 /// Takes a single word while empty: there can be millions of objects, and most lack attributes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -116,13 +116,13 @@ impl Attributes {
         self.0.as_ref().map_or(&[], |entries| &entries.0)
     }
 
-    /// Returns the value of a namespace.
+    /// Returns the value for a namespace.
     #[must_use]
     pub fn get(&self, namespace: &str) -> Option<&Value> {
         self.iter().find(|(key, _)| key == namespace).map(|(_, value)| value)
     }
 
-    /// Sets the value of a namespace.
+    /// Sets the value for a namespace.
     pub fn set(&mut self, namespace: impl Into<String>, value: Value) {
         let namespace = namespace.into();
         let entries = &mut self.0.get_or_insert_default().0;

@@ -7,13 +7,13 @@ use crate::{Attributes, FieldClass, FieldKind, Member, VariantOption};
 /// A field class directly inside another: see [`FieldClass::children`].
 #[derive(Clone, Copy, Debug)]
 pub enum Child<'c> {
-    /// A member of a structure or a union.
+    /// A structure or union member.
     Member(&'c Member),
-    /// Element class of an array.
+    /// An array's element class.
     Element(&'c Arc<FieldClass>),
-    /// Class of an optional field.
+    /// An optional field's class.
     Present(&'c Arc<FieldClass>),
-    /// An option of a variant.
+    /// A variant option.
     Choice(&'c VariantOption),
 }
 

@@ -26,7 +26,7 @@ pub struct FieldClass {
     pub hides_absence: bool,
     /// Encoding of activity paths in GUIDs. Sinks for people show the path instead of the GUID.
     pub activity_paths: Option<ActivityPaths>,
-    /// Place of the declaration.
+    /// Declaration position.
     pub declared_at: DeclaredAt,
 }
 
@@ -121,7 +121,7 @@ impl FieldClass {
         self.alignment_with(&mut HashMap::new())
     }
 
-    /// Computes the alignment of each shared class once, however often it is used.
+    /// Computes each shared class's alignment once, however often it is used.
     fn alignment_with(&self, known: &mut HashMap<*const Self, u64>) -> u64 {
         let mut of = |class: &Arc<Self>| {
             if !matches!(class.kind, FieldKind::Structure { .. } | FieldKind::Array { .. }) {
@@ -224,7 +224,7 @@ impl FieldClass {
         flags.into_iter().flatten().chain(names.into_iter().flatten()).chain(wide)
     }
 
-    /// Returns the members of a structure or a union.
+    /// Returns structure or union members.
     #[must_use]
     pub fn members(&self) -> Option<&[Member]> {
         match &self.kind {
@@ -303,7 +303,7 @@ impl FieldClass {
         changed.children_mut().for_each(|child| Self::prefer_clock(child, clock));
     }
 
-    /// Returns the properties of an integer.
+    /// Returns integer properties.
     #[must_use]
     pub fn integer(&self) -> Option<&IntegerProperties> {
         match &self.kind {
@@ -313,7 +313,7 @@ impl FieldClass {
         }
     }
 
-    /// Returns the name of the kind in JSON, for example "bit-array".
+    /// Returns the kind's name in JSON, for example "bit-array".
     #[must_use]
     pub fn type_name(&self) -> &'static str {
         match &self.kind {
@@ -327,7 +327,7 @@ impl FieldClass {
         }
     }
 
-    /// Returns the name of the kind with its article, for messages: "a bit array".
+    /// Returns the kind's name with its article, for messages: "a bit array".
     #[must_use]
     pub fn kind_with_article(&self) -> &'static str {
         self.kind_names().1
@@ -401,13 +401,13 @@ impl FieldClass {
     }
 }
 
-/// Kinds of field classes.
+/// Field class kinds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FieldKind {
     /// Bits without a meaning.
     BitArray(BitField),
-    /// Bits, some of them named (flags).
+    /// Bits, some with names (flags).
     BitMap {
         /// Layout.
         bits: BitField,
@@ -416,7 +416,7 @@ pub enum FieldKind {
     },
     /// False if all bits are 0, else true.
     Boolean(BitField),
-    /// An integer of fixed length, two's complement if signed.
+    /// A fixed-length integer, two's complement if signed.
     Integer {
         /// Layout.
         bits: BitField,
@@ -465,7 +465,7 @@ pub enum FieldKind {
         /// Minimum alignment in bits.
         minimum_alignment: u64,
     },
-    /// Elements of one class, one after the other.
+    /// Elements with the same class, one after the other.
     Array {
         /// Element class.
         element: Arc<FieldClass>,
@@ -479,9 +479,9 @@ pub enum FieldKind {
     },
     /// A field that may be absent.
     Optional {
-        /// Class of the field.
+        /// Field class.
         field: Arc<FieldClass>,
-        /// Location of the field that determines the presence.
+        /// Location of the field that determines if this field is present.
         selector: Box<FieldLocation>,
         /// Values of the selector for which the field is present; `None` for a boolean selector.
         ranges: Option<RangeSet>,
@@ -536,14 +536,14 @@ pub struct BitField {
     pub length: u64,
     /// Byte order.
     pub byte_order: ByteOrder,
-    /// Order of the bits; see [`BitOrder`].
+    /// Bit order; see [`BitOrder`].
     pub bit_order: BitOrder,
     /// Alignment in bits: a power of two.
     pub alignment: u64,
 }
 
 impl BitField {
-    /// Creates a layout with the natural bit order of `byte_order`.
+    /// Creates a layout with `byte_order` and its natural bit order.
     #[must_use]
     pub const fn new(length: u64, byte_order: ByteOrder, alignment: u64) -> Self {
         Self { length, byte_order, bit_order: byte_order.natural_bit_order(), alignment }
@@ -568,7 +568,7 @@ crate::named_enum! {
 }
 
 impl ByteOrder {
-    /// Returns the default bit order of a field.
+    /// Returns a field's default bit order.
     #[must_use]
     pub const fn natural_bit_order(self) -> BitOrder {
         match self {
@@ -589,7 +589,7 @@ crate::named_enum! {
     }
 }
 
-/// Properties of an integer.
+/// Integer properties.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IntegerProperties {
     /// Two's complement.
@@ -600,7 +600,7 @@ pub struct IntegerProperties {
     pub mappings: Option<Mappings>,
     /// Mapped ranges that exceed 128 bits with their sign, if any.
     pub wide_ranges: Option<Arc<Vec<WideRange>>>,
-    /// Epoch, if the integer counts from a known date. Sinks then show a value of up to 64 bits as a date, except for
+    /// Epoch, if the integer counts from a known date. Sinks then show a value with up to 64 bits as a date, except for
     /// enumerations.
     pub wall_clock: Option<WallClock>,
 }
@@ -665,7 +665,7 @@ impl DisplayBase {
     }
 }
 
-/// Value type of a variable-length field.
+/// Value type in a variable-length field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum VariableLengthValue {
     /// Bits without a meaning (PROP-1.0, PROP-2.0).
@@ -700,7 +700,7 @@ pub enum StringLength {
 pub enum Length {
     /// A fixed number.
     Static(u64),
-    /// The value of another field.
+    /// Another field's value.
     Dynamic(Box<FieldLocation>),
 }
 
@@ -712,7 +712,7 @@ pub struct Member {
     /// `true` if field locations spell the name with a leading underscore. CTF 1.8 producers add it to names that could
     /// be reserved words, and readers remove it.
     pub has_underscore: bool,
-    /// Class of the field.
+    /// Field class.
     pub class: Arc<FieldClass>,
     /// Attributes from the producer.
     pub attributes: Attributes,
@@ -751,7 +751,7 @@ impl Member {
 pub struct VariantOption {
     /// Name, if it has one.
     pub name: Option<String>,
-    /// Class of the field if this option is selected.
+    /// Class if this option is selected.
     pub class: Arc<FieldClass>,
     /// Selector values for this option.
     pub ranges: RangeSet,

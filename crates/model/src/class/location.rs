@@ -120,7 +120,7 @@ pub struct FieldLocation {
     /// variants on it, and decoding ends if another option is selected. A length may be signed. If the selector of a
     /// variant can be one of several enumerations, each selects by its own labels.
     pub any_option: bool,
-    /// Place of the declaration.
+    /// Declaration position.
     pub declared_at: DeclaredAt,
 }
 

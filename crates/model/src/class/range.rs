@@ -49,7 +49,7 @@ impl fmt::Display for IntegerRange {
 pub struct RangeSet(pub Vec<IntegerRange>);
 
 impl RangeSet {
-    /// Returns `true` if any of the ranges contains `value`.
+    /// Returns `true` if any range contains `value`.
     #[must_use]
     pub fn contains(&self, value: i128) -> bool {
         self.0.iter().any(|range| range.contains(value))
@@ -84,7 +84,7 @@ pub struct Mapping<'a> {
     pub ranges: Ranges<'a>,
 }
 
-/// The ranges of a [`Mapping`], in file order. They may overlap.
+/// Ranges in a [`Mapping`], in file order. They may overlap.
 #[derive(Clone, Copy, Debug)]
 pub struct Ranges<'a>(Slice<'a>);
 
@@ -123,7 +123,7 @@ impl<'a> Ranges<'a> {
         self.len() == 0
     }
 
-    /// Returns `true` if any of the ranges contains `value`.
+    /// Returns `true` if any range contains `value`.
     #[inline]
     #[must_use]
     pub fn contains(self, value: i128) -> bool {
@@ -427,7 +427,7 @@ impl<'w> SetBits<'w> {
         if has(first) || has(last) {
             return true;
         }
-        // The range contains all bits of the words between.
+        // The range contains all bits in the words between.
         let known = self.not_zero.len() * 64;
         let between = IntegerRange { lower: first as i128 + 1, upper: last as i128 - 1 };
         let masks = self.not_zero.iter().enumerate().skip(first / 64).take(last / 64 + 1 - first / 64);

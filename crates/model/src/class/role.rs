@@ -15,15 +15,15 @@ crate::named_enum! {
         DataStreamClassId = "data-stream-class-id",
         /// Packet header: data stream id.
         DataStreamId = "data-stream-id",
-        /// Packet context: size of the whole packet in bits, including padding.
+        /// Packet context: whole packet size in bits, including padding.
         PacketTotalLength = "packet-total-length",
-        /// Packet context: size of the packet in bits without the padding at its end.
+        /// Packet context: packet size in bits without the padding at its end.
         PacketContentLength = "packet-content-length",
         /// Packet context: clock value at the end of the packet.
         PacketEndTimestamp = "packet-end-default-clock-timestamp",
-        /// Packet context: snapshot of the discarded event counter at the end of the packet.
+        /// Packet context: discarded event counter at the end of the packet.
         DiscardedEventCounter = "discarded-event-record-counter-snapshot",
-        /// Packet context: index of the packet in its data stream.
+        /// Packet context: packet index in its data stream.
         PacketSequenceNumber = "packet-sequence-number",
         /// Event record header: event record class id.
         EventRecordClassId = "event-record-class-id",
@@ -47,11 +47,11 @@ const FURTHER_CLOCKS: u16 = 1 << 15;
 pub struct ClockUpdate {
     /// [`Role::Timestamp`], or [`Role::PacketEndTimestamp`] for the end of the packet.
     pub role: Role,
-    /// Index into the clock classes of the trace.
+    /// Index into the trace's clock classes.
     pub clock: u16,
 }
 
-/// Roles of a field class, and the clock for its timestamp roles.
+/// A field class's roles, and the clock for its timestamp roles.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Roles {
     bits: u16,

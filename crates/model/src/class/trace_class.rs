@@ -15,7 +15,7 @@ use crate::{
 pub struct TraceClass {
     /// Dialect of the trace, for example "CTF 1.8".
     pub dialect: String,
-    /// Namespace of the name.
+    /// Namespace for the name.
     pub namespace: Option<String>,
     /// Namespace that the tracer is known to use, if the metadata language cannot state it. For display; the metadata
     /// does not contain it.
@@ -46,7 +46,7 @@ pub struct TraceClass {
     pub call_sites: Vec<Value>,
     /// Metadata without a place in this class.
     pub unmodeled: UnmodeledMetadata,
-    /// Place of the declaration.
+    /// Declaration position.
     pub declared_at: DeclaredAt,
 }
 
@@ -79,7 +79,7 @@ crate::named_enum! {
         /// The trace (CTF 1.8, PROP-1.0).
         #[default]
         Trace = "trace",
-        /// The trace class: traces of other runs can have the same UUID (PROP-2.0).
+        /// The trace class: traces from other runs can have the same UUID (PROP-2.0).
         TraceClass = "trace-class",
         /// The metadata stream (SPEC-2.0).
         MetadataStream = "metadata-stream",
@@ -120,7 +120,7 @@ impl TraceClass {
         self.data_streams.iter().find(|class| class.id == id)
     }
 
-    /// Returns the value of an environment entry.
+    /// Returns an environment entry.
     #[must_use]
     pub fn environment(&self, name: &str) -> Option<&Value> {
         self.environment.iter().find(|(key, _)| key == name).map(|(_, value)| value)
@@ -141,7 +141,7 @@ impl TraceClass {
 pub struct DataStreamClass {
     /// Id within the trace.
     pub id: u128,
-    /// Namespace of the name.
+    /// Namespace for the name.
     pub namespace: Option<String>,
     /// Name.
     pub name: Option<String>,
@@ -155,15 +155,15 @@ pub struct DataStreamClass {
     pub packet_context: Option<Arc<FieldClass>>,
     /// Event record header class: a structure.
     pub event_record_header: Option<Arc<FieldClass>>,
-    /// Class of the context that all event records share: a structure.
+    /// Class for the context that all event records share: a structure.
     pub common_context: Option<Arc<FieldClass>>,
-    /// Class of the [resource](crate::Scope::Resource) data: a structure.
+    /// Class for [resource](crate::Scope::Resource) data: a structure.
     pub resource: Option<Arc<FieldClass>>,
     /// Event record classes in declaration order.
     pub event_records: Vec<Arc<EventRecordClass>>,
     /// Attributes from the producer.
     pub attributes: Attributes,
-    /// Place of the declaration.
+    /// Declaration position.
     pub declared_at: DeclaredAt,
 }
 
@@ -224,13 +224,13 @@ impl EventRecordClass {
 pub struct EventRecordClass {
     /// Id within the data stream class.
     pub id: u128,
-    /// Namespace of the name.
+    /// Namespace for the name.
     pub namespace: Option<String>,
     /// Name.
     pub name: Option<String>,
     /// Unique identifier within namespace and name (SPEC-2.0).
     pub uid: Option<String>,
-    /// Numeric log level of the tracer (CTF 1.8 `loglevel`).
+    /// The tracer's log level as a number (CTF 1.8 `loglevel`).
     pub log_level: Option<i64>,
     /// Role on a timeline.
     pub role: EventRole,
@@ -253,6 +253,6 @@ pub struct EventRecordClass {
     pub payload: Option<Arc<FieldClass>>,
     /// Attributes from the producer.
     pub attributes: Attributes,
-    /// Place of the declaration.
+    /// Declaration position.
     pub declared_at: DeclaredAt,
 }

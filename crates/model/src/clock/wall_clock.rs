@@ -62,7 +62,7 @@ impl WallClock {
     }
 
     /// Converts a value to nanoseconds since the Unix epoch, rounded towards the past. `None` if the result does not
-    /// fit; values of up to 64 bits always fit.
+    /// fit; values with up to 64 bits always fit.
     #[must_use]
     pub fn nanoseconds(self, value: i128) -> Option<i128> {
         let frequency = i128::from(self.frequency.get());

@@ -1,6 +1,6 @@
 //! Message summary without a borrow.
 
-/// Kinds of messages.
+/// Message kinds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[allow(missing_docs)]
 #[non_exhaustive]
@@ -23,7 +23,7 @@ pub struct Head {
     low: u64,
     high: u64,
     has_time: bool,
-    /// Kind of the message.
+    /// Message kind.
     pub kind: MessageKind,
     class: u32,
 }

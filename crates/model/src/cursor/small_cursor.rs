@@ -16,7 +16,7 @@ use crate::{
 pub trait Reopen {
     /// Cursor over the data stream.
     type Cursor: Cursor;
-    /// Position of a message, much smaller than the cursor.
+    /// Message position, much smaller than the cursor.
     type Point: Copy;
 
     /// Returns the data stream.
@@ -84,7 +84,7 @@ impl<I: Reopen> std::fmt::Debug for SmallCursor<I> {
 }
 
 impl<I: Reopen> SmallCursor<I> {
-    /// Creates the cursor of a data stream.
+    /// Creates the cursor for a data stream.
     #[must_use]
     pub fn new(input: &Arc<I>, shared: &Arc<SharedCursorState>) -> Self {
         Self {

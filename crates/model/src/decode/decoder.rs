@@ -12,7 +12,7 @@ use crate::bits::read_bits;
 use crate::field::{Field, Visitor};
 use crate::plan::steps::{NodeId, Plan, Slot, align};
 
-/// Runs the steps of a plan on packet bits, field by field.
+/// Runs a plan's steps on packet bits, field by field.
 pub(super) struct Decoder<'a, V> {
     pub(super) plan: &'a Plan,
     pub(super) data: &'a [u8],

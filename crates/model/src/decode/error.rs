@@ -16,12 +16,12 @@ pub struct DecodeError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DecodeErrorKind {
-    /// The field would reach beyond the content of its packet.
+    /// The field would reach beyond its packet's content.
     #[error("a field of {needed} bits begins here, but the packet's content ends after {left} bits")]
     BeyondContent {
         /// Bits that the field needs.
         needed: u64,
-        /// Remaining bits of content.
+        /// Remaining content bits.
         left: u64,
     },
     /// The data ends within the packet.
@@ -29,15 +29,15 @@ pub enum DecodeErrorKind {
     BeyondData {
         /// Bits that the field needs.
         needed: u64,
-        /// Remaining bits of data.
+        /// Remaining data bits.
         left: u64,
     },
     /// Byte order changes within a byte.
     #[error("a {} field starts within a byte, after a {} field", .to.name(), .from.name())]
     ByteOrderChange {
-        /// Byte order of the previous field.
+        /// The previous field's byte order.
         from: ByteOrder,
-        /// Byte order of this field.
+        /// This field's byte order.
         to: ByteOrder,
     },
     /// A variable-length integer is longer than allowed.
@@ -56,7 +56,7 @@ pub enum DecodeErrorKind {
     /// A text that starts with its length starts within a byte.
     #[error("a string begins within a byte")]
     TextWithinByte,
-    /// A null-terminated string lacks its terminator within the content of its packet.
+    /// A null-terminated string lacks its terminator within its packet's content.
     #[error("the string is not terminated within its packet")]
     EndlessString,
     /// The length of a text, a BLOB or an array, taken from another field, exceeds the packet's content.
@@ -86,7 +86,7 @@ pub enum DecodeErrorKind {
         /// Actual kind.
         found: &'static str,
     },
-    /// The size of a field overflows.
+    /// A field's size overflows.
     #[error("a field is larger than the largest possible packet")]
     Overflow,
 }

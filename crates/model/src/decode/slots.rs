@@ -13,7 +13,7 @@ pub const UNKNOWN: i128 = i128::MIN;
 /// halves were stored is slow.
 pub const LEAST: i128 = i128::MIN + (1 << 64);
 
-/// Returns `true` if the value of a slot is known.
+/// Returns `true` if a slot's value is known.
 #[inline(always)]
 pub(crate) fn is_known(value: i128) -> bool {
     (value >> 64) as i64 != i64::MIN

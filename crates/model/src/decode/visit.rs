@@ -1,4 +1,4 @@
-//! Visits all fields of a plan instance, or skips them.
+//! Visits all fields in a plan instance, or skips them.
 //!
 //! Structures are run step by step. [`Decoder::node`] supports every class and reports errors with their positions. It
 //! handles everything beyond [loading bytes](super::bytewise), including steps that do not fit.
@@ -121,7 +121,7 @@ impl<'a, V: Visitor> Decoder<'a, V> {
         false
     }
 
-    /// Decodes the root field of the plan.
+    /// Decodes the plan's root field.
     #[inline(never)]
     fn root(&mut self) -> Result<(), DecodeError> {
         let root = self.plan.root();

@@ -19,7 +19,7 @@ pub struct Cost {
     fields: u64,
     /// Additional fields, in 256ths of a field per bit.
     per_bit: u64,
-    /// Minimum size of an instance in bits.
+    /// Minimum instance size in bits.
     bits: u64,
     /// Fields in an array element without bits, if such elements are possible. They are counted while reading: each
     /// packet may have one for each bit, and `Limits::zero_size_elements` more.
@@ -34,7 +34,7 @@ const RANGES: usize = 128;
 const SCALE: u64 = 256;
 
 impl Cost {
-    /// Returns the cost of a packet in a data stream class: header and context.
+    /// Returns the cost for a packet in a data stream class: header and context.
     #[must_use]
     pub fn for_packet(trace: &TraceClass, stream: &DataStreamClass) -> Self {
         let cost = CostCounter::default().roots([&trace.packet_header, &stream.packet_context]);
@@ -42,7 +42,7 @@ impl Cost {
         Self { bits: cost.bits.max(8), ..cost }
     }
 
-    /// Returns the cost of the event records in each class of a data stream class.
+    /// Returns the cost for the event records in each class of a data stream class.
     #[must_use]
     pub fn for_event_records(trace: &TraceClass, stream: &DataStreamClass) -> Vec<Self> {
         let mut counter = CostCounter::default();
@@ -113,7 +113,7 @@ impl Cost {
         Self { fields: 0, per_bit: self.per_bit.saturating_add(per_bit), bits: 0, empty }
     }
 
-    /// Cost of an optional class.
+    /// Cost for an optional class.
     fn possible(self) -> Self {
         if self.bits == 0 { self } else { self.repeated() }
     }
@@ -129,7 +129,7 @@ fn longest<'a>(names: impl Iterator<Item = &'a str>) -> u64 {
     names.map(name_cost).max().unwrap_or(0)
 }
 
-/// Cost of the names of a value.
+/// Cost for a value's names.
 fn names_cost(class: &FieldClass) -> u64 {
     match (class.integer(), class.mappings()) {
         (Some(integer), Some(mappings)) => mapping_cost(mappings).saturating_add(wide_cost(integer)),
@@ -141,7 +141,7 @@ fn names_cost(class: &FieldClass) -> u64 {
     }
 }
 
-/// Cost of mapping names: one value can have all of them.
+/// Cost for mapping names: one value can have all of them.
 fn mapping_cost(mappings: &Mappings) -> u64 {
     let most = most_at_once(mappings);
     let longest = longest(mappings.iter().map(|mapping| mapping.name));
@@ -191,7 +191,7 @@ fn widest<T: Ord>(ends: &mut [(T, bool)]) -> u64 {
     most.max().unwrap_or(0).unsigned_abs()
 }
 
-/// Cost of the names for wide integers.
+/// Cost for the names in wide ranges.
 fn wide_cost(integer: &IntegerProperties) -> u64 {
     let (Some(mappings), ranges) = (&integer.mappings, integer.wide_ranges()) else { return 0 };
     let mut begins: Vec<&WideInteger> = ranges.iter().map(|range| &range.lower).collect();

@@ -53,7 +53,7 @@ pub struct EventBuilder {
     values: EventValues,
 }
 
-/// The event record class of a builder.
+/// The builder's event record class.
 #[derive(Debug)]
 enum BuilderClass {
     /// Index within the classes that the data stream class declares.
@@ -202,7 +202,7 @@ impl EventBuilder {
         })
     }
 
-    /// Returns the class of a member.
+    /// Returns a member's class.
     #[must_use]
     pub fn class_of(&self, member: MemberIndex) -> Option<&FieldClass> {
         let plan = self.plan(member.scope)?;
@@ -237,7 +237,7 @@ impl EventBuilder {
         Ok(())
     }
 
-    /// Sets the value of a member.
+    /// Sets a member's value.
     pub fn put<'v>(&mut self, member: MemberIndex, value: impl Into<FieldValue<'v>>) {
         self.put_with(member, |values| values.push(value));
     }

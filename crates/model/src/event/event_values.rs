@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use crate::{FieldValue, Real, Scope, Uuid, ValueHash, Wide};
 
-/// Values of an event's scopes. The memory is reused from event to event.
+/// Values in an event's scopes. The memory is reused from event to event.
 ///
 /// A reader fills it with data that the record itself lacks: repeated from earlier records, looked up in tables, or
 /// parsed from text. Each scope is written as a whole, between [`EventValues::begin`] and the next scope. It has one
@@ -31,7 +31,7 @@ use crate::{FieldValue, Real, Scope, Uuid, ValueHash, Wide};
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct EventValues {
-    /// Values of all scopes in class order. Inner values follow their container.
+    /// Values in all scopes, in class order. Inner values follow their container.
     cells: Vec<Cell>,
     /// String and BLOB bytes.
     bytes: Vec<u8>,
@@ -162,7 +162,7 @@ impl EventValues {
         self.is_awaited = false;
     }
 
-    /// Begins the values of a scope, which completes the previous scope. Earlier values of the scope are removed.
+    /// Begins a scope's values, which completes the previous scope. Earlier values in the scope are removed.
     #[inline]
     pub fn begin(&mut self, scope: Scope) {
         self.open.clear();
@@ -173,7 +173,7 @@ impl EventValues {
         self.current = Some(scope);
     }
 
-    /// Returns `true` if the fields of a scope are values.
+    /// Returns `true` if a scope's fields are values.
     #[must_use]
     pub fn has(&self, scope: Scope) -> bool {
         self.scopes[scope as usize].is_some()
@@ -199,7 +199,7 @@ impl EventValues {
         // A missing scope has the digest of an empty scope.
         let range = self.scopes[scope as usize].clone().unwrap_or_default();
         let mut hash = ValueHash::new(0);
-        // Ranges of scopes are always within the cells.
+        // Scope ranges are always within the cells.
         for cell in self.cells.get(range).unwrap_or_default() {
             hash.add(match *cell {
                 Cell::Unsigned(value) | Cell::Bits(value) => value,
@@ -218,11 +218,11 @@ impl EventValues {
     }
 
     /// Copies a scope's values from another event, if it has them. Returns `false` and copies nothing unless all values
-    /// are integers of up to 64 bits, booleans and GUIDs.
+    /// are integers with up to 64 bits, booleans and GUIDs.
     #[must_use]
     pub fn copy_numbers(&mut self, scope: Scope, other: &Self) -> bool {
         let Some(range) = other.scopes[scope as usize].clone() else { return true };
-        // Ranges of scopes are always within the cells.
+        // Scope ranges are always within the cells.
         let cells = other.cells.get(range).unwrap_or_default();
         // Equal floating-point numbers can have different bits.
         let is_other = |cell: &Cell| {
@@ -397,7 +397,7 @@ impl EventValues {
         self.bytes.get(begin..begin + length).unwrap_or_default()
     }
 
-    /// Returns the bytes of all strings and BLOBs.
+    /// Returns all string and BLOB bytes.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -436,7 +436,7 @@ impl EventValues {
         }
     }
 
-    /// Splits the values of a scope: each item of `members` receives one member.
+    /// Splits a scope's values: each item in `members` receives one member.
     pub(crate) fn split<'m>(&self, scope: Scope, members: impl Iterator<Item = &'m mut Self>) {
         // A missing scope splits into empty members.
         let range = self.scopes[scope as usize].clone().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! State of sinks and writers per data stream and class.
+//! Sink and writer state per data stream and class.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -104,17 +104,17 @@ impl<S, C, E> StreamTable<S, C, E> {
         Some(&mut self.classes.get_mut(index)?.part)
     }
 
-    /// Returns the states of all classes, by class index.
+    /// Returns all class states, by class index.
     pub fn classes_mut(&mut self) -> impl Iterator<Item = &mut C> {
         self.classes.iter_mut().map(|entry| &mut entry.part)
     }
 
-    /// Returns the state of each data stream.
+    /// Returns each data stream's state.
     pub fn states_mut(&mut self) -> impl Iterator<Item = &mut S> {
         self.streams.iter_mut().flatten().map(|entry| &mut entry.part)
     }
 
-    /// Returns the state of each data stream.
+    /// Returns each data stream's state.
     pub fn states(&self) -> impl Iterator<Item = &S> {
         self.streams.iter().flatten().map(|entry| &entry.part)
     }

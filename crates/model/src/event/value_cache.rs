@@ -10,7 +10,7 @@ const SOME: i32 = -64;
 
 /// Cache for the encoding or the text of scopes, as many events have the same values.
 ///
-/// Only integers of up to 64 bits, booleans and GUIDs are cached.
+/// Only integers with up to 64 bits, booleans and GUIDs are cached.
 #[derive(Debug)]
 pub struct ValueCache {
     scopes: &'static [Scope],

@@ -2,7 +2,7 @@
 
 use crate::{EventValues, Field, FieldValue, Visitor};
 
-/// Records the fields of a bit scope as values.
+/// Records the fields in a bit scope as values.
 pub(crate) struct Recorder<'v>(pub(crate) &'v mut EventValues);
 
 impl Visitor for Recorder<'_> {

@@ -30,12 +30,12 @@ pub struct FieldPath {
     last: usize,
 }
 
-/// Fields of a data stream class, by event record class.
+/// Fields in a data stream class, by event record class.
 #[derive(Clone, Debug)]
 struct StreamFields {
     /// Trace address, and index of the data stream class in the trace.
     key: (usize, usize),
-    /// Prevents the reuse of the trace address.
+    /// Prevents reuse of the trace address.
     _trace: Weak<Trace>,
     fields: EventClassTable<Option<FieldRef>>,
 }

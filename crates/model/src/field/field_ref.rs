@@ -43,7 +43,7 @@ pub struct FieldRef {
     values_before: Option<usize>,
 }
 
-/// A field of a plan.
+/// A plan's field.
 #[derive(Clone, Debug, Default)]
 struct Target {
     node: NodeId,
@@ -150,7 +150,7 @@ impl FieldRef {
         Some(Self { class: ClassAddress::for_event(event), scope, targets, fixed, values_before })
     }
 
-    /// Returns the scope of the field.
+    /// Returns the field's scope.
     #[must_use]
     pub fn scope(&self) -> Scope {
         self.scope
@@ -166,7 +166,7 @@ impl FieldRef {
 }
 
 impl Target {
-    /// Returns the single decoding step of the field: see [`FieldRef::fixed`].
+    /// Returns the field's single decoding step: see [`FieldRef::fixed`].
     fn fixed(&self, scope: Scope, plan: &Plan) -> Option<FixedField> {
         let is_direct = self.elements.is_empty()
             && matches!(scope, Scope::Payload | Scope::CommonContext | Scope::PacketContext);
@@ -326,7 +326,7 @@ impl<'a> Event<'a> {
     }
 }
 
-/// Plan of a scope for the fields visited in it.
+/// Scope plan for the fields visited in it.
 #[derive(Clone, Copy)]
 struct ScopePlan<'e, 'a> {
     event: &'e Event<'a>,
@@ -355,7 +355,7 @@ impl Visitor for IntegerValue<'_> {
     }
 }
 
-/// Keeps the value of one field.
+/// Keeps a single field's value.
 struct FieldFinder<'f, 'a> {
     targets: &'f [Target],
     /// Data around the strings and BLOBs.

@@ -10,17 +10,17 @@ use crate::{Real, Uuid, ValueHash, Wide};
 pub enum FieldValue<'a> {
     /// No value: a null field, or an optional field that is absent.
     Null,
-    /// An unsigned integer of up to 64 bits.
+    /// An unsigned integer with up to 64 bits.
     Unsigned(u64),
-    /// A signed integer of up to 64 bits.
+    /// A signed integer with up to 64 bits.
     Signed(i64),
     /// A boolean.
     Boolean(bool),
-    /// A bit array or a bit map of up to 64 bits. Bit 0 is the least significant.
+    /// A bit array or a bit map with up to 64 bits. Bit 0 is the least significant.
     Bits(u64),
-    /// An integer of more than 64 bits that fits in 128.
+    /// An integer with more than 64 bits that fits in 128.
     Integer(i128),
-    /// An integer, a bit array or a bit map of more than 64 bits.
+    /// An integer, a bit array or a bit map with more than 64 bits.
     Wide(Wide<'a>),
     /// A floating-point number.
     Real(Real<'a>),
@@ -129,7 +129,7 @@ impl<'a> FieldValue<'a> {
         hash.finish()
     }
 
-    /// Returns the bytes of a string or a BLOB.
+    /// Returns string or BLOB bytes.
     #[must_use]
     pub fn as_bytes(&self) -> Option<&'a [u8]> {
         match *self {

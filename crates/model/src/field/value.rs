@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::utf16;
 
 crate::named_enum! {
-    /// Encoding of a string. Names are from CTF2-SPEC-2.0.
+    /// String encoding. Names are from CTF2-SPEC-2.0.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     #[allow(missing_docs)]
     pub enum StringEncoding {
@@ -19,7 +19,7 @@ crate::named_enum! {
 }
 
 impl StringEncoding {
-    /// Returns the size of a code unit in bytes: 1, 2 or 4.
+    /// Returns the code unit size in bytes: 1, 2 or 4.
     #[must_use]
     pub const fn unit(self) -> usize {
         match self {

@@ -1,4 +1,4 @@
-//! Visitors: receive the fields of an event in data order.
+//! Visitors: receive an event's fields in data order.
 
 use crate::plan::steps::{Node, NodeId, Plan};
 use crate::{FieldClass, FieldValue, Real, Text, Uuid, Wide};
@@ -45,14 +45,14 @@ impl<'a> Field<'a> {
         Self { length, ..self }
     }
 
-    /// Returns the node of the decode plan.
+    /// Returns the plan node.
     #[inline]
     #[must_use]
     pub fn node(&self) -> &'a Node {
         self.plan.node(self.id)
     }
 
-    /// Returns the index of the node in [`Plan::nodes`].
+    /// Returns the node's index in [`Plan::nodes`].
     #[inline]
     #[must_use]
     pub fn index(&self) -> usize {
@@ -73,7 +73,7 @@ impl<'a> Field<'a> {
     }
 }
 
-/// Receives the fields of a scope in order.
+/// Receives a scope's fields in order.
 ///
 /// ```
 /// use ichnos_model::{Event, Field, FieldValue, Visitor};
@@ -114,17 +114,17 @@ pub trait Visitor {
     #[inline]
     fn value(&mut self, field: Field<'_>, value: FieldValue<'_>) {}
 
-    /// Receives an unsigned integer of up to 64 bits, fixed or variable length.
+    /// Receives an unsigned integer with up to 64 bits, fixed or variable length.
     #[inline]
     fn unsigned(&mut self, field: Field<'_>, value: u64) {
         self.value(field, FieldValue::Unsigned(value));
     }
-    /// Receives a signed integer of up to 64 bits, fixed or variable length.
+    /// Receives a signed integer with up to 64 bits, fixed or variable length.
     #[inline]
     fn signed(&mut self, field: Field<'_>, value: i64) {
         self.value(field, FieldValue::Signed(value));
     }
-    /// Receives an integer, bit array or bit map of more than 64 bits.
+    /// Receives an integer, bit array or bit map with more than 64 bits.
     #[inline]
     fn wide(&mut self, field: Field<'_>, value: Wide<'_>) {
         self.value(field, FieldValue::Wide(value));
@@ -134,12 +134,12 @@ pub trait Visitor {
     fn boolean(&mut self, field: Field<'_>, value: bool, bits: u64) {
         self.value(field, FieldValue::Boolean(value));
     }
-    /// Receives a bit array of up to 64 bits.
+    /// Receives a bit array with up to 64 bits.
     #[inline]
     fn bit_array(&mut self, field: Field<'_>, bits: u64) {
         self.value(field, FieldValue::Bits(bits));
     }
-    /// Receives a bit map of up to 64 bits.
+    /// Receives a bit map with up to 64 bits.
     #[inline]
     fn bit_map(&mut self, field: Field<'_>, bits: u64) {
         self.value(field, FieldValue::Bits(bits));

@@ -15,12 +15,12 @@ use super::trace_lowerer::{ForcedFields, TraceLowerer};
 use crate::plan::steps::{Node, NodeId, Op, Plan};
 use crate::{FieldClass, FieldKind, FieldLocation, LocationStep, Member, Roles, Scope, TraceClass};
 
-/// Lowers the root class of a scope.
+/// Lowers a scope's root class.
 pub(super) struct ClassLowerer<'a> {
     pub(super) capabilities: &'a Capabilities,
     pub(super) plan: &'a Plan,
     pub(super) scope: Scope,
-    /// Default clock of the data stream.
+    /// Default clock for the data stream.
     pub(super) default_clock: Option<u16>,
     /// Class name in the loss table.
     pub(super) class_name: &'a str,

@@ -1,4 +1,4 @@
-//! Counts for a fixed set of losses.
+//! Counts for a fixed loss set.
 
 use std::fmt::Debug;
 
@@ -24,7 +24,7 @@ pub trait LossSet: Copy + Debug + Eq + 'static {
     }
 }
 
-/// Declaration of a loss.
+/// Loss declaration.
 #[derive(Clone, Copy, Debug)]
 pub struct LossRow<L> {
     /// The loss.

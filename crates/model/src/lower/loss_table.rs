@@ -22,7 +22,7 @@ crate::named_enum! {
     }
 }
 
-/// A line of a [`LossTable`].
+/// A line in a [`LossTable`].
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LossEntry {
     /// Loss kind.
@@ -72,7 +72,7 @@ impl LossTable {
         self.add(LossEntry { kind, class: class.into(), field: field.into(), what: what.into() }, count);
     }
 
-    /// Adds to the count of a line.
+    /// Adds to a line's count.
     pub fn add(&mut self, loss: LossEntry, count: u64) {
         if self.lines.len() >= MOST_LINES && !self.lines.contains_key(&loss) {
             let omitted = self.omitted.entry(loss.kind).or_default();
@@ -159,7 +159,7 @@ impl LossTable {
         }
     }
 
-    /// Adds the losses of another table.
+    /// Adds the losses from another table.
     pub fn merge(&mut self, other: Self) {
         for (loss, count) in other.lines {
             self.add(loss, count);

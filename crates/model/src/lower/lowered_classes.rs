@@ -1,4 +1,4 @@
-//! Lowers all classes of a trace.
+//! Lowers all classes in a trace.
 
 use std::sync::Arc;
 

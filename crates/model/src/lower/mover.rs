@@ -31,7 +31,7 @@ fn count(list: &mut Vec<(NodeId, u64)>, node: usize) {
 pub(super) struct Mover<'m, V> {
     pub(super) visitor: &'m mut V,
     pub(super) moves: &'m [NodeMove],
-    /// Plan of the lowered class.
+    /// Lowered class plan.
     pub(super) target: &'m Plan,
     /// Packet bytes, for bit scopes.
     pub(super) packet: &'m [u8],
@@ -436,7 +436,7 @@ impl<V: Visitor> Mover<'_, V> {
         self.losses.scratch = scratch;
     }
 
-    /// Passes on the bytes of a number.
+    /// Passes on a number's bytes.
     fn pass_wide(&mut self, field: Field<'_>, value: Wide<'_>) {
         let Some((node_move, target)) = self.enter(field, 0) else { return };
         let mut scratch = std::mem::take(&mut self.losses.scratch);

@@ -22,7 +22,7 @@ crate::named_enum! {
     pub(super) enum PrefixMember {
         /// Length in bytes or elements.
         Length = "length",
-        /// Presence of the field.
+        /// Presence.
         Presence = "present",
         /// Index of the selected option.
         Tag = "tag",
@@ -32,7 +32,7 @@ crate::named_enum! {
 }
 
 impl PrefixMember {
-    /// Description of the added member, for display.
+    /// Describes the added member, for display.
     const fn what(self) -> &'static str {
         match self {
             Self::Length => "the length of the next member",

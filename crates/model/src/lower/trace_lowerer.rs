@@ -1,4 +1,4 @@
-//! Lowers the classes of a trace.
+//! Lowers a trace's classes.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ pub(super) type ForcedFields = HashSet<(Scope, NodeId)>;
 /// (0 for packet headers).
 pub(super) type UnneededFields = HashSet<(Scope, usize, NodeId)>;
 
-/// Lowers the classes of a trace.
+/// Lowers a trace's classes.
 pub(super) struct TraceLowerer<'a> {
     pub(super) source: &'a Arc<Trace>,
     pub(super) capabilities: &'a Capabilities,
@@ -38,7 +38,7 @@ pub(super) struct TraceLowerer<'a> {
 
 /// A class built from one or several source scopes.
 pub(super) struct LoweredScope<'c> {
-    /// Scope of the class.
+    /// Class scope.
     pub(super) scope: Scope,
     pub(super) class: Option<&'c FieldClass>,
     /// Moves of the source scopes.

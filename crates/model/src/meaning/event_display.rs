@@ -1,4 +1,4 @@
-//! Display details for the events of a class.
+//! Display details for a class's events.
 
 use crate::Value;
 
@@ -6,7 +6,7 @@ use crate::Value;
 /// of their fields.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EventDisplay {
-    /// Track of the events.
+    /// Event track.
     pub track: EventTrack,
     /// Name of spans and instants, instead of the class name.
     pub name: Option<String>,
@@ -14,16 +14,16 @@ pub struct EventDisplay {
     pub category: Option<String>,
     /// Color, for viewers that support it: a CSS name, or `#rrggbb`.
     pub color: Option<String>,
-    /// Unit of counter values, for example `bytes`.
+    /// Counter value unit, for example `bytes`.
     pub unit: Option<String>,
     /// Path of the counter value field, in [`FieldRef`](crate::FieldRef) syntax, if no member has the meaning
     /// [`CounterValue`](crate::Meaning::CounterValue). The value is a number, or the text of a number.
     pub counter_value: Option<String>,
-    /// Path of the counter name field.
+    /// Path to the counter name field.
     pub counter_name: Option<String>,
-    /// Path of the unit field.
+    /// Path to the unit field.
     pub counter_unit: Option<String>,
-    /// Path of the tags field. Tags distinguish counters with the same name.
+    /// Path to the tags field. Tags distinguish counters with the same name.
     pub counter_tags: Option<String>,
     /// Path of the event name field, if no member has the meaning [`EventName`](crate::Meaning::EventName).
     pub name_field: Option<String>,
@@ -96,16 +96,16 @@ impl EventDisplay {
 }
 
 crate::named_enum! {
-    /// Track of events, for instants and for nested spans without a key.
+    /// Event track, for instants and for nested spans without a key.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
     #[non_exhaustive]
     pub enum EventTrack: "track" {
-        /// Thread of the event, else its process, else its processor, else its data stream.
+        /// The event's thread, else its process, else its processor, else its data stream.
         #[default]
         Thread = "thread",
-        /// Process of the event.
+        /// The event's process.
         Process = "process",
-        /// Processor of the event.
+        /// The event's processor.
         Processor = "processor",
         /// The trace. Spans with a key can begin in one process and end in another.
         Trace = "trace",

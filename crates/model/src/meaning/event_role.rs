@@ -1,4 +1,4 @@
-//! Roles of events on a timeline.
+//! Event roles on a timeline.
 
 crate::named_enum! {
     /// Role of a class's events on a timeline: an instant, one end of a span or of a message, a call stack sample,

@@ -45,7 +45,7 @@ impl EventRule {
         Self { role: Some(role), ..Self::default() }
     }
 
-    /// Adds the meaning of a member.
+    /// Adds a member's meaning.
     #[must_use]
     pub fn with(mut self, member: impl Into<String>, meaning: Meaning) -> Self {
         self.members.push((member.into(), meaning));

@@ -66,7 +66,7 @@ pub enum DamageKind {
     /// A packet is truncated by the end of its file.
     #[error("packet ends after {available} of {total} bits")]
     CutOff {
-        /// Size of the packet in bits.
+        /// Packet size in bits.
         total: u64,
         /// Available bits.
         available: u64,
@@ -94,7 +94,7 @@ pub enum DamageKind {
     /// Only the first such event in a packet is reported.
     #[error("the event is at {cycles} cycles, after the end of its packet at {end} cycles")]
     EventAfterPacket {
-        /// Cycles of the event.
+        /// Event time in cycles.
         cycles: u64,
         /// Cycles at the end of the packet.
         end: u64,
@@ -126,7 +126,7 @@ pub enum DamageKind {
         /// "an event", or another object with the member.
         of: &'static str,
     },
-    /// A rule of the format is broken.
+    /// A format rule is broken.
     #[error("{0}")]
     Rule(Box<BrokenRule>),
     /// A file cannot be read.
@@ -233,12 +233,12 @@ impl From<BrokenRule> for DamageKind {
     }
 }
 
-/// A broken rule of a format.
+/// A broken format rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BrokenRule {
     /// Rule name, in lower case with `-` between words.
     pub name: &'static str,
-    /// Statement of the rule, with the expected and the actual data.
+    /// Rule statement, with the expected and the actual data.
     pub statement: String,
     /// Remedy for the owner of the trace, as a phrase.
     pub remedy: &'static str,

@@ -1,8 +1,8 @@
-//! Position of data in a file.
+//! Data position in a file.
 
 use std::fmt;
 
-/// Position of data in a trace file.
+/// Data position in a trace file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DataPosition {
     /// File name, as in [`Damage`](crate::Damage).
@@ -12,13 +12,13 @@ pub struct DataPosition {
 }
 
 impl DataPosition {
-    /// Creates the position of a bit.
+    /// Creates a bit position.
     #[must_use]
     pub fn new(file: impl Into<String>, bit: u64) -> Self {
         Self { file: file.into(), bit }
     }
 
-    /// Creates the position of a byte.
+    /// Creates a byte position.
     #[must_use]
     pub fn at_byte(file: impl Into<String>, byte: u64) -> Self {
         Self::new(file, byte.saturating_mul(8))

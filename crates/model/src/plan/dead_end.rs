@@ -89,7 +89,7 @@ const LISTED: usize = 16;
 /// Maximum number of characters of a name in a message.
 const LONGEST: usize = 100;
 
-/// Names of a structure's members for a message, with bounded length.
+/// A structure's member names for a message, with bounded length.
 fn listed(members: &[Member]) -> String {
     let name = |member: &Member| {
         let name = member.location_name();

@@ -54,7 +54,7 @@ impl PlanError {
 /// A field location without a suitable field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LocationProblem {
-    /// Position of the class where the search ended.
+    /// Position where the search ended.
     pub position: TextPosition,
     /// Position of the location.
     pub location_position: TextPosition,

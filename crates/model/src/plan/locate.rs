@@ -70,7 +70,7 @@ impl MemberNames {
 pub(super) struct Search<'a> {
     pub(super) names: &'a MemberNames,
     pub(super) scopes: &'a ScopePlans<'a>,
-    /// Scope of the dependent field.
+    /// The dependent field's scope.
     pub(super) scope: Scope,
     pub(super) plan: &'a Plan,
     pub(super) dependent: NodeId,
@@ -376,7 +376,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Ancestors of a node, innermost first.
+/// A node's ancestors, innermost first.
 fn ancestors(plan: &Plan, id: NodeId) -> impl Iterator<Item = NodeId> + '_ {
     std::iter::successors(plan.node(id).parent, |id| plan.node(*id).parent)
 }

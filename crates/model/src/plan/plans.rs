@@ -85,7 +85,7 @@ pub fn scope_class<'a>(
     }
 }
 
-/// Returns the plan of a scope.
+/// Returns a scope's plan.
 #[inline]
 #[must_use]
 pub fn scope_plan<'a>(

@@ -16,10 +16,10 @@ use crate::{
 struct Dependency {
     /// Index of the event record class, if the dependent field belongs to one.
     event: Option<usize>,
-    /// Scope of the dependent field.
+    /// The dependent field's scope.
     own_scope: Scope,
     dependent: NodeId,
-    /// Scope of the needed field.
+    /// The needed field's scope.
     scope: Scope,
     /// Candidates for the needed field. Several if a variant is on the path.
     targets: Vec<NodeId>,
@@ -124,7 +124,7 @@ impl Dependency {
 }
 
 impl DataStreamPlans {
-    /// Returns the plan of a scope; `None` also for packet headers.
+    /// Returns a scope's plan, or `None` also for packet headers.
     fn scope_mut(&mut self, scope: Scope, event: Option<usize>) -> Option<&mut Plan> {
         match scope {
             Scope::PacketHeader => None,

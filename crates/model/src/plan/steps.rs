@@ -12,7 +12,7 @@ pub(crate) type Slot = u16;
 /// Node index in its plan. The root is 0. Children come after their parents.
 pub(crate) type NodeId = u32;
 
-/// One field class of a plan.
+/// One field class in a plan.
 #[derive(Debug)]
 pub struct Node {
     /// Structure or union member name.
@@ -24,13 +24,13 @@ pub struct Node {
     /// Alignment in bits.
     pub(crate) alignment: u64,
     pub(crate) op: Op,
-    /// Slots of the field. Few fields have them.
+    /// Field slots. Few fields have them.
     pub(super) links: Option<Box<Links>>,
     pub(crate) parent: Option<NodeId>,
     pub(super) is_option: bool,
 }
 
-/// Slots of a field.
+/// Field slots.
 #[derive(Debug, Default)]
 pub(super) struct Links {
     /// Slots that receive the value.
@@ -61,7 +61,7 @@ impl Node {
         self.class.is_padding() || !self.roles.is_empty() && !self.is_needed()
     }
 
-    /// Returns the alignment of the field in bits.
+    /// Returns the field's alignment in bits.
     #[must_use]
     pub fn alignment(&self) -> u64 {
         self.alignment
@@ -190,10 +190,10 @@ pub(crate) enum BitsKind {
     Padding,
 }
 
-/// Length prefix of a text.
+/// Length prefix before a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TextPrefix {
-    /// Size of the length in bits, 1 to 64.
+    /// Length size in bits, 1 to 64.
     pub(crate) length: u64,
     pub(crate) big_endian: bool,
     pub(crate) reversed: bool,
@@ -221,7 +221,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Returns the node of the root field.
+    /// Returns the root field's node.
     #[must_use]
     pub fn root(&self) -> &Node {
         // A plan always has a root.
@@ -306,7 +306,7 @@ impl Plan {
         }
     }
 
-    /// Returns the name of a root structure member, by member index, if it exists.
+    /// Returns a root structure member's name, by member index, if it exists.
     #[must_use]
     pub fn member_name(&self, index: usize) -> Option<&str> {
         self.nodes.get(self.member(index)?)?.name.as_deref()
@@ -368,7 +368,7 @@ pub(crate) enum Step {
     Field(NodeRef),
 }
 
-/// Node of a step.
+/// A step's node.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NodeRef {
     pub(crate) id: NodeId,
@@ -482,7 +482,7 @@ pub(crate) enum Load {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Elements {
     pub(crate) node: NodeId,
-    /// Size of an element in bytes.
+    /// Element size in bytes.
     pub(crate) size: u8,
     pub(crate) kind: ElementKind,
 }

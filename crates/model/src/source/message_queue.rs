@@ -27,7 +27,7 @@ pub enum QueuedMessage {
 }
 
 impl QueuedMessage {
-    /// Returns the kind of the message.
+    /// Returns the message kind.
     #[must_use]
     pub fn kind(&self) -> MessageKind {
         match self {
@@ -43,7 +43,7 @@ impl QueuedMessage {
     }
 }
 
-/// Discarded data of a data stream: [`Discarded`] without the stream.
+/// Discarded data: [`Discarded`] without the stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StreamLoss {
     /// Number of discarded items; `None` if unknown.

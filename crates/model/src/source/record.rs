@@ -1,4 +1,4 @@
-//! The current record of a source.
+//! A source's current record.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::{
 pub struct Record {
     /// Data stream being read.
     pub stream: Arc<DataStream>,
-    /// Clock value of the event.
+    /// The event's clock value.
     pub clock: Option<ClockValue>,
     /// Time for messages queued from now on, in nanoseconds from the origin.
     pub time: Option<i128>,

@@ -21,11 +21,11 @@ pub struct SourceCursor<S> {
     /// `true` if the end of the data stream was delivered.
     has_end: bool,
     window: Window,
-    /// Clock value of the previous event, if the cursor checks the order.
+    /// The previous event's clock value, if the cursor checks the order.
     before: Option<ClockValue>,
 }
 
-/// Current message of a cursor.
+/// A cursor's current message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CurrentMessage {
     Nothing,
@@ -245,7 +245,7 @@ impl<S: Source> Cursor for SourceCursor<S> {
         if !self.record.messages.is_empty() || self.is_over {
             return 0;
         }
-        // The data of the previous event is overwritten now.
+        // The previous event's data is overwritten now.
         self.current = CurrentMessage::Nothing;
         self.source.skip_events(&mut self.record, most, counts)
     }

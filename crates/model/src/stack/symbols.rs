@@ -20,11 +20,11 @@ pub struct Symbol {
     pub name: Option<Arc<str>>,
     /// Name of the containing module.
     pub module: Option<Arc<str>>,
-    /// Kind of code.
+    /// Code kind.
     pub kind: CodeKind,
 }
 
-/// Kind of code in an address range.
+/// Code kind in an address range.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum CodeKind {
@@ -45,7 +45,7 @@ pub enum CodeKind {
 pub struct Resolved<'a> {
     /// Function, or the module if the function is unknown.
     pub symbol: &'a Symbol,
-    /// Module of the function, or the module loaded at the address.
+    /// The function's module, or the module loaded at the address.
     pub module: Option<&'a Arc<str>>,
     /// Code kind of the function, or of the module loaded at the address.
     pub kind: CodeKind,

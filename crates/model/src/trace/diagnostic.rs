@@ -5,7 +5,7 @@ use std::fmt;
 use crate::TextPosition;
 
 crate::named_enum! {
-    /// Severity of a problem.
+    /// Problem severity.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum Severity {
         /// Information. Even strict reading accepts it.

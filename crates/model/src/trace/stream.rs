@@ -346,7 +346,7 @@ impl DataStream {
         &self.trace.class.data_streams[self.class_index]
     }
 
-    /// Returns the decode plans of the class.
+    /// Returns the class's decode plans.
     #[inline]
     #[must_use]
     pub fn plans(&self) -> &DataStreamPlans {
@@ -359,7 +359,7 @@ impl DataStream {
         self.trace.stacks_of(self.class_index)
     }
 
-    /// Returns the class of the default clock.
+    /// Returns the default clock's class.
     #[must_use]
     pub fn clock(&self) -> Option<&ClockClass> {
         self.trace.class.clocks.get(usize::from(self.class().default_clock?))

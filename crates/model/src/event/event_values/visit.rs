@@ -1,4 +1,4 @@
-//! Visits the values of an event with its class plans.
+//! Visits an event's values with its class plans.
 
 use super::{Cell, EventValues};
 use crate::decode::{DecodeError, DecodeErrorKind};
@@ -7,7 +7,7 @@ use crate::plan::steps::{BitsKind, NodeId, Op, Plan, VariableOp};
 use crate::{FieldKind, Real, Scope, StringEncoding, Text, Wide};
 
 impl EventValues {
-    /// Passes all fields of a scope to `visitor`.
+    /// Passes all fields in a scope to `visitor`.
     ///
     /// # Errors
     /// Fails if the values do not fit the class.
@@ -33,7 +33,7 @@ impl EventValues {
         visitor: &mut V,
     ) -> Result<(), KindMismatch> {
         let Some(range) = self.scopes[scope as usize].clone() else { return Ok(()) };
-        // Ranges of scopes are always within the cells.
+        // Scope ranges are always within the cells.
         let cells = self.cells.get(range).unwrap_or_default();
         let mut visit = ValueVisit { plan, values: self, cells, at: 0, visitor };
         match &plan.root().op {
@@ -64,7 +64,7 @@ struct ValueVisit<'a, V> {
     values: &'a EventValues,
     /// Remaining cells.
     cells: &'a [Cell],
-    /// Node of the current value.
+    /// The current value's node.
     at: NodeId,
     visitor: &'a mut V,
 }
@@ -281,7 +281,7 @@ impl<'a, V: Visitor> ValueVisit<'a, V> {
     }
 }
 
-/// Lowest selector value of a variant option.
+/// Lowest selector value for a variant option.
 fn selector_of(field: Field<'_>, option: usize) -> i128 {
     match &field.class().kind {
         FieldKind::Variant { options, .. } => {
@@ -344,7 +344,7 @@ impl BitsKind {
 }
 
 impl Op {
-    /// Kind of a field value, for errors.
+    /// Field value kind, for errors.
     fn value_kind(&self) -> &'static str {
         match self {
             Self::Bits(bits) => bits.kind.value_kind(),
