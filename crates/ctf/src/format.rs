@@ -119,7 +119,7 @@ impl Format for Ctf {
         let directory = trace_directory(path)?;
         let trace = EnclosingTrace::new(directory.clone(), &["", "index"], notice(path, &directory));
         let is_part = path.file_name().is_some_and(|name| name == METADATA) || path.is_dir();
-        Some(if is_part { trace.as_part() } else { trace })
+        Some(if is_part { trace.into_part() } else { trace })
     }
 
     fn reads_all_files(&self, directory: &Path) -> bool {

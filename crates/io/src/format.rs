@@ -260,7 +260,7 @@ impl EnclosingTrace {
 
     /// Marks the path as never a separate trace.
     #[must_use]
-    pub fn as_part(mut self) -> Self {
+    pub fn into_part(mut self) -> Self {
         self.is_part = true;
         self
     }

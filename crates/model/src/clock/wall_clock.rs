@@ -23,19 +23,19 @@ pub struct WallClock {
 
 impl WallClock {
     /// 100 ns since 1601-01-01 00:00 UTC: Windows `FILETIME` (MS-DTYP, 2.3.3), also .NET's `DateTime.ToFileTimeUtc`.
-    pub const FILETIME: Self = Self::of(-11_644_473_600, 10_000_000);
+    pub const FILETIME: Self = Self::from_parts(-11_644_473_600, 10_000_000);
 
     /// 100 ns since 0001-01-01 00:00 in the Gregorian calendar: .NET `DateTime.Ticks`.
-    pub const DOTNET_TICKS: Self = Self::of(-62_135_596_800, 10_000_000);
+    pub const DOTNET_TICKS: Self = Self::from_parts(-62_135_596_800, 10_000_000);
 
     /// Seconds since the Unix epoch.
-    pub const UNIX_SECONDS: Self = Self::of(0, 1);
+    pub const UNIX_SECONDS: Self = Self::from_parts(0, 1);
 
     /// Nanoseconds since the Unix epoch.
-    pub const UNIX_NANOSECONDS: Self = Self::of(0, 1_000_000_000);
+    pub const UNIX_NANOSECONDS: Self = Self::from_parts(0, 1_000_000_000);
 
     /// Creates a clock whose frequency must not be 0.
-    const fn of(epoch_seconds: i64, frequency: u64) -> Self {
+    const fn from_parts(epoch_seconds: i64, frequency: u64) -> Self {
         Self { epoch_seconds, frequency: NonZeroU64::MIN.saturating_add(frequency.saturating_sub(1)) }
     }
 

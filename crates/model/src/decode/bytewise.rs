@@ -269,7 +269,7 @@ pub(super) fn visit_elements<V: Visitor>(
     elements: Elements,
     bytes: &[u8],
 ) {
-    let mut field = array.of_plan(elements.node, u64::from(elements.size) * 8);
+    let mut field = array.at_node(elements.node, u64::from(elements.size) * 8);
     if elements.kind != ElementKind::Bits && visitor.integers(field, usize::from(elements.size), bytes) {
         return;
     }

@@ -87,7 +87,7 @@ impl WordLoads {
         };
         let loads = |step: &Step| {
             let node = match step {
-                Step::Block(block) => return StepLoads::of_block(block, &mut choice),
+                Step::Block(block) => return StepLoads::for_block(block, &mut choice),
                 Step::Text(node)
                 | Step::Utf16Text(node, _)
                 | Step::DynamicText(node, _)
@@ -107,7 +107,7 @@ impl WordLoads {
 }
 
 impl StepLoads {
-    fn of_block(
+    fn for_block(
         block: &FixedBlock,
         choice: &mut impl FnMut(u8, u32) -> Option<(Scope, WordChoice)>,
     ) -> Option<Self> {

@@ -66,7 +66,7 @@ impl Cost {
     /// Returns `true` if fields of a class can contain array elements without bits.
     #[must_use]
     pub fn has_empty_elements(class: &Arc<FieldClass>) -> bool {
-        CostCounter::default().of(class).empty > 0
+        CostCounter::default().cost(class).empty > 0
     }
 
     /// Returns the maximum number of fields in all instances within `bits` bits. An instance has at least one bit.
@@ -219,12 +219,12 @@ impl CostCounter {
     fn roots(&mut self, roots: [&Option<Arc<FieldClass>>; 2]) -> Cost {
         let mut sum = Cost::default();
         for root in roots.into_iter().flatten() {
-            sum = sum.and(self.of(root));
+            sum = sum.and(self.cost(root));
         }
         sum
     }
 
-    fn of(&mut self, class: &Arc<FieldClass>) -> Cost {
+    fn cost(&mut self, class: &Arc<FieldClass>) -> Cost {
         // Most classes are plain, and too many to list.
         if !class.is_compound() && class.mappings().is_none() {
             return Cost::field_of(class.own_bits());
@@ -233,17 +233,17 @@ impl CostCounter {
             return *known;
         }
         let cost = match class.is_compound() {
-            true => self.of_compound(class),
+            true => self.compound_cost(class),
             false => Cost::field_of(class.own_bits()).and(Cost::fields(names_cost(class))),
         };
         self.known.insert(Arc::as_ptr(class), cost);
         cost
     }
 
-    fn of_compound(&mut self, class: &FieldClass) -> Cost {
-        let children = class
-            .children()
-            .map(|child| (self.of(child.class()), Cost::fields(name_cost(child.name().unwrap_or_default()))));
+    fn compound_cost(&mut self, class: &FieldClass) -> Cost {
+        let children = class.children().map(|child| {
+            (self.cost(child.class()), Cost::fields(name_cost(child.name().unwrap_or_default())))
+        });
         match &class.kind {
             FieldKind::Array { length, .. } => children.fold(Cost::default(), |_, (element, _)| {
                 let bits = match length {
@@ -323,7 +323,7 @@ mod tests {
     }
 
     fn fields_in(class: &Arc<FieldClass>, bits: u64) -> u64 {
-        CostCounter::default().of(class).fields_in(bits)
+        CostCounter::default().cost(class).fields_in(bits)
     }
 
     #[test]
@@ -340,7 +340,7 @@ mod tests {
         for length in [Some(1 << 60), Some(3), None] {
             assert_eq!(fields_in(&array(&empty, length), 1), 2);
         }
-        let costly = CostCounter::default().of(&array(&structure(&[&empty, &empty]), None));
+        let costly = CostCounter::default().cost(&array(&structure(&[&empty, &empty]), None));
         assert_eq!(costly.empty_elements(1000), 333);
         assert_eq!(fields_in(&array(&bit, Some(1000)), 1000), 1001);
         assert_eq!(fields_in(&array(&bit, None), 1000), 2000);

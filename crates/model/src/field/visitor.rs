@@ -27,7 +27,7 @@ impl<'a> Field<'a> {
 
     /// Moves to another node of the same plan, at the same offset.
     #[inline(always)]
-    pub(crate) fn of_plan(self, id: NodeId, length: u64) -> Self {
+    pub(crate) fn at_node(self, id: NodeId, length: u64) -> Self {
         Self { id, length, ..self }
     }
 

@@ -56,7 +56,7 @@ impl Plan {
         };
         // If a value spans more than eight bytes, only its first bit is used.
         let word = Word::new(bit, length.clamp(1, 64 - bit))?;
-        Some(BlockField { node: id, byte, more, load: load.of_word(word), plan, word })
+        Some(BlockField { node: id, byte, more, load: load.for_word(word), plan, word })
     }
 
     /// Array [`Elements`], if they are suitable.
@@ -100,7 +100,7 @@ impl Load {
     }
 
     /// Specializes the load for a value in a word.
-    fn of_word(self, word: Word) -> Self {
+    fn for_word(self, word: Word) -> Self {
         match (self, word.bit(), word.length()) {
             (Self::Signed, 0, 32) => Self::I32,
             (Self::Unsigned, 0, 32) => Self::U32,

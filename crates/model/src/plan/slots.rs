@@ -85,7 +85,7 @@ pub(super) fn assign_slots(
     let mut of_trace = SlotNumbers::after(0);
     for found in in_header.iter().chain(streams.iter().flatten()) {
         if found.scope == Scope::PacketHeader {
-            let slot = of_trace.of(found, packet_header.as_deref_mut())?;
+            let slot = of_trace.slot_for(found, packet_header.as_deref_mut())?;
             if let (Scope::PacketHeader, Some(header)) = (found.own_scope, &mut packet_header) {
                 found.connect(header, slot);
             }
@@ -94,7 +94,7 @@ pub(super) fn assign_slots(
     for (stream, all) in data_streams.iter_mut().zip(&streams) {
         let mut shared = SlotNumbers::after(of_trace.next);
         for found in all.iter().filter(|found| !found.is_of_event() && found.scope != Scope::PacketHeader) {
-            shared.of(found, stream.scope_mut(found.scope, None))?;
+            shared.slot_for(found, stream.scope_mut(found.scope, None))?;
         }
         stream.slots = usize::from(shared.next);
         for of_class in all.chunk_by(|a, b| a.event == b.event) {
@@ -105,7 +105,7 @@ pub(super) fn assign_slots(
                     _ if found.is_of_event() => &mut own,
                     _ => &mut shared,
                 };
-                let slot = slots.of(found, stream.scope_mut(found.scope, found.event))?;
+                let slot = slots.slot_for(found, stream.scope_mut(found.scope, found.event))?;
                 if let Some(plan) = stream.scope_mut(found.own_scope, found.event) {
                     found.connect(plan, slot);
                 }
@@ -152,7 +152,7 @@ impl SlotNumbers {
 
     /// Returns the slot number of the needed field. If it is new, the candidate fields in `plan` save their values from
     /// now on.
-    fn of(&mut self, found: &Dependency, plan: Option<&mut Plan>) -> Result<Slot, PlanError> {
+    fn slot_for(&mut self, found: &Dependency, plan: Option<&mut Plan>) -> Result<Slot, PlanError> {
         let key = (found.scope, found.targets.clone());
         if let Some(slot) = self.by_targets.get(&key) {
             return Ok(*slot);
