@@ -92,6 +92,20 @@ pub trait Sink {
     /// Fails if it cannot write.
     fn message(&mut self, message: &Message<'_>) -> std::io::Result<ControlFlow<()>>;
 
+    /// Receives the event before the first message, if earlier events are skipped.
+    fn precede(&mut self, event: &Event<'_>) {
+        let _ = event;
+    }
+
+    /// Called from time to time before a message. `events` counts the events since the last call, selected or not.
+    ///
+    /// # Errors
+    /// Ends the pass with the error.
+    fn step(&mut self, message: &Message<'_>, events: u32) -> std::io::Result<()> {
+        let _ = (message, events);
+        Ok(())
+    }
+
     /// Writes buffered output, so that a reader can see it now. More messages may follow.
     ///
     /// # Errors
@@ -106,5 +120,12 @@ pub trait Sink {
     /// Fails if it cannot write.
     fn finish(&mut self) -> std::io::Result<()> {
         Ok(())
+    }
+}
+
+/// A function that takes messages.
+impl<F: FnMut(&Message<'_>) -> std::io::Result<ControlFlow<()>>> Sink for F {
+    fn message(&mut self, message: &Message<'_>) -> std::io::Result<ControlFlow<()>> {
+        self(message)
     }
 }

@@ -104,8 +104,25 @@ pub struct EarlyLosses {
 }
 
 impl EarlyLosses {
+    /// Returns the loss that a message reports, and its time or else `now`. Without a time, the loss is kept for later.
+    pub fn due(
+        &mut self,
+        message: &Message<'_>,
+        now: Option<u64>,
+        losses: &mut LossTable,
+    ) -> Option<(LossNote, u64)> {
+        let note = LossNote::of(message)?;
+        match note.time.or(now) {
+            Some(time) => Some((note, time)),
+            None => {
+                self.add(note, losses);
+                None
+            }
+        }
+    }
+
     /// Keeps a loss; of very many, the rest is in the table of losses.
-    pub fn add(&mut self, note: LossNote, losses: &mut LossTable) {
+    fn add(&mut self, note: LossNote, losses: &mut LossTable) {
         if self.notes.len() < MOST_EARLY {
             return self.notes.push(note);
         }

@@ -382,7 +382,7 @@ mod tests {
             let (text, diagnostics) = read(&[first, second.clone(), third.clone()].concat());
             assert_eq!(text.as_deref(), Some("abcdefghi"), "{lie}");
             assert_eq!(diagnostics[0].severity, Severity::Warning);
-            assert!(diagnostics[0].message.contains("begins after 44 bytes"), "{}", diagnostics[0].message);
+            assert!(diagnostics[0].message.contains("starts after 44 bytes"), "{}", diagnostics[0].message);
         }
     }
 
