@@ -123,7 +123,7 @@ pub trait Sink {
     }
 }
 
-/// A function that takes messages.
+/// Function that receives messages.
 impl<F: FnMut(&Message<'_>) -> std::io::Result<ControlFlow<()>>> Sink for F {
     fn message(&mut self, message: &Message<'_>) -> std::io::Result<ControlFlow<()>> {
         self(message)
