@@ -21,7 +21,7 @@ const LOG: &[u8] = include_bytes!("../../examples/hello-fuchsia/boot.log");
 fn traces() -> Vec<Box<dyn OpenedTrace>> {
     let tree = |files: &[(&str, &[u8])]| Tree {
         name: "t".to_owned(),
-        entries: files.iter().map(|(path, bytes)| Entry::of_bytes(*path, bytes.to_vec())).collect(),
+        entries: files.iter().map(|(path, bytes)| Entry::from_bytes(*path, bytes.to_vec())).collect(),
         problems: Vec::new(),
     };
     let trees = [

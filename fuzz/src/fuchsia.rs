@@ -69,7 +69,7 @@ fn reader(bytes: &[u8], choice: u8) {
     if choice & 2 == 2 {
         options.limits.dynamic_event_record_classes = 1;
     }
-    let entries = vec![Entry::of_bytes("log", bytes.to_vec())];
+    let entries = vec![Entry::from_bytes("log", bytes.to_vec())];
     let tree = Tree { name: "log".to_owned(), entries, problems: Vec::new() };
     let trace = LogTrace::open(&tree, &options).unwrap();
     let mut sink = JsonLines::new(Vec::new(), JsonLinesOptions::default());

@@ -49,7 +49,7 @@ fn events(text: &[u8]) -> Vec<Vec<String>> {
 }
 
 fn open(bytes: &[u8], check: bool) -> Option<OpenedTraces> {
-    let entries = vec![Entry::of_bytes("a.jsonl", bytes.to_vec())];
+    let entries = vec![Entry::from_bytes("a.jsonl", bytes.to_vec())];
     let tree = Tree { name: "a.jsonl".to_owned(), entries, problems: Vec::new() };
     let mut options = ReadOptions::default();
     (options.check, options.force) = (check, true);

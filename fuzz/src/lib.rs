@@ -131,7 +131,7 @@ impl Write for Head<'_> {
 
 /// Reads a trace from memory and everything in it, and has all sinks write it.
 pub fn trace(metadata: &[u8], stream: &[u8], index: Option<&[u8]>) -> Reading {
-    let entry = |path: &str, bytes: &[u8]| Entry::of_bytes(path, Bytes::from(bytes.to_vec()));
+    let entry = |path: &str, bytes: &[u8]| Entry::from_bytes(path, Bytes::from(bytes.to_vec()));
     let mut entries = vec![entry("metadata", metadata), entry("stream", stream)];
     entries.extend(index.map(|index| entry("index/stream.idx", index)));
     let tree = Tree { name: "trace".to_owned(), entries, problems: Vec::new() };

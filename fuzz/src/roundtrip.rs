@@ -77,7 +77,7 @@ fn output() -> PathBuf {
 /// is read.
 pub fn roundtrip(metadata: &[u8], stream: &[u8], choice: u8) {
     crate::verified::verified(&[("metadata", metadata), ("stream", stream)], choice);
-    let entry = |path: &str, bytes: &[u8]| Entry::of_bytes(path, Bytes::from(bytes.to_vec()));
+    let entry = |path: &str, bytes: &[u8]| Entry::from_bytes(path, Bytes::from(bytes.to_vec()));
     let entries = vec![entry("metadata", metadata), entry("stream", stream)];
     let tree = Tree { name: "trace".to_owned(), entries, problems: Vec::new() };
     let Some(mut expected) = read(&tree) else { return };

@@ -110,7 +110,7 @@ fn trace(bytes: &[u8], choice: u8, expected: usize) {
     if choice & 2 == 2 {
         options.limits.dynamic_event_record_classes = 1;
     }
-    let entries = vec![Entry::of_bytes("reports", bytes.to_vec())];
+    let entries = vec![Entry::from_bytes("reports", bytes.to_vec())];
     let tree = Tree { name: "reports".to_owned(), entries, problems: Vec::new() };
     let _ = XTrace.probe(&tree, &options);
     let opened = XTrace.open(&[&tree], &options);

@@ -3,7 +3,7 @@
 use crate::statistics::Counters;
 use std::hash::{BuildHasher, RandomState};
 
-use ichnos_io::Collect;
+use ichnos_io::CollectSettings;
 
 /// Minimum size of a full batch, in bytes.
 pub(crate) const BATCH_BYTES: usize = 256 << 10;
@@ -47,13 +47,13 @@ impl Batch {
 /// Checks reports and appends them to batches.
 #[derive(Debug)]
 pub(crate) struct Checker {
-    collect: Collect,
+    collect: CollectSettings,
     /// Hasher shared by all checkers of a collector. Its key is random, so that a sender cannot forge duplicates.
     hashes: RandomState,
 }
 
 impl Checker {
-    pub(crate) fn new(collect: Collect, hashes: RandomState) -> Self {
+    pub(crate) fn new(collect: CollectSettings, hashes: RandomState) -> Self {
         Self { collect, hashes }
     }
 

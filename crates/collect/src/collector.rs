@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{channel, sync_channel};
 use std::thread::JoinHandle;
 
-use ichnos_io::Collect;
+use ichnos_io::CollectSettings;
 use mio::{Interest, Poll, Token, Waker};
 
 use crate::batch::WAITING_BATCHES;
@@ -44,7 +44,7 @@ impl Collector {
     pub fn start(
         path: &Path,
         format: &str,
-        collect: Collect,
+        collect: CollectSettings,
         mut options: CollectorOptions,
         notify: impl Fn(&Notice) + Send + Sync + 'static,
     ) -> Result<Self, CollectError> {
@@ -164,7 +164,7 @@ fn bring_into_order(
     path: &Path,
     indexer: &Indexer,
     shared: &CollectorState,
-    collect: &Collect,
+    collect: &CollectSettings,
 ) -> Result<BTreeSet<u32>, CollectError> {
     let mut segments: BTreeSet<u32> = directory::segments(path)?.into_iter().collect();
     for number in indexer.unknown(&segments) {
@@ -201,7 +201,7 @@ fn bring_into_order(
 pub fn rebuild_index(
     path: &Path,
     format: &str,
-    collect: &Collect,
+    collect: &CollectSettings,
     notify: impl Fn(&Notice),
 ) -> Result<u64, CollectError> {
     // Do not create the directory if it is missing.

@@ -127,7 +127,7 @@ fn checked(length: u32, longest: usize) -> Result<usize, BadLength> {
 mod tests {
     use std::hash::RandomState;
 
-    use ichnos_io::{Collect, TaskKey};
+    use ichnos_io::{CollectSettings, TaskKey};
 
     use super::*;
 
@@ -144,7 +144,7 @@ mod tests {
 
     /// Parses bytes in parts of a given length. Returns the result, the text and the questions.
     fn take(bytes: &[u8], part: usize) -> (Result<u32, BadLength>, String, Vec<(u64, u64)>) {
-        let checker = Checker::new(Collect::new(1, 8, store), RandomState::new());
+        let checker = Checker::new(CollectSettings::new(1, 8, store), RandomState::new());
         let (mut batch, counters) = (Batch::default(), Counters::default());
         let mut frames = Frames::default();
         let mut result = Ok(0);

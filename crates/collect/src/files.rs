@@ -38,7 +38,7 @@ pub(crate) fn is_at(file: &File, path: &Path) -> io::Result<bool> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
         Err(error) => return Err(error),
     };
-    Ok(FileId::of(&found) == FileId::of(&file.metadata()?))
+    Ok(FileId::from_metadata(&found) == FileId::from_metadata(&file.metadata()?))
 }
 
 #[cfg(all(test, unix))]

@@ -7,7 +7,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ichnos_io::{Collect, TaskKey};
+use ichnos_io::{CollectSettings, TaskKey};
 use memchr::memmem::Finder;
 use redb::{ReadOnlyDatabase, ReadableDatabase, ReadableTable, TableDefinition};
 
@@ -84,7 +84,7 @@ impl Index {
     ///
     /// # Errors
     /// If the directory was not made by a collector, or cannot be read.
-    pub fn open(directory: &Path, collect: &Collect) -> Result<Self, CollectError> {
+    pub fn open(directory: &Path, collect: &CollectSettings) -> Result<Self, CollectError> {
         crate::format_of(directory)?;
         let mut database = open_database(&directory::index(directory));
         let segments = directory::segments(directory)?;
@@ -320,7 +320,7 @@ impl Contents {
         &mut self,
         directory: &Path,
         number: u32,
-        collect: &Collect,
+        collect: &CollectSettings,
     ) -> Result<bool, CollectError> {
         let path = directory::segment(directory, number);
         match ichnos_io::open_linked(&path) {
@@ -331,7 +331,13 @@ impl Contents {
         Ok(true)
     }
 
-    fn read(&mut self, file: File, directory: &Path, number: u32, collect: &Collect) -> io::Result<()> {
+    fn read(
+        &mut self,
+        file: File,
+        directory: &Path,
+        number: u32,
+        collect: &CollectSettings,
+    ) -> io::Result<()> {
         let status = file.metadata()?;
         // Time of reports after the last checksum, for instance in an open segment: the time of the file.
         let modified =

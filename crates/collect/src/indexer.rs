@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 
-use ichnos_io::Collect;
+use ichnos_io::CollectSettings;
 use redb::{Database, ReadableDatabase, ReadableTable, ReadableTableMetadata};
 
 use crate::directory::Directory;
@@ -21,11 +21,11 @@ pub(crate) struct Indexer {
     directory: PathBuf,
     /// The collector's directory, if the path must be checked to still lead to it.
     opened: Option<Arc<Directory>>,
-    collect: Collect,
+    collect: CollectSettings,
 }
 
 impl Indexer {
-    pub(crate) fn new(directory: &Path, collect: Collect) -> Self {
+    pub(crate) fn new(directory: &Path, collect: CollectSettings) -> Self {
         Self { directory: directory.to_owned(), opened: None, collect }
     }
 
@@ -238,7 +238,7 @@ mod tests {
         TaskKey::new(report.trim_ascii_end()).ok_or("too long")
     }
 
-    const COLLECT: Collect = Collect::new(1, 100, store);
+    const COLLECT: CollectSettings = CollectSettings::new(1, 100, store);
 
     struct Case {
         directory: tempfile::TempDir,

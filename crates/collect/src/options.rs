@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use ichnos_io::Collect;
+use ichnos_io::CollectSettings;
 
 /// Options of a [`Collector`](crate::Collector).
 #[derive(Clone, Debug)]
@@ -34,7 +34,7 @@ pub struct CollectorOptions {
 impl CollectorOptions {
     /// Makes the default options for a format, without addresses.
     #[must_use]
-    pub fn new(collect: &Collect) -> Self {
+    pub fn new(collect: &CollectSettings) -> Self {
         Self {
             udp: Vec::new(),
             tcp: Vec::new(),

@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
-use ichnos_io::Collect;
+use ichnos_io::CollectSettings;
 
 use crate::directory;
 use crate::pieces::{END, Pieces};
@@ -20,7 +20,7 @@ const PART: u64 = 4 << 20;
 pub(crate) fn recover(
     directory: &Path,
     number: u32,
-    collect: &Collect,
+    collect: &CollectSettings,
 ) -> Result<Option<Notice>, CollectError> {
     let path = directory::segment(directory, number);
     match recover_segment(directory, number, collect) {
@@ -30,7 +30,7 @@ pub(crate) fn recover(
     }
 }
 
-fn recover_segment(directory: &Path, number: u32, collect: &Collect) -> io::Result<Option<Notice>> {
+fn recover_segment(directory: &Path, number: u32, collect: &CollectSettings) -> io::Result<Option<Notice>> {
     let path = directory::segment(directory, number);
     // A closed segment may be a link: it is only read.
     let mut file = ichnos_io::open_linked(&path)?;
@@ -134,7 +134,14 @@ impl SegmentContent {
     }
 
     /// Searches a range for reports, one by one.
-    fn check(&mut self, file: &File, begin: u64, end: u64, time: u64, collect: &Collect) -> io::Result<()> {
+    fn check(
+        &mut self,
+        file: &File,
+        begin: u64,
+        end: u64,
+        time: u64,
+        collect: &CollectSettings,
+    ) -> io::Result<()> {
         let mut pieces = Pieces::new(file.try_clone()?, begin, end)?;
         let mut stored = Vec::new();
         let mut open: Option<(Sum, crc32fast::Hasher)> = None;
@@ -229,7 +236,7 @@ mod tests {
         TaskKey::new(text).ok_or("too long")
     }
 
-    const COLLECT: Collect = Collect::new(1, 100, store);
+    const COLLECT: CollectSettings = CollectSettings::new(1, 100, store);
 
     struct Case {
         directory: tempfile::TempDir,

@@ -4,7 +4,7 @@ use std::fmt;
 use std::hash::RandomState;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use ichnos_io::Collect;
+use ichnos_io::CollectSettings;
 
 use crate::batch::Checker;
 use crate::statistics::Counters;
@@ -14,7 +14,7 @@ use crate::{CollectorOptions, Notice};
 pub(crate) struct CollectorState {
     pub(crate) options: CollectorOptions,
     pub(crate) counters: Counters,
-    collect: Collect,
+    collect: CollectSettings,
     hashes: RandomState,
     notify: Box<dyn Fn(&Notice) + Send + Sync>,
     is_stopping: AtomicBool,
@@ -23,7 +23,7 @@ pub(crate) struct CollectorState {
 impl CollectorState {
     pub(crate) fn new(
         options: CollectorOptions,
-        collect: Collect,
+        collect: CollectSettings,
         notify: Box<dyn Fn(&Notice) + Send + Sync>,
     ) -> Self {
         Self {

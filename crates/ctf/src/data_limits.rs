@@ -23,8 +23,8 @@ impl DataLimits {
     /// Returns the limits for packets in a trace.
     pub(crate) fn packets(self, trace: &TraceClass, limits: DecodeLimits) -> PacketLimits {
         let classes = &trace.data_streams;
-        let packets: Vec<Cost> = classes.iter().map(|stream| Cost::of_packet(trace, stream)).collect();
-        let events = classes.iter().flat_map(|stream| Cost::of_event_records(trace, stream));
+        let packets: Vec<Cost> = classes.iter().map(|stream| Cost::for_packet(trace, stream)).collect();
+        let events = classes.iter().flat_map(|stream| Cost::for_event_records(trace, stream));
         let empty_elements = packets.iter().copied().chain(events);
         let empty_elements = empty_elements.map(|cost| cost.empty_elements(self.fields)).min();
         let most_packets = packets.iter().map(|cost| cost.instances_in(self.bits)).max();

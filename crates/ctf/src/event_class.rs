@@ -40,7 +40,7 @@ impl EventRecords {
             let mut roles = plan.into_iter().flat_map(Plan::nodes).map(|node| node.roles);
             roles.any(|roles| roles.has(Role::Timestamp) && is_default(roles))
         };
-        let costs = Cost::of_event_records(&trace.class, class);
+        let costs = Cost::for_event_records(&trace.class, class);
         let costs = class.event_records.iter().zip(costs);
         let refused: HashMap<u128, DamageKind> = costs
             .filter_map(|(class, cost)| Some((class.id, allowed.too_many(cost, "event records")?)))

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use ichnos_io::{
     EnclosingTrace, Format, FormatInfo, FormatOption, Hint, OpenedTraces, OptionConflict, OptionHint,
-    OptionValue, PacketIndexes, ReadOptions, Refused, SchemaLanguage, Tree, WrittenSchema,
+    OptionValue, PacketIndexes, ReadOptions, RefusedTrace, SchemaLanguage, Tree, WrittenSchema,
 };
 use ichnos_model::{Limits, TraceClass};
 
@@ -101,7 +101,7 @@ impl Format for Ctf {
         let found = trace::open(trees, &CtfOptions::from(options));
         let mut opened = OpenedTraces::default();
         opened.traces.extend(found.traces.into_iter().map(|trace| Box::new(trace) as _));
-        let refused = found.errors.into_iter().map(|error| Refused::new(error.path, error.diagnostics));
+        let refused = found.errors.into_iter().map(|error| RefusedTrace::new(error.path, error.diagnostics));
         opened.refused.extend(refused);
         opened.notices = found.notices;
         opened
@@ -119,7 +119,7 @@ impl Format for Ctf {
         let directory = trace_directory(path)?;
         let trace = EnclosingTrace::new(directory.clone(), &["", "index"], notice(path, &directory));
         let is_part = path.file_name().is_some_and(|name| name == METADATA) || path.is_dir();
-        Some(if is_part { trace.of_part() } else { trace })
+        Some(if is_part { trace.into_part() } else { trace })
     }
 
     fn reads_all_files(&self, directory: &Path) -> bool {
@@ -156,7 +156,7 @@ impl Format for Ctf {
         Some(Hint::new(format!("{dialect} metadata; {DESCRIBED}")))
     }
 
-    fn why_unrecognised(&self, tree: &Tree) -> Option<Hint> {
+    fn why_unrecognized(&self, tree: &Tree) -> Option<Hint> {
         Some(match tree.entries.len() {
             0 => return None,
             1 => Hint::new("a single CTF data stream file can only be read with its metadata")

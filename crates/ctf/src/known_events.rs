@@ -430,7 +430,7 @@ mod tests {
     fn contexts_have_meanings() {
         let class = class("", r#"event { id = 0; name = "x"; };"#);
         assert_eq!(class.role, EventRole::Instant);
-        assert_eq!(class.meanings.of(Scope::CommonContext, 0), Some(Meaning::Thread));
+        assert_eq!(class.meanings.get(Scope::CommonContext, 0), Some(Meaning::Thread));
     }
 
     #[test]
@@ -441,7 +441,7 @@ mod tests {
         assert_eq!((end.role, display(&end).0), (EventRole::End, None));
         let irq = kernel(r#"name = "irq_handler_entry"; fields := struct { u32 _irq; string _name; };"#);
         assert_eq!((irq.role, display(&irq)), (EventRole::Begin, (Some("irq"), EventTrack::Processor)));
-        assert_eq!(irq.meanings.of(Scope::Payload, 1), Some(Meaning::EventName));
+        assert_eq!(irq.meanings.get(Scope::Payload, 1), Some(Meaning::EventName));
         let switch = kernel(
             r#"name = "sched_switch"; fields := struct { string _prev_comm; u32 _prev_tid; u32 _prev_state;
             string _next_comm; u32 _next_tid; };"#,
@@ -451,7 +451,7 @@ mod tests {
         assert_eq!(switch.meanings.members(Meaning::Thread).next().unwrap().scope, Scope::CommonContext);
         let migrated = kernel(r#"name = "sched_migrate_task"; fields := struct { u32 _tid; };"#);
         assert_eq!(migrated.role, EventRole::Instant);
-        assert_eq!(migrated.meanings.of(Scope::Payload, 0), Some(Meaning::TargetThread));
+        assert_eq!(migrated.meanings.get(Scope::Payload, 0), Some(Meaning::TargetThread));
     }
 
     #[test]
@@ -484,7 +484,7 @@ mod tests {
         let perf = of(r#"event { id = 0; name = "sched:sched_switch";
             fields := struct { u32 perf_tid; u32 next_pid; }; };"#);
         assert_eq!(perf.role, EventRole::Switch);
-        assert_eq!(perf.meanings.of(Scope::Payload, 1), Some(Meaning::TargetThread));
+        assert_eq!(perf.meanings.get(Scope::Payload, 1), Some(Meaning::TargetThread));
         let zephyr = r#"event { id = 1; name = "thread_switched_in"; };
             event { id = 2; name = "isr_enter"; };"#;
         let take = of(&format!("event {{ id = 0; name = \"semaphore_take_enter\"; }}; {zephyr}"));

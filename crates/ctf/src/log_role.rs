@@ -233,9 +233,9 @@ mod tests {
             let (role, meanings) =
                 role(&format!("name = \"{provider}:event\"; loglevel = 13; {fields}")).unwrap();
             assert_eq!((role.severity, &role.text), (LogSeverity::Member, &None), "{provider}");
-            assert_eq!(meanings.of(Scope::Payload, 1), Some(Meaning::Tag));
+            assert_eq!(meanings.get(Scope::Payload, 1), Some(Meaning::Tag));
             // The context contains the system's thread id.
-            assert_eq!(meanings.of(Scope::Payload, 3), None);
+            assert_eq!(meanings.get(Scope::Payload, 3), None);
             assert_eq!(numbers.map(|number| role.scale.level(number)), LogLevel::ALL[..5], "{provider}");
         }
     }

@@ -48,7 +48,7 @@ pub(crate) fn packet(fields: PacketFields, events: &[u8]) -> Vec<u8> {
 /// Opens a data stream from a file's bytes.
 pub(crate) fn stream(bytes: Vec<u8>) -> Arc<StreamInput> {
     let entries =
-        vec![Entry::of_bytes("metadata", METADATA.as_bytes().to_vec()), Entry::of_bytes("stream", bytes)];
+        vec![Entry::from_bytes("metadata", METADATA.as_bytes().to_vec()), Entry::from_bytes("stream", bytes)];
     let tree = Tree { name: "test".to_owned(), entries, problems: Vec::new() };
     let mut opened = open(&[&tree], &CtfOptions::default());
     assert!(opened.errors.is_empty(), "{:?}", opened.errors);

@@ -432,7 +432,7 @@ fn read_stacks(
     }
     // Symbols use the event times, from the first clock.
     let clock = trace.class.clocks.first();
-    let offset = clock.map_or(options.clock_offsets.all, |clock| options.clock_offsets.of(clock));
+    let offset = clock.map_or(options.clock_offsets.all, |clock| options.clock_offsets.for_clock(clock));
     stacks.finish(trace, offset);
     diagnostics
 }

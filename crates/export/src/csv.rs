@@ -94,8 +94,8 @@ impl<W: TextWriter> Csv<W> {
         }
         let options = &self.options;
         let Some((stream, known, classes)) = self.streams.get_mut(event.stream) else { return Ok(()) };
-        let class =
-            classes.of(event, || CsvClassState::new(event, options, &mut known.keys, &mut known.shapes));
+        let class = classes
+            .for_event(event, || CsvClassState::new(event, options, &mut known.keys, &mut known.shapes));
         let out = &mut self.output.buffer;
         let begin = out.len();
         let CsvStreamState { stream, trace, contexts } = stream;

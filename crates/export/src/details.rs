@@ -478,7 +478,7 @@ impl<W: TextWriter> Details<W> {
         let Some((_, known, classes)) = self.streams.get_mut(event.stream) else {
             return Ok(());
         };
-        let class = classes.of(event, || make_class(event, &self.options, &self.palette));
+        let class = classes.for_event(event, || make_class(event, &self.options, &self.palette));
         let out = &mut self.output.buffer;
         out.extend_from_slice(&class.title);
         if !self.options.compact {

@@ -19,7 +19,7 @@ impl EventStacks {
         let members = event.class.meanings.members(Meaning::Stack).filter(|_| wanted);
         let members = members.filter_map(|member| {
             let name = event.plan(member.scope)?.member_name(member.index as usize).unwrap_or_default();
-            Some((FieldRef::of_member(event, member)?, name.into()))
+            Some((FieldRef::for_member(event, member)?, name.into()))
         });
         Self { members: members.collect() }
     }

@@ -376,7 +376,7 @@ impl<W: TextWriter> Pretty<W> {
         let Some((part, known, classes)) = self.streams.get_mut(event.stream) else {
             return Ok(());
         };
-        let class = classes.of(event, || make_class(event, has_clock, &self.options, &self.palette));
+        let class = classes.for_event(event, || make_class(event, has_clock, &self.options, &self.palette));
         let out = &mut self.output.buffer;
         class.prefix.push(out, false);
         let names = self.options.names;

@@ -177,7 +177,7 @@ impl<'c> Compiler<'c> {
             None => self.class.find(&Scope::SEARCHED, &path.steps),
         };
         if found.is_empty() && !rest.is_empty() {
-            found = self.class.find(Scope::of_prefix(first), rest);
+            found = self.class.find(Scope::with_prefix(first), rest);
         }
         let found = if found.is_empty() {
             let alias =
@@ -224,7 +224,7 @@ impl<'c> Compiler<'c> {
             let direct = node
                 .filter(|_| kind.is_integer())
                 .zip(self.class.event)
-                .and_then(|(node, event)| FieldRef::of_node(event, scope, node).filter(FieldRef::is_direct));
+                .and_then(|(node, event)| FieldRef::for_node(event, scope, node).filter(FieldRef::is_direct));
             let code = match direct {
                 Some(field) => Code::Direct(Box::new(field), register),
                 None => Code::Register(register),

@@ -59,7 +59,7 @@ fn kinds() -> EventRecordClass {
             option("text", FieldClass::string(), 1),
             option("state", enumeration(), 2),
         ],
-        selector: Box::new(FieldLocation::of_values()),
+        selector: Box::new(FieldLocation::by_values()),
         alignment: 1,
     };
     let point = || FieldClass::structure([Member::new("x", FieldClass::signed(32))]);

@@ -4,7 +4,7 @@ use std::io;
 use std::ops::ControlFlow;
 
 use ichnos_model::{
-    BoxedCursor, Checkpoint, Cursor, Damage, Drained, Head, Message, MessageHandler, MessageKind, Sink,
+    BoxedCursor, Checkpoint, Cursor, Damage, DrainEnd, Head, Message, MessageHandler, MessageKind, Sink,
     sort_key,
 };
 
@@ -94,9 +94,9 @@ impl Merge {
             && let Some(cursor) = self.cursors.get_mut(index as usize)
         {
             let entry = match (**cursor).drain(self.limit, handler) {
-                Drained::Limit(key) => MergeEntry { key, index },
-                Drained::End => MergeEntry::NONE,
-                Drained::Stopped => return,
+                DrainEnd::Limit(key) => MergeEntry { key, index },
+                DrainEnd::End => MergeEntry::NONE,
+                DrainEnd::Stopped => return,
             };
             self.replay(index, entry);
         }

@@ -35,7 +35,7 @@ const EVENTS: usize = 100_000;
 
 /// Makes a trace whose events alternate between `streams` data streams.
 fn trace(streams: usize) -> ichnos::ctf::trace::CtfTrace {
-    let mut entries = vec![Entry::of_bytes("metadata", METADATA.as_bytes().to_vec())];
+    let mut entries = vec![Entry::from_bytes("metadata", METADATA.as_bytes().to_vec())];
     for stream in 0..streams {
         let mut events = Vec::new();
         let times: Vec<u64> = (0..EVENTS / streams).map(|i| ((i * streams + stream) * 100) as u64).collect();
@@ -56,7 +56,7 @@ fn trace(streams: usize) -> ichnos::ctf::trace::CtfTrace {
             packet.extend(number.to_le_bytes());
         }
         packet.extend(events);
-        entries.push(Entry::of_bytes(format!("stream-{stream:04}"), packet));
+        entries.push(Entry::from_bytes(format!("stream-{stream:04}"), packet));
     }
     let tree = Tree { name: "bench".to_owned(), entries, problems: Vec::new() };
     ichnos::ctf::trace::open(&[&tree], &Default::default()).traces.pop().unwrap()
@@ -158,7 +158,7 @@ fn logs(criterion: &mut Criterion) {
     assert_eq!(fold(&bytes).1, EVENTS);
     let tree = Tree {
         name: "bench".to_owned(),
-        entries: vec![Entry::of_bytes("log", bytes.clone())],
+        entries: vec![Entry::from_bytes("log", bytes.clone())],
         problems: Vec::new(),
     };
     let trace = ichnos::fuchsia::log_reader::LogTrace::open(&tree, &Default::default()).unwrap();

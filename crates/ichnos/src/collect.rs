@@ -7,11 +7,11 @@ use std::path::Path;
 use ichnos_analysis::find_identifiers;
 #[doc(inline)]
 pub use ichnos_collect::*;
-use ichnos_io::{Collect, TaskKey};
+use ichnos_io::{CollectSettings, TaskKey};
 use ichnos_model::Identifier;
 
 /// Returns the names of the formats whose reports can be collected, and how to collect them.
-pub fn formats() -> impl Iterator<Item = (&'static str, Collect)> {
+pub fn formats() -> impl Iterator<Item = (&'static str, CollectSettings)> {
     crate::formats().filter_map(|format| Some((format.name, format.collect?)))
 }
 

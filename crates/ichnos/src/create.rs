@@ -589,7 +589,7 @@ impl StreamWriter {
         let mut values = std::mem::take(&mut state.values);
         let result = match values.copy_from(event) {
             Ok(()) => {
-                let scopes = Scopes::of_values(&values);
+                let scopes = Scopes::from_values(&values);
                 let event = Event::new(&self.stream, &class.class.plans, event.clock, scopes);
                 self.write(&mut state, event)
             }

@@ -104,11 +104,11 @@ pub(crate) fn without_repetition(all: Vec<Opening>) -> (Vec<Opening>, Vec<String
 
 /// `true` if a file is an archive, or of a format that needs no other files.
 fn is_readable_alone(path: &Path, options: &OpenOptions, read: &ReadOptions) -> bool {
-    let Ok(bytes) = Bytes::of_file(path) else { return true };
+    let Ok(bytes) = Bytes::from_file(path) else { return true };
     if Tree::is_packed(&bytes) {
         return true;
     }
-    let entries = vec![Entry::of_bytes("file", bytes)];
+    let entries = vec![Entry::from_bytes("file", bytes)];
     let tree = Tree { name: String::new(), entries, problems: Vec::new() };
     options.formats().any(|format| format.probe(&tree, read))
 }

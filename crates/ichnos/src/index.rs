@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
-use ichnos_io::{Existing, IoError, Tree};
+use ichnos_io::{ExistingOutput, IoError, Tree};
 
 use crate::OpenOptions;
 
@@ -101,7 +101,7 @@ fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     if let Some(parent) = path.parent() {
         std::fs::create_dir_all(parent)?;
     }
-    let mut output = ichnos_io::create(Some(path), Existing::Replace)?;
+    let mut output = ichnos_io::create(Some(path), ExistingOutput::Replace)?;
     output.write_all(bytes)?;
     output.finish()
 }

@@ -175,7 +175,7 @@ pub use ichnos_flow as flow;
 #[cfg(any(feature = "fuchsia-log", feature = "fxt"))]
 pub use ichnos_fuchsia as fuchsia;
 pub use ichnos_io as io;
-pub use ichnos_io::{Format, FormatInfo, FormatOption, OptionError, OptionKind, OptionValue, Refused};
+pub use ichnos_io::{Format, FormatInfo, FormatOption, OptionError, OptionKind, OptionValue, RefusedTrace};
 pub use ichnos_json as json;
 #[cfg(feature = "jsonl")]
 pub use ichnos_jsonl as jsonl;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use ichnos_filter::{Expression, Filter, FilterError, FilterScope};
 use ichnos_flow::{Merge, RunningThreads};
 use ichnos_io::{
-    Datagrams, Format, Hint, InputPlaces, IoError, OptionConflict, OutputConflict, ReadOptions, Refused,
+    Datagrams, Format, Hint, InputPlaces, IoError, OptionConflict, OutputConflict, ReadOptions, RefusedTrace,
     Tree, TreeProblem,
 };
 use ichnos_model::{ClockClass, ClockOrigin, DataStream, OpenedTrace, TracerQuirk, Window};
@@ -40,7 +40,7 @@ pub enum OpenError {
     },
     /// Traces were found, but none can be read.
     #[error("{}: the trace cannot be read", .0[0].path)]
-    Refused(Vec<Refused>),
+    Refused(Vec<RefusedTrace>),
     /// Two clocks cannot share a timeline.
     #[error(transparent)]
     Uncorrelated(#[from] UncorrelatedClocks),
@@ -101,7 +101,7 @@ pub struct UncorrelatedClocks {
 /// Traces that were opened together.
 pub struct Session {
     traces: Vec<Box<dyn OpenedTrace>>,
-    refused: Vec<Refused>,
+    refused: Vec<RefusedTrace>,
     left_out: Vec<OpenError>,
     problems: Vec<TreeProblem>,
     notices: Vec<Hint>,
@@ -171,7 +171,7 @@ pub fn open<P: AsRef<Path>>(
         let beginnings = tree.entries.iter().filter(|entry| entry.goes_on());
         let shown = |path: &str| format!("{}/{path}", tree.name.trim_end_matches('/'));
         session.beginnings.extend(beginnings.map(|entry| shown(&entry.path)));
-        session.problems.extend(tree.problems.iter().map(|problem| problem.clone().of_tree(&tree.name)));
+        session.problems.extend(tree.problems.iter().map(|problem| problem.clone().in_tree(&tree.name)));
         if let Some(conflict) = FORMATS.iter().find_map(|format| format.conflict(&tree, &read)) {
             return Err(OpenError::Conflict { path: tree.name, conflict });
         }
@@ -253,7 +253,7 @@ fn no_trace(tree: &Tree, options: &OpenOptions) -> OpenError {
     const LOOKED_AT: usize = 100;
     let problems: Vec<&str> = tree.problems.iter().map(|problem| problem.message.as_str()).collect();
     let problems = problems.join("; ");
-    let lacking = || options.formats().find_map(|format| format.why_unrecognised(tree));
+    let lacking = || options.formats().find_map(|format| format.why_unrecognized(tree));
     let mut is_unknown = false;
     let mut hint = match tree.entries.as_slice() {
         [] if !problems.is_empty() => Hint::new(problems.clone()),
@@ -352,7 +352,7 @@ impl Session {
             let Division { parts, notices, problems, beginnings } =
                 divide(tree, &wanted, &read, &options.tree());
             self.notices.extend(notices.into_iter().map(Hint::new));
-            self.problems.extend(problems.into_iter().map(|problem| problem.of_tree(&tree.name)));
+            self.problems.extend(problems.into_iter().map(|problem| problem.in_tree(&tree.name)));
             let shown = |path: String| format!("{}/{path}", tree.name.trim_end_matches('/'));
             self.beginnings.extend(beginnings.into_iter().map(shown));
             if parts.is_empty() {
@@ -396,7 +396,7 @@ impl Session {
 
     /// Returns the traces that were found but cannot be read.
     #[must_use]
-    pub fn refused(&self) -> &[Refused] {
+    pub fn refused(&self) -> &[RefusedTrace] {
         &self.refused
     }
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use ichnos_analysis::{PairOptions, PairReader, Pairs, Stats, StatsCollector, StatsOptions};
 use ichnos_io::{
-    CreateError, Joined, Lane, MessageOrder, Output, OutputBlock, Worker, WorkerFlow, WriteReport,
+    CreateError, JoinResult, Lane, MessageOrder, Output, OutputBlock, Worker, WorkerFlow, WriteReport,
 };
 use ichnos_model::{IgnorePoison as _, Message};
 
@@ -69,7 +69,7 @@ impl Output for StatsOutput {
         Box::new(StatsWorker { stats, pairs, is_finished: false })
     }
 
-    fn join(&self, block: OutputBlock) -> io::Result<Joined> {
+    fn join(&self, block: OutputBlock) -> io::Result<JoinResult> {
         let counted = block.data.and_then(|data| data.downcast::<CountedBlock>().ok());
         let mut joined = self.lock();
         match counted.map(|counted| *counted) {
@@ -79,7 +79,7 @@ impl Output for StatsOutput {
             Some(CountedBlock::End(stats)) => joined.stats.merge(*stats),
             None => {}
         }
-        Ok(Joined::Done)
+        Ok(JoinResult::Done)
     }
 
     fn finish(self: Box<Self>) -> Result<WriteReport, CreateError> {

@@ -9,7 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use ichnos_export::{Fixup, NullStatistics, ResumableSink, SinkState, StreamOrder, Undecoded};
 use ichnos_io::{
-    ChunkStart, CreateError, Joined, Lane, MessageOrder, Output, OutputBlock, Worker, WorkerFlow, WriteReport,
+    ChunkStart, CreateError, JoinResult, Lane, MessageOrder, Output, OutputBlock, Worker, WorkerFlow,
+    WriteReport,
 };
 use ichnos_model::{DataStream, Event, IgnorePoison as _, Message};
 
@@ -232,16 +233,16 @@ where
         })
     }
 
-    fn join(&self, block: OutputBlock) -> io::Result<Joined> {
+    fn join(&self, block: OutputBlock) -> io::Result<JoinResult> {
         let Some(data) = block.data.and_then(|data| data.downcast::<TextBlockData<S>>().ok()) else {
-            return Ok(Joined::Done);
+            return Ok(JoinResult::Done);
         };
         let mut joined = self.lock();
         joined.warn(data.warnings);
         joined.text.add(data.fixups);
         let is_right = joined.write(&block.bytes)? && data.end.is_none_or(|end| joined.end(end));
         data.pool.put(block.bytes);
-        Ok(if is_right { Joined::Done } else { Joined::Again })
+        Ok(if is_right { JoinResult::Done } else { JoinResult::Again })
     }
 
     fn flush(&self) -> io::Result<()> {

@@ -1,32 +1,32 @@
-//! Members of archives.
+//! Archive members.
 
 use std::ops::Range;
 
 use crate::unpack_budget::UnpackBudget;
 use crate::{Bytes, IoError, IoLimits};
 
-/// Maximum number of listed problems of single members; further ones are only counted.
+/// Maximum number of listed member problems. Further problems are only counted.
 const LISTED: usize = 100;
 
-/// Content of a member.
+/// Member content.
 #[derive(Clone, Debug)]
-pub(crate) enum Content {
+pub(crate) enum MemberContent {
     /// A part of the archive itself.
     Bytes(Bytes),
     /// A part of the unpacked data.
     Unpacked(Range<u64>),
-    /// Only the beginning, and the reason.
-    Cut(Box<(Content, String)>),
-    /// Only the beginning, as requested, and the total size.
-    Beginning(Box<(Content, u64)>),
+    /// Only the start, and the reason.
+    Cut(Box<(MemberContent, String)>),
+    /// Only the start, as requested, and the total size.
+    Beginning(Box<(MemberContent, u64)>),
     /// The reason why it cannot be read.
     Broken(Box<str>),
-    Link(Box<Link>),
-    /// Content of a link's target.
+    Link(Box<MemberLink>),
+    /// Content of the link target.
     Linked(Box<Self>),
 }
 
-impl Content {
+impl MemberContent {
     pub(crate) fn cut(self, problem: String) -> Self {
         Self::Cut(Box::new((self, problem)))
     }
@@ -46,29 +46,29 @@ impl Content {
     }
 }
 
-/// Content of an archive.
+/// Archive content.
 #[derive(Default)]
-pub(crate) struct Members {
-    /// Files by path, without `.` and `..` in it.
-    pub(crate) files: Vec<(String, Content)>,
-    /// Problems of the archive as a whole.
+pub(crate) struct ArchiveMembers {
+    /// Files by path. Paths do not contain `.` and `..`.
+    pub(crate) files: Vec<(String, MemberContent)>,
+    /// Problems with the archive as a whole.
     pub(crate) problems: Vec<String>,
-    /// Problems of single members, and the number of further ones.
+    /// Problems with single members, and the number of unlisted problems.
     listed: Vec<String>,
     more: usize,
 }
 
-impl Members {
+impl ArchiveMembers {
     pub(crate) fn insert(
         &mut self,
         path: &str,
-        content: Content,
+        content: MemberContent,
         budget: &UnpackBudget<'_>,
     ) -> Result<(), IoError> {
-        match sanitised(path) {
-            Sanitised::Path(path) => self.files.push((path, content)),
-            Sanitised::Root => {}
-            Sanitised::Outside => {
+        match sanitized_path(path) {
+            SanitizedPath::Path(path) => self.files.push((path, content)),
+            SanitizedPath::Root => {}
+            SanitizedPath::Outside => {
                 self.add_problem(|| {
                     format!("skipped the member {path:?}: its path leads out of the archive")
                 });
@@ -80,7 +80,7 @@ impl Members {
         Ok(())
     }
 
-    /// Adds the problem of a member.
+    /// Adds a problem with a member.
     pub(crate) fn add_problem(&mut self, problem: impl FnOnce() -> String) {
         if self.listed.len() < LISTED {
             self.listed.push(problem());
@@ -89,17 +89,17 @@ impl Members {
         }
     }
 
-    /// Returns all members, with parts of `unpacked` for unpacked contents and with the contents of others
-    /// for links. `bytes`: size of the archive, which bounds the cost of following links.
+    /// Returns all members. Unpacked content consists of parts of `unpacked`, and links have the content of their
+    /// targets. `bytes` is the archive size, which bounds the cost of following links.
     pub(crate) fn finish(mut self, unpacked: &Bytes, bytes: u64) -> Self {
-        // As when unpacking, the later of two members with one name stays.
+        // As when unpacking, the later of two members with the same name wins.
         self.files.reverse();
         self.files.sort_by(|a, b| a.0.cmp(&b.0));
         self.files.dedup_by(|later, first| later.0 == first.0);
         self.follow_links(bytes);
         self.files.shrink_to_fit();
         for (_, content) in &mut self.files {
-            let found = std::mem::replace(content, Content::Broken(Box::default()));
+            let found = std::mem::replace(content, MemberContent::Broken(Box::default()));
             *content = found.in_place(unpacked);
         }
         self.problems.append(&mut self.listed);
@@ -120,7 +120,7 @@ pub(crate) fn too_many(path: &str, limits: &IoLimits) -> IoError {
     }
 }
 
-/// Problem of a member that is cut off by the end of the archive at `end`.
+/// Describes a member that is cut off by the end of the archive at `end`.
 pub(crate) fn cut_off(end: u64, is_unpacked: bool, path: &str, missing: Option<u64>) -> String {
     let unpacked = if is_unpacked { " of the unpacked data" } else { "" };
     let missing = missing.map(|missing| format!(": {missing} bytes are missing"));
@@ -130,8 +130,8 @@ pub(crate) fn cut_off(end: u64, is_unpacked: bool, path: &str, missing: Option<u
     )
 }
 
-/// Text of a path. A byte that is not UTF-8 becomes U+FFFD and its value, so that two paths do not become one
-/// and hide a member.
+/// Converts a path to text. A byte that is not UTF-8 becomes U+FFFD and its value. Otherwise, two paths could become
+/// equal and hide a member.
 pub(crate) fn path_text(path: &[u8]) -> String {
     let mut text = String::with_capacity(path.len());
     for chunk in path.utf8_chunks() {
@@ -144,20 +144,20 @@ pub(crate) fn path_text(path: &[u8]) -> String {
     text
 }
 
-enum Sanitised {
+enum SanitizedPath {
     Path(String),
     /// The archive's root.
     Root,
     Outside,
 }
 
-/// Makes the path of a member relative to the archive's root.
-fn sanitised(path: &str) -> Sanitised {
+/// Converts the path of a member to a path relative to the archive's root.
+fn sanitized_path(path: &str) -> SanitizedPath {
     let mut names = String::with_capacity(path.len());
     for name in path.split(SEPARATORS) {
         match name {
             "" | "." => {}
-            ".." => return Sanitised::Outside,
+            ".." => return SanitizedPath::Outside,
             name => {
                 if !names.is_empty() {
                     names.push('/');
@@ -166,17 +166,17 @@ fn sanitised(path: &str) -> Sanitised {
             }
         }
     }
-    if names.is_empty() { Sanitised::Root } else { Sanitised::Path(names) }
+    if names.is_empty() { SanitizedPath::Root } else { SanitizedPath::Path(names) }
 }
 
-/// Separators of names in a path.
+/// Path separators.
 pub(crate) const SEPARATORS: [char; 2] = ['/', '\\'];
 
-/// A member that refers to another one.
+/// A member that refers to another member.
 #[derive(Clone, Debug)]
-pub(crate) struct Link {
+pub(crate) struct MemberLink {
     pub(crate) target: String,
-    /// `true` if the target is relative to the root of the archive, not to the directory of the link.
+    /// `true` if the target is relative to the archive's root instead of the link's directory.
     pub(crate) is_hard: bool,
 }
 
@@ -186,10 +186,10 @@ mod tests {
 
     #[test]
     fn paths_stay_inside() {
-        let path = |path| match sanitised(path) {
-            Sanitised::Path(path) => path,
-            Sanitised::Root => "(root)".to_owned(),
-            Sanitised::Outside => "(outside)".to_owned(),
+        let path = |path| match sanitized_path(path) {
+            SanitizedPath::Path(path) => path,
+            SanitizedPath::Root => "(root)".to_owned(),
+            SanitizedPath::Outside => "(outside)".to_owned(),
         };
         assert_eq!(path("./a//b/./c"), "a/b/c");
         assert_eq!(path("/etc/passwd"), "etc/passwd");

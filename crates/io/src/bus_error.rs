@@ -1,11 +1,11 @@
 //! SIGBUS handling for mapped files that shrink.
 //!
-//! Reading a page after the end of a mapped file, or one that its device cannot deliver, raises the signal
-//! SIGBUS, which ends the process. Another process can shorten a file at any time. So [`handle_bus_errors`]
-//! installs a handler, once: if the address is in a guarded mapping, it replaces missing pages by zeros and
-//! records them; the read continues, and the reader calls [`Guard::lost`] when convenient. All other signals
-//! are passed on to the previous handler. Without a call of [`handle_bus_errors`], the handling of the signal
-//! does not change, and it ends the process.
+//! Reading a page after the end of a mapped file, or a page that its device cannot deliver, raises the signal SIGBUS,
+//! which ends the process. Another process can shorten a file at any time. So [`handle_bus_errors`] installs a handler
+//! once. If the address is in a guarded mapping, the handler replaces missing pages by zeros and records them. The read
+//! continues, and the reader calls [`Guard::lost`] when convenient. All other signals are passed on to the previous
+//! handler. Without a call to [`handle_bus_errors`], the signal handling does not change, and the signal ends the
+//! process.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -17,20 +17,20 @@ use std::sync::{Mutex, OnceLock};
 use ichnos_model::IgnorePoison as _;
 use libc::{c_int, c_void, siginfo_t};
 
-/// A mapping that can be read even if pages are lost. Lives as long as the mapping.
+/// Guard for a mapping, which can then be read even if pages are lost. Must live as long as the mapping.
 #[derive(Debug)]
-pub(crate) struct Guard(&'static Slot);
+pub(crate) struct Guard(&'static GuardEntry);
 
 impl Guard {
-    /// Guards a mapping, which must begin at a page.
+    /// Guards a mapping, which must start at a page boundary.
     pub(crate) fn new(mapping: &[u8]) -> Self {
         let begin = mapping.as_ptr() as usize;
-        Self(Slot::take(begin..(begin + mapping.len()).next_multiple_of(page_size())))
+        Self(GuardEntry::take(begin..(begin + mapping.len()).next_multiple_of(page_size())))
     }
 
-    /// Returns the lost bytes, from the first to the last one, in a mapping of `len` bytes.
+    /// Returns the range from the first to the last lost byte, in a mapping of `len` bytes.
     pub(crate) fn lost(&self, len: usize) -> Range<usize> {
-        // A thread that has read zeros must see below that there are some.
+        // If a thread has read zeros, it must see below that bytes were lost.
         fence(Ordering::SeqCst);
         let end = self.0.lost_end.load(Ordering::Relaxed);
         if end == 0 {
@@ -41,8 +41,8 @@ impl Guard {
     }
 
     /// Records lost bytes.
-    pub(crate) fn lose(&self, bytes: Range<usize>) {
-        self.0.lose(bytes);
+    pub(crate) fn record_loss(&self, bytes: Range<usize>) {
+        self.0.record_loss(bytes);
     }
 }
 
@@ -52,30 +52,30 @@ impl Drop for Guard {
     }
 }
 
-/// An entry of the registry. Entries are reused but never freed, so that a signal handler can search them at any time.
+/// A registry entry. Entries are reused but never freed, so that a signal handler can search them at any time.
 #[derive(Debug, Default)]
-struct Slot {
+struct GuardEntry {
     /// Odd while `begin` and `end` change.
     version: AtomicUsize,
-    /// Address of the mapping; 0 if unused.
+    /// Mapping address; 0 if unused.
     begin: AtomicUsize,
     end: AtomicUsize,
-    /// Offsets in the mapping of the first lost byte, and after the last one (0 without losses).
+    /// Offset of the first lost byte in the mapping, and the offset after the last one (0 without losses).
     lost_begin: AtomicUsize,
     lost_end: AtomicUsize,
-    /// End address and number of the pages that were replaced last.
+    /// End address and number of the most recently replaced pages.
     run_end: AtomicUsize,
     run_pages: AtomicUsize,
-    next: AtomicPtr<Slot>,
+    next: AtomicPtr<GuardEntry>,
 }
 
-/// Head of the list of entries.
-static SLOTS: AtomicPtr<Slot> = AtomicPtr::new(ptr::null_mut());
+/// Head of the entry list.
+static SLOTS: AtomicPtr<GuardEntry> = AtomicPtr::new(ptr::null_mut());
 
-/// Free entries. Never used by a signal handler.
-static FREE: Mutex<Vec<&'static Slot>> = Mutex::new(Vec::new());
+/// Free entries. A signal handler never uses them.
+static FREE: Mutex<Vec<&'static GuardEntry>> = Mutex::new(Vec::new());
 
-impl Slot {
+impl GuardEntry {
     fn take(addresses: Range<usize>) -> &'static Self {
         // The lock protects the registry.
         let mut free = FREE.lock().ignore_poison();
@@ -107,7 +107,7 @@ impl Slot {
         self.version.store(version.wrapping_add(2), Ordering::Release);
     }
 
-    /// Addresses of the mapping. Empty while they change: then this thread is not reading the mapping.
+    /// Returns the addresses of the mapping. Empty while they change, since this thread does not read the mapping then.
     fn addresses(&self) -> Range<usize> {
         let version = self.version.load(Ordering::Acquire);
         let addresses = self.begin.load(Ordering::Relaxed)..self.end.load(Ordering::Relaxed);
@@ -116,10 +116,10 @@ impl Slot {
         if is_same { addresses } else { 0..0 }
     }
 
-    /// Finds the entry of the mapping that contains an address. For the signal handler: it only loads.
-    fn of(address: usize) -> Option<(&'static Self, Range<usize>)> {
+    /// Finds the mapping that contains an address. For the signal handler: it only loads.
+    fn containing(address: usize) -> Option<(&'static Self, Range<usize>)> {
         let mut next = SLOTS.load(Ordering::Acquire);
-        // SAFETY: the entries of the list were leaked, and are only changed by atomic operations.
+        // SAFETY: the list entries were leaked, and only atomic operations change them.
         while let Some(slot) = unsafe { next.as_ref() } {
             let addresses = slot.addresses();
             if addresses.contains(&address) {
@@ -130,27 +130,27 @@ impl Slot {
         None
     }
 
-    fn lose(&self, bytes: Range<usize>) {
+    fn record_loss(&self, bytes: Range<usize>) {
         self.lost_begin.fetch_min(bytes.start, Ordering::SeqCst);
         self.lost_end.fetch_max(bytes.end, Ordering::SeqCst);
     }
 
-    /// Replaces the page of an address by zeros. Returns `false` if the system refuses. For the signal
-    /// handler: it makes one system call.
+    /// Replaces the page at an address by zeros. Returns `false` if the system refuses. For the signal handler: it
+    /// makes one system call.
     fn replace(&self, addresses: &Range<usize>, address: usize) -> bool {
         let page = page_size();
         let begin = address - address % page;
-        // Reading on after the end of a file should not raise a signal for each page, but one bad page of a
-        // device should cost only that page.
+        // Reading beyond the end of a file should not raise a signal for each page, but one bad device page should cost
+        // only that page.
         let goes_on = self.run_end.load(Ordering::Relaxed) == begin;
         let pages = if goes_on { self.run_pages.load(Ordering::Relaxed).saturating_mul(2) } else { 1 };
         let end = begin.saturating_add(pages.saturating_mul(page)).min(addresses.end);
         // Record the loss before any zeros can be read.
-        self.lose(begin - addresses.start..end - addresses.start);
+        self.record_loss(begin - addresses.start..end - addresses.start);
         fence(Ordering::SeqCst);
         let flags = libc::MAP_FIXED | libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-        // SAFETY: the pages are of a read-only mapping that this crate made, and that still exists, since it
-        // was just read. Its reader knows that its bytes can change.
+        // SAFETY: the pages belong to a read-only mapping that this crate created. It still exists, since it was just
+        // read. Its reader knows that its bytes can change.
         let replaced = unsafe {
             libc::mmap(ptr::without_provenance_mut(begin), end - begin, libc::PROT_READ, flags, -1, 0)
         };
@@ -160,7 +160,7 @@ impl Slot {
     }
 }
 
-/// Size of a page of memory in bytes.
+/// Memory page size in bytes.
 fn page_size() -> usize {
     static SIZE: AtomicUsize = AtomicUsize::new(0);
     let known = SIZE.load(Ordering::Relaxed);
@@ -173,13 +173,13 @@ fn page_size() -> usize {
     size
 }
 
-/// Previous action of the signal.
+/// Previous signal action.
 static BEFORE: OnceLock<libc::sigaction> = OnceLock::new();
 
-/// `true` if the handler is installed.
+/// `true` after the handler was installed.
 static HANDLED: AtomicBool = AtomicBool::new(false);
 
-/// Installs the handler, unless it is installed.
+/// Installs the handler, if it is not installed.
 pub(crate) fn handle_bus_errors() -> io::Result<()> {
     static INSTALLING: Mutex<()> = Mutex::new(());
     let _installing = INSTALLING.lock().ignore_poison();
@@ -188,18 +188,19 @@ pub(crate) fn handle_bus_errors() -> io::Result<()> {
     }
     page_size();
     let mut before = MaybeUninit::<libc::sigaction>::uninit();
-    // SAFETY: with a place for the current action and no new one, the call fills the place or returns an error.
+    // SAFETY: without a new action, the call only fills the place for the current action, or returns an error.
     let before = unsafe {
         if libc::sigaction(libc::SIGBUS, ptr::null(), before.as_mut_ptr()) != 0 {
             return Err(io::Error::last_os_error());
         }
         before.assume_init()
     };
-    // Must be set before the handler is installed, which needs it.
+    // Must be set before the handler is installed, because the handler needs it.
     let _ = BEFORE.set(before);
     let handler: extern "C" fn(c_int, *mut siginfo_t, *mut c_void) = on_bus_error;
-    // SAFETY: all zeros are a valid value of this structure of integers. The handler has the signature for SA_SIGINFO,
-    // and is safe to call in a signal handler. Threads with a signal stack, like those of Rust's runtime, use it.
+    // SAFETY: all zeros are a valid value for this structure of integers. The handler has the signature for SA_SIGINFO,
+    // and is safe to call in a signal handler. It runs on the signal stack of threads that have one, for example those
+    // of the Rust runtime.
     let installed = unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = handler as libc::sighandler_t;
@@ -220,14 +221,14 @@ extern "C" fn on_bus_error(signal: c_int, info: *mut siginfo_t, context: *mut c_
     let (code, address) = unsafe { ((*info).si_code, (*info).si_addr() as usize) };
     let is_fault = code > 0 && code != libc::BUS_ADRALN;
     if is_fault
-        && let Some((slot, addresses)) = Slot::of(address)
+        && let Some((slot, addresses)) = GuardEntry::containing(address)
         && slot.replace(&addresses, address)
     {
         return;
     }
     let Some(before) = BEFORE.get() else { return };
     match before.sa_sigaction {
-        // Ignoring a fault would repeat it forever: the system does not ignore it either.
+        // Ignoring a fault would repeat it forever. The system does not ignore it either.
         libc::SIG_IGN if code <= 0 => {}
         // SAFETY: restores the previous, valid action or the default, with calls that are allowed in a signal
         // handler. The failed read is repeated, and then ends the process.
@@ -239,7 +240,7 @@ extern "C" fn on_bus_error(signal: c_int, info: *mut siginfo_t, context: *mut c_
                 libc::raise(signal);
             }
         },
-        // SAFETY: the address was installed as a handler of this signature, as the flag indicates.
+        // SAFETY: the address was installed as a handler with this signature, as the flag indicates.
         handler if before.sa_flags & libc::SA_SIGINFO != 0 => unsafe {
             let handler: extern "C" fn(c_int, *mut siginfo_t, *mut c_void) = std::mem::transmute(handler);
             handler(signal, info, context);
@@ -262,13 +263,13 @@ mod tests {
     use crate::Bytes;
     use crate::testing::TestDirectory;
 
-    /// Variable with the role of a process that ends by a signal.
+    /// Variable with the role of a process that is ended by a signal.
     const ROLE: &str = "ICHNOS_TEST_BUS_ERROR";
 
-    /// Variable with the directory for such a process, which cannot remove one of its own.
+    /// Variable with the directory for such a process, which cannot remove its own directory.
     const DIR: &str = "ICHNOS_TEST_DIRECTORY";
 
-    /// Exit status of a process in a role.
+    /// Returns the exit status of a process with a role.
     fn end_of(role: &str) -> ExitStatus {
         let directory = TestDirectory::new("bus-error");
         let test = "bus_error::tests::all_other_signals_are_for_the_handler_before";
@@ -297,7 +298,7 @@ mod tests {
         }
     }
 
-    /// Reads a lost page of a mapping without a guard.
+    /// Reads a lost page in a mapping without a guard.
     fn read_elsewhere(directory: &Path) {
         let path = directory.join("elsewhere");
         std::fs::write(&path, vec![1; 1 << 16]).unwrap();
@@ -308,10 +309,11 @@ mod tests {
         std::hint::black_box(bytes[1 << 15]);
     }
 
-    /// Current action of the signal.
+    /// Returns the current signal action.
     fn action() -> (libc::sighandler_t, c_int) {
         let mut action = MaybeUninit::<libc::sigaction>::zeroed();
-        // SAFETY: no action is set, and there is room for the current one, for which zeros are a valid value.
+        // SAFETY: the call does not set an action. There is room for the current action, for which zeros are a valid
+        // value.
         let action = unsafe {
             assert_eq!(libc::sigaction(libc::SIGBUS, ptr::null(), action.as_mut_ptr()), 0);
             action.assume_init()
@@ -319,10 +321,10 @@ mod tests {
         (action.sa_sigaction, action.sa_flags)
     }
 
-    /// The handler is only installed when the program asks for it; then it also guards earlier mappings.
+    /// The handler is only installed when the program asks for it. Then it also guards earlier mappings.
     fn read_unasked(path: &Path) {
         let before = action();
-        let bytes = Bytes::of_file(path).unwrap();
+        let bytes = Bytes::from_file(path).unwrap();
         assert!(format!("{bytes:?}").contains("mapped"));
         assert_eq!(action(), before);
         handle_bus_errors().unwrap();
@@ -338,7 +340,7 @@ mod tests {
 
     /// Reads a lost page without the handler.
     fn read_unguarded(path: &Path) {
-        let bytes = Bytes::of_file(path).unwrap();
+        let bytes = Bytes::from_file(path).unwrap();
         shorten(path);
         std::hint::black_box(bytes[1 << 16]);
     }
@@ -365,7 +367,7 @@ mod tests {
             _ => {}
         }
         handle_bus_errors().unwrap();
-        let bytes = Bytes::of_file(&directory.join("large")).unwrap();
+        let bytes = Bytes::from_file(&directory.join("large")).unwrap();
         assert_eq!(bytes[0], 1);
         if role.contains("sent") {
             // SAFETY: the test expects that it ends the process.
@@ -398,7 +400,7 @@ mod tests {
 
     #[test]
     fn changing_places_are_no_places() {
-        let slot = Slot::default();
+        let slot = GuardEntry::default();
         slot.change(4096..8192);
         assert_eq!(slot.addresses(), 4096..8192);
         slot.version.fetch_add(1, Ordering::Relaxed);

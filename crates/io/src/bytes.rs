@@ -10,18 +10,19 @@ use std::sync::Arc;
 
 use crate::mapping::Mapping;
 
-/// Files up to this size are read: a mapping costs more than it saves, and the system limits the number of mappings.
+/// Maximum size of files that are read instead of mapped. For small files, a mapping costs more than it saves, and the
+/// system limits the number of mappings.
 const READ_UP_TO: u64 = 64 << 10;
 
-/// Bytes of a file, mapped or owned. Clones share them.
+/// File content, mapped or owned. Clones share it.
 ///
-/// Files of more than 64 KiB are mapped. After a call of [`handle_bus_errors`](crate::handle_bus_errors), a
-/// mapped file that shrinks while it is read continues with zeros, and [`Bytes::lost`] reports them; without
-/// the call, it ends the process on Unix.
+/// Files larger than 64 KiB are mapped. A mapped file may shrink while it is read. After a call to
+/// [`handle_bus_errors`](crate::handle_bus_errors), reading continues with zeros, and [`Bytes::lost`] reports them.
+/// Without the call, this ends the process on Unix.
 #[derive(Clone)]
 pub struct Bytes {
-    /// Beginning of the bytes in the data of `storage`, found once so that readers can access them for each
-    /// event without cost.
+    /// Start of the bytes in the data of `storage`, found once so that readers can access them for each event without
+    /// cost.
     begin: NonNull<u8>,
     len: usize,
     storage: Arc<Storage>,
@@ -42,28 +43,28 @@ impl Bytes {
     /// Returns the content of a plain file.
     ///
     /// # Errors
-    /// If it cannot be opened, is a directory, a pipe or a device, or its reported size exceeds both the
-    /// address space and the memory.
-    pub fn of_file(path: &Path) -> io::Result<Self> {
-        // Check before opening: opening a pipe may block forever.
+    /// Fails if it cannot be opened, is a directory, a pipe or a device, or its reported size exceeds both the address
+    /// space and the memory.
+    pub fn from_file(path: &Path) -> io::Result<Self> {
+        // Check before opening, because opening a pipe may block forever.
         plain(&std::fs::metadata(path)?)?;
         let mut file = File::open(path)?;
         let metadata = file.metadata()?;
         plain(&metadata)?;
         let len = metadata.len();
         if len > READ_UP_TO {
-            // Some file systems do not support mappings, and a process may have no mapping left: then read.
+            // Some file systems do not support mappings, and a process may have no mapping left. Then the file is read.
             if let Ok(mapped) = Mapping::new(&file, path, &metadata) {
-                return Ok(Self::of_storage(Storage::Mapped(mapped)));
+                return Ok(Self::from_storage(Storage::Mapped(mapped)));
             }
         }
         let mut bytes = room_for(len)?;
-        // Read no more than the size found: a tracer may be writing faster than this reads.
+        // Read no more than the initial size: a tracer may write faster than this reads.
         Read::by_ref(&mut file).take(len).read_to_end(&mut bytes)?;
-        Ok(Self::of_storage(Storage::Owned(bytes)))
+        Ok(Self::from_storage(Storage::Owned(bytes)))
     }
 
-    /// Returns the first bytes of a plain file, at most `most`, to recognize it.
+    /// Returns up to `most` bytes from the start of a plain file, to recognize it.
     pub(crate) fn beginning_of_file(path: &Path, most: usize) -> io::Result<Self> {
         plain(&std::fs::metadata(path)?)?;
         let mut bytes = room_for(most as u64)?;
@@ -71,12 +72,12 @@ impl Bytes {
         Ok(bytes.into())
     }
 
-    /// Returns the content of a file of this process that has no name.
-    pub(crate) fn of_temporary(file: &File) -> io::Result<Self> {
-        Ok(Self::of_storage(Storage::Mapped(Mapping::of_temporary(file)?)))
+    /// Returns the content of an unnamed file of this process.
+    pub(crate) fn from_temporary(file: &File) -> io::Result<Self> {
+        Ok(Self::from_storage(Storage::Mapped(Mapping::from_temporary(file)?)))
     }
 
-    fn of_storage(storage: Storage) -> Self {
+    fn from_storage(storage: Storage) -> Self {
         let storage = Arc::new(storage);
         let all: &[u8] = match &*storage {
             Storage::Mapped(mapped) => mapped,
@@ -93,8 +94,8 @@ impl Bytes {
         Self { begin: NonNull::from(part).cast(), len: part.len(), storage: Arc::clone(&self.storage) }
     }
 
-    /// Prefetches the bytes around `at` into the processor's caches, without waiting for them. Does nothing
-    /// if that is not supported, or beyond the end.
+    /// Prefetches the bytes around `at` into the processor's caches, without waiting for them. Does nothing if this is
+    /// not supported, or beyond the end.
     #[inline]
     pub fn prefetch(&self, at: usize) {
         #[cfg(target_arch = "x86_64")]
@@ -109,10 +110,10 @@ impl Bytes {
         let _ = at;
     }
 
-    /// Marks these bytes as not needed soon. If they are a part of a mapped file, like the members of an archive, their
-    /// pages are given back to the system after enough parts were released, and read again on the next access.
+    /// Marks these bytes as not needed soon. If they are part of a mapped file, for example an archive member, their
+    /// pages are returned to the system after enough parts were released. They are read again on the next access.
     ///
-    /// Use it when reading very many members; it costs next to nothing.
+    /// Use it when reading very many members. It costs next to nothing.
     pub fn release(&self) {
         if let Storage::Mapped(mapping) = &*self.storage
             && self.len < mapping.len()
@@ -121,7 +122,7 @@ impl Bytes {
         }
     }
 
-    /// Like [`release`](Self::release), for `len` of these bytes, also if they are a whole file.
+    /// Like [`release`](Self::release), for the first `len` bytes, even if they are a whole file.
     ///
     /// Use it when reading through large files, which would otherwise stay in memory.
     pub fn release_part(&self, len: usize) {
@@ -136,11 +137,11 @@ impl Bytes {
         Some((mapping.sparse_file()?, self.begin.addr().get() - mapping.as_ptr().addr()))
     }
 
-    /// Returns the range of bytes, from the first to the last one, that could not be read and are zeros
-    /// instead: their file has become shorter since it was mapped, or its device fails. Empty without losses.
+    /// Returns the range from the first to the last byte that could not be read and is zero instead, because the file
+    /// has shrunk since it was mapped, or its device fails. Empty without losses.
     ///
-    /// This costs next to nothing, but does not detect zeros that were not read yet, nor those between the
-    /// end of a shortened file and the end of that memory page.
+    /// This costs next to nothing. It does not detect zeros that were not read yet, nor zeros between the end of a
+    /// shortened file and the end of that memory page.
     #[must_use]
     pub fn lost(&self) -> Range<usize> {
         let Storage::Mapped(mapping) = &*self.storage else { return 0..0 };
@@ -153,7 +154,7 @@ impl Bytes {
         within(lost.start)..within(lost.end)
     }
 
-    /// Like [`Bytes::lost`], but checks the current length of the file, and so detects all bytes missing at its end.
+    /// Like [`Bytes::lost`], but checks the current file length, and so detects all bytes missing at its end.
     #[must_use]
     pub fn look_for_loss(&self) -> Range<usize> {
         if let Storage::Mapped(mapping) = &*self.storage {
@@ -163,7 +164,7 @@ impl Bytes {
     }
 }
 
-/// Reserves memory. A sparse file can have any length, so too little memory is an error, not an abort.
+/// Reserves memory. A sparse file can have any length, so too little memory is an error instead of an abort.
 fn room_for(len: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let reserved = bytes.try_reserve_exact(usize::try_from(len).unwrap_or(usize::MAX));
@@ -188,9 +189,9 @@ impl Deref for Bytes {
 
     #[inline]
     fn deref(&self) -> &[u8] {
-        // SAFETY: `begin` and `len` were taken from a slice of the data of `storage`. That neither moves nor
-        // changes: a mapping stays in place, nothing can reach the vector to let it grow, and both live as
-        // long as `self` keeps `storage`.
+        // SAFETY: `begin` and `len` were taken from a slice of the data in `storage`, which neither moves nor changes.
+        // A mapping stays in place, and nothing can reach the vector to let it grow. Both live as long as `self` keeps
+        // `storage`.
         unsafe { std::slice::from_raw_parts(self.begin.as_ptr(), self.len) }
     }
 }
@@ -203,7 +204,7 @@ impl AsRef<[u8]> for Bytes {
 
 impl From<Vec<u8>> for Bytes {
     fn from(bytes: Vec<u8>) -> Self {
-        Self::of_storage(Storage::Owned(bytes))
+        Self::from_storage(Storage::Owned(bytes))
     }
 }
 
@@ -234,14 +235,14 @@ mod tests {
         let large: Vec<u8> = (0..200_000u32).map(|i| (i % 251) as u8).collect();
         std::fs::write(directory.join("large"), &large).unwrap();
         std::fs::write(directory.join("empty"), b"").unwrap();
-        let bytes = Bytes::of_file(&directory.join("large")).unwrap();
+        let bytes = Bytes::from_file(&directory.join("large")).unwrap();
         assert_eq!(&*bytes, &large[..]);
         assert!(format!("{bytes:?}").contains("mapped"));
         let part = bytes.slice(10..20).slice(5..100);
         assert_eq!(&*part, &large[15..20]);
         assert!(bytes.slice(300_000..300_001).is_empty());
-        assert!(Bytes::of_file(&directory.join("empty")).unwrap().is_empty());
-        assert!(Bytes::of_file(directory.path()).unwrap_err().to_string().contains("a directory"));
+        assert!(Bytes::from_file(&directory.join("empty")).unwrap().is_empty());
+        assert!(Bytes::from_file(directory.path()).unwrap_err().to_string().contains("a directory"));
     }
 
     #[test]
@@ -270,7 +271,7 @@ mod tests {
         let directory = TestDirectory::new("lost");
         let path = directory.join("file");
         std::fs::write(&path, vec![1; 200_000]).unwrap();
-        let bytes = Bytes::of_file(&path).unwrap();
+        let bytes = Bytes::from_file(&path).unwrap();
         let (early, late) = (bytes.slice(0..100_000), bytes.slice(90_000..150_000));
         assert!(bytes.look_for_loss().is_empty());
         File::options().write(true).open(&path).unwrap().set_len(100_010).unwrap();
@@ -288,7 +289,7 @@ mod tests {
         let directory = TestDirectory::new("released");
         let path = directory.join("file");
         std::fs::write(&path, vec![7; 40 << 20]).unwrap();
-        let bytes = Bytes::of_file(&path).unwrap();
+        let bytes = Bytes::from_file(&path).unwrap();
         for i in 0..40 {
             let part = bytes.slice(i << 20..(i + 1) << 20);
             assert!(part.iter().all(|byte| *byte == 7));

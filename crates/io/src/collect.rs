@@ -1,4 +1,4 @@
-//! Properties of a format for collecting its reports.
+//! Format properties for collecting reports.
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -8,48 +8,49 @@ use std::path::Path;
 
 use crate::plain_file::open_plain;
 
-/// How to collect what programs send report by report while they run, in a format whose files are nothing but
+/// Parameters for collecting reports that running programs send one by one, in a format whose files consist only of
 /// such reports.
 ///
-/// A stored report ends with an empty line and contains no other one, so that reports can be found in a file
-/// without knowing their format.
+/// A stored report ends with an empty line and must not contain any other empty line, so that reports can be found in a
+/// file independent of the format.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
-pub struct Collect {
+pub struct CollectSettings {
     /// Default UDP and TCP port.
     pub port: u16,
-    /// Default maximum length of a report in bytes.
+    /// Default maximum report length in bytes.
     pub longest: usize,
     /// Checks a report and stores it.
     pub store: StoreReport,
 }
 
-/// Checks a report, appends its stored form to a buffer, and returns its task. The stored form ends with
-/// `\n\n` and does not contain these two bytes elsewhere. Storing a stored report does not change it. Called
-/// with any bytes, from several threads.
+/// Checks a report, appends its stored form to a buffer, and returns its task. The stored form must end with `\n\n` and
+/// must not contain these two bytes elsewhere. Storing a stored report must not change it. Called with any bytes, from
+/// several threads.
 ///
 /// # Errors
-/// The reason why it is no report of the format, in a few words; the buffer does not change then.
+/// Returns the reason why it is not a report of the format, in a few words. The buffer must not change then.
 pub type StoreReport = fn(report: &[u8], buffer: &mut Vec<u8>) -> Result<TaskKey, &'static str>;
 
-impl Collect {
-    /// Collects reports sent to a port, with at most this number of bytes.
+impl CollectSettings {
+    /// Creates parameters with a default port and a maximum report length.
     #[must_use]
     pub const fn new(port: u16, longest: usize, store: StoreReport) -> Self {
         Self { port, longest, store }
     }
 }
 
-/// Name of the file that identifies a directory of collected reports. The collector that writes to the
-/// directory locks it.
+/// Name of the file that identifies a directory with collected reports. The collector that writes to the directory
+/// locks it.
 pub const COLLECTION: &str = "collection";
-/// Beginning of this file, followed by the name of the format and the end of the line.
+/// Start of the collection file. The name of the format and a line end follow.
 pub const COLLECTION_HEAD: &str = "ichnos collection 1\nformat: ";
 
-/// The extension of segments, the numbered files in the directory to which reports are appended.
+/// Extension of segments: numbered files in the directory. Reports are appended to them.
 pub const SEGMENT: &str = "reports";
 
-/// Number and extension of a numbered file of a collector, such as `00000001.reports`; None: it is no file of a collector.
+/// Parses the number and the extension of a numbered collector file, for example `00000001.reports`. `None` for other
+/// names.
 #[must_use]
 pub fn numbered_file(name: &str) -> Option<(u32, &str)> {
     let (number, extension) = name.split_once('.')?;
@@ -57,7 +58,7 @@ pub fn numbered_file(name: &str) -> Option<(u32, &str)> {
     Some((number.parse().ok().filter(|_| is_number)?, extension))
 }
 
-/// Returns `true` if a file is a segment in a directory to which a collector writes.
+/// Returns `true` if a file is a segment in a directory that a collector writes to.
 pub(crate) fn is_being_collected(directory: &Path, name: &OsStr) -> bool {
     let is_locked = || -> io::Result<bool> {
         let file = open_plain(OpenOptions::new().read(true), &directory.join(COLLECTION))?;
@@ -67,22 +68,23 @@ pub(crate) fn is_being_collected(directory: &Path, name: &OsStr) -> bool {
         Ok(is_collection && matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
     };
     let is_segment = name.to_str().and_then(numbered_file).is_some_and(|(_, extension)| extension == SEGMENT);
+    // Without a readable collection file, no collector is known to write there.
     is_segment && is_locked().unwrap_or_default()
 }
 
-/// Unique key of a task: up to [20 bytes](Self::LONGEST).
+/// Unique task key with up to [20 bytes](Self::LONGEST).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TaskKey {
-    /// Bytes, with zeros after `length`.
+    /// Bytes, filled with zeros after `length`.
     bytes: [u8; Self::LONGEST],
     length: u8,
 }
 
 impl TaskKey {
-    /// Maximum number of bytes of a key.
+    /// Maximum number of key bytes.
     pub const LONGEST: usize = 20;
 
-    /// Makes a key of these bytes; `None` if there are too many.
+    /// Creates a key. Returns `None` if it has too many bytes.
     #[must_use]
     pub fn new(key: &[u8]) -> Option<Self> {
         let mut bytes = [0; Self::LONGEST];
@@ -90,7 +92,7 @@ impl TaskKey {
         Some(Self { bytes, length: key.len() as u8 })
     }
 
-    /// Returns its bytes.
+    /// Returns the key bytes.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         self.bytes.get(..usize::from(self.length)).unwrap_or_default()

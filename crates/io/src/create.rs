@@ -1,4 +1,4 @@
-//! Writing traces: the counterpart of [`Format::open`](crate::Format::open).
+//! Writes traces: the counterpart of [`Format::open`](crate::Format::open).
 
 use std::collections::HashSet;
 use std::io;
@@ -10,27 +10,29 @@ use ichnos_model::lower::LossTable;
 use ichnos_model::plan::PlanError;
 use ichnos_model::{DataStream, Event, Limits, Message, Packet, Trace, TraceClass, TraceDigest};
 
-use crate::{Existing, FormatOption, FormatOptions, Lane, MessageOrder, OptionValue, Output, WriteShard};
+use crate::{
+    ExistingOutput, FormatOption, FormatOptions, Lane, MessageOrder, OptionValue, Output, WriteShard,
+};
 
-/// Creates the outputs for traces of a format, and describes them.
+/// Creates the outputs for traces in a format, and describes them.
 ///
 /// # For implementations
-/// A format that can be written has a factory in [`FormatInfo::writer`](crate::FormatInfo::writer). Lower the
-/// classes of the sources with [`LoweredTrace`](ichnos_model::lower::LoweredTrace): a writer only declares
-/// its capabilities and decides nothing else about classes.
+/// A format that can be written must have a factory in [`FormatInfo::writer`](crate::FormatInfo::writer). It should
+/// lower the source classes with [`LoweredTrace`](ichnos_model::lower::LoweredTrace): then it only declares its
+/// capabilities, without any other decisions about classes.
 pub trait WriterFactory: Send + Sync {
-    /// Returns the dialects that can be written; the first one is the default. Empty for a format without dialects.
+    /// Returns the dialects that can be written. The first one is the default. Empty for a format without dialects.
     fn dialects(&self) -> &'static [OptionValue] {
         &[]
     }
 
-    /// Returns the options that only this format has. Their values are in [`WriteOptions::formats`], under the name of the
-    /// format; the names must differ from those of the options for reading.
+    /// Returns the format-specific options. [`WriteOptions::formats`] contains their values, by format name. Their
+    /// names must differ from the names of reading options.
     fn options(&self) -> &'static [FormatOption] {
         &[]
     }
 
-    /// Returns the dialect that can represent traces of these (distinct) dialects unchanged, if there is one.
+    /// Returns the dialect that can represent traces in these (distinct) dialects unchanged, if any.
     fn common_dialect(&self, dialects: &[&'static str]) -> Option<&'static str> {
         match dialects {
             [only] => Some(only),
@@ -38,33 +40,33 @@ pub trait WriterFactory: Send + Sync {
         }
     }
 
-    /// Returns the file name extensions of the format, without the dot.
+    /// Returns the format's file name extensions, without the dot.
     fn extensions(&self) -> &'static [&'static str];
 
-    /// Returns the dialect that other programs expect in files with an extension, in lower case and without the dot. `None`
-    /// if it says nothing about the dialect.
+    /// Returns the dialect that other programs expect in files with an extension, in lower case and without the dot.
+    /// `None` if the extension does not determine the dialect.
     fn dialect_of_extension(&self, extension: &str) -> Option<&'static str> {
         let _ = extension;
         None
     }
 
-    /// Returns `true` if a trace is a directory of files, `false` if it is one file or pipe.
+    /// Returns `true` if a trace is a directory with files, `false` if it is a single file or pipe.
     fn is_directory(&self) -> bool {
         false
     }
 
-    /// Returns the order in which it takes messages.
+    /// Returns the message order that it needs.
     fn order(&self) -> MessageOrder {
         MessageOrder::Merged
     }
 
-    /// Returns `true` if some events may have no place in the format. Otherwise, all selected events are written, and
+    /// Returns `true` if the format may be unable to store some events. Otherwise, all selected events are written, and
     /// outputs need not count them.
     fn drops_events(&self) -> bool {
         true
     }
 
-    /// Returns `true` if all events need a time in the format: see [`WriteOptions::first_time`].
+    /// Returns `true` if the format requires a time for all events: see [`WriteOptions::first_time`].
     fn needs_times(&self) -> bool {
         false
     }
@@ -75,23 +77,23 @@ pub trait WriterFactory: Send + Sync {
         false
     }
 
-    /// Returns the rules of other readers for traces of the format.
+    /// Returns the rules that other readers of the format apply.
     fn reader_rules(&self) -> ReaderRules {
         ReaderRules::default()
     }
 
-    /// Lists the files in a directory, by their paths in it, if a writer of the format can have written all
-    /// of them: with [`Existing::Replace`], they are deleted when the output replaces them.
+    /// Lists the files in a directory, by relative path, if a writer of the format can have written all of them. With
+    /// [`ExistingOutput::Replace`], they are deleted when the output replaces them.
     ///
     /// # Errors
-    /// If there is any other file, which the error names (see [`foreign_file`](crate::foreign_file)), or the
+    /// Fails if there is any other file, which the error names (see [`foreign_file`](crate::foreign_file)), or the
     /// directory cannot be read.
     fn written_files(&self, directory: &Path) -> io::Result<Vec<PathBuf>>;
 
-    /// Creates traces with the classes and data streams of other traces, at a path.
+    /// Creates traces at a path, with the classes and data streams of the source traces.
     ///
     /// # Errors
-    /// If they cannot be written at all.
+    /// Fails if they cannot be written at all.
     fn create(
         &self,
         target: WriteTarget,
@@ -99,11 +101,11 @@ pub trait WriterFactory: Send + Sync {
         options: &WriteOptions,
     ) -> Result<Box<dyn Output>, CreateError>;
 
-    /// Creates an output for several parts of other traces, each with the classes of all. Parts are added
+    /// Creates an output for several parts of source traces. Each part has the classes of all sources. Parts are added
     /// while the traces are read.
     ///
     /// # Errors
-    /// If they cannot be written at all.
+    /// Fails if they cannot be written at all.
     fn create_parts(
         &self,
         sources: Vec<WriteSource>,
@@ -111,12 +113,12 @@ pub trait WriterFactory: Send + Sync {
     ) -> Result<Box<dyn PartsOutput>, CreateError>;
 }
 
-/// Rules that other readers of a format apply, beyond those of its documents. [`WriteOptions::verify`] checks them, because
-/// a reader of one's own shares the habits of the writer.
+/// Rules that other readers of a format apply, beyond its specification. [`WriteOptions::verify`] checks them, because
+/// our own reader shares the habits of the writer.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct ReaderRules {
-    /// Returns the rules that the classes of a written trace break, a sentence each.
+    /// Returns the rules that the classes of a written trace break, one sentence each.
     pub classes: fn(&TraceClass) -> Vec<String>,
     /// Returns a rule that a written event breaks.
     pub event: fn(&Event<'_>) -> Option<String>,
@@ -131,25 +133,25 @@ impl Default for ReaderRules {
 impl ReaderRules {
     /// Creates rules for classes.
     #[must_use]
-    pub fn of_classes(classes: fn(&TraceClass) -> Vec<String>) -> Self {
+    pub fn for_classes(classes: fn(&TraceClass) -> Vec<String>) -> Self {
         Self { classes, ..Self::default() }
     }
 
     /// Creates rules for events.
     #[must_use]
-    pub fn of_events(event: fn(&Event<'_>) -> Option<String>) -> Self {
+    pub fn for_events(event: fn(&Event<'_>) -> Option<String>) -> Self {
         Self { event, ..Self::default() }
     }
 }
 
-/// Destination of written traces.
+/// Destination for written traces.
 #[derive(Clone, Debug)]
 pub enum WriteTarget {
-    /// A path at which the traces appear when they are complete.
+    /// A path where the traces appear when they are complete.
     Complete(PathBuf),
-    /// A path at which the data written so far can be read at any time, even if the program is killed.
+    /// A path where the data written so far can be read at any time, even if the program is killed.
     Live(PathBuf),
-    /// No output: only the losses are determined.
+    /// Discards the output: only the losses are determined.
     Nowhere,
 }
 
@@ -158,9 +160,9 @@ pub enum WriteTarget {
 pub struct WriteSource {
     /// The trace.
     pub trace: Arc<Trace>,
-    /// Name of the format that it was read from; empty if it was not read.
+    /// Name of the source format; empty if the trace was not read from a file.
     pub format: &'static str,
-    /// `true` if further event record classes can be discovered while it is written: see [`Trace::dynamic_classes`].
+    /// `true` if more event record classes can be discovered during writing: see [`Trace::dynamic_classes`].
     pub has_dynamic_classes: bool,
     /// Selected data streams, in the order of their numbers in [`Lane`].
     pub streams: Vec<Arc<DataStream>>,
@@ -174,10 +176,10 @@ impl WriteSource {
     }
 }
 
-/// First time of the events of traces.
+/// First event time in traces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FirstTime {
-    /// Nanoseconds from the origin of the clock.
+    /// Nanoseconds from the clock's origin.
     pub nanoseconds: i128,
     /// `true` if the clock counts from the Unix epoch.
     pub has_date: bool,
@@ -187,56 +189,56 @@ pub struct FirstTime {
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct WriteOptions {
-    /// Name of a dialect; `None` for the default one.
+    /// Dialect name; `None` for the default.
     pub dialect: Option<String>,
-    /// Approximate maximum size of a packet in bytes; `None` for the size of the source packet, or the default.
+    /// Approximate maximum packet size in bytes; `None` for the size of the source packet, or the default.
     pub packet_size: Option<u64>,
-    /// `true` if events are dropped, so that the data of an event cannot depend on the previous one.
+    /// `true` if events are dropped, so that an event's data must not depend on the previous event.
     pub leaves_out: bool,
-    /// `true` if whole packets are dropped, so that the data of a packet cannot depend on the previous one.
+    /// `true` if whole packets are dropped, so that a packet's data must not depend on the previous packet.
     pub leaves_out_packets: bool,
-    /// Selection of events, if others between them are dropped. The output then gets its own UUID, made of the
-    /// selection and the source's UUID: all files with one UUID count as parts of one trace, and packets with
-    /// the same number as copies.
+    /// Selection of events, if events between them are dropped. The output then gets a new UUID, derived from the
+    /// selection and the source's UUID. Otherwise, files with the same UUID would count as parts of one trace, and
+    /// packets with the same number as copies.
     pub selected_by: Vec<String>,
-    /// Time window: packets do not begin before it or end after it.
+    /// Time window: packets must not start before it or end after it.
     pub window: ichnos_model::Window,
-    /// Time of the first event that has one: for formats in which all events [need times](WriterFactory::needs_times), that
-    /// of the events before it. `None` if it is unknown.
+    /// Time of the first event that has one. If the format [needs times](WriterFactory::needs_times), earlier events
+    /// get this time. `None` if unknown.
     pub first_time: Option<FirstTime>,
-    /// Declares that events are selected by nothing but their time, though some are dropped: all of this window, and those
-    /// outside of it of classes that are a [rundown](ichnos_model::EventRecordClass::is_rundown).
+    /// Declares that events are selected only by time, though some are dropped: all events in this window, and the
+    /// events outside of it that are a [rundown](ichnos_model::EventRecordClass::is_rundown).
     pub cut: Option<ichnos_model::Window>,
-    /// Declares that events can come in any order: a format whose files must be sorted by time sorts them. Otherwise, it
-    /// refuses them with [`CreateError::Unsorted`].
+    /// Declares that events can come in any order. A format whose files must be sorted by time then sorts them.
+    /// Otherwise, it rejects them with [`CreateError::Unsorted`].
     pub sorts: bool,
-    /// Directory of temporary files; `None` for the default one of the system.
+    /// Directory for temporary files; `None` for the system default.
     pub temp_dir: Option<PathBuf>,
-    /// Make the output valid for any source: impossible times of events and packets are replaced by possible
-    /// ones, counters only grow, and texts are valid.
+    /// Make the output valid for any source: impossible times in events and packets are replaced by possible times,
+    /// counters only grow, and texts are valid.
     pub repair: bool,
-    /// Also write indexes of packets.
+    /// Also write packet indexes.
     pub index: bool,
     /// Write all sources as one trace.
     pub merge: bool,
-    /// Makes an event that cannot be written an error. Otherwise, it is dropped and counted as a loss.
+    /// Return an error if an event cannot be written. Otherwise, it is dropped and counted as a loss.
     pub must_fit: bool,
-    /// Take the clocks of all sources as one timeline, even if nothing relates them.
+    /// Use one timeline for the clocks of all sources, even if nothing relates them.
     pub correlated: bool,
-    /// Treatment of existing files at the path; of a shard, those that an earlier output of it has written.
-    pub existing: Existing,
-    /// Shard that the output gets, of several outputs that are written to one path: see
-    /// [`WriterFactory::writes_shards`]. The sources are those of all shards.
+    /// Treatment of existing files at the path. For a shard, this means files from an earlier output of the same shard.
+    pub existing: ExistingOutput,
+    /// Shard for this output, if several outputs are written to one path: see [`WriterFactory::writes_shards`]. The
+    /// sources are for all shards together.
     pub shard: Option<WriteShard>,
-    /// Compares the output with the written data before it appears; `None` to skip this.
+    /// Comparison of the output with the written data, before it appears; `None` to skip it.
     pub verify: Option<Verify>,
     /// Flag that stops writing with an error and without output.
     pub stop: Option<&'static AtomicBool>,
-    /// Number of threads that encode; 0 counts as 1. The output does not depend on it.
+    /// Number of encoding threads; 0 counts as 1. The output does not depend on it.
     pub threads: usize,
-    /// Limits of classes.
+    /// Limits for classes.
     pub limits: Limits,
-    /// Options of single formats: see [`WriterFactory::options`].
+    /// Format-specific options: see [`WriterFactory::options`].
     pub formats: FormatOptions,
 }
 
@@ -244,17 +246,17 @@ impl WriteOptions {
     /// Returns the dialect's index in a list. The default is 0.
     ///
     /// # Errors
-    /// If the list lacks the dialect.
+    /// Fails if the list lacks the dialect.
     pub fn dialect_index(&self, dialects: &[OptionValue]) -> Result<usize, CreateError> {
         let Some(name) = &self.dialect else { return Ok(0) };
         let index = dialects.iter().position(|dialect| dialect.name == name);
         index.ok_or_else(|| CreateError::Dialect(name.clone()))
     }
 
-    /// Ends work that takes long when writing is [stopped](Self::stop).
+    /// Ends long-running work when writing is [stopped](Self::stop).
     ///
     /// # Errors
-    /// If the flag is set. The kind of the error is [`io::ErrorKind::Interrupted`].
+    /// Fails with the kind [`io::ErrorKind::Interrupted`] if the flag is set.
     pub fn check_stop(&self) -> io::Result<()> {
         match self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) {
             true => Err(io::Error::new(io::ErrorKind::Interrupted, "stopped")),
@@ -267,12 +269,12 @@ impl WriteOptions {
 #[derive(Clone)]
 pub struct Verify(Arc<VerifyFn>);
 
-/// Compares the output at a path, which has not appeared yet, with the digest of the written data. The error
-/// is the first difference, as a [`CreateError::Mismatch`].
+/// Compares the output at a path, which has not appeared yet, with the digest of the written data. The error is the
+/// first difference, as a [`CreateError::Mismatch`].
 pub type VerifyFn = dyn Fn(&Path, &TraceDigest) -> Result<(), CreateError> + Send + Sync;
 
 impl Verify {
-    /// Compares with a function.
+    /// Creates a comparison with a function.
     pub fn new(
         verify: impl Fn(&Path, &TraceDigest) -> Result<(), CreateError> + Send + Sync + 'static,
     ) -> Self {
@@ -282,7 +284,7 @@ impl Verify {
     /// Compares the output at a path.
     ///
     /// # Errors
-    /// If it differs from the written data.
+    /// Fails if it differs from the written data.
     pub fn check(&self, path: &Path, written: &TraceDigest) -> Result<(), CreateError> {
         (self.0)(path, written)
     }
@@ -298,31 +300,31 @@ impl std::fmt::Debug for Verify {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CreateError {
-    /// There is no such dialect.
+    /// The dialect does not exist.
     #[error("unknown dialect `{0}`")]
     Dialect(String),
     /// Lowered classes exceed a limit.
     #[error("the classes of {trace} cannot be written: {error}")]
     Classes {
-        /// Name of the trace.
+        /// Trace name.
         trace: String,
         /// Reason.
         error: PlanError,
     },
-    /// The description of a trace cannot be written.
+    /// Trace metadata cannot be written.
     #[error("{trace} cannot be written as {dialect}: {}", problems.join("; "))]
     Unsupported {
-        /// Name of the trace.
+        /// Trace name.
         trace: String,
-        /// Name of the dialect.
+        /// Dialect name.
         dialect: &'static str,
-        /// Descriptions of its unsupported items.
+        /// Unsupported items.
         problems: Vec<String>,
     },
     /// Traces cannot be merged.
     #[error("{trace} cannot be merged with the others: {problem}")]
     Unmergeable {
-        /// Name of the trace.
+        /// Trace name.
         trace: String,
         /// Reason.
         problem: String,
@@ -335,25 +337,25 @@ pub enum CreateError {
         /// Reason.
         error: io::Error,
     },
-    /// The output differs from the written data, and does not appear.
+    /// The output differs from the written data, and was discarded.
     #[error("the output differs from the written data: {0}")]
     Mismatch(String),
-    /// Writing was [stopped](WriteOptions::stop): the output does not appear.
+    /// Writing was [stopped](WriteOptions::stop), and the output was discarded.
     #[error("stopped")]
     Stopped,
     /// The output is a pipe or a device, which cannot be read again.
     #[error("{0}: cannot verify the output: a pipe or a device cannot be read again")]
     Unverifiable(String),
-    /// An event is earlier than the format allows after the events before it: see [`WriteOptions::sorts`].
+    /// An event is earlier than the format allows after the previous events: see [`WriteOptions::sorts`].
     #[error(
         "the events are not sorted by time, but the format requires it: an event is {back} ticks too \
         early"
     )]
     Unsorted {
-        /// Number of ticks from the time of the event to the earliest allowed one.
+        /// Number of ticks between the event time and the earliest allowed time.
         back: u64,
     },
-    /// The output is text, which a terminal would take as commands.
+    /// The output is text that a terminal could run as commands.
     #[error("the output is a terminal, but text is written unescaped")]
     Terminal,
     /// The output is text, which cannot be read again.
@@ -362,7 +364,7 @@ pub enum CreateError {
     /// The format does not support several outputs at one path.
     #[error("this format cannot be written in shards")]
     Shards,
-    /// The format does not support data streams that begin later.
+    /// The format does not support data streams that start later.
     #[error("data streams cannot be added to a trace in this format while it is written")]
     FixedStreams,
 }
@@ -372,59 +374,58 @@ pub enum CreateError {
 pub struct PartTarget {
     /// Directory or file, which must not exist; `None` to write nothing.
     pub path: Option<PathBuf>,
-    /// Selection of its events, in addition to [`WriteOptions::selected_by`]: the part then gets its own
-    /// UUID, and its packets have new sequence numbers and loss counters.
+    /// Selection of its events, in addition to [`WriteOptions::selected_by`]. The part then gets a new UUID, and its
+    /// packets get new sequence numbers and loss counters.
     pub selected_by: Option<String>,
-    /// Time window: its packets do not begin before it or end after it.
+    /// Time window: its packets must not start before it or end after it.
     pub window: ichnos_model::Window,
 }
 
-/// Parts of traces that are being written, one [`Lane`] after the other.
+/// Output for several parts of traces, written one [`Lane`] after the other.
 ///
-/// A loss is a message of one part: only the packets of that part contain it, independent of the counters of
-/// the source.
+/// A loss is a message for one part. Only the packets of that part contain it, independent of the source's counters.
 ///
 /// # For implementations
-/// There can be very many parts: a waiting one may take some hundred bytes, and files must not stay open.
+/// There can be very many parts. A waiting part may take some hundred bytes, and files must not stay open.
 pub trait PartsOutput {
-    /// Adds a part and returns its number, from 0 on.
+    /// Adds a part and returns its number, from 0.
     ///
     /// # Errors
-    /// If it cannot be created.
+    /// Fails if it cannot be created.
     fn add_part(&mut self, part: PartTarget) -> Result<usize, CreateError>;
 
     /// Begins the messages of a lane.
     fn begin_lane(&mut self, lane: Lane);
 
-    /// Copies a whole packet into a part, at its beginning, if its bytes can be copied. Returns `true` if
-    /// copied: its events and its end must not be passed then.
+    /// Copies a whole packet into a part, at its start, if its bytes can be copied. Returns `true` if copied. Then its
+    /// events and its end must not be passed.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// Fails if it cannot be written.
     fn copy_packet(&mut self, part: usize, packet: &Packet<'_>) -> io::Result<bool> {
         let _ = (part, packet);
         Ok(false)
     }
 
-    /// Takes a message of a packet that was [copied](Self::copy_packet) into a part and counts it as written,
-    /// for [`WriteOptions::verify`].
+    /// Counts a message from a packet that was [copied](Self::copy_packet) into a part as written, for
+    /// [`WriteOptions::verify`].
     fn copied_message(&mut self, part: usize, message: &Message<'_>) {
         let _ = (part, message);
     }
 
-    /// Begins a packet of the source. Each part gets it with its first event of the packet.
+    /// Begins a source packet. Each part receives it with its first event in the packet.
     ///
     /// # Errors
-    /// If the data before it cannot be written.
+    /// Fails if earlier data cannot be written.
     fn begin_packet(&mut self, packet: &Packet<'_>) -> io::Result<()> {
         let _ = packet;
         Ok(())
     }
 
-    /// Adds the current packet to a part, even if the part gets no event of it.
+    /// Adds the current packet to a part, even if the part receives no event from it.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// Fails if it cannot be written.
     fn open_packet(&mut self, part: usize) -> io::Result<()> {
         let _ = part;
         Ok(())
@@ -433,38 +434,38 @@ pub trait PartsOutput {
     /// Ends the current packet in a part.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// Fails if it cannot be written.
     fn close_packet(&mut self, part: usize) -> io::Result<()> {
         let _ = part;
         Ok(())
     }
 
-    /// Ends the packet in all parts that have it.
+    /// Ends the packet in all parts that contain it.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// Fails if it cannot be written.
     fn end_packet(&mut self, packet: &Packet<'_>) -> io::Result<()> {
         let _ = packet;
         Ok(())
     }
 
-    /// Takes a message of a part: an event, a loss or damage.
+    /// Writes a message to a part: an event, a loss or damage.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// Fails if it cannot be written.
     fn message(&mut self, part: usize, message: &Message<'_>) -> io::Result<()>;
 
     /// Ends the lane.
     ///
     /// # Errors
-    /// If something cannot be written.
+    /// Fails if data cannot be written.
     fn end_lane(&mut self) -> io::Result<()>;
 
-    /// Completes a part after the last lane: writes its description, and reads it again if requested (see
+    /// Completes a part after the last lane: writes its metadata, and reads the part again if requested (see
     /// [`WriteOptions::verify`]). The report contains the numbers of events and copied packets.
     ///
     /// # Errors
-    /// If it cannot be written, or differs from the written data.
+    /// Fails if it cannot be written, or differs from the written data.
     fn finish_part(&mut self, part: usize) -> Result<WriteReport, CreateError>;
 
     /// Returns the number of bytes written so far.
@@ -473,10 +474,10 @@ pub trait PartsOutput {
     /// Returns the losses so far.
     fn losses(&self) -> LossTable;
 
-    /// Ends the output; all parts are complete.
+    /// Ends the output. All parts must be complete.
     ///
     /// # Errors
-    /// If something cannot be written.
+    /// Fails if data cannot be written.
     fn finish(self: Box<Self>) -> Result<WriteReport, CreateError>;
 }
 
@@ -484,28 +485,28 @@ pub trait PartsOutput {
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct WriteReport {
-    /// Paths of the traces.
+    /// Trace paths.
     pub paths: Vec<PathBuf>,
-    /// Size of data streams in bytes.
+    /// Total data stream size in bytes.
     pub bytes: u64,
     /// Number of packets.
     pub packets: u64,
-    /// Number of events, except those in copied packets.
+    /// Number of events, without those in copied packets.
     pub events: u64,
     /// Number of packets copied as a whole.
     pub copied_packets: u64,
-    /// Number of events to write, except those in copied packets. Set by the code that reads them.
+    /// Number of events to write, without those in copied packets. Set by the code that reads them.
     pub selected_events: u64,
-    /// Number of values that could not be decoded, which is a bug of a reader.
+    /// Number of values that could not be decoded, because of a reader bug.
     pub undecoded: u64,
-    /// Sum of the hashes of all events and packets, if the output decodes everything and writes nothing.
+    /// Sum of all event and packet hashes, if the output decodes everything and writes nothing.
     pub checksum: Option<u64>,
     /// Losses.
     pub losses: LossTable,
 }
 
 impl WriteReport {
-    /// Returns `true` if there were events, but none was written.
+    /// Returns `true` if there were events, but all are missing from the output.
     #[must_use]
     pub fn lacks_all_events(&self) -> bool {
         self.selected_events > 0 && self.events == 0 && self.copied_packets == 0

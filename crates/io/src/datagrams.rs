@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use crate::IoError;
 
-/// Maximum number of waiting datagrams; further ones are dropped and counted.
+/// Maximum number of waiting datagrams. Further datagrams are dropped and counted.
 const ROOM: usize = 4_096;
 
-/// Maximum length of a datagram in bytes; longer ones are cut.
+/// Maximum datagram length in bytes. Longer datagrams are cut.
 const LONGEST: usize = 64 << 10;
 
 /// Maximum time until the stop flag is noticed.
@@ -21,28 +21,27 @@ const PATIENCE: Duration = Duration::from_millis(50);
 /// A datagram.
 #[derive(Debug)]
 pub struct Datagram {
-    /// Bytes, prefixed by their number in 32 bits, little-endian.
+    /// Bytes, prefixed by their number as a 32-bit little-endian integer.
     pub framed: Vec<u8>,
-    /// Number of datagrams dropped before it, because too many waited.
+    /// Number of datagrams dropped before it, because too many were waiting.
     pub dropped: u64,
 }
 
-/// Datagrams that arrive at a socket. They are received by a separate thread, so that a slow reader loses as
-/// few as possible.
+/// Datagrams that arrive at a socket. A separate thread receives them, so that a slow reader loses as few as possible.
 #[derive(Debug)]
 pub struct Datagrams {
     name: String,
     waiting: Receiver<Datagram>,
     dropped: Arc<AtomicU64>,
-    /// Path of the socket, which is removed on drop.
+    /// Socket path, which is removed on drop.
     path: PathBuf,
 }
 
 impl Datagrams {
-    /// Makes a Unix datagram socket at `path` and listens until `stop` is set.
+    /// Creates a Unix datagram socket at `path` and listens until `stop` is set.
     ///
     /// # Errors
-    /// If something exists at `path`, the socket cannot be made, or the system has no such sockets.
+    /// Fails if `path` exists, the socket cannot be created, or the system does not support Unix datagram sockets.
     pub fn at_unix_socket(path: &Path, stop: &'static AtomicBool) -> Result<Self, IoError> {
         let name = path.to_string_lossy().into_owned();
         let (sender, waiting) = sync_channel(ROOM);
@@ -52,20 +51,20 @@ impl Datagrams {
         Ok(Self { name, waiting, dropped, path: path.to_owned() })
     }
 
-    /// Returns the path of the socket.
+    /// Returns the socket path.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Returns the number of datagrams dropped after the last one received.
+    /// Returns the number of datagrams dropped after the last received one.
     #[must_use]
     pub fn dropped(&self) -> u64 {
         self.dropped.swap(0, Ordering::Relaxed)
     }
 
-    /// Waits for the next datagram; `None` after `stop` was set and all that had arrived by then were
-    /// received, or if the socket fails.
+    /// Waits for the next datagram. `None` if the socket fails, or if `stop` is set and all datagrams that had arrived
+    /// by then were received.
     #[must_use]
     pub fn next_datagram(&self) -> Option<Datagram> {
         // The sender of the channel ends soon after `stop` is set.
@@ -79,7 +78,7 @@ impl Drop for Datagrams {
     }
 }
 
-/// Returns `true` if a socket has no listener any more.
+/// Returns `true` if a socket has lost its listener.
 #[cfg(unix)]
 fn is_abandoned(path: &Path) -> bool {
     use std::os::unix::fs::FileTypeExt;
@@ -101,7 +100,7 @@ fn listen(
     use std::sync::mpsc::TrySendError;
 
     let socket = match UnixDatagram::bind(path) {
-        // A listener that was killed leaves its socket, which receives nothing any more.
+        // A killed listener leaves its socket, which no longer receives anything.
         Err(error) if error.kind() == io::ErrorKind::AddrInUse && is_abandoned(path) => {
             std::fs::remove_file(path)?;
             UnixDatagram::bind(path)?
@@ -111,7 +110,7 @@ fn listen(
     socket.set_read_timeout(Some(PATIENCE))?;
     let receive = move || {
         let mut buffer = vec![0; LONGEST];
-        // Receive datagrams that arrived before `stop` was set, but not all that are sent after that.
+        // Receive datagrams that arrived before `stop` was set, but not everything sent after that.
         let mut left = ROOM;
         while left > 0 {
             let is_last = stop.load(Ordering::Relaxed);
@@ -127,6 +126,7 @@ fn listen(
                 Err(_) => return,
             };
             let mut framed = (size as u32).to_le_bytes().to_vec();
+            // The system writes no more than the buffer holds.
             framed.extend_from_slice(buffer.get(..size).unwrap_or_default());
             let before = dropped.swap(0, Ordering::Relaxed);
             match sender.try_send(Datagram { framed, dropped: before }) {
@@ -177,7 +177,7 @@ mod tests {
             let Some(datagram) = datagrams.next_datagram() else { panic!("{received} {lost}") };
             assert_eq!(datagram.framed.len(), 8);
             (received, lost) = (received + 1, lost + datagram.dropped);
-            // The rest was dropped after the last one received.
+            // The other datagrams were dropped after the last received one.
             if received == ROOM as u64 {
                 std::thread::sleep(4 * PATIENCE);
                 sender.send_to(b"last", &path).unwrap();

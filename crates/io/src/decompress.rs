@@ -8,11 +8,11 @@ use crate::store::Store;
 use crate::unpack_budget::UnpackBudget;
 use crate::{Bytes, IoError};
 
-/// Maximum memory for the dictionary of an xz stream in bytes.
+/// Maximum dictionary memory for an xz stream in bytes.
 const XZ_MEMORY: u64 = 512 << 20;
 
 ichnos_model::named_enum! {
-    /// Packing of data.
+    /// Packing of data: archive or compression format.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub(crate) enum Packing {
         Gzip = "gzip data",
@@ -25,8 +25,8 @@ ichnos_model::named_enum! {
 }
 
 impl Packing {
-    /// Recognizes the first bytes of a file; [`HEAD`] of them are enough.
-    pub(crate) fn of(head: &[u8]) -> Option<Self> {
+    /// Recognizes the first bytes of a file. [`HEAD`] bytes are enough.
+    pub(crate) fn from_head(head: &[u8]) -> Option<Self> {
         let zstd_frame = matches!(head.first_chunk(), Some([0x28, 0xb5, 0x2f, 0xfd]));
         let zstd_skippable = matches!(head.first_chunk(), Some([0x50..=0x5f, 0x2a, 0x4d, 0x18]));
         if head.starts_with(&[0x1f, 0x8b, 0x08]) {
@@ -46,17 +46,16 @@ impl Packing {
         }
     }
 
-    /// Returns `true` for compressed data of one file, which can be unpacked.
+    /// Returns `true` for single-file compression, which can be unpacked.
     pub(crate) fn is_of_one_file(self) -> bool {
         matches!(self, Self::Gzip | Self::Zstd | Self::Xz | Self::Bzip2)
     }
 }
 
-/// Number of bytes that [`Packing::of`] needs.
+/// Number of bytes that [`Packing::from_head`] needs.
 pub(crate) const HEAD: usize = 512;
 
-/// Recognizes a tar archive by the checksum of its first header block; the word "ustar" is newer than the
-/// format.
+/// Recognizes a tar archive by the checksum of its first header block. The word "ustar" is newer than the format.
 fn is_tar(head: &[u8]) -> bool {
     let Some(block) = head.get(..512) else { return false };
     let digits: Vec<u8> = block[148..156].iter().copied().filter(u8::is_ascii_digit).collect();
@@ -74,7 +73,7 @@ fn is_tar(head: &[u8]) -> bool {
 }
 
 /// Unpacked data.
-pub(crate) struct Unpacked {
+pub(crate) struct UnpackedData {
     pub(crate) bytes: Bytes,
     /// Reason why data is missing, if any.
     pub(crate) problem: Option<String>,
@@ -82,14 +81,14 @@ pub(crate) struct Unpacked {
     pub(crate) goes_on: bool,
 }
 
-/// Unpacks all of `reader`, or the first `beginning` bytes. Truncated or damaged data is returned as far as
-/// it can be unpacked, with the problem.
+/// Unpacks all of `reader`, or the first `beginning` bytes. Truncated or damaged data is unpacked as far as possible,
+/// and returned with the problem.
 pub(crate) fn unpack(
     packing: Packing,
     reader: impl Read,
     beginning: Option<u64>,
     budget: &mut UnpackBudget<'_>,
-) -> Result<Unpacked, IoError> {
+) -> Result<UnpackedData, IoError> {
     let (counter, arrived) = (Rc::new(Cell::new(0u64)), Rc::new(Cell::new(0u64)));
     let reader = Counting { reader, counter: Rc::clone(&arrived) };
     let mut reader = BufReader::with_capacity(256 << 10, reader);
@@ -102,7 +101,7 @@ pub(crate) fn unpack(
         store.expect(size.min(most), budget);
     }
     let reader = Counting { reader, counter: Rc::clone(&counter) };
-    // Arrived bytes are a better measure than consumed ones: the first data may be zeros.
+    // Arrived bytes are a better measure than consumed bytes: the data may start with zeros.
     let consumed = || Some(arrived.get());
     let error = store.read_counting(decoder(packing, reader, budget)?.take(most), budget, consumed)?;
     let (what, end) = (packing.name(), counter.get());
@@ -114,7 +113,7 @@ pub(crate) fn unpack(
     });
     match problem {
         Some(problem) if store.is_empty() => Err(budget.damaged(what, problem)),
-        Some(problem) => Ok(Unpacked {
+        Some(problem) => Ok(UnpackedData {
             bytes: store.finish(budget)?,
             problem: Some(format!("{problem}; everything before is read")),
             goes_on: false,
@@ -122,12 +121,12 @@ pub(crate) fn unpack(
         None => {
             // Checking for more data is not worth the effort.
             let goes_on = store.len() == most;
-            Ok(Unpacked { bytes: store.finish(budget)?, problem: None, goes_on })
+            Ok(UnpackedData { bytes: store.finish(budget)?, problem: None, goes_on })
         }
     }
 }
 
-/// Returns a decoder of compressed data.
+/// Returns a decoder for compressed data.
 pub(crate) fn decoder<'r>(
     packing: Packing,
     reader: impl BufRead + 'r,
@@ -152,8 +151,8 @@ pub(crate) fn decoder<'r>(
     })
 }
 
-/// Returns the size of the unpacked data modulo 2^32, if compressed data contains it. If the data consists of
-/// several parts, it is the size of one of them.
+/// Returns the unpacked size modulo 2^32, if the compressed data contains it. If the data consists of several parts, it
+/// is the size of a single part.
 pub(crate) fn recorded_size(packing: Packing, bytes: &[u8]) -> Option<u32> {
     match packing {
         Packing::Gzip => bytes.last_chunk().map(|size| u32::from_le_bytes(*size)),

@@ -1,4 +1,4 @@
-//! Directories that several processes fill, each with its own files.
+//! Directories that several processes fill, each with separate files.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -6,20 +6,20 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::replacement::{Existing, ListWritten, plain_files, sync_directory, sync_names};
+use crate::replacement::{ExistingOutput, ListWritten, plain_files, sync_directory, sync_names};
 
-/// Number of attempts if a directory disappears meanwhile, because another process has deleted its last file.
+/// Number of attempts if a directory disappears because another process has deleted its last file.
 const ATTEMPTS: u32 = 10;
 
-/// Function that returns `true` for paths.
+/// Test for paths.
 type PathTest = Arc<dyn Fn(&Path) -> bool + Send + Sync>;
 
-/// Files of a directory that one of several processes writes, by their paths in it.
+/// Files in a directory that one of several processes writes, by relative path.
 #[derive(Clone)]
 pub struct DirectoryPart {
-    /// Returns `true` for files of this part, also those of an earlier run.
+    /// Returns `true` for files in this part, including files from an earlier run.
     pub is_own: PathTest,
-    /// File that appears last: the part is complete if it is there.
+    /// File that appears last. If it exists, the part is complete.
     pub last: PathBuf,
 }
 
@@ -29,15 +29,15 @@ impl std::fmt::Debug for DirectoryPart {
     }
 }
 
-/// A part that is put into a directory when it is complete.
+/// A part that is moved into a directory when it is complete.
 pub(crate) struct PartPlacement {
     pub(crate) target: PathBuf,
     pub(crate) part: DirectoryPart,
-    pub(crate) existing: Existing,
+    pub(crate) existing: ExistingOutput,
     pub(crate) list: ListWritten,
 }
 
-/// A directory has a part already, which must not be replaced: the error in the [`io::Error`].
+/// Error in [`io::Error`]: a directory already contains the part, which must not be replaced.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the directory already has this part: `{}`", .0.display())]
 pub struct ExistingPart(PathBuf);
@@ -49,27 +49,28 @@ impl std::fmt::Debug for PartPlacement {
 }
 
 impl PartPlacement {
-    /// Returns the files of an earlier run.
+    /// Returns the files from an earlier run.
     ///
     /// # Errors
-    /// If the part is complete and must not be replaced, or there is anything that the processes cannot have written.
+    /// Fails if the part is complete and must not be replaced, or there is anything that the processes cannot have
+    /// written.
     pub(crate) fn old_files(&self) -> io::Result<BTreeSet<PathBuf>> {
         let files = repeat_if_missing(|| match fs::symlink_metadata(&self.target) {
             Ok(_) => (self.list)(&self.target),
             Err(_) => Ok(Vec::new()),
         })?;
         let own: BTreeSet<PathBuf> = files.into_iter().filter(|path| (self.part.is_own)(path)).collect();
-        if self.existing == Existing::Refuse && own.contains(&self.part.last) {
+        if self.existing == ExistingOutput::Refuse && own.contains(&self.part.last) {
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, ExistingPart(self.part.last.clone())));
         }
         Ok(own)
     }
 
-    /// Moves all files of `current` into the directory, the last one last, and deletes those of an earlier run. If it is
-    /// interrupted, the last one is missing.
+    /// Moves all files in `current` into the directory, with the last file last, and deletes the files from an earlier
+    /// run. If it is interrupted, the last file is missing.
     ///
     /// # Errors
-    /// See [`old_files`](Self::old_files); or if a file cannot be moved.
+    /// See [`old_files`](Self::old_files). Also fails if a file cannot be moved.
     pub(crate) fn place(&self, current: &Path) -> io::Result<()> {
         sync_directory(current)?;
         let old = self.old_files()?;
@@ -80,15 +81,15 @@ impl PartPlacement {
             fs::remove_file(self.target.join(last)).or_else(ignore_missing)?;
             sync_names(&self.target, [last.as_path()])?;
         }
-        // A file replaces that of the same name in one step, so that no row is missing if a process does this twice at
-        // the same time.
+        // A file replaces the file with the same name in one step, so that no row is missing if a process does this
+        // twice at the same time.
         for file in &new {
             self.take(current, file)?;
         }
         for file in old.iter().filter(|file| !new.contains(*file) && *file != last) {
             fs::remove_file(self.target.join(file)).or_else(ignore_missing)?;
             if let Some(parent) = file.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-                // Only an empty one is removed.
+                // Only an empty directory is removed.
                 let _ = fs::remove_dir(self.target.join(parent));
             }
         }
@@ -132,7 +133,7 @@ mod tests {
     use crate::OutputDirectory;
     use crate::testing::TestDirectory;
 
-    fn create(path: &Path, name: &str, existing: Existing) -> io::Result<OutputDirectory> {
+    fn create(path: &Path, name: &str, existing: ExistingOutput) -> io::Result<OutputDirectory> {
         let own = format!("-{name}");
         let part = DirectoryPart {
             is_own: Arc::new(move |path| path.to_string_lossy().ends_with(&own)),
@@ -148,7 +149,12 @@ mod tests {
         OutputDirectory::create_part(path, existing, &list, part)
     }
 
-    fn write(path: &Path, name: &str, existing: Existing, files: &[(&str, &[u8])]) -> io::Result<PathBuf> {
+    fn write(
+        path: &Path,
+        name: &str,
+        existing: ExistingOutput,
+        files: &[(&str, &[u8])],
+    ) -> io::Result<PathBuf> {
         let directory = create(path, name, existing)?;
         for (file, bytes) in files {
             directory.write_file(Path::new(file), bytes)?;
@@ -170,12 +176,13 @@ mod tests {
     fn each_process_has_its_own_files() {
         let root = TestDirectory::new("directory-part");
         let path = root.join("t");
-        write(&path, "a", Existing::Refuse, &[("x/1-a", b"1"), ("y/2-a", b"2"), ("last/of-a", b"")]).unwrap();
-        write(&path, "b", Existing::Refuse, &[("x/1-b", b"3"), ("last/of-b", b"")]).unwrap();
-        let error = write(&path, "b", Existing::Refuse, &[("x/1-b", b"4")]).unwrap_err();
+        write(&path, "a", ExistingOutput::Refuse, &[("x/1-a", b"1"), ("y/2-a", b"2"), ("last/of-a", b"")])
+            .unwrap();
+        write(&path, "b", ExistingOutput::Refuse, &[("x/1-b", b"3"), ("last/of-b", b"")]).unwrap();
+        let error = write(&path, "b", ExistingOutput::Refuse, &[("x/1-b", b"4")]).unwrap_err();
         assert!(error.to_string().contains("`last/of-b`"), "{error}");
         // Only its own files are replaced, and a directory without files disappears.
-        write(&path, "a", Existing::Replace, &[("x/1-a", b"5"), ("last/of-a", b"")]).unwrap();
+        write(&path, "a", ExistingOutput::Replace, &[("x/1-a", b"5"), ("last/of-a", b"")]).unwrap();
         let file = |name: &str, bytes: &[u8]| (name.to_owned(), bytes.to_vec());
         assert_eq!(
             content(&path),
@@ -189,10 +196,10 @@ mod tests {
     fn an_incomplete_part_is_replaced() {
         let root = TestDirectory::new("directory-part-incomplete");
         let path = root.join("t");
-        // Of a process that was killed before its last file.
+        // From a process that was killed before its last file.
         fs::create_dir_all(path.join("x")).unwrap();
         fs::write(path.join("x/9-a"), b"9").unwrap();
-        write(&path, "a", Existing::Refuse, &[("x/1-a", b"1"), ("last/of-a", b"")]).unwrap();
+        write(&path, "a", ExistingOutput::Refuse, &[("x/1-a", b"1"), ("last/of-a", b"")]).unwrap();
         let names: Vec<String> = content(&path).into_iter().map(|(name, _)| name).collect();
         assert_eq!(names, ["last/of-a", "x/1-a"]);
     }
@@ -201,16 +208,16 @@ mod tests {
     fn foreign_files_are_errors() {
         let root = TestDirectory::new("directory-part-foreign");
         let path = root.join("t");
-        let directory = create(&path, "a", Existing::Replace).unwrap();
+        let directory = create(&path, "a", ExistingOutput::Replace).unwrap();
         fs::create_dir_all(&path).unwrap();
         fs::write(path.join("foreign"), b"mine").unwrap();
         directory.write_file(Path::new("last/of-a"), b"").unwrap();
         assert!(directory.finish().unwrap_err().to_string().contains("`foreign`"));
-        assert!(create(&path, "a", Existing::Replace).is_err());
+        assert!(create(&path, "a", ExistingOutput::Replace).is_err());
         assert_eq!(content(&path).len(), 1);
         assert_eq!(fs::read_dir(root.join(".")).unwrap().count(), 1);
-        // A file in the place of the directory.
+        // A file instead of the directory.
         fs::write(root.join("f"), b"x").unwrap();
-        assert!(create(&root.join("f"), "a", Existing::Replace).is_err());
+        assert!(create(&root.join("f"), "a", ExistingOutput::Replace).is_err());
     }
 }

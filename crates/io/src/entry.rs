@@ -1,4 +1,4 @@
-//! A file of a tree.
+//! Files in a tree.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -9,14 +9,14 @@ use std::sync::Arc;
 use ichnos_model::DamageKind;
 
 use crate::Bytes;
-use crate::archive::Content;
+use crate::archive::MemberContent;
 use crate::collect::is_being_collected;
 use crate::decompress::{HEAD, Packing};
 
-/// A file of a [`Tree`](crate::Tree).
+/// A file in a [`Tree`](crate::Tree).
 #[derive(Clone, Debug)]
 pub struct Entry {
-    /// Path from the root, with `/` between names; invalid UTF-8 is replaced.
+    /// Path from the root, with `/` between names. Invalid UTF-8 is replaced.
     pub path: String,
     /// Size in bytes, if known without asking the system: see [`Entry::status`].
     pub len: Option<u64>,
@@ -29,7 +29,7 @@ pub struct Entry {
 /// Location of an entry's content.
 #[derive(Clone, Debug)]
 pub(crate) enum EntrySource {
-    /// A file in a directory that is shared by all files in it.
+    /// A file in a directory. All files in it share the directory.
     File {
         directory: Arc<Path>,
         name: Box<OsStr>,
@@ -37,56 +37,56 @@ pub(crate) enum EntrySource {
         is_link: bool,
     },
     Memory(Bytes),
-    /// Only the beginning, and the reason.
+    /// Only the start, and the reason.
     Cut(Box<(Bytes, String)>),
-    /// Only the beginning, as requested.
+    /// Only the start, as requested.
     Beginning(Bytes),
     /// The reason why it cannot be read.
     Broken(String),
-    /// Not a file, but "a pipe", "a device" and so on.
+    /// Not a file; for example "a pipe" or "a device".
     Special(&'static str),
-    /// A directory that is listed at another path.
+    /// A directory listed at another path.
     Repeated(String),
 }
 
 impl Entry {
-    /// Makes an entry with this content.
+    /// Creates an entry with this content.
     #[must_use]
-    pub fn of_bytes(path: impl Into<String>, bytes: impl Into<Bytes>) -> Self {
+    pub fn from_bytes(path: impl Into<String>, bytes: impl Into<Bytes>) -> Self {
         let bytes = bytes.into();
-        Self { len: Some(bytes.len() as u64), ..Self::of_source(path.into(), EntrySource::Memory(bytes)) }
+        Self { len: Some(bytes.len() as u64), ..Self::from_source(path.into(), EntrySource::Memory(bytes)) }
     }
 
-    /// Makes an entry for a member of an archive; `packed`: size of the archive in bytes.
-    pub(crate) fn of_member(path: String, content: Content, packed: Option<u64>) -> Self {
+    /// Creates an entry for an archive member. `packed` is the archive size in bytes.
+    pub(crate) fn from_member(path: String, content: MemberContent, packed: Option<u64>) -> Self {
         let (content, is_link) = match content {
-            Content::Linked(content) => (*content, true),
+            MemberContent::Linked(content) => (*content, true),
             content => (content, false),
         };
         let (len, source) = match content {
-            Content::Bytes(bytes) => (Some(bytes.len() as u64), EntrySource::Memory(bytes)),
-            Content::Cut(cut) => match *cut {
-                (Content::Bytes(bytes), problem) => {
+            MemberContent::Bytes(bytes) => (Some(bytes.len() as u64), EntrySource::Memory(bytes)),
+            MemberContent::Cut(cut) => match *cut {
+                (MemberContent::Bytes(bytes), problem) => {
                     (Some(bytes.len() as u64), EntrySource::Cut(Box::new((bytes, problem))))
                 }
                 (_, problem) => (None, EntrySource::Broken(problem)),
             },
-            Content::Beginning(beginning) => match *beginning {
-                (Content::Bytes(bytes), len) => (Some(len), EntrySource::Beginning(bytes)),
+            MemberContent::Beginning(beginning) => match *beginning {
+                (MemberContent::Bytes(bytes), len) => (Some(len), EntrySource::Beginning(bytes)),
                 _ => (None, EntrySource::Broken("missing".to_owned())),
             },
-            Content::Broken(problem) => (None, EntrySource::Broken(problem.into())),
+            MemberContent::Broken(problem) => (None, EntrySource::Broken(problem.into())),
             // These were replaced when all members were known.
-            Content::Unpacked(_) | Content::Link(_) | Content::Linked(_) => {
+            MemberContent::Unpacked(_) | MemberContent::Link(_) | MemberContent::Linked(_) => {
                 (None, EntrySource::Broken("link without a target file".to_owned()))
             }
         };
         let packed = packed.filter(|_| len.is_some());
-        Self { len, packed, is_link, ..Self::of_source(path, source) }
+        Self { len, packed, is_link, ..Self::from_source(path, source) }
     }
 
-    /// Returns the reason why only the beginning of the content is available, if the archive or the
-    /// compressed file is truncated or damaged.
+    /// Returns the reason why only the start of the content is available, if the archive or the compressed file is
+    /// truncated or damaged.
     #[must_use]
     pub fn cut_off(&self) -> Option<&str> {
         match &self.source {
@@ -95,27 +95,28 @@ impl Entry {
         }
     }
 
-    /// Returns `true` if there may be more than [`Entry::read`] returns, because of
+    /// Returns `true` if the file may be longer than [`Entry::read`] returns, because of
     /// [`TreeOptions::beginning`](crate::TreeOptions::beginning).
     #[must_use]
     pub fn goes_on(&self) -> bool {
         matches!(self.source, EntrySource::Beginning(_))
     }
 
-    pub(crate) fn of_source(path: String, source: EntrySource) -> Self {
+    pub(crate) fn from_source(path: String, source: EntrySource) -> Self {
         Self { path, len: None, packed: None, source, is_link: false }
     }
 
-    /// Returns the content. A large plain file is mapped, which is fast for any length.
+    /// Returns the content. Large plain files are mapped, which is fast for any length.
     ///
     /// # Errors
-    /// If the file cannot be read, or is not a plain file.
+    /// Fails if the file cannot be read, or is not a plain file.
     pub fn read(&self) -> io::Result<Bytes> {
         let no_file = |found: &str| {
             Err(io::Error::new(io::ErrorKind::InvalidInput, format!("expected a plain file, found {found}")))
         };
         match &self.source {
-            EntrySource::File { .. } => Bytes::of_file(&self.real_path().unwrap_or_default()),
+            // This source always has a path.
+            EntrySource::File { .. } => Bytes::from_file(&self.real_path().unwrap_or_default()),
             EntrySource::Memory(bytes) | EntrySource::Beginning(bytes) => Ok(bytes.clone()),
             EntrySource::Cut(cut) => Ok(cut.0.clone()),
             EntrySource::Broken(problem) => Err(io::Error::new(io::ErrorKind::InvalidData, problem.clone())),
@@ -124,10 +125,10 @@ impl Entry {
         }
     }
 
-    /// Returns the first bytes of the content, at most `most`, to recognize the kind of file.
+    /// Returns up to `most` bytes from the start of the content, to recognize the kind of file.
     ///
     /// # Errors
-    /// If the file cannot be read, or is not a plain file.
+    /// Fails if the file cannot be read, or is not a plain file.
     pub fn beginning(&self, most: usize) -> io::Result<Bytes> {
         match self.real_path() {
             Some(path) => Bytes::beginning_of_file(&path, most),
@@ -135,17 +136,16 @@ impl Entry {
         }
     }
 
-    /// Returns `true` if its first bytes show compressed data of one file, and it is no member of an archive.
+    /// Returns `true` if its first bytes show single-file compression, and it is not an archive member.
     #[must_use]
     pub fn is_compressed_file(&self) -> bool {
         self.real_path().is_some_and(|path| {
             let beginning = Bytes::beginning_of_file(&path, HEAD);
-            beginning.is_ok_and(|bytes| Packing::of(&bytes).is_some_and(Packing::is_of_one_file))
+            beginning.is_ok_and(|bytes| Packing::from_head(&bytes).is_some_and(Packing::is_of_one_file))
         })
     }
 
-    /// Returns `true` if it is a segment in a directory to which a collector is writing: the last report may be half of one
-    /// then.
+    /// Returns `true` for a segment in a directory that a collector is writing to. Its last report may be incomplete.
     #[must_use]
     pub fn is_being_collected(&self) -> bool {
         match &self.source {
@@ -154,7 +154,7 @@ impl Entry {
         }
     }
 
-    /// Path in the file system, if it is a file of its own.
+    /// File system path, if it is a separate file.
     fn real_path(&self) -> Option<PathBuf> {
         match &self.source {
             EntrySource::File { directory, name, .. } => Some(directory.join(&**name)),
@@ -162,7 +162,7 @@ impl Entry {
         }
     }
 
-    /// Directory and path of the file, and `true` for a symbolic link; `None` if it is no file of its own.
+    /// Directory and path of the file, and `true` for a symbolic link; `None` if it is not a separate file.
     pub(crate) fn place(&self) -> Option<(&Path, PathBuf, bool)> {
         match &self.source {
             EntrySource::File { directory, name, is_link } => {
@@ -172,13 +172,13 @@ impl Entry {
         }
     }
 
-    /// Returns the current status of the file; `None` if unknown or no file.
+    /// Returns the current file status, or `None` if unknown or not a file.
     #[must_use]
     pub fn status(&self) -> Option<FileStatus> {
         let EntrySource::File { is_link, .. } = &self.source else {
             let identity = match &self.source {
-                EntrySource::Memory(bytes) | EntrySource::Beginning(bytes) => FileId::of_bytes(bytes),
-                EntrySource::Cut(cut) => FileId::of_bytes(&cut.0),
+                EntrySource::Memory(bytes) | EntrySource::Beginning(bytes) => FileId::from_bytes(bytes),
+                EntrySource::Cut(cut) => FileId::from_bytes(&cut.0),
                 _ => None,
             };
             return Some(FileStatus { size: self.len?, identity, has_other_names: self.is_link });
@@ -186,12 +186,12 @@ impl Entry {
         let metadata = fs::metadata(self.real_path()?).ok().filter(fs::Metadata::is_file)?;
         Some(FileStatus {
             size: metadata.len(),
-            identity: FileId::of(&metadata),
+            identity: FileId::from_metadata(&metadata),
             has_other_names: *is_link || number_of_names(&metadata) > 1,
         })
     }
 
-    /// Returns "a pipe", "a device" and so on, if it is neither a file nor a directory.
+    /// Returns a description such as "a pipe" or "a device", if it is neither a file nor a directory.
     #[must_use]
     pub fn special(&self) -> Option<&'static str> {
         match self.source {
@@ -200,10 +200,10 @@ impl Entry {
         }
     }
 
-    /// Returns the content, or the kind of the damage that it cannot be read.
+    /// Returns the content, or the damage if it cannot be read.
     ///
     /// # Errors
-    /// Those of [`Entry::read`].
+    /// See [`Entry::read`].
     pub fn read_or_damage(&self) -> Result<Bytes, DamageKind> {
         self.read().map_err(|error| match self.special() {
             Some(found) => DamageKind::NotAFile(found),
@@ -211,7 +211,7 @@ impl Entry {
         })
     }
 
-    /// Returns the path in the tree at which this directory is already listed with its files. `None` for a file.
+    /// Returns the path in the tree where this directory is already listed with its files. `None` for a file.
     #[must_use]
     pub fn repeats(&self) -> Option<&str> {
         match &self.source {
@@ -220,8 +220,8 @@ impl Entry {
         }
     }
 
-    /// Returns the size in bytes of the archive or compressed file that contained it, if any. For limits: a
-    /// small file should not cause much work.
+    /// Returns the size in bytes of the archive or compressed file that contained it, if any. For limits: a small file
+    /// should not cause much work.
     #[must_use]
     pub fn packed(&self) -> Option<u64> {
         self.packed
@@ -240,16 +240,16 @@ impl Entry {
     }
 }
 
-/// Status of a file, known without reading it.
+/// File status, known without reading the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FileStatus {
     /// Size in bytes.
     pub size: u64,
-    /// Identity, the same for all names of one file; for a member of an archive, valid while the archive is
-    /// open. `None` if it is empty, or unknown to the system.
+    /// Identity, equal for all names of a file. For an archive member, it is valid while the archive is open. `None` if
+    /// the file is empty, or the system does not provide an identity.
     pub identity: Option<FileId>,
-    /// `true` if it is a link, or has several hard links: only then the same file can appear at another path.
+    /// `true` if it is a link, or has several hard links. Only then can the same file appear at another path.
     pub has_other_names: bool,
 }
 
@@ -261,32 +261,32 @@ pub struct FileId {
 }
 
 impl FileId {
-    /// Returns the identity of the file or directory at a path, after following links; `None` if it does not
-    /// exist or the system does not provide it.
+    /// Returns the identity of the file or directory at a path, after following links. `None` if it does not exist or
+    /// the system does not provide an identity.
     #[must_use]
-    pub fn of_path(path: &Path) -> Option<Self> {
-        Self::of(&fs::metadata(path).ok()?)
+    pub fn from_path(path: &Path) -> Option<Self> {
+        Self::from_metadata(&fs::metadata(path).ok()?)
     }
 
-    /// Identifies members of an archive by their bytes in memory, which links share with their targets.
-    fn of_bytes(bytes: &Bytes) -> Option<Self> {
-        // No device has such a number.
+    /// Identifies archive members by their bytes in memory, which links share with their targets.
+    fn from_bytes(bytes: &Bytes) -> Option<Self> {
+        // A number that is not in use for devices.
         let device = u64::MAX - bytes.len() as u64;
         (!bytes.is_empty()).then(|| Self { device, inode: bytes.as_ptr().addr() as u64 })
     }
 
-    /// Returns the identity in file metadata; `None` if the system does not provide it.
+    /// Returns the identity in file metadata, or `None` if the system does not provide it.
     #[cfg(unix)]
     #[must_use]
-    pub fn of(metadata: &fs::Metadata) -> Option<Self> {
+    pub fn from_metadata(metadata: &fs::Metadata) -> Option<Self> {
         use std::os::unix::fs::MetadataExt;
         Some(Self { device: metadata.dev(), inode: metadata.ino() })
     }
 
-    /// Returns the identity in file metadata; `None` if the system does not provide it.
+    /// Returns the identity in file metadata, or `None` if the system does not provide it.
     #[cfg(not(unix))]
     #[must_use]
-    pub fn of(_: &fs::Metadata) -> Option<Self> {
+    pub fn from_metadata(_: &fs::Metadata) -> Option<Self> {
         None
     }
 }

@@ -1,4 +1,4 @@
-//! Errors before there are any bytes to decode.
+//! Errors that occur before decoding.
 
 use std::io;
 
@@ -6,7 +6,7 @@ use std::io;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum IoError {
-    /// Nothing exists at the path.
+    /// The path does not exist.
     #[error("{path}: no such file or directory")]
     NotFound {
         /// Path.
@@ -28,7 +28,7 @@ pub enum IoError {
     Special {
         /// Path.
         path: String,
-        /// Kind found.
+        /// Actual kind.
         found: &'static str,
     },
     /// The input does not fit in memory.
@@ -36,7 +36,7 @@ pub enum IoError {
     Memory {
         /// Path.
         path: String,
-        /// Number of bytes to hold at once.
+        /// Number of bytes needed at once.
         bytes: u64,
     },
     /// Unpacked data cannot be written to a temporary file.
@@ -44,9 +44,9 @@ pub enum IoError {
     Temporary {
         /// Path.
         path: String,
-        /// Directory of the temporary file.
+        /// Directory for the temporary file.
         directory: String,
-        /// Error of the system.
+        /// System error.
         source: io::Error,
     },
     /// A limit was reached.
@@ -56,9 +56,9 @@ pub enum IoError {
         path: String,
         /// Quantity that exceeds the limit.
         what: &'static str,
-        /// Name of the limit, a member of [`IoLimits`](crate::IoLimits).
+        /// Limit name, a member of [`IoLimits`](crate::IoLimits).
         name: &'static str,
-        /// Value of the limit.
+        /// Limit value.
         limit: u64,
     },
     /// An archive or compressed file exceeds the limit when unpacked.
@@ -68,7 +68,7 @@ pub enum IoError {
         path: String,
         /// Number of packed bytes.
         packed: u64,
-        /// Limit of unpacked bytes, by [`IoLimits::unpacked`](crate::IoLimits::unpacked).
+        /// Limit for unpacked bytes, from [`IoLimits::unpacked`](crate::IoLimits::unpacked).
         limit: u64,
     },
     /// An archive or compressed file cannot be read at all.
@@ -76,32 +76,31 @@ pub enum IoError {
     Damaged {
         /// Path.
         path: String,
-        /// Kind of file, for instance "a zip archive".
+        /// File kind, for example "a zip archive".
         what: &'static str,
         /// Problem.
         problem: String,
     },
-    /// An unsupported kind of compression.
+    /// The kind of compression is not supported.
     #[error("{path}: {what} is not supported; unpack it first")]
     Unsupported {
         /// Path.
         path: String,
-        /// Kind of compression.
+        /// Compression kind.
         what: &'static str,
     },
-    /// Another error of the system.
+    /// Another system error.
     #[error("{path}: {source}")]
     System {
         /// Path.
         path: String,
-        /// Error of the system.
+        /// System error.
         source: io::Error,
     },
 }
 
 impl IoError {
-    /// Returns the name of the limit that was reached, a member of [`IoLimits`](crate::IoLimits), for errors
-    /// of that kind.
+    /// Returns the name of the exceeded limit, a member of [`IoLimits`](crate::IoLimits).
     #[must_use]
     pub fn limit(&self) -> Option<&'static str> {
         match self {

@@ -1,15 +1,15 @@
-//! Names of written files.
+//! File names for outputs.
 
 use std::collections::HashMap;
 
-/// Maximum length of a name in bytes, without the number after it: file systems allow up to 255, and writers
-/// add extensions.
+/// Maximum name length in bytes, without the number after it. File systems allow up to 255 bytes, and writers add
+/// extensions.
 const LONGEST: usize = 120;
 
-/// Unique and safe names of the files or directories in one directory.
+/// Unique and safe file or directory names within one directory.
 ///
-/// A safe name consists of letters and digits of any script, `_`, `-`, `.`, `+`, `@`, `=`, parentheses and
-/// spaces, does not begin with a dot, and is not too long for file systems.
+/// A safe name consists of letters and digits of any script, `_`, `-`, `.`, `+`, `@`, `=`, parentheses and spaces. It
+/// does not start with a dot, and is not too long for file systems.
 ///
 /// ```
 /// let mut names = ichnos_io::FileNames::default();
@@ -24,7 +24,7 @@ pub struct FileNames {
 }
 
 impl FileNames {
-    /// Returns the closest unused name; `_` for an empty one.
+    /// Returns the closest unused name; `_` for an empty name.
     pub fn add(&mut self, wanted: &str) -> String {
         let name = safe(wanted);
         let key = name.to_lowercase();
@@ -55,7 +55,7 @@ fn safe(name: &str) -> String {
         }
         safe.push(c);
     }
-    // Files whose names begin with a dot are hidden.
+    // Files whose names start with a dot are hidden.
     if safe.starts_with('.') {
         safe.replace_range(..1, "_");
     }

@@ -8,14 +8,14 @@ use ichnos_model::{DataStream, IgnorePoison as _};
 
 use crate::message_encoder::EncoderWorker;
 use crate::{
-    CreateError, Joined, Lane, MessageEncoder, MessageOrder, Output, OutputBlock, TraceFile, Worker,
+    CreateError, JoinResult, Lane, MessageEncoder, MessageOrder, Output, OutputBlock, TraceFile, Worker,
     WriteOptions, WriteReport, WriteTarget,
 };
 
 /// Creates an output that writes all events to one file.
 ///
 /// # Errors
-/// If it cannot be created, or exists and must not be replaced.
+/// Fails if it cannot be created, or exists and must not be replaced.
 pub fn file_output<E: MessageEncoder>(
     target: &WriteTarget,
     rules: E::Rules,
@@ -28,12 +28,12 @@ pub fn file_output<E: MessageEncoder>(
     Ok(Box::new(FileOutput::<E> { rules: Arc::new(rules), file, added: Mutex::default() }))
 }
 
-/// A file with all events.
+/// Output that writes all events to one file.
 #[derive(Debug)]
 struct FileOutput<E: MessageEncoder> {
     rules: Arc<E::Rules>,
     file: TraceFile,
-    /// Data streams added so far, whose keys must not be used again.
+    /// Data streams added so far. Their keys must not be reused.
     added: Mutex<Vec<Arc<DataStream>>>,
 }
 
@@ -53,9 +53,9 @@ impl<E: MessageEncoder> Output for FileOutput<E> {
         Ok(added.len() - 1)
     }
 
-    fn join(&self, block: OutputBlock) -> io::Result<Joined> {
+    fn join(&self, block: OutputBlock) -> io::Result<JoinResult> {
         self.file.write(&block)?;
-        Ok(Joined::Done)
+        Ok(JoinResult::Done)
     }
 
     fn losses(&self) -> LossTable {

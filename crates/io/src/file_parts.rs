@@ -1,4 +1,4 @@
-//! Several files at once, one for each part of a trace, of formats whose traces are one file each.
+//! Outputs with one file for each part of a trace, for formats with one file per trace.
 
 use std::io;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ pub fn file_parts<E: MessageEncoder>(rules: E::Rules, options: &WriteOptions) ->
     })
 }
 
-/// Files of the parts of traces that are being written.
+/// Files for the parts of traces that are being written.
 #[derive(Debug)]
 struct FileParts<E: MessageEncoder> {
     rules: Arc<E::Rules>,
@@ -40,7 +40,7 @@ struct FileParts<E: MessageEncoder> {
     report: WriteReport,
 }
 
-/// Part that is being written.
+/// Part being written.
 #[derive(Debug)]
 struct FilePart<E: MessageEncoder> {
     file: PartFile,
@@ -49,7 +49,7 @@ struct FilePart<E: MessageEncoder> {
 }
 
 impl<E: MessageEncoder> FilePart<E> {
-    /// Appends the next block, if there is one, and counts it in the report of all parts. Returns `true` if there is one.
+    /// Appends the next block, if any, and counts it in the report for all parts. Returns `true` if there was a block.
     fn append(&mut self, report: &mut WriteReport) -> io::Result<bool> {
         let Some(OutputBlock { bytes, events, .. }) = self.worker.take() else { return Ok(false) };
         self.file.write_bytes(&bytes)?;
@@ -77,7 +77,7 @@ impl<E: MessageEncoder> PartsOutput for FileParts<E> {
         part.worker.encoder.swap_buffer(&mut self.buffer);
         result?;
         part.append(&mut self.report)?;
-        // An encoder can have fewer bytes than before, also without a block.
+        // An encoder can have fewer bytes than before, even without a block.
         self.waiting = (self.waiting + part.worker.encoder.waiting()).saturating_sub(before);
         if self.waiting > WAITING {
             for part in &mut self.parts {

@@ -1,4 +1,4 @@
-//! Options of formats, which supply information missing in traces.
+//! Format-specific options, which supply information missing from traces.
 
 use std::ffi::OsStr;
 
@@ -10,21 +10,21 @@ use crate::Bytes;
 pub struct FormatOption {
     /// Name within the format.
     pub name: &'static str,
-    /// Description in one line, for display.
+    /// One-line description, for display.
     pub about: &'static str,
     /// Details in sentences; may be empty.
     pub details: &'static str,
-    /// Placeholder of its value in descriptions, in capital letters.
+    /// Value placeholder in descriptions, in capital letters.
     pub value_name: &'static str,
-    /// Kind of its values.
+    /// Value kind.
     pub kind: OptionKind,
-    /// `true` if its name is clear without that of the format, so that a program can offer it by its name
+    /// `true` if the option name is clear without the format name, so that a program can offer the option by its name
     /// alone. It must have the same meaning in all formats that declare it.
     pub unprefixed: bool,
 }
 
 impl FormatOption {
-    /// Makes an option with a choice of values.
+    /// Creates an option with a choice of values.
     #[must_use]
     pub const fn choice(name: &'static str, about: &'static str, values: &'static [OptionValue]) -> Self {
         Self {
@@ -37,13 +37,13 @@ impl FormatOption {
         }
     }
 
-    /// Makes an option that names a file, whose content is its value.
+    /// Creates an option that names a file. The file content is its value.
     #[must_use]
     pub const fn file(name: &'static str, about: &'static str) -> Self {
         Self { name, about, details: "", value_name: "FILE", kind: OptionKind::File, unprefixed: false }
     }
 
-    /// Makes an option whose value is a text.
+    /// Creates an option with a text value.
     #[must_use]
     pub const fn text(name: &'static str, about: &'static str) -> Self {
         Self { name, about, details: "", value_name: "TEXT", kind: OptionKind::Text, unprefixed: false }
@@ -56,14 +56,14 @@ impl FormatOption {
         self
     }
 
-    /// Sets the placeholder of its value in descriptions, in capital letters.
+    /// Sets the value placeholder for descriptions, in capital letters.
     #[must_use]
     pub const fn value_name(mut self, value_name: &'static str) -> Self {
         self.value_name = value_name;
         self
     }
 
-    /// Marks its name as clear without that of the format.
+    /// Marks the option name as clear without the format name.
     #[must_use]
     pub const fn unprefixed(mut self) -> Self {
         self.unprefixed = true;
@@ -80,38 +80,38 @@ impl FormatOption {
     }
 }
 
-/// Kind of an option's values.
+/// Value kind of an option.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum OptionKind {
-    /// One of these values.
+    /// A choice of values.
     Choice(&'static [OptionValue]),
-    /// The content of a file.
+    /// File content.
     File,
     /// Any text.
     Text,
 }
 
-/// A value that an option can have.
+/// A possible value of an option.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct OptionValue {
-    /// Name of the value.
+    /// Value name.
     pub name: &'static str,
-    /// Further names.
+    /// Aliases.
     pub aliases: &'static [&'static str],
     /// Meaning, for display.
     pub about: &'static str,
 }
 
 impl OptionValue {
-    /// Makes a value of this name.
+    /// Creates a value.
     #[must_use]
     pub const fn new(name: &'static str, about: &'static str) -> Self {
         Self { name, aliases: &[], about }
     }
 
-    /// Sets further names.
+    /// Sets aliases.
     #[must_use]
     pub const fn aliases(mut self, aliases: &'static [&'static str]) -> Self {
         self.aliases = aliases;
@@ -119,7 +119,7 @@ impl OptionValue {
     }
 }
 
-/// Options of formats that were set.
+/// Values of format-specific options.
 #[derive(Clone, Debug, Default)]
 pub struct FormatOptions {
     set: Vec<SetOption>,
@@ -129,22 +129,22 @@ pub struct FormatOptions {
 struct SetOption {
     format: &'static str,
     name: &'static str,
-    value: GivenValue,
+    value: ValueContent,
 }
 
 #[derive(Clone, Debug)]
-enum GivenValue {
+enum ValueContent {
     Choice(&'static str),
     File { path: String, bytes: Bytes },
     Text(String),
 }
 
 impl FormatOptions {
-    /// Sets one of the options that a format has `declared`. The value of a file option is the
-    /// path of a file, which is read at once. In a text, what is not UTF-8 is U+FFFD.
+    /// Sets an option that a format has `declared`. The value of a file option is a path. The file is read at once. In
+    /// a text, bytes that are not UTF-8 become U+FFFD.
     ///
     /// # Errors
-    /// If the option or the value is unknown, or the file cannot be read.
+    /// Fails if the option or the value is unknown, or the file cannot be read.
     pub fn set(
         &mut self,
         format: &'static str,
@@ -169,13 +169,13 @@ impl FormatOptions {
                         known: values.iter().map(|value| value.name).collect(),
                     });
                 };
-                GivenValue::Choice(chosen.name)
+                ValueContent::Choice(chosen.name)
             }
-            OptionKind::Text => GivenValue::Text(value.to_string_lossy().into_owned()),
+            OptionKind::Text => ValueContent::Text(value.to_string_lossy().into_owned()),
             OptionKind::File => {
                 let path = value.to_string_lossy().into_owned();
-                match Bytes::of_file(value.as_ref()) {
-                    Ok(bytes) => GivenValue::File { path, bytes },
+                match Bytes::from_file(value.as_ref()) {
+                    Ok(bytes) => ValueContent::File { path, bytes },
                     Err(error) => {
                         return Err(OptionError::File { path, name: option.name, error: error.to_string() });
                     }
@@ -188,55 +188,55 @@ impl FormatOptions {
         Ok(())
     }
 
-    /// Returns the name of the value chosen for an option of a format, if it was set.
+    /// Returns the chosen value name for an option, if it was set.
     #[must_use]
     pub fn choice(&self, format: &str, name: &str) -> Option<&'static str> {
         match self.value(format, name)? {
-            GivenValue::Choice(value) => Some(value),
-            GivenValue::File { .. } | GivenValue::Text(_) => None,
+            ValueContent::Choice(value) => Some(value),
+            ValueContent::File { .. } | ValueContent::Text(_) => None,
         }
     }
 
-    /// Returns the text of an option of a format, if it was set.
+    /// Returns the text for an option, if it was set.
     #[must_use]
     pub fn text(&self, format: &str, name: &str) -> Option<&str> {
         match self.value(format, name)? {
-            GivenValue::Text(text) => Some(text),
-            GivenValue::Choice(_) | GivenValue::File { .. } => None,
+            ValueContent::Text(text) => Some(text),
+            ValueContent::Choice(_) | ValueContent::File { .. } => None,
         }
     }
 
-    /// Returns the path and the content of the file that an option of a format names, if it was set.
+    /// Returns the path and the content of the file for an option, if it was set.
     #[must_use]
     pub fn file(&self, format: &str, name: &str) -> Option<(&str, &Bytes)> {
         match self.value(format, name)? {
-            GivenValue::Choice(_) | GivenValue::Text(_) => None,
-            GivenValue::File { path, bytes } => Some((path, bytes)),
+            ValueContent::Choice(_) | ValueContent::Text(_) => None,
+            ValueContent::File { path, bytes } => Some((path, bytes)),
         }
     }
 
     /// Returns the paths of all files that options name.
     pub fn files(&self) -> impl Iterator<Item = &str> {
         self.set.iter().filter_map(|set| match &set.value {
-            GivenValue::Choice(_) | GivenValue::Text(_) => None,
-            GivenValue::File { path, .. } => Some(path.as_str()),
+            ValueContent::Choice(_) | ValueContent::Text(_) => None,
+            ValueContent::File { path, .. } => Some(path.as_str()),
         })
     }
 
-    fn value(&self, format: &str, name: &str) -> Option<&GivenValue> {
+    fn value(&self, format: &str, name: &str) -> Option<&ValueContent> {
         let is_meant = |set: &&SetOption| (set.format, set.name) == (format, name);
         self.set.iter().find(is_meant).map(|set| &set.value)
     }
 }
 
-/// Reason why an option of a format cannot be set.
+/// Reason why a format-specific option cannot be set.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OptionError {
     /// The option is unknown.
     #[error("unknown option `{name}`; expected one of {}", known.join(", "))]
     Name {
-        /// Name given.
+        /// Unknown name.
         name: String,
         /// Known names.
         known: Vec<String>,
@@ -244,9 +244,9 @@ pub enum OptionError {
     /// The value is unknown.
     #[error("invalid value `{value}` for the option `{name}`; expected {}", known.join(", "))]
     Value {
-        /// Name of the option.
+        /// Option name.
         name: String,
-        /// Value given.
+        /// Unknown value.
         value: String,
         /// Known values.
         known: Vec<&'static str>,
@@ -254,9 +254,9 @@ pub enum OptionError {
     /// The file cannot be read.
     #[error("{path}: the {name} cannot be read: {error}")]
     File {
-        /// Path of the file.
+        /// File path.
         path: String,
-        /// Name of the option, without its format.
+        /// Option name, without its format.
         name: &'static str,
         /// Reason.
         error: String,

@@ -1,19 +1,19 @@
-//! Hints for paths without a trace, or with another one than intended.
+//! Hints for paths without a trace, or with a different trace than intended.
 
 use std::fmt;
 
-/// A fact about a path or a file, and the option of a format that may help.
+/// A fact about a path or a file, and a format-specific option that may help.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Hint {
-    /// Text for display, without the final full stop.
+    /// Text for display, without the full stop.
     pub message: String,
-    /// Option that helps, if there is one.
+    /// Option that helps, if any.
     pub option: Option<OptionHint>,
 }
 
 impl Hint {
-    /// Makes a hint without an option.
+    /// Creates a hint without an option.
     pub fn new(message: impl Into<String>) -> Self {
         Self { message: message.into(), option: None }
     }
@@ -47,7 +47,7 @@ impl fmt::Display for Hint {
     }
 }
 
-/// An option of a format that may help, and its effect.
+/// A format-specific option that may help, and its effect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct OptionHint {
@@ -55,19 +55,19 @@ pub struct OptionHint {
     pub option: &'static str,
     /// Value to set, or a placeholder in capital letters.
     pub value: String,
-    /// Path to open with it, if the option is for one path.
+    /// Path to open with the option, if it only makes sense for one path.
     pub path: Option<String>,
     /// Effect, as the end of a sentence ("names its metadata").
     pub effect: &'static str,
 }
 
 impl OptionHint {
-    /// Makes a hint of the option `FORMAT.OPTION`, a value of it, and its effect.
+    /// Creates a hint for the option `FORMAT.OPTION` with a value and an effect.
     pub fn new(option: &'static str, value: impl Into<String>, effect: &'static str) -> Self {
         Self { option, value: value.into(), path: None, effect }
     }
 
-    /// Sets the path to open with it.
+    /// Sets the path to open with the option.
     #[must_use]
     pub fn for_path(mut self, path: impl Into<String>) -> Self {
         self.path = Some(path.into());

@@ -1,24 +1,24 @@
-//! Data and holes of sparse files.
+//! Data and holes in sparse files.
 
 use std::fs::File;
 use std::ops::Range;
 
 use crate::Bytes;
 
-/// Parts of a file outside of its holes, in order. Holes are zeros that were never written and take no space,
-/// but take as long to read as data.
+/// Parts of a file outside of its holes, in order. Holes are zeros that were never written. They take no space, but
+/// reading them takes as long as reading data.
 #[derive(Debug)]
 pub struct DataRanges {
     /// File to query; `None` without known holes.
     file: Option<File>,
-    /// Offset of the bytes in the file.
+    /// File offset of the bytes.
     begin: u64,
     next: usize,
     end: usize,
 }
 
 impl Bytes {
-    /// Returns the parts from `from` on that are not in holes, if the system knows them; otherwise a single
+    /// Returns the parts outside of holes from `from` on, if the system knows the holes. Otherwise returns a single
     /// part.
     #[must_use]
     pub fn data_ranges(&self, from: usize) -> DataRanges {
@@ -27,7 +27,7 @@ impl Bytes {
         DataRanges { file, begin: begin as u64, next: from, end: self.len() }
     }
 
-    /// Returns the number of bytes of a range that are in holes.
+    /// Returns the number of bytes in a range that are in holes.
     #[must_use]
     pub fn bytes_in_holes(&self, range: Range<usize>) -> u64 {
         let end = range.end.min(self.len());
@@ -54,20 +54,20 @@ impl Iterator for DataRanges {
 }
 
 impl DataRanges {
-    /// Queries the next part; all of the rest if the system does not know.
+    /// Queries the next part. Returns the whole rest if the system does not know the holes.
     fn ask(&self, file: &File) -> Option<Range<usize>> {
         let rest = self.next..self.end;
         let Ok(at) = i64::try_from(self.begin + self.next as u64) else { return Some(rest) };
         let begin = match seek(file, at, ExtentKind::Data) {
             Ok(begin) => begin,
-            Err(Sought::Nothing) => return None,
-            Err(Sought::Unknown) => return Some(rest),
+            Err(SeekFailure::Nothing) => return None,
+            Err(SeekFailure::Unknown) => return Some(rest),
         };
         let end = seek(file, begin, ExtentKind::Hole).ok();
         let within = |at: i64| usize::try_from(u64::try_from(at).ok()?.checked_sub(self.begin)?).ok();
         let begin = within(begin).unwrap_or(self.next).max(self.next);
         let end = end.and_then(within).unwrap_or(self.end).min(self.end);
-        // A file that changes meanwhile must not make this endless.
+        // A file that changes at the same time must not cause an endless loop.
         (begin < self.end).then(|| begin..end.max(begin + 1))
     }
 }
@@ -78,15 +78,15 @@ enum ExtentKind {
 }
 
 /// Reasons for a missing answer.
-enum Sought {
+enum SeekFailure {
     /// No data up to the end of the file.
     Nothing,
-    /// Not supported by the system or the file system.
+    /// The system or the file system does not support the query.
     Unknown,
 }
 
 #[cfg(any(target_os = "linux", target_os = "android", target_os = "freebsd"))]
-fn seek(file: &File, at: i64, wanted: ExtentKind) -> Result<i64, Sought> {
+fn seek(file: &File, at: i64, wanted: ExtentKind) -> Result<i64, SeekFailure> {
     use std::os::fd::AsRawFd;
     let whence = match wanted {
         ExtentKind::Data => libc::SEEK_DATA,
@@ -98,20 +98,24 @@ fn seek(file: &File, at: i64, wanted: ExtentKind) -> Result<i64, Sought> {
         return Ok(found as i64);
     }
     match std::io::Error::last_os_error().raw_os_error() {
-        Some(libc::ENXIO) => Err(Sought::Nothing),
-        _ => Err(Sought::Unknown),
+        Some(libc::ENXIO) => Err(SeekFailure::Nothing),
+        _ => Err(SeekFailure::Unknown),
     }
 }
 
 #[cfg(not(any(target_os = "linux", target_os = "android", target_os = "freebsd")))]
-fn seek(_: &File, _: i64, wanted: ExtentKind) -> Result<i64, Sought> {
+fn seek(_: &File, _: i64, wanted: ExtentKind) -> Result<i64, SeekFailure> {
     // Uses both variants, so that they are not dead code here.
-    Err(if matches!(wanted, ExtentKind::Data | ExtentKind::Hole) { Sought::Unknown } else { Sought::Nothing })
+    Err(if matches!(wanted, ExtentKind::Data | ExtentKind::Hole) {
+        SeekFailure::Unknown
+    } else {
+        SeekFailure::Nothing
+    })
 }
 
 #[cfg(test)]
 #[cfg(target_os = "linux")]
-// A list of one range is intended, not one of its numbers.
+// The list contains one range; it should not contain the numbers in the range.
 #[allow(clippy::single_range_in_vec_init)]
 mod tests {
     use std::io::{Seek, SeekFrom, Write};
@@ -129,7 +133,7 @@ mod tests {
         file.write_all(&[2; 10]).unwrap();
         file.set_len(1 << 40).unwrap();
         drop(file);
-        let Ok(bytes) = Bytes::of_file(&path) else {
+        let Ok(bytes) = Bytes::from_file(&path) else {
             eprintln!("skipped: a terabyte cannot be mapped");
             return;
         };
@@ -146,7 +150,7 @@ mod tests {
         let data = (front.len() + middle.len()) as u64;
         assert_eq!(bytes.bytes_in_holes(0..bytes.len()), (1 << 40) - data);
         assert_eq!(bytes.bytes_in_holes(0..1000), 0);
-        // A part counts from its own beginning.
+        // A part has offsets from its own start.
         let part = bytes.slice(50_000..1 << 39);
         assert_eq!(part.data_ranges(0).collect::<Vec<_>>(), [0..front.end - 50_000]);
         // Another file at the path does not count.

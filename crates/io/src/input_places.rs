@@ -1,4 +1,4 @@
-//! Files and directories of the input, to keep outputs away from them.
+//! Input files and directories, to keep outputs away from them.
 
 use std::collections::{BTreeSet, HashSet};
 use std::fs;
@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 use crate::entry::number_of_names;
 use crate::{FileId, Tree};
 
-/// Files and directories of the input.
+/// Input files and directories.
 #[derive(Clone, Debug, Default)]
 pub struct InputPlaces {
     /// Opened files and directories, without links in their paths.
     opened: BTreeSet<PathBuf>,
-    /// Directories with files that are read, without links in their paths.
+    /// Directories with input files, without links in their paths.
     directories: BTreeSet<PathBuf>,
-    /// Targets of symbolic links among the files.
+    /// Targets of symbolic links in the input.
     linked: BTreeSet<PathBuf>,
 }
 
@@ -22,29 +22,29 @@ pub struct InputPlaces {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OutputConflict {
-    /// The output is a file or directory of the input.
+    /// The output is an input file or directory.
     #[error("{}: the output is part of the input", .0.display())]
     IsInput(PathBuf),
-    /// The output is a directory that contains a file or directory of the input.
+    /// The output is a directory that contains an input file or directory.
     #[error("{}: the output contains the input {}", output.display(), input.display())]
     Contains {
-        /// Path of the output.
+        /// Output path.
         output: PathBuf,
-        /// Path of the input.
+        /// Input path.
         input: PathBuf,
     },
-    /// The output is in a directory of the input, and would be read as a part of it.
+    /// The output is in an input directory, and would be read as part of it.
     #[error("{}: the output is in the input {}", output.display(), directory.display())]
     IsInside {
-        /// Path of the output.
+        /// Output path.
         output: PathBuf,
-        /// Path of the directory.
+        /// Directory path.
         directory: PathBuf,
     },
 }
 
 impl InputPlaces {
-    /// Adds a file or directory of the input.
+    /// Adds an input file or directory.
     pub fn add(&mut self, path: &Path) {
         self.opened.extend(fs::canonicalize(path));
     }
@@ -67,11 +67,11 @@ impl InputPlaces {
         }
     }
 
-    /// Checks that an output can be written at a path. `is_read` returns `true` if a file or directory
-    /// created in a directory of the input will be read together with it.
+    /// Checks that an output can be written at a path. `is_read` returns `true` if a new file or directory in an input
+    /// directory would be read together with it.
     ///
     /// # Errors
-    /// If the output is an input, contains one, or will be read as a part of one.
+    /// Fails if the output is an input, contains an input, or would be read as part of an input.
     pub fn check(&self, output: &Path, is_read: impl Fn(&Path) -> bool) -> Result<(), OutputConflict> {
         let found = fs::metadata(output).ok();
         if found.as_ref().is_some_and(|found| !found.is_file() && !found.is_dir()) {
@@ -82,8 +82,8 @@ impl InputPlaces {
         let shown = || output.to_owned();
         let all = || self.opened.iter().chain(&self.directories).chain(&self.linked);
         if let Some(found) = found {
-            let id = FileId::of_path(&place);
-            let is_same = |path: &PathBuf| *path == place || id.is_some() && FileId::of_path(path) == id;
+            let id = FileId::from_path(&place);
+            let is_same = |path: &PathBuf| *path == place || id.is_some() && FileId::from_path(path) == id;
             let is_listed = || place.parent().is_some_and(|parent| self.directories.contains(parent));
             if all().any(is_same) || found.is_file() && (is_listed() || self.has_link_to(&found, id)) {
                 return Err(OutputConflict::IsInput(shown()));
@@ -97,11 +97,11 @@ impl InputPlaces {
         }
         let Some(parent) = place.parent() else { return Ok(()) };
         let ids: HashSet<FileId> =
-            all().filter(|path| path.is_dir()).filter_map(|path| FileId::of_path(path)).collect();
+            all().filter(|path| path.is_dir()).filter_map(|path| FileId::from_path(path)).collect();
         let is_input = |above: &&Path| {
             self.opened.contains(*above)
                 || self.directories.contains(*above)
-                || FileId::of_path(above).is_some_and(|id| ids.contains(&id))
+                || FileId::from_path(above).is_some_and(|id| ids.contains(&id))
         };
         match parent.ancestors().find(is_input) {
             Some(directory) if is_read(parent) => {
@@ -111,18 +111,18 @@ impl InputPlaces {
         }
     }
 
-    /// Returns `true` if a file with several names has one of them among the files of the input.
+    /// Returns `true` if a file with several names has another name in the input.
     fn has_link_to(&self, file: &fs::Metadata, id: Option<FileId>) -> bool {
         if number_of_names(file) < 2 || id.is_none() {
             return false;
         }
         let files = |directory: &PathBuf| fs::read_dir(directory).into_iter().flatten().flatten();
         let mut files = self.directories.iter().flat_map(files);
-        files.any(|file| FileId::of_path(&file.path()) == id)
+        files.any(|file| FileId::from_path(&file.path()) == id)
     }
 }
 
-/// Path without links; the last name may be new.
+/// Path without links. The last name may be new.
 fn real(path: &Path) -> Option<PathBuf> {
     fs::canonicalize(path).ok().or_else(|| {
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());

@@ -1,22 +1,20 @@
 //! Input and output of ichnos.
 //!
-//! A [`Tree`] is all files below a directory, in an archive, or from a pipe; [`Entry`] is one of them and
-//! [`Bytes`] its content. [`Datagrams`] come from a socket. [`create()`] opens an output. A [`Format`] reads
-//! a tree, or datagrams, as traces.
+//! A [`Tree`] contains all files below a directory, in an archive, or from a pipe. An [`Entry`] is one file, and
+//! [`Bytes`] its content. [`Datagrams`] come from a socket. [`create()`] opens an output. A [`Format`] reads a tree, or
+//! datagrams, as traces.
 //!
-//! This is the only crate of the workspace with `unsafe` code: the memory mapping in `mapping.rs` and
-//! `bytes.rs`, its guard in `bus_error.rs`, and system calls in `holes.rs`, `signals.rs` and
-//! `standard_output.rs`.
+//! This is the only crate in the workspace with `unsafe` code: the memory mapping in `mapping.rs` and `bytes.rs`, its
+//! guard in `bus_error.rs`, and system calls in `holes.rs`, `signals.rs` and `standard_output.rs`.
 //!
 //! # Files that change while they are read
-//! Files that grow, like those of a running tracer, are read up to their size when they were opened.
+//! Files that grow, for example while a tracer is running, are read up to their size at the time of opening.
 //!
-//! Large files are mapped into memory. On Unix, reading a mapped file that another process has shortened, or
-//! whose device fails, raises the signal `SIGBUS`, which ends the program. Preventing that takes a signal
-//! handler, of which a process has only one, so no library should install it unasked. Programs that read
-//! files that may be truncated concurrently should call [`handle_bus_errors`] once, as the command `ichnos`
-//! does when it starts. Missing bytes are then read as zeros, and [`Bytes::lost`] reports them. Systems other
-//! than Unix do not let mapped files become shorter.
+//! Large files are mapped into memory. On Unix, a mapped file may shrink because of another process, or its device may
+//! fail. Reading it then raises the signal `SIGBUS`, which ends the program. Preventing that takes a signal handler. A
+//! process has only one, so no library should install it unasked. Programs that read files which may be truncated
+//! concurrently should call [`handle_bus_errors`] once, as the command `ichnos` does when it starts. Missing bytes are
+//! then read as zeros, and [`Bytes::lost`] reports them. Systems other than Unix do not let mapped files shrink.
 #![deny(unsafe_op_in_unsafe_fn)]
 
 mod archive;
@@ -68,7 +66,9 @@ mod written_class;
 mod zip_archive;
 
 pub use bytes::Bytes;
-pub use collect::{COLLECTION, COLLECTION_HEAD, Collect, SEGMENT, StoreReport, TaskKey, numbered_file};
+pub use collect::{
+    COLLECTION, COLLECTION_HEAD, CollectSettings, SEGMENT, StoreReport, TaskKey, numbered_file,
+};
 pub use create::{
     CreateError, FirstTime, PartTarget, PartsOutput, ReaderRules, Verify, VerifyFn, WriteOptions,
     WriteReport, WriteSource, WriteTarget, WriterFactory,
@@ -82,7 +82,7 @@ pub use file_output::file_output;
 pub use file_parts::file_parts;
 pub use format::{
     EnclosingTrace, ExplainContext, Format, FormatInfo, Listen, OpenedTraces, OptionConflict, ReadOptions,
-    Refused,
+    RefusedTrace,
 };
 pub use format_option::{FormatOption, FormatOptions, OptionError, OptionKind, OptionValue};
 pub use hint::{Hint, OptionHint};
@@ -91,7 +91,7 @@ pub use input_places::{InputPlaces, OutputConflict};
 pub use limits::IoLimits;
 pub use message_encoder::{EncoderRules, MessageEncoder, encode_message};
 pub use output::{
-    ChunkStart, EncodedPacket, Joined, Lane, MessageOrder, Output, OutputBlock, Worker, WorkerFlow,
+    ChunkStart, EncodedPacket, JoinResult, Lane, MessageOrder, Output, OutputBlock, Worker, WorkerFlow,
 };
 pub use output_directory::OutputDirectory;
 pub use output_file::{OutputFile, create};
@@ -101,7 +101,7 @@ pub use problem::TreeProblem;
 pub use read_files::{ReadFile, ReadFiles, open_files};
 pub use record_sorter::{RecordSorter, SortedRecords, SorterMemory};
 pub use replacement::{
-    Existing, ListWritten, foreign_file, interrupted_replacement, plain_files, recover_replacement,
+    ExistingOutput, ListWritten, foreign_file, interrupted_replacement, plain_files, recover_replacement,
 };
 pub use scan::{ScanProgress, ScanStep};
 pub use schema_language::{SchemaLanguage, WriteSchema, WrittenSchema};
@@ -113,12 +113,12 @@ pub use tree::Tree;
 pub use tree_options::TreeOptions;
 pub use written_class::{ClassTreatment, WrittenClass};
 
-/// Handles mapped files that become shorter while they are read, which otherwise ends the process: for
-/// programs that read files that may be truncated concurrently.
+/// Handles mapped files that shrink while they are read, which otherwise ends the process. For programs that read files
+/// which may be truncated concurrently.
 ///
-/// On Unix, this installs a handler of the signal `SIGBUS` for the whole process. It handles only the mappings of this
-/// crate and passes everything else on to the previous handler. A program that installs its own handler later should
-/// likewise pass on other faults. Calling this again does nothing. On other systems, nothing is installed.
+/// On Unix, this installs a `SIGBUS` handler for the whole process. It handles only the mappings of this crate and
+/// passes everything else on to the previous handler. A program that installs its own handler later should likewise
+/// pass on other faults. Calling this again does nothing. On other systems, nothing is installed.
 ///
 /// ```
 /// ichnos_io::handle_bus_errors()?;
@@ -126,7 +126,7 @@ pub use written_class::{ClassTreatment, WrittenClass};
 /// ```
 ///
 /// # Errors
-/// If the system refuses.
+/// Fails if the system refuses.
 pub fn handle_bus_errors() -> std::io::Result<()> {
     #[cfg(unix)]
     bus_error::handle_bus_errors()?;

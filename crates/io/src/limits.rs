@@ -1,14 +1,14 @@
-//! Limits of the input.
+//! Input limits.
 
-/// Limits of trees and of decompression. Raise them if all input is trusted.
+/// Limits for trees and decompression. Raise them if all input is trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct IoLimits {
-    /// Total bytes that the compressed data of one tree may become, and that a pipe may deliver. Default: 16
-    /// GiB.
+    /// Maximum unpacked size of all compressed data in one tree, and maximum size of a pipe's data, in bytes. Default:
+    /// 16 GiB.
     pub decompressed_bytes: u64,
-    /// Maximum ratio of the unpacked to the packed size of an archive or a compressed file that unpacks to more than 64
-    /// MiB. Default: 1000.
+    /// Maximum ratio between unpacked and packed size of an archive or a compressed file, if the unpacked size exceeds
+    /// 64 MiB. Default: 1000.
     pub ratio: u64,
     /// Number of files in a tree. Default: 1,000,000.
     pub entries: usize,
@@ -22,12 +22,12 @@ impl Default for IoLimits {
     }
 }
 
-/// Bytes that even the smallest archive may become. They cost little, and traces with few events in large packets are
-/// almost all padding.
+/// Unpacked bytes allowed even for the smallest archive. They cost little, and traces with few events in large packets
+/// are almost all padding.
 const ANYWAY: u64 = 64 << 20;
 
 impl IoLimits {
-    /// Returns the number of bytes that this many packed ones may become.
+    /// Returns the number of unpacked bytes allowed for `packed` bytes.
     #[must_use]
     pub fn unpacked(&self, packed: u64) -> u64 {
         packed.saturating_mul(self.ratio).max(ANYWAY).min(self.decompressed_bytes)

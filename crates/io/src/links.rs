@@ -2,21 +2,21 @@
 
 use std::borrow::Cow;
 
-use crate::archive::{Content, Link, Members, SEPARATORS};
+use crate::archive::{ArchiveMembers, MemberContent, MemberLink, SEPARATORS};
 
-/// Maximum number of links in a row; more are a cycle.
+/// Maximum number of links in a row. More links are treated as a cycle.
 const MOST_LINKS: u32 = 40;
-/// Bytes of paths that may be examined for each byte of the archive, and in any case: links to links to links
-/// can take long.
+/// Path bytes that may be examined for each byte of the archive, with a fixed minimum. Without this limit, links to
+/// links to links can take long.
 const WORK_PER_BYTE: u64 = 16;
 const WORK_ANYWAY: u64 = 1 << 20;
 
-/// Target of a link.
+/// Link target.
 #[derive(Debug, PartialEq, Eq)]
 enum LinkTarget {
-    /// The member of this index.
+    /// The member with this index.
     File(usize),
-    /// A directory, whose files are read at their own paths.
+    /// A directory. Its files are read at their own paths.
     Directory,
     Missing(String),
     Outside,
@@ -25,22 +25,22 @@ enum LinkTarget {
     Unknown,
 }
 
-impl Members {
-    /// Replaces links by the contents of their targets. Links without a target become broken, those out of
-    /// the archive are dropped. `bytes`: size of the archive.
+impl ArchiveMembers {
+    /// Replaces links by the content of their targets. Links without a target become broken, and links out of the
+    /// archive are dropped. `bytes` is the archive size.
     pub(crate) fn follow_links(&mut self, bytes: u64) {
         let mut work = bytes.saturating_mul(WORK_PER_BYTE).saturating_add(WORK_ANYWAY);
         let links = self.files.iter().enumerate().filter_map(|(i, (path, content))| match content {
-            Content::Link(link) => Some((i, follow(&self.files, path, link, &mut work))),
+            MemberContent::Link(link) => Some((i, follow(&self.files, path, link, &mut work))),
             _ => None,
         });
         let targets: Vec<(usize, LinkTarget)> = links.collect();
         for (i, target) in targets {
             let content = match target {
                 LinkTarget::File(file) => {
-                    self.files.get(file).map(|(_, content)| Content::Linked(Box::new(content.clone())))
+                    self.files.get(file).map(|(_, content)| MemberContent::Linked(Box::new(content.clone())))
                 }
-                LinkTarget::Missing(target) => Some(Content::Broken(
+                LinkTarget::Missing(target) => Some(MemberContent::Broken(
                     format!("the link leads to {target:?}, which is not in the archive").into(),
                 )),
                 LinkTarget::Directory => None,
@@ -52,12 +52,12 @@ impl Members {
                 file.1 = content;
             }
         }
-        self.files.retain(|(_, content)| !matches!(content, Content::Link(_)));
+        self.files.retain(|(_, content)| !matches!(content, MemberContent::Link(_)));
     }
 
-    fn leave_out(&mut self, index: usize, reason: &str) -> Option<Content> {
+    fn leave_out(&mut self, index: usize, reason: &str) -> Option<MemberContent> {
         let (path, target) = match self.files.get(index)? {
-            (path, Content::Link(link)) => (path.clone(), link.target.clone()),
+            (path, MemberContent::Link(link)) => (path.clone(), link.target.clone()),
             _ => return None,
         };
         self.add_problem(|| format!("skipped the link {path:?} to {:?}: {reason}", beginning(&target)));
@@ -74,8 +74,8 @@ fn beginning(target: &str) -> Cow<'_, str> {
     }
 }
 
-/// Follows a link; `files` are sorted by path.
-fn follow(files: &[(String, Content)], path: &str, link: &Link, work: &mut u64) -> LinkTarget {
+/// Follows a link. `files` must be sorted by path.
+fn follow(files: &[(String, MemberContent)], path: &str, link: &MemberLink, work: &mut u64) -> LinkTarget {
     let find = |path: &str| files.binary_search_by(|(other, _)| other.as_str().cmp(path));
     let mut names: Vec<&str> = path.split('/').collect();
     let mut rest: Vec<&str> = Vec::new();
@@ -112,7 +112,7 @@ fn follow(files: &[(String, Content)], path: &str, link: &Link, work: &mut u64) 
             Some(left) => *work = left,
             None => return LinkTarget::Unknown,
         }
-        if let Some((_, Content::Link(link))) = find(&path).ok().and_then(|at| files.get(at)) {
+        if let Some((_, MemberContent::Link(link))) = find(&path).ok().and_then(|at| files.get(at)) {
             next = Some(link);
         }
     }
@@ -136,15 +136,15 @@ mod tests {
     use super::*;
     use crate::Bytes;
 
-    /// Members by path: `=X` is a hard link to X, `>X` a symbolic one, anything else a content.
-    fn members(files: &[(&str, &str)]) -> Members {
+    /// Members by path: `=X` is a hard link to X, `>X` a symbolic link, anything else is content.
+    fn members(files: &[(&str, &str)]) -> ArchiveMembers {
         let content = |text: &str| match text.split_at_checked(1) {
             Some((kind @ ("=" | ">"), target)) => {
-                Content::Link(Box::new(Link { target: target.to_owned(), is_hard: kind == "=" }))
+                MemberContent::Link(Box::new(MemberLink { target: target.to_owned(), is_hard: kind == "=" }))
             }
-            _ => Content::Bytes(Bytes::from(text.as_bytes().to_vec())),
+            _ => MemberContent::Bytes(Bytes::from(text.as_bytes().to_vec())),
         };
-        let mut members = Members::default();
+        let mut members = ArchiveMembers::default();
         members.files = files.iter().map(|(path, text)| ((*path).to_owned(), content(text))).collect();
         members
     }
@@ -152,13 +152,13 @@ mod tests {
     /// Files and problems after links were followed.
     fn followed(files: &[(&str, &str)], bytes: u64) -> (Vec<String>, Vec<String>) {
         let members = members(files).finish(&Bytes::default(), bytes);
-        let place = |content: &Content| match content {
-            Content::Linked(content) => (**content).clone(),
+        let place = |content: &MemberContent| match content {
+            MemberContent::Linked(content) => (**content).clone(),
             other => other.clone(),
         };
         let shown = members.files.iter().map(|(path, content)| match place(content) {
-            Content::Bytes(bytes) => format!("{path}: {}", String::from_utf8_lossy(&bytes)),
-            Content::Broken(problem) => format!("{path}: {problem}"),
+            MemberContent::Bytes(bytes) => format!("{path}: {}", String::from_utf8_lossy(&bytes)),
+            MemberContent::Broken(problem) => format!("{path}: {problem}"),
             other => format!("{path}: {other:?}"),
         });
         (shown.collect(), members.problems)
@@ -218,7 +218,7 @@ mod tests {
 
     #[test]
     fn many_links_take_little() {
-        // Each leads through all previous ones, and each name of a long path is looked up.
+        // Each link leads through all previous links, and each name in a long path is looked up.
         let target = format!(">{}x", "d/../".repeat(100_000));
         let mut files: Vec<(String, &str)> = (0..200).map(|i| (format!("l{i}"), target.as_str())).collect();
         files.push(("x".to_owned(), "content"));

@@ -14,15 +14,15 @@ use crate::bus_error::Guard;
 /// A mapped file, with its length at the time of mapping.
 #[derive(Debug)]
 pub(crate) struct Mapping {
-    // Declared before `bytes`: an unmapped range must not be guarded any more.
+    // Declared before `bytes`, because an unmapped range must no longer be guarded.
     #[cfg(unix)]
     guard: Guard,
     bytes: Mmap,
-    /// Path of the file, to query its length and its holes; `None` if no other process can access it.
-    place: Option<(PathBuf, Identity)>,
+    /// File path, to query its length and its holes; `None` if no other process can access the file.
+    place: Option<(PathBuf, FileIdentity)>,
     /// `true` if it takes less space than its length.
     is_sparse: bool,
-    /// Bytes read since pages were last given back.
+    /// Bytes read since pages were last returned to the system.
     looked_at: AtomicUsize,
 }
 
@@ -32,17 +32,17 @@ impl Mapping {
         Self::at(file, Some((path.to_owned(), identity(metadata))), is_sparse(metadata))
     }
 
-    /// Maps all of a file of this process that has no name.
-    pub(crate) fn of_temporary(file: &File) -> io::Result<Self> {
+    /// Maps all of an unnamed file of this process.
+    pub(crate) fn from_temporary(file: &File) -> io::Result<Self> {
         Self::at(file, None, false)
     }
 
-    fn at(file: &File, place: Option<(PathBuf, Identity)>, is_sparse: bool) -> io::Result<Self> {
-        // SAFETY: the mapping is private and only read, through `&[u8]`. Soundness requires that nothing
-        // changes the bytes meanwhile, which no process can promise for another one. So all readers of this
-        // workspace check loaded values each time, keep no assumption about bytes they read before, and never
-        // read beyond the length taken here. Lost pages are replaced by zeros if the program asks for that,
-        // see `bus_error`; otherwise reading them ends the process.
+    fn at(file: &File, place: Option<(PathBuf, FileIdentity)>, is_sparse: bool) -> io::Result<Self> {
+        // SAFETY: the mapping is private and only read, through `&[u8]`. Soundness requires that nothing changes the
+        // bytes meanwhile, which no process can promise for another process. Therefore, all readers in this workspace
+        // check loaded values each time, keep no assumptions about bytes they read before, and never read beyond the
+        // length taken here. Lost pages are replaced by zeros if the program asks for that, see `bus_error`. Otherwise,
+        // reading them ends the process.
         let bytes = unsafe { Mmap::map(file) }?;
         Ok(Self {
             #[cfg(unix)]
@@ -54,9 +54,9 @@ impl Mapping {
         })
     }
 
-    /// Gives pages back to the system after enough bytes of the file were read.
+    /// Returns pages to the system after enough bytes of the file were read.
     pub(crate) fn release(&self, bytes: usize) {
-        /// Minimum that counts, for bytes around them: those read at once, and headers in archives.
+        /// Minimum count per call. It accounts for neighboring bytes: bytes read together, and archive headers.
         const LEAST: usize = 1 << 10;
         const ENOUGH: usize = 8 << 20;
         let bytes = bytes.max(LEAST);
@@ -66,9 +66,8 @@ impl Mapping {
         self.looked_at.store(0, Ordering::Relaxed);
         #[cfg(unix)]
         {
-            // SAFETY: no byte changes. The mapping is of a file and was never written to, so a page that is
-            // given back is read from the file again on the next access; lost pages that `bus_error` replaced
-            // are zeros before and after.
+            // SAFETY: no byte changes. The mapping is of a file and was never written to, so a returned page is read
+            // from the file again on the next access. Lost pages that `bus_error` replaced are zeros before and after.
             let _ = unsafe { self.bytes.unchecked_advise(memmap2::UncheckedAdvice::DontNeed) };
         }
     }
@@ -80,29 +79,30 @@ impl Mapping {
         (identity(&file.metadata().ok()?) == *known).then_some(file)
     }
 
-    /// Returns the range of bytes found missing, from the first to the last one; they are read as zeros.
+    /// Returns the range from the first to the last byte found missing. Missing bytes are read as zeros.
     pub(crate) fn lost(&self) -> Range<usize> {
         #[cfg(unix)]
         return self.guard.lost(self.bytes.len());
-        // Other systems do not let mapped files become shorter.
+        // Other systems do not let mapped files shrink.
         #[cfg(not(unix))]
         return 0..0;
     }
 
-    /// Checks if the file has become shorter.
+    /// Checks if the file has shrunk.
     ///
-    /// Zeros after its end cause no fault up to the end of the page, so [`Mapping::lost`] alone does not detect them.
+    /// Zeros between the end of the file and the end of its last page do not cause a fault, so [`Mapping::lost`] alone
+    /// does not detect them.
     pub(crate) fn look_for_loss(&self) {
         let Some((path, known)) = &self.place else { return };
         let Ok(metadata) = std::fs::metadata(path) else { return };
-        // Another file at the path does not matter: the mapped one still exists.
+        // Another file at the path does not matter: the mapped file still exists.
         if identity(&metadata) != *known {
             return;
         }
         let len = usize::try_from(metadata.len()).unwrap_or(usize::MAX);
         #[cfg(unix)]
         if len < self.bytes.len() {
-            self.guard.lose(len..self.bytes.len());
+            self.guard.record_loss(len..self.bytes.len());
         }
         #[cfg(not(unix))]
         let _ = len;
@@ -117,12 +117,12 @@ impl Deref for Mapping {
     }
 }
 
-/// Identity of a file, independent of its name.
+/// File identity, independent of its name.
 #[cfg(unix)]
-type Identity = (u64, u64);
+type FileIdentity = (u64, u64);
 
 #[cfg(unix)]
-fn identity(metadata: &Metadata) -> Identity {
+fn identity(metadata: &Metadata) -> FileIdentity {
     use std::os::unix::fs::MetadataExt;
     (metadata.dev(), metadata.ino())
 }
@@ -130,7 +130,7 @@ fn identity(metadata: &Metadata) -> Identity {
 #[cfg(unix)]
 fn is_sparse(metadata: &Metadata) -> bool {
     use std::os::unix::fs::MetadataExt;
-    // The unit is 512 bytes, independent of the block size of the file system.
+    // The unit is 512 bytes, independent of the file system's block size.
     metadata.blocks().saturating_mul(512) < metadata.len()
 }
 
@@ -140,10 +140,10 @@ fn is_sparse(_: &Metadata) -> bool {
 }
 
 #[cfg(not(unix))]
-type Identity = ();
+type FileIdentity = ();
 
 #[cfg(not(unix))]
-fn identity(_: &Metadata) -> Identity {}
+fn identity(_: &Metadata) -> FileIdentity {}
 
 #[cfg(test)]
 #[cfg(unix)]
@@ -151,7 +151,7 @@ mod tests {
     use super::*;
     use crate::testing::TestDirectory;
 
-    /// Maps a file of this many pages of ones.
+    /// Maps a file with `pages` pages of ones.
     fn mapped(directory: &TestDirectory, pages: usize) -> (Mapping, File) {
         crate::handle_bus_errors().unwrap();
         let path = directory.join("file");
@@ -178,7 +178,7 @@ mod tests {
         assert!(mapping.lost().is_empty());
         assert_eq!(mapping[20 * page + 5], 0);
         assert_eq!(mapping.lost(), 20 * page..21 * page);
-        // Read one byte of each page, from the end and from the beginning.
+        // Read one byte of each page, from the end and from the start.
         let ones = mapping.iter().rev().step_by(page).filter(|byte| **byte == 1).count();
         assert_eq!(ones, 10);
         assert!(mapping[..10 * page].iter().all(|byte| *byte == 1));
@@ -218,7 +218,7 @@ mod tests {
         assert!(mapping.lost().is_empty() && mapping.iter().all(|byte| *byte == 1));
     }
 
-    /// Entries of the registry are reused without their previous state.
+    /// Registry entries are reused without their previous state.
     #[test]
     fn many_mappings_one_after_the_other() {
         let directory = TestDirectory::new("many");

@@ -1,4 +1,4 @@
-//! The kit for formats with one file per trace: encoders fill it in.
+//! Shared code for formats with one file per trace. Each format only adds an encoder.
 
 use std::fmt::Debug;
 use std::io;
@@ -87,8 +87,8 @@ impl EncoderRules {
 
 /// Encodes a trace, or a part, as a file.
 ///
-/// [`file_output`](crate::file_output()) and [`file_parts`](crate::file_parts()) turn an encoder into an output. They split
-/// the file into blocks, count and compare events, and record unknown classes, lost packets and damage.
+/// [`file_output`](crate::file_output()) and [`file_parts`](crate::file_parts()) turn an encoder into an output. They
+/// split the file into blocks, count and compare events, and record unknown classes, lost packets and damage.
 ///
 /// # For implementations
 /// Most formats implement [`event`](Self::event). A format that also stores packets or streams should override
@@ -151,7 +151,7 @@ pub trait MessageEncoder: Sized + Send + 'static {
         Ok(())
     }
 
-    /// Takes damage. Returns `true` if the damaged data is dropped.
+    /// Handles damage. Returns `true` if the damaged data is dropped.
     fn drops_damaged(&mut self, damage: &Damage, shared: &EncoderRules) -> bool {
         let _ = (damage, shared);
         true
@@ -176,7 +176,7 @@ pub trait MessageEncoder: Sized + Send + 'static {
         Ok(())
     }
 
-    /// Ends a part's data streams, which have no end messages.
+    /// Ends a part's data streams, which lack end messages.
     ///
     /// # Errors
     /// See [`Worker::message`].

@@ -7,34 +7,35 @@ use std::sync::Arc;
 
 use crate::directory_part::{DirectoryPart, PartPlacement};
 use crate::replacement::{
-    Deletable, Existing, ListWritten, foreign_file, is_empty_file, place_directory, place_file,
+    Deletable, ExistingOutput, ListWritten, foreign_file, is_empty_file, place_directory, place_file,
     recover_replacement, replace_directory, replace_file,
 };
 
-/// A directory that is written under another name and gets its own when it is complete.
+/// A directory that is written under a temporary name and renamed when it is complete.
 ///
-/// Until then, the existing content stays in place. If dropped before, everything written is removed.
+/// Until then, the existing content stays in place. If it is dropped before, everything written is removed.
 #[derive(Debug)]
 pub struct OutputDirectory {
     /// Current directory of the files.
     current: PathBuf,
-    /// Final directory; `None` if it is the current one.
+    /// Final directory; `None` if it is the current directory.
     target: Option<PathBuf>,
-    /// Content of the target, which is replaced.
+    /// Target content that is replaced.
     replaces: Option<Deletable>,
-    /// What to do with a file at the path.
-    existing: Existing,
-    /// Place of the files, if the target has those of other processes, too.
+    /// Treatment of a file at the path.
+    existing: ExistingOutput,
+    /// Placement of the files, if the target also contains files from other processes.
     part: Option<PartPlacement>,
 }
 
 impl OutputDirectory {
-    /// Creates a directory at a path that is unused or an empty directory, or with [`Existing::Replace`] a directory
-    /// whose files are all known to `list`. A replacement interrupted by a killed process is completed or undone first.
+    /// Creates a directory. The path must be unused or an empty directory, or with [`ExistingOutput::Replace`] a
+    /// directory in which `list` knows all files. If a killed process has left a replacement unfinished, it is
+    /// completed or undone first.
     ///
     /// # Errors
-    /// If there is anything else, or no directory can be created beside it.
-    pub fn create(path: &Path, existing: Existing, list: &ListWritten) -> io::Result<Self> {
+    /// Fails for anything else, or if no directory can be created next to it.
+    pub fn create(path: &Path, existing: ExistingOutput, list: &ListWritten) -> io::Result<Self> {
         if fs::metadata(path).is_ok_and(|metadata| !metadata.is_dir()) {
             let message = "expected the name of a directory to write, found a file";
             return Err(io::Error::new(io::ErrorKind::NotADirectory, message));
@@ -42,12 +43,12 @@ impl OutputDirectory {
         Self::create_or_file(path, existing, list)
     }
 
-    /// Creates a directory that can become a file, by [`finish_as_file`](Self::finish_as_file): besides what
-    /// [`create`](Self::create) takes, the path can be an empty file, or with [`Existing::Replace`] any file.
+    /// Creates a directory that can become a file, with [`finish_as_file`](Self::finish_as_file). In addition to what
+    /// [`create`](Self::create) accepts, the path can be an empty file, or with [`ExistingOutput::Replace`] any file.
     ///
     /// # Errors
-    /// If there is anything else, or no directory can be created beside it.
-    pub fn create_or_file(path: &Path, existing: Existing, list: &ListWritten) -> io::Result<Self> {
+    /// Fails for anything else, or if no directory can be created next to it.
+    pub fn create_or_file(path: &Path, existing: ExistingOutput, list: &ListWritten) -> io::Result<Self> {
         // Replace the target of a symbolic link, not the link.
         let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         recover_replacement(&target, list)?;
@@ -58,7 +59,7 @@ impl OutputDirectory {
                 return Err(io::Error::new(io::ErrorKind::AlreadyExists, message));
             }
             Ok(metadata) if metadata.is_file() => {
-                if existing == Existing::Refuse && metadata.len() > 0 {
+                if existing == ExistingOutput::Refuse && metadata.len() > 0 {
                     let message = "the file exists and is not empty";
                     return Err(io::Error::new(io::ErrorKind::AlreadyExists, message));
                 }
@@ -69,12 +70,12 @@ impl OutputDirectory {
                 return Err(io::Error::new(io::ErrorKind::NotADirectory, message));
             }
             Ok(_) if is_empty(&target)? => {}
-            Ok(_) if existing == Existing::Refuse => {
+            Ok(_) if existing == ExistingOutput::Refuse => {
                 let message = "the directory exists and is not empty";
                 return Err(io::Error::new(io::ErrorKind::AlreadyExists, message));
             }
             Ok(_) => {
-                replaces = Some(Deletable::of_complete(&target, list).map_err(|error| {
+                replaces = Some(Deletable::list_complete(&target, list).map_err(|error| {
                     io::Error::new(error.kind(), format!("the directory is not replaced: {error}"))
                 })?);
             }
@@ -83,15 +84,16 @@ impl OutputDirectory {
         Ok(Self { current: create_beside(&target)?, target: Some(target), replaces, existing, part: None })
     }
 
-    /// Creates a directory whose files are moved to a path when they are complete, beside those of other processes. The
-    /// path can be unused. `list` lists the files that the processes can have written; with [`Existing::Replace`], those
-    /// of the part are replaced, otherwise only if its last file is missing.
+    /// Creates a directory whose files are moved to a path when they are complete, next to files from other processes.
+    /// The path may be unused. `list` lists the files that the processes can have written. With
+    /// [`ExistingOutput::Replace`], files in this part are replaced. Otherwise, they are only replaced if its last file
+    /// is missing.
     ///
     /// # Errors
-    /// If there is anything else, or no directory can be created beside it.
+    /// Fails for anything else, or if no directory can be created next to it.
     pub fn create_part(
         path: &Path,
-        existing: Existing,
+        existing: ExistingOutput,
         list: &ListWritten,
         part: DirectoryPart,
     ) -> io::Result<Self> {
@@ -107,23 +109,23 @@ impl OutputDirectory {
         Ok(Self { current, target: Some(target), replaces: None, existing, part: Some(placement) })
     }
 
-    /// Creates a directory whose files are in place from the beginning, to be read while it is written. It
-    /// appears with some files, so that it is never seen without them.
+    /// Creates a directory with its files in place from the start, to be read while it is written. It appears with some
+    /// files, so that it is never seen without them.
     ///
     /// # Errors
-    /// If there is anything but an empty directory, or it cannot be created.
+    /// Fails if there is anything but an empty directory, or it cannot be created.
     pub fn create_live(path: &Path, files: &[(PathBuf, Vec<u8>)]) -> io::Result<Self> {
         let mut directory = if path.is_dir() {
-            // The directory may be one that cannot be replaced.
+            // The directory may not be replaceable.
             if !is_empty(path)? {
                 return Err(io::Error::new(io::ErrorKind::AlreadyExists, "the directory is not empty"));
             }
-            let existing = Existing::Refuse;
+            let existing = ExistingOutput::Refuse;
             Self { current: path.to_owned(), target: None, replaces: None, existing, part: None }
         } else {
             Self::create(
                 path,
-                Existing::Refuse,
+                ExistingOutput::Refuse,
                 &(Arc::new(|path: &Path| Err(foreign_file(path, "it is not empty"))) as ListWritten),
             )?
         };
@@ -147,7 +149,7 @@ impl OutputDirectory {
     /// Creates a new file, and its parent directories.
     ///
     /// # Errors
-    /// If it cannot be created.
+    /// Fails if it cannot be created.
     pub fn create_file(&self, relative: &Path) -> io::Result<File> {
         let path = self.current.join(relative);
         if let Some(parent) = path.parent() {
@@ -156,10 +158,10 @@ impl OutputDirectory {
         OpenOptions::new().append(true).create_new(true).open(path)
     }
 
-    /// Writes a file that appears when it is complete, replacing an existing one.
+    /// Writes a file that appears when it is complete, and replaces an existing file.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// Fails if it cannot be written.
     pub fn write_file(&self, relative: &Path, bytes: &[u8]) -> io::Result<()> {
         let path = self.current.join(relative);
         if let Some(parent) = path.parent() {
@@ -171,10 +173,10 @@ impl OutputDirectory {
         })
     }
 
-    /// Gives the directory its name, or moves its files to those of other processes, and returns its path.
+    /// Renames the directory to its final name, or moves its files next to those of other processes. Returns the path.
     ///
     /// # Errors
-    /// If that is not possible; then the old content is restored.
+    /// Fails if that is not possible. The old content is then restored.
     pub fn finish(mut self) -> io::Result<PathBuf> {
         let Some(target) = self.target.take() else { return Ok(self.current.clone()) };
         let result = match (&self.part, &self.replaces) {
@@ -189,11 +191,11 @@ impl OutputDirectory {
         result.map(|()| target)
     }
 
-    /// Puts one of the files at the path instead of the directory, removes the others, and returns the path. If there is
-    /// a directory at the path, it stays one, as with [`finish`](Self::finish).
+    /// Moves one file to the path instead of the directory, removes the others, and returns the path. If there is a
+    /// directory at the path, it stays a directory, as with [`finish`](Self::finish).
     ///
     /// # Errors
-    /// If that is not possible; then the old content stays.
+    /// Fails if that is not possible. The old content then stays.
     pub fn finish_as_file(mut self, relative: &Path) -> io::Result<PathBuf> {
         let Some(target) = self.target.take_if(|target| !target.is_dir()) else { return self.finish() };
         let result = place_file(&self.current.join(relative), &target, self.existing);
@@ -204,11 +206,11 @@ impl OutputDirectory {
     /// Returns `true` if there is a file at the path that may be replaced.
     fn may_replace_file(&self, target: &Path) -> bool {
         let is_file = fs::symlink_metadata(target).is_ok_and(|metadata| metadata.is_file());
-        is_file && (self.existing == Existing::Replace || is_empty_file(target))
+        is_file && (self.existing == ExistingOutput::Replace || is_empty_file(target))
     }
 }
 
-/// Creates a directory with an unused name beside another one.
+/// Creates a directory with an unused name next to another directory.
 fn create_beside(target: &Path) -> io::Result<PathBuf> {
     let mut attempts = 0;
     loop {
@@ -256,7 +258,7 @@ mod tests {
         fs::create_dir_all(path.join("a")).unwrap();
         fs::write(path.join("a/b"), b"old").unwrap();
         let known: ListWritten = Arc::new(|_| Ok(vec!["a/b".into()]));
-        let replace = |known: &ListWritten| OutputDirectory::create(&path, Existing::Replace, known);
+        let replace = |known: &ListWritten| OutputDirectory::create(&path, ExistingOutput::Replace, known);
         let refused = |known: &ListWritten| replace(known).unwrap_err().to_string();
         assert!(refused(&nothing()).contains("nothing is known"));
         fs::write(path.join("notes"), b"mine").unwrap();
@@ -275,7 +277,7 @@ mod tests {
         }
         // Nothing existed when writing began.
         fs::remove_dir_all(&path).unwrap();
-        let directory = OutputDirectory::create(&path, Existing::Refuse, &known).unwrap();
+        let directory = OutputDirectory::create(&path, ExistingOutput::Refuse, &known).unwrap();
         fs::create_dir(&path).unwrap();
         fs::write(path.join("x"), b"mine").unwrap();
         assert!(directory.finish().unwrap_err().to_string().contains("meanwhile"));
@@ -295,14 +297,15 @@ mod tests {
         // Killed between both renames: the directory is put back.
         write(&replaced);
         assert_eq!(crate::interrupted_replacement(&path), Some(replaced.clone()));
-        assert!(OutputDirectory::create(&path, Existing::Refuse, &known).is_err());
+        assert!(OutputDirectory::create(&path, ExistingOutput::Refuse, &known).is_err());
         assert_eq!(names(&root.join(".")), ["t"]);
-        // Killed before or after the exchange: the old directory is deleted, if all of it is known.
+        // Killed before or after the exchange: the old directory is deleted, if all its files are known.
         write(&replaced);
         assert_eq!(crate::interrupted_replacement(&path), None);
-        let error = OutputDirectory::create(&path, Existing::Replace, &nothing()).unwrap_err().to_string();
+        let error =
+            OutputDirectory::create(&path, ExistingOutput::Replace, &nothing()).unwrap_err().to_string();
         assert!(error.contains(".t.replaced"), "{error}");
-        drop(OutputDirectory::create(&path, Existing::Replace, &known).unwrap());
+        drop(OutputDirectory::create(&path, ExistingOutput::Replace, &known).unwrap());
         assert_eq!(names(&root.join(".")), ["t"]);
     }
 
@@ -312,7 +315,7 @@ mod tests {
         let path = root.join("t");
         let known: ListWritten = Arc::new(|_| Ok(vec!["a/b".into()]));
         for round in 0..2 {
-            let existing = if round == 1 { Existing::Replace } else { Existing::Refuse };
+            let existing = if round == 1 { ExistingOutput::Replace } else { ExistingOutput::Refuse };
             let directory = OutputDirectory::create(&path, existing, &known).unwrap();
             directory.write_file(Path::new("a/b"), &[round]).unwrap();
             assert_eq!(path.exists(), round == 1);
@@ -320,9 +323,9 @@ mod tests {
             assert_eq!(fs::read(path.join("a/b")).unwrap(), [round]);
             assert_eq!(names(&root.join(".")), ["t"]);
         }
-        let error = OutputDirectory::create(&path, Existing::Refuse, &known).unwrap_err();
+        let error = OutputDirectory::create(&path, ExistingOutput::Refuse, &known).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
-        assert!(OutputDirectory::create(&path.join("a/b"), Existing::Replace, &known).is_err());
+        assert!(OutputDirectory::create(&path.join("a/b"), ExistingOutput::Replace, &known).is_err());
     }
 
     #[test]
@@ -337,22 +340,22 @@ mod tests {
             directory
         };
         let file = Path::new("a/b");
-        assert_eq!(write(Existing::Refuse, b"1").finish_as_file(file).unwrap(), path);
+        assert_eq!(write(ExistingOutput::Refuse, b"1").finish_as_file(file).unwrap(), path);
         assert_eq!((names(&root.join(".")), fs::read(&path).unwrap()), (vec!["t".into()], b"1".to_vec()));
-        assert_eq!(create(Existing::Refuse).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
-        write(Existing::Replace, b"2").finish_as_file(file).unwrap();
+        assert_eq!(create(ExistingOutput::Refuse).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        write(ExistingOutput::Replace, b"2").finish_as_file(file).unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"2");
-        // A directory replaces the file, and stays one.
-        write(Existing::Replace, b"3").finish().unwrap();
+        // A directory replaces the file, and stays a directory.
+        write(ExistingOutput::Replace, b"3").finish().unwrap();
         assert_eq!((names(&root.join(".")), names(&path)), (vec!["t".into()], vec!["a".into(), "c".into()]));
         fs::remove_dir_all(&path).unwrap();
         fs::create_dir(&path).unwrap();
-        write(Existing::Refuse, b"4").finish_as_file(file).unwrap();
+        write(ExistingOutput::Refuse, b"4").finish_as_file(file).unwrap();
         assert_eq!(fs::read(path.join("a/b")).unwrap(), b"4");
         fs::remove_dir_all(&path).unwrap();
-        // A file that appears meanwhile stays.
+        // A file that appears in the meantime stays.
         for as_file in [false, true] {
-            let directory = write(Existing::Refuse, b"5");
+            let directory = write(ExistingOutput::Refuse, b"5");
             fs::write(&path, b"mine").unwrap();
             let finished = if as_file { directory.finish_as_file(file) } else { directory.finish() };
             finished.unwrap_err();
@@ -367,7 +370,7 @@ mod tests {
     #[test]
     fn leaves_nothing_when_dropped() {
         let root = TestDirectory::new("output-directory-dropped");
-        let directory = OutputDirectory::create(&root.join("t"), Existing::Refuse, &nothing()).unwrap();
+        let directory = OutputDirectory::create(&root.join("t"), ExistingOutput::Refuse, &nothing()).unwrap();
         directory.create_file(Path::new("x")).unwrap();
         assert_eq!(names(&root.join(".")).len(), 1);
         drop(directory);

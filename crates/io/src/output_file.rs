@@ -4,34 +4,34 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-use crate::replacement::{Existing, beside, place_file};
+use crate::replacement::{ExistingOutput, beside, place_file};
 use crate::standard_output;
 
 const BUFFER: usize = 256 << 10;
 
 /// Opens an output: the standard output for `None` and `-`, otherwise a file.
 ///
-/// The file appears (or is replaced) only by [`OutputFile::finish`]: until then, everything is in a temporary
-/// file beside it, which is removed if the output is dropped. A device or a pipe is written directly.
+/// The file appears (or is replaced) only with [`OutputFile::finish`]. Until then, all data is in a temporary file next
+/// to it, which is removed if the output is dropped. A device or a pipe is written directly.
 ///
 /// # Errors
-/// If the file cannot be created, or is a directory; if it exists, is not empty, and must not be replaced; if
-/// the program was started without a standard output.
-pub fn create(path: Option<&Path>, existing: Existing) -> io::Result<OutputFile> {
+/// Fails if the file cannot be created, or is a directory. Also fails if it exists, is not empty, and must not be
+/// replaced, and if the program was started without a standard output.
+pub fn create(path: Option<&Path>, existing: ExistingOutput) -> io::Result<OutputFile> {
     match path {
         Some(path) if path != Path::new("-") => create_file(path, existing),
         _ => OutputFile::standard(),
     }
 }
 
-fn create_file(path: &Path, existing: Existing) -> io::Result<OutputFile> {
+fn create_file(path: &Path, existing: ExistingOutput) -> io::Result<OutputFile> {
     let with_path = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
     let old = match fs::metadata(path) {
         Ok(metadata) if metadata.is_dir() => {
             let message = "expected the name of a file to write, found a directory";
             return Err(with_path(io::Error::new(io::ErrorKind::IsADirectory, message)));
         }
-        Ok(metadata) if metadata.is_file() && metadata.len() > 0 && existing == Existing::Refuse => {
+        Ok(metadata) if metadata.is_file() && metadata.len() > 0 && existing == ExistingOutput::Refuse => {
             return Err(with_path(io::Error::new(
                 io::ErrorKind::AlreadyExists,
                 "the file exists and is not empty",
@@ -72,7 +72,7 @@ fn writer(file: File) -> BufWriter<Box<dyn Write + Send>> {
     BufWriter::with_capacity(BUFFER, Box::new(file))
 }
 
-/// Standard output without the line buffering of the standard library.
+/// Standard output without the standard library's line buffering.
 #[cfg(unix)]
 fn stdout() -> io::Result<Box<dyn Write + Send>> {
     use std::os::fd::AsFd;
@@ -85,9 +85,9 @@ fn stdout() -> io::Result<Box<dyn Write + Send>> {
     Ok(Box::new(io::stdout()))
 }
 
-/// Output of results; see [`create()`].
+/// Output for results; see [`create()`].
 pub struct OutputFile {
-    /// `None` after it is finished.
+    /// `None` after `finish`.
     writer: Option<BufWriter<Box<dyn Write + Send>>>,
     replace: Option<Replace>,
     is_terminal: bool,
@@ -96,14 +96,14 @@ pub struct OutputFile {
 struct Replace {
     temporary: PathBuf,
     target: PathBuf,
-    existing: Existing,
+    existing: ExistingOutput,
 }
 
 impl OutputFile {
     /// Opens the standard output.
     ///
     /// # Errors
-    /// If the program was started without one.
+    /// Fails if the program was started without a standard output.
     pub fn standard() -> io::Result<Self> {
         if standard_output::was_closed() {
             return Err(io::Error::other("the standard output is closed"));
@@ -113,39 +113,39 @@ impl OutputFile {
         Ok(Self { writer, replace: None, is_terminal })
     }
 
-    /// Returns `true` for a terminal: then some output should be escaped.
+    /// Returns `true` for a terminal. Some output should then be escaped.
     #[must_use]
     pub fn is_terminal(&self) -> bool {
         self.is_terminal
     }
 
-    /// Returns the path of the temporary file with everything written so far; `None` for a device or a pipe.
+    /// Returns the path of the temporary file with everything written so far, or `None` for a device or a pipe.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// Fails if it cannot be written.
     pub fn written_path(&mut self) -> io::Result<Option<&Path>> {
         self.writer()?.flush()?;
         Ok(self.replace.as_ref().map(|replace| replace.temporary.as_path()))
     }
 
-    /// Makes an output that discards everything.
+    /// Creates an output that discards everything.
     #[must_use]
     pub fn nowhere() -> Self {
         Self { writer: Some(BufWriter::new(Box::new(io::sink()))), replace: None, is_terminal: false }
     }
 
-    /// Leaves an existing file unchanged; a device or a pipe gets the remaining output.
+    /// Leaves an existing file unchanged. A device or a pipe receives the remaining output.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// Fails if it cannot be written.
     pub fn discard(self) -> io::Result<()> {
         if self.replace.is_none() { self.finish() } else { Ok(()) }
     }
 
-    /// Writes the remaining output and puts the file in its place.
+    /// Writes the remaining output and moves the file to its path.
     ///
     /// # Errors
-    /// If it cannot be written; then the old file is kept.
+    /// Fails if it cannot be written. The old file is then kept.
     pub fn finish(mut self) -> io::Result<()> {
         let Some(mut writer) = self.writer.take() else { return Ok(()) };
         writer.flush()?;
@@ -216,7 +216,7 @@ mod tests {
         let directory = TestDirectory::new("output");
         let path = directory.join("out.txt");
         fs::write(&path, b"old").unwrap();
-        let mut output = create(Some(&path), Existing::Replace).unwrap();
+        let mut output = create(Some(&path), ExistingOutput::Replace).unwrap();
         output.write_all(b"new").unwrap();
         output.flush().unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"old");
@@ -230,18 +230,18 @@ mod tests {
         let directory = TestDirectory::new("stays");
         let path = directory.join("out");
         fs::write(&path, b"old").unwrap();
-        let error = create(Some(&path), Existing::Refuse).unwrap_err();
+        let error = create(Some(&path), ExistingOutput::Refuse).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
         assert_eq!(names(&directory), ["out"]);
         // An empty file may be replaced.
         fs::write(&path, b"").unwrap();
-        let mut output = create(Some(&path), Existing::Refuse).unwrap();
+        let mut output = create(Some(&path), ExistingOutput::Refuse).unwrap();
         output.write_all(b"new").unwrap();
         output.finish().unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"new");
-        // A file written there meanwhile also stays.
+        // A file written there in the meantime also stays.
         let path = directory.join("other");
-        let output = create(Some(&path), Existing::Refuse).unwrap();
+        let output = create(Some(&path), ExistingOutput::Refuse).unwrap();
         fs::write(&path, b"mine").unwrap();
         assert_eq!(output.finish().unwrap_err().kind(), io::ErrorKind::AlreadyExists);
         assert_eq!(
@@ -256,14 +256,17 @@ mod tests {
         let directory = TestDirectory::new("link-to-nothing");
         let path = directory.join("link");
         std::os::unix::fs::symlink("nothing", &path).unwrap();
-        assert_eq!(create(Some(&path), Existing::Replace).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(
+            create(Some(&path), ExistingOutput::Replace).unwrap_err().kind(),
+            io::ErrorKind::AlreadyExists
+        );
         assert_eq!(names(&directory), ["link"]);
     }
 
     #[test]
     fn goes_away_when_dropped() {
         let directory = TestDirectory::new("dropped");
-        let mut output = create(Some(&directory.join("out")), Existing::Refuse).unwrap();
+        let mut output = create(Some(&directory.join("out")), ExistingOutput::Refuse).unwrap();
         output.write_all(b"new").unwrap();
         assert_eq!(names(&directory).len(), 1);
         drop(output);
@@ -275,7 +278,7 @@ mod tests {
         let directory = TestDirectory::new("discarded");
         let path = directory.join("out");
         fs::write(&path, b"old").unwrap();
-        let mut output = create(Some(&path), Existing::Replace).unwrap();
+        let mut output = create(Some(&path), ExistingOutput::Replace).unwrap();
         output.write_all(b"new").unwrap();
         output.discard().unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"old");
@@ -286,16 +289,16 @@ mod tests {
     #[test]
     fn refuses_directories() {
         let directory = TestDirectory::new("refuses");
-        let error = create(Some(directory.path()), Existing::Replace).unwrap_err();
+        let error = create(Some(directory.path()), ExistingOutput::Replace).unwrap_err();
         assert!(error.to_string().contains("found a directory"), "{error}");
-        let error = create(Some(&directory.join("no/such/directory")), Existing::Refuse).unwrap_err();
+        let error = create(Some(&directory.join("no/such/directory")), ExistingOutput::Refuse).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::NotFound);
     }
 
     #[cfg(unix)]
     #[test]
     fn writes_devices_directly() {
-        let mut output = create(Some(Path::new("/dev/null")), Existing::Refuse).unwrap();
+        let mut output = create(Some(Path::new("/dev/null")), ExistingOutput::Refuse).unwrap();
         output.write_all(b"x").unwrap();
         output.finish().unwrap();
     }

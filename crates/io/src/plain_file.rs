@@ -1,4 +1,4 @@
-//! Plain files, in places where a link or a pipe may be.
+//! Plain files at paths where a link or a pipe may be.
 
 use std::fs::{self, File, FileType, OpenOptions};
 use std::io;
@@ -6,10 +6,10 @@ use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-/// Opens a plain file with these options, not through a symbolic link. A pipe is not waited for.
+/// Opens a plain file with these options, but not through a symbolic link. Does not wait for a pipe.
 ///
 /// # Errors
-/// If it is not possible, or the file is no plain file but a symbolic link, for instance.
+/// Fails if it cannot be opened, or is not a plain file, for example a symbolic link.
 pub fn open_plain(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     #[cfg(unix)]
     options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
@@ -20,10 +20,10 @@ pub fn open_plain(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     }
 }
 
-/// Opens a plain file to read it, also through links. A pipe is not waited for.
+/// Opens a plain file for reading, also through links. Does not wait for a pipe.
 ///
 /// # Errors
-/// If it is not possible, or the file is no plain file.
+/// Fails if it cannot be opened, or is not a plain file.
 pub fn open_linked(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     #[cfg(unix)]
@@ -68,7 +68,7 @@ mod tests {
     }
 }
 
-/// Description of a file that is neither plain nor a directory.
+/// Describes a file that is neither plain nor a directory.
 #[cfg(unix)]
 pub(crate) fn special(kind: FileType) -> &'static str {
     use std::os::unix::fs::FileTypeExt;

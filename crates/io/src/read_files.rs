@@ -1,13 +1,13 @@
-//! Files of trees, read for the traces of a format.
+//! Reads the files in trees as traces in a format.
 
 use std::collections::HashMap;
 
 use ichnos_model::Damage;
 
-use crate::{Bytes, Entry, FileId, OpenedTraces, Refused, Tree};
+use crate::{Bytes, Entry, FileId, OpenedTraces, RefusedTrace, Tree};
 
-/// Opens each file that `is_trace` recognizes as a trace, once, whatever trees and names it has. Files that cannot be
-/// read are refused.
+/// Opens each file that `is_trace` recognizes as a trace. A file is opened once, whatever its trees and names. Files
+/// that cannot be read are refused.
 pub fn open_files(
     trees: &[&Tree],
     is_trace: impl Fn(&Entry) -> bool,
@@ -23,7 +23,7 @@ pub fn open_files(
             }
             match entry.read() {
                 Ok(bytes) => open(&mut opened, name, bytes),
-                Err(error) => opened.refused.push(Refused::because(&name, error)),
+                Err(error) => opened.refused.push(RefusedTrace::because(&name, error)),
             }
         }
     }
@@ -31,17 +31,17 @@ pub fn open_files(
     opened
 }
 
-/// Files read so far, so that each is read once, whatever trees and names it has.
+/// Files read so far. Each file is read once, whatever its trees and names.
 #[derive(Debug, Default)]
 pub struct ReadFiles {
     names: HashMap<FileId, String>,
     /// Files that cannot be read.
     pub damage: Vec<Damage>,
-    /// Notices of skipped files, a sentence each: further names of a file.
+    /// Notices about skipped files, one sentence each: other names for a file.
     pub notices: Vec<String>,
 }
 
-/// A file of a tree.
+/// A file in a tree.
 #[derive(Debug)]
 pub struct ReadFile<F> {
     /// Path, starting with the tree's name.
@@ -53,18 +53,18 @@ pub struct ReadFile<F> {
 }
 
 impl ReadFiles {
-    /// Reads a file whose form is recognized. Returns `None` for other files, those that were read before, and those
-    /// that cannot be read, which become damage.
+    /// Reads a file with a recognized form. Returns `None` for other files, for files that were read before, and for
+    /// files that cannot be read, which become damage.
     pub fn read<F>(
         &mut self,
         tree: &Tree,
         entry: &Entry,
-        recognise: impl FnOnce(&Bytes) -> Option<F>,
+        recognize: impl FnOnce(&Bytes) -> Option<F>,
     ) -> Option<ReadFile<F>> {
         let name = tree.path_of(entry);
         match entry.read_or_damage() {
             Ok(bytes) => {
-                let form = recognise(&bytes)?;
+                let form = recognize(&bytes)?;
                 self.is_first(&name, entry).then_some(ReadFile { name, bytes, form })
             }
             Err(kind) => {

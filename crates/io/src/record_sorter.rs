@@ -1,4 +1,4 @@
-//! Sorts records by time, in runs in a temporary file that sorters share.
+//! Sorts records by time, in runs in a shared temporary file.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -12,19 +12,19 @@ use ichnos_model::IgnorePoison as _;
 
 use crate::Bytes;
 
-/// Size of the records in memory in bytes from which on they are written as a run.
+/// Size of the records in memory, in bytes, at which they are written as a run.
 const RUN: usize = 32 << 20;
 
 /// Size in bytes of the time and the length before each record.
 const HEAD: usize = 12;
 
-/// Least size in bytes of a run, if other sorters take the memory.
+/// Minimum run size in bytes, if other sorters take the memory.
 const LEAST_RUN: usize = 32 << 10;
 
-/// Memory and temporary file that several sorters share.
+/// Memory and temporary file shared by several sorters.
 ///
-/// Records of all of them that are not in the file take at most 32 MiB, and 32 KiB and one record more for each sorter. The
-/// file exists until the last sorter and the last [`SortedRecords`] are dropped.
+/// Together, their records in memory take at most 32 MiB, plus 32 KiB and one record for each sorter. The file exists
+/// until the last sorter and the last [`SortedRecords`] are dropped.
 #[derive(Clone, Debug, Default)]
 pub struct SorterMemory(Arc<SharedMemory>);
 
@@ -34,7 +34,7 @@ struct SharedMemory {
     file: Mutex<Option<RunFile>>,
 }
 
-/// Temporary file with the runs of all sorters.
+/// Temporary file with the runs from all sorters.
 #[derive(Debug)]
 struct RunFile {
     file: BufWriter<File>,
@@ -44,13 +44,13 @@ struct RunFile {
 
 /// Memory that a sorter takes.
 #[derive(Debug, Default)]
-struct TakenMemory {
+struct MemoryShare {
     all: SorterMemory,
     bytes: usize,
 }
 
-impl TakenMemory {
-    /// Takes some more bytes, and returns the number of bytes of all sorters.
+impl MemoryShare {
+    /// Takes more bytes, and returns the total number of bytes for all sorters.
     fn take(&mut self, bytes: usize) -> usize {
         self.bytes += bytes;
         self.all.0.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes
@@ -61,16 +61,16 @@ impl TakenMemory {
     }
 }
 
-impl Drop for TakenMemory {
+impl Drop for MemoryShare {
     fn drop(&mut self) {
         self.give_back();
     }
 }
 
-/// Sorts records by time. Records of the same time stay in their order.
+/// Sorts records by time. Records with equal times stay in order.
 ///
-/// A limited number of records is in memory. If there are more, they are sorted runs in a temporary file without a name,
-/// which disappears with the process. Sorters with the same [`SorterMemory`] share the file.
+/// A limited number of records is in memory. Further records are sorted runs in an unnamed temporary file, which
+/// disappears with the process. Sorters with the same [`SorterMemory`] share the file.
 #[derive(Debug)]
 pub struct RecordSorter {
     directory: PathBuf,
@@ -79,37 +79,37 @@ pub struct RecordSorter {
     records: Vec<u8>,
     /// Times and positions of these records.
     order: Vec<(u64, usize)>,
-    memory: TakenMemory,
+    memory: MemoryShare,
     /// Runs in the file.
-    runs: Vec<Run>,
+    runs: Vec<SortedRun>,
 }
 
-/// Range of the bytes of a run.
+/// Byte range of a run.
 #[derive(Clone, Copy, Debug)]
-struct Run {
+struct SortedRun {
     begin: usize,
     end: usize,
 }
 
 impl RecordSorter {
-    /// Creates a sorter without records. `directory` is the directory of the temporary file. Default: the system's directory.
+    /// Creates a sorter without records. `directory` is for the temporary file. Default: the system's directory.
     /// `memory` is shared with other sorters.
     #[must_use]
     pub fn new(directory: Option<PathBuf>, memory: SorterMemory) -> Self {
-        Self { memory: TakenMemory { all: memory, bytes: 0 }, ..Self::with_runs_of(RUN, directory) }
+        Self { memory: MemoryShare { all: memory, bytes: 0 }, ..Self::with_runs_of(RUN, directory) }
     }
 
     fn with_runs_of(run_bytes: usize, directory: Option<PathBuf>) -> Self {
         let directory = directory.unwrap_or_else(std::env::temp_dir);
         let (records, order, runs) = (Vec::new(), Vec::new(), Vec::new());
-        let memory = TakenMemory::default();
+        let memory = MemoryShare::default();
         Self { directory, run_bytes, records, order, memory, runs }
     }
 
     /// Adds a record of at most 4 GiB.
     ///
     /// # Errors
-    /// If the temporary file cannot be written.
+    /// Fails if the temporary file cannot be written.
     pub fn push(&mut self, time: u64, record: &[u8]) -> io::Result<()> {
         let length = u32::try_from(record.len()).map_err(io::Error::other)?;
         self.order.push((time, self.records.len()));
@@ -134,13 +134,14 @@ impl RecordSorter {
         };
         self.order.sort_by_key(|(time, _)| *time);
         for (_, at) in &self.order {
+            // All positions in `order` are those of records.
             shared.file.write_all(record_with_head(&self.records, *at).unwrap_or_default())?;
         }
         let begin = shared.written;
         shared.written += self.records.len();
-        self.runs.push(Run { begin, end: shared.written });
+        self.runs.push(SortedRun { begin, end: shared.written });
         self.memory.give_back();
-        // Others need the memory more.
+        // Other sorters need the memory more.
         (self.records, self.order) = (Vec::new(), Vec::new());
         Ok(())
     }
@@ -148,7 +149,7 @@ impl RecordSorter {
     /// Returns all records, sorted.
     ///
     /// # Errors
-    /// If the temporary file cannot be written or mapped.
+    /// Fails if the temporary file cannot be written or mapped.
     pub fn finish(mut self) -> io::Result<SortedRecords> {
         let bytes = if !self.runs.is_empty() {
             if !self.records.is_empty() {
@@ -158,18 +159,19 @@ impl RecordSorter {
             match &mut *shared {
                 Some(shared) => {
                     shared.file.flush()?;
-                    Bytes::of_temporary(shared.file.get_ref())?
+                    Bytes::from_temporary(shared.file.get_ref())?
                 }
                 None => Bytes::default(),
             }
         } else {
-            // One run in memory.
+            // A single run in memory.
             let mut sorted = Vec::with_capacity(self.records.len());
             self.order.sort_by_key(|(time, _)| *time);
             for (_, at) in &self.order {
+                // All positions in `order` are those of records.
                 sorted.extend_from_slice(record_with_head(&self.records, *at).unwrap_or_default());
             }
-            self.runs.push(Run { begin: 0, end: sorted.len() });
+            self.runs.push(SortedRun { begin: 0, end: sorted.len() });
             sorted.into()
         };
         let runs = self.runs.iter().enumerate();
@@ -183,14 +185,14 @@ impl RecordSorter {
 #[derive(Debug)]
 pub struct SortedRecords {
     bytes: Bytes,
-    /// Records of each run that were not returned yet.
-    runs: Vec<Run>,
-    /// Time of the first of these records, and its run. Earlier runs come first at equal times.
+    /// Remaining records in each run.
+    runs: Vec<SortedRun>,
+    /// Time of the first remaining record in each run, and the run. Earlier runs come first at equal times.
     heads: BinaryHeap<Reverse<(u64, usize)>>,
 }
 
 impl SortedRecords {
-    /// Returns the next record and its time; `None` at the end.
+    /// Returns the next record and its time, or `None` at the end.
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> Option<(u64, &[u8])> {
         let Reverse((time, number)) = self.heads.pop()?;
@@ -262,7 +264,7 @@ mod tests {
         assert_eq!(idle.finish().unwrap().next().map(|(time, _)| time), Some(1));
     }
 
-    /// Records of many runs, of one run and of none are sorted, and stay in their order where times are equal.
+    /// Records in many runs, in one run and without a run are sorted, and stay in order where times are equal.
     #[test]
     fn records_are_sorted_by_time_and_number() {
         for (count, run_bytes) in [(0u64, 100), (1, 100), (500, 100), (500, 1 << 20), (7, 1)] {

@@ -1,12 +1,12 @@
-//! Puts complete outputs in place: durably, and so that either the old or the new one exists at any time.
+//! Moves complete outputs to their path: durably, and so that either the old or the new output exists at any time.
 //!
-//! Replacing a directory takes two names, as no system call removes a directory with files. Meanwhile, the
-//! directory `.NAME.replaced` is beside it:
+//! Replacing a directory takes two names, as no system call removes a directory with files. In the meantime, the
+//! directory `.NAME.replaced` is next to it:
 //!
-//! | there is | it is | a later run |
+//! | existing directory | content | action of a later run |
 //! |---|---|---|
-//! | only `.NAME.replaced` | the old one: the system cannot exchange names, and the process was killed in between | puts it back |
-//! | both | one that is to be deleted | deletes it, if it has nothing but files of traces |
+//! | only `.NAME.replaced` | the old directory: the system cannot exchange names, and the process was killed in between | moves it back |
+//! | both | a directory to be deleted | deletes it, if it contains only trace files |
 
 use std::collections::BTreeSet;
 use std::collections::hash_map::RandomState;
@@ -21,7 +21,7 @@ use std::time::SystemTime;
 
 /// Treatment of an existing output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Existing {
+pub enum ExistingOutput {
     /// An error, unless it is an empty file or an empty directory.
     #[default]
     Refuse,
@@ -29,22 +29,22 @@ pub enum Existing {
     Replace,
 }
 
-/// Lists the files in a directory, by their paths in it, if a writer can have written all of them. Otherwise,
-/// the error names another file.
+/// Lists the files in a directory, by relative path, if a writer can have written all of them. Otherwise, the error
+/// names another file.
 pub type ListWritten = Arc<dyn Fn(&Path) -> io::Result<Vec<PathBuf>> + Send + Sync>;
 
 /// Files and directories below a directory.
 #[derive(Debug, Default)]
-pub(crate) struct Content {
-    /// Files, by their paths in the directory.
+pub(crate) struct DirectoryContent {
+    /// Files, by relative path.
     pub(crate) files: Vec<PathBuf>,
-    /// Directories, by their paths in it; each comes after its parent.
+    /// Directories, by relative path. Each comes after its parent.
     pub(crate) directories: Vec<PathBuf>,
 }
 
-impl Content {
+impl DirectoryContent {
     /// Lists a directory without following links.
-    pub(crate) fn of(root: &Path) -> io::Result<Self> {
+    pub(crate) fn list(root: &Path) -> io::Result<Self> {
         let mut content = Self::default();
         let mut next = vec![PathBuf::new()];
         while let Some(directory) = next.pop() {
@@ -69,18 +69,18 @@ impl Content {
 /// Returns the paths of all files in a directory, at any depth, without following links.
 ///
 /// # Errors
-/// If it cannot be read, or contains a link, a pipe or anything else that is neither a file nor a directory.
+/// Fails if it cannot be read, or contains a link, a pipe or anything else that is neither a file nor a directory.
 pub fn plain_files(directory: &Path) -> io::Result<Vec<PathBuf>> {
-    Content::of(directory).map(|content| content.files)
+    DirectoryContent::list(directory).map(|content| content.files)
 }
 
-/// Makes the error of [`ListWritten`] for a file that no writer can have written.
+/// Creates the [`ListWritten`] error for a file that no writer can have written.
 #[must_use]
 pub fn foreign_file(path: &Path, why: &str) -> io::Error {
     io::Error::new(io::ErrorKind::AlreadyExists, format!("it contains `{}`: {why}", path.display()))
 }
 
-/// Files of a directory that may be deleted.
+/// Files in a directory that may be deleted.
 #[derive(Debug)]
 pub(crate) struct Deletable {
     /// Paths, sizes and modification times.
@@ -88,25 +88,29 @@ pub(crate) struct Deletable {
 }
 
 impl Deletable {
-    /// Lists files in a directory that a writer can have written.
+    /// Lists the files in a directory that a writer can have written.
     ///
     /// # Errors
-    /// If there is anything else.
-    pub(crate) fn of(root: &Path, list: &ListWritten) -> io::Result<Self> {
+    /// Fails if there is anything else.
+    pub(crate) fn list(root: &Path, list: &ListWritten) -> io::Result<Self> {
         let written: BTreeSet<PathBuf> = list(root)?.into_iter().collect();
-        let content = Content::of(root)?;
+        let content = DirectoryContent::list(root)?;
         if let Some(other) = content.files.iter().find(|path| !written.contains(*path)) {
             return Err(foreign_file(other, "not a trace file"));
         }
         Ok(Self { files: states(root, written)? })
     }
 
-    /// Like [`of`](Self::of), for a complete directory, which has no empty directories.
-    pub(crate) fn of_complete(root: &Path, list: &ListWritten) -> io::Result<Self> {
-        let deletable = Self::of(root, list)?;
+    /// Like [`list`](Self::list), for a complete directory, which does not contain empty directories.
+    pub(crate) fn list_complete(root: &Path, list: &ListWritten) -> io::Result<Self> {
+        let deletable = Self::list(root, list)?;
         let used: BTreeSet<&Path> =
             deletable.files.iter().flat_map(|(file, ..)| file.ancestors().skip(1)).collect();
-        match Content::of(root)?.directories.iter().find(|directory| !used.contains(directory.as_path())) {
+        match DirectoryContent::list(root)?
+            .directories
+            .iter()
+            .find(|directory| !used.contains(directory.as_path()))
+        {
             Some(other) => Err(foreign_file(other, "an empty directory is not part of a trace")),
             None => Ok(deletable),
         }
@@ -114,9 +118,9 @@ impl Deletable {
 
     /// Deletes a directory if it has not changed since it was listed.
     fn delete(&self, root: &Path) -> io::Result<()> {
-        let content = Content::of(root)?;
+        let content = DirectoryContent::list(root)?;
         if let Some(other) = self.difference(root, &content.files)? {
-            return Err(foreign_file(&other, "it was changed meanwhile"));
+            return Err(foreign_file(&other, "it has changed in the meantime"));
         }
         delete(root, content)
     }
@@ -139,9 +143,9 @@ fn states(
     files.into_iter().map(state).collect()
 }
 
-/// Deletes files and directories: metadata last, so that an incomplete directory can be recognized if the
-/// process is killed.
-fn delete(root: &Path, mut content: Content) -> io::Result<()> {
+/// Deletes files and directories. Metadata is last, so that an incomplete directory can be recognized if the process is
+/// killed.
+fn delete(root: &Path, mut content: DirectoryContent) -> io::Result<()> {
     let is_description = |path: &Path| path.file_name().is_some_and(|name| name == "metadata");
     content.files.sort_by_key(|path| is_description(path));
     for file in &content.files {
@@ -153,7 +157,7 @@ fn delete(root: &Path, mut content: Content) -> io::Result<()> {
     fs::remove_dir(root)
 }
 
-/// Name of a directory while it is replaced.
+/// Temporary name for a directory that is being replaced.
 fn replaced_name(target: &Path) -> PathBuf {
     let mut name = OsString::from(".");
     name.push(target.file_name().unwrap_or_default());
@@ -161,7 +165,7 @@ fn replaced_name(target: &Path) -> PathBuf {
     target.with_file_name(name)
 }
 
-/// Returns the directory that a killed process was replacing, if it is not at its path.
+/// Returns the directory that a killed process was replacing, if it is missing from its path.
 #[must_use]
 pub fn interrupted_replacement(path: &Path) -> Option<PathBuf> {
     let replaced = replaced_name(path);
@@ -169,10 +173,10 @@ pub fn interrupted_replacement(path: &Path) -> Option<PathBuf> {
         .then_some(replaced)
 }
 
-/// Completes or undoes the replacement of a directory that a killed process began.
+/// Completes or undoes a directory replacement that a killed process began.
 ///
 /// # Errors
-/// If the remaining directory cannot be moved or deleted.
+/// Fails if the remaining directory cannot be moved or deleted.
 pub fn recover_replacement(target: &Path, list: &ListWritten) -> io::Result<()> {
     let replaced = replaced_name(target);
     if !fs::symlink_metadata(&replaced).is_ok_and(|metadata| metadata.is_dir()) {
@@ -182,29 +186,31 @@ pub fn recover_replacement(target: &Path, list: &ListWritten) -> io::Result<()> 
         fs::rename(&replaced, target)?;
         return sync_parent(target);
     }
-    let delete = || Deletable::of(&replaced, list)?.delete(&replaced);
+    let delete = || Deletable::list(&replaced, list)?.delete(&replaced);
     delete().map_err(|error| {
         let message = format!("an interrupted replacement left {}: {error}", replaced.display());
         io::Error::new(error.kind(), message)
     })
 }
 
-/// Puts a complete directory at a path that is unused or an empty directory.
+/// Moves a complete directory to a path that is unused or an empty directory.
 pub(crate) fn place_directory(current: &Path, target: &Path) -> io::Result<()> {
     sync_directory(current)?;
     fs::rename(current, target).map_err(|error| match target.is_dir() {
-        true => io::Error::new(io::ErrorKind::AlreadyExists, "something was written there meanwhile"),
+        true => {
+            io::Error::new(io::ErrorKind::AlreadyExists, "something else was written there in the meantime")
+        }
         false => error,
     })?;
     sync_parent(target)
 }
 
-/// Puts a complete directory in place of another one, which is deleted.
+/// Replaces an old directory by a complete directory, and deletes the old one.
 pub(crate) fn replace_directory(current: &Path, target: &Path, old: &Deletable) -> io::Result<()> {
     sync_directory(current)?;
-    // Check again at the last moment: writing can take long.
+    // Check again at the last moment, since writing can take long.
     if let Some(changed) = old.difference(target, &plain_files(target)?)? {
-        return Err(foreign_file(&changed, "it was changed meanwhile"));
+        return Err(foreign_file(&changed, "it has changed in the meantime"));
     }
     let replaced = replaced_name(target);
     fs::rename(current, &replaced)?;
@@ -228,7 +234,7 @@ pub(crate) fn replace_directory(current: &Path, target: &Path, old: &Deletable) 
     old.delete(&replaced)
 }
 
-/// Returns an unused name in the directory of `target`: a rename is atomic only within a directory.
+/// Returns an unused name in the directory of `target`, since a rename is atomic only within a directory.
 pub(crate) fn beside(target: &Path) -> PathBuf {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     // Processes in several containers can have the same number.
@@ -240,19 +246,19 @@ pub(crate) fn beside(target: &Path) -> PathBuf {
     target.with_file_name(name)
 }
 
-/// Puts a complete directory in place of a file. If the process is killed meanwhile, the file stays beside the path, under
-/// a name that begins with a dot.
+/// Replaces a file by a complete directory. If the process is killed in between, the file stays next to the path, under
+/// a name that starts with a dot.
 pub(crate) fn replace_file(current: &Path, target: &Path) -> io::Result<()> {
     sync_directory(current)?;
     match exchange(current, target) {
-        // The file has the name that the directory had.
+        // The file now has the previous name of the directory.
         Ok(()) if fs::symlink_metadata(current)?.is_file() => fs::remove_file(current)?,
-        // Something else was put there meanwhile: it stays.
+        // Something else appeared there in the meantime, and stays.
         Ok(()) => {
             exchange(current, target)?;
             return Err(io::Error::new(
                 io::ErrorKind::AlreadyExists,
-                "something was written there meanwhile",
+                "something else was written there in the meantime",
             ));
         }
         Err(error) if is_unsupported(&error) => {
@@ -269,14 +275,14 @@ pub(crate) fn replace_file(current: &Path, target: &Path) -> io::Result<()> {
     sync_parent(target)
 }
 
-/// Puts a complete file at a path.
-pub(crate) fn place_file(current: &Path, target: &Path, existing: Existing) -> io::Result<()> {
+/// Moves a complete file to a path.
+pub(crate) fn place_file(current: &Path, target: &Path, existing: ExistingOutput) -> io::Result<()> {
     tolerate_unsupported(File::open(current)?.sync_all())?;
     match existing {
-        Existing::Refuse if !is_empty_file(target) => {
+        ExistingOutput::Refuse if !is_empty_file(target) => {
             rename_new(current, target).map_err(|error| match error.kind() {
                 io::ErrorKind::AlreadyExists => {
-                    io::Error::new(error.kind(), "something was written there meanwhile")
+                    io::Error::new(error.kind(), "something else was written there in the meantime")
                 }
                 _ => error,
             })?;
@@ -299,13 +305,13 @@ fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
     match fs::hard_link(from, to) {
         Ok(()) => fs::remove_file(from),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(error),
-        // Without both calls, at least keep a file that is visible now.
+        // Without both calls, at least keep a visible file.
         Err(_) if fs::symlink_metadata(to).is_ok() => Err(io::ErrorKind::AlreadyExists.into()),
         Err(_) => fs::rename(from, to),
     }
 }
 
-/// Exchanges two names in one step.
+/// Exchanges two names atomically.
 fn exchange(a: &Path, b: &Path) -> io::Result<()> {
     rename_with(a, b, Rename::Exchange)
 }
@@ -343,12 +349,13 @@ fn tolerate_unsupported(result: io::Result<()>) -> io::Result<()> {
     }
 }
 
-/// Maximum number of files that are synchronized one by one; for more, the whole file system is faster.
+/// Maximum number of files that are synchronized one by one. For more files, synchronizing the whole file system is
+/// faster.
 const SINGLE_FILES: usize = 32;
 
-/// Waits until a directory with its content is on the disk.
+/// Waits until a directory with its content is on disk.
 pub(crate) fn sync_directory(root: &Path) -> io::Result<()> {
-    let content = Content::of(root)?;
+    let content = DirectoryContent::list(root)?;
     if content.files.len() > SINGLE_FILES && sync_file_system(root).is_ok() {
         return Ok(());
     }
@@ -369,7 +376,7 @@ fn sync_file_system(_: &Path) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// Waits until the names of files in a directory, by their paths in it, are on the disk.
+/// Waits until the names of files in a directory, given by relative path, are on disk.
 pub(crate) fn sync_names<'p>(root: &Path, files: impl IntoIterator<Item = &'p Path>) -> io::Result<()> {
     let directories: BTreeSet<&Path> = files.into_iter().flat_map(|file| file.ancestors().skip(1)).collect();
     if directories.len() > SINGLE_FILES && sync_file_system(root).is_ok() {
@@ -379,13 +386,13 @@ pub(crate) fn sync_names<'p>(root: &Path, files: impl IntoIterator<Item = &'p Pa
     sync_parent(root)
 }
 
-/// Waits until the name of a file or directory is on the disk.
+/// Waits until the name of a file or directory is on disk.
 fn sync_parent(path: &Path) -> io::Result<()> {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     sync_names_in(parent)
 }
 
-/// Waits until the names in a directory are on the disk.
+/// Waits until the names in a directory are on disk.
 fn sync_names_in(directory: &Path) -> io::Result<()> {
     match File::open(directory) {
         Ok(directory) => tolerate_unsupported(directory.sync_all()),

@@ -3,13 +3,13 @@
 use std::fmt;
 use std::sync::Arc;
 
-/// Progress before there are any events: all numbers count from the beginning of one tree.
+/// Progress before the first event. All numbers count from the start of one tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ScanStep {
-    /// Directories are listed; the number of files found.
+    /// Directories are being listed. Contains the number of files found.
     Files(u64),
-    /// An archive, a compressed file or a pipe is read.
+    /// An archive, a compressed file or a pipe is being read.
     Unpacked {
         /// Unpacked size in bytes.
         unpacked: u64,
@@ -18,19 +18,19 @@ pub enum ScanStep {
         /// Total packed bytes, if known.
         total: Option<u64>,
     },
-    /// Data stream files are searched for packets.
+    /// Data stream files are being searched for packets.
     Indexed {
-        /// Number of files done.
+        /// Number of completed files.
         files: u64,
-        /// Bytes of the current file done.
+        /// Completed bytes of the current file.
         bytes: u64,
     },
 }
 
-/// Receives the steps of opening trees; the default ignores them.
+/// Receives the steps of opening trees. The default ignores them.
 ///
-/// It is called by the opening thread, at least every few milliseconds and at most every few microseconds
-/// (once a directory, once a MiB, once a file), so it has to be fast and check the clock itself.
+/// The opening thread calls it at least every few milliseconds and at most every few microseconds (once a directory,
+/// once a MiB, once a file). It must therefore be fast and check the clock itself.
 #[derive(Clone, Default)]
 pub struct ScanProgress(Option<Arc<dyn Fn(ScanStep) + Send + Sync>>);
 

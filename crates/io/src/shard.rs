@@ -1,11 +1,11 @@
-//! Shards: parts of the work of several processes that write one output.
+//! Shards: shares of the work if several processes write one output.
 
 use std::collections::HashSet;
 use std::fmt;
 use std::num::NonZeroU32;
 use std::str::FromStr;
 
-/// One of several shards, from 1 to their number. Several processes, each with another shard of the same number, read
+/// One of several shards, numbered from 1. Several processes, each with a different shard of the same total, read
 /// different parts of the same input and write one output.
 ///
 /// ```
@@ -25,7 +25,7 @@ impl Shard {
     /// Maximum number of shards.
     pub const MOST: u32 = 65_536;
 
-    /// Makes a shard; `None` unless `index` is from 1 to `count`, and `count` at most [`Shard::MOST`].
+    /// Creates a shard. `None` unless `index` is from 1 to `count`, and `count` is at most [`Shard::MOST`].
     #[must_use]
     pub fn new(index: u32, count: u32) -> Option<Self> {
         if count > Self::MOST {
@@ -35,7 +35,7 @@ impl Shard {
         (index <= count).then_some(Self { index, count })
     }
 
-    /// Returns the number of the shard, from 1 on.
+    /// Returns the shard number, from 1.
     #[must_use]
     pub fn index(self) -> u32 {
         self.index.get()
@@ -48,14 +48,14 @@ impl Shard {
     }
 }
 
-/// As `I/N`.
+/// Writes `I/N`.
 impl fmt::Display for Shard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.index, self.count)
     }
 }
 
-/// Error of a text that is no shard.
+/// Error for a text that is not a shard.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected a shard such as 2/8, from 1/8 to 8/8, of at most {most}, found `{0}`", most = Shard::MOST)]
 pub struct ShardError(String);
@@ -72,13 +72,13 @@ impl FromStr for Shard {
     }
 }
 
-/// A shard of an output, and the data streams that begin in it.
+/// A shard of an output, and the data streams that start in it.
 #[derive(Clone, Debug)]
 pub struct WriteShard {
     /// The shard.
     pub shard: Shard,
-    /// Keys of the data streams that begin in this shard; each begins in one of the shards, which writes everything
-    /// that is written once for a data stream.
+    /// Keys of the data streams that start in this shard. Each data stream starts in one shard, which writes everything
+    /// that is written once per data stream.
     pub streams: HashSet<u32>,
 }
 

@@ -6,14 +6,14 @@ use std::io::{self, Read, Write};
 use crate::unpack_budget::UnpackBudget;
 use crate::{Bytes, IoError};
 
-/// Size of a read; limits are checked after each.
+/// Read size. Limits are checked after each read.
 const STEP: usize = 64 << 10;
-/// Size of a write to the temporary file.
+/// Write size for the temporary file.
 const WRITTEN_AT_ONCE: usize = 1 << 20;
 
-/// All unpacked bytes of one archive in sequence: in memory at first, in a temporary file if there are many.
-/// The file has no name, so that it disappears with the process in any case, and it is mapped: unlike a
-/// vector, the system can reclaim its memory at any time.
+/// All unpacked bytes of one archive in sequence: in memory at first, in a temporary file if there are many. The file
+/// is unnamed, so that it always disappears with the process. It is mapped: unlike for a vector, the system can reclaim
+/// its memory at any time.
 #[derive(Default)]
 pub(crate) struct Store {
     /// All bytes, or those that are not in the file yet.
@@ -21,7 +21,8 @@ pub(crate) struct Store {
     file: Option<File>,
     /// Number of bytes in the file.
     written: u64,
-    /// `true` if they will be too many for memory: then the first bytes are already written to the file.
+    /// `true` if the bytes are expected to be too many for memory. The first bytes are then already written to the
+    /// file.
     is_large: bool,
 }
 
@@ -40,7 +41,7 @@ impl Store {
         self.is_large = bytes > budget.in_memory();
     }
 
-    /// Reads all of `reader`. An error of the reader is returned together with the data read before it.
+    /// Reads all of `reader`. A reader error is returned together with the data before it.
     pub(crate) fn read(
         &mut self,
         reader: impl Read,
@@ -49,7 +50,7 @@ impl Store {
         self.read_counting(reader, budget, || None)
     }
 
-    /// Reads the first `most` bytes of `reader`, or all without `most`.
+    /// Reads the first `most` bytes of `reader`, or all bytes without `most`.
     pub(crate) fn read_beginning(
         &mut self,
         reader: impl Read,
@@ -82,7 +83,7 @@ impl Store {
         }
     }
 
-    /// Makes room for one step.
+    /// Makes room for one read.
     fn reserve(&mut self, budget: &UnpackBudget<'_>) -> Result<(), IoError> {
         if self.memory.try_reserve(STEP).is_ok() {
             return Ok(());
@@ -124,7 +125,7 @@ impl Store {
             self.write_out(budget)?;
         }
         match self.file {
-            Some(file) => Bytes::of_temporary(&file).map_err(|error| match error.kind() {
+            Some(file) => Bytes::from_temporary(&file).map_err(|error| match error.kind() {
                 io::ErrorKind::OutOfMemory => budget.no_memory(self.written),
                 _ => budget.temporary_failed(error),
             }),

@@ -1,4 +1,4 @@
-//! Helpers of several tests.
+//! Shared test helpers.
 
 use std::ops::Deref;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Output of formats whose traces are one file each.
+//! Files for formats with one file per trace.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -13,14 +13,14 @@ use crate::{
     WriteTarget, foreign_file, plain_files,
 };
 
-/// File of a trace that is being written.
+/// Trace file being written.
 #[derive(Debug)]
 pub struct TraceFile {
     written: Mutex<(FileDestination, WriteReport)>,
     verify: Option<Verify>,
 }
 
-/// Destination of encoded data.
+/// Destination for encoded data.
 #[derive(Debug)]
 enum FileDestination {
     Nowhere,
@@ -29,10 +29,10 @@ enum FileDestination {
 }
 
 impl TraceFile {
-    /// Creates the file of a target.
+    /// Creates the file for a target.
     ///
     /// # Errors
-    /// If it cannot be created, or exists and must not be replaced.
+    /// Fails if it cannot be created, or exists and must not be replaced.
     pub fn create(target: &WriteTarget, options: &WriteOptions) -> Result<Self, CreateError> {
         let destination = match target {
             WriteTarget::Nowhere => FileDestination::Nowhere,
@@ -64,7 +64,7 @@ impl TraceFile {
     /// Writes encoded data.
     ///
     /// # Errors
-    /// If it cannot be written. The error names the file.
+    /// Fails if it cannot be written. The error names the file.
     pub fn write(&self, block: &OutputBlock) -> io::Result<()> {
         self.add(&block.bytes, block.events)
     }
@@ -72,7 +72,7 @@ impl TraceFile {
     /// Writes bytes.
     ///
     /// # Errors
-    /// If it cannot be written. The error names the file.
+    /// Fails if it cannot be written. The error names the file.
     pub fn write_bytes(&self, bytes: &[u8]) -> io::Result<()> {
         self.add(bytes, 0)
     }
@@ -94,10 +94,10 @@ impl TraceFile {
         Ok(())
     }
 
-    /// Completes the file. If the output is to be verified, it is compared with `digest` before it appears.
+    /// Completes the file. If verification is requested, it is compared with `digest` before it appears.
     ///
     /// # Errors
-    /// If it cannot be written, or differs from the written data. An existing file is then kept.
+    /// Fails if it cannot be written, or differs from the written data. An existing file is then kept.
     pub fn finish(self, losses: LossTable, digest: &TraceDigest) -> Result<WriteReport, CreateError> {
         let (destination, mut report) = self.written.into_inner().ignore_poison();
         report.losses = losses;
@@ -122,7 +122,7 @@ impl TraceFile {
     }
 }
 
-/// File of a part of traces. It is open only while it is written, as there can be very many.
+/// File for a part of traces. It is open only while data is written, as there can be very many.
 #[derive(Debug)]
 pub struct PartFile {
     /// `None` to write nothing.
@@ -130,10 +130,10 @@ pub struct PartFile {
 }
 
 impl PartFile {
-    /// Creates the file of a part.
+    /// Creates the file for a part.
     ///
     /// # Errors
-    /// If it cannot be created, or exists.
+    /// Fails if it cannot be created, or exists.
     pub fn create(target: &PartTarget) -> Result<Self, CreateError> {
         if let Some(path) = &target.path {
             File::create_new(path).map_err(|error| with_path(path, error))?;
@@ -141,13 +141,13 @@ impl PartFile {
         Ok(Self { path: target.path.clone() })
     }
 
-    /// Returns the path, if the part is written.
+    /// Returns the path, or `None` if the part is not written.
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
         self.path.as_deref()
     }
 
-    /// Returns the path, if the part is written.
+    /// Returns the path, or `None` if the part is not written.
     #[must_use]
     pub fn into_path(self) -> Option<PathBuf> {
         self.path
@@ -156,7 +156,7 @@ impl PartFile {
     /// Appends bytes.
     ///
     /// # Errors
-    /// If it cannot be written. The error names the file.
+    /// Fails if it cannot be written. The error names the file.
     pub fn write_bytes(&self, bytes: &[u8]) -> io::Result<()> {
         let Some(path) = &self.path else { return Ok(()) };
         let file = File::options().append(true).open(path);
@@ -165,11 +165,11 @@ impl PartFile {
     }
 }
 
-/// Lists the files in a directory if a writer of a format can have written all of them: they have its extension and
-/// `recognize` returns `true` for each. `other` describes any other file, for the error.
+/// Lists the files in a directory if a writer of a format can have written all of them: they must have its extension,
+/// and `recognize` must return `true` for each. `other` describes any other file, for the error.
 ///
 /// # Errors
-/// If there is any other file, or the directory cannot be read.
+/// Fails if there is any other file, or the directory cannot be read.
 pub fn written_trace_files(
     directory: &Path,
     extension: &str,

@@ -4,8 +4,8 @@ use std::fs::{self, FileType};
 use std::io::{Cursor, Read};
 use std::path::Path;
 
-use crate::archive::{Content, Members};
-use crate::decompress::{HEAD, Packing, Unpacked, unpack};
+use crate::archive::{ArchiveMembers, MemberContent};
+use crate::decompress::{HEAD, Packing, UnpackedData, unpack};
 use crate::entry::EntrySource;
 use crate::plain_file::special;
 use crate::problem::TreeProblem;
@@ -18,25 +18,26 @@ use crate::{Bytes, Entry, IoError, IoLimits, tar_archive, zip_archive};
 /// All files below a root, sorted by path.
 #[derive(Clone, Debug)]
 pub struct Tree {
-    /// Name of the root, for instance the path that was opened.
+    /// Root name, for example the path that was opened.
     pub name: String,
     /// Files, and links to directories that are listed elsewhere ([`Entry::repeats`]).
     pub entries: Vec<Entry>,
-    /// Problems of the tree itself: directories that cannot be read, a truncated archive. The entries are
-    /// those that could be read nevertheless.
+    /// Problems with the tree itself: directories that cannot be read, a truncated archive. The tree contains all
+    /// entries that could be read.
     pub problems: Vec<TreeProblem>,
 }
 
 impl Tree {
     /// Opens a directory, an archive, a compressed file, any other file, or a pipe.
     ///
-    /// Hidden files and directories (whose names begin with a dot) are included: formats know their meaning.
-    /// Symbolic links are followed, and each directory is listed once. Archives (tar, also compressed, and
-    /// zip) and compressed files (gzip, Zstandard, xz) are recognized by their content.
+    /// Hidden files and directories (whose names start with a dot) are included, because formats know their meaning.
+    /// Symbolic links are followed, and each directory is listed once. Archives (tar, also compressed, and zip) and
+    /// compressed files (gzip, Zstandard, xz) are recognized by their content.
     ///
     /// # Errors
-    /// If nothing exists at `path`, it cannot be read at all, or it exceeds the limits. Unreadable items *within* a
-    /// directory are no error here: [`Entry::read`] fails for files, and directories are listed in [`Tree::problems`].
+    /// Fails if nothing exists at `path`, it cannot be read at all, or it exceeds the limits. Unreadable items *within*
+    /// a directory do not cause an error here: [`Entry::read`] fails for files, and [`Tree::problems`] lists
+    /// directories.
     pub fn open(path: &Path, limits: &IoLimits) -> Result<Self, IoError> {
         Self::open_with(path, &TreeOptions::from(*limits))
     }
@@ -53,9 +54,10 @@ impl Tree {
             return Ok(Self { name, entries, problems });
         }
         if metadata.is_file() {
-            let bytes = Bytes::of_file(path).map_err(|error| IoError::system(&name, "file", error))?;
+            let bytes = Bytes::from_file(path).map_err(|error| IoError::system(&name, "file", error))?;
+            // A path to a plain file ends with its name.
             let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            return Self::of_bytes(&name, &file, FileSource::File(path, bytes), options);
+            return Self::from_bytes(&name, &file, FileSource::File(path, bytes), options);
         }
         if is_pipe(metadata.file_type()) {
             let reader = fs::File::open(path).map_err(|error| IoError::system(&name, "pipe", error))?;
@@ -80,16 +82,16 @@ impl Tree {
         }
     }
 
-    /// Returns `true` if a file that begins with these bytes is an archive or a compressed file.
+    /// Returns `true` if a file that starts with these bytes is an archive or a compressed file.
     #[must_use]
     pub fn is_packed(beginning: &[u8]) -> bool {
-        Packing::of(beginning.get(..HEAD.min(beginning.len())).unwrap_or_default()).is_some()
+        Packing::from_head(beginning.get(..HEAD.min(beginning.len())).unwrap_or_default()).is_some()
     }
 
     /// Reads a pipe to its end: an archive or a file, packed or not.
     ///
     /// # Errors
-    /// If it cannot be read or delivers more than the limits allow.
+    /// Fails if it cannot be read or delivers more than the limits allow.
     pub fn from_reader(
         name: impl Into<String>,
         reader: impl Read,
@@ -114,7 +116,7 @@ impl Tree {
             .take(HEAD as u64)
             .read_to_end(&mut head)
             .map_err(|error| IoError::system(&name, "pipe", error))?;
-        let packing = Packing::of(&head);
+        let packing = Packing::from_head(&head);
         // Counted while unpacking.
         let packed = matches!(packing, Some(Packing::Gzip | Packing::Zstd | Packing::Xz)).then_some(0);
         let mut budget = UnpackBudget::new(&name, options, packed);
@@ -124,7 +126,7 @@ impl Tree {
         match packing {
             Some(packing) if packing.is_of_one_file() => {
                 let unpacked = unpack(packing, reader, None, &mut budget)?;
-                Self::of_unpacked(&name, unpacked_name(&file), unpacked, &mut budget)
+                Self::from_unpacked(&name, unpacked_name(&file), unpacked, &mut budget)
             }
             _ => {
                 let mut store = Store::default();
@@ -132,14 +134,14 @@ impl Tree {
                     return Err(IoError::system(&name, "pipe", error));
                 }
                 let bytes = store.finish(&mut budget)?;
-                Self::of_bytes(&name, &file, FileSource::Memory(bytes), options)
+                Self::from_bytes(&name, &file, FileSource::Memory(bytes), options)
             }
         }
     }
 
-    /// Unpacks those of the files with these indexes that [are compressed](Entry::is_compressed_file) and
-    /// that `is_wanted` selects by their beginning. Their paths do not change; archives and files that cannot
-    /// be unpacked at all stay unchanged. Problems of selected files are added to [`Tree::problems`].
+    /// Unpacks selected files: by index, if they [are compressed](Entry::is_compressed_file), and if `is_wanted`
+    /// accepts their start. Paths do not change. Archives, and files that cannot be unpacked at all, stay unchanged.
+    /// Problems with selected files are added to [`Tree::problems`].
     pub fn unpack_files(
         &mut self,
         files: &[usize],
@@ -148,11 +150,11 @@ impl Tree {
     ) {
         /// Number of bytes that identify a file.
         const PROBED: u64 = 16 << 10;
-        // Together they stay within the limits of a tree.
+        // Together they stay within the limits for a tree.
         let mut options = options.clone();
         let options_beginning = options.beginning;
         let mut unpack_part = |path: &str, bytes: &Bytes, most: Option<u64>| {
-            let packing = Packing::of(head(bytes)).filter(|packing| packing.is_of_one_file())?;
+            let packing = Packing::from_head(head(bytes)).filter(|packing| packing.is_of_one_file())?;
             let mut budget = UnpackBudget::new(path, &options, Some(bytes.len() as u64));
             let unpacked = unpack(packing, &**bytes, most, &mut budget);
             if let Ok(unpacked) = &unpacked {
@@ -174,19 +176,19 @@ impl Tree {
             }
             let Ok(bytes) = entry.read() else { continue };
             let Some(Ok(beginning)) = unpack_part(&entry.path, &bytes, Some(PROBED)) else { continue };
-            if Packing::of(head(&beginning.bytes)) == Some(Packing::Tar)
-                || !is_wanted(&Entry::of_bytes(&*entry.path, beginning.bytes))
+            if Packing::from_head(head(&beginning.bytes)) == Some(Packing::Tar)
+                || !is_wanted(&Entry::from_bytes(&*entry.path, beginning.bytes))
             {
                 continue;
             }
             match unpack_part(&entry.path, &bytes, options_beginning) {
                 Some(Ok(unpacked)) => {
-                    let Unpacked { bytes: unpacked, problem, goes_on } = unpacked;
+                    let UnpackedData { bytes: unpacked, problem, goes_on } = unpacked;
                     let content = content(unpacked, problem.as_ref(), goes_on);
                     self.problems.extend(
                         problem.map(|problem| TreeProblem::new(format!("{}: {problem}", entry.path))),
                     );
-                    *entry = Entry::of_member(entry.path.clone(), content, Some(bytes.len() as u64));
+                    *entry = Entry::from_member(entry.path.clone(), content, Some(bytes.len() as u64));
                 }
                 Some(Err(error)) => self.problems.push(TreeProblem::new(error.to_string())),
                 None => {}
@@ -194,21 +196,21 @@ impl Tree {
         }
     }
 
-    fn of_bytes(
+    fn from_bytes(
         name: &str,
         file: &str,
         source: FileSource<'_>,
         options: &TreeOptions,
     ) -> Result<Self, IoError> {
         let bytes = source.bytes().clone();
-        let mut tree = Self::of_packed_bytes(name, file, source, options)?;
+        let mut tree = Self::from_packed_bytes(name, file, source, options)?;
         if !bytes.look_for_loss().is_empty() {
             tree.problems.push(TreeProblem::new("the file has become shorter while it was read"));
         }
         Ok(tree)
     }
 
-    fn of_packed_bytes(
+    fn from_packed_bytes(
         name: &str,
         file: &str,
         source: FileSource<'_>,
@@ -216,27 +218,27 @@ impl Tree {
     ) -> Result<Self, IoError> {
         let bytes = source.bytes();
         let mut budget = UnpackBudget::new(name, options, Some(bytes.len() as u64));
-        match Packing::of(head(bytes)) {
+        match Packing::from_head(head(bytes)) {
             Some(packing) if packing.is_of_one_file() => {
                 let mut unpacked = unpack(packing, &**bytes, options.beginning, &mut budget)?;
-                if unpacked.goes_on && Packing::of(head(&unpacked.bytes)) == Some(Packing::Tar) {
+                if unpacked.goes_on && Packing::from_head(head(&unpacked.bytes)) == Some(Packing::Tar) {
                     drop(unpacked);
                     let new_budget = || UnpackBudget::new(name, options, Some(bytes.len() as u64));
                     budget = new_budget();
                     let beginning = options.beginning.unwrap_or(u64::MAX);
                     if let Some(members) = tar_archive::beginnings(bytes, packing, beginning, &mut budget)? {
-                        return Ok(Self::of_members(name, members, &budget));
+                        return Ok(Self::from_members(name, members, &budget));
                     }
                     budget = new_budget();
                     unpacked = unpack(packing, &**bytes, None, &mut budget)?;
                 }
-                Self::of_unpacked(name, unpacked_name(file), unpacked, &mut budget)
+                Self::from_unpacked(name, unpacked_name(file), unpacked, &mut budget)
             }
             Some(Packing::Tar) => {
-                Ok(Self::of_members(name, tar_archive::members(bytes, false, &mut budget)?, &budget))
+                Ok(Self::from_members(name, tar_archive::members(bytes, false, &mut budget)?, &budget))
             }
             Some(Packing::Zip) => {
-                Ok(Self::of_members(name, zip_archive::members(bytes, &mut budget)?, &budget))
+                Ok(Self::from_members(name, zip_archive::members(bytes, &mut budget)?, &budget))
             }
             _ => {
                 let entry = match source {
@@ -244,32 +246,34 @@ impl Tree {
                     FileSource::File(path, bytes) => {
                         let directory = path.parent().unwrap_or(Path::new("")).into();
                         let name = path.file_name().unwrap_or_default().into();
-                        let entry = Entry::of_source(
+                        let entry = Entry::from_source(
                             file.to_owned(),
                             EntrySource::File { directory, name, is_link: false },
                         );
                         Entry { len: Some(bytes.len() as u64), ..entry }
                     }
-                    FileSource::Memory(bytes) => Entry::of_bytes(file, bytes),
+                    FileSource::Memory(bytes) => Entry::from_bytes(file, bytes),
                 };
                 Ok(Self { name: name.to_owned(), entries: vec![entry], problems: Vec::new() })
             }
         }
     }
 
-    /// Tree of an unpacked compressed file: an archive, or a file.
-    fn of_unpacked(
+    /// Creates the tree for an unpacked compressed file: an archive, or a single file.
+    fn from_unpacked(
         name: &str,
         file: &str,
-        unpacked: Unpacked,
+        unpacked: UnpackedData,
         budget: &mut UnpackBudget<'_>,
     ) -> Result<Self, IoError> {
-        let Unpacked { bytes, problem, goes_on } = unpacked;
-        let mut tree = match Packing::of(head(&bytes)) {
-            Some(Packing::Tar) => Self::of_members(name, tar_archive::members(&bytes, true, budget)?, budget),
+        let UnpackedData { bytes, problem, goes_on } = unpacked;
+        let mut tree = match Packing::from_head(head(&bytes)) {
+            Some(Packing::Tar) => {
+                Self::from_members(name, tar_archive::members(&bytes, true, budget)?, budget)
+            }
             _ => {
                 let content = content(bytes, problem.as_ref(), goes_on);
-                let entry = Entry::of_member(file.to_owned(), content, budget.packed());
+                let entry = Entry::from_member(file.to_owned(), content, budget.packed());
                 Self { name: name.to_owned(), entries: vec![entry], problems: Vec::new() }
             }
         };
@@ -277,10 +281,10 @@ impl Tree {
         Ok(tree)
     }
 
-    fn of_members(name: &str, members: Members, budget: &UnpackBudget<'_>) -> Self {
+    fn from_members(name: &str, members: ArchiveMembers, budget: &UnpackBudget<'_>) -> Self {
         let packed = budget.packed();
         let entries =
-            members.files.into_iter().map(|(path, content)| Entry::of_member(path, content, packed));
+            members.files.into_iter().map(|(path, content)| Entry::from_member(path, content, packed));
         let problems = members.problems.into_iter().map(TreeProblem::from);
         Self { name: name.to_owned(), entries: entries.collect(), problems: problems.collect() }
     }
@@ -300,23 +304,23 @@ impl FileSource<'_> {
 }
 
 /// Unpacked content of a file.
-fn content(bytes: Bytes, problem: Option<&String>, goes_on: bool) -> Content {
+fn content(bytes: Bytes, problem: Option<&String>, goes_on: bool) -> MemberContent {
     match problem {
-        Some(problem) => Content::Bytes(bytes).cut(problem.clone()),
+        Some(problem) => MemberContent::Bytes(bytes).cut(problem.clone()),
         None if goes_on => {
             let len = bytes.len() as u64;
-            Content::Beginning(Box::new((Content::Bytes(bytes), len)))
+            MemberContent::Beginning(Box::new((MemberContent::Bytes(bytes), len)))
         }
-        None => Content::Bytes(bytes),
+        None => MemberContent::Bytes(bytes),
     }
 }
 
-/// Bytes that show the packing of all.
+/// Start of the data, enough to show any packing.
 fn head(bytes: &[u8]) -> &[u8] {
     &bytes[..HEAD.min(bytes.len())]
 }
 
-/// Name of a compressed file without the suffix of the compression.
+/// File name without the compression suffix.
 fn unpacked_name(file: &str) -> &str {
     for suffix in [".gz", ".zst", ".xz"] {
         if let Some(name) = file.strip_suffix(suffix)
@@ -469,14 +473,14 @@ mod tests {
         // Any file may unpack to 64 MiB.
         let small = gzip(&vec![0; 60 << 20]);
         assert_eq!(Tree::from_reader("-", &small[..], &ratio).unwrap().entries[0].len, Some(60 << 20));
-        // Zeros at the beginning are harmless if enough other bytes follow.
+        // Zeros at the start are harmless if enough other bytes follow.
         let mixed = [vec![0; 100 << 20], Random::new(1).bytes(1 << 20)].concat();
         assert!(Tree::from_reader("-", &gzip(&mixed)[..], &IoLimits::default()).is_ok());
         let error = Tree::from_reader("-", std::io::repeat(1), &tight).unwrap_err();
         assert!(matches!(error, IoError::Limit { .. }));
     }
 
-    /// Any damage of an archive has a defined result: never a panic or a hang.
+    /// Any archive damage has a defined result: never a panic or a hang.
     #[test]
     fn survives_any_damage() {
         let tar = archive();

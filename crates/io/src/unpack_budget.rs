@@ -1,4 +1,4 @@
-//! Counts of unpacked bytes, and their limits.
+//! Unpacked byte counts and limits.
 
 use std::io;
 use std::path::PathBuf;
@@ -6,16 +6,16 @@ use std::path::PathBuf;
 use crate::tree_options::TreeOptions;
 use crate::{IoError, ScanStep};
 
-/// Counts the unpacked bytes of one tree, and the packed bytes they come from.
+/// Counts the unpacked bytes in one tree, and the packed bytes they come from.
 pub(crate) struct UnpackBudget<'a> {
     pub(crate) path: &'a str,
     pub(crate) options: &'a TreeOptions,
     used: u64,
-    /// Number of these bytes in memory.
+    /// Number of unpacked bytes in memory.
     in_memory: u64,
     /// Size of the archive or compressed file, as far as read; `None` without packing.
     packed: Option<u64>,
-    /// Number of packed bytes that were read, and their total, if known.
+    /// Number of packed bytes that were read.
     arrived: u64,
     total: Option<u64>,
 }
@@ -54,12 +54,12 @@ impl<'a> UnpackBudget<'a> {
         self.in_memory = self.in_memory.saturating_add(bytes);
     }
 
-    /// Returns the directory of temporary files.
+    /// Returns the directory for temporary files.
     pub(crate) fn temporary(&self) -> PathBuf {
         self.options.temp_dir.clone().unwrap_or_else(std::env::temp_dir)
     }
 
-    /// Makes the error of a temporary file.
+    /// Creates the error for a failed temporary file.
     pub(crate) fn temporary_failed(&self, source: io::Error) -> IoError {
         IoError::Temporary {
             path: self.path.to_owned(),
@@ -68,12 +68,12 @@ impl<'a> UnpackBudget<'a> {
         }
     }
 
-    /// Makes the error of missing memory for this number of bytes.
+    /// Creates the error for missing memory.
     pub(crate) fn no_memory(&self, bytes: u64) -> IoError {
         IoError::Memory { path: self.path.to_owned(), bytes }
     }
 
-    /// Records that this number of further bytes was unpacked.
+    /// Records that more bytes were unpacked.
     pub(crate) fn take(&mut self, bytes: u64) -> Result<(), IoError> {
         self.allows(bytes)?;
         let before = self.used / REPORT_INTERVAL;
@@ -85,7 +85,7 @@ impl<'a> UnpackBudget<'a> {
         Ok(())
     }
 
-    /// Checks that this number of further bytes is allowed.
+    /// Checks that more bytes are allowed.
     pub(crate) fn allows(&self, bytes: u64) -> Result<(), IoError> {
         let limits = &self.options.limits;
         let used = self.used.saturating_add(bytes);
@@ -109,11 +109,11 @@ impl<'a> UnpackBudget<'a> {
         }
     }
 
-    /// Makes the error of unreadable data.
+    /// Creates the error for unreadable data.
     pub(crate) fn damaged(&self, what: &'static str, problem: impl ToString) -> IoError {
         IoError::Damaged { path: self.path.to_owned(), what, problem: problem.to_string() }
     }
 }
 
-/// Interval of progress reports, in unpacked bytes.
+/// Progress report interval, in unpacked bytes.
 const REPORT_INTERVAL: u64 = 1 << 20;

@@ -1,9 +1,9 @@
 //! All files below a directory.
 //!
-//! Each directory is listed once, however many paths lead to it: symbolic links to directories are followed
-//! after all real directories, and one to a directory that is already listed becomes an entry that refers to
-//! it ([`Entry::repeats`]). So links to each other are examined once each, however many paths they form. A
-//! link to a file is a file at the path of the link. Links to directories out of the root are followed on request.
+//! Each directory is listed once, however many paths lead to it. Symbolic links to directories are followed after all
+//! real directories. A link to a directory that is already listed becomes an entry that refers to it
+//! ([`Entry::repeats`]). So links to each other are examined once each, however many paths they form. A link to a file
+//! is a file at the path of the link. Links to directories outside the root are followed on request.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
@@ -20,29 +20,29 @@ use crate::problem::TreeProblem;
 use crate::tree_options::TreeOptions;
 use crate::{Entry, IoError, IoLimits, ScanProgress, ScanStep};
 
-/// A walk through the directories below a root.
+/// Walks through the directories below a root.
 pub(crate) struct Walk<'a> {
     name: &'a str,
     limits: &'a IoLimits,
-    /// Maximum depth, without a message on deeper directories.
+    /// Maximum depth, without a message about deeper directories.
     depth: Option<u32>,
-    /// Follow links to directories out of the root.
+    /// Follow links to directories outside the root.
     follow_links: bool,
-    /// The root without links, if links out of it are not followed.
+    /// Root path without links; only set if links out of it are not followed.
     root: Option<PathBuf>,
-    /// Links out of the root that were not followed: their number, and the first one.
+    /// Unfollowed links out of the root: their number, and the first link.
     left_out: Option<(u64, String)>,
     progress: &'a ScanProgress,
     entries: Vec<Entry>,
     problems: Vec<TreeProblem>,
-    /// Path at which each directory was listed.
+    /// Listed path of each directory.
     directories: HashMap<FileId, String>,
-    /// Symbolic links by depth and path, with the path to open: the shortest path to a directory is used.
+    /// Symbolic links by depth and path, with the path to open. The shortest path to a directory is used.
     links: BTreeMap<(u32, String), PathBuf>,
 }
 
-/// A directory while its items are read.
-struct Level {
+/// A directory whose items are being read.
+struct OpenDirectory {
     place: Arc<Path>,
     path: String,
     depth: u32,
@@ -55,8 +55,8 @@ struct Item {
 }
 
 impl Item {
-    /// Orders items by the paths of all files below them: the content of a directory comes after items whose
-    /// names continue its name with a character before `/`.
+    /// Sorts items by the paths of all files below them. The content of a directory comes after items whose names
+    /// continue its name with a character before `/`.
     fn order(&self, other: &Self) -> Ordering {
         let (a, b) = (self.name.as_encoded_bytes(), other.name.as_encoded_bytes());
         let common = a.len().min(b.len());
@@ -88,10 +88,10 @@ impl<'a> Walk<'a> {
     /// Lists all files below `root`, sorted by path, and the directories that cannot be read.
     ///
     /// # Errors
-    /// If the root cannot be read, or the limits are exceeded.
+    /// Fails if the root cannot be read, or the limits are exceeded.
     pub(crate) fn directory(mut self, root: &Path) -> Result<(Vec<Entry>, Vec<TreeProblem>), IoError> {
         fs::read_dir(root).map_err(|error| IoError::system(self.name, "directory", error))?;
-        // Without links, no target is out of it.
+        // A link-free root path, so that targets can be compared with it.
         self.root = if self.follow_links { None } else { fs::canonicalize(root).ok() };
         self.descend(root.into(), String::new(), 0)?;
         while let Some(((depth, path), place)) = self.links.pop_first() {
@@ -104,7 +104,7 @@ impl<'a> Walk<'a> {
             };
             self.problems.push(TreeProblem::new(text).leading_out());
         }
-        // Sorted already, except for targets of links.
+        // Sorted already, except for link targets.
         self.entries.sort_by(|a, b| a.path.cmp(&b.path));
         Ok((self.entries, self.problems))
     }
@@ -115,11 +115,11 @@ impl<'a> Walk<'a> {
             Ok(metadata) => metadata,
             Err(error) => {
                 let problem = format!("broken symbolic link: {error}");
-                return self.add(Entry::of_source(path, EntrySource::Broken(problem)));
+                return self.add(Entry::from_source(path, EntrySource::Broken(problem)));
             }
         };
         if metadata.is_dir() {
-            // Otherwise, a chain of links would become a path of too many links.
+            // Otherwise, a chain of links would become a path with too many links.
             let place = fs::canonicalize(&place).unwrap_or(place);
             if self.root.as_ref().is_some_and(|root| !place.starts_with(root)) {
                 let (count, _) = self.left_out.get_or_insert((0, path));
@@ -129,14 +129,14 @@ impl<'a> Walk<'a> {
             return self.descend(place.into(), path, depth);
         }
         if !metadata.is_file() {
-            return self.add(Entry::of_source(path, EntrySource::Special(special(metadata.file_type()))));
+            return self.add(Entry::from_source(path, EntrySource::Special(special(metadata.file_type()))));
         }
         let (Some(directory), Some(name)) = (place.parent(), place.file_name()) else { return Ok(()) };
         let file = EntrySource::File { directory: directory.into(), name: name.into(), is_link: true };
-        self.add(Entry { len: Some(metadata.len()), ..Entry::of_source(path, file) })
+        self.add(Entry { len: Some(metadata.len()), ..Entry::from_source(path, file) })
     }
 
-    /// Adds a directory and everything below it, except for targets of links.
+    /// Adds a directory and everything below it, except for link targets.
     fn descend(&mut self, place: Arc<Path>, path: String, depth: u32) -> Result<(), IoError> {
         let mut levels = Vec::new();
         levels.extend(self.list(place, path, depth)?);
@@ -158,21 +158,21 @@ impl<'a> Walk<'a> {
                     self.count(self.links.len())?;
                 }
                 Some(kind) if !kind.is_file() => {
-                    self.add(Entry::of_source(path, EntrySource::Special(special(kind))))?;
+                    self.add(Entry::from_source(path, EntrySource::Special(special(kind))))?;
                 }
-                // If the system does not provide the type, it is found when reading.
+                // If the system does not provide the type, it is determined when reading.
                 _ => {
                     let (directory, name) = (Arc::clone(&level.place), name.into());
                     let file = EntrySource::File { directory, name, is_link: false };
-                    self.add(Entry::of_source(path, file))?;
+                    self.add(Entry::from_source(path, file))?;
                 }
             }
         }
         Ok(())
     }
 
-    /// Lists a directory; `None` if it is skipped.
-    fn list(&mut self, place: Arc<Path>, path: String, depth: u32) -> Result<Option<Level>, IoError> {
+    /// Lists a directory. Returns `None` if it is skipped.
+    fn list(&mut self, place: Arc<Path>, path: String, depth: u32) -> Result<Option<OpenDirectory>, IoError> {
         self.progress.report(ScanStep::Files(self.entries.len() as u64));
         if self.depth.is_some_and(|most| depth > most) {
             return Ok(None);
@@ -184,7 +184,7 @@ impl<'a> Walk<'a> {
             self.problems.push(problem.at_limit("depth"));
             return Ok(None);
         }
-        if let Some(id) = FileId::of_path(&place) {
+        if let Some(id) = FileId::from_path(&place) {
             if let Some(first) = self.directories.get(&id) {
                 // The enclosing directory is read as a whole anyway.
                 let is_loop = path
@@ -192,7 +192,7 @@ impl<'a> Walk<'a> {
                     .is_some_and(|rest| first.is_empty() || rest.starts_with('/'));
                 let first = first.clone();
                 if !is_loop {
-                    self.add(Entry::of_source(path, EntrySource::Repeated(first)))?;
+                    self.add(Entry::from_source(path, EntrySource::Repeated(first)))?;
                 }
                 return Ok(None);
             }
@@ -217,7 +217,7 @@ impl<'a> Walk<'a> {
             Err(error) => self.cannot_read(shown, &error),
         }
         items.sort_by(Item::order);
-        Ok(Some(Level { place, path, depth, items: items.into_iter() }))
+        Ok(Some(OpenDirectory { place, path, depth, items: items.into_iter() }))
     }
 
     fn cannot_read(&mut self, shown: &str, error: &io::Error) {
@@ -342,7 +342,7 @@ mod tests {
         assert!(tree.entries[4].read().unwrap().ends_with(b"real/file"));
     }
 
-    /// Links to directories elsewhere are followed on request only: a link to `/` would be all files of the machine.
+    /// Links to directories elsewhere are followed on request only. A link to `/` would add all files on the machine.
     #[cfg(unix)]
     #[test]
     fn links_out_of_the_directory_are_problems() {
@@ -361,7 +361,7 @@ mod tests {
             problem.message.ends_with("machine: a link to a directory elsewhere, not followed"),
             "{problem}"
         );
-        // A path that is a link itself is no link of the directory.
+        // An opened path may itself be a link: it is not a link in the directory.
         let named = TestDirectory::new("links-named");
         symlink(directory.path(), named.join("name")).unwrap();
         let tree = Tree::open_with(&named.join("name"), &options).unwrap();
@@ -384,7 +384,7 @@ mod tests {
         let repeats: Vec<_> = tree.entries.iter().map(Entry::repeats).collect();
         assert_eq!(repeats, [Some("real"), None, Some("real/deep"), None]);
         assert!(tree.entries[0].read().unwrap_err().to_string().contains("a link to the directory `real`"));
-        // Two names of a directory outside: it is listed at the first one.
+        // Two names for an outside directory: it is listed at the first name.
         let outside = TestDirectory::new("loops-outside");
         write(&outside, &["file"]);
         let directory = TestDirectory::new("loops-two");
@@ -395,7 +395,7 @@ mod tests {
         assert_eq!(tree.entries[1].repeats(), Some("a"));
     }
 
-    /// 40 directories with a link to each one, including itself: more paths than atoms.
+    /// 40 directories with a link to each of them, including itself: more paths than atoms.
     #[cfg(unix)]
     #[test]
     fn links_to_each_other_are_looked_at_once() {

@@ -4,17 +4,17 @@ use std::io::{self, Cursor, Read};
 
 use zip::result::ZipError;
 
-use crate::archive::{Content, Link, Members, cut_off, path_text, too_many};
+use crate::archive::{ArchiveMembers, MemberContent, MemberLink, cut_off, path_text, too_many};
 use crate::decompress::Packing;
 use crate::store::Store;
 use crate::unpack_budget::UnpackBudget;
 use crate::{Bytes, IoError};
 
-/// Maximum length of the target of a link.
+/// Maximum path length of a link target.
 const MOST_OF_PATH: u64 = 4096;
 
-/// Reads the members of a zip archive. Stored members are used in place, the others are unpacked.
-pub(crate) fn members(bytes: &Bytes, budget: &mut UnpackBudget<'_>) -> Result<Members, IoError> {
+/// Reads the members of a zip archive. Stored members are used in place, and others are unpacked.
+pub(crate) fn members(bytes: &Bytes, budget: &mut UnpackBudget<'_>) -> Result<ArchiveMembers, IoError> {
     let mut archive = match zip::ZipArchive::new(Cursor::new(&**bytes)) {
         Ok(archive) => archive,
         Err(error) => return without_list(bytes, &error, budget),
@@ -23,9 +23,9 @@ pub(crate) fn members(bytes: &Bytes, budget: &mut UnpackBudget<'_>) -> Result<Me
         return Err(too_many(budget.path, &budget.options.limits));
     }
     let beginning = budget.options.beginning;
-    let mut members = Members::default();
+    let mut members = ArchiveMembers::default();
     let mut store = Store::default();
-    // Members can overlap: then they count as unpacked.
+    // Members can overlap. They count as unpacked then.
     let mut stored = 0u64;
     for index in 0..archive.len() {
         let name = match archive.name_for_index(index) {
@@ -58,51 +58,54 @@ pub(crate) fn members(bytes: &Bytes, budget: &mut UnpackBudget<'_>) -> Result<Me
             if beginning.is_none() && crc32fast::hash(&content) != file.crc32() {
                 members.add_problem(|| format!("the member {name:?} is damaged: wrong checksum"));
             }
-            members.insert(&name, Content::Bytes(content), budget)?;
+            members.insert(&name, MemberContent::Bytes(content), budget)?;
             continue;
         }
         let begin = store.len();
         let content = match store.read_beginning(&mut file, beginning, budget)? {
             Some(error) => broken(&error),
             None => {
-                let content = Content::Unpacked(begin..store.len());
+                let content = MemberContent::Unpacked(begin..store.len());
                 let goes_on = beginning.is_some_and(|beginning| beginning < file.size());
-                if goes_on { Content::Beginning(Box::new((content, file.size()))) } else { content }
+                if goes_on { MemberContent::Beginning(Box::new((content, file.size()))) } else { content }
             }
         };
         members.insert(&name, content, budget)?;
     }
-    // Free its list of members, which is not small.
+    // Free its member list, which is not small.
     drop(archive);
     let unpacked = store.finish(budget)?;
     Ok(members.finish(&unpacked, bytes.len() as u64))
 }
 
-fn broken(error: &dyn std::error::Error) -> Content {
-    Content::Broken(format!("cannot be unpacked: {error}").into())
+fn broken(error: &dyn std::error::Error) -> MemberContent {
+    MemberContent::Broken(format!("cannot be unpacked: {error}").into())
 }
 
 /// Reads the target of a symbolic link.
-fn link(reader: &mut impl Read) -> Content {
+fn link(reader: &mut impl Read) -> MemberContent {
     let mut target = Vec::new();
     match reader.take(MOST_OF_PATH).read_to_end(&mut target) {
         Ok(_) => {
             let target = path_text(&target);
-            Content::Link(Box::new(Link { target, is_hard: false }))
+            MemberContent::Link(Box::new(MemberLink { target, is_hard: false }))
         }
         Err(error) => broken(&error),
     }
 }
 
-/// Reads the members of a zip archive whose list at its end cannot be read: each member also has its own
-/// header.
-fn without_list(bytes: &Bytes, error: &ZipError, budget: &mut UnpackBudget<'_>) -> Result<Members, IoError> {
-    let mut members = Members::default();
+/// Reads the members of a zip archive with an unreadable list at its end. Each member also has its own header.
+fn without_list(
+    bytes: &Bytes,
+    error: &ZipError,
+    budget: &mut UnpackBudget<'_>,
+) -> Result<ArchiveMembers, IoError> {
+    let mut members = ArchiveMembers::default();
     let mut store = Store::default();
     let mut reader = Cursor::new(&**bytes);
     let len = bytes.len() as u64;
     let mut count = 0;
-    // Reason for the end of the members found.
+    // Reason why the search ended.
     let end = loop {
         count += 1;
         if count > budget.options.limits.entries {
@@ -129,7 +132,7 @@ fn without_list(bytes: &Bytes, error: &ZipError, budget: &mut UnpackBudget<'_>) 
         let error = store.read(&mut file, budget)?;
         drop(file);
         let read = store.len() - begin;
-        let content = Content::Unpacked(begin..store.len());
+        let content = MemberContent::Unpacked(begin..store.len());
         if reader.position() == len && (error.is_some() || read < size) {
             let problem = cut_off(len, false, &name, Some(size.saturating_sub(read)));
             members.insert(&name, content.cut(problem.clone()), budget)?;

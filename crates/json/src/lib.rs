@@ -1,14 +1,13 @@
-//! JSON (RFC 8259) as traces need it: read in place, and written into buffers that are reused.
+//! JSON (RFC 8259) for traces: read in place, and written into reused buffers.
 //!
-//! - [`read`](mod@read): a pull reader. It borrows names, strings and numbers from the text, keeps the byte offset of every error,
-//!   skips values without looking into them, and never allocates on its own.
-//! - [`write`](mod@write): strings with their escapes, decimal integers, and objects and arrays with their separators.
+//! - [`read`](mod@read): a pull reader. It borrows names, strings and numbers from the text, keeps the byte offset of
+//!   every error, skips values without parsing their content, and never allocates on its own.
+//! - [`write`](mod@write): strings with escapes, decimal integers, and objects and arrays with separators.
 //!
-//! General libraries for JSON build a tree or fill a type. Readers of traces need what they leave out: integers of any
-//! size as their digits, names that occur twice, the place of each value, a value that is read later or never, and no
-//! allocation for each line.
+//! General JSON libraries build a tree or fill a type. Trace readers also need integers of any size as digits,
+//! duplicate names, the position of each value, values that are read later or never, and no allocation per line.
 //!
-//! The crate needs `core` and `alloc`. The feature `std`, which is on by default, only makes searching faster.
+//! The crate needs `core` and `alloc`. The `std` feature, which is on by default, only makes searching faster.
 //!
 //! ```
 //! use ichnos_json::{read::Reader, write::ValueWriter};

@@ -1,7 +1,7 @@
-//! A pull reader of JSON text.
+//! Pull reader for JSON text.
 //!
-//! A [`Reader`] is a position in a text. Its methods read one token or one value each, and move it forward; a clone
-//! remembers a value that is read later. Objects and arrays are loops:
+//! A [`Reader`] is a position in a text. Each method reads one token or one value and moves the reader forward. To read
+//! a value later, clone the reader. Objects and arrays are loops:
 //!
 //! ```
 //! use ichnos_json::read::Reader;
@@ -26,20 +26,20 @@
 //! ```
 //!
 //! # Text
-//! A reader of a `str` knows that it is UTF-8. A reader of bytes checks this for each string, and reports other bytes
-//! where they are.
+//! Text in a `str` is known to be UTF-8. For bytes, the reader checks each string, and reports the position of invalid
+//! bytes.
 //!
 //! # Strictness
-//! The methods accept RFC 8259 and nothing else, and [`Reader::skip`] refuses what reading would refuse. The caller sees
-//! duplicate names. Two methods, [`Reader::skip_relaxed`] and
-//! [`Reader::relaxed_string`], are for texts of programs that do not write JSON properly.
+//! The methods accept only RFC 8259. [`Reader::skip`] rejects the same errors as reading. The caller sees duplicate
+//! names. Two methods, [`Reader::skip_relaxed`] and [`Reader::relaxed_string`], are for texts from programs that do not
+//! write correct JSON.
 //!
 //! # Numbers
-//! A number is its text ([`Reader::number`]), so integers of any size and all digits of a fraction are kept.
+//! A number is read as text ([`Reader::number`]), which preserves integers of any size and all digits of a fraction.
 //!
 //! # Limits
-//! Values nest up to a depth: [`MAX_DEPTH`], or what [`Reader::skip_within`] is told. Nothing but [`Raw::text`] and the
-//! buffers of the caller takes memory.
+//! The nesting depth is limited to [`MAX_DEPTH`], or to the argument of [`Reader::skip_within`]. Only [`Raw::text`] and
+//! the caller's buffers take memory.
 
 use alloc::borrow::Cow;
 use alloc::string::String;
@@ -54,24 +54,24 @@ mod relaxed;
 pub use error::{Error, ErrorKind};
 pub use relaxed::RelaxedString;
 
-/// Greatest depth of nested arrays and objects.
+/// Maximum nesting depth of arrays and objects.
 pub const MAX_DEPTH: u32 = 128;
 
-/// A result of the reader.
+/// Reader result.
 pub type Result<T> = core::result::Result<T, Error>;
 
-/// Text that a [`Reader`] can read: `str` or `[u8]`.
+/// Text types that a [`Reader`] can read: `str` or `[u8]`.
 pub trait Text: sealed::Sealed {
-    /// The bytes of the text.
+    /// Returns the bytes of the text.
     fn as_bytes(&self) -> &[u8];
 
-    /// Part of the text; empty if the range is outside of it.
+    /// Returns a part of the text; empty if the range is out of bounds.
     fn part(&self, range: Range<usize>) -> &Self;
 
-    /// Part of the text as a string.
+    /// Returns a part of the text as a string.
     ///
     /// # Errors
-    /// Number of bytes of the part that are valid UTF-8, if it is not.
+    /// Returns the number of valid bytes if the part is not valid UTF-8.
     fn string(&self, range: Range<usize>) -> core::result::Result<&str, usize>;
 }
 
@@ -115,9 +115,9 @@ impl Text for [u8] {
     }
 }
 
-/// A position in a JSON text.
+/// Position in a JSON text.
 ///
-/// Methods skip white space before what they read.
+/// Methods skip white space before they read.
 pub struct Reader<'a, T: ?Sized = str> {
     text: &'a T,
     offset: usize,
@@ -137,40 +137,40 @@ impl<T: ?Sized> fmt::Debug for Reader<'_, T> {
 }
 
 impl<'a, T: Text + ?Sized> Reader<'a, T> {
-    /// Reader at the beginning of a text.
+    /// Creates a reader at the start of a text.
     #[inline]
     pub fn new(text: &'a T) -> Self {
         Self { text, offset: 0 }
     }
 
-    /// Text that is read.
+    /// Returns the whole text.
     #[inline]
     #[must_use]
     pub fn text(&self) -> &'a T {
         self.text
     }
 
-    /// Number of bytes before the position.
+    /// Returns the number of bytes before the position.
     #[inline]
     #[must_use]
     pub fn offset(&self) -> usize {
         self.offset
     }
 
-    /// Continues at another offset.
+    /// Moves to another offset.
     #[inline]
     pub fn seek(&mut self, offset: usize) {
         self.offset = offset;
     }
 
-    /// Text from an offset to the position.
+    /// Returns the text from an offset to the position.
     #[inline]
     #[must_use]
     pub fn since(&self, begin: usize) -> &'a T {
         self.text.part(begin..self.offset)
     }
 
-    /// The error that something else is expected at the position.
+    /// Returns an error at the position. `expected` describes the missing item.
     pub fn error<V>(&self, expected: &'static str) -> Result<V> {
         self.fail(ErrorKind::Unexpected(expected))
     }
@@ -179,7 +179,7 @@ impl<'a, T: Text + ?Sized> Reader<'a, T> {
         Err(Error { offset: self.offset, kind })
     }
 
-    /// Skips white space; returns the byte after it, or `None` at the end of the text.
+    /// Skips white space. Returns the byte after it, or `None` at the end of the text.
     #[inline]
     pub fn peek(&mut self) -> Option<u8> {
         let bytes = self.text.as_bytes();
@@ -192,7 +192,7 @@ impl<'a, T: Text + ?Sized> Reader<'a, T> {
         None
     }
 
-    /// Reads a byte if it is the next one; returns `true` if so.
+    /// Reads a byte if it is next. Returns `true` if so.
     #[inline]
     pub fn take(&mut self, byte: u8) -> bool {
         let is_it = self.peek() == Some(byte);
@@ -203,16 +203,17 @@ impl<'a, T: Text + ?Sized> Reader<'a, T> {
     /// Reads a byte, described by `expected` in the error.
     ///
     /// # Errors
-    /// If something else is next.
+    /// Fails if something else is next.
     #[inline]
     pub fn expect(&mut self, byte: u8, expected: &'static str) -> Result<()> {
         if self.take(byte) { Ok(()) } else { self.error(expected) }
     }
 
-    /// Reads `true`, `false` or `null` if it is next; returns `true` if so. Not the beginning of a longer word.
+    /// Reads `true`, `false` or `null` if it is next. Returns `true` if so. The start of a longer word does not count.
     #[inline]
     pub fn literal(&mut self, literal: &str) -> bool {
         self.peek();
+        // Beyond the text, nothing is next.
         let rest = self.text.as_bytes().get(self.offset..).unwrap_or_default();
         let is_it = rest
             .strip_prefix(literal.as_bytes())
@@ -221,10 +222,10 @@ impl<'a, T: Text + ?Sized> Reader<'a, T> {
         is_it
     }
 
-    /// Moves to the next member of an object after its `{`: returns its name, or `None` after the `}`.
+    /// Moves to the next member of an object after its `{`. Returns the name, or `None` after the `}`.
     ///
     /// # Errors
-    /// If the object is not valid JSON up to the value of the member.
+    /// Fails if the object is not valid JSON up to the value of the member.
     #[inline]
     pub fn key(&mut self, is_first: &mut bool) -> Result<Option<Raw<'a>>> {
         if !self.next(b'}', is_first, "`,` or `}`")? {
@@ -233,19 +234,20 @@ impl<'a, T: Text + ?Sized> Reader<'a, T> {
         self.name().map(Some)
     }
 
-    /// Moves to the next member of an object like [`Reader::key`], but only up to its name; `false` after the `}`.
+    /// Moves to the next member of an object like [`Reader::key`], but only up to its name. Returns `false` after the
+    /// `}`.
     ///
     /// # Errors
-    /// If there is neither a comma nor a brace.
+    /// Fails if there is neither a comma nor a brace.
     #[inline]
     pub fn member(&mut self, is_first: &mut bool) -> Result<bool> {
         self.next(b'}', is_first, "`,` or `}`")
     }
 
-    /// Reads the name of a member and the colon after it.
+    /// Reads a member name and the colon after it.
     ///
     /// # Errors
-    /// If there is no string, or no colon after it.
+    /// Fails if the string or the colon is missing.
     #[inline]
     pub fn name(&mut self) -> Result<Raw<'a>> {
         let name = self.quoted("a property name")?;
@@ -253,10 +255,10 @@ impl<'a, T: Text + ?Sized> Reader<'a, T> {
         Ok(name)
     }
 
-    /// Moves to the next element of an array after its `[`: `false` after the `]`.
+    /// Moves to the next element of an array after its `[`. Returns `false` after the `]`.
     ///
     /// # Errors
-    /// If there is neither a comma nor a bracket.
+    /// Fails if there is neither a comma nor a bracket.
     #[inline]
     pub fn element(&mut self, is_first: &mut bool) -> Result<bool> {
         self.next(b']', is_first, "`,` or `]`")
@@ -276,7 +278,7 @@ impl<'a, T: Text + ?Sized> Reader<'a, T> {
     /// Reads a string.
     ///
     /// # Errors
-    /// If there is none, or it is not valid JSON.
+    /// Fails if the string is missing, or is not valid JSON.
     #[inline]
     pub fn string(&mut self) -> Result<Raw<'a>> {
         self.quoted("a string")
@@ -296,14 +298,14 @@ impl<'a, T: Text + ?Sized> Reader<'a, T> {
         Ok(Raw { text, has_escapes: false })
     }
 
-    /// The string from `begin` to the position.
+    /// Returns the string from `begin` to the position.
     #[inline]
     fn raw(&self, begin: usize) -> Result<&'a str> {
         let invalid = |valid| Error { offset: begin + valid, kind: ErrorKind::InvalidUtf8 };
         self.text.string(begin..self.offset).map_err(invalid)
     }
 
-    /// Reads a string on from a byte that is not its end.
+    /// Reads the rest of a string from a byte before its end.
     #[inline(never)]
     fn quoted_with_escapes(&mut self, begin: usize) -> Result<Raw<'a>> {
         let bytes = self.text.as_bytes();
@@ -323,7 +325,7 @@ impl<'a, T: Text + ?Sized> Reader<'a, T> {
                 None => self.fail(ErrorKind::UnclosedString),
             };
             if let Err(error) = failed {
-                // Of two errors, the first one is reported.
+                // If there are two errors, the first one is reported.
                 self.offset = error.offset.min(self.text.as_bytes().len());
                 self.raw(begin)?;
                 return Err(error);
@@ -331,7 +333,7 @@ impl<'a, T: Text + ?Sized> Reader<'a, T> {
         }
     }
 
-    /// Reads an escape; returns its character.
+    /// Reads an escape and returns its character.
     fn escape(&mut self) -> Result<char> {
         let backslash = self.offset;
         self.offset += 1;
@@ -364,7 +366,7 @@ impl<'a, T: Text + ?Sized> Reader<'a, T> {
                 code = 0x1_0000 + ((code - 0xd800) << 10 | (u32::from(low) - 0xdc00));
             }
         }
-        // Code points that are left over are halves.
+        // The remaining code points are half surrogate pairs.
         char::from_u32(code).ok_or(Error { offset: backslash, kind: ErrorKind::LoneSurrogate(unit) })
     }
 
@@ -381,10 +383,10 @@ impl<'a, T: Text + ?Sized> Reader<'a, T> {
         Ok(value)
     }
 
-    /// Reads a number; returns its text.
+    /// Reads a number and returns its text.
     ///
     /// # Errors
-    /// If there is none, or it is not valid JSON.
+    /// Fails if the number is missing, or is not valid JSON.
     #[inline]
     pub fn number(&mut self) -> Result<&'a str> {
         self.peek();
@@ -429,19 +431,19 @@ impl<'a, T: Text + ?Sized> Reader<'a, T> {
         self.raw(begin)
     }
 
-    /// Skips a value; returns its text.
+    /// Skips a value and returns its text.
     ///
     /// # Errors
-    /// If there is none, it is not valid JSON, or it nests deeper than [`MAX_DEPTH`].
+    /// Fails if the value is missing, is not valid JSON, or nests deeper than [`MAX_DEPTH`].
     #[inline]
     pub fn skip(&mut self) -> Result<&'a T> {
         self.skip_within(MAX_DEPTH)
     }
 
-    /// Skips a value that nests up to a depth, at most [`MAX_DEPTH`]; returns its text.
+    /// Skips a value with a maximum nesting depth, at most [`MAX_DEPTH`], and returns its text.
     ///
     /// # Errors
-    /// As [`Reader::skip`].
+    /// See [`Reader::skip`].
     pub fn skip_within(&mut self, depth: u32) -> Result<&'a T> {
         self.peek();
         let begin = self.offset;
@@ -479,10 +481,10 @@ impl<'a, T: Text + ?Sized> Reader<'a, T> {
         Ok(())
     }
 
-    /// Reads the bracket or brace that is next; returns the depth that is left within it.
+    /// Reads the next bracket or brace. Returns the remaining depth inside it.
     ///
     /// # Errors
-    /// If no depth is left.
+    /// Fails if no depth remains.
     #[inline]
     pub fn enter(&mut self, depth: u32) -> Result<u32> {
         let Some(depth) = depth.checked_sub(1) else { return self.fail(ErrorKind::Depth) };
@@ -491,7 +493,7 @@ impl<'a, T: Text + ?Sized> Reader<'a, T> {
     }
 }
 
-/// A string as it is in the text, between its quotes.
+/// A string as written in the text, between its quotes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Raw<'a> {
     text: &'a str,
@@ -499,14 +501,14 @@ pub struct Raw<'a> {
 }
 
 impl<'a> Raw<'a> {
-    /// Text between the quotes, with its escapes.
+    /// Returns the text between the quotes, with its escapes.
     #[inline]
     #[must_use]
     pub fn as_written(self) -> &'a str {
         self.text
     }
 
-    /// Text that the string stands for; borrowed if there are no escapes.
+    /// Returns the text without escapes; borrowed if there were none.
     #[must_use]
     pub fn text(self) -> Cow<'a, str> {
         if !self.has_escapes {
@@ -517,7 +519,7 @@ impl<'a> Raw<'a> {
         Cow::Owned(text)
     }
 
-    /// Appends the text that the string stands for.
+    /// Appends the text without escapes.
     pub fn push_to(self, out: &mut String) {
         let mut reader = Reader::new(self.text);
         loop {
@@ -534,14 +536,14 @@ impl<'a> Raw<'a> {
         }
     }
 
-    /// Returns `true` if the string stands for `text`.
+    /// Returns `true` if the text without escapes equals `text`.
     #[inline]
     #[must_use]
     pub fn is(self, text: &str) -> bool {
         if self.has_escapes { self.text() == text } else { self.text == text }
     }
 
-    /// Text of the string if it has no escapes.
+    /// Returns the text if it needs no unescaping.
     #[inline]
     #[must_use]
     pub fn plain(self) -> Option<&'a str> {
@@ -549,7 +551,7 @@ impl<'a> Raw<'a> {
     }
 }
 
-/// Returns `true` if a text is one number of JSON (RFC 8259, section 6).
+/// Returns `true` if a text is a JSON number (RFC 8259, section 6).
 #[must_use]
 pub fn is_number(text: &str) -> bool {
     let mut reader = Reader::new(text);

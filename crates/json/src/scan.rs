@@ -1,10 +1,10 @@
-//! Search for the bytes that end or interrupt the plain text of a string.
+//! Searches for the bytes that end or interrupt the plain text of a string.
 
 const ONES: u64 = 0x0101_0101_0101_0101;
 const HIGH: u64 = ONES << 7;
 
-/// Marks bytes of a word that are quotes, backslashes or control characters, by their highest bits. Bytes after the
-/// first marked one (in higher bits) can be marked wrongly.
+/// Marks the highest bit of quotes, backslashes and control characters in a word. Bytes after the first marked one (in
+/// higher bits) can be marked wrongly.
 #[inline(always)]
 const fn special_bytes(word: u64) -> u64 {
     const fn zero(word: u64) -> u64 {
@@ -25,7 +25,7 @@ static IS_SPECIAL: [bool; 256] = {
     table
 };
 
-/// Returns `true` for a quote, a backslash and a control character.
+/// Returns `true` for quotes, backslashes and control characters.
 #[inline(always)]
 pub(crate) const fn is_special(byte: u8) -> bool {
     matches!(byte, b'"' | b'\\' | 0..0x20)

@@ -1,7 +1,7 @@
-//! A writer of JSON text: appends to a buffer that the caller owns.
+//! JSON writer: appends to a buffer that the caller owns.
 //!
-//! A [`ValueWriter`] is the place of one value. [`ObjectWriter`] and [`ArrayWriter`] write the separators between their
-//! members and elements, and give out the places of their values:
+//! A [`ValueWriter`] is the place for one value. [`ObjectWriter`] and [`ArrayWriter`] write the separators between
+//! members and elements, and provide the places for their values:
 //!
 //! ```
 //! use ichnos_json::write::ValueWriter;
@@ -19,17 +19,17 @@
 //! assert_eq!(String::from_utf8_lossy(&out), r#"{"name":"café \"x\"","list":[1,-1,{}],"none":null}"#);
 //! ```
 //!
-//! Values are escaped. So are names given to [`ObjectWriter::named`], which can be any text; [`ObjectWriter::member`] is
-//! for the fixed names of a format. Functions whose names begin with `push` append a single token, for writers that keep
-//! track of separators themselves.
+//! Values are escaped. [`ObjectWriter::named`] also escapes names, for arbitrary text. [`ObjectWriter::member`] is for
+//! the fixed names in a format. Functions that begin with `push` append a single token, for writers that keep track of
+//! separators themselves.
 //!
 //! # Escapes
-//! Quotes, backslashes and control characters are escaped, as RFC 8259 demands, and nothing else:
-//! `\"`, `\\`, `\n`, `\r`, `\t`, otherwise `\u001f`. [`write_printable`] also escapes what terminals obey and what some
-//! readers take for line ends.
+//! Only quotes, backslashes and control characters are escaped, as RFC 8259 requires: `\"`, `\\`, `\n`, `\r`, `\t`,
+//! otherwise `\u001f`. [`write_printable`] also escapes terminal control characters, and characters that some readers
+//! treat as line ends.
 //!
 //! # Integers
-//! Integers are written with all their digits. Readers that keep only 53 bits of a number round them.
+//! Integers are written with all their digits. Readers that keep only 53 bits round them.
 
 use alloc::vec::Vec;
 use core::fmt::{self, Write as _};
@@ -46,7 +46,7 @@ pub fn push_string(out: &mut Vec<u8>, text: &str) {
     push_utf8(out, text.as_bytes());
 }
 
-/// Appends a string in quotes, given as bytes that are UTF-8.
+/// Appends a string in quotes. `text` must be UTF-8.
 #[inline]
 pub fn push_utf8(out: &mut Vec<u8>, text: &[u8]) {
     out.push(b'"');
@@ -54,7 +54,7 @@ pub fn push_utf8(out: &mut Vec<u8>, text: &[u8]) {
     out.push(b'"');
 }
 
-/// Appends the inside of a string, given as bytes that are UTF-8.
+/// Appends the inside of a string. `text` must be UTF-8.
 #[inline]
 pub fn push_escaped(out: &mut Vec<u8>, text: &[u8]) {
     let length = plain_length(text);
@@ -65,7 +65,7 @@ pub fn push_escaped(out: &mut Vec<u8>, text: &[u8]) {
     }
 }
 
-/// Appends the inside of a string from its first special byte on.
+/// Appends the inside of a string, from its first special byte on.
 #[inline(never)]
 fn push_special(out: &mut Vec<u8>, mut text: &[u8]) {
     while let Some((byte, rest)) = text.split_first() {
@@ -87,9 +87,9 @@ fn push_special(out: &mut Vec<u8>, mut text: &[u8]) {
     }
 }
 
-/// Appends a string in quotes if it is ASCII without escapes; returns `false` and appends nothing otherwise.
+/// Appends a string in quotes if it is ASCII without escapes. Otherwise returns `false` and appends nothing.
 ///
-/// Bytes of a string that may not be UTF-8 need no other check then.
+/// If it returns `true`, strings that may not be UTF-8 need no other check.
 #[inline]
 pub fn push_plain(out: &mut Vec<u8>, text: &[u8]) -> bool {
     if !is_plain_ascii(text) {
@@ -108,11 +108,11 @@ pub fn is_plain(text: &[u8]) -> bool {
     is_plain_ascii(text)
 }
 
-/// Writes a string in quotes for people. Escapes U+007F to U+009F, which terminals can obey, and
-/// U+2028 and U+2029, which some readers take for line ends, too.
+/// Writes a string in quotes for people. Also escapes U+007F to U+009F, which can control terminals, and U+2028 and
+/// U+2029, which some readers treat as line ends.
 ///
 /// # Errors
-/// If `out` cannot be written to.
+/// Fails if `out` cannot be written to.
 pub fn write_printable(out: &mut impl fmt::Write, text: &str) -> fmt::Result {
     out.write_char('"')?;
     for c in text.chars() {
@@ -131,7 +131,7 @@ pub fn write_printable(out: &mut impl fmt::Write, text: &str) -> fmt::Result {
     out.write_char('"')
 }
 
-/// Appends what is formatted to the inside of a string.
+/// Formatter target that escapes its input as the inside of a string.
 #[derive(Debug)]
 pub struct Escaped<'o>(pub &'o mut Vec<u8>);
 
@@ -142,7 +142,7 @@ impl fmt::Write for Escaped<'_> {
     }
 }
 
-/// The place of one value.
+/// Place for one value.
 #[derive(Debug)]
 #[must_use = "a value is missing until it is written"]
 pub struct ValueWriter<'o> {
@@ -150,13 +150,13 @@ pub struct ValueWriter<'o> {
 }
 
 impl<'o> ValueWriter<'o> {
-    /// Place at the end of a buffer.
+    /// Creates a place at the end of a buffer.
     #[inline]
     pub fn new(out: &'o mut Vec<u8>) -> Self {
         Self { out }
     }
 
-    /// The buffer, for a value that is written by other means. Exactly one value must be appended.
+    /// Returns the buffer, for a value written by other means. Exactly one value must be appended.
     #[inline]
     #[must_use]
     pub fn raw(self) -> &'o mut Vec<u8> {
@@ -169,16 +169,16 @@ impl<'o> ValueWriter<'o> {
         push_string(self.out, text);
     }
 
-    /// Writes a string, given as bytes that are UTF-8.
+    /// Writes a string. `text` must be UTF-8.
     #[inline]
     pub fn utf8(self, text: &[u8]) {
         push_utf8(self.out, text);
     }
 
-    /// Writes what is formatted as a string.
+    /// Writes formatted text as a string.
     pub fn display(self, text: impl fmt::Display) {
         self.out.push(b'"');
-        // A `Vec` can always be written to.
+        // Writing to a `Vec` cannot fail.
         let _ = write!(Escaped(self.out), "{text}");
         self.out.push(b'"');
     }
@@ -219,7 +219,7 @@ impl<'o> ValueWriter<'o> {
         self.out.extend_from_slice(b"null");
     }
 
-    /// Writes a value with `write`, or `null` if there is none.
+    /// Writes a value with `write`, or `null` if it is missing.
     #[inline]
     pub fn or_null<T>(self, value: Option<T>, write: impl FnOnce(Self, T)) {
         match value {
@@ -232,24 +232,24 @@ impl<'o> ValueWriter<'o> {
     #[inline]
     pub fn object(self) -> ObjectWriter<'o> {
         self.out.push(b'{');
-        ObjectWriter { out: self.out, layout: Layout::Compact, has_members: false }
+        ObjectWriter { out: self.out, layout: Separation::Compact, has_members: false }
     }
 
-    /// Begins an object with each member but the first one at the beginning of a line.
+    /// Begins an object with one line per member. The first member follows the brace directly.
     pub fn object_of_lines(self) -> ObjectWriter<'o> {
-        ObjectWriter { layout: Layout::Lines, ..self.object() }
+        ObjectWriter { layout: Separation::Lines, ..self.object() }
     }
 
     /// Begins an array.
     #[inline]
     pub fn array(self) -> ArrayWriter<'o> {
         self.out.push(b'[');
-        ArrayWriter { out: self.out, layout: Layout::Compact, has_elements: false }
+        ArrayWriter { out: self.out, layout: Separation::Compact, has_elements: false }
     }
 
-    /// Begins an array with each element at the beginning of a line.
+    /// Begins an array with one line per element.
     pub fn array_of_lines(self) -> ArrayWriter<'o> {
-        ArrayWriter { layout: Layout::Lines, ..self.array() }
+        ArrayWriter { layout: Separation::Lines, ..self.array() }
     }
 
     /// Writes an array of strings.
@@ -264,19 +264,19 @@ impl<'o> ValueWriter<'o> {
 
 /// White space between members or elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Layout {
+enum Separation {
     /// No white space.
     Compact,
-    /// A line for each, except for the first member of an object.
+    /// One line each, except for the first member of an object.
     Lines,
 }
 
-/// An object that is being written.
+/// An object being written.
 #[derive(Debug)]
 #[must_use = "an object is incomplete until its `end`"]
 pub struct ObjectWriter<'o> {
     out: &'o mut Vec<u8>,
-    layout: Layout,
+    layout: Separation,
     has_members: bool,
 }
 
@@ -284,10 +284,10 @@ impl<'o> ObjectWriter<'o> {
     /// Continues an object that was begun by other means.
     #[inline]
     pub fn resume(out: &'o mut Vec<u8>, has_members: bool) -> Self {
-        Self { out, layout: Layout::Compact, has_members }
+        Self { out, layout: Separation::Compact, has_members }
     }
 
-    /// Writes a name that needs no escapes; returns the place of its value.
+    /// Writes a name that needs no escapes. Returns the place for its value.
     #[inline]
     pub fn member(&mut self, name: &'static str) -> ValueWriter<'_> {
         debug_assert!(is_plain_ascii(name.as_bytes()), "the name {name:?} needs escapes");
@@ -297,7 +297,7 @@ impl<'o> ObjectWriter<'o> {
         ValueWriter { out: self.out }
     }
 
-    /// Writes a name with its escapes; returns the place of its value.
+    /// Writes a name with its escapes. Returns the place for its value.
     #[inline]
     pub fn named(&mut self, name: &str) -> ValueWriter<'_> {
         self.begin_name();
@@ -311,12 +311,12 @@ impl<'o> ObjectWriter<'o> {
     fn begin_name(&mut self) {
         match (core::mem::replace(&mut self.has_members, true), self.layout) {
             (false, _) => self.out.push(b'"'),
-            (true, Layout::Compact) => self.out.extend_from_slice(b",\""),
-            (true, Layout::Lines) => self.out.extend_from_slice(b",\n\""),
+            (true, Separation::Compact) => self.out.extend_from_slice(b",\""),
+            (true, Separation::Lines) => self.out.extend_from_slice(b",\n\""),
         }
     }
 
-    /// Writes a member with a string if there is one.
+    /// Writes a string member if the value exists.
     #[inline]
     pub fn string(&mut self, name: &'static str, text: Option<&str>) {
         if let Some(text) = text {
@@ -324,7 +324,7 @@ impl<'o> ObjectWriter<'o> {
         }
     }
 
-    /// Writes a member with an unsigned integer if there is one.
+    /// Writes an unsigned integer member if the value exists.
     #[inline]
     pub fn unsigned(&mut self, name: &'static str, value: Option<u64>) {
         if let Some(value) = value {
@@ -332,7 +332,7 @@ impl<'o> ObjectWriter<'o> {
         }
     }
 
-    /// Writes a member with an integer of up to 128 bits if there is one.
+    /// Writes an integer member of up to 128 bits if the value exists.
     #[inline]
     pub fn integer(&mut self, name: &'static str, value: Option<i128>) {
         if let Some(value) = value {
@@ -347,7 +347,7 @@ impl<'o> ObjectWriter<'o> {
         self.has_members
     }
 
-    /// The buffer. Complete members are passed to the writer, or appended with their commas.
+    /// Returns the buffer. Complete members must be passed to the writer, or appended with their commas.
     #[inline]
     pub fn buffer(&mut self) -> &mut Vec<u8> {
         self.out
@@ -360,29 +360,29 @@ impl<'o> ObjectWriter<'o> {
     }
 }
 
-/// An array that is being written.
+/// An array being written.
 #[derive(Debug)]
 #[must_use = "an array is incomplete until its `end`"]
 pub struct ArrayWriter<'o> {
     out: &'o mut Vec<u8>,
-    layout: Layout,
+    layout: Separation,
     has_elements: bool,
 }
 
 impl ArrayWriter<'_> {
-    /// Returns the place of the next element.
+    /// Returns the place for the next element.
     #[inline]
     pub fn element(&mut self) -> ValueWriter<'_> {
         if core::mem::replace(&mut self.has_elements, true) {
             self.out.push(b',');
         }
-        if self.layout == Layout::Lines {
+        if self.layout == Separation::Lines {
             self.out.push(b'\n');
         }
         ValueWriter { out: self.out }
     }
 
-    /// The buffer, to hand on the elements that are complete.
+    /// Returns the buffer, to pass on complete elements.
     #[inline]
     pub fn buffer(&mut self) -> &mut Vec<u8> {
         self.out

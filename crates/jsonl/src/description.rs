@@ -253,7 +253,7 @@ pub(crate) fn event_class(value: &Value) -> Made<EventRecordClass> {
         uid: owned("uid"),
         log_level: recorded("log_level", "log-level").and_then(log_level),
         role: text(value, "role").and_then(|role| role.parse().ok()).unwrap_or_default(),
-        display: value.get("display").map(|display| Arc::new(EventDisplay::of_value(display))),
+        display: value.get("display").map(|display| Arc::new(EventDisplay::from_value(display))),
         is_undescribed: matches!(value.get("undescribed"), Some(Value::Boolean(true))),
         emf_uri: recorded("emf_uri", "emf-uri").and_then(Value::as_text).map(str::to_owned),
         log: value.get("log").and_then(log_role).map(Into::into),

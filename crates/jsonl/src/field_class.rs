@@ -86,8 +86,8 @@ fn kind(name: &str) -> Option<FieldKind> {
         FieldClass::guid().kind,
         FieldClass::structure([]).kind,
         FieldKind::Array { element: nothing(), length, minimum_alignment: 1, element_aligns: true },
-        FieldKind::Optional { field: nothing(), selector: FieldLocation::of_values().into(), ranges: None },
-        FieldKind::Variant { options: Vec::new(), selector: FieldLocation::of_values().into(), alignment: 1 },
+        FieldKind::Optional { field: nothing(), selector: FieldLocation::by_values().into(), ranges: None },
+        FieldKind::Variant { options: Vec::new(), selector: FieldLocation::by_values().into(), alignment: 1 },
         FieldKind::Union { members: Vec::new(), alignment: 1 },
         FieldKind::Null { alignment: 1 },
         FieldKind::Padding(bits),
@@ -217,7 +217,7 @@ impl Classes<'_> {
     ) -> Made<()> {
         self.location(m, "selector", selector)?;
         if m.source().is_some_and(|source| source.get("ranges").is_some()) {
-            *ranges = Some(RangeSet(Vec::new())).filter(|_| !selector.is_of_values());
+            *ranges = Some(RangeSet(Vec::new())).filter(|_| !selector.is_by_values());
         }
         match ranges {
             Some(ranges) => m.ranges("ranges", ranges),
@@ -264,7 +264,7 @@ impl Classes<'_> {
         if let Some(source) = m.source() {
             *length = match source.get("length") {
                 Some(_) => Length::Static(0),
-                None => Length::Dynamic(Box::new(FieldLocation::of_values())),
+                None => Length::Dynamic(Box::new(FieldLocation::by_values())),
             };
         }
         match length {
@@ -281,7 +281,7 @@ impl Classes<'_> {
                 }
                 None => StringLength::NullTerminated,
                 Some(Value::Text(length)) if length == "dynamic" => {
-                    StringLength::Dynamic(Box::new(FieldLocation::of_values()))
+                    StringLength::Dynamic(Box::new(FieldLocation::by_values()))
                 }
                 Some(_) => StringLength::Static(0),
             };
@@ -305,7 +305,7 @@ impl Classes<'_> {
     fn location(self, m: &mut Members<'_, '_>, name: &'static str, location: &mut FieldLocation) -> Made<()> {
         match m {
             Members::Read(source) if source.get(name).is_none() || !self.with_selectors => return Ok(()),
-            Members::Write(_) if location.is_of_values() => return Ok(()),
+            Members::Write(_) if location.is_by_values() => return Ok(()),
             _ => {}
         }
         m.object(name, |m| {
@@ -315,7 +315,7 @@ impl Classes<'_> {
             Ok(())
         })?;
         if m.is_read() && location.origin.is_some_and(|origin| self.scopes.lack(origin)) {
-            *location = FieldLocation::of_values();
+            *location = FieldLocation::by_values();
         }
         Ok(())
     }

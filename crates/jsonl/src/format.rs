@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use ichnos_io::{Entry, Format, FormatInfo, OpenedTraces, ReadFile, ReadFiles, ReadOptions, Refused, Tree};
+use ichnos_io::{
+    Entry, Format, FormatInfo, OpenedTraces, ReadFile, ReadFiles, ReadOptions, RefusedTrace, Tree,
+};
 use ichnos_model::{Damage, DamageKind, Diagnostic, FileDiagnostic, TextPosition};
 
 use crate::open;
@@ -50,7 +52,7 @@ impl Format for JsonLinesFormat {
                     let text = Diagnostic::error(TextPosition::default(), damage.kind.to_string());
                     FileDiagnostic::new(&damage.file, text)
                 });
-                opened.refused.push(Refused::new(&tree.name, reasons.collect()));
+                opened.refused.push(RefusedTrace::new(&tree.name, reasons.collect()));
             }
         }
         opened.notices = read.notices;
@@ -87,6 +89,6 @@ fn open_file(
     });
     match open::open(&file) {
         Ok(traces) => all.extend(traces),
-        Err(error) => opened.refused.push(Refused::because(&name, error)),
+        Err(error) => opened.refused.push(RefusedTrace::because(&name, error)),
     }
 }

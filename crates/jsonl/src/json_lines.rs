@@ -279,7 +279,7 @@ impl<W: TextWriter> JsonLines<W> {
         let Some((part, known, classes)) = self.streams.get_mut(event.stream) else {
             return Ok(());
         };
-        let class = classes.of(event, || ClassState::of(event, self.options.stacks));
+        let class = classes.for_event(event, || ClassState::of(event, self.options.stacks));
         part.introduce(&mut self.output, &mut self.resumed, event, class, self.options.streams);
         let out = &mut self.output.buffer;
         self.openings.push(out, part.number, event.clock, &mut known.time, self.options.cycles);

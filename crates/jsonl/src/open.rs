@@ -351,7 +351,7 @@ impl<'i> Draft<'i> {
             streams.push(Arc::new(StreamPart {
                 file: Arc::clone(file),
                 added_cycles: Arc::clone(&added_cycles),
-                clock_offset: stream.clock().map_or(offsets.all, |clock| offsets.of(clock)),
+                clock_offset: stream.clock().map_or(offsets.all, |clock| offsets.for_clock(clock)),
                 names: ids_by_name(&stream, classes),
                 stream: Arc::new(stream),
                 runs: Arc::clone(runs),

@@ -151,12 +151,12 @@ mod tests {
             ("{\"ts\":1.5,\"name\":\"x\",\"payload\":{}}\n", false),
             ("", false),
         ] {
-            assert_eq!(has_lines(&Entry::of_bytes("a", text.as_bytes().to_vec())), expected, "{text}");
+            assert_eq!(has_lines(&Entry::from_bytes("a", text.as_bytes().to_vec())), expected, "{text}");
         }
         // Lines of any length up to the limit, whose members come in any order.
         let long = |begin: &str, end: &str| {
             let line = format!("{begin}{}{end}\n", "ü".repeat(40_000));
-            has_lines(&Entry::of_bytes("a", line.into_bytes()))
+            has_lines(&Entry::from_bytes("a", line.into_bytes()))
         };
         assert!(long("{\"type\":\"stream-begin\",\"stream\":0,\"name\":\"", "\"}"));
         assert!(long("{\"type\":\"stream-begin\",\"class\":{\"name\":\"", "\"}}"));
@@ -175,7 +175,7 @@ mod tests {
             let begin = "{\"ts\":1,\"name\":\"a\",\"payload\":{\"x\":\"";
             for end in ["\"}}", "\"}}\n", "\"}}\r\n", "\"}}\n{\"ts\":2,\"name\":\"a\"}\n"] {
                 let line = format!("{begin}{}{end}", "a".repeat(size - begin.len()));
-                assert!(has_lines(&Entry::of_bytes("a", line.into_bytes())), "{size}");
+                assert!(has_lines(&Entry::from_bytes("a", line.into_bytes())), "{size}");
             }
         }
     }

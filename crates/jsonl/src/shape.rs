@@ -163,7 +163,7 @@ impl Shape {
         static UNSIGNED: LazyLock<Arc<FieldClass>> = LazyLock::new(|| Arc::new(FieldClass::unsigned(64)));
         static FLOAT: LazyLock<Arc<FieldClass>> = LazyLock::new(|| Arc::new(FieldClass::float(64)));
         static TEXT: LazyLock<Arc<FieldClass>> = LazyLock::new(|| Arc::new(FieldClass::string()));
-        let of_values = || Length::Dynamic(Box::new(FieldLocation::of_values()));
+        let of_values = || Length::Dynamic(Box::new(FieldLocation::by_values()));
         let kind = match self {
             Self::Signed => return Arc::clone(&SIGNED),
             Self::Unsigned => return Arc::clone(&UNSIGNED),

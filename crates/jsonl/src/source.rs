@@ -349,11 +349,11 @@ impl Source for LineSource {
     }
 
     fn position(&self) -> Option<DataPosition> {
-        Some(DataPosition::of_byte(&*self.part.file.name, self.begin as u64))
+        Some(DataPosition::at_byte(&*self.part.file.name, self.begin as u64))
     }
 
     fn event<'e>(&'e self, record: &'e Record) -> Option<Event<'e>> {
-        let scopes = Scopes::of_values(&self.reader.values);
+        let scopes = Scopes::from_values(&self.reader.values);
         let event = Event::new(&record.stream, self.plans()?, self.reader.clock.as_ref(), scopes);
         Some(event.with_other_clocks(&self.reader.other_clocks))
     }
@@ -367,7 +367,7 @@ impl Source for LineSource {
 
     fn packet<'p>(&'p self, record: &'p Record) -> Option<Packet<'p>> {
         let line = self.packet.as_ref()?;
-        let scopes = Scopes::of_values(&self.packet_values);
+        let scopes = Scopes::from_values(&self.packet_values);
         let packet = Packet::new(&record.stream, line.total_length, line.content_length, scopes)
             .with_times(line.begin, line.end)
             .with_counters(line.sequence_number, line.discarded_counter);

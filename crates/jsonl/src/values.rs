@@ -155,7 +155,7 @@ impl ValueReader {
                     None => self.field(json, place, &member.class, values, in_any_order)?,
                 }
                 key = json.key(&mut is_first)?;
-            } else if member.class.is_optional_of_values() && !self.is_strict {
+            } else if member.class.is_optional_by_values() && !self.is_strict {
                 values.push_optional(false);
             } else {
                 return fault(json, format!("the member `{}`", member.name));
@@ -324,7 +324,7 @@ impl ValueReader {
         selector: &FieldLocation,
     ) -> Parsed<usize> {
         json.peek();
-        let selected = match selector.is_of_values() {
+        let selected = match selector.is_by_values() {
             true => None,
             false => place.structure.value(selector, &mut self.work),
         };
@@ -552,7 +552,7 @@ impl ValueReader {
     }
 
     fn float(&mut self, json: &mut Reader<'_>, length: u64, values: &mut EventValues) -> Parsed<()> {
-        const EXPECTED: &str = "a floating-point number of the size of the class";
+        const EXPECTED: &str = "a floating-point number with the size of its class";
         json.peek();
         let at = json.offset();
         let wrong = || Fault { at, expected: EXPECTED.into() };

@@ -1,4 +1,4 @@
-//! Cost of skipping records and of visiting their fields, by the shape of the record.
+//! Cost of skipping records and visiting their fields, by record shape.
 //!
 //! `cargo bench -p ichnos-model`
 #![allow(missing_docs, clippy::unwrap_used)]
@@ -34,7 +34,7 @@ fn text_in(encoding: StringEncoding) -> FieldKind {
     FieldKind::String { encoding, length: StringLength::NullTerminated, alignment: 8 }
 }
 
-/// Record of a simple tracer: 24 bytes at fixed offsets.
+/// Record from a simple tracer: 24 bytes at fixed offsets.
 fn plain() -> (Arc<FieldClass>, Vec<u8>) {
     let members = vec![
         ("time", unsigned(64, 8)),
@@ -45,7 +45,7 @@ fn plain() -> (Arc<FieldClass>, Vec<u8>) {
     (structure(members), (0..24).collect())
 }
 
-/// Compact header of LTTng: a 5-bit selector, then 27 bits of time.
+/// LTTng compact header: a 5-bit selector, then 27 bits of time.
 fn lttng_header() -> (Arc<FieldClass>, Vec<u8>) {
     let option = |name: &str, class, lower, upper| VariantOption {
         name: Some(name.to_owned()),
@@ -68,7 +68,7 @@ fn lttng_header() -> (Arc<FieldClass>, Vec<u8>) {
     };
     let mut class = (*structure(vec![("id", unsigned(5, 1)), ("v", variant)])).clone();
     if let FieldKind::Structure { members, .. } = &mut class.kind {
-        // The option begins in the byte in which the selector ends.
+        // The option starts in the byte in which the selector ends.
         if let FieldKind::Variant { options, .. } = &mut Arc::make_mut(&mut members[1].class).kind
             && let FieldKind::Structure { minimum_alignment, .. } =
                 &mut Arc::make_mut(&mut options[0].class).kind
@@ -98,7 +98,7 @@ fn strings() -> (Arc<FieldClass>, Vec<u8>) {
     (structure(members), bytes)
 }
 
-/// Three strings in UTF-16 between numbers, as .NET names the methods that it loads.
+/// Three UTF-16 strings between numbers, as in .NET method load events.
 fn wide_strings() -> (Arc<FieldClass>, Vec<u8>) {
     let text = || text_in(StringEncoding::Utf16Le);
     let members = vec![

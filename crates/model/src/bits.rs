@@ -1,6 +1,6 @@
-//! Reading bits from bytes.
+//! Reads bits from bytes.
 
-/// Byte offset of the first code unit that is zero.
+/// Byte offset of the first zero code unit.
 pub(crate) fn terminator(bytes: &[u8], unit: usize) -> Option<usize> {
     match unit {
         1 => return first_zero(bytes),
@@ -10,8 +10,8 @@ pub(crate) fn terminator(bytes: &[u8], unit: usize) -> Option<usize> {
     bytes.chunks_exact(unit).position(|chunk| chunk.iter().all(|byte| *byte == 0)).map(|index| index * unit)
 }
 
-/// Position of a little-endian value of up to 64 bits in the eight bytes that begin with its first byte,
-/// computed once so that reading it takes two shifts.
+/// Position of a little-endian value with up to 64 bits, within eight bytes from its first byte. It is computed once,
+/// so that reading the value takes two shifts.
 #[derive(Clone, Copy, Debug)]
 pub struct Word {
     /// Number of bits to shift up, so that the value is at the top.
@@ -21,22 +21,22 @@ pub struct Word {
 }
 
 impl Word {
-    /// Position of a value of `length` bits at bit `bit` of a byte. Returns `None` if eight bytes do not
-    /// contain all of it, or it has no bits.
+    /// Position of a value with `length` bits that starts at bit `bit` of a byte. `None` if eight bytes do not contain
+    /// it, or `length` is 0.
     #[must_use]
     pub fn new(bit: u64, length: u64) -> Option<Self> {
         let up = 64u64.checked_sub(bit.checked_add(length)?).filter(|_| length > 0)?;
         Some(Self { up: up as u8, down: (64 - length) as u8 })
     }
 
-    /// Length of the value in bits.
+    /// Value length in bits.
     #[inline(always)]
     #[must_use]
     pub fn length(self) -> u64 {
         64 - u64::from(self.down)
     }
 
-    /// Bit of the first byte at which the value begins.
+    /// Start bit of the value in its first byte.
     #[inline(always)]
     #[must_use]
     pub fn bit(self) -> u64 {
@@ -72,7 +72,7 @@ fn word_at_end(bytes: &[u8], at: usize) -> u64 {
     first_word(bytes.get(at..).unwrap_or_default())
 }
 
-/// Returns the first eight bytes as a little-endian number; missing bytes are 0.
+/// Returns the first eight bytes as a little-endian number. Missing bytes are 0.
 #[inline]
 #[must_use]
 pub fn first_word(bytes: &[u8]) -> u64 {
@@ -90,8 +90,8 @@ pub fn first_word(bytes: &[u8]) -> u64 {
     bytes.first().map_or(0, |byte| u64::from(*byte))
 }
 
-/// Reads up to 64 bits (CTF 1.8, section 4.1.5): little-endian fields fill bytes from their least significant
-/// bit, big-endian ones from their most significant bit. Bits beyond the data are 0.
+/// Reads up to 64 bits (CTF 1.8, section 4.1.5). Little-endian fields fill bytes from the least significant bit,
+/// big-endian fields from the most significant bit. Bits beyond the data are 0.
 // The shortcut for one word saves 8 % of the instructions of `cargo bench -p ichnos-model -- lttng-header/skip`.
 #[inline(always)]
 #[must_use]
@@ -147,8 +147,8 @@ pub(crate) fn sign_extend(words: &mut [u64], length: u64) {
     }
 }
 
-/// Offset of the first zero byte. Most texts end before a general search would get going: with that search
-/// alone, `cargo bench -p ichnos-model -- strings/skip` executes 18 % more instructions.
+/// Offset of the first zero byte. Most texts end before a general search would get going. With only that search, `cargo
+/// bench -p ichnos-model -- strings/skip` executes 18 % more instructions.
 #[inline(always)]
 pub(crate) fn first_zero(bytes: &[u8]) -> Option<usize> {
     let mut at = 0;
@@ -167,10 +167,10 @@ pub(crate) fn first_zero(bytes: &[u8]) -> Option<usize> {
     found.map(|found| at + found)
 }
 
-/// Offset of the first zero pair, counting pairs from the first byte whatever its alignment in memory.
+/// Offset of the first zero pair. Pairs are counted from the first byte, whatever its alignment in memory.
 #[inline]
 pub(crate) fn first_zero_pair(bytes: &[u8]) -> Option<usize> {
-    // Vectors test all pairs of a block at once, words then locate the pair.
+    // Vectors test all pairs of a block at once. Words then locate the pair.
     let (blocks, _) = bytes.as_chunks::<32>();
     let has_zero = |block: &[u8; 32]| {
         block.as_chunks().0.iter().fold(false, |found, pair| found | (u16::from_le_bytes(*pair) == 0))
@@ -191,7 +191,7 @@ pub(crate) fn first_zero_pair(bytes: &[u8]) -> Option<usize> {
 #[inline(always)]
 fn first_zero_pair_of(word: u64) -> Option<usize> {
     const ONES: u64 = 0x0001_0001_0001_0001;
-    // Borrows only run upwards, so the lowest pair found is right.
+    // Borrows only run upwards, so the lowest pair is right.
     let zeros = word.wrapping_sub(ONES) & !word & (ONES << 15);
     (zeros != 0).then(|| zeros.trailing_zeros() as usize / 16 * 2)
 }
@@ -199,7 +199,7 @@ fn first_zero_pair_of(word: u64) -> Option<usize> {
 #[inline(always)]
 fn first_zero_byte(word: u64) -> Option<usize> {
     const ONES: u64 = 0x0101_0101_0101_0101;
-    // Borrows only run upwards, so the lowest bit found is right.
+    // Borrows only run upwards, so the lowest bit is right.
     let zeros = word.wrapping_sub(ONES) & !word & (ONES << 7);
     (zeros != 0).then(|| zeros.trailing_zeros() as usize / 8)
 }

@@ -1,7 +1,7 @@
 //! Classes: descriptions of traces, data streams, event records and fields.
 //!
-//! A [`TraceClass`] has [`DataStreamClass`]es with [`EventRecordClass`]es. Each of their [`Scope`]s is a structure of
-//! [`FieldClass`]es.
+//! A [`TraceClass`] contains [`DataStreamClass`]es, and these contain [`EventRecordClass`]es. Each of their [`Scope`]s
+//! is a structure of [`FieldClass`]es.
 
 mod attribute;
 mod class_tree;

@@ -1,4 +1,4 @@
-//! Clocks: their classes, and exact integer conversion between cycles and nanoseconds.
+//! Clocks: classes, and exact integer conversion between cycles and nanoseconds.
 
 mod wall_clock;
 
@@ -8,21 +8,21 @@ use crate::{Attributes, DeclaredAt};
 
 pub use self::wall_clock::WallClock;
 
-/// Nanoseconds of a second.
+/// Nanoseconds in a second.
 const BILLION: i128 = 1_000_000_000;
 
-/// Origin of a clock.
+/// Clock origin.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
 pub enum ClockOrigin {
     /// 1970-01-01 00:00:00 UTC.
     UnixEpoch,
-    /// A point in time known only by its name: clocks with the same named origin share a timeline.
+    /// A point in time known only by its name. Clocks with the same named origin share a timeline.
     Named {
-        /// Namespace of the name.
+        /// Namespace for the name.
         namespace: Option<String>,
-        /// Name of the origin.
+        /// Origin name.
         name: String,
-        /// Identifier among origins of that name, for instance of one boot of a machine.
+        /// Identifier within origins with that name, for example of one boot of a machine.
         uid: String,
     },
     /// Unknown.
@@ -30,38 +30,37 @@ pub enum ClockOrigin {
     Unknown,
 }
 
-/// Conversion of cycles to nanoseconds.
+/// Conversion from cycles to nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ClockArithmetic {
     /// Exactly, rounded down.
     #[default]
     Exact,
-    /// As Babeltrace 2 does, in binary64 numbers, separately for the offset and the value: a clock that does
-    /// not run at exactly 1 GHz is off by some nanoseconds. Only for text that must equal Babeltrace's byte
-    /// for byte.
+    /// Like Babeltrace 2: in binary64 numbers, separately for the offset and the value. A clock that does not run at
+    /// exactly 1 GHz is off by some nanoseconds. Only for text that must equal Babeltrace's byte for byte.
     Double,
 }
 
-/// Nanoseconds to add to the times of clocks.
+/// Nanoseconds to add to clock times.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub struct ClockOffsets {
-    /// Offset of all clocks.
+    /// Offset for all clocks.
     pub all: i128,
-    /// Nanoseconds from 1970 to the origin of clocks that do not count from 1970, added to `all` for these.
+    /// Nanoseconds from 1970 to the origin of clocks that do not count from 1970. Added to `all` for these clocks.
     pub origin: i128,
-    /// Further offsets for clocks with these names or ids, added to `all`.
+    /// Additional offsets for clocks with these names or ids, added to `all`.
     pub by_name: Vec<(String, i128)>,
 }
 
 impl ClockOffsets {
-    /// The same offset in nanoseconds for all clocks.
+    /// Creates offsets that are equal for all clocks.
     #[must_use]
-    pub fn of_all(nanoseconds: i128) -> Self {
+    pub fn for_all(nanoseconds: i128) -> Self {
         Self { all: nanoseconds, ..Self::default() }
     }
 
-    /// Returns the sum of both sets of offsets.
+    /// Returns the sum of both offsets.
     #[must_use]
     pub fn and(mut self, others: &Self) -> Self {
         self.all = self.all.saturating_add(others.all);
@@ -70,38 +69,38 @@ impl ClockOffsets {
         self
     }
 
-    /// Returns the nanoseconds to add to the times of a clock.
+    /// Returns the nanoseconds to add to the times of one clock.
     ///
     /// ```
     /// use ichnos_model::{ClockClass, ClockOffsets};
-    /// let mut offsets = ClockOffsets::of_all(5);
+    /// let mut offsets = ClockOffsets::for_all(5);
     /// offsets.by_name.push(("monotonic".to_owned(), -2));
-    /// assert_eq!(offsets.of(&ClockClass::new("monotonic", 1_000)), 3);
-    /// assert_eq!(offsets.of(&ClockClass::new("wall", 1_000)), 5);
+    /// assert_eq!(offsets.for_clock(&ClockClass::new("monotonic", 1_000)), 3);
+    /// assert_eq!(offsets.for_clock(&ClockClass::new("wall", 1_000)), 5);
     /// offsets.origin = 100;
-    /// assert_eq!(offsets.of(&ClockClass::new("wall", 1_000)), 105);
-    /// assert_eq!(offsets.of(&ClockClass::since_unix_epoch("wall")), 5);
+    /// assert_eq!(offsets.for_clock(&ClockClass::new("wall", 1_000)), 105);
+    /// assert_eq!(offsets.for_clock(&ClockClass::since_unix_epoch("wall")), 5);
     /// ```
     #[must_use]
-    pub fn of(&self, clock: &ClockClass) -> i128 {
+    pub fn for_clock(&self, clock: &ClockClass) -> i128 {
         let named = self.by_name.iter().filter(|(name, _)| clock.is_called(name));
         let origin = if clock.origin == ClockOrigin::UnixEpoch { 0 } else { self.origin };
         named.fold(self.all.saturating_add(origin), |sum, (_, offset)| sum.saturating_add(*offset))
     }
 
-    /// Adds to the offset of a clock; see [`ClockClass::add_offset`].
+    /// Adds the offset to a clock; see [`ClockClass::add_offset`].
     #[must_use]
     pub fn add_to(&self, clock: &mut ClockClass) -> bool {
-        clock.add_offset(self.of(clock))
+        clock.add_offset(self.for_clock(clock))
     }
 }
 
 /// A clock class (CTF2-SPEC-2.0, "Clock class fragment"; CTF 1.8, section 8).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClockClass {
-    /// Id that the metadata refers to; the same as the name in CTF 1.8 and the proposals.
+    /// Id that the metadata refers to. Same as the name in CTF 1.8 and the proposals.
     pub id: String,
-    /// Namespace of the name.
+    /// Namespace for the name.
     pub namespace: Option<String>,
     /// Name.
     pub name: Option<String>,
@@ -109,28 +108,28 @@ pub struct ClockClass {
     pub uid: Option<String>,
     /// UUID (CTF 1.8, PROP-1.0, PROP-2.0).
     pub uuid: Option<Uuid>,
-    /// Text for readers.
+    /// Description for readers.
     pub description: Option<String>,
     /// Cycles per second, greater than 0.
     pub frequency: u64,
-    /// Uncertainty of a value in cycles.
+    /// Value uncertainty in cycles.
     pub precision: Option<u64>,
-    /// Deviation of the clock from its origin in cycles.
+    /// Deviation from the clock's origin in cycles.
     pub accuracy: Option<u64>,
-    /// Whole seconds of the offset from the origin; may be negative.
+    /// Whole seconds from the origin; may be negative.
     pub offset_seconds: i64,
     /// Remaining offset in cycles.
     pub offset_cycles: u64,
     /// Origin from which it counts.
     pub origin: ClockOrigin,
-    /// Attributes that the producer adds.
+    /// Attributes from the producer.
     pub attributes: Attributes,
-    /// Place of the declaration.
+    /// Declaration position.
     pub declared_at: DeclaredAt,
 }
 
 impl ClockClass {
-    /// A clock of `frequency` cycles per second that counts from an unknown origin.
+    /// A clock with `frequency` cycles per second and an unknown origin.
     pub fn new(id: impl Into<String>, frequency: u64) -> Self {
         Self {
             id: id.into(),
@@ -156,14 +155,14 @@ impl ClockClass {
         Self { origin: ClockOrigin::UnixEpoch, ..Self::new(id, 1_000_000_000) }
     }
 
-    /// Returns `true` if this is its name or its id.
+    /// Returns `true` if `name` is its name or its id.
     #[must_use]
     pub fn is_called(&self, name: &str) -> bool {
         self.id == name || self.name.as_deref() == Some(name)
     }
 
-    /// Returns the nanoseconds from the clock's origin at `cycles`, rounded down. The widest values of all
-    /// parts fit in 128 bits, so this cannot overflow.
+    /// Returns the nanoseconds from the clock's origin at `cycles`, rounded down. The largest values of all parts fit
+    /// in 128 bits, so this cannot overflow.
     ///
     /// ```
     /// use ichnos_model::ClockClass;
@@ -184,7 +183,7 @@ impl ClockClass {
     /// Returns the nanoseconds from `offset_seconds` at `cycles`.
     fn nanoseconds_of(&self, cycles: u64) -> i128 {
         let frequency = self.frequency.max(1);
-        // Without divisions of 128 bits, for all but odd clocks.
+        // Avoids 128-bit divisions for all but unusual clocks.
         if frequency <= u64::MAX / 1_000_000_000
             && let Some(cycles) = self.offset_cycles.checked_add(cycles)
         {
@@ -194,8 +193,8 @@ impl ClockClass {
         (i128::from(self.offset_cycles) + i128::from(cycles)) * BILLION / i128::from(frequency)
     }
 
-    /// Adds nanoseconds to the offset, rounded down to whole cycles. Returns `false` and changes nothing if
-    /// the offset gets out of range.
+    /// Adds nanoseconds to the offset, rounded down to whole cycles. Returns `false` and changes nothing if the offset
+    /// would be out of range.
     ///
     /// ```
     /// use ichnos_model::ClockClass;
@@ -229,8 +228,8 @@ impl ClockClass {
         }
     }
 
-    /// Returns `true` if values of the two clocks share a timeline (CTF2-SPEC-2.0, "Clock class fragment":
-    /// same identity, or the same known origin).
+    /// Returns `true` if both clocks share a timeline (CTF2-SPEC-2.0, "Clock class fragment": same identity, or the
+    /// same known origin).
     #[must_use]
     pub fn correlates_with(&self, other: &Self) -> bool {
         let same_origin = match (&self.origin, &other.origin) {
@@ -249,11 +248,11 @@ impl ClockClass {
     }
 }
 
-/// A value of a clock.
+/// Clock value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ClockValue {
-    /// Nanoseconds from the origin of the clock.
+    /// Nanoseconds from the clock's origin.
     pub nanoseconds: i128,
-    /// Cycles as recorded, without the offset of the clock class.
+    /// Cycles as recorded, without the clock class offset.
     pub cycles: u64,
 }

@@ -1,4 +1,4 @@
-//! Cursors: the messages of a data stream, one after the other.
+//! Cursors: deliver a data stream's messages one by one.
 //!
 //! Users get a [`BoxedCursor`] from a trace. Format readers implement [`Source`](crate::Source) instead.
 
@@ -14,15 +14,15 @@ use crate::{DataPosition, EventCounts, Message};
 pub use self::head::{Head, MessageKind, sort_key};
 pub use self::small_cursor::{Reopen, SharedCursorState, SmallCursor};
 
-/// A source of the messages of a data stream, in order.
+/// Delivers a data stream's messages, in order.
 ///
 /// # For implementations
-/// The first message is [`Message::StreamBegin`], the last one [`Message::StreamEnd`]. Times of heads go back only if
-/// the clock of the trace does, after a [`DamageKind::ClockBackwards`](crate::DamageKind::ClockBackwards) that reports
+/// The first message must be [`Message::StreamBegin`], the last one [`Message::StreamEnd`]. Head times may go back only
+/// if the trace's clock does, after a [`DamageKind::ClockBackwards`](crate::DamageKind::ClockBackwards) that reports
 /// it. Formats with unordered records report nothing, and the merge passes such a record on as soon as it sees it.
-/// Unreadable data is a [`Message::Damage`]; afterwards, reading resumes where possible.
+/// Unreadable data is a [`Message::Damage`]. Reading should resume after it where possible.
 ///
-/// [`SourceCursor`](crate::SourceCursor) implements this trait for the [`Source`](crate::Source) of a format.
+/// [`SourceCursor`](crate::SourceCursor) implements this trait for each format's [`Source`](crate::Source).
 ///
 /// Only the first three methods are required. The others have correct defaults: override one only if a benchmark shows
 /// a gain. Skipping and prefetching must not change the messages that follow.
@@ -30,56 +30,56 @@ pub trait Cursor {
     /// Moves to the next message. Returns `false` after the last one, however often it is called.
     fn advance(&mut self) -> bool;
 
-    /// Returns the head of the current message, `None` before the first and after the last one.
+    /// Returns the head of the current message, or `None` before the first and after the last message.
     fn head(&self) -> Option<Head>;
 
-    /// Returns the current message, `None` if there is no head, and after [`Cursor::skip_events`].
+    /// Returns the current message, or `None` without a head, and after [`Cursor::skip_events`].
     fn current(&self) -> Option<Message<'_>>;
 
-    /// Counts and skips at most `most` of the next event records, as far as that is faster than moving to
-    /// each of them, and returns their number. Even if that is 0, there may be no current message before the
-    /// next call of [`Cursor::advance`], which moves to the message after them.
+    /// Counts and skips up to `most` event records, as far as that is faster than moving to each of them. Returns their
+    /// number. Even if it returns 0, there may be no current message before the next call of [`Cursor::advance`], which
+    /// moves to the message after the skipped records.
     ///
-    /// The counts have the class and the time that the [`Head`] of each record would have. It stops before an
-    /// event record that needs more than a count: before damage, and at the bounds of a window.
+    /// The counts must have the class and the time of each record's [`Head`]. Skipping must stop before an event record
+    /// that needs more than a count: before damage, and at the bounds of a window.
     fn skip_events(&mut self, most: u32, counts: &mut EventCounts) -> u32 {
         let _ = (most, counts);
         0
     }
 
-    /// Excludes event records of these classes from the next message on, as far as that is faster than
-    /// delivering them. All other messages stay the same, damage for instance.
+    /// Excludes event records of these classes from the next message on, as far as that is faster than delivering them.
+    /// All other messages, for example damage, stay the same.
     ///
-    /// Excluded records may still be delivered, but only depending on the data, not on where reading began.
+    /// Excluded records may still be delivered. This may depend on the data, but not on where reading began.
     fn exclude(&mut self, classes: &Arc<ExcludedClasses>) {
         let _ = classes;
     }
 
-    /// Skips the events of a packet unread, if the current message is its beginning and the format allows it.
+    /// Skips the events of a packet unread, if the current message is the start of the packet and the format allows it.
     /// The next message is then the end of the packet. Returns `false` if nothing was skipped.
     fn skip_packet(&mut self) -> bool {
         false
     }
 
-    /// Fetches the data of the current message into the processor's caches, because it will probably be needed soon.
+    /// Loads the data of the current message into the processor's caches, because it will probably be needed soon.
     #[inline]
     fn prefetch(&self) {}
 
-    /// Releases memory that can be recovered on demand, because the current message may not be taken for a
-    /// long time. Called if many cursors have earlier messages, and at the end of a chunk of the timeline.
+    /// Releases memory that can be recovered on demand, because the current message may have to wait for a long time.
+    /// Called if many cursors have earlier messages, and at the end of a chunk of the timeline.
     fn suspend(&mut self) {}
 
-    /// Returns the position of the cursor, `None` if unknown. Needed for reading with several threads.
+    /// Returns the cursor position, `None` if unknown. Multithreaded reading needs it.
     fn checkpoint(&self) -> Option<Checkpoint> {
         None
     }
 
-    /// Returns the place of the current event in its file; `None` for other messages, and if it is unknown.
+    /// Returns the file position of the current event, or `None` for other messages, and if it is unknown.
     fn position(&self) -> Option<DataPosition> {
         None
     }
 
-    /// Boxes this cursor for the merge.
+    /// Boxes the cursor for the merge.
     fn boxed(self) -> BoxedCursor
     where
         Self: Sized + Send + 'static,
@@ -88,12 +88,12 @@ pub trait Cursor {
     }
 }
 
-/// Event record classes of a data stream class to skip; see [`Cursor::exclude`].
+/// Event record classes to skip in a data stream class; see [`Cursor::exclude`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ExcludedClasses(Box<[bool]>);
 
 impl ExcludedClasses {
-    /// Makes the set from one flag for each class index; `None` if no class is excluded.
+    /// Creates the set from one flag per class index. Returns `None` if no class is excluded.
     #[must_use]
     pub fn new(are_excluded: impl IntoIterator<Item = bool>) -> Option<Self> {
         let classes: Box<[bool]> = are_excluded.into_iter().collect();
@@ -108,58 +108,58 @@ impl ExcludedClasses {
     }
 }
 
-/// Position of a cursor in its stream: two cursors of the same stream at equal checkpoints have the same
-/// current message, and the same messages after it.
+/// Cursor position in a data stream. Two cursors of the same data stream at equal checkpoints have the same current
+/// message and the same messages after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Checkpoint {
     /// After the last message.
     End,
-    /// A position in numbers that have a meaning only to the reader.
+    /// Position in numbers that only the reader can interpret.
     At([u64; 4]),
 }
 
-/// Receives messages and returns if it accepts more.
+/// Receives messages. Returns if it accepts more.
 pub type MessageHandler<'t> = dyn FnMut(&Message<'_>) -> ControlFlow<()> + 't;
 
 /// Reason why [`StreamCursor::drain`] stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Drained {
-    /// The current message comes later than the limit: its [`Head::sort_key`].
+pub enum DrainEnd {
+    /// The current message is later than the limit. Contains its [`Head::sort_key`].
     Limit(u64),
     /// The stream ended.
     End,
-    /// The handler stopped; the current message is the last one it received.
+    /// The handler stopped. The current message is the last one it received.
     Stopped,
 }
 
-/// Operations that the merge, counting and reading with several threads need. Implemented for each [`Cursor`],
-/// so that the loops are compiled for each format, and sealed.
+/// Operations for the merge, counting and multithreaded reading. Implemented for each [`Cursor`], so that the loops are
+/// compiled for each format. The trait is sealed.
 pub trait StreamCursor: Cursor + sealed::Sealed {
-    /// Moves to the next message and returns its head, `None` after the last one.
+    /// Moves to the next message and returns its head. Returns `None` after the last message.
     fn next_head(&mut self) -> Option<Head>;
 
-    /// Passes the current message, and those after it whose [`Head::sort_key`] is below `limit`, to
-    /// `handler`: faster than one call for each message, since only `handler` is called dynamically.
-    fn drain(&mut self, limit: u64, handler: &mut MessageHandler<'_>) -> Drained;
+    /// Passes messages to `handler`, from the current one on, while their [`Head::sort_key`] is below `limit`. Faster
+    /// than one call per message, since only `handler` is called dynamically.
+    fn drain(&mut self, limit: u64, handler: &mut MessageHandler<'_>) -> DrainEnd;
 
-    /// Passes the current message and all after it to `handler` until it stops. Returns `false` after the
-    /// last message. Unlike [`drain`](Self::drain), it passes messages whose time exceeds 64 bits.
+    /// Passes all messages from the current one on to `handler` until it stops. Returns `false` after the last message.
+    /// Unlike [`drain`](Self::drain), it passes messages whose time exceeds 64 bits.
     fn drain_all(&mut self, handler: &mut MessageHandler<'_>) -> bool {
         loop {
             match self.drain(u64::MAX, handler) {
-                Drained::Limit(_) => {}
-                Drained::End => return false,
-                Drained::Stopped => return true,
+                DrainEnd::Limit(_) => {}
+                DrainEnd::End => return false,
+                DrainEnd::Stopped => return true,
             }
         }
     }
 
-    /// Counts event records up to the next other message or the last one of `most` records, and returns the
-    /// head there; `None` after the last message.
+    /// Counts event records up to the next message of another kind, or up to `most` records. Returns the head at that
+    /// position, or `None` after the last message.
     fn count_events(&mut self, most: u32, counts: &mut EventCounts) -> Option<Head>;
 }
 
-/// A cursor of any format.
+/// A cursor for any format.
 pub type BoxedCursor = Box<dyn StreamCursor + Send>;
 
 impl<C: Cursor> StreamCursor for C {
@@ -167,21 +167,21 @@ impl<C: Cursor> StreamCursor for C {
         if self.advance() { self.head() } else { None }
     }
 
-    fn drain(&mut self, limit: u64, handler: &mut MessageHandler<'_>) -> Drained {
-        // Comparing times takes fewer instructions than computing the key of each message.
+    fn drain(&mut self, limit: u64, handler: &mut MessageHandler<'_>) -> DrainEnd {
+        // Comparing times takes fewer instructions than computing the key for each message.
         let end = first_time(limit);
         loop {
             if let Some(message) = &self.current()
                 && handler(message).is_break()
             {
-                return Drained::Stopped;
+                return DrainEnd::Stopped;
             }
             if !self.advance() {
-                return Drained::End;
+                return DrainEnd::End;
             }
             let time = self.head().and_then(|head| head.nanoseconds());
             if time.unwrap_or(i128::MIN) >= end {
-                return Drained::Limit(sort_key(time));
+                return DrainEnd::Limit(sort_key(time));
             }
         }
     }

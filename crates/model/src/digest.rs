@@ -1,4 +1,4 @@
-//! Digests: counts and checksums of events, to compare written traces with the data read back.
+//! Digests: event counts and checksums, to compare written traces with the data read back.
 
 mod value_hash;
 
@@ -10,11 +10,11 @@ use crate::{Event, Field, FieldValue, Message, Packet, Real, Scope, StringEncodi
 
 pub use self::value_hash::ValueHash;
 
-/// Returns the time of an event, as it is in the file, and the hash of its values.
+/// Returns an event's time as stored in the file, and the hash of its values.
 pub type EventHashFn = fn(&Event<'_>) -> (Option<u64>, u64);
 
-/// Counts and checksums of the events of one or several traces, by class name. They do not depend on the
-/// order of the events, so digests of several data streams can be added.
+/// Event counts and checksums by class name, for one or several traces. They do not depend on the event order, so
+/// digests from several data streams can be added.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct TraceDigest {
@@ -24,22 +24,22 @@ pub struct TraceDigest {
     pub discarded_events: Option<u64>,
     /// Number of places that cannot be decoded.
     pub damages: u64,
-    /// Time and hash of an event specific to the format, if they are not computed from the clock and the values of the scopes. Then only totals
-    /// are compared, as classes of the format may differ from those written.
+    /// Format-specific time and hash of an event, if they are not computed from the clock and the scope values. Then
+    /// only totals are compared, because the format's classes may differ from the written ones.
     pub event_hash: Option<EventHashFn>,
-    /// First of these places, for messages.
+    /// First damaged place, for messages.
     pub first_damage: Option<String>,
 }
 
-/// Counts and checksums of the events of a class.
+/// Event counts and checksums for a class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ClassDigest {
     /// Number of events.
     pub events: u64,
-    /// Checksum of their times.
+    /// Event time checksum.
     pub times: u64,
-    /// Checksum of their values.
+    /// Event value checksum.
     pub values: u64,
 }
 
@@ -56,7 +56,7 @@ impl Default for TraceDigest {
 }
 
 impl ClassDigest {
-    /// Adds an event by its time in cycles and the hash of its values.
+    /// Adds an event by its time in cycles and its value hash.
     #[inline]
     pub fn add(&mut self, cycles: Option<u64>, values: u64) {
         let mut time = ValueHash::new(u64::from(cycles.is_some()));
@@ -76,14 +76,14 @@ impl std::ops::AddAssign for ClassDigest {
 }
 
 impl TraceDigest {
-    /// Creates a digest for events that have a format-specific [hash](Self::event_hash). Discarded events are not compared.
+    /// Creates a digest for events with a format-specific [hash](Self::event_hash). Discarded events are not compared.
     #[must_use]
-    pub fn of_hashed(event_hash: EventHashFn, events: ClassDigest) -> Self {
+    pub fn from_hashed(event_hash: EventHashFn, events: ClassDigest) -> Self {
         let (classes, event_hash) = (BTreeMap::from([(String::new(), events)]), Some(event_hash));
         Self { classes, event_hash, discarded_events: None, ..Self::default() }
     }
 
-    /// Adds events of a class.
+    /// Adds events in a class.
     pub fn add_class(&mut self, name: &str, events: ClassDigest) {
         match self.classes.get_mut(name) {
             Some(known) => *known += events,
@@ -96,7 +96,7 @@ impl TraceDigest {
         self.discarded_events = sum(self.discarded_events, Some(count));
     }
 
-    /// Sum of all classes.
+    /// Returns the sum over all classes.
     #[must_use]
     pub fn total(&self) -> ClassDigest {
         self.classes.values().fold(ClassDigest::default(), |mut sum, class| {
@@ -116,11 +116,12 @@ impl TraceDigest {
         self.first_damage = self.first_damage.take().or(other.first_damage);
     }
 
-    /// Returns the first difference between this (written) and `read`: a sentence without the final full stop.
+    /// Returns the first difference between this (written) digest and `read`: a sentence without the full stop.
     #[must_use]
     pub fn difference(&self, read: &Self) -> Option<String> {
         if read.damages > self.damages {
-            // Whoever counts damage of read data stores the first place.
+            // A missing place is only an empty text in the message: code that counts damage in read data stores the
+            // first place.
             let place = read.first_damage.as_deref().unwrap_or_default();
             return Some(format!("it cannot be read: {place}"));
         }
@@ -138,6 +139,7 @@ impl TraceDigest {
         }
         let names = self.classes.keys().chain(read.classes.keys());
         for name in names.filter(|_| self.event_hash.is_none()) {
+            // A missing class has the digest of no events.
             let of = |digest: &Self| digest.classes.get(name).copied().unwrap_or_default();
             let (written, read) = (of(self), of(read));
             if written.events != read.events {
@@ -160,13 +162,13 @@ fn sum(a: Option<u64>, b: Option<u64>) -> Option<u64> {
     a.zip(b).map(|(a, b)| a.wrapping_add(b))
 }
 
-/// Computes a [`TraceDigest`] of the messages of a data stream.
+/// Computes a [`TraceDigest`] from a data stream's messages.
 #[derive(Debug)]
 pub struct StreamDigest {
-    /// Name and digest of each class, by its index in the data stream class.
+    /// Class names and digests, by index in the data stream class.
     classes: Vec<Option<(String, ClassDigest)>>,
     digest: TraceDigest,
-    /// Hash of the values of the open packet, except those with roles.
+    /// Hash of the values in the open packet, except those with roles.
     packet: u64,
 }
 
@@ -177,14 +179,14 @@ impl Default for StreamDigest {
 }
 
 impl StreamDigest {
-    /// Starts a digest whose events are compared by a [hash](TraceDigest::event_hash) of the format, if it has one.
+    /// Starts a digest. `event_hash` is the format-specific [hash](TraceDigest::event_hash), if any.
     #[must_use]
     pub fn new(event_hash: Option<EventHashFn>) -> Self {
         let digest = TraceDigest { event_hash, ..TraceDigest::default() };
         Self { classes: Vec::new(), digest, packet: ValueHash::new(0).finish() }
     }
 
-    /// Takes the next message.
+    /// Processes the next message.
     pub fn message(&mut self, message: &Message<'_>) {
         match message {
             Message::PacketBegin(packet) => self.packet = hash_of_packet(packet),
@@ -235,35 +237,35 @@ impl StreamDigest {
     }
 }
 
-/// Hashes the values of a packet context that have no roles: sizes, times and counters may differ between a
-/// packet and those made from it.
+/// Hashes the packet context values without roles. Values with roles, such as sizes, times and counters, may differ
+/// between a packet and its copies.
 #[must_use]
 pub fn hash_of_packet(packet: &Packet<'_>) -> u64 {
     let mut hash = ValueHash::new(0);
     // A packet is delivered only if its context was decoded.
-    let _ = packet.visit(Scope::PacketContext, &mut ScopeVisitor::of_packet(&mut hash));
+    let _ = packet.visit(Scope::PacketContext, &mut ScopeVisitor::for_packet(&mut hash));
     hash.finish()
 }
 
-/// Hash of an event, scope by scope.
+/// Event hash, built scope by scope.
 #[derive(Debug)]
 pub struct EventHash(ValueHash);
 
 impl EventHash {
-    /// Scopes of an event that count, in order.
+    /// Scopes that count, in order.
     pub const SCOPES: [Scope; 4] =
         [Scope::EventRecordHeader, Scope::CommonContext, Scope::SpecificContext, Scope::Payload];
 
-    /// Starts the hash of an event in a packet with a [hash](hash_of_packet).
+    /// Starts the hash of an event. `packet` is the [hash](hash_of_packet) of its packet.
     #[must_use]
     pub fn new(packet: u64) -> Self {
         Self(ValueHash::new(packet))
     }
 
-    /// Returns the clock value of an event, and the hash of its name and of its values as a text keeps them: all numbers that are not a
-    /// number are equal, and options of variants are known only by their values.
+    /// Returns an event's clock value, and the hash of its name and of the values that text preserves. All NaNs are
+    /// equal, and variant options are known only by their values.
     #[must_use]
-    pub fn of_text(event: &Event<'_>) -> (Option<u64>, u64) {
+    pub fn for_text(event: &Event<'_>) -> (Option<u64>, u64) {
         let mut hash = Self::new(0);
         hash.0.bytes(event.name().as_bytes());
         for scope in Self::SCOPES {
@@ -276,10 +278,10 @@ impl EventHash {
         (event.clock.map(|clock| clock.cycles), hash.finish())
     }
 
-    /// Adds a scope, which `visit` visits. Of event record headers, only values without roles count.
+    /// Adds a scope, which `visit` visits. In event record headers, only values without roles count.
     ///
     /// # Errors
-    /// Errors of `visit`.
+    /// Returns errors from `visit`.
     pub fn scope(
         &mut self,
         scope: Scope,
@@ -303,7 +305,7 @@ impl EventHash {
 }
 
 impl Visitor for ValueHash {
-    // Inlined into the method of each kind, which leaves only the lines of that kind.
+    // Inlined into the method for each kind, where only the lines for that kind remain.
     #[inline(always)]
     fn value(&mut self, _: Field<'_>, value: FieldValue<'_>) {
         match value {
@@ -346,26 +348,26 @@ impl Visitor for ValueHash {
     }
 }
 
-/// Adds the values of a scope to a hash.
+/// Adds a scope's values to a hash.
 #[derive(Debug)]
 pub struct ScopeVisitor<'h> {
     hash: &'h mut ValueHash,
     /// Counts only single values without roles.
     only_without_roles: bool,
-    /// Number of open unions with a role, whose bits can change with the value of that.
+    /// Number of open unions with a role, whose bits can change with the value of the role.
     unions_of_roles: u32,
-    /// Counts only what a text keeps.
+    /// Counts only values that text preserves.
     of_text: bool,
     change_text: Option<ChangeText>,
 }
 
-/// Converts the bytes of a UTF-8 text to those that are written.
+/// Converts the bytes of a UTF-8 text to the written bytes.
 pub type ChangeText = fn(&[u8]) -> Cow<'_, [u8]>;
 
 impl ScopeVisitor<'_> {
-    /// A visitor of the packet context, like [`hash_of_packet`].
+    /// Creates a visitor for the packet context, as in [`hash_of_packet`].
     #[must_use]
-    pub fn of_packet(hash: &mut ValueHash) -> ScopeVisitor<'_> {
+    pub fn for_packet(hash: &mut ValueHash) -> ScopeVisitor<'_> {
         ScopeVisitor { hash, only_without_roles: true, unions_of_roles: 0, of_text: false, change_text: None }
     }
 
@@ -389,7 +391,7 @@ impl ScopeVisitor<'_> {
 }
 
 impl Visitor for ScopeVisitor<'_> {
-    // Inlined into the method of each kind, as in the hash.
+    // Inlined into the method for each kind, as in the hash.
     #[inline(always)]
     fn value(&mut self, field: Field<'_>, value: FieldValue<'_>) {
         self.take(field).into_iter().for_each(|hash| hash.value(field, value));

@@ -1,4 +1,4 @@
-//! Events and packets: the positions of their scopes, the plans to decode them, and events made from values.
+//! Events and packets: their scopes, decode plans, and events built from values.
 
 mod class_list;
 mod cost;
@@ -26,26 +26,26 @@ pub use self::event_values::{EventValues, ValuesMark};
 pub use self::stream_table::StreamTable;
 pub use self::value_cache::ValueCache;
 
-/// Positions or values of the scopes of a packet and of an event record in it.
+/// Scopes of a packet and an event record in it: bit positions, or values.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Scopes<'a> {
     /// The packet.
     pub bits: PacketBits<'a>,
-    /// Start of each scope that can be decoded (before its alignment), by the number of the [`Scope`].
+    /// Start of each scope that can be decoded (before its alignment), indexed by [`Scope`].
     pub(crate) begins: &'a [Position; 6],
-    /// Values that fields of later scopes need from earlier ones.
+    /// Values from earlier scopes that fields in later scopes depend on.
     pub slots: &'a Slots,
-    /// Limits of decoding.
+    /// Decoding limits.
     pub limits: &'a DecodeLimits,
-    /// Values of the scopes that are values rather than bits, if there are any.
+    /// Values of the scopes that are not bits, if any.
     pub values: Option<&'a EventValues>,
-    /// End of the event record, in bits from the beginning of the packet; 0 if unknown.
+    /// End of the event record, in bits from the start of the packet; 0 if unknown.
     pub end: u64,
 }
 
 impl<'a> Scopes<'a> {
-    /// Makes scopes that are all bits.
+    /// Creates scopes that are all bits.
     #[inline(always)]
     #[must_use]
     pub fn new(
@@ -57,29 +57,29 @@ impl<'a> Scopes<'a> {
         Self { bits, begins, slots, limits, values: None, end: 0 }
     }
 
-    /// Sets the end of the event record, in bits from the beginning of the packet.
+    /// Sets the end of the event record, in bits from the start of the packet.
     #[inline(always)]
     #[must_use]
     pub fn with_end(self, end: u64) -> Self {
         Self { end, ..self }
     }
 
-    /// Sets the values of scopes that are values.
+    /// Sets the values of the scopes that are not bits.
     #[inline(always)]
     #[must_use]
     pub fn with_values(self, values: &'a EventValues) -> Self {
         Self { values: Some(values), ..self }
     }
 
-    /// Makes scopes that are all values.
+    /// Creates scopes that are all values.
     #[must_use]
-    pub fn of_values(values: &'a EventValues) -> Self {
+    pub fn from_values(values: &'a EventValues) -> Self {
         const BEGINS: &[Position; 6] = &[Position::at(0); 6];
         const LIMITS: &DecodeLimits = &DecodeLimits { integer_bits: 0, zero_size_elements: 0 };
         Self::new(PacketBits::whole(&[]), BEGINS, &[], LIMITS).with_values(values)
     }
 
-    /// Returns the start of each scope that can be decoded (before its alignment), by the number of the [`Scope`].
+    /// Returns the start of each scope that can be decoded (before its alignment), indexed by [`Scope`].
     #[inline(always)]
     #[must_use]
     pub fn begins(&self) -> &'a [Position; 6] {
@@ -93,7 +93,7 @@ impl<'a> Scopes<'a> {
         {
             return values.visit(scope, plan, visitor);
         }
-        // Scopes that are never decoded have no start.
+        // Scopes that are never decoded lack a start.
         let Some(mut position) = self.begins.get(scope as usize).copied() else { return Ok(()) };
         plan.decode(self.bits, &mut position, self.slots, *self.limits, visitor)
     }
@@ -103,23 +103,23 @@ impl<'a> Scopes<'a> {
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Event<'a> {
-    /// Data stream of the event.
+    /// The event's data stream.
     pub stream: &'a DataStream,
-    /// Its event record class.
+    /// Event record class.
     pub class: &'a EventRecordClass,
-    /// Decode plans of its class.
+    /// Class decode plans.
     pub(crate) plans: &'a EventRecordPlans,
-    /// Time of the event on the default clock of its stream.
+    /// Event time on the data stream's default clock.
     pub clock: Option<&'a ClockValue>,
-    /// Values of further clocks of the trace, by the index of the clock class (CTF 1.8 and PROP-1.0 may have several).
+    /// Values on other clocks in the trace, by clock class index (CTF 1.8 and PROP-1.0 may have several).
     pub other_clocks: &'a [(u16, u64)],
-    /// Positions or values of its fields.
+    /// Field positions or values.
     pub scopes: Scopes<'a>,
 }
 
 impl<'a> Event<'a> {
-    /// Makes an event record of a data stream and of the class of these plans, with the value of the stream's
-    /// default clock if it has one.
+    /// Creates an event record. `plans` determine its class; `clock` is the value of the stream's default clock, if it
+    /// has one.
     #[inline(always)]
     #[must_use]
     pub fn new(
@@ -131,21 +131,21 @@ impl<'a> Event<'a> {
         Self { stream, class: &plans.class, plans, clock, other_clocks: &[], scopes }
     }
 
-    /// Sets the values of further clocks; see [`Event::other_clocks`].
+    /// Sets the values on other clocks; see [`Event::other_clocks`].
     #[inline(always)]
     #[must_use]
     pub fn with_other_clocks(self, other_clocks: &'a [(u16, u64)]) -> Self {
         Self { other_clocks, ..self }
     }
 
-    /// Returns the name of its class, or an empty text.
+    /// Returns the class name, or an empty text.
     #[must_use]
     pub fn name(&self) -> &'a str {
         self.class.name.as_deref().unwrap_or_default()
     }
 
-    /// Returns the category and the name without it: the name is `CATEGORY:NAME`, as LTTng's, or `CATEGORY/NAME`, as
-    /// .NET's. Other names have an empty category.
+    /// Splits the class name into a category and the rest: `CATEGORY:NAME` for LTTng, `CATEGORY/NAME` for .NET. Other
+    /// names have an empty category.
     #[must_use]
     pub fn category_and_name(&self) -> (&'a str, &'a str) {
         let name = self.name();
@@ -153,14 +153,14 @@ impl<'a> Event<'a> {
         parts.filter(|(_, name)| !name.is_empty()).unwrap_or(("", name))
     }
 
-    /// Returns its time in nanoseconds from the origin of the default clock of its stream; `None` without a clock.
+    /// Returns the event time in nanoseconds from the origin of the stream's default clock, or `None` without a clock.
     #[must_use]
     pub fn nanoseconds(&self) -> Option<i128> {
         self.clock.map(|clock| clock.nanoseconds)
     }
 
-    /// Returns the size of its record in bits, including the header and the alignment before it. `None` if
-    /// unknown, as for a record of values.
+    /// Returns the record size in bits, including the header and the alignment before it. `None` if unknown, for
+    /// example for a record made of values.
     #[inline]
     #[must_use]
     pub fn size_in_bits(&self) -> Option<u64> {
@@ -168,29 +168,29 @@ impl<'a> Event<'a> {
         self.scopes.end.checked_sub(begin).filter(|bits| *bits > 0)
     }
 
-    /// Returns the index of its class, for data kept by class: first the classes declared by its data stream
-    /// class, then those discovered while reading. `None` if its plans are from elsewhere.
+    /// Returns the class index, for data kept by class: first the classes that the data stream class declares, then
+    /// those discovered while reading. `None` if the plans come from elsewhere.
     #[inline]
     #[must_use]
     pub fn class_index(&self) -> Option<usize> {
         self.plans.index
     }
 
-    /// Returns the decode plans of its class.
+    /// Returns the class's decode plans.
     #[inline(always)]
     #[must_use]
     pub fn plans(&self) -> &'a EventRecordPlans {
         self.plans
     }
 
-    /// Returns the plan of a scope, if events of its class can have it.
+    /// Returns a scope's plan, if events of the class can have it.
     #[inline]
     #[must_use]
     pub fn plan(&self, scope: Scope) -> Option<&'a Plan> {
         scope_plan(scope, &self.stream.trace.plans, self.stream.plans(), self.plans)
     }
 
-    /// Returns the bytes of its common context, if they are bits of whole bytes: equal bytes are equal values.
+    /// Returns the bytes of the common context, if it consists of whole bytes. Equal bytes mean equal values.
     #[inline]
     #[must_use]
     pub fn common_context_bytes(&self) -> Option<&'a [u8]> {
@@ -203,20 +203,20 @@ impl<'a> Event<'a> {
         self.scopes.bits.bytes().get(usize::try_from(begin.bit / 8).ok()?..usize::try_from(end.bit / 8).ok()?)
     }
 
-    /// Returns `true` if it has fields in the scope [resource](Scope::Resource).
+    /// Returns `true` if the event has fields in the [resource](Scope::Resource) scope.
     #[inline]
     #[must_use]
     pub fn has_resource(&self) -> bool {
         self.scopes.values.is_some_and(|values| values.has(Scope::Resource))
     }
 
-    /// Returns the root node of a scope, if events of its class can have it.
+    /// Returns a scope's root node, if events of the class can have it.
     #[must_use]
     pub fn root(&self, scope: Scope) -> Option<&'a Node> {
         Some(self.plan(scope)?.root())
     }
 
-    /// Passes all fields of a scope to `visitor`. Does nothing if the event has no such scope.
+    /// Passes all fields of a scope to `visitor`. Does nothing if the event lacks the scope.
     ///
     /// # Errors
     /// Only a reader validating its own data sees this error: delivered events fit their class.
@@ -229,7 +229,8 @@ impl<'a> Event<'a> {
     }
 
     /// Passes all fields of the common context, the specific context and the payload to `visitor`. `begin_structure`
-    /// may be skipped for these three root structures: for visitors that want values, wherever they are.
+    /// may be skipped for these three root structures, so this is for visitors that want values regardless of their
+    /// scope.
     ///
     /// # Errors
     /// See [`Event::visit`].
@@ -256,9 +257,9 @@ impl<'a> Event<'a> {
     }
 }
 
-/// Plans of the joined steps of an event record class.
+/// Plans of an event record class's joined steps.
 impl<'a> Plans<'a> for &'a Event<'a> {
-    // Most visitors do not ask for all classes, and the lookup has no side effects, so the compiler drops it.
+    // Most visitors do not ask for all classes. The lookup has no side effects, so the compiler drops it for them.
     #[inline(always)]
     fn get(self, plan: u8) -> &'a Plan {
         let plan = match plan {
@@ -270,7 +271,7 @@ impl<'a> Plans<'a> for &'a Event<'a> {
     }
 }
 
-/// Scopes of the event record itself.
+/// Scopes that belong to the event record itself.
 const OWN: [Scope; 3] = [Scope::CommonContext, Scope::SpecificContext, Scope::Payload];
 
 impl Event<'_> {
@@ -299,7 +300,7 @@ impl Event<'_> {
 }
 
 impl EventValues {
-    /// Replaces its contents by all scopes of an event: a copy that outlives the event.
+    /// Replaces its contents by all scopes of an event. The copy outlives the event.
     ///
     /// # Errors
     /// See [`Event::visit`].
@@ -319,36 +320,36 @@ impl EventValues {
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Packet<'a> {
-    /// Data stream of the packet.
+    /// The packet's data stream.
     pub stream: &'a DataStream,
-    /// Value of the default clock at its beginning.
+    /// Default clock value at the start of the packet.
     pub begin: Option<ClockValue>,
-    /// Value of the default clock at its end.
+    /// Default clock value at the end of the packet.
     pub end: Option<ClockValue>,
-    /// `true` if a bug of the tracer may put events after `end`: the packet then ends with the last of them.
+    /// `true` if a tracer bug may put events after `end`: the packet then ends with the last of them.
     pub has_late_events: bool,
-    /// `true` if a bug of the tracer may put wrong times in its context: the times here are right, the end
-    /// only once the packet has ended.
+    /// `true` if a tracer bug may put wrong times in the packet context. The times here are right, the end only once
+    /// the packet has ended.
     pub has_corrected_times: bool,
-    /// `true` if a size or an id that is recorded in its header or its context is wrong. The lengths and the data stream of
-    /// this packet are corrected ones; its scopes contain the recorded values.
+    /// `true` if the header or the context records a wrong size or id. The lengths and the data stream of this packet
+    /// are corrected; its scopes contain the recorded values.
     pub has_corrected_head: bool,
-    /// Recorded index of the packet in its stream.
+    /// Recorded packet index in its data stream.
     pub sequence_number: Option<u64>,
-    /// Index of the packet among those of its data stream, in reading order, if the reader knows it.
+    /// Index of the packet in its data stream, in reading order, if the reader knows it.
     pub index: Option<u64>,
-    /// Snapshot of the counter of discarded event records at its end.
+    /// Discarded event counter at the end of the packet.
     pub discarded_counter: Option<u64>,
-    /// Size of the whole packet in bits.
+    /// Whole packet size in bits.
     pub total_length: u64,
     /// Size in bits without the padding at the end.
     pub content_length: u64,
-    /// Positions of its fields; only the first two scopes are used.
+    /// Field positions; only the first two scopes are used.
     pub scopes: Scopes<'a>,
 }
 
 impl<'a> Packet<'a> {
-    /// Makes a packet of these sizes in bits, without times and counters.
+    /// Creates a packet with these sizes in bits, without times and counters.
     #[inline]
     #[must_use]
     pub fn new(stream: &'a DataStream, total_length: u64, content_length: u64, scopes: Scopes<'a>) -> Self {
@@ -368,21 +369,21 @@ impl<'a> Packet<'a> {
         }
     }
 
-    /// Sets the values of the default clock at its beginning and end.
+    /// Sets the default clock's values at the start and the end of the packet.
     #[inline]
     #[must_use]
     pub fn with_times(self, begin: Option<ClockValue>, end: Option<ClockValue>) -> Self {
         Self { begin, end, ..self }
     }
 
-    /// Sets its sequence number, and the counter of discarded event records at its end.
+    /// Sets the sequence number, and the counter of discarded event records at the end of the packet.
     #[inline]
     #[must_use]
     pub fn with_counters(self, sequence_number: Option<u64>, discarded_counter: Option<u64>) -> Self {
         Self { sequence_number, discarded_counter, ..self }
     }
 
-    /// Returns the plan of the packet header or the packet context.
+    /// Returns the plan for the packet header or the packet context.
     #[must_use]
     pub fn plan(&self, scope: Scope) -> Option<&'a Plan> {
         match scope {
@@ -392,7 +393,7 @@ impl<'a> Packet<'a> {
         }
     }
 
-    /// Passes all fields of the packet header or the packet context to `visitor`.
+    /// Passes all fields in the packet header or the packet context to `visitor`.
     ///
     /// # Errors
     /// See [`Event::visit`].

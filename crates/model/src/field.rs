@@ -1,4 +1,4 @@
-//! Fields: event values, all of a scope ([`Visitor`]) or a single one ([`FieldPath`]).
+//! Fields: event values. A [`Visitor`] receives all fields of a scope, a [`FieldPath`] selects one.
 
 mod field_container;
 mod field_path;

@@ -1,16 +1,15 @@
-//! The data model of ichnos, produced by readers of trace formats and consumed by sinks.
+//! The data model of ichnos. Trace format readers produce it, and sinks consume it.
 //!
-//! Terms are those of CTF 2, as far as it has them; the documentation of each format maps its own terms to
-//! them.
+//! The terms are from CTF 2 where it has one. The documentation of each format maps its own terms to them.
 //!
-//! - A [`Trace`] is described by a [`TraceClass`] and consists of [`DataStream`]s.
-//! - A reader makes a [`Cursor`] for each data stream, which delivers [`Message`]s: events, losses, damage.
+//! - A [`Trace`] consists of [`DataStream`]s, and a [`TraceClass`] describes it.
+//! - A reader creates a [`Cursor`] for each data stream. It delivers [`Message`]s: events, losses, damage.
 //! - An [`Event`] is borrowed. Its fields are read with [`Event::visit`] and a [`Visitor`], or one at a time
 //!   with [`Event::field`].
-//! - A [`Sink`] takes messages.
+//! - A [`Sink`] receives messages.
 //!
-//! Each module below is about one of these. All names except those of [`decode`], [`lower`], [`memory`],
-//! [`running_thread`] and [`plan`] are also names of the crate itself.
+//! Each module below covers one of these. The crate root exports all names except those in [`decode`], [`lower`],
+//! [`memory`], [`running_thread`] and [`plan`].
 #![forbid(unsafe_code)]
 
 mod bits;
@@ -35,7 +34,7 @@ pub mod source;
 pub mod stack;
 pub mod trace;
 
-// Everything has its page in a module; paths in code are short.
+// Documentation has a page for each module, but paths in code stay short.
 pub use class::*;
 pub use clock::*;
 pub use cursor::*;

@@ -1,8 +1,9 @@
-//! Locks whose contents remain valid if a thread panics.
+//! Locks with contents that remain valid if a thread panics.
 
 use std::sync::PoisonError;
 
-/// Takes the contents of a lock, even if a thread panicked while it held the lock: no statement leaves them invalid.
+/// Returns the contents of a lock, even if a thread panicked while it held the lock. The contents must be valid after
+/// each statement.
 ///
 /// ```
 /// use std::sync::Mutex;
@@ -14,7 +15,7 @@ use std::sync::PoisonError;
 /// ```
 ///
 /// # For implementations
-/// The results of all locks implement it. Other types do not need it.
+/// Implemented for the results of all locks. Other types do not need it.
 pub trait IgnorePoison {
     /// Contents of the lock, or their guard.
     type Contents;

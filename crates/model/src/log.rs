@@ -1,13 +1,13 @@
-//! The log role: makes an event a line of a log, in any format.
+//! Log role: turns events into log lines, independent of the format.
 //!
-//! Readers set it for event record classes, if they know it; sinks that write logs use only this role.
+//! Readers set it for event record classes whose log role they know. Sinks that write logs use only this role.
 
 use std::fmt;
 use std::sync::Mutex;
 
 use crate::{Event, IgnorePoison as _};
 
-/// Names of LTTng's log levels in attributes of event record classes, each at its number.
+/// LTTng log level names, as in event record class attributes. The index is the level number.
 pub const LOG_LEVEL_NAMES: [&str; 15] = [
     "emergency",
     "alert",
@@ -26,11 +26,11 @@ pub const LOG_LEVEL_NAMES: [&str; 15] = [
     "debug",
 ];
 
-/// Namespaces of attributes in which tracers store the log level and the EMF URI of event record classes.
+/// Attribute namespaces in which tracers store the log level and the EMF URI of event record classes.
 pub const TRACER_NAMESPACES: [&str; 4] = ["babeltrace.org,2020", "lttng.org,2009", "diamon.org,2012", "std"];
 
 crate::named_enum! {
-    /// Importance of a line of a log, in six steps; see [`LevelScale`] for the numbers of tracers.
+    /// Importance of a log line, in six steps. See [`LevelScale`] for the numbers that tracers use.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
     #[allow(missing_docs)]
     pub enum LogLevel {
@@ -44,7 +44,7 @@ crate::named_enum! {
 }
 
 impl LogLevel {
-    /// Returns the level of this name, in any case; WARN is also called WARNING.
+    /// Returns the level with this name, in any case. WARN is also called WARNING.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         let name = if name.eq_ignore_ascii_case("warning") { "warn" } else { name };
@@ -55,36 +55,36 @@ impl LogLevel {
 /// A step of a [`LevelScale`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LevelStep {
-    /// Largest number of the step, which begins after the previous step.
+    /// Largest number in the step. The step starts after the previous one.
     pub up_to: i64,
-    /// Level of the step.
+    /// Level for the step.
     pub level: LogLevel,
-    /// The number that means exactly that level. Any other number is worth reporting beside the level.
+    /// Number that means exactly that level. Any other number should be shown in addition to the level.
     pub exact: Option<i64>,
 }
 
 impl LevelStep {
-    /// Makes a step whose largest number means exactly the level.
+    /// Creates a step whose largest number means exactly the level.
     #[must_use]
     pub const fn new(up_to: i64, level: LogLevel) -> Self {
         Self { up_to, level, exact: Some(up_to) }
     }
 }
 
-/// Levels of the numbers of a format: steps in ascending order. Numbers above the last step belong to it.
+/// Log levels for a format's numbers: steps in ascending order. The last step includes all larger numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LevelScale(pub &'static [LevelStep]);
 
-/// Scales that files declared, each of them once.
+/// Scales declared by files, without duplicates.
 static KEPT: Mutex<Vec<LevelScale>> = Mutex::new(Vec::new());
 
-/// Maximum number of scales that are kept, and of steps of each: scales are never freed, so files must not
-/// add them without end.
+/// Maximum number of kept scales, and of steps in each. Scales are never freed, so files must not be able to add an
+/// unlimited number.
 const MOST_KEPT: usize = 64;
 
 impl LevelScale {
-    /// Keeps a scale that a file declared; `None` if it has too many steps, or there are too many scales.
-    /// Equal scales are kept once, until the program ends.
+    /// Keeps a scale declared by a file. `None` if it has too many steps, or there are too many scales. Equal scales
+    /// are kept once, until the program ends.
     #[must_use]
     pub fn kept(steps: Vec<LevelStep>) -> Option<Self> {
         let mut kept = KEPT.lock().ignore_poison();
@@ -99,13 +99,13 @@ impl LevelScale {
         Some(scale)
     }
 
-    /// Returns the step of a number; `None` only if there are no steps.
+    /// Returns the step for a number; `None` only for an empty scale.
     #[must_use]
     pub fn step(&self, raw: i64) -> Option<LevelStep> {
         self.0.iter().find(|step| raw <= step.up_to).or(self.0.last()).copied()
     }
 
-    /// Returns the level of a number; a scale without steps only has [`LogLevel::Info`].
+    /// Returns the level for a number. Without steps, it is [`LogLevel::Info`].
     #[must_use]
     pub fn level(&self, raw: i64) -> LogLevel {
         self.step(raw).map_or(LogLevel::Info, |step| step.level)
@@ -118,19 +118,19 @@ impl LevelScale {
     }
 }
 
-/// Source of an event's severity.
+/// Event severity source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum LogSeverity {
     /// Unknown.
     Unknown,
-    /// A number that all events of the class have.
+    /// Number for all events in the class.
     Constant(i64),
-    /// The member with [`Meaning::Severity`](crate::Meaning::Severity).
+    /// Member with [`Meaning::Severity`](crate::Meaning::Severity).
     Member,
 }
 
-/// Writes the message of an event that is not just a field: a format string with its arguments.
+/// Writes an event's message if it is not just a field, for example a format string with its arguments.
 #[derive(Clone, Copy)]
 pub struct LogText {
     /// Writes the text for display, with U+FFFD for invalid UTF-8.
@@ -138,7 +138,7 @@ pub struct LogText {
 }
 
 impl LogText {
-    /// The message is the name of the class.
+    /// Writes the class name as message.
     pub const NAME: Self = Self { write: write_name };
 }
 
@@ -162,23 +162,22 @@ impl PartialEq for LogText {
 
 impl Eq for LogText {}
 
-/// Makes the events of a class lines of a log, together with the [meanings](crate::Meanings) of the class's
-/// members.
+/// Turns events of a class into log lines, together with the [meanings](crate::Meanings) of the class's members.
 ///
-/// Payload members without a meaning are the name-value pairs of the line, in order; context members without
-/// a meaning are not part of it.
+/// Payload members without a meaning are the name-value pairs of the line, in order. Context members without a meaning
+/// are omitted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogRole {
-    /// Source of the severity.
+    /// Severity source.
     pub severity: LogSeverity,
-    /// Levels of its numbers.
+    /// Levels for the severity numbers.
     pub scale: LevelScale,
-    /// Writes the message, unless it is just the member with [`Meaning::Message`](crate::Meaning::Message).
+    /// Writes the message, unless it is just the [`Meaning::Message`](crate::Meaning::Message) member.
     pub text: Option<LogText>,
 }
 
 impl LogRole {
-    /// A role of events whose message is a member.
+    /// Creates a role for events whose message is a member.
     #[must_use]
     pub const fn new(severity: LogSeverity, scale: LevelScale) -> Self {
         Self { severity, scale, text: None }

@@ -1,4 +1,5 @@
-//! Meanings of event record class members: processes, threads, operations, causes and others, whatever their format.
+//! Meanings of event record class members: processes, threads, operations, causes and others, independent of the
+//! format.
 
 mod activity_path;
 mod event_display;
@@ -14,49 +15,48 @@ pub use self::event_role::EventRole;
 pub use self::event_rule::{ClassMap, EventRule};
 pub use self::identifier::{Chain, FindMentions, Identifier, Mention};
 
-/// A member of the root structure of a scope.
+/// A member in a scope's root structure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub struct MemberIndex {
     /// The scope.
     pub scope: Scope,
-    /// Index of the member in its structure, from 0 on; [`Plan::member`](crate::plan::Plan::member) returns
-    /// the node of the plan.
+    /// Index of the member in its structure, from 0. [`Plan::member`](crate::plan::Plan::member) returns the plan node.
     pub index: u32,
 }
 
-/// The meaning of a member.
+/// Meaning of a member.
 ///
-/// Readers set it, if they know it, once for each event record class; sinks use nothing else. Several members
-/// of a class may have the same meaning: each of them counts, unless stated otherwise here.
+/// Readers set known meanings once for each event record class. Sinks use nothing else. Several members of a class may
+/// have the same meaning: each of them counts, unless stated otherwise here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Meaning {
-    /// The process: a number. The first one counts.
+    /// Process: a number. The first one counts.
     Process,
-    /// The name of the process: a string.
+    /// Process name: a string.
     ProcessName,
-    /// The thread: a number, or its name. The first one counts.
+    /// Thread: a number, or a name. The first one counts.
     Thread,
-    /// Name of the thread, beside its number: a string. The first one counts.
+    /// Thread name in addition to the number: a string. The first one counts.
     ThreadName,
-    /// The machine of the event, if it differs from that of the trace: its name, or a number. The first one counts.
+    /// Machine of the event, if it differs from the trace's machine: a name, or a number. The first one counts.
     Machine,
-    /// The processor of the event: a number. The first one counts.
+    /// Processor of the event: a number. The first one counts.
     Processor,
-    /// The number of the severity, on the scale of the [log role](crate::LogRole).
+    /// Severity number, on the scale of the [log role](crate::LogRole).
     Severity,
-    /// The message: a string.
+    /// Log message: a string.
     Message,
-    /// A part of the text that [`LogRole::text`](crate::LogRole::text) renders: not shown by itself in a log.
+    /// Part of the text that [`LogRole::text`](crate::LogRole::text) renders. A log does not show it separately.
     Rendered,
-    /// A tag, a category, the name of a logger: a string.
+    /// Tag, category, or logger name: a string.
     Tag,
-    /// The source file: a string.
+    /// Source file: a string.
     File,
-    /// The line in the source file: a number.
+    /// Line in the source file: a number.
     Line,
-    /// The function in the source: a string.
+    /// Function in the source: a string.
     Function,
     /// Place of the event's component in the system (its moniker): a string.
     Component,
@@ -66,62 +66,60 @@ pub enum Meaning {
     Dropped,
     /// Number of events of the same component that the log service discarded before this one. The sum counts.
     RolledOut,
-    /// The call stack: a number in the [stack table](crate::StackTable) of the trace.
+    /// Call stack: a number in the [stack table](crate::StackTable) of the trace.
     Stack,
-    /// The identifier of the task that the operation is part of, in OpenTelemetry a trace: like
-    /// [`Meaning::OperationId`], which is then unique only within the task.
+    /// Task identifier of the operation (a trace in OpenTelemetry): like [`Meaning::OperationId`], which is then unique
+    /// only within the task.
     TaskId,
-    /// Metadata that programs pass on with their messages and that name a task and an operation, in the notation of a
-    /// format ([`FindMentions`](crate::FindMentions)): bytes, or a string.
+    /// Metadata that programs pass on with their messages to name a task and an operation, in a format's notation
+    /// ([`FindMentions`](crate::FindMentions)): bytes, or a string.
     TaskContext,
-    /// The title of the task: a string. The first one counts.
+    /// Task title: a string. The first one counts.
     TaskTitle,
-    /// The identifier of the operation that the event belongs to or begins: a number, a string, a GUID, or
-    /// bytes. If several members have one, the last of them counts.
+    /// Identifier of the operation that the event belongs to or begins: a number, a string, a GUID, or bytes. If
+    /// several members have one, the last of them counts.
     OperationId,
-    /// The identifier of an operation that caused this one: like [`Meaning::OperationId`]. Several causes are
-    /// normal; each element of an array is a cause.
+    /// Identifier of an operation that caused this one: like [`Meaning::OperationId`]. Several causes are normal. Each
+    /// element of an array is a cause.
     Cause(CauseKind),
-    /// The chain of events of the operation, within which its identifier is unique: a number. Without it, the
-    /// identifier is unique within the task.
+    /// Event chain of the operation, within which its identifier is unique: a number. Without it, the identifier is
+    /// unique within the task.
     ChainId,
-    /// The chains of the causes: an integer for each, in the order of the members and elements that are
-    /// causes. A negative number means the chain of the event itself.
+    /// Chains of the causes: an integer for each, in the same order as the cause members and elements. A negative
+    /// number means the chain of the event itself.
     CauseChain,
-    /// The value of a counter: a number. The name of the member is the name of the counter, unless another
-    /// member is a [`Meaning::CounterName`].
+    /// Counter value: a number. The member name is the counter name, unless another member is a
+    /// [`Meaning::CounterName`].
     CounterValue,
-    /// The name of the counter: a string. The first one counts, instead of the names of the members that are
-    /// values.
+    /// Counter name: a string, used instead of the names of the value members. The first one counts.
     CounterName,
-    /// The weight of a sample or any other event, 1 by default: a number. The first one counts.
+    /// Weight of a sample or any other event, 1 by default: a number. The first one counts.
     Weight,
-    /// The value shared by the events that begin and end a span: all such members together are the key.
+    /// Value shared by the events that begin and end a span. All such members together are the key.
     PairKey,
-    /// Duration of what the event stands for, which began at its time: an integer, in cycles of the clock of the data
-    /// stream. The first one counts.
+    /// Duration from the event time on: an integer, in cycles of the data stream's clock. The first one counts.
     Duration,
-    /// The name of the span, the frame or the instant, instead of the name of the class: a string, or a number. The first
-    /// one counts.
+    /// Name of the span, the frame or the instant, instead of the class name: a string, or a number. The first one
+    /// counts.
     EventName,
-    /// The thread that the event is about, if that is not the one in which it happened: a number. The first one counts.
+    /// Thread that the event is about, if it happened in another thread: a number. The first one counts.
     TargetThread,
-    /// The name of this thread: a string. The first one counts.
+    /// Name of the target thread: a string. The first one counts.
     TargetThreadName,
-    /// The process of this thread: a number. The first one counts.
+    /// Process of the target thread: a number. The first one counts.
     TargetProcess,
-    /// The thread that ran until an event with the role [`Switch`](crate::EventRole::Switch): a number. The first one
+    /// Thread that ran until an event with the role [`Switch`](crate::EventRole::Switch): a number. The first one
     /// counts.
     PreviousThread,
-    /// The name of this thread: a string. The first one counts.
+    /// Name of the previous thread: a string. The first one counts.
     PreviousThreadName,
-    /// The state of this thread from then on: a number. The first one counts.
+    /// State of the previous thread from then on: a number. The first one counts.
     PreviousState,
-    /// State of the thread of a sample: an enumeration. The thread ran on a processor if the name of the
-    /// value is in [`ON_PROCESSOR`](Self::ON_PROCESSOR); otherwise, it waited or ran code that the profiler
-    /// does not inspect. The first one counts.
+    /// Thread state of a sample: an enumeration. The thread ran on a processor if the value name is in
+    /// [`ON_PROCESSOR`](Self::ON_PROCESSOR). Otherwise, it waited or ran code that the profiler does not inspect. The
+    /// first one counts.
     ThreadState,
-    /// Serves decoding or merging only, and need not be shown.
+    /// Needed only for decoding or merging. Viewers may hide it.
     Hidden,
 }
 
@@ -131,11 +129,11 @@ pub enum Meaning {
 pub enum CauseKind {
     /// The cause contains the effect: a call, the parent of a span, an edge "down".
     Parent,
-    /// The effect follows the cause: an edge "next", a message that was sent.
+    /// The effect follows the cause: an edge "next", a sent message.
     Predecessor,
     /// The effect, which continues, contained the cause: the end of a call, an edge "up".
     Return,
-    /// Related in an unknown way: a related activity, a link, a flow.
+    /// The relation is unknown: a related activity, a link, a flow.
     Related,
 }
 
@@ -187,11 +185,11 @@ crate::named_enum! {
 }
 
 impl Meaning {
-    /// Names of the values of a [`Meaning::ThreadState`] of threads that ran on a processor.
+    /// [`Meaning::ThreadState`] value names for threads that ran on a processor.
     pub const ON_PROCESSOR: [&'static str; 2] = ["Managed", "running"];
 }
 
-/// Meanings of the members of an event record class.
+/// Meanings for the members in an event record class.
 ///
 /// ```
 /// use ichnos_model::{Meaning, Meanings, Scope};
@@ -199,18 +197,18 @@ impl Meaning {
 /// let mut meanings = Meanings::default();
 /// meanings.insert(Scope::CommonContext, 0, Meaning::Process);
 /// meanings.insert(Scope::Payload, 2, Meaning::Stack);
-/// assert_eq!(meanings.of(Scope::Payload, 2), Some(Meaning::Stack));
+/// assert_eq!(meanings.get(Scope::Payload, 2), Some(Meaning::Stack));
 /// assert_eq!(meanings.members(Meaning::Process).next().map(|member| member.index), Some(0));
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Meanings {
-    /// Members by scope and index in ascending order. Most classes have none, and there can be millions of them.
+    /// Members sorted by scope and index. Most classes lack them, and there can be millions of classes.
     #[allow(clippy::box_collection)]
     members: Option<Box<Vec<(MemberIndex, Meaning)>>>,
 }
 
 impl Meanings {
-    /// Sets the meaning of a member.
+    /// Sets a member's meaning.
     pub fn insert(&mut self, scope: Scope, index: usize, meaning: Meaning) {
         let Ok(index) = u32::try_from(index) else { return };
         let member = MemberIndex { scope, index };
@@ -222,26 +220,26 @@ impl Meanings {
         }
     }
 
-    /// Removes a meaning from all members that have it.
+    /// Removes a meaning from all members.
     pub fn remove(&mut self, meaning: Meaning) {
         if let Some(members) = &mut self.members {
             members.retain(|(_, other)| *other != meaning);
         }
     }
 
-    /// Returns the meaning of a member, if it has one.
+    /// Returns a member's meaning, if any.
     #[must_use]
-    pub fn of(&self, scope: Scope, index: usize) -> Option<Meaning> {
+    pub fn get(&self, scope: Scope, index: usize) -> Option<Meaning> {
         let at = self.find(MemberIndex { scope, index: u32::try_from(index).ok()? }).ok()?;
         Some(self.as_slice().get(at)?.1)
     }
 
-    /// Returns the members with this meaning, in the order of decoding.
+    /// Returns the members with this meaning, in decoding order.
     pub fn members(&self, meaning: Meaning) -> impl Iterator<Item = MemberIndex> + '_ {
         self.as_slice().iter().filter(move |(_, other)| *other == meaning).map(|(member, _)| *member)
     }
 
-    /// Returns all members with a meaning, in the order of decoding.
+    /// Returns all members with a meaning, in decoding order.
     pub fn iter(&self) -> impl Iterator<Item = (MemberIndex, Meaning)> + '_ {
         self.as_slice().iter().copied()
     }
@@ -281,9 +279,9 @@ mod tests {
         meanings.insert(Scope::Payload, 0, Meaning::Cause(CauseKind::Parent));
         meanings.insert(Scope::Payload, 1, Meaning::Cause(CauseKind::Parent));
         meanings.insert(Scope::Payload, 3, Meaning::Message);
-        assert_eq!(meanings.of(Scope::Payload, 3), Some(Meaning::Message));
-        assert_eq!(meanings.of(Scope::SpecificContext, 7), Some(Meaning::Severity));
-        assert_eq!(meanings.of(Scope::Payload, 7), None);
+        assert_eq!(meanings.get(Scope::Payload, 3), Some(Meaning::Message));
+        assert_eq!(meanings.get(Scope::SpecificContext, 7), Some(Meaning::Severity));
+        assert_eq!(meanings.get(Scope::Payload, 7), None);
         let causes = meanings.members(Meaning::Cause(CauseKind::Parent)).map(|member| member.index);
         assert_eq!(causes.collect::<Vec<_>>(), [0, 1]);
         assert_eq!(meanings.iter().count(), 4);

@@ -1,21 +1,21 @@
-//! Estimates of memory: the size of a description counts against
+//! Memory estimates. The size of a description counts against
 //! [`Limits::description_bytes`](crate::Limits::description_bytes).
 
-/// Memory in bytes that an allocation of `bytes` takes: common allocators add 8 bytes, round up to a multiple
-/// of 16, and return at least 32.
+/// Memory in bytes for an allocation of `bytes`. Common allocators add 8 bytes, round up to a multiple of 16, and
+/// return at least 32.
 #[must_use]
 pub const fn allocated(bytes: usize) -> u64 {
     let rounded = bytes.saturating_add(8 + 15) as u64 & !15;
     if rounded < 32 { 32 } else { rounded }
 }
 
-/// Size of a type in bytes.
+/// Type size in bytes.
 #[must_use]
 pub const fn size<T>() -> usize {
     size_of::<T>()
 }
 
-/// Counts down the memory that may still be taken.
+/// Countdown of the remaining memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
     most: u64,
@@ -23,13 +23,13 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// Makes a budget of `most` bytes.
+    /// Creates a budget with `most` bytes.
     #[must_use]
     pub const fn new(most: u64) -> Self {
         Self { most, left: most }
     }
 
-    /// Takes bytes. Returns `false` if fewer are left, and empties the budget then.
+    /// Takes bytes. If fewer are left, returns `false` and empties the budget.
     #[inline]
     pub fn take(&mut self, bytes: u64) -> bool {
         match self.left.checked_sub(bytes) {
@@ -44,18 +44,18 @@ impl Budget {
         }
     }
 
-    /// Gives back bytes.
+    /// Returns bytes to the budget.
     pub fn give_back(&mut self, bytes: u64) {
         self.left = self.left.saturating_add(bytes).min(self.most);
     }
 
-    /// Returns the size of the whole budget in bytes.
+    /// Returns the initial size in bytes.
     #[must_use]
     pub const fn most(&self) -> u64 {
         self.most
     }
 
-    /// Returns the number of bytes left.
+    /// Returns the number of remaining bytes.
     #[must_use]
     pub const fn left(&self) -> u64 {
         self.left

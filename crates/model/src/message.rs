@@ -1,5 +1,5 @@
-//! Messages, which readers deliver in order for each data stream: events, losses, damage, and the start and end of data
-//! streams and packets.
+//! Messages: events, losses, damage, and the start and end of data streams and packets. Readers deliver them in order
+//! for each data stream.
 
 mod damage;
 mod data_position;
@@ -11,17 +11,17 @@ use crate::{ClockValue, DataStream, Event, Packet};
 pub use self::damage::{BrokenRule, Damage, DamageKind, remedy};
 pub use self::data_position::DataPosition;
 
-/// The next item of a data stream.
+/// The next item in a data stream.
 ///
 /// Loss and damage are messages like any other: they can be printed, counted and converted.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum Message<'a> {
-    /// Beginning of a data stream: its first message.
+    /// Start of a data stream: its first message.
     StreamBegin(&'a DataStream),
     /// End of a data stream: its last message.
     StreamEnd(&'a DataStream),
-    /// Beginning of a packet.
+    /// Start of a packet.
     PacketBegin(Packet<'a>),
     /// End of a packet.
     PacketEnd(Packet<'a>),
@@ -36,7 +36,7 @@ pub enum Message<'a> {
 }
 
 impl<'a> Message<'a> {
-    /// Returns the time in the message itself, in nanoseconds from the origin of the stream's clock.
+    /// Returns the time recorded in the message, in nanoseconds from the origin of the stream's clock.
     #[must_use]
     pub fn nanoseconds(&self) -> Option<i128> {
         let value = match self {
@@ -49,7 +49,7 @@ impl<'a> Message<'a> {
         value.map(|value| value.nanoseconds)
     }
 
-    /// Returns the data stream of the message; `None` for damage outside of any.
+    /// Returns the data stream of the message, or `None` for damage outside all data streams.
     #[must_use]
     pub fn stream(&self) -> Option<&'a DataStream> {
         match self {
@@ -65,11 +65,11 @@ impl<'a> Message<'a> {
 /// Missing event records or packets.
 #[derive(Clone, Copy, Debug)]
 pub struct Discarded<'a> {
-    /// Data stream they are missing from.
+    /// Data stream with the loss.
     pub stream: &'a DataStream,
     /// Number, if known.
     pub count: Option<u64>,
-    /// Thread that made them, if the format counts them by thread.
+    /// Thread that produced them, if the format counts by thread.
     pub thread: Option<u64>,
     /// Time after which they are missing, if known.
     pub begin: Option<ClockValue>,
@@ -77,53 +77,53 @@ pub struct Discarded<'a> {
     pub end: Option<ClockValue>,
 }
 
-/// Consumes messages: writes, counts or converts a trace.
+/// Consumes messages, for example to write, count or convert a trace.
 ///
 /// # For implementations
-/// The messages of a data stream come in its order, from [`Message::StreamBegin`] to [`Message::StreamEnd`];
-/// those of several data streams are merged by time. Everything in a message is borrowed for the call. Keep
-/// the state of a data stream in a list by [`DataStream::key`], which is small and used again after its trace
-/// is closed. Ignore unknown messages: [`Message`] grows. Do not look at the format: the meanings of members
-/// are in [`Meanings`](crate::Meanings).
+/// The messages of a data stream arrive in order, from [`Message::StreamBegin`] to [`Message::StreamEnd`]. Messages of
+/// several data streams are merged by time. Everything in a message is borrowed for the call. Keep the state of a data
+/// stream in a list by [`DataStream::key`], which is small and reused after the trace is closed. Unknown messages
+/// should be ignored, because [`Message`] grows. A sink should not depend on the format: [`Meanings`](crate::Meanings)
+/// contains what the members mean.
 pub trait Sink {
-    /// Takes one message; returns [`ControlFlow::Break`] to stop.
+    /// Receives a message. Returns [`ControlFlow::Break`] to stop.
     ///
     /// # Errors
-    /// If it cannot write.
+    /// Fails if it cannot write.
     fn message(&mut self, message: &Message<'_>) -> std::io::Result<ControlFlow<()>>;
 
-    /// Takes the event before the first message, if earlier events are skipped.
+    /// Receives the event before the first message, if earlier events are skipped.
     fn precede(&mut self, event: &Event<'_>) {
         let _ = event;
     }
 
-    /// Called from time to time: ahead of a message, after `events` events since the last call, selected or not.
+    /// Called from time to time before a message. `events` counts the events since the last call, selected or not.
     ///
     /// # Errors
-    /// An error ends the pass.
+    /// Ends the pass with the error.
     fn step(&mut self, message: &Message<'_>, events: u32) -> std::io::Result<()> {
         let _ = (message, events);
         Ok(())
     }
 
-    /// Writes buffered output, so that a reader sees it now. More messages may follow.
+    /// Writes buffered output, so that a reader can see it now. More messages may follow.
     ///
     /// # Errors
-    /// If it cannot write.
+    /// Fails if it cannot write.
     fn flush(&mut self) -> std::io::Result<()> {
         Ok(())
     }
 
-    /// Ends the output: no more messages follow, and buffered output is written.
+    /// Ends the output after the last message, and writes buffered output.
     ///
     /// # Errors
-    /// If it cannot write.
+    /// Fails if it cannot write.
     fn finish(&mut self) -> std::io::Result<()> {
         Ok(())
     }
 }
 
-/// A function that takes messages.
+/// Function that receives messages.
 impl<F: FnMut(&Message<'_>) -> std::io::Result<ControlFlow<()>>> Sink for F {
     fn message(&mut self, message: &Message<'_>) -> std::io::Result<ControlFlow<()>> {
         self(message)

@@ -1,21 +1,21 @@
-//! Enums whose variants have names.
+//! Enums with named variants.
 
-/// A name that no variant of an enum has.
+/// Error: an enum lacks a variant with this name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown {subject} `{name}`: expected one of {}", .known.join(", "))]
 pub struct UnknownName {
-    /// Subject of the enum, for instance `role`.
+    /// Enum subject, for example `role`.
     pub subject: &'static str,
     /// The unknown name.
     pub name: String,
-    /// Names of all variants.
+    /// All variant names.
     pub known: &'static [&'static str],
 }
 
 /// Defines an enum with a name for each variant: `ALL`, `name()`, and the name as `Display`.
 ///
-/// With a subject after the name of the enum, names can also be read: `from_name()`, and `FromStr` with
-/// [`UnknownName`] as error.
+/// With a subject after the enum name, names can also be parsed: `from_name()`, and `FromStr` with [`UnknownName`] as
+/// error.
 ///
 /// ```
 /// ichnos_model::named_enum! {
@@ -34,7 +34,7 @@ pub struct UnknownName {
 /// assert_eq!("up".parse::<Side>().unwrap_err().to_string(), "unknown side `up`: expected one of left, right");
 /// ```
 ///
-/// An enum that has variants with values is defined outside of the macro. `impl` in place of `enum` adds the names:
+/// An enum with values in its variants is defined outside of the macro. `impl` in place of `enum` adds the names:
 ///
 /// ```
 /// #[derive(Clone, Copy)]
@@ -108,8 +108,8 @@ macro_rules! named_enum {
         }
     ) => {
         impl $Enum {
-            /// All variants, in their order.
-            // Some enums within a crate only need the names.
+            /// All variants in order.
+            // Some enums within a crate need only the names.
             #[allow(dead_code)]
             $visibility const ALL: [Self; [$($name),*].len()] = [$(Self::$Variant $(($($value)+))?),*];
 

@@ -1,9 +1,9 @@
-//! Tables of the rules of a format.
+//! Rule tables for formats.
 
 /// Declares an enum of rules that data can break.
 ///
-/// A row is a variant with its name in lists and filters, with `true` if breaking the rule makes data unreadable or
-/// unreliable, and with the remedy for the owner of the trace, as a phrase. An enum without data is also a
+/// A row is a variant with three values: its name in lists and filters; `true` if breaking the rule makes data
+/// unreadable or unreliable; and the remedy for the owner of the trace, as a phrase. An enum without data is also a
 /// [`named_enum!`](crate::named_enum!).
 ///
 /// ```
@@ -31,7 +31,7 @@ macro_rules! rules {
                 match self { $(Self::$variant { .. } => $fatal,)* }
             }
 
-            /// Returns the rule as broken, with the expected and the found data.
+            /// Reports the rule as broken. `statement` contains the expected and the actual data.
             #[must_use]
             $vis fn broken(&self, statement: impl Into<String>) -> $crate::BrokenRule {
                 let remedy = match self { $(Self::$variant { .. } => $remedy,)* };
@@ -74,7 +74,7 @@ macro_rules! rules {
         }
 
         impl $Rule {
-            /// Returns the name of the rule, lowercase words joined by `-`.
+            /// Returns the rule name, in lower case with `-` between words.
             #[must_use]
             $vis const fn name(&self) -> &'static str {
                 match self { $(Self::$variant { .. } => $name,)* }

@@ -1,34 +1,34 @@
-//! The running thread: the thread that a processor runs when an event happens there.
+//! Running thread: the thread that the processor runs at the time of an event.
 //!
-//! Tracers of operating systems record which thread a processor runs from a time on (`sched_switch`), but not with each
-//! event. With [`ClassMap::with_running`](crate::ClassMap::with_running), the events of such data streams have a
-//! [resource](crate::Scope::Resource) with the members `thread` and `thread_name`, and `process` if that is asked for.
-//! Its values come from a cursor that follows the switches; each data stream must be that of one processor.
+//! Operating system tracers record thread switches (`sched_switch`), but not the thread of each event. With
+//! [`ClassMap::with_running`](crate::ClassMap::with_running), the events of such data streams have a
+//! [resource](crate::Scope::Resource) with the members `thread` and `thread_name`, and optionally `process`. A cursor
+//! that follows the switches fills in the values. Each data stream must belong to one processor.
 
 use std::sync::{Arc, LazyLock};
 
 use crate::{DataStreamClass, EventRecordClass, EventRole, EventValues, FieldClass, Meaning, Member, Scope};
 
-/// What is added to events of the thread that their processor runs.
+/// Members of the running thread that are added to events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RunningParts {
     /// Nothing.
     Nothing,
-    /// Its number and its name, for who reads the events: CTF that is written lacks them.
+    /// Thread number and name, only for readers of the events: written CTF lacks them.
     #[default]
     ReadThread,
-    /// Its number and its name.
+    /// Thread number and name.
     Thread,
-    /// Its number, its name and its process. Finding the processes reads the trace once more, if its events list them.
+    /// Thread number, name and process. Finding the processes reads the trace once more, if its events list them.
     ThreadAndProcess,
 }
 
-/// Name of the member with the number of the thread.
+/// Thread number member.
 pub const THREAD: &str = "thread";
-/// Name of the member with the name of the thread.
+/// Thread name member.
 pub const THREAD_NAME: &str = "thread_name";
 
-/// Name of the member with the number of the process that the thread is part of.
+/// Process number member.
 pub const PROCESS: &str = "process";
 
 static WITH_PROCESS: LazyLock<Arc<FieldClass>> = LazyLock::new(|| Arc::new(FieldClass::structure(members())));
@@ -46,8 +46,8 @@ fn members() -> [Member; 3] {
     ]
 }
 
-/// Adds the running thread to a data stream class, if its events say which thread runs, and no event has a thread of its
-/// own.
+/// Adds the running thread to a data stream class, if its events record thread switches, and no event has a separate
+/// thread.
 pub(crate) fn add_to(stream: &mut DataStreamClass, parts: RunningParts) {
     let resource = match parts {
         RunningParts::Nothing => return,
@@ -74,7 +74,7 @@ pub(crate) fn add_to(stream: &mut DataStreamClass, parts: RunningParts) {
     }
 }
 
-/// Returns `true` if events of a data stream class have a running thread.
+/// Returns `true` if events in a data stream class have a running thread.
 #[must_use]
 pub fn is_in(stream: &DataStreamClass) -> bool {
     [&ONLY_READ, &WITHOUT_PROCESS, &WITH_PROCESS].into_iter().any(|class| has_resource(stream, class))
@@ -84,19 +84,19 @@ fn has_resource(stream: &DataStreamClass, class: &Arc<FieldClass>) -> bool {
     stream.resource.as_ref().is_some_and(|resource| Arc::ptr_eq(resource, class))
 }
 
-/// Returns `true` if events of a data stream class have a running thread that is not written.
+/// Returns `true` if events in a data stream class have a running thread that is not written.
 pub(crate) fn is_only_read(stream: &DataStreamClass) -> bool {
     has_resource(stream, &ONLY_READ)
 }
 
-/// Returns `true` if events of a data stream class have a running thread with its process.
+/// Returns `true` if events in a data stream class have a running thread with its process.
 #[must_use]
 pub fn has_process(stream: &DataStreamClass) -> bool {
     has_resource(stream, &WITH_PROCESS)
 }
 
-/// Returns the member of the running thread that a name means in kernel traces, as tracers call these fields of a context:
-/// `tid`, `pid`, `comm` or `procname`. `None` for other names, and for a data stream class without a running thread.
+/// Translates a context field name from kernel traces (`tid`, `pid`, `comm` or `procname`) to a running thread member.
+/// `None` for other names, and for a data stream class without a running thread.
 #[must_use]
 pub fn member_of(stream: &DataStreamClass, name: &str) -> Option<&'static str> {
     let member = match name {
@@ -108,14 +108,14 @@ pub fn member_of(stream: &DataStreamClass, name: &str) -> Option<&'static str> {
     is_in(stream).then_some(member)
 }
 
-/// Returns `true` for classes of events that say which thread runs from then on.
+/// Returns `true` for event classes that record a thread switch.
 #[must_use]
 pub fn is_switch(class: &EventRecordClass) -> bool {
     class.role == EventRole::Switch && class.meanings.members(Meaning::TargetThread).next().is_some()
 }
 
-/// Sets the number and the name of the running thread; an empty name is none. `process`: its process, `None` if classes
-/// [lack it](has_process), `Some(None)` if it is unknown.
+/// Sets the number and the name of the running thread. An empty name means an unknown name. `process` is `None` if
+/// classes [lack it](has_process), and `Some(None)` if it is unknown.
 pub fn set(values: &mut EventValues, thread: u64, name: &str, process: Option<Option<u64>>) {
     values.clear();
     values.begin(Scope::Resource);

@@ -1,4 +1,4 @@
-//! Call stacks, each stored once for all events that have it, and symbols of their addresses.
+//! Call stacks, each stored once for all events that share it, and symbols for their addresses.
 
 mod symbols;
 
@@ -12,28 +12,28 @@ use ichnos_json::write::ObjectWriter;
 
 pub use self::symbols::{CodeKind, Resolved, Symbol, Symbols, Validity};
 
-/// A frame of a call stack: a position at which a function was interrupted or called the next one.
+/// A call stack frame: the position where a function was interrupted or called the next one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Frame {
-    /// Address of the instruction.
+    /// Instruction address.
     pub address: Option<u64>,
-    /// Name of the function, as far as known at the time of the events that have the stack.
+    /// Function name, as far as known at the time of the events with this stack.
     pub symbol: Option<Arc<str>>,
-    /// Name of the module that contains the function: a library, an executable, an assembly.
+    /// Module that contains the function: a library, an executable, an assembly.
     pub module: Option<Arc<str>>,
-    /// Address space of the address, for instance a process; 0 if there is only one.
+    /// Address space, for example a process; 0 if there is only one.
     pub address_space: u32,
 }
 
 impl Frame {
-    /// Makes a frame with a known address.
+    /// Creates a frame with a known address.
     #[must_use]
     pub fn at(address: u64) -> Self {
         Self { address: Some(address), ..Self::default() }
     }
 
-    /// Makes a frame with a known function.
+    /// Creates a frame with a known function.
     #[must_use]
     pub fn named(symbol: impl Into<Arc<str>>) -> Self {
         Self { symbol: Some(symbol.into()), ..Self::default() }
@@ -45,19 +45,19 @@ impl Frame {
         Self { address_space, ..self }
     }
 
-    /// Sets the name of the function.
+    /// Sets the function name.
     #[must_use]
     pub fn with_symbol(self, symbol: impl Into<Arc<str>>) -> Self {
         Self { symbol: Some(symbol.into()), ..self }
     }
 
-    /// Sets the name of the module.
+    /// Sets the module name.
     #[must_use]
     pub fn with_module(self, module: impl Into<Arc<str>>) -> Self {
         Self { module: Some(module.into()), ..self }
     }
 
-    /// Writes the frame as members of a JSON object. Unknown parts have no member.
+    /// Writes the frame as members of a JSON object. Unknown parts are omitted.
     pub fn write_members(&self, object: &mut ObjectWriter<'_>) {
         object.unsigned("address", self.address);
         object.string("symbol", self.symbol.as_deref());
@@ -66,11 +66,10 @@ impl Frame {
     }
 }
 
-/// The call stacks of a trace: a prefix tree that only grows, shared by all cursors.
+/// Call stacks of a trace: a prefix tree that only grows. All cursors share it.
 ///
-/// A stack is a number: that of its innermost frame in the tree. Equal stacks have the same number, and
-/// stacks with the same callers share them. A field with the meaning [`Stack`](crate::Meaning::Stack)
-/// contains such a number.
+/// A stack is a number that identifies its innermost frame in the tree. Equal stacks have the same number, and stacks
+/// with the same callers share them. A field with the meaning [`Stack`](crate::Meaning::Stack) contains such a number.
 ///
 /// ```
 /// use ichnos_model::{Frame, StackTable};
@@ -86,13 +85,13 @@ impl Frame {
 #[derive(Debug)]
 pub struct StackTable {
     limit: u32,
-    inner: Mutex<Inner>,
+    inner: Mutex<StackTree>,
 }
 
 #[derive(Debug, Default)]
-struct Inner {
+struct StackTree {
     frames: Vec<Frame>,
-    /// Frames that consist only of an address space and an address.
+    /// Frames with only an address space and an address.
     by_address: HashMap<(u32, u64), u32, StackHasherKeys>,
     /// All other frames.
     by_frame: HashMap<Frame, u32>,
@@ -114,14 +113,14 @@ impl StackTable {
     /// Default maximum number of stacks and of frames.
     pub const DEFAULT_LIMIT: u32 = 1 << 24;
 
-    /// Makes a table of at most this number of stacks.
+    /// Creates a table for at most `limit` stacks.
     #[must_use]
     pub fn new(limit: u32) -> Self {
         Self { limit, inner: Mutex::default() }
     }
 
-    /// Returns the stack of a frame above a caller's stack; without a caller, the frame is the outermost one.
-    /// `None` if the table is full, or has no such caller.
+    /// Returns the stack that consists of a caller's stack and a frame. Without a caller, the frame is the outermost.
+    /// `None` if the table is full, or the caller does not exist.
     pub fn push(&self, caller: Option<u32>, frame: Frame) -> Option<u32> {
         let mut inner = self.lock();
         let caller = match caller {
@@ -138,8 +137,7 @@ impl StackTable {
         inner.push(caller, frame, self.limit)
     }
 
-    /// Returns the stack of these frames, the outermost one first. `None` if there are no frames, or the
-    /// table is full.
+    /// Returns the stack with these frames, outermost first. `None` if there are no frames, or the table is full.
     pub fn intern(&self, frames: impl IntoIterator<Item = Frame>) -> Option<u32> {
         let mut stack = None;
         for frame in frames {
@@ -148,9 +146,8 @@ impl StackTable {
         stack
     }
 
-    /// Returns the stack of the frames at these addresses, the innermost one first, in an address space (0 if
-    /// there is only one): like [`StackTable::intern`], but faster. `None` if there are no frames, or the
-    /// table is full.
+    /// Returns the stack with the frames at these addresses, innermost first. `space` is the address space (0 if there
+    /// is only one). Like [`StackTable::intern`], but faster. `None` if there are no frames, or the table is full.
     pub fn intern_addresses(&self, space: u32, addresses: &[u64]) -> Option<u32> {
         let mut inner = self.lock();
         let mut stack = None;
@@ -161,19 +158,19 @@ impl StackTable {
         stack
     }
 
-    /// Returns the frames of a stack, the innermost one first; empty if there is no such stack.
+    /// Returns the frames of a stack, innermost first. Empty if the stack does not exist.
     #[must_use]
     pub fn frames(&self, stack: u32) -> Vec<Frame> {
         self.view().frames(stack).map(|(_, frame)| frame.clone()).collect()
     }
 
-    /// Returns the stack of the caller of the innermost frame, if there is one.
+    /// Returns the caller's stack, if the innermost frame has a caller.
     #[must_use]
     pub fn caller(&self, stack: u32) -> Option<u32> {
         self.view().caller(stack)
     }
 
-    /// Returns the number of stacks, including those of callers: stack numbers are below this.
+    /// Returns the number of stacks, including callers' stacks. Stack numbers are below it.
     #[must_use]
     pub fn len(&self) -> usize {
         self.lock().stacks.len()
@@ -185,14 +182,14 @@ impl StackTable {
         self.len() == 0
     }
 
-    /// Returns all stacks, to read many of them without locking for each. All other users of the table wait
-    /// while the view exists: do not keep it, and do not use the table meanwhile.
+    /// Returns a view of all stacks, to read many of them without locking for each. All other users of the table wait
+    /// while the view exists: it must not be kept, and its owner must not use the table meanwhile.
     #[must_use]
     pub fn view(&self) -> StackView<'_> {
         StackView { inner: self.lock() }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Inner> {
+    fn lock(&self) -> MutexGuard<'_, StackTree> {
         self.inner.lock().ignore_poison()
     }
 }
@@ -200,24 +197,23 @@ impl StackTable {
 /// All stacks of a [`StackTable`], locked.
 #[derive(Debug)]
 pub struct StackView<'a> {
-    inner: MutexGuard<'a, Inner>,
+    inner: MutexGuard<'a, StackTree>,
 }
 
 impl StackView<'_> {
-    /// Returns the number of stacks, including those of callers: stack numbers are below this.
+    /// Returns the number of stacks, including callers' stacks. Stack numbers are below it.
     #[must_use]
     pub fn stack_count(&self) -> usize {
         self.inner.stacks.len()
     }
 
-    /// Returns the number of different frames in them: frame numbers are below this.
+    /// Returns the number of different frames. Frame numbers are below it.
     #[must_use]
     pub fn frame_count(&self) -> usize {
         self.inner.frames.len()
     }
 
-    /// Returns the number of the innermost frame of a stack, and the stack of its caller, which is less than
-    /// the number of the stack.
+    /// Returns the innermost frame's number, and the caller's stack. The caller's number is below the stack's.
     #[inline]
     #[must_use]
     pub fn top(&self, stack: u32) -> Option<(u32, Option<u32>)> {
@@ -225,25 +221,24 @@ impl StackView<'_> {
         Some((frame, (caller != NO_CALLER).then_some(caller)))
     }
 
-    /// Returns the stack of the caller of the innermost frame, if there is one.
+    /// Returns the caller's stack, if the innermost frame has a caller.
     #[inline]
     #[must_use]
     pub fn caller(&self, stack: u32) -> Option<u32> {
         self.top(stack)?.1
     }
 
-    /// Returns the frame of a number.
+    /// Returns the frame with this number.
     #[inline]
     #[must_use]
     pub fn frame(&self, number: u32) -> Option<&Frame> {
         self.inner.frames.get(number as usize)
     }
 
-    /// Returns the frames of a stack with their numbers, the innermost one first; empty if there is no such
-    /// stack.
+    /// Returns the frames of a stack with their numbers, innermost first. Empty if the stack does not exist.
     pub fn frames(&self, stack: u32) -> impl Iterator<Item = (u32, &Frame)> {
         let mut next = Some(stack);
-        // Callers have lower numbers than the stacks above them, so this ends.
+        // Callers have lower numbers than the stacks above them, so the loop ends.
         std::iter::from_fn(move || {
             let (number, caller) = self.top(next?)?;
             next = caller;
@@ -252,7 +247,7 @@ impl StackView<'_> {
     }
 }
 
-impl Inner {
+impl StackTree {
     /// Number of the frame at an address.
     #[inline]
     fn address(&mut self, space: u32, address: u64, limit: u32) -> Option<u32> {
@@ -265,7 +260,7 @@ impl Inner {
         Some(number)
     }
 
-    /// Number of a frame that is more than an address.
+    /// Number of a frame with more than an address.
     fn frame(&mut self, frame: Frame, limit: u32) -> Option<u32> {
         if let Some(number) = self.by_frame.get(&frame) {
             return Some(*number);
@@ -276,7 +271,7 @@ impl Inner {
         Some(number)
     }
 
-    /// Number of the stack of a frame above a caller's stack.
+    /// Number of the stack that consists of a caller's stack and a frame.
     #[inline]
     fn push(&mut self, caller: u32, frame: u32, limit: u32) -> Option<u32> {
         let top = u64::from(caller) << 32 | u64::from(frame);
@@ -291,11 +286,11 @@ impl Inner {
 }
 
 fn next(len: usize, limit: u32) -> Option<u32> {
-    // This excludes the largest number, which means no caller.
+    // This excludes the largest number, which marks a missing caller.
     u32::try_from(len).ok().filter(|number| *number < limit)
 }
 
-/// Hashes integers in a few steps: each is mixed in with a multiplication to twice the width, and both halves
+/// Hashes integers in a few steps: each is mixed in with a double-width multiplication, and both halves of the product
 /// are used. The keys are random, so that nobody can choose integers with colliding hashes.
 #[derive(Clone, Copy, Debug)]
 struct StackHasherKeys {
@@ -305,7 +300,7 @@ struct StackHasherKeys {
 impl Default for StackHasherKeys {
     fn default() -> Self {
         let random = RandomState::new();
-        // The factor is odd, so that the multiplication loses nothing.
+        // The factor is odd, so that the multiplication is reversible.
         Self { keys: [random.hash_one(0), random.hash_one(1) | 1] }
     }
 }

@@ -71,7 +71,7 @@ fn read(criterion: &mut Criterion) {
     let Some(path) = std::env::var_os("ICHNOS_NETTRACE") else {
         return println!("skipped: the variable ICHNOS_NETTRACE does not name a file");
     };
-    let bytes = Bytes::of_file(Path::new(&path)).unwrap();
+    let bytes = Bytes::from_file(Path::new(&path)).unwrap();
     let file = NettraceFile::open("file", bytes, &NettraceOptions::default()).unwrap();
     let mut group = criterion.benchmark_group("read");
     group.sample_size(10).throughput(Throughput::Elements(headers(&file)));

@@ -9,7 +9,7 @@ use arrow_array::RecordBatch;
 use arrow_ipc::writer::{FileWriter, StreamWriter};
 use arrow_schema::{ArrowError, Schema};
 use ichnos_io::{
-    CreateError, FormatOption, Joined, Lane, MessageOrder, Output, OutputBlock, PartsOutput, TraceFile,
+    CreateError, FormatOption, JoinResult, Lane, MessageOrder, Output, OutputBlock, PartsOutput, TraceFile,
     Worker, WriteOptions, WriteReport, WriteSource, WriteTarget, WriterFactory, foreign_file,
 };
 use ichnos_model::lower::LossTable;
@@ -197,7 +197,7 @@ impl Output for ArrowOutput {
         Ok(self.record.lock().ignore_poison().add_stream(&stream) as usize)
     }
 
-    fn join(&self, block: OutputBlock) -> io::Result<Joined> {
+    fn join(&self, block: OutputBlock) -> io::Result<JoinResult> {
         let mut encoder = self.encoder.lock().ignore_poison();
         let block = block.data.and_then(|data| data.downcast::<TableBlock>().ok());
         let batches = block.iter().flat_map(|block| &block.batches);
@@ -205,7 +205,7 @@ impl Output for ArrowOutput {
         for batch in batches.filter(|batch| !batch.plan.schema().fields().is_empty()) {
             self.file.write_bytes(&encoder.write(batch)?)?;
         }
-        Ok(Joined::Done)
+        Ok(JoinResult::Done)
     }
 
     fn losses(&self) -> LossTable {

@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::{Arc, Mutex};
 
-use ichnos_io::{CreateError, Joined, Lane, MessageOrder, Output, OutputBlock, Worker, WriteReport};
+use ichnos_io::{CreateError, JoinResult, Lane, MessageOrder, Output, OutputBlock, Worker, WriteReport};
 use ichnos_model::lower::LossTable;
 use ichnos_model::{DataStream, IgnorePoison as _};
 
@@ -55,13 +55,13 @@ impl<F: FnMut(TableBatch) -> io::Result<()> + Send> Output for BatchOutput<F> {
         Ok(self.record.lock().ignore_poison().add_stream(&stream) as usize)
     }
 
-    fn join(&self, block: OutputBlock) -> io::Result<Joined> {
+    fn join(&self, block: OutputBlock) -> io::Result<JoinResult> {
         let mut take = self.take.lock().ignore_poison();
         let block = block.data.and_then(|data| data.downcast::<TableBlock>().ok());
         for batch in block.into_iter().flat_map(|block| block.batches) {
             take(batch)?;
         }
-        Ok(Joined::Done)
+        Ok(JoinResult::Done)
     }
 
     fn losses(&self) -> LossTable {

@@ -170,7 +170,7 @@ impl ParquetFile {
 #[cfg(test)]
 mod tests {
     use arrow_array::{ArrayRef, Int64Array};
-    use ichnos_io::{Existing, ListWritten};
+    use ichnos_io::{ExistingOutput, ListWritten};
 
     use super::*;
 
@@ -179,7 +179,7 @@ mod tests {
         let parent = tempfile::tempdir().unwrap();
         let path = parent.path().join("d");
         let known: ListWritten = Arc::new(|_| Ok(Vec::new()));
-        let directory = OutputDirectory::create(&path, Existing::Refuse, &known).unwrap();
+        let directory = OutputDirectory::create(&path, ExistingOutput::Refuse, &known).unwrap();
         let mut encoders = Encoders::new(1);
         let column: ArrayRef = Arc::new(Int64Array::from(vec![1, 2, 3]));
         let batch = RecordBatch::try_from_iter([("ts", column)]).unwrap();

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use ichnos_io::{
-    CreateError, FormatOption, Joined, Lane, ListWritten, MessageOrder, Output, OutputBlock, OutputDirectory,
-    PartsOutput, Worker, WriteOptions, WriteReport, WriteSource, WriteTarget, WriterFactory,
+    CreateError, FormatOption, JoinResult, Lane, ListWritten, MessageOrder, Output, OutputBlock,
+    OutputDirectory, PartsOutput, Worker, WriteOptions, WriteReport, WriteSource, WriteTarget, WriterFactory,
 };
 use ichnos_model::lower::LossTable;
 use ichnos_model::{DataStream, IgnorePoison as _};
@@ -166,7 +166,7 @@ impl Output for ParquetOutput {
         Ok(self.record.lock().ignore_poison().add_stream(&stream) as usize)
     }
 
-    fn join(&self, block: OutputBlock) -> io::Result<Joined> {
+    fn join(&self, block: OutputBlock) -> io::Result<JoinResult> {
         let mut dataset = self.dataset.lock().ignore_poison();
         let block = block.data.and_then(|data| data.downcast::<TableBlock>().ok());
         if let (Some(dataset), Some(block)) = (&mut *dataset, block) {
@@ -175,7 +175,7 @@ impl Output for ParquetOutput {
                 dataset.write_notes(&block.notes)?;
             }
         }
-        Ok(Joined::Done)
+        Ok(JoinResult::Done)
     }
 
     fn losses(&self) -> LossTable {

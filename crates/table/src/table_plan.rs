@@ -428,7 +428,7 @@ impl PlanBuilder<'_> {
         let begin = self.columns.len();
         let mut targets = vec![FieldTarget::Nothing; plan.nodes().count()];
         for (index, member) in plan.fields().enumerate() {
-            let meaning = event.class.meanings.of(scope, index);
+            let meaning = event.class.meanings.get(scope, index);
             self.has_meaning = meaning.is_some_and(|meaning| self.wants_meaning(meaning));
             let path = plan.field_name(member).to_owned();
             let mut fields = ScopeFields { builder: self, scope, prefix, plan, targets: &mut targets, path };

@@ -19,7 +19,7 @@ pub(super) struct LogFields {
 impl LogFields {
     /// Finds the fields of the class of an event.
     pub(super) fn of(event: &Event<'_>) -> Self {
-        let first = |meaning| FieldRef::of_meaning(event, meaning);
+        let first = |meaning| FieldRef::for_meaning(event, meaning);
         let has = |meaning| event.class.meanings.members(meaning).next().is_some();
         let kinds = [CauseKind::Parent, CauseKind::Predecessor, CauseKind::Return, CauseKind::Related];
         let has_causes = kinds.into_iter().any(|kind| has(Meaning::Cause(kind)));

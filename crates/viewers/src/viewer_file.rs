@@ -250,7 +250,7 @@ impl<V: Viewer> EventFile<V> {
         self.add_stream(event.stream, time);
         let Self { viewer, streams, scheduling, name, .. } = self;
         let Some((stream, (), classes)) = streams.get_mut(event.stream) else { return false };
-        let class = classes.of(event, || viewer.class(event));
+        let class = classes.for_event(event, || viewer.class(event));
         let viewer_class = V::viewer_class(class);
         let at = EventAt { event, trace: stream.trace, time };
         let location = scheduling.locate(at.trace, viewer_class, event, (&mut stream.names, name));

@@ -89,7 +89,7 @@ fn read_json(json: &[u8]) -> usize {
 
 /// Returns the number of events in a file.
 fn events(bytes: &Bytes) -> u64 {
-    let entries = vec![Entry::of_bytes("a.reports", bytes.clone())];
+    let entries = vec![Entry::from_bytes("a.reports", bytes.clone())];
     let tree = Tree { name: "a.reports".to_owned(), entries, problems: Vec::new() };
     let opened = XTrace.open(&[&tree], &ReadOptions::default());
     let mut sum = 0;
@@ -131,7 +131,7 @@ fn written(trace: &dyn OpenedTrace, dialect: &str) -> u64 {
 }
 
 fn write(criterion: &mut Criterion) {
-    let entries = vec![Entry::of_bytes("a.reports", reports(false))];
+    let entries = vec![Entry::from_bytes("a.reports", reports(false))];
     let tree = Tree { name: "a.reports".to_owned(), entries, problems: Vec::new() };
     let opened = XTrace.open(&[&tree], &ReadOptions::default());
     let mut group = criterion.benchmark_group("reports, read and written");

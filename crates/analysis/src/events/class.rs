@@ -117,7 +117,7 @@ pub struct ViewerClass {
 fn named_thread(event: &Event<'_>) -> Option<FieldRef> {
     let mut threads = event.class.meanings.members(Meaning::Thread).skip(1);
     threads.find_map(|member| {
-        let field = FieldRef::of_member(event, member)?;
+        let field = FieldRef::for_member(event, member)?;
         matches!(field.class(event)?.kind, FieldKind::String { .. }).then_some(field)
     })
 }
@@ -135,10 +135,10 @@ pub struct ProcessFields {
 impl ProcessFields {
     /// Finds the fields of the class of an event.
     pub fn of(event: &Event<'_>) -> Self {
-        let number = FieldRef::of_meaning(event, Meaning::Process);
+        let number = FieldRef::for_meaning(event, Meaning::Process);
         let of_trace = event.stream.trace.class.environment_number("vpid");
         let is_numbered = number.is_some() || of_trace.is_some();
-        let name = |meaning| if is_numbered { None } else { FieldRef::of_meaning(event, meaning) };
+        let name = |meaning| if is_numbered { None } else { FieldRef::for_meaning(event, meaning) };
         Self { number, of_trace, names: [name(Meaning::Machine), name(Meaning::Component)] }
     }
 
@@ -212,10 +212,10 @@ impl ViewerClass {
     /// Makes the class of an event.
     pub fn of(event: &Event<'_>) -> Self {
         let class = event.class;
-        let first = |meaning| FieldRef::of_meaning(event, meaning);
+        let first = |meaning| FieldRef::for_meaning(event, meaning);
         let all = |meaning| class.meanings.members(meaning);
         let keys =
-            all(Meaning::PairKey).filter_map(|key| FieldRef::of_member(event, key)).collect::<Vec<_>>();
+            all(Meaning::PairKey).filter_map(|key| FieldRef::for_member(event, key)).collect::<Vec<_>>();
         let counter = CounterFields::of(event);
         let has = |meaning| class.meanings.members(meaning).next().is_some();
         let form = match class.role {
@@ -248,7 +248,7 @@ impl ViewerClass {
             edge: (name_key(name), has_span_name(event)),
             process: ProcessFields::of(event),
             thread: first(Meaning::Thread),
-            processor: FieldRef::of_processor(event),
+            processor: FieldRef::for_processor(event),
             place_names: [process_name, first(Meaning::ThreadName).or_else(|| named_thread(event))],
             keys,
             counter,

@@ -86,7 +86,7 @@ impl CounterFields {
         let find = |path: Option<&String>| FieldRef::new(event, path?);
         let member = |member: MemberIndex| {
             let name = event.plan(member.scope)?.member_name(member.index as usize).unwrap_or_default();
-            Some((name.to_owned(), FieldRef::of_member(event, member)?))
+            Some((name.to_owned(), FieldRef::for_member(event, member)?))
         };
         let value = display.and_then(|display| {
             let path = display.counter_value.as_ref()?;
@@ -100,7 +100,7 @@ impl CounterFields {
         let name = find(display.and_then(|display| display.counter_name.as_ref()));
         Self {
             values,
-            name: name.or_else(|| FieldRef::of_meaning(event, Meaning::CounterName)),
+            name: name.or_else(|| FieldRef::for_meaning(event, Meaning::CounterName)),
             unit: find(display.and_then(|display| display.counter_unit.as_ref())),
             tags: find(display.and_then(|display| display.counter_tags.as_ref())),
         }

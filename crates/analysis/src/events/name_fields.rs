@@ -22,7 +22,7 @@ impl NameFields {
         let path = |path: Option<&String>| FieldRef::new(event, path?);
         let name = path(display.and_then(|display| display.name_field.as_ref()));
         Self {
-            name: name.or_else(|| FieldRef::of_meaning(event, Meaning::EventName)),
+            name: name.or_else(|| FieldRef::for_meaning(event, Meaning::EventName)),
             about: path(display.and_then(|display| display.about.as_ref())),
         }
     }

@@ -105,7 +105,7 @@ pub struct NamedThread<'e> {
 impl ThreadFields {
     /// Finds the fields of the class of an event; `None` if there are none.
     pub fn of(event: &Event<'_>) -> Option<Self> {
-        let first = |meaning| FieldRef::of_meaning(event, meaning);
+        let first = |meaning| FieldRef::for_meaning(event, meaning);
         let has_linux_states = is_plain_integer(event, Meaning::PreviousThread)
             && is_plain_integer(event, Meaning::PreviousState);
         // LTTng's name of it, and perf's.

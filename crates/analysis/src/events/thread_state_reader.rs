@@ -122,7 +122,7 @@ impl ThreadStateReader {
         else {
             return;
         };
-        let of = classes.of(event, || StateClass::of(event, names));
+        let of = classes.for_event(event, || StateClass::of(event, names));
         let StateClass { class, name } = of;
         if let Some(own) = class.new_processor(event, processor.is_some()) {
             processor.get_or_insert(Some(own));

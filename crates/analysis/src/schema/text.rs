@@ -297,7 +297,7 @@ fn length_text(text: &mut String, length: &Length, what: &str) {
             let _ = write!(text, ", {length} {what}");
         }
         // Values contain their own number.
-        Length::Dynamic(location) if location.is_of_values() => {}
+        Length::Dynamic(location) if location.is_by_values() => {}
         Length::Dynamic(location) => {
             let _ = write!(text, ", length from {}", printable(&location.to_string()));
         }

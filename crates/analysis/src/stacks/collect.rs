@@ -259,7 +259,7 @@ impl StackCollector {
         let Some((trace, _, classes)) = self.streams.get_mut(event.stream) else { return };
         let options = &self.options;
         let kinds = &mut self.kinds;
-        if let Some(source) = classes.of(event, || SampleSource::of(event, options, kinds)) {
+        if let Some(source) = classes.for_event(event, || SampleSource::of(event, options, kinds)) {
             if !source.is_sample && self.only_samples {
                 return;
             }
@@ -365,12 +365,12 @@ impl StackCollector {
         }
         let (mut thread, mut process_name) = (StackThread::default(), None);
         let names = event.class.meanings.members(Meaning::ProcessName);
-        for field in names.filter_map(|member| FieldRef::of_member(event, member)) {
+        for field in names.filter_map(|member| FieldRef::for_member(event, member)) {
             process_name = process_name.or_else(|| text(event.get(&field)?));
         }
         thread.process_name = process_name;
         let names = event.class.meanings.members(Meaning::ThreadName);
-        let mut names = names.filter_map(|member| FieldRef::of_member(event, member));
+        let mut names = names.filter_map(|member| FieldRef::for_member(event, member));
         thread.thread_name = names.find_map(|field| text(event.get(&field)?));
         let name = |index: u32| self.names.text(index);
         match key.process {
@@ -453,9 +453,9 @@ impl SampleSource {
         options: &StackOptions,
         kinds: &mut HashMap<String, SampleKind>,
     ) -> Option<Self> {
-        let field = |meaning| FieldRef::of_meaning(event, meaning);
+        let field = |meaning| FieldRef::for_meaning(event, meaning);
         let stacks = event.class.meanings.members(Meaning::Stack);
-        let stacks: Box<[_]> = stacks.filter_map(|member| FieldRef::of_member(event, member)).collect();
+        let stacks: Box<[_]> = stacks.filter_map(|member| FieldRef::for_member(event, member)).collect();
         if stacks.is_empty() {
             return None;
         }

@@ -32,7 +32,7 @@ impl Condition {
 
     /// Returns the condition that a sample's thread ran on a processor, or `None` if the class has no thread state.
     pub(super) fn on_processor(event: &Event<'_>) -> Option<Self> {
-        let field = FieldRef::of_meaning(event, Meaning::ThreadState)?;
+        let field = FieldRef::for_meaning(event, Meaning::ThreadState)?;
         let integer = field.class(event).and_then(FieldClass::integer);
         let names = integer.and_then(|integer| integer.mappings.clone());
         Some(Self { field: Some(field), names, values: Meaning::ON_PROCESSOR.map(str::to_owned).into() })

@@ -33,9 +33,9 @@ pub enum GroupBy {
 #[must_use]
 pub fn find_field(event: &Event<'_>, name: &str) -> Option<FieldRef> {
     let by_path = |path: &str| FieldRef::new(event, path);
-    let by_meaning = |meaning| FieldRef::of_meaning(event, meaning);
+    let by_meaning = |meaning| FieldRef::for_meaning(event, meaning);
     if name == "cpu" {
-        return FieldRef::of_processor(event).or_else(|| by_path(name));
+        return FieldRef::for_processor(event).or_else(|| by_path(name));
     }
     by_path(name).or_else(|| by_meaning(name.parse().ok()?))
 }
@@ -160,17 +160,17 @@ impl KeyField {
 
     /// Finds the first member with a meaning.
     pub(super) fn of_meaning(event: &Event<'_>, meaning: Meaning) -> Option<Self> {
-        Some(Self::of(event, FieldRef::of_meaning(event, meaning)?))
+        Some(Self::of(event, FieldRef::for_meaning(event, meaning)?))
     }
 
     /// Finds the processor.
     pub(super) fn of_processor(event: &Event<'_>) -> Option<Self> {
-        Some(Self::of(event, FieldRef::of_processor(event)?))
+        Some(Self::of(event, FieldRef::for_processor(event)?))
     }
 
     /// Finds a member.
     pub(super) fn of_member(event: &Event<'_>, member: MemberIndex) -> Option<Self> {
-        Some(Self::of(event, FieldRef::of_member(event, member)?))
+        Some(Self::of(event, FieldRef::for_member(event, member)?))
     }
 
     fn of(event: &Event<'_>, field: FieldRef) -> Self {

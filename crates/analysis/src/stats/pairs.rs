@@ -216,7 +216,7 @@ impl PairReader {
         let (options, Some((stream, _, classes))) = (&**options, streams.get_mut(event.stream)) else {
             return;
         };
-        let class = classes.of(event, || ClassPart::new(event, options, known_fields));
+        let class = classes.for_event(event, || ClassPart::new(event, options, known_fields));
         if class.does == 0 {
             return;
         }

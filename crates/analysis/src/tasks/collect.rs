@@ -109,7 +109,7 @@ impl TaskCollector {
         let Self { streams, options, content, all, .. } = self;
         let Some((trace, _, classes)) = streams.get_mut(event.stream) else { return };
         let finders = &options.find_mentions;
-        let class = classes.of(event, || {
+        let class = classes.for_event(event, || {
             let fields = TaskFields::of(event, !finders.is_empty());
             (!fields.is_empty()).then(|| TaskClassState {
                 name: all.names.number(event.name().as_bytes()),

@@ -308,10 +308,10 @@ impl ScopeReader<'_> {
         }
         match wanted {
             // The last of several fields is used.
-            Some(Use::Task) => content.task = Identifier::of_value(value).or(content.task),
-            Some(Use::Operation) => content.operation = Identifier::of_value(value).or(content.operation),
+            Some(Use::Task) => content.task = Identifier::from_value(value).or(content.task),
+            Some(Use::Operation) => content.operation = Identifier::from_value(value).or(content.operation),
             Some(Use::Cause(kind)) => {
-                match Identifier::of_value(value) {
+                match Identifier::from_value(value) {
                     Some(cause) => content.causes.push((cause, *kind, content.cause_count)),
                     None => content.is_marked_root = true,
                 }
@@ -366,7 +366,7 @@ fn is_id(name: &str) -> bool {
 fn is_too_long(value: &FieldValue<'_>) -> bool {
     let (FieldValue::Text(bytes) | FieldValue::Blob(bytes)) = value else { return false };
     bytes.len() > Identifier::MOST
-        && Identifier::of_value(value).is_none()
+        && Identifier::from_value(value).is_none()
         && !bytes.iter().all(|byte| matches!(byte, 0 | b'0' | b'-' | b'{' | b'}'))
 }
 

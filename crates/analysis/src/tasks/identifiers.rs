@@ -8,7 +8,7 @@ use ichnos_model::Identifier;
 #[must_use]
 pub fn find_identifiers(ids: impl Iterator<Item = Identifier> + Clone, digits: &str) -> Vec<usize> {
     // Identifiers that are not digits are also found by their text.
-    let of_text = Identifier::of_text(digits.as_bytes());
+    let of_text = Identifier::from_text(digits.as_bytes());
     let same = (0..).zip(ids.clone()).filter(|(_, id)| Some(*id) == of_text);
     let same: Vec<usize> = same.map(|(index, _)| index).collect();
     if !same.is_empty() {

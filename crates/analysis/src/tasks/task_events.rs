@@ -57,7 +57,7 @@ impl TaskEvents {
             classes.insert(event.stream, (), || ());
         }
         let Some((_, _, classes)) = classes.get_mut(event.stream) else { return false };
-        let fields = classes.of(event, || {
+        let fields = classes.for_event(event, || {
             let fields = TaskFields::of(event, !self.find_mentions.is_empty());
             (!fields.is_empty()).then_some(fields)
         });

@@ -168,7 +168,7 @@ fn operations_of_traces_join_tasks() {
 fn operations_of_one_task_in_identifiers_of_two_sizes() {
     let mut all = CollectedTasks::default();
     let short = Identifier::new(&[7; 8]).unwrap();
-    let long = Identifier::of_text(b"00000000000000000707070707070707").unwrap();
+    let long = Identifier::from_text(b"00000000000000000707070707070707").unwrap();
     // Identifiers with leading zeros keep their size.
     assert_eq!(long.as_bytes().len(), 16);
     let [here, there] = [short, long].map(|task| all.group(IdScope::Task(task)));
@@ -202,7 +202,7 @@ fn operations_of_one_task_in_identifiers_of_two_sizes() {
 fn events_of_merged_operations_can_have_the_same_text() {
     let mut all = CollectedTasks::default();
     let short = Identifier::new(&[7; 8]).unwrap();
-    let long = Identifier::of_text(b"00000000000000000707070707070707").unwrap();
+    let long = Identifier::from_text(b"00000000000000000707070707070707").unwrap();
     for (task, time) in [(short, 200), (long, 190), (short, 210)] {
         let group = all.group(IdScope::Task(task));
         add(&mut all, group, 0, time, "call");

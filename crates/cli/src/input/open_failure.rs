@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use ichnos::io::{IoError, Refused};
+use ichnos::io::{IoError, RefusedTrace};
 use ichnos::{NoTrace, OpenError};
 
 use crate::args::{format_flags, limits};
@@ -69,7 +69,7 @@ fn not_found(message: String, path: &str) -> Failure {
 }
 
 /// Returns the first diagnostics of refused traces, and the number of further ones.
-fn first_diagnostics(refused: &[Refused]) -> Vec<String> {
+fn first_diagnostics(refused: &[RefusedTrace]) -> Vec<String> {
     let mut details: Vec<String> =
         refused.iter().flat_map(|trace| trace.diagnostics.iter().map(ToString::to_string)).collect();
     if details.len() > SHOWN {

@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use ichnos::io::{Existing, ListWritten, OutputFile, foreign_file, recover_replacement};
+use ichnos::io::{ExistingOutput, ListWritten, OutputFile, foreign_file, recover_replacement};
 use ichnos::{OutputKind, Session};
 
 use crate::args::{OutputArgs, Writing};
@@ -56,8 +56,8 @@ impl<'a> OutputPath<'a> {
     }
 
     /// Returns the treatment of an existing file.
-    pub(crate) fn existing(self) -> Existing {
-        if self.force { Existing::Replace } else { Existing::Refuse }
+    pub(crate) fn existing(self) -> ExistingOutput {
+        if self.force { ExistingOutput::Replace } else { ExistingOutput::Refuse }
     }
 
     /// Checks that the output can be read again if `verify` is set.

@@ -134,7 +134,7 @@ fn failure<'c>(
         }
     }
     // Keep a valid scope before the name, or the name of a field.
-    let scoped = name.split_once('.').filter(|(prefix, _)| !Scope::of_prefix(prefix).is_empty());
+    let scoped = name.split_once('.').filter(|(prefix, _)| !Scope::with_prefix(prefix).is_empty());
     let rest = scoped.map_or(name, |(_, rest)| rest);
     // Rows are also made of these.
     let rows = if option == "--by" { &["event", "stream", "host"][..] } else { &[] };
@@ -175,7 +175,7 @@ fn fields<'c>(stream: &'c DataStreamClass, event: &'c EventRecordClass, name: &s
     }
     add(&Scope::SEARCHED, name);
     if let Some((prefix, rest)) = name.split_once('.') {
-        add(Scope::of_prefix(prefix), rest);
+        add(Scope::with_prefix(prefix), rest);
     }
     found
 }

@@ -62,7 +62,7 @@ pub(crate) fn run(args: &Collect, console: Console) -> Result<Exit, Failure> {
 }
 
 /// Returns the format of the reports.
-fn format(args: &Collect) -> Result<(&'static str, ichnos::io::Collect), Failure> {
+fn format(args: &Collect) -> Result<(&'static str, ichnos::io::CollectSettings), Failure> {
     let mut formats = ichnos::collect::formats();
     if let Some(wanted) = &args.from {
         let found = formats.find(|(name, _)| name == wanted);

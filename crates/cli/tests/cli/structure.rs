@@ -421,7 +421,7 @@ fn the_command_has_no_loop_over_messages() {
 #[test]
 fn the_command_names_no_cursor() {
     const NAMES: [&str; 8] =
-        ["Merged", "Checkpoint", "SplitPoint", "Drained", "SourceCursor", "Lane", "Joined", "Head"];
+        ["Merged", "Checkpoint", "SplitPoint", "DrainEnd", "SourceCursor", "Lane", "JoinResult", "Head"];
     for (path, lines) in sources("cli") {
         for (number, line) in lines {
             let words = line.split(|character: char| !character.is_ascii_alphanumeric());

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use ichnos_collect::{Collector, CollectorOptions, SYNC};
-use ichnos_io::{Collect, TaskKey};
+use ichnos_io::{CollectSettings, TaskKey};
 
 /// Stores a report: a line `task TASK`, and a second line. Text after an empty line is ignored.
 pub fn store(report: &[u8], buffer: &mut Vec<u8>) -> Result<TaskKey, &'static str> {
@@ -23,7 +23,7 @@ pub fn store(report: &[u8], buffer: &mut Vec<u8>) -> Result<TaskKey, &'static st
     Ok(task)
 }
 
-pub const COLLECT: Collect = Collect::new(1, 4_096, store);
+pub const COLLECT: CollectSettings = CollectSettings::new(1, 4_096, store);
 
 /// Makes a report of a client: `task TASK`, and its origin.
 pub fn report(task: u64, client: u64, number: u64) -> Vec<u8> {

@@ -39,8 +39,8 @@ impl ContextCache {
             plan.is_some_and(|plan| plan.nodes().all(|node| node.alignment() <= 8))
         });
         let values = event.scopes.values?;
-        let is_of_values = values.has(Scope::CommonContext) || event.plan(Scope::CommonContext).is_none();
-        (is_usable && is_of_values && out.at() % 8 == 0 && self.encoded.is_useful()).then_some(values)
+        let is_by_values = values.has(Scope::CommonContext) || event.plan(Scope::CommonContext).is_none();
+        (is_usable && is_by_values && out.at() % 8 == 0 && self.encoded.is_useful()).then_some(values)
     }
 
     /// Writes an event's common context, if it is cached.

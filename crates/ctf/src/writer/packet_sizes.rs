@@ -20,7 +20,7 @@ impl PacketSizes {
     pub(super) fn for_class(class: &DataStreamClass) -> Self {
         let Some(context) = &class.packet_context else { return Self::default() };
         let (total, content) = (Role::PacketTotalLength, Role::PacketContentLength);
-        Self { total: always_has_role(context, total), content: says(context, content) }
+        Self { total: always_has_role(context, total), content: always_has_role(context, content) }
     }
 
     /// Returns `true` if they locate the next packet. Without a total length, a packet ends with its content, or in

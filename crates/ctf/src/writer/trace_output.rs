@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use ichnos_io::{
-    CreateError, FileNames, Joined, Lane, ListWritten, MessageOrder, Output, OutputBlock, OutputDirectory,
-    Worker, WorkerFlow, WriteOptions, WriteReport, WriteSource, WriteTarget,
+    CreateError, FileNames, JoinResult, Lane, ListWritten, MessageOrder, Output, OutputBlock,
+    OutputDirectory, Worker, WorkerFlow, WriteOptions, WriteReport, WriteSource, WriteTarget,
 };
 use ichnos_model::decode::DecodeLimits;
 use ichnos_model::lower::{Feature, LossTable, LoweredTrace, take_annotations};
@@ -536,11 +536,11 @@ impl Output for CtfOutput {
             && self.config_of(lane).is_some_and(|config| config.is_divisible())
     }
 
-    fn join(&self, block: OutputBlock) -> io::Result<Joined> {
-        let Some(config) = self.config(block.stream) else { return Ok(Joined::Done) };
+    fn join(&self, block: OutputBlock) -> io::Result<JoinResult> {
+        let Some(config) = self.config(block.stream) else { return Ok(JoinResult::Done) };
         if block.bytes.is_empty() && !self.is_live {
             // Empty packet: a file of zero bytes would not contain a packet.
-            return Ok(Joined::Done);
+            return Ok(JoinResult::Done);
         }
         let mut files = self.lock();
         let trace = self.written_in(config.output.trace);
@@ -581,7 +581,7 @@ impl Output for CtfOutput {
         files.report.packets += block.packets.len() as u64;
         files.report.events += block.events;
         files.report.copied_packets += block.copied_packets;
-        Ok(Joined::Done)
+        Ok(JoinResult::Done)
     }
 
     fn losses(&self) -> LossTable {

@@ -87,7 +87,7 @@ impl LimitUsage {
             let Ok(id) = u64::try_from(stream.id) else { continue };
             let is_copied = is_merged && used.copied.contains(&id);
             let has_events = |class: u128| is_copied || used.event_records.contains(&(id, class));
-            let costs = Cost::of_event_records(class, stream);
+            let costs = Cost::for_event_records(class, stream);
             let mut costs = stream.event_records.iter().zip(costs).filter(|(class, _)| has_events(class.id));
             let found = costs.find_map(|(class, cost)| {
                 let name = class.name.as_deref().unwrap_or_default();

@@ -54,7 +54,7 @@ impl WrittenDigest {
     /// Begins a packet that is created from a source packet.
     pub(super) fn begin_packet(&mut self, config: &EncoderConfig, packet: &Packet<'_>) {
         let mut hash = ValueHash::new(0);
-        let mut visitor = ScopeVisitor::of_packet(&mut hash);
+        let mut visitor = ScopeVisitor::for_packet(&mut hash);
         if config.repairs {
             visitor.change_texts(valid);
         }

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use ichnos_ctf::trace::{CtfOptions, CtfTrace, OpenResult, open};
 use ichnos_io::{Entry, Tree};
 use ichnos_model::{
-    BoxedCursor, ClockValue, Cursor, Damage, Drained, Event, EventCounts, Field, Message, MessageKind,
+    BoxedCursor, ClockValue, Cursor, Damage, DrainEnd, Event, EventCounts, Field, Message, MessageKind,
     OpenedTrace, Packet, Real, Scope, StreamCursor, Text, Visitor, Wide, Window,
 };
 
@@ -274,7 +274,7 @@ fn happened(event: Event<'_>) -> ObservedEvent {
 
 /// Creates a tree with these files.
 pub fn tree(files: &[(&str, &[u8])]) -> Tree {
-    let entries = files.iter().map(|(name, bytes)| Entry::of_bytes(*name, bytes.to_vec())).collect();
+    let entries = files.iter().map(|(name, bytes)| Entry::from_bytes(*name, bytes.to_vec())).collect();
     Tree { name: "memory".to_owned(), entries, problems: Vec::new() }
 }
 
@@ -412,7 +412,7 @@ fn handed_on<C: StreamCursor>(mut cursor: C, step: u64) -> Vec<MessageReport> {
         observed.push(one(message).1);
         ControlFlow::Continue(())
     };
-    while let Drained::Limit(order) = cursor.drain(limit, &mut take) {
+    while let DrainEnd::Limit(order) = cursor.drain(limit, &mut take) {
         assert!(order >= limit && cursor.head().is_some_and(|head| head.sort_key() == order));
         limit = order.saturating_add(step);
     }

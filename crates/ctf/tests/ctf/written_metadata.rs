@@ -184,7 +184,7 @@ fn what_no_dialect_can_express_is_refused_where_it_is() {
     let prefixed = StringLength::Prefixed { length: BitField::new(16, ByteOrder::LittleEndian, 8), gap: 0 };
     let prefixed =
         FieldClass::new(FieldKind::String { encoding: StringEncoding::Utf8, length: prefixed, alignment: 8 });
-    let of_values = Box::new(FieldLocation::of_values());
+    let of_values = Box::new(FieldLocation::by_values());
     let element = Arc::new(FieldClass::unsigned(8));
     let sequence = FieldClass::new(FieldKind::Array {
         element,

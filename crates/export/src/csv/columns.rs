@@ -157,7 +157,7 @@ impl CsvColumns {
     fn add_field(&mut self, scope: Scope, path: &str, class: &FieldClass) {
         let prefix = scope.prefix();
         let first = path.split('.').next().unwrap_or_default();
-        let is_scope = !Scope::of_prefix(first).is_empty();
+        let is_scope = !Scope::with_prefix(first).is_empty();
         let is_property = PROPERTIES.iter().any(|(known, _)| *known == path);
         let name = match scope {
             // A root field that is no structure has the name of its scope.
@@ -232,7 +232,7 @@ impl Path {
         let found = within(self.scope.as_ref().map_or(&Scope::SEARCHED, std::slice::from_ref), path);
         let scoped = || {
             let (first, rest) = path.split_once('.').unwrap_or((path, ""));
-            self.scope.is_none().then(|| within(Scope::of_prefix(first), rest)).flatten()
+            self.scope.is_none().then(|| within(Scope::with_prefix(first), rest)).flatten()
         };
         found.or_else(scoped).unwrap_or_default()
     }

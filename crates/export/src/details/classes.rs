@@ -318,13 +318,13 @@ struct LocationTarget<'a> {
     path: Vec<&'a str>,
     class: Option<&'a FieldClass>,
     /// `true` if there is no target, because values hold their own lengths and selections.
-    is_of_values: bool,
+    is_by_values: bool,
 }
 
 impl LocationTarget<'_> {
     /// `true` if the target is displayed; headers are hidden.
     fn is_seen(&self) -> bool {
-        !self.is_of_values && !matches!(self.scope, Scope::PacketHeader | Scope::EventRecordHeader)
+        !self.is_by_values && !matches!(self.scope, Scope::PacketHeader | Scope::EventRecordHeader)
     }
 
     fn is_signed(&self) -> bool {
@@ -395,7 +395,7 @@ impl<'a> ClassWriter<'a> {
                 }
             }
         }
-        LocationTarget { scope, path, class, is_of_values: location.is_of_values() }
+        LocationTarget { scope, path, class, is_by_values: location.is_by_values() }
     }
 
     fn write_location(lines: &mut DetailsLines<'_>, title: &str, target: &LocationTarget<'_>) {

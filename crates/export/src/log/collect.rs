@@ -52,7 +52,7 @@ impl Treatments {
         let mut treatments = vec![Treatment::Through; nodes.len()];
         for (member, begin) in plan.fields().enumerate() {
             let within = plan.within(begin);
-            let treatment = match meanings.map(|meanings| meanings.of(scope, member)) {
+            let treatment = match meanings.map(|meanings| meanings.get(scope, member)) {
                 // If members have meanings, other scopes than the payload have no pairs.
                 Some(None) if scope != Scope::Payload => Treatment::Skip,
                 None | Some(None) => Treatment::Pair,

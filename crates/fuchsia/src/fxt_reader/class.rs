@@ -259,7 +259,7 @@ fn blob(length: FieldLocation) -> FieldClass {
 }
 
 fn blob_of_values() -> FieldClass {
-    blob(FieldLocation::of_values())
+    blob(FieldLocation::by_values())
 }
 
 fn boolean() -> FieldClass {
@@ -324,12 +324,12 @@ fn any_arguments() -> FieldClass {
         ranges: RangeSet(vec![IntegerRange::single(number.into())]),
         attributes: Attributes::default(),
     });
-    let selector = Box::new(FieldLocation::of_values());
+    let selector = Box::new(FieldLocation::by_values());
     let value = FieldKind::Variant { options: options.collect(), selector, alignment: 1 };
     let element = [Member::new("name", FieldClass::string()), Member::new("value", FieldClass::new(value))];
     FieldClass::new(FieldKind::Array {
         element: Arc::new(FieldClass::structure(element)),
-        length: Length::Dynamic(Box::new(FieldLocation::of_values())),
+        length: Length::Dynamic(Box::new(FieldLocation::by_values())),
         minimum_alignment: 8,
         element_aligns: true,
     })

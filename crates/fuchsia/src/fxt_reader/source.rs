@@ -511,7 +511,7 @@ impl Source for FxtSource {
     }
 
     fn position(&self) -> Option<DataPosition> {
-        Some(DataPosition::of_byte(&*self.file.name, self.reader.position.begin))
+        Some(DataPosition::at_byte(&*self.file.name, self.reader.position.begin))
     }
 }
 

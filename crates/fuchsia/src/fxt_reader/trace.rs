@@ -84,7 +84,7 @@ impl FxtTrace {
         let (mut clocks, clock_of) = clocks(&index.streams, name);
         for clock in &mut clocks {
             // Output times have 64 bits.
-            let offset = options.clock_offsets.of(clock);
+            let offset = options.clock_offsets.for_clock(clock);
             if i64::try_from(offset).is_err() || !clock.add_offset(offset) {
                 return Err(PlanError::ClockOffset(clock.id.clone()).into());
             }

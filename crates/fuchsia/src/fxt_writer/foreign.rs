@@ -35,7 +35,7 @@ struct IdField {
 impl IdField {
     fn new(event: &Event<'_>, meaning: Meaning) -> Option<Self> {
         event.class.meanings.members(meaning).find_map(|member| {
-            let field = FieldRef::of_member(event, member)?;
+            let field = FieldRef::for_member(event, member)?;
             let (plan, index) = (event.plan(member.scope)?, member.index as usize);
             let name = plan.member_name(index).unwrap_or_default().to_owned();
             Some(Self { field, place: (member.scope, plan.member(index)?), name })
@@ -127,8 +127,8 @@ impl ForeignClass {
             let others = plan.fields().filter(|member| !is_id(*member));
             others.for_each(|member| table.add_member(Scope::EventRecordHeader, plan, member));
         }
-        let more_keys = keys.into_iter().filter_map(|key| FieldRef::of_member(event, key)).collect();
-        let stack = FieldRef::of_meaning(event, Meaning::Stack);
+        let more_keys = keys.into_iter().filter_map(|key| FieldRef::for_member(event, key)).collect();
+        let stack = FieldRef::for_meaning(event, Meaning::Stack);
         let (category, name) = (category.to_owned(), name.to_owned());
         Self { event: kind, category, name, ids, stack, more_keys, skipped, own_process }
     }

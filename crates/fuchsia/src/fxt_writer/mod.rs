@@ -52,7 +52,7 @@ impl WriterFactory for FxtWriter {
     }
 
     fn reader_rules(&self) -> ReaderRules {
-        ReaderRules::of_events(broken_rule)
+        ReaderRules::for_events(broken_rule)
     }
 
     fn written_files(&self, directory: &Path) -> io::Result<Vec<PathBuf>> {

@@ -502,6 +502,6 @@ impl MessageEncoder for TraceEncoder {
     }
 
     fn take_digest(&mut self) -> TraceDigest {
-        TraceDigest::of_hashed(record_hash, std::mem::take(&mut self.digest))
+        TraceDigest::from_hashed(record_hash, std::mem::take(&mut self.digest))
     }
 }

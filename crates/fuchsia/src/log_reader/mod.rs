@@ -250,7 +250,7 @@ fn new_trace(
     let mut class = class::trace_class(options, class::dialect(framings));
     if let Some(clock) = class.clocks.first_mut() {
         // Output times have 64 bits.
-        let offset = options.clock_offsets.of(clock);
+        let offset = options.clock_offsets.for_clock(clock);
         let begin = offset.saturating_add(clock_begin.into());
         if i64::try_from(offset).is_err() || !clock.add_offset(begin) {
             return Err(PlanError::ClockOffset(clock.id.clone()));

@@ -502,7 +502,7 @@ impl Source for LogSource {
     }
 
     fn position(&self) -> Option<DataPosition> {
-        Some(DataPosition::of_byte(&*self.name, self.input.base + self.begin as u64))
+        Some(DataPosition::at_byte(&*self.name, self.input.base + self.begin as u64))
     }
 }
 

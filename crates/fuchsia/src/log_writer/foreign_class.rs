@@ -124,7 +124,7 @@ impl MessageForm {
             plan.within(*node).filter_map(|node| plan.get(node)).any(|node| !node.only_serves_decoding())
         });
         let is_printf = first.is_some_and(|(member, node)| {
-            meanings.of(Scope::Payload, member) == Some(Meaning::Rendered)
+            meanings.get(Scope::Payload, member) == Some(Meaning::Rendered)
                 && plan.get(node).as_ref().is_some_and(is_marker)
         });
         if has_message && is_printf && event.stream.trace.class.environment("vpid").is_none() {
@@ -281,7 +281,7 @@ impl ScopeEncoding {
             let own = plan.field_name(begin);
             let field = format!("{}.{own}", scope.short_name());
             let is_hidden = within.iter().all(|node| node.only_serves_decoding());
-            let meaning = meanings.and_then(|meanings| meanings.of(scope, member));
+            let meaning = meanings.and_then(|meanings| meanings.get(scope, member));
             // Format string arguments lack names, and they have no meaning in JSON lines.
             let is_printf = form == MessageForm::Printf && scope == Scope::Payload;
             let is_of_format =

@@ -501,7 +501,7 @@ impl MessageEncoder for LogEncoder {
     }
 
     fn take_digest(&mut self) -> TraceDigest {
-        TraceDigest::of_hashed(record_hash, std::mem::take(&mut self.framed.digest))
+        TraceDigest::from_hashed(record_hash, std::mem::take(&mut self.framed.digest))
     }
 
     fn swap_buffer(&mut self, buffer: &mut Box<[u8]>) {

@@ -7,7 +7,7 @@ use ichnos_fuchsia::log::{self, Encoder, Framing, Messages};
 use ichnos_fuchsia::log_reader::{FuchsiaLogOptions, LogTrace, probe};
 use ichnos_io::{Entry, Tree};
 use ichnos_model::{
-    Cursor, DamageKind, Drained, Event, EventCounts, Field, FieldKind, Meaning, Message, MessageKind,
+    Cursor, DamageKind, DrainEnd, Event, EventCounts, Field, FieldKind, Meaning, Message, MessageKind,
     OpenedTrace, Real, Scope, StreamCursor, Text, Visitor, Window,
 };
 use ichnos_testing::Random;
@@ -17,7 +17,7 @@ use proptest::prelude::*;
 use crate::properties::{Parts, framing, parts};
 
 fn tree(bytes: &[u8]) -> Tree {
-    let entries = vec![Entry::of_bytes("a.log", bytes.to_vec())];
+    let entries = vec![Entry::from_bytes("a.log", bytes.to_vec())];
     Tree { name: "x/a.log".to_owned(), entries, problems: Vec::new() }
 }
 
@@ -105,7 +105,7 @@ fn read(trace: &LogTrace) -> Vec<String> {
             handed_on += usize::from(matches!(message, Message::Event(_)) || is_reported(kind_of(message)));
             ControlFlow::Continue(())
         };
-        while let Drained::Limit(order) = cursor.drain(limit, &mut take) {
+        while let DrainEnd::Limit(order) = cursor.drain(limit, &mut take) {
             limit = order.saturating_add(1_000);
         }
         assert!(cursor.head().is_none() && !cursor.advance());
@@ -373,11 +373,11 @@ fn meanings_are_reported() {
     let role = event.class.log.as_deref().unwrap();
     // Padding precedes each value: argument header and name.
     use Meaning::{Component, Rendered, Tag};
-    let meanings: Vec<_> = (0..7).map(|i| event.class.meanings.of(Scope::Payload, 2 * i + 1)).collect();
+    let meanings: Vec<_> = (0..7).map(|i| event.class.meanings.get(Scope::Payload, 2 * i + 1)).collect();
     let expected =
         [Some(Rendered), Some(Rendered), Some(Rendered), Some(Tag), Some(Rendered), None, Some(Component)];
     assert_eq!(meanings, expected);
-    assert_eq!(event.class.meanings.of(Scope::SpecificContext, 1), Some(Meaning::Severity));
+    assert_eq!(event.class.meanings.get(Scope::SpecificContext, 1), Some(Meaning::Severity));
     assert_eq!(role.scale.level(0x40).name(), "WARN");
     let mut text = String::new();
     (role.text.unwrap().write)(&event, &mut text).unwrap();
@@ -618,7 +618,7 @@ fn other_files_are_ignored() {
     }
     let log = record(1, "a", 1u64.into());
     assert!(probe(&tree(&log), &FuchsiaLogOptions::default()));
-    let entries = vec![Entry::of_bytes("notes.txt", text.to_vec()), Entry::of_bytes("b/x", log)];
+    let entries = vec![Entry::from_bytes("notes.txt", text.to_vec()), Entry::from_bytes("b/x", log)];
     let directory = Tree { name: "f".to_owned(), entries, problems: Vec::new() };
     let trace = LogTrace::open(&directory, &FuchsiaLogOptions::default()).unwrap();
     let streams = trace.streams();

@@ -86,7 +86,7 @@ fn written(traces: &[&dyn OpenedTrace], dialect: Option<&str>) -> (Vec<u8>, Loss
 }
 
 fn open(name: &str, bytes: &[u8]) -> LogTrace {
-    let entries = vec![Entry::of_bytes(name, bytes.to_vec())];
+    let entries = vec![Entry::from_bytes(name, bytes.to_vec())];
     let tree = Tree { name: format!("x/{name}"), entries, problems: Vec::new() };
     let mut options = FuchsiaLogOptions::default();
     options.force = true;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use ichnos_io::{
-    ChunkStart, CreateError, Joined, Lane, MessageOrder, Output, OutputBlock, PartFile, PartTarget,
+    ChunkStart, CreateError, JoinResult, Lane, MessageOrder, Output, OutputBlock, PartFile, PartTarget,
     PartsOutput, TraceFile, Worker, WriteOptions, WriteReport, WriteSource, WriteTarget, WriterFactory,
     foreign_file, plain_files,
 };
@@ -153,7 +153,7 @@ impl Output for TextFile {
         self.text.worker(lane)
     }
 
-    fn join(&self, block: OutputBlock) -> io::Result<Joined> {
+    fn join(&self, block: OutputBlock) -> io::Result<JoinResult> {
         self.text.join(block)
     }
 

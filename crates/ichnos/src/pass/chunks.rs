@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 use std::sync::mpsc::Receiver;
 
 use ichnos_flow::{ChunkSender, Merge, in_order};
-use ichnos_io::{ChunkStart, Joined, Lane, MessageOrder, Output, OutputBlock, Worker, WorkerFlow};
+use ichnos_io::{ChunkStart, JoinResult, Lane, MessageOrder, Output, OutputBlock, Worker, WorkerFlow};
 use ichnos_model::{Checkpoint, Event, Message, Sink};
 
 use super::reader_pass::ProgressSteps;
@@ -234,7 +234,7 @@ impl MergedPass<'_> {
         self.splits.get(chunk).copied()
     }
 
-    fn join(&self, block: OutputBlock) -> io::Result<Joined> {
+    fn join(&self, block: OutputBlock) -> io::Result<JoinResult> {
         let bytes = block.bytes.len() as u64;
         let joined = self.output.join(block)?;
         self.observer.written(bytes);
@@ -342,7 +342,7 @@ impl Joiner<'_> {
             match item {
                 ChunkItem::Begin(_) => {}
                 ChunkItem::Block(block) => {
-                    if self.merged.join(block)? == Joined::Again {
+                    if self.merged.join(block)? == JoinResult::Again {
                         return Ok(None);
                     }
                 }

@@ -97,7 +97,7 @@ fn a_meaning_is_the_first_member_that_has_it() {
     while let Some(event) = events.next_event() {
         for meaning in Meaning::ALL {
             let first = event.class.meanings.members(meaning).next();
-            let expected = first.and_then(|member| event.get(&FieldRef::of_member(&event, member)?));
+            let expected = first.and_then(|member| event.get(&FieldRef::for_member(&event, member)?));
             let got = event.meaning(meaning);
             assert_eq!(format!("{got:?}"), format!("{expected:?}"), "{meaning} of {}", event.name());
             if got.is_some() {

@@ -23,7 +23,7 @@ fn open(path: &Path) -> Session {
 
 fn convert(session: &Session, path: &Path) {
     let mut options = ConvertOptions::default();
-    options.write.existing = ichnos_io::Existing::Replace;
+    options.write.existing = ichnos_io::ExistingOutput::Replace;
     let reader = session.reader().unwrap();
     reader.convert(writer("firefox"), Some(path.to_owned()), &options).unwrap();
 }

@@ -14,7 +14,7 @@ fn format() -> &'static dyn Format {
 
 /// Opens a text as a trace.
 fn open(text: &[u8]) -> OpenedTraces {
-    let entries = vec![Entry::of_bytes("a.jsonl", text.to_vec())];
+    let entries = vec![Entry::from_bytes("a.jsonl", text.to_vec())];
     let tree = Tree { name: "a.jsonl".to_owned(), entries, problems: Vec::new() };
     let mut options = ReadOptions::default();
     options.force = true;
@@ -125,7 +125,7 @@ fn the_example_of_the_document_is_a_trace() {
     };
     let (lines, shown) = (block("```jsonl\n"), block("$ ichnos cat --clock-gmt app.jsonl\n"));
     assert!((3..=10).contains(&lines.lines().count()));
-    let entry = Entry::of_bytes("app.jsonl", lines.clone().into_bytes());
+    let entry = Entry::from_bytes("app.jsonl", lines.clone().into_bytes());
     let tree = Tree { name: "app.jsonl".to_owned(), entries: vec![entry], problems: Vec::new() };
     assert!(format().probe(&tree, &ReadOptions::default()));
     assert_eq!(pretty(&open(lines.as_bytes())), shown);
@@ -249,7 +249,7 @@ fn changed_lines_are_read_to_their_end() {
         }
         let tree = Tree {
             name: "a.jsonl".to_owned(),
-            entries: vec![Entry::of_bytes("a.jsonl", text)],
+            entries: vec![Entry::from_bytes("a.jsonl", text)],
             problems: Vec::new(),
         };
         let mut read_options = ReadOptions::default();

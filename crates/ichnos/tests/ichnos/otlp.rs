@@ -55,7 +55,7 @@ fn open(path: &Path) -> Session {
 /// Converts a trace to a file.
 fn convert(session: &Session, viewer: &'static str, signal: Option<&str>, path: &Path) {
     let mut options = ConvertOptions::default();
-    options.write.existing = ichnos_io::Existing::Replace;
+    options.write.existing = ichnos_io::ExistingOutput::Replace;
     if let Some(signal) = signal {
         let formats = &mut options.write.formats;
         formats.set(viewer, writer(viewer).options(), "signal", OsStr::new(signal)).unwrap();

@@ -12,7 +12,7 @@ use ichnos::OpenOptions;
 use ichnos::convert::{ConvertOptions, common_target};
 use ichnos_ctf::stream_input::StreamInput;
 use ichnos_ctf::trace::{CtfOptions, CtfTrace, open};
-use ichnos_io::{Existing, IoLimits, Tree};
+use ichnos_io::{ExistingOutput, IoLimits, Tree};
 use ichnos_model::{ByteOrder, Cursor as _, Event, Field, FieldKind, Message, Role, Scope, Visitor, Window};
 use ichnos_testing::{is_complete_sweep, is_like_another};
 use tempfile::TempDir;
@@ -263,7 +263,7 @@ pub(crate) fn repair(from: &Path, to: &Path) -> Result<bool, String> {
     let reader = session.stream_reader();
     let mut options = ConvertOptions::default();
     options.write.repair = true;
-    options.write.existing = Existing::Replace;
+    options.write.existing = ExistingOutput::Replace;
     options.write.dialect = target.dialect.map(str::to_owned);
     options.verify = true;
     let converted = reader.convert(target.writer, Some(to.to_owned()), &options);

@@ -35,7 +35,7 @@ impl<S: Sink> Sink for AsValues<S> {
         let Message::Event(event) = message else { return self.sink.message(message) };
         self.values.copy_from(event).unwrap();
         let clock = event.clock.copied();
-        let scopes = Scopes::of_values(&self.values);
+        let scopes = Scopes::from_values(&self.values);
         let event = Event::new(event.stream, event.plans(), clock.as_ref(), scopes)
             .with_other_clocks(event.other_clocks);
         self.sink.message(&Message::Event(event))
@@ -450,7 +450,7 @@ proptest! {
             let event = Event::new(&stream, plans, None, scopes);
             let mut copy = EventValues::default();
             copy.copy_from(&event).unwrap();
-            let copy = Event::new(&stream, plans, None, Scopes::of_values(&copy));
+            let copy = Event::new(&stream, plans, None, Scopes::from_values(&copy));
             for event in [event, copy] {
                 let found = event.field("resource.zone");
                 prop_assert_eq!(found.and_then(|found| found.as_str()), zone);
@@ -459,7 +459,7 @@ proptest! {
         }
         for (i, push) in leaves {
             let path = format!("m{i}");
-            for scopes in [bits, Scopes::of_values(&values)] {
+            for scopes in [bits, Scopes::from_values(&values)] {
                 let event = Event::new(&stream, plans, None, scopes);
                 for path in [&path, &format!("payload.{path}")] {
                     let found = event.field(path).map_or("None".to_owned(), |found| format!("{found:?}"));
@@ -471,7 +471,7 @@ proptest! {
             let shows_resources = output.starts_with("log") || output == "jsonl";
             let resources = if shows_resources { [&mixed; 2] } else { [&resource, &only_resource] };
             let [with_mixed, with_only] = resources.map(|values| bits.with_values(values));
-            let all = [bits, Scopes::of_values(&values), bits.with_values(&mixed), with_mixed, with_only];
+            let all = [bits, Scopes::from_values(&values), bits.with_values(&mixed), with_mixed, with_only];
             let written = all.map(|scopes| {
                 write(output, false, &mut |sink| {
                     let event = Event::new(&stream, plans, None, scopes);

@@ -28,7 +28,7 @@ fn open(path: &Path) -> Session {
 pub(crate) fn convert(session: &Session, viewer: &str, directory: &Path) -> PathBuf {
     let path = directory.join(format!("trace.{}", writer(viewer).extensions()[0]));
     let mut options = ConvertOptions::default();
-    options.write.existing = ichnos_io::Existing::Replace;
+    options.write.existing = ichnos_io::ExistingOutput::Replace;
     let reader = session.reader().unwrap();
     reader.convert(writer(viewer), Some(path.clone()), &options).unwrap();
     path
@@ -220,7 +220,7 @@ fn threads_of_kernels_are_in_their_processes() {
         for (window, least) in [(Window::default(), least), (later, 20)] {
             let path = directory.path().join("threads.pftrace");
             let mut options = ConvertOptions::default();
-            options.write.existing = ichnos_io::Existing::Replace;
+            options.write.existing = ichnos_io::ExistingOutput::Replace;
             let reader = session.reader_of(window, |_| true).unwrap();
             reader.convert(writer("perfetto"), Some(path.clone()), &options).unwrap();
             let [threads, errors] = all_rows(&processor, &path, &[THREADS, ERRORS]).try_into().unwrap();
@@ -282,7 +282,7 @@ impl Sink for LogLines {
             && let Some(role) = event.class.log.as_deref()
             && let Some(text) = message_of(event, role)
         {
-            let number = |meaning| event.get(&FieldRef::of_meaning(event, meaning)?)?.as_i64();
+            let number = |meaning| event.get(&FieldRef::for_meaning(event, meaning)?)?.as_i64();
             let level = match role.severity {
                 LogSeverity::Constant(number) => role.scale.level(number),
                 _ => number(Meaning::Severity).map_or(LogLevel::Info, |number| role.scale.level(number)),
@@ -310,7 +310,7 @@ fn message_of(event: &Event<'_>, role: &LogRole) -> Option<String> {
         (text.write)(event, &mut rendered).unwrap();
         return Some(rendered);
     }
-    Some(event.get(&FieldRef::of_meaning(event, Meaning::Message)?)?.as_str()?.to_owned())
+    Some(event.get(&FieldRef::for_meaning(event, Meaning::Message)?)?.as_str()?.to_owned())
 }
 
 /// Messages are lines of Perfetto's log, too, also if the clock of the trace has no dates.

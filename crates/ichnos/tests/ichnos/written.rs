@@ -22,7 +22,7 @@ use crate::values::{Push, Sample, leaf, sample, structure_of};
 fn of_values(class: &FieldClass) -> Arc<FieldClass> {
     let mut class = class.clone();
     let inner = |class: &mut Arc<FieldClass>| *class = of_values(class);
-    let nowhere = || Box::new(FieldLocation::of_values());
+    let nowhere = || Box::new(FieldLocation::by_values());
     match &mut class.kind {
         FieldKind::Structure { members, .. } => {
             members.iter_mut().for_each(|member| inner(&mut member.class))
@@ -79,7 +79,7 @@ struct Made<'a> {
 impl Made<'_> {
     fn feed(&self, stream: &DataStream, take: &mut dyn FnMut(&Message<'_>)) {
         let plans = &stream.plans().event_records[0];
-        let scopes = self.bits.unwrap_or_else(|| Scopes::of_values(self.values));
+        let scopes = self.bits.unwrap_or_else(|| Scopes::from_values(self.values));
         let nanoseconds = stream.clock().map_or(0, |clock| clock.nanoseconds(self.cycles));
         let clock = ClockValue { nanoseconds, cycles: self.cycles };
         take(&Message::Event(Event::new(stream, plans, Some(&clock), scopes)));

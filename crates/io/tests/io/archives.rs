@@ -1,4 +1,4 @@
-//! Archives: storage of their members, followed links, and reports of truncated archives.
+//! Archives: member storage, followed links, and reports about truncated archives.
 
 use std::io::{Cursor, Write};
 use std::sync::{Arc, Mutex};
@@ -59,7 +59,7 @@ fn is_empty(directory: &TempDir) -> bool {
     std::fs::read_dir(directory.path()).unwrap().next().is_none()
 }
 
-/// Options to keep no more than a MiB in memory.
+/// Options to keep at most one MiB in memory.
 fn little_memory(directory: &TempDir) -> TreeOptions {
     let mut options = TreeOptions::default();
     options.memory_bytes = 1 << 20;
@@ -89,7 +89,7 @@ fn much_is_kept_in_a_temporary_file() {
         assert_eq!(tree.problems, []);
         assert!(read(&tree) == expected);
         assert!(kind(&tree, 0).contains("mapped"), "{}", kind(&tree, 0));
-        // The file has no name, so that it disappears however the process ends.
+        // The file is unnamed, so that it disappears however the process ends.
         assert!(is_empty(&directory));
         let tree = Tree::from_reader("-", &bytes[..], &IoLimits::default()).unwrap();
         assert!(kind(&tree, 0).contains("owned"), "{}", kind(&tree, 0));
@@ -107,7 +107,7 @@ fn stored_members_are_read_where_they_lie() {
         assert_eq!(read(&tree), [("a", large.clone()), ("b", b"small".to_vec())]);
         assert!((0..2).all(|entry| kind(&tree, entry).contains("mapped")));
     }
-    // A damaged one is read unchanged, and reported.
+    // A damaged file is read unchanged, and reported.
     let mut damaged = zip(&files, CompressionMethod::Stored);
     damaged[1000] ^= 1;
     let tree = Tree::from_reader("-", &damaged[..], &IoLimits::default()).unwrap();
@@ -253,7 +253,7 @@ fn unpacking_reports_how_far_it_is() {
     assert!(read > 2 << 20 && read <= packed.len() as u64, "{read}");
 }
 
-/// Content kept of an archive if only the beginnings are wanted.
+/// Archive content kept if only the starts of files are wanted.
 #[test]
 fn beginnings_are_read_where_no_more_is_wanted() {
     let directory = tempfile::tempdir().unwrap();
@@ -287,7 +287,7 @@ fn beginnings_are_read_where_no_more_is_wanted() {
     assert_eq!((tree.entries[0].goes_on(), tree.entries[0].len), (false, Some(500_000)));
 }
 
-/// For any damage of an archive, requesting its beginnings yields no more than requesting all of it.
+/// For any archive damage, requesting the starts yields no more than requesting everything.
 #[test]
 fn beginnings_survive_any_damage() {
     let directory = tempfile::tempdir().unwrap();

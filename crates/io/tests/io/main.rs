@@ -1,5 +1,5 @@
-//! Trees of files as programs that use the library see them.
-// Helpers of tests are tests.
+//! Trees of files, as seen by programs that use the library.
+// Test helpers count as tests.
 #![allow(clippy::unwrap_used, clippy::panic, unreachable_pub)]
 
 mod archives;

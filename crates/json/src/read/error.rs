@@ -1,23 +1,23 @@
-//! Errors of the reader.
+//! Reader errors.
 
 use core::fmt;
 
-/// An error in a JSON text, and its place.
+/// An error in a JSON text, with its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Error {
-    /// Offset of the byte that is wrong, or the length of the text if that ends too early.
+    /// Offset of the wrong byte, or the text length if the text ends too early.
     pub offset: usize,
-    /// Kind of the error.
+    /// Error kind.
     pub kind: ErrorKind,
 }
 
-/// Kind of an error in a JSON text.
+/// Kind of error in a JSON text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// Something else is expected: a short description of it, such as "a value" or "`:`".
+    /// Something else was expected. Contains a short description, for example "a value" or "`:`".
     Unexpected(&'static str),
-    /// A string contains a control character that is not escaped.
+    /// A string contains an unescaped control character.
     ControlCharacter(u8),
     /// A string has no closing quote.
     UnclosedString,
@@ -25,7 +25,7 @@ pub enum ErrorKind {
     InvalidUtf8,
     /// An escape is an unpaired surrogate.
     LoneSurrogate(u16),
-    /// A number has needless leading zeros.
+    /// A number has leading zeros.
     LeadingZero,
     /// Arrays and objects nest too deeply.
     Depth,
@@ -34,7 +34,7 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
-    /// Description of what is expected instead.
+    /// Returns a description of the expected item.
     #[must_use]
     pub fn expected(self) -> &'static str {
         match self {

@@ -1,21 +1,21 @@
-//! Texts that are nearly JSON.
+//! Reader for text that is almost JSON.
 
 use alloc::vec::Vec;
 
 use super::{Error, ErrorKind, MAX_DEPTH, Reader, Result, Text};
 
-/// A string as it is in the text, between its quotes, that can contain any bytes but line feeds.
+/// A string as written in the text, between its quotes. It can contain any bytes except line feeds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RelaxedString<'a> {
     /// Bytes between the quotes, with their escapes.
     pub raw: &'a [u8],
-    /// Offset of the first of them.
+    /// Offset of the first byte.
     pub offset: usize,
 }
 
 impl<'a, T: Text + ?Sized> Reader<'a, T> {
-    /// Reads a string, in which only quotes and backslashes must be escaped. A line feed ends it with an error, so that
-    /// a missing quote does not swallow all that follows. `expected` describes the string in the error.
+    /// Reads a string in which only quotes and backslashes must be escaped. A line feed is an error, so that a missing
+    /// quote does not consume the rest of the text. `expected` describes the string in the error.
     ///
     /// ```
     /// use ichnos_json::read::Reader;
@@ -27,12 +27,13 @@ impl<'a, T: Text + ?Sized> Reader<'a, T> {
     /// ```
     ///
     /// # Errors
-    /// If there is none, or it has no closing quote.
+    /// Fails if the string or its closing quote is missing.
     pub fn relaxed_string(&mut self, expected: &'static str) -> Result<RelaxedString<'a>> {
         self.expect(b'"', expected)?;
         let bytes = self.text.as_bytes();
         let offset = self.offset;
         loop {
+            // After an escape at the end of the text, nothing is left, and the search fails.
             let rest = bytes.get(self.offset..).unwrap_or_default();
             let found = memchr::memchr3(b'"', b'\\', b'\n', rest);
             self.offset = found.map_or(bytes.len(), |at| self.offset + at);
@@ -48,11 +49,11 @@ impl<'a, T: Text + ?Sized> Reader<'a, T> {
         }
     }
 
-    /// Skips a value without looking closely: brackets must match, up to a depth of at most [`MAX_DEPTH`], and strings
-    /// must end. Returns its text.
+    /// Skips a value with few checks: brackets must match, up to a depth of at most [`MAX_DEPTH`], and strings must
+    /// end. Returns its text.
     ///
     /// # Errors
-    /// If there is no value, or its end is missing.
+    /// Fails if the value or its end is missing.
     pub fn skip_relaxed(&mut self, depth: u32) -> Result<&'a T> {
         const EXPECTED: &str = "a value";
         let first = self.peek();
@@ -115,11 +116,11 @@ impl<'a, T: Text + ?Sized> Reader<'a, T> {
 }
 
 impl RelaxedString<'_> {
-    /// Appends the bytes that the string stands for, which are never more than it has itself. Half of a surrogate pair
-    /// stands for U+FFFD.
+    /// Appends the bytes without escapes, which are never more than the string itself has. Half a surrogate pair
+    /// becomes U+FFFD.
     ///
     /// # Errors
-    /// If an escape is unknown.
+    /// Fails if an escape is unknown.
     pub fn push_to(self, out: &mut Vec<u8>) -> Result<()> {
         let mut rest = self.raw;
         while let Some(found) = memchr::memchr(b'\\', rest) {
@@ -129,7 +130,7 @@ impl RelaxedString<'_> {
             let c = match reader.escape() {
                 Ok(c) => c,
                 Err(Error { kind: ErrorKind::LoneSurrogate(_), .. }) => {
-                    // What follows the half can be anything.
+                    // Anything can follow half a pair.
                     reader.offset = 6;
                     char::REPLACEMENT_CHARACTER
                 }

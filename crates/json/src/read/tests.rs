@@ -7,7 +7,7 @@ use super::*;
 
 extern crate std;
 
-/// Reads a text as a whole, token by token, and writes what was read.
+/// Reads a whole text token by token, and writes it again.
 fn canonical<T: Text + ?Sized>(reader: &mut Reader<'_, T>, out: &mut String, depth: u32) -> Result<()> {
     let mut is_first = true;
     match reader.peek() {
@@ -39,7 +39,7 @@ fn canonical<T: Text + ?Sized>(reader: &mut Reader<'_, T>, out: &mut String, dep
     Ok(())
 }
 
-/// The same of a value that another library has read.
+/// The same for a value that another library has read.
 fn expected(value: &serde_json::Value) -> String {
     match value {
         serde_json::Value::Array(elements) => {
@@ -117,7 +117,7 @@ fn accepts_and_reads_what_another_library_does() {
         match (found, other) {
             (Ok(found), Ok(other)) => {
                 accepted += 1;
-                // The other one keeps the last of duplicate members, and writes exponents in its own way.
+                // The other library keeps the last of duplicate members, and writes exponents differently.
                 let is_simple = !text.contains("\"b\":") && !text.contains(['e', 'E']);
                 assert!(!is_simple || found == expected(&other), "{text:?}: {found}");
             }
@@ -140,7 +140,7 @@ fn bytes_are_read_as_another_library_does() {
         }
         let other: core::result::Result<serde_json::Value, _> = serde_json::from_slice(&text);
         assert_eq!(read(&*text).is_ok(), other.is_ok(), "{}", text.escape_ascii());
-        // The relaxed methods accept all that is valid.
+        // The relaxed methods accept all valid JSON.
         let relaxed = Reader::new(&*text).skip_relaxed(MAX_DEPTH).map(<[u8]>::len);
         if other.is_ok() {
             let mut reader = Reader::new(&*text);

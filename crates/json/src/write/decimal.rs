@@ -1,8 +1,8 @@
-//! Decimal integers: what `printf` would print, without its machinery.
+//! Decimal integers, without the overhead of `core::fmt`.
 
 use alloc::vec::Vec;
 
-/// Digits of the numbers below 100.
+/// Digits for the numbers below 100.
 static PAIRS: [[u8; 2]; 100] = {
     let mut pairs = [[0; 2]; 100];
     let mut number = 0;
@@ -19,11 +19,11 @@ fn pair(number: u32) -> [u8; 2] {
     PAIRS.get(number as usize).copied().unwrap_or_default()
 }
 
-/// Returns the digits of a number below 100,000,000, the first one in the lowest byte.
+/// Returns the digits of a number below 100,000,000, first digit in the lowest byte.
 #[inline(always)]
 fn eight_values(number: u32) -> u64 {
-    // Halves, quarters and eighths of the word are divided at once, by multiplication with the divisor's
-    // reciprocal, which is exact for numbers this small.
+    // Divides halves, quarters and eighths of the word at once, by multiplication with the divisor's reciprocal. This
+    // is exact for numbers this small.
     let fours = u64::from(number / 10_000) | u64::from(number % 10_000) << 32;
     let hundreds = ((fours * 10_486) >> 20) & 0x7f_0000_007f;
     let twos = hundreds | (fours - 100 * hundreds) << 16;

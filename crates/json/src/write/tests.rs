@@ -15,7 +15,7 @@ fn written(write: impl FnOnce(ValueWriter<'_>)) -> String {
     String::from_utf8(out).unwrap()
 }
 
-/// Writes a value of another library.
+/// Writes a value from another library.
 fn write(value: &Value, place: ValueWriter<'_>) {
     match value {
         Value::Null => place.null(),

@@ -36,7 +36,7 @@ fn without_message(class: &FieldClass) -> Option<Cow<'_, FieldClass>> {
         return Some(Cow::Borrowed(class));
     };
     let Some((last, rest)) = members.split_last() else { return Some(Cow::Borrowed(class)) };
-    if last.name != MESSAGE || !last.class.is_optional_of_values() {
+    if last.name != MESSAGE || !last.class.is_optional_by_values() {
         return Some(Cow::Borrowed(class));
     }
     let kind = FieldKind::Structure { members: rest.to_vec(), minimum_alignment: *minimum_alignment };

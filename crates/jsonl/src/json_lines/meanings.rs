@@ -62,7 +62,7 @@ pub(super) fn write_log_role(line: &mut ObjectWriter<'_>, class: &EventRecordCla
 /// Returns the members of a class that are numbers of call stacks.
 pub(super) fn stack_fields(event: &Event<'_>) -> Box<[FieldRef]> {
     let members = event.class.meanings.members(Meaning::Stack);
-    members.filter_map(|member| FieldRef::of_member(event, member)).collect()
+    members.filter_map(|member| FieldRef::for_member(event, member)).collect()
 }
 
 /// Returns the number of the call stack in a member.

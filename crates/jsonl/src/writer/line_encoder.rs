@@ -76,7 +76,7 @@ impl MessageEncoder for LineEncoder {
             sink: if rules.room > 0 { sink } else { sink.without_room() },
             events: 0,
             losses: LineLosses::default(),
-            digest: rules.shared.is_compared.then(|| StreamDigest::new(Some(EventHash::of_text))),
+            digest: rules.shared.is_compared.then(|| StreamDigest::new(Some(EventHash::for_text))),
             rules,
         }
     }

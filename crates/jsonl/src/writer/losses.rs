@@ -36,7 +36,7 @@ impl LineLosses {
         }
         let Some((_, lacking, classes)) = self.recorded.get_mut(event.stream) else { return };
         let table = &mut self.table;
-        classes.of(event, || {
+        classes.for_event(event, || {
             let scopes = [
                 (Scope::SpecificContext, &event.class.specific_context),
                 (Scope::Payload, &event.class.payload),

@@ -1,20 +1,20 @@
-//! Attributes: data that a producer attaches to a class and that decoding does not need.
+//! Attributes: data that a producer attaches to a class. Decoding does not need them.
 //!
-//! They are passed on unchanged. Their values are those of JSON, because CTF 2 writes them so.
+//! They are passed on unchanged. Values have the JSON types, because CTF 2 stores attributes as JSON.
 
 use std::collections::HashMap;
 use std::fmt;
 
 use ichnos_json::write::write_printable;
 
-/// A value of an attribute, of an extension or of the environment.
+/// A value of an attribute, an extension or an environment entry.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     /// Nothing.
     Null,
     /// True or false.
     Boolean(bool),
-    /// An integer of up to 128 bits.
+    /// An integer with up to 128 bits.
     Integer(i128),
     /// A number with a fraction or an exponent, or an integer that does not fit [`Value::Integer`], as
     /// written.
@@ -23,14 +23,14 @@ pub enum Value {
     Text(String),
     /// A list.
     Array(Vec<Value>),
-    /// Names and values in the order they were written.
+    /// Names and values, in file order.
     Map(Vec<(String, Value)>),
 }
 
 impl Eq for Value {}
 
 impl fmt::Display for Value {
-    /// Writes JSON on one line; a number keeps its spelling.
+    /// Writes JSON on one line. A number keeps its spelling.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Null => f.write_str("null"),
@@ -61,7 +61,7 @@ impl fmt::Display for Value {
 }
 
 impl Value {
-    /// Returns the value of `name` in a [map](Value::Map).
+    /// Returns the value for `name` in a [map](Value::Map).
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Value> {
         match self {
@@ -70,7 +70,7 @@ impl Value {
         }
     }
 
-    /// Returns the text of a [text](Value::Text).
+    /// Returns the content if it is a [text](Value::Text).
     #[must_use]
     pub fn as_text(&self) -> Option<&str> {
         match self {
@@ -79,7 +79,7 @@ impl Value {
         }
     }
 
-    /// Returns the integer of an [integer](Value::Integer).
+    /// Returns the number if it is an [integer](Value::Integer).
     #[must_use]
     pub fn as_integer(&self) -> Option<i128> {
         match self {
@@ -89,14 +89,14 @@ impl Value {
     }
 }
 
-/// Attributes of one object: namespaces and their values, in the order they were written.
+/// An object's attributes: namespaces and their values, in file order.
 ///
-/// A single word if there are none, because there can be millions of objects and most have no attributes.
+/// Takes a single word while empty: there can be millions of objects, and most lack attributes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Attributes(Option<Box<Entries>>);
+pub struct Attributes(Option<Box<AttributeList>>);
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Entries(Vec<(String, Value)>);
+struct AttributeList(Vec<(String, Value)>);
 
 impl Attributes {
     /// Returns `true` if there are no attributes.
@@ -110,19 +110,19 @@ impl Attributes {
         self.entries().iter()
     }
 
-    /// Namespaces and values, as a list.
+    /// Namespaces and values, as a slice.
     #[must_use]
     pub fn entries(&self) -> &[(String, Value)] {
         self.0.as_ref().map_or(&[], |entries| &entries.0)
     }
 
-    /// Returns the value of a namespace.
+    /// Returns the value for a namespace.
     #[must_use]
     pub fn get(&self, namespace: &str) -> Option<&Value> {
         self.iter().find(|(key, _)| key == namespace).map(|(_, value)| value)
     }
 
-    /// Sets the value of a namespace.
+    /// Sets the value for a namespace.
     pub fn set(&mut self, namespace: impl Into<String>, value: Value) {
         let namespace = namespace.into();
         let entries = &mut self.0.get_or_insert_default().0;
@@ -134,8 +134,8 @@ impl Attributes {
 }
 
 impl Attributes {
-    /// Adds attributes of the same object from another place. Objects of one namespace are joined. Returns the namespaces
-    /// whose other values are dropped, because they have a value here.
+    /// Adds attributes of the same object from another place. Objects in the same namespace are merged. Returns the
+    /// namespaces whose new values are dropped because a value already exists.
     pub fn join(&mut self, others: Self) -> Vec<String> {
         let mut dropped = Vec::new();
         let mut others = others.into_iter().peekable();
@@ -165,7 +165,7 @@ impl Attributes {
         dropped
     }
 
-    /// Removes attributes that [`Self::join`] added. Attributes that have another value here stay.
+    /// Removes attributes that [`Self::join`] added. Attributes with a different value stay.
     pub fn separate(&mut self, namespace: &str, value: &Value) {
         let entries = self.0.iter_mut().flat_map(|entries| &mut entries.0);
         let Some((_, own)) = entries.into_iter().find(|(key, _)| key == namespace) else { return };
@@ -203,7 +203,7 @@ fn positions(entries: &[(String, Value)]) -> HashMap<String, usize> {
     positions
 }
 
-/// Adds an entry whose name is new.
+/// Adds an entry with a new name.
 fn add(
     entries: &mut Vec<(String, Value)>,
     positions: &mut HashMap<String, usize>,
@@ -258,7 +258,7 @@ mod tests {
         Value::Map(entries.collect())
     }
 
-    /// Entries that were added are removed again, however many there are.
+    /// Added entries are removed again, however many there are.
     #[test]
     fn joined_attributes_are_separated() {
         const COUNT: usize = 50_000;

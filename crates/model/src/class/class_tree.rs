@@ -1,19 +1,19 @@
-//! Walks through the tree of a field class: the classes directly in it, whatever its kind.
+//! Walks through field class trees.
 
 use std::sync::Arc;
 
 use crate::{Attributes, FieldClass, FieldKind, Member, VariantOption};
 
-/// A field class directly in another one: see [`FieldClass::children`].
+/// A field class directly inside another: see [`FieldClass::children`].
 #[derive(Clone, Copy, Debug)]
 pub enum Child<'c> {
-    /// A member of a structure or a union.
+    /// A structure or union member.
     Member(&'c Member),
-    /// The class of the elements of an array.
+    /// An array's element class.
     Element(&'c Arc<FieldClass>),
-    /// The class of an optional field, if it is present.
+    /// An optional field's class.
     Present(&'c Arc<FieldClass>),
-    /// An option of a variant.
+    /// A variant option.
     Choice(&'c VariantOption),
 }
 
@@ -28,7 +28,7 @@ impl<'c> Child<'c> {
         }
     }
 
-    /// Returns the name of a member, or of an option that has one.
+    /// Returns the name of a member or of a named option.
     #[must_use]
     pub fn name(self) -> Option<&'c str> {
         match self {
@@ -38,7 +38,7 @@ impl<'c> Child<'c> {
         }
     }
 
-    /// Returns the attributes of a member or an option, which are not those of its class.
+    /// Returns the attributes of a member or an option. They are separate from the attributes of its class.
     #[must_use]
     pub fn attributes(self) -> Option<&'c Attributes> {
         match self {
@@ -50,8 +50,8 @@ impl<'c> Child<'c> {
 }
 
 impl FieldClass {
-    /// Returns the classes directly in this one, in order: members, the element, the field of an optional,
-    /// options. Empty for a class of single values.
+    /// Returns the direct child classes in order: members, array element, optional field, options. Empty for single
+    /// values.
     ///
     /// ```
     /// use ichnos_model::{FieldClass, Member};
@@ -76,7 +76,7 @@ impl FieldClass {
         members.iter().map(Child::Member).chain(single).chain(options.iter().map(Child::Choice))
     }
 
-    /// Returns the classes directly in this one, to change them: see [`FieldClass::children`].
+    /// Returns the direct child classes for changes: see [`FieldClass::children`].
     pub fn children_mut(&mut self) -> impl Iterator<Item = &mut Arc<Self>> {
         let (members, single, options): (&mut [Member], _, &mut [VariantOption]) = match &mut self.kind {
             FieldKind::Structure { members, .. } | FieldKind::Union { members, .. } => {
@@ -92,7 +92,7 @@ impl FieldClass {
         members.chain(single).chain(options.iter_mut().map(|option| &mut option.class))
     }
 
-    /// Replaces the classes directly in this one.
+    /// Replaces the direct child classes.
     ///
     /// ```
     /// use ichnos_model::FieldClass;
@@ -110,9 +110,9 @@ impl FieldClass {
         self
     }
 
-    /// Returns `true` if this class or one in it, at any depth, fulfils a condition.
+    /// Returns `true` if this class, or one inside it at any depth, fulfils a condition.
     ///
-    /// Classes are no deeper than [`Limits::depth`](crate::Limits::depth) allows.
+    /// The depth is within [`Limits::depth`](crate::Limits::depth).
     pub fn exists(&self, is_wanted: &mut dyn FnMut(&Self) -> bool) -> bool {
         is_wanted(self) || self.children().any(|child| child.class().exists(is_wanted))
     }
@@ -144,7 +144,7 @@ mod tests {
             FieldClass::optional(text()),
             FieldClass::new(FieldKind::Variant {
                 options: vec![option(Some("c")), option(None)],
-                selector: Box::new(FieldLocation::of_values()),
+                selector: Box::new(FieldLocation::by_values()),
                 alignment: 1,
             }),
         ]

@@ -1,4 +1,4 @@
-//! Event record classes that are discovered while reading.
+//! Event record classes discovered while reading.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -7,43 +7,42 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
 use crate::plan::{EventRecordPlans, PlanError, TracePlans};
 use crate::{DataStreamClass, EventRecordClass, IgnorePoison as _, Limits, TraceClass};
 
-/// An event record class that the description of the trace does not contain: the records describe themselves.
+/// An event record class that the trace metadata lacks, because the records describe themselves.
 #[derive(Debug)]
 pub struct DynamicClass {
     /// Compiled class.
     pub plans: EventRecordPlans,
-    /// Number of values that are kept for other fields. Fields of the class depend only on each other.
+    /// Number of values kept for other fields. Fields of the class depend only on each other.
     pub slots: usize,
 }
 
-/// Event record classes of a data stream class discovered so far: a list that only grows, shared by all cursors.
+/// Discovered event record classes of a data stream class. The list only grows, and all cursors share it.
 ///
-/// The reader defines a key for each class: records with the same key are of one class. Classes are kept in
-/// one of two ways:
-/// - compiled ([`DynamicClasses::intern`]), which takes some thousand bytes each;
-/// - as keys ([`DynamicClasses::index`]), if a key describes its class completely: the class takes little
-///   more than its key, is [compiled](DynamicClasses::get) on demand, and stays compiled as long as it is in
-///   use.
+/// The reader defines a key for each class: records with the same key have the same class. A class is kept in one of
+/// two ways:
+/// - compiled ([`DynamicClasses::intern`]), which takes some thousand bytes;
+/// - as a key ([`DynamicClasses::index`]), if the key describes the class completely. The class takes little more than
+///   its key, is [compiled](DynamicClasses::get) on demand, and stays compiled while it is in use.
 pub struct DynamicClasses {
-    /// Number of classes that the trace declares, which have the lower indexes.
+    /// Number of classes that the trace declares. They have the lower indexes.
     declared: usize,
     limits: Limits,
     describe: OnceLock<Describe>,
     map: OnceLock<MapOwn>,
-    inner: Mutex<Inner>,
+    inner: Mutex<ClassRegistry>,
 }
 
-/// Makes a class from its key.
+/// Creates a class from its key.
 type Describe = Box<dyn Fn(&[u8]) -> EventRecordClass + Send + Sync>;
 
 /// Changes a class before it is compiled.
 type MapOwn = Box<dyn Fn(&mut EventRecordClass) + Send + Sync>;
 
 #[derive(Debug, Default)]
-struct Inner {
+struct ClassRegistry {
     classes: Vec<CacheEntry>,
     by_key: HashMap<Arc<[u8]>, u32>,
-    /// Size of all classes, in units of about a field class.
+    /// Total size of all classes, in units of about a field class.
     size: u64,
     /// Maximum number and size of classes.
     most: u64,
@@ -59,44 +58,44 @@ struct CacheEntry {
 #[derive(Debug)]
 enum CachedClass {
     Kept(Arc<DynamicClass>),
-    /// The compiled class, if it is still in use.
+    /// The compiled class, while it is in use.
     OfKey(Weak<DynamicClass>),
 }
 
-/// Number of bytes of keys that count as much as a field class.
+/// Number of key bytes that count as much as a field class.
 const KEY_BYTES: u64 = 64;
 
 impl DynamicClasses {
     pub(crate) fn new(declared: usize, limits: &Limits) -> Self {
-        let inner = Inner {
+        let inner = ClassRegistry {
             most: limits.dynamic_event_record_classes,
             most_size: limits.field_classes,
-            ..Inner::default()
+            ..ClassRegistry::default()
         };
         let (describe, map) = (OnceLock::new(), OnceLock::new());
         Self { declared, limits: *limits, describe, map, inner: Mutex::new(inner) }
     }
 
-    /// Sets the function that makes a class from its key, for [`DynamicClasses::index`]. Only the first call counts.
+    /// Sets the function that creates a class from its key, for [`DynamicClasses::index`]. Only the first call counts.
     pub fn describe_with(&self, describe: impl Fn(&[u8]) -> EventRecordClass + Send + Sync + 'static) {
         let _ = self.describe.set(Box::new(describe));
     }
 
-    /// Sets the function that changes each class discovered from now on. Only the first call counts.
+    /// Sets the function that changes each class before it is added. Only the first call counts.
     pub(crate) fn map_with(&self, map: impl Fn(&mut EventRecordClass) + Send + Sync + 'static) {
         let _ = self.map.set(Box::new(map));
     }
 
     /// Lowers the limits on the number of classes and of their field classes, for data stream classes that share the
-    /// limits of a trace.
+    /// trace limits.
     pub fn limit_to(&self, classes: u64, field_classes: u64) {
         let mut inner = self.lock();
         inner.most = inner.most.min(classes);
         inner.most_size = inner.most_size.min(field_classes);
     }
 
-    /// Returns the class of this key, made by `make` if the key is new. Returns `None` if the number or the
-    /// size of classes reached the [`Limits`]: then use [`DynamicClasses::last`].
+    /// Returns the class with this key. `make` creates it if the key is new. `None` if the number or the size of
+    /// classes reached the [`Limits`]: then use [`DynamicClasses::last`].
     ///
     /// # Errors
     /// If the class cannot be compiled.
@@ -108,8 +107,8 @@ impl DynamicClasses {
         self.add(key, make, true)
     }
 
-    /// Like [`DynamicClasses::intern`], but regardless of limits: for the handful of classes of a format that
-    /// fit all records.
+    /// Like [`DynamicClasses::intern`], but ignores the limits: for the handful of classes in a format that fit all
+    /// records.
     ///
     /// # Errors
     /// If the class cannot be compiled.
@@ -143,9 +142,9 @@ impl DynamicClasses {
         Ok(Some(class))
     }
 
-    /// Returns the index of the class of this key, for [`DynamicClasses::get`], counted from 0 among the
-    /// discovered classes. A new class is kept as its key. Returns `None` if the number or the size of
-    /// classes reached the [`Limits`], unless `is_last`: one of the handful of classes that fit all records.
+    /// Returns the index of the class with this key, for [`DynamicClasses::get`], counted from 0 within the discovered
+    /// classes. A new class is kept as its key. `None` if the number or the size of classes reached the [`Limits`],
+    /// unless `is_last` marks one of the handful of classes that fit all records.
     pub fn index(&self, key: &[u8], is_last: bool) -> Option<usize> {
         let mut inner = self.lock();
         if let Some(index) = inner.by_key.get(key) {
@@ -158,8 +157,8 @@ impl DynamicClasses {
         inner.classes.len().checked_sub(1)
     }
 
-    /// Returns the compiled class of this index. `None` if there is no such class, or if it is kept as its
-    /// key and no [function](DynamicClasses::describe_with) makes classes from keys.
+    /// Returns the compiled class with this index. `None` for an invalid index, or if the class is kept as its key and
+    /// there is no [function](DynamicClasses::describe_with) to create it.
     ///
     /// # Errors
     /// If the class cannot be compiled.
@@ -173,7 +172,7 @@ impl DynamicClasses {
         self.lock().classes.len()
     }
 
-    /// Returns the class of this index without compiling it; see [`DynamicClasses::get`].
+    /// Returns the class with this index without compiling it; see [`DynamicClasses::get`].
     #[must_use]
     pub fn described(&self, index: usize) -> Option<Arc<EventRecordClass>> {
         let key = match self.lock().classes.get(index)? {
@@ -185,7 +184,11 @@ impl DynamicClasses {
         Some(Arc::new(self.mapped(self.describe.get()?(&key))))
     }
 
-    fn compiled(&self, inner: &mut Inner, index: usize) -> Result<Option<Arc<DynamicClass>>, PlanError> {
+    fn compiled(
+        &self,
+        inner: &mut ClassRegistry,
+        index: usize,
+    ) -> Result<Option<Arc<DynamicClass>>, PlanError> {
         let Some(entry) = inner.classes.get_mut(index) else { return Ok(None) };
         let weak = match &mut entry.class {
             CachedClass::Kept(class) => return Ok(Some(Arc::clone(class))),
@@ -208,7 +211,7 @@ impl DynamicClasses {
         class
     }
 
-    fn lock(&self) -> MutexGuard<'_, Inner> {
+    fn lock(&self) -> MutexGuard<'_, ClassRegistry> {
         self.inner.lock().ignore_poison()
     }
 }
@@ -222,13 +225,13 @@ impl fmt::Debug for DynamicClasses {
     }
 }
 
-impl Inner {
+impl ClassRegistry {
     fn is_full(&self) -> bool {
         self.classes.len() as u64 >= self.most || self.size >= self.most_size
     }
 
     fn push(&mut self, key: &[u8], class: CachedClass, size: u64) {
-        // Memory limits the number of keys.
+        // The memory limit bounds the number of keys.
         let Ok(index) = u32::try_from(self.classes.len()) else { return };
         let key: Arc<[u8]> = key.into();
         self.size = self.size.saturating_add(size + key.len() as u64 / KEY_BYTES);
@@ -237,14 +240,14 @@ impl Inner {
     }
 }
 
-/// Compiles a class that needs nothing from the scopes before it.
+/// Compiles a class that does not depend on earlier scopes.
 fn compile(class: EventRecordClass, index: usize, limits: &Limits) -> Result<DynamicClass, PlanError> {
     let event_records = vec![Arc::new(class)];
     let stream = DataStreamClass { event_records, ..DataStreamClass::default() };
     let trace = TraceClass { data_streams: vec![stream], ..TraceClass::default() };
     let plans = TracePlans::compile(&trace, limits)?;
     let slots = plans.slots();
-    // Exactly one class of one data stream class was compiled, and nobody else has it.
+    // Exactly one class of one data stream class was compiled, and nobody else holds it.
     let stream = plans.data_streams.into_iter().next().and_then(Arc::into_inner);
     let plans = stream.and_then(|stream| stream.event_records.into_iter().next()).unwrap_or_default();
     Ok(DynamicClass { plans: EventRecordPlans { index: Some(index), ..plans }, slots })
@@ -294,7 +297,7 @@ mod tests {
         assert!(dynamic.intern(b"c", || class(1)).unwrap().is_none());
         assert!(dynamic.intern(b"b", || class(1)).unwrap().is_some());
         assert!(dynamic.last(b"", || class(1)).unwrap().is_some());
-        // A share of the limits is no more than them.
+        // A share of the limits does not exceed them.
         few.dynamic_classes(0).unwrap().limit_to(9, 9);
         assert!(dynamic.intern(b"c", || class(1)).unwrap().is_none());
         limits.dynamic_event_record_classes = 100;
@@ -326,7 +329,7 @@ mod tests {
             dynamic.get(index).unwrap().unwrap().plans.payload.as_ref().unwrap().nodes().count() - 1
         };
         assert_eq!((members(0), members(1), members(2)), (1, 2, 4));
-        // It stays the same as long as it is in use.
+        // The class stays the same while it is in use.
         let one = dynamic.get(1).unwrap().unwrap();
         assert!(Arc::ptr_eq(&one, &dynamic.get(1).unwrap().unwrap()));
         assert_eq!(one.plans.index, Some(2));

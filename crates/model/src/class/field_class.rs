@@ -1,4 +1,4 @@
-//! Field classes: everything that CTF 2 can describe, and additions of the other formats.
+//! Field classes: everything that CTF 2 can describe, plus additions for the other formats.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -10,28 +10,28 @@ use crate::{
     Roles, StringEncoding, WallClock, Wide, WideRange,
 };
 
-/// Describes fields: sequences of bits in a packet, with their meaning.
+/// Describes fields: bit sequences in a packet, with their meaning.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldClass {
-    /// Kind of field, with the properties of that kind.
+    /// Kind, with its properties.
     pub kind: FieldKind,
-    /// Roles of the field in decoding.
+    /// Roles in decoding.
     pub roles: Roles,
-    /// Clocks that the field updates besides the one of its roles.
+    /// Clocks that the field updates in addition to the clock in its roles.
     pub clock_updates: Option<Arc<[ClockUpdate]>>,
-    /// Attributes that the producer adds.
+    /// Attributes from the producer.
     pub attributes: Attributes,
-    /// `true` for an optional field that its source record does not describe: sinks hide it if it is absent,
-    /// and show it like any other field if it is present.
+    /// `true` for an optional field that the source record does not describe. Sinks hide it if absent, and show it like
+    /// any other field if present.
     pub hides_absence: bool,
-    /// Encoding of paths in GUIDs: sinks for people show the path instead of the GUID.
+    /// Encoding of activity paths in GUIDs. Sinks for people show the path instead of the GUID.
     pub activity_paths: Option<ActivityPaths>,
-    /// Place of the declaration.
+    /// Declaration position.
     pub declared_at: DeclaredAt,
 }
 
 impl FieldClass {
-    /// A class of this kind, without roles and attributes.
+    /// Creates a class without roles and attributes.
     #[must_use]
     pub fn new(kind: FieldKind) -> Self {
         Self {
@@ -45,14 +45,14 @@ impl FieldClass {
         }
     }
 
-    /// An unsigned integer of this number of bits, little-endian, aligned to bytes.
+    /// An unsigned integer with `length` bits, little-endian, aligned to bytes.
     #[must_use]
     pub fn unsigned(length: u64) -> Self {
         let bits = BitField::new(length, ByteOrder::LittleEndian, 8);
         Self::new(FieldKind::Integer { bits, integer: IntegerProperties::default() })
     }
 
-    /// A signed integer of this number of bits, little-endian, aligned to bytes.
+    /// A signed integer with `length` bits, little-endian, aligned to bytes.
     #[must_use]
     pub fn signed(length: u64) -> Self {
         let bits = BitField::new(length, ByteOrder::LittleEndian, 8);
@@ -60,13 +60,13 @@ impl FieldClass {
         Self::new(FieldKind::Integer { bits, integer })
     }
 
-    /// A floating-point number of 16, 32 or 64 bits, little-endian, aligned to bytes.
+    /// A floating-point number with 16, 32 or 64 bits, little-endian, aligned to bytes.
     #[must_use]
     pub fn float(length: u64) -> Self {
         Self::new(FieldKind::Float(BitField::new(length, ByteOrder::LittleEndian, 8)))
     }
 
-    /// A UTF-8 string; as bits, it ends with a zero.
+    /// A UTF-8 string. As bits, it is null-terminated.
     #[must_use]
     pub fn string() -> Self {
         let (encoding, length) = (StringEncoding::Utf8, StringLength::NullTerminated);
@@ -79,7 +79,7 @@ impl FieldClass {
         Self::new(FieldKind::Guid { alignment: 8 })
     }
 
-    /// A 64-bit integer that is the time of a wall clock, little-endian, aligned to bytes.
+    /// A 64-bit wall clock time, little-endian, aligned to bytes.
     #[must_use]
     pub fn wall_clock(signed: bool, clock: WallClock) -> Self {
         let bits = BitField::new(64, ByteOrder::LittleEndian, 8);
@@ -87,42 +87,41 @@ impl FieldClass {
         Self::new(FieldKind::Integer { bits, integer })
     }
 
-    /// A field that may be absent, in scopes of values: only the values determine its presence, no other
-    /// field selects it.
+    /// A field that may be absent, in value scopes. Only the values determine its presence, without a selector field.
     #[must_use]
     pub fn optional(field: impl Into<Arc<Self>>) -> Self {
-        let selector = Box::new(FieldLocation::of_values());
+        let selector = Box::new(FieldLocation::by_values());
         Self::new(FieldKind::Optional { field: field.into(), selector, ranges: None })
     }
 
-    /// Returns `true` for classes that [`FieldClass::optional`] makes.
+    /// Returns `true` for classes from [`FieldClass::optional`].
     #[must_use]
-    pub fn is_optional_of_values(&self) -> bool {
-        matches!(&self.kind, FieldKind::Optional { selector, .. } if selector.is_of_values())
+    pub fn is_optional_by_values(&self) -> bool {
+        matches!(&self.kind, FieldKind::Optional { selector, .. } if selector.is_by_values())
     }
 
-    /// Returns `true` for classes that [`FieldClass::optional`] makes, and those that [hide their
+    /// Returns `true` for classes from [`FieldClass::optional`], and for classes that [hide their
     /// absence](Self::hides_absence).
     #[must_use]
     pub fn is_shown_if_present(&self) -> bool {
-        matches!(&self.kind, FieldKind::Optional { selector, .. } if self.hides_absence || selector.is_of_values())
+        matches!(&self.kind, FieldKind::Optional { selector, .. } if self.hides_absence || selector.is_by_values())
     }
 
-    /// A structure of these members, aligned to bytes.
+    /// A structure with these members, aligned to bytes.
     #[must_use]
     pub fn structure(members: impl IntoIterator<Item = Member>) -> Self {
         let members = members.into_iter().collect();
         Self::new(FieldKind::Structure { members, minimum_alignment: 8 })
     }
 
-    /// Returns the alignment of an instance's first bit in the packet, in bits: a power of two
-    /// (CTF2-SPEC-2.0, "Alignment procedure").
+    /// Returns the alignment of the first bit in the packet, in bits: a power of two (CTF2-SPEC-2.0, "Alignment
+    /// procedure").
     #[must_use]
     pub fn alignment(&self) -> u64 {
         self.alignment_with(&mut HashMap::new())
     }
 
-    /// Computes the alignment of shared classes once, however often they are used.
+    /// Computes each shared class's alignment once, however often it is used.
     fn alignment_with(&self, known: &mut HashMap<*const Self, u64>) -> u64 {
         let mut of = |class: &Arc<Self>| {
             if !matches!(class.kind, FieldKind::Structure { .. } | FieldKind::Array { .. }) {
@@ -145,7 +144,7 @@ impl FieldClass {
         }
     }
 
-    /// Returns the alignment in bits that the class itself declares, without that of its members or elements.
+    /// Returns the alignment in bits that the class itself declares, without its members or elements.
     #[must_use]
     pub fn declared_alignment(&self) -> u64 {
         if let Some(bits) = self.bits() {
@@ -165,7 +164,7 @@ impl FieldClass {
         }
     }
 
-    /// Returns the layout of a class of fixed-length bits.
+    /// Returns the layout of fixed-length bits.
     #[must_use]
     pub fn bits(&self) -> Option<BitField> {
         match &self.kind {
@@ -179,7 +178,7 @@ impl FieldClass {
         }
     }
 
-    /// Returns the minimum number of bits of a field, without those of fields in it.
+    /// Returns the minimum number of bits in a field, without inner fields.
     pub(crate) fn own_bits(&self) -> u64 {
         if let Some(bits) = self.bits() {
             return bits.length;
@@ -198,7 +197,7 @@ impl FieldClass {
         }
     }
 
-    /// Returns the names of the values of an integer or of the bits of a bit map.
+    /// Returns the value names of an integer or the flags of a bit map.
     #[must_use]
     pub fn mappings(&self) -> Option<&Mappings> {
         match &self.kind {
@@ -207,7 +206,7 @@ impl FieldClass {
         }
     }
 
-    /// Returns the names of a value: the labels of an integer, or the flags that are set in a bit map.
+    /// Returns the names of a value: integer labels, or the flags set in a bit map.
     pub fn labels<'a>(&'a self, value: FieldValue<'a>) -> impl Iterator<Item = &'a str> {
         let (mut flags, mut names, mut wide) = (None, None, Vec::new());
         match (&self.kind, value) {
@@ -225,7 +224,7 @@ impl FieldClass {
         flags.into_iter().flatten().chain(names.into_iter().flatten()).chain(wide)
     }
 
-    /// Returns the members of a structure or a union.
+    /// Returns structure or union members.
     #[must_use]
     pub fn members(&self) -> Option<&[Member]> {
         match &self.kind {
@@ -234,7 +233,7 @@ impl FieldClass {
         }
     }
 
-    /// Returns `true` for structures, arrays, optionals, variants and unions: their values are fields.
+    /// Returns `true` for structures, arrays, optionals, variants and unions, which contain fields.
     #[must_use]
     pub fn is_compound(&self) -> bool {
         matches!(
@@ -253,7 +252,7 @@ impl FieldClass {
         matches!(self.kind, FieldKind::Padding(_))
     }
 
-    /// Returns the location of the field that gives a field its length, its presence or its option.
+    /// Returns the location of the field that determines the length, the presence or the option.
     #[must_use]
     pub fn needed_location(&self) -> Option<&FieldLocation> {
         match &self.kind {
@@ -266,13 +265,13 @@ impl FieldClass {
         }
     }
 
-    /// Returns the clocks that the field updates besides the one of its roles.
+    /// Returns the clocks that the field updates in addition to the clock in its roles.
     #[must_use]
     pub fn clock_updates(&self) -> &[ClockUpdate] {
         self.clock_updates.as_deref().unwrap_or_default()
     }
 
-    /// Makes the field update one more clock: the clock of its roles, if they name none yet.
+    /// Adds a clock that the field updates. It becomes the clock of the roles if they name none yet.
     pub fn add_clock_update(&mut self, update: ClockUpdate) {
         if self.roles.clock.is_none_or(|clock| clock == update.clock) {
             self.roles.insert(update.role);
@@ -283,8 +282,8 @@ impl FieldClass {
         }
     }
 
-    /// Puts a clock first in each field that updates it, in a class and all classes in it. Its roles are then those in
-    /// [`Self::roles`].
+    /// Puts a clock first in each field that updates it, in a class and all classes inside it. Its roles are then those
+    /// in [`Self::roles`].
     pub fn prefer_clock(class: &mut Arc<Self>, clock: u16) {
         let is_further = |class: &Self| class.clock_updates().iter().any(|update| update.clock == clock);
         if !class.exists(&mut |class| is_further(class)) {
@@ -304,7 +303,7 @@ impl FieldClass {
         changed.children_mut().for_each(|child| Self::prefer_clock(child, clock));
     }
 
-    /// Returns the properties of an integer.
+    /// Returns integer properties.
     #[must_use]
     pub fn integer(&self) -> Option<&IntegerProperties> {
         match &self.kind {
@@ -314,7 +313,7 @@ impl FieldClass {
         }
     }
 
-    /// Returns the name of the kind in JSON, for instance "bit-array".
+    /// Returns the kind's name in JSON, for example "bit-array".
     #[must_use]
     pub fn type_name(&self) -> &'static str {
         match &self.kind {
@@ -328,13 +327,13 @@ impl FieldClass {
         }
     }
 
-    /// Names the kind with its article, for messages: "a bit array".
+    /// Returns the kind's name with its article, for messages: "a bit array".
     #[must_use]
     pub fn kind_with_article(&self) -> &'static str {
         self.kind_names().1
     }
 
-    /// Returns the names of the kind in JSON and in messages.
+    /// Returns the kind's names in JSON and in messages.
     fn kind_names(&self) -> (&'static str, &'static str) {
         match &self.kind {
             FieldKind::BitArray(_) => ("bit-array", "a bit array"),
@@ -356,7 +355,7 @@ impl FieldClass {
         }
     }
 
-    /// Describes such a field in words, for instance "32-bit unsigned integer".
+    /// Describes such a field in words, for example "32-bit unsigned integer".
     #[must_use]
     pub fn describe(&self) -> String {
         let sign = |signed: bool| if signed { "signed" } else { "unsigned" };
@@ -402,45 +401,45 @@ impl FieldClass {
     }
 }
 
-/// Kinds of field classes.
+/// Field class kinds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FieldKind {
     /// Bits without a meaning.
     BitArray(BitField),
-    /// Bits, some of them named (flags).
+    /// Bits, some with names (flags).
     BitMap {
         /// Layout.
         bits: BitField,
-        /// Names of bit indexes.
+        /// Flags: names for bit indexes.
         flags: Mappings,
     },
     /// False if all bits are 0, else true.
     Boolean(BitField),
-    /// An integer of fixed length, two's complement if signed.
+    /// A fixed-length integer, two's complement if signed.
     Integer {
         /// Layout.
         bits: BitField,
         /// Meaning.
         integer: IntegerProperties,
     },
-    /// A number of IEEE 754-2008: 16, 32, 64, 128 bits, or more in steps of 32.
+    /// A floating-point number (IEEE 754-2008) with 16, 32, 64, 128 bits, or more in steps of 32.
     Float(BitField),
     /// Groups of 7 bits, least significant first; the top bit of each byte is set if another byte follows (LEB128).
     VariableLength {
-        /// Type of the value.
+        /// Value type.
         value: VariableLengthValue,
         /// Alignment in bits, at least 8.
         alignment: u64,
     },
     /// Text.
     String {
-        /// Encoding of the characters.
+        /// Character encoding.
         encoding: StringEncoding,
         /// End of the text.
         length: StringLength,
-        /// Alignment in bits, at least 8; only PROP-1.0 has less. The bytes of a text that begins within a
-        /// byte are in the byte order of the field before it.
+        /// Alignment in bits, at least 8; only PROP-1.0 has less. The bytes of a text that starts within a byte are in
+        /// the byte order of the field before it.
         alignment: u64,
     },
     /// Bytes.
@@ -452,11 +451,11 @@ pub enum FieldKind {
         /// Alignment in bits, at least 8.
         alignment: u64,
     },
-    /// A globally unique identifier in the layout of Windows and .NET (MS-DTYP, 2.3.4.2 "GUID--Packet
-    /// Representation"): 16 bytes, the first three parts, of 4, 2 and 2 bytes, in little-endian order, the
-    /// last 8 bytes in the order they are written. A UUID in the order of RFC 9562 is a BLOB instead.
+    /// A globally unique identifier in the Windows and .NET layout (MS-DTYP, 2.3.4.2 "GUID--Packet Representation").
+    /// The first three parts, with 4, 2 and 2 bytes, are little-endian; the last 8 bytes keep their order. A UUID in
+    /// RFC 9562 order is a BLOB instead.
     Guid {
-        /// Alignment in bits; less than 8 counts as 8.
+        /// Alignment in bits, at least 8 (smaller values count as 8).
         alignment: u64,
     },
     /// Named fields, one after the other.
@@ -466,55 +465,55 @@ pub enum FieldKind {
         /// Minimum alignment in bits.
         minimum_alignment: u64,
     },
-    /// Fields of one class, one after the other.
+    /// Elements with the same class, one after the other.
     Array {
-        /// Class of each element.
+        /// Element class.
         element: Arc<FieldClass>,
         /// Number of elements.
         length: Length,
         /// Minimum alignment in bits.
         minimum_alignment: u64,
-        /// `true` if the array is aligned at least like its elements. `false` in PROP-1.0: there only
-        /// `minimum_alignment` counts, and the first element, if any, aligns itself after it.
+        /// `true` if the array is aligned at least like its elements. `false` in PROP-1.0: only `minimum_alignment`
+        /// counts there, and the first element, if any, aligns itself after it.
         element_aligns: bool,
     },
     /// A field that may be absent.
     Optional {
-        /// Class of the field.
+        /// Field class.
         field: Arc<FieldClass>,
-        /// Location of the field that determines the presence.
+        /// Location of the field that determines if this field is present.
         selector: Box<FieldLocation>,
         /// Values of the selector for which the field is present; `None` for a boolean selector.
         ranges: Option<RangeSet>,
     },
-    /// A field of one of several classes.
+    /// A field with one of several classes.
     Variant {
-        /// Classes of the options.
+        /// Options with their classes.
         options: Vec<VariantOption>,
         /// Location of the field that selects the option.
         selector: Box<FieldLocation>,
         /// Alignment in bits (other than 1 in PROP-1.0, and where ichnos has kept it).
         alignment: u64,
     },
-    /// The same bits read as each of several classes (PROP-1.0).
+    /// The same bits read as several classes (PROP-1.0).
     Union {
-        /// Classes of the members; all instances take the same number of bits.
+        /// Members; all instances take the same number of bits.
         members: Vec<Member>,
         /// Alignment in bits.
         alignment: u64,
     },
-    /// No bits at all (PROP-1.0).
+    /// Nothing: takes 0 bits (PROP-1.0).
     Null {
         /// Alignment in bits.
         alignment: u64,
     },
-    /// Bits that are part of the layout but not reported: names and sizes that a format repeats in each record of a
+    /// Bits in the layout that are not reported: for example names and sizes that a format repeats in each record of a
     /// class. Up to 64 bits can serve as the length or the selector of other fields, as an unsigned integer.
     Padding(BitField),
 }
 
 impl FieldKind {
-    /// Changes the layout of fixed-length bits; other kinds stay as they are.
+    /// Changes the layout of fixed-length bits. Other kinds stay unchanged.
     #[must_use]
     pub fn with_bits(mut self, change: impl FnOnce(BitField) -> BitField) -> Self {
         match &mut self {
@@ -530,27 +529,27 @@ impl FieldKind {
     }
 }
 
-/// Layout of a fixed-length field of bits.
+/// Layout of a fixed-length bit field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BitField {
     /// Number of bits, greater than 0.
     pub length: u64,
     /// Byte order.
     pub byte_order: ByteOrder,
-    /// Order of the bits; see [`BitOrder`].
+    /// Bit order; see [`BitOrder`].
     pub bit_order: BitOrder,
     /// Alignment in bits: a power of two.
     pub alignment: u64,
 }
 
 impl BitField {
-    /// Makes bits in the natural bit order of `byte_order`.
+    /// Creates a layout with `byte_order` and its natural bit order.
     #[must_use]
     pub const fn new(length: u64, byte_order: ByteOrder, alignment: u64) -> Self {
         Self { length, byte_order, bit_order: byte_order.natural_bit_order(), alignment }
     }
 
-    /// Returns `true` if the bits are in the other than the natural order, so the decoded value must be reversed.
+    /// Returns `true` if the bit order is not the natural one, so the decoded value must be reversed.
     #[must_use]
     pub fn is_reversed(self) -> bool {
         self.bit_order != self.byte_order.natural_bit_order()
@@ -558,18 +557,18 @@ impl BitField {
 }
 
 crate::named_enum! {
-    /// Order of bytes.
+    /// Byte order.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub enum ByteOrder {
-        /// Least significant byte first; bits of a byte are counted from the least significant one.
+        /// Least significant byte first. Bits within a byte are counted from the least significant.
         LittleEndian = "little-endian",
-        /// Most significant byte first; bits of a byte are counted from the most significant one.
+        /// Most significant byte first. Bits within a byte are counted from the most significant.
         BigEndian = "big-endian",
     }
 }
 
 impl ByteOrder {
-    /// Returns the default bit order of a field.
+    /// Returns a field's default bit order.
     #[must_use]
     pub const fn natural_bit_order(self) -> BitOrder {
         match self {
@@ -580,46 +579,46 @@ impl ByteOrder {
 }
 
 crate::named_enum! {
-    /// Position in the value of the first decoded bit (CTF2-SPEC-2.0, `bit-order`).
+    /// Position of the first decoded bit in the value (CTF2-SPEC-2.0, `bit-order`).
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub enum BitOrder {
-        /// The least significant one.
+        /// Least significant.
         FirstToLast = "first-to-last",
-        /// The most significant one.
+        /// Most significant.
         LastToFirst = "last-to-first",
     }
 }
 
-/// Properties of an integer.
+/// Integer properties.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IntegerProperties {
     /// Two's complement.
     pub signed: bool,
-    /// Base in which it is shown.
+    /// Display base.
     pub preferred_base: DisplayBase,
-    /// Names of values. `None` for a plain integer; `Some`, even if empty, for an enumeration.
+    /// Value names. `None` for a plain integer; `Some`, even if empty, for an enumeration.
     pub mappings: Option<Mappings>,
-    /// Ranges of the mappings that exceed 128 bits with their sign, if any.
+    /// Mapped ranges that exceed 128 bits with their sign, if any.
     pub wide_ranges: Option<Arc<Vec<WideRange>>>,
-    /// Epoch, if the integer counts from a known date. Sinks then show a value of up to 64 bits as a date,
-    /// unless it is an enumeration.
+    /// Epoch, if the integer counts from a known date. Sinks then show a value with up to 64 bits as a date, except for
+    /// enumerations.
     pub wall_clock: Option<WallClock>,
 }
 
 impl IntegerProperties {
-    /// Returns the ranges of the mappings that exceed 128 bits with their sign.
+    /// Returns the mapped ranges that exceed 128 bits with their sign.
     #[must_use]
     pub fn wide_ranges(&self) -> &[WideRange] {
         self.wide_ranges.as_deref().map_or(&[], Vec::as_slice)
     }
 
-    /// Returns the clock by which a value is a date; `None` for an enumeration.
+    /// Returns the clock that converts a value to a date, or `None` for an enumeration.
     #[must_use]
     pub fn date_clock(&self) -> Option<WallClock> {
         self.wall_clock.filter(|_| self.mappings.is_none())
     }
 
-    /// Returns the names of a value of more than 64 bits, in the order of the mappings.
+    /// Returns the names of a value with more than 64 bits, in mapping order.
     #[must_use]
     pub fn names_of_wide(&self, value: Wide<'_>) -> Vec<&str> {
         let mappings = self.mappings.as_ref();
@@ -653,7 +652,7 @@ impl DisplayBase {
         }
     }
 
-    /// Returns the base of this number, if it is 2, 8, 10 or 16.
+    /// Returns the base with this number, if it is 2, 8, 10 or 16.
     #[must_use]
     pub const fn from_radix(radix: u32) -> Option<Self> {
         Some(match radix {
@@ -666,7 +665,7 @@ impl DisplayBase {
     }
 }
 
-/// Value of a variable-length field.
+/// Value type in a variable-length field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum VariableLengthValue {
     /// Bits without a meaning (PROP-1.0, PROP-2.0).
@@ -680,15 +679,16 @@ pub enum VariableLengthValue {
 /// End of a string.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StringLength {
-    /// At the first code unit that is zero.
+    /// At the first zero code unit.
     NullTerminated,
-    /// After this many bytes; the text ends before the first U+0000, if any.
+    /// After this many bytes. The text ends before the first U+0000, if any.
     Static(u64),
-    /// After the number of bytes in another field.
+    /// After the number of bytes given by another field.
     Dynamic(Box<FieldLocation>),
-    /// After the number of bytes in an unsigned integer at the beginning of the field. A U+0000 does not end the text.
+    /// After the number of bytes given by an unsigned integer at the start of the field. A U+0000 does not end the
+    /// text.
     Prefixed {
-        /// Layout of that integer: at most 64 bits. The alignment of the string counts instead of its own.
+        /// Layout of that integer: at most 64 bits. The string's alignment replaces its own.
         length: BitField,
         /// Number of bits between the integer and the text.
         gap: u64,
@@ -700,26 +700,26 @@ pub enum StringLength {
 pub enum Length {
     /// A fixed number.
     Static(u64),
-    /// The value of another field.
+    /// Another field's value.
     Dynamic(Box<FieldLocation>),
 }
 
-/// A field of a structure or a union.
+/// A structure or union member.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Member {
-    /// Displayed name.
+    /// Display name.
     pub name: String,
-    /// `true` if field locations spell the name with a leading underscore: CTF 1.8 producers add one to names
-    /// that could be reserved words, and readers remove it.
+    /// `true` if field locations spell the name with a leading underscore. CTF 1.8 producers add it to names that could
+    /// be reserved words, and readers remove it.
     pub has_underscore: bool,
-    /// Class of the field.
+    /// Field class.
     pub class: Arc<FieldClass>,
-    /// Attributes that the producer adds.
+    /// Attributes from the producer.
     pub attributes: Attributes,
 }
 
 impl Member {
-    /// A member of this name and class.
+    /// Creates a member.
     pub fn new(name: impl Into<String>, class: impl Into<Arc<FieldClass>>) -> Self {
         Self {
             name: name.into(),
@@ -746,15 +746,15 @@ impl Member {
     }
 }
 
-/// An option of a variant.
+/// A variant option.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VariantOption {
     /// Name, if it has one.
     pub name: Option<String>,
-    /// Class of the field if this option is selected.
+    /// Class if this option is selected.
     pub class: Arc<FieldClass>,
-    /// Values of the selector that select it.
+    /// Selector values for this option.
     pub ranges: RangeSet,
-    /// Attributes that the producer adds.
+    /// Attributes from the producer.
     pub attributes: Attributes,
 }

@@ -5,9 +5,9 @@ use std::fmt;
 use crate::DeclaredAt;
 
 crate::named_enum! {
-    /// Root fields of packets and event records: six that are decoded, in this order, and one that never is.
+    /// Root fields of packets and event records: six that are decoded, in this order, and one that is always a value.
     ///
-    /// Names of decoded scopes are those of CTF2-SPEC-2.0 (`origin` of a field location).
+    /// Scope names are from CTF2-SPEC-2.0 (`origin` of a field location).
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
     #[repr(u8)]
     pub enum Scope {
@@ -23,15 +23,15 @@ crate::named_enum! {
         SpecificContext = "event-record-specific-context",
         /// Event record payload.
         Payload = "event-record-payload",
-        /// Data on the resource that an event record comes from - a component, a process - that is in none of its
-        /// fields: a reader looks it up in earlier data. Described by the data stream class. Its fields are
-        /// always [values](crate::EventValues); an event without them does not have this scope.
+        /// Data about the origin of an event record, for example a component or a process, that is not in the record
+        /// itself. A reader looks it up in earlier data. The data stream class describes it. Its fields are always
+        /// [values](crate::EventValues). An event without them lacks this scope.
         Resource = "resource",
     }
 }
 
 impl Scope {
-    /// Scopes that can be decoded, in that order.
+    /// Scopes that can be decoded, in decoding order.
     pub const DECODED: [Self; 6] = [
         Self::PacketHeader,
         Self::PacketContext,
@@ -41,7 +41,7 @@ impl Scope {
         Self::Payload,
     ];
 
-    /// Scopes in which a field of an event is searched by its name, in this order.
+    /// Scopes that are searched for a field name, in this order.
     pub const SEARCHED: [Self; 6] = [
         Self::Payload,
         Self::SpecificContext,
@@ -51,8 +51,8 @@ impl Scope {
         Self::Resource,
     ];
 
-    /// Returns a short name for display, for instance before the name of a field that was lost; both contexts
-    /// of events have the same.
+    /// Returns a short name for display, for example before the name of a lost field. Both event contexts have the same
+    /// name.
     #[must_use]
     pub const fn short_name(self) -> &'static str {
         match self {
@@ -65,7 +65,7 @@ impl Scope {
         }
     }
 
-    /// Returns the word before the name of a field that selects this scope; both contexts of events have the same.
+    /// Returns the prefix of field paths in this scope. Both event contexts have the same prefix.
     #[must_use]
     pub const fn prefix(self) -> &'static str {
         match self {
@@ -75,9 +75,9 @@ impl Scope {
     }
 
     /// Returns the [searched](Self::SEARCHED) scopes with that [prefix](Self::prefix), which may also be written
-    /// `context`; none for other words.
+    /// `context`. Empty for other words.
     #[must_use]
-    pub fn of_prefix(prefix: &str) -> &'static [Self] {
+    pub fn with_prefix(prefix: &str) -> &'static [Self] {
         const SEARCHED: &[Scope] = &Scope::SEARCHED;
         match prefix {
             "payload" => &SEARCHED[..1],
@@ -89,7 +89,7 @@ impl Scope {
         }
     }
 
-    /// Returns the decoded scope of that name.
+    /// Returns the decoded scope with that name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::DECODED.into_iter().find(|scope| scope.name() == name)
@@ -99,46 +99,46 @@ impl Scope {
 /// A step of a field location.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum LocationStep {
-    /// To the member of this name.
+    /// To the member with this name.
     Member(String),
     /// To the structure that contains the current one.
     Parent,
 }
 
-/// Location of the field that a class needs (CTF2-SPEC-2.0, "Field location").
+/// Location of a field that a class needs (CTF2-SPEC-2.0, "Field location").
 ///
-/// Arrays, optionals and variants on the path are transparent: it continues in the current element, the
-/// present field, the selected option.
+/// The path continues through arrays, optionals and variants without a step: in the current element, the present field,
+/// the selected option.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct FieldLocation {
-    /// Root field to start at; `None` for the structure that immediately contains the field.
+    /// Root field at the start; `None` for the structure that immediately contains the field.
     pub origin: Option<Scope>,
-    /// Steps from there, at least one, the last one to a member; only PROP-1.0 allows no steps (the location
-    /// is then the root field itself).
+    /// Steps from there, at least one. The last step leads to a member. Only PROP-1.0 allows an empty path: the
+    /// location is then the root field itself.
     pub path: Vec<LocationStep>,
-    /// `true` under the rules of PROP-1.0, which differ from all other documents: the path need not fit all options of
-    /// the variants on it, only one (if another one is selected, decoding ends there); a length may be signed; and if
-    /// the selector of a variant can be one of several enumerations, each selects by its own labels.
+    /// `true` under the PROP-1.0 rules, which differ from all other documents. The path must fit only one option of the
+    /// variants on it, and decoding ends if another option is selected. A length may be signed. If the selector of a
+    /// variant can be one of several enumerations, each selects by its own labels.
     pub any_option: bool,
-    /// Place of the declaration.
+    /// Declaration position.
     pub declared_at: DeclaredAt,
 }
 
 impl FieldLocation {
-    /// Makes the location for classes in scopes of values, in which only the values determine lengths and
-    /// presence. Fields of such a class cannot be decoded from bits.
+    /// Creates the location for classes in value scopes, where only the values determine lengths and presence. Such
+    /// fields cannot be decoded from bits.
     #[must_use]
-    pub fn of_values() -> Self {
+    pub fn by_values() -> Self {
         Self { origin: None, path: Vec::new(), any_option: false, declared_at: DeclaredAt::default() }
     }
 
-    /// Returns `true` for [`FieldLocation::of_values`].
+    /// Returns `true` for [`FieldLocation::by_values`].
     #[must_use]
-    pub fn is_of_values(&self) -> bool {
+    pub fn is_by_values(&self) -> bool {
         self.origin.is_none() && self.path.is_empty() && !self.any_option
     }
 
-    /// Makes the location of a member, starting at a root field.
+    /// Creates the location of a member, starting at a root field.
     pub fn absolute<S: Into<String>>(origin: Scope, path: impl IntoIterator<Item = S>) -> Self {
         Self {
             origin: Some(origin),

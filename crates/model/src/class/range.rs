@@ -1,4 +1,4 @@
-//! Integer ranges, and the names of their values.
+//! Integer ranges and their names.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ pub struct IntegerRange {
 }
 
 impl IntegerRange {
-    /// Makes the range of a single value.
+    /// Creates a range with a single value.
     #[must_use]
     pub const fn single(value: i128) -> Self {
         Self { lower: value, upper: value }
@@ -44,12 +44,12 @@ impl fmt::Display for IntegerRange {
     }
 }
 
-/// A set of ranges, in the order they were written; they may overlap.
+/// A set of ranges, in file order. They may overlap.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct RangeSet(pub Vec<IntegerRange>);
 
 impl RangeSet {
-    /// Returns `true` if any of the ranges contains `value`.
+    /// Returns `true` if any range contains `value`.
     #[must_use]
     pub fn contains(&self, value: i128) -> bool {
         self.0.iter().any(|range| range.contains(value))
@@ -74,8 +74,8 @@ impl fmt::Display for RangeSet {
     }
 }
 
-/// A name for a set of values: a mapping of an integer field class, or a flag of a bit map, whose ranges are
-/// of bit indexes.
+/// A named set of values: a mapping of an integer field class, or a flag of a bit map, whose ranges contain bit
+/// indexes.
 #[derive(Clone, Copy, Debug)]
 pub struct Mapping<'a> {
     /// Name.
@@ -84,7 +84,7 @@ pub struct Mapping<'a> {
     pub ranges: Ranges<'a>,
 }
 
-/// The ranges of a [`Mapping`], in the order they were written; they may overlap.
+/// Ranges in a [`Mapping`], in file order. They may overlap.
 #[derive(Clone, Copy, Debug)]
 pub struct Ranges<'a>(Slice<'a>);
 
@@ -123,7 +123,7 @@ impl<'a> Ranges<'a> {
         self.len() == 0
     }
 
-    /// Returns `true` if any of the ranges contains `value`.
+    /// Returns `true` if any range contains `value`.
     #[inline]
     #[must_use]
     pub fn contains(self, value: i128) -> bool {
@@ -134,7 +134,7 @@ impl<'a> Ranges<'a> {
         }
     }
 
-    /// Returns a set of the same ranges.
+    /// Copies the ranges into a set.
     #[must_use]
     pub fn to_set(self) -> RangeSet {
         RangeSet(self.iter().collect())
@@ -161,42 +161,42 @@ impl fmt::Display for Ranges<'_> {
     }
 }
 
-/// The mappings of an integer field class, or the flags of a bit map, in the order they were written. Ranges
-/// of different names may overlap.
+/// The mappings of an integer field class, or the flags of a bit map, in file order. Different names may have
+/// overlapping ranges.
 ///
 /// Clones share their memory. There can be millions of names: each takes its length and usually 24 bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Mappings(Arc<Table>);
+pub struct Mappings(Arc<MappingTable>);
 
-/// Concatenated names and ranges of all mappings.
+/// Concatenated names and ranges.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-struct Table {
+struct MappingTable {
     names: String,
-    ends: Vec<End>,
-    ranges: Numbers,
+    ends: Vec<MappingEnd>,
+    ranges: RangeTable,
 }
 
-/// End of a mapping in the names and the ranges.
+/// End of a mapping within names and ranges.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-struct End {
+struct MappingEnd {
     name: u32,
     ranges: u32,
 }
 
-/// Ranges, in half of the memory if all bounds have 64 bits.
+/// Ranges. They take half the memory if all bounds have 64 bits.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Numbers {
+enum RangeTable {
     Narrow(Vec<(i64, i64)>),
     Wide(Vec<IntegerRange>),
 }
 
-impl Default for Numbers {
+impl Default for RangeTable {
     fn default() -> Self {
         Self::Narrow(Vec::new())
     }
 }
 
-impl Numbers {
+impl RangeTable {
     fn len(&self) -> usize {
         match self {
             Self::Narrow(ranges) => ranges.len(),
@@ -231,13 +231,13 @@ impl Mappings {
         self.0.ends.is_empty()
     }
 
-    /// Returns the number of ranges of all names.
+    /// Returns the total number of ranges.
     #[must_use]
     pub fn ranges(&self) -> usize {
         self.0.ranges.len()
     }
 
-    /// Returns the mapping of this index.
+    /// Returns the mapping with this index.
     #[inline]
     #[must_use]
     pub fn get(&self, index: usize) -> Option<Mapping<'_>> {
@@ -254,14 +254,14 @@ impl Mappings {
         let [begin, end] = self.bounds(index)?;
         let ranges = begin.ranges as usize..end.ranges as usize;
         Some(Ranges(match &self.0.ranges {
-            Numbers::Narrow(all) => Slice::Narrow(all.get(ranges)?),
-            Numbers::Wide(all) => Slice::Wide(all.get(ranges)?),
+            RangeTable::Narrow(all) => Slice::Narrow(all.get(ranges)?),
+            RangeTable::Wide(all) => Slice::Wide(all.get(ranges)?),
         }))
     }
 
-    /// Beginning and end of the mapping of this index.
+    /// Start and end of the mapping with this index.
     #[inline]
-    fn bounds(&self, index: usize) -> Option<[End; 2]> {
+    fn bounds(&self, index: usize) -> Option<[MappingEnd; 2]> {
         let end = *self.0.ends.get(index)?;
         let begin = index.checked_sub(1).and_then(|before| self.0.ends.get(before));
         // The first mapping starts at 0, the default.
@@ -273,22 +273,22 @@ impl Mappings {
         (0..self.len()).filter_map(|index| self.get(index))
     }
 
-    /// Returns the names of `value`, in order.
+    /// Returns the names for `value`, in order.
     pub fn names_of(&self, value: i128) -> impl Iterator<Item = &str> {
         let is_of = move |index: &usize| self.ranges_at(*index).is_some_and(|ranges| ranges.contains(value));
         (0..self.len()).filter(is_of).filter_map(|index| self.name_at(index))
     }
 
-    /// Returns the names of the flags that are set in `bits` (bit 0 is the least significant one): a flag is
-    /// set if any of its bits is (CTF2-SPEC-2.0, "Fixed-length bit map field class").
+    /// Returns the names of the flags set in `bits`. Bit 0 is the least significant. A flag is set if any of its bits
+    /// is set (CTF2-SPEC-2.0, "Fixed-length bit map field class").
     pub fn flags_of(&self, bits: u64) -> impl Iterator<Item = &str> {
         let is_set = move |flag: &Mapping<'_>| flag.ranges.iter().any(|range| has_bit_in(bits, range, 0));
         self.iter().filter(is_set).map(|flag| flag.name)
     }
 
-    /// Like [`flags_of`](Self::flags_of), for a bit map of more than 64 bits.
+    /// Like [`flags_of`](Self::flags_of), for a bit map with more than 64 bits.
     pub fn flags_of_wide<'a>(&'a self, bits: Wide<'a>) -> impl Iterator<Item = &'a str> {
-        let set = SetBits::of(bits.words);
+        let set = SetBits::from_words(bits.words);
         self.iter()
             .filter(move |flag| flag.ranges.iter().any(|range| set.has_any_in(range)))
             .map(|flag| flag.name)
@@ -302,7 +302,7 @@ impl Mappings {
 }
 
 impl<N: AsRef<str>> FromIterator<(N, RangeSet)> for Mappings {
-    /// Makes a mapping of each name and its ranges.
+    /// Creates a mapping for each name and its ranges.
     fn from_iter<I: IntoIterator<Item = (N, RangeSet)>>(mappings: I) -> Self {
         let mut builder = MappingsBuilder::default();
         for (name, ranges) in mappings {
@@ -314,11 +314,11 @@ impl<N: AsRef<str>> FromIterator<(N, RangeSet)> for Mappings {
     }
 }
 
-/// Builds [`Mappings`], one name after the other.
+/// Builds [`Mappings`] name by name.
 #[derive(Debug, Default)]
 pub struct MappingsBuilder {
-    table: Table,
-    /// Further ranges of names that are not the last one, by the index of the name.
+    table: MappingTable,
+    /// Ranges added to earlier names, with the index of the name.
     late: Vec<(u32, IntegerRange)>,
 }
 
@@ -335,7 +335,7 @@ impl MappingsBuilder {
         self.table.ends.is_empty()
     }
 
-    /// Returns the name of this index.
+    /// Returns the name with this index.
     #[must_use]
     pub fn name(&self, index: usize) -> Option<&str> {
         let end = self.table.ends.get(index)?;
@@ -348,11 +348,11 @@ impl MappingsBuilder {
         let end = self.table.names.len().checked_add(name.len()).and_then(|end| u32::try_from(end).ok());
         let (Some(end), Ok(ranges)) = (end, u32::try_from(self.table.ranges.len())) else { return false };
         self.table.names.push_str(name);
-        self.table.ends.push(End { name: end, ranges });
+        self.table.ends.push(MappingEnd { name: end, ranges });
         true
     }
 
-    /// Adds a range to the last name, if there is one.
+    /// Adds a range to the last name, if any.
     pub fn add_range(&mut self, range: IntegerRange) {
         if let Some(end) = self.table.ends.last_mut()
             && let Some(ranges) = end.ranges.checked_add(1)
@@ -362,7 +362,7 @@ impl MappingsBuilder {
         }
     }
 
-    /// Adds a range to the name of this index, after its other ranges.
+    /// Adds a range to the name with this index, after its other ranges.
     pub fn add_range_to(&mut self, index: usize, range: IntegerRange) {
         if index + 1 == self.len() {
             self.add_range(range);
@@ -371,12 +371,12 @@ impl MappingsBuilder {
         }
     }
 
-    /// Returns the mappings.
+    /// Finishes the mappings.
     #[must_use]
     pub fn finish(mut self) -> Mappings {
         if !self.late.is_empty() {
             let mut late = std::mem::take(&mut self.late);
-            // The sort is stable: ranges of one name stay in order.
+            // The sort is stable: the ranges of each name stay in order.
             late.sort_by_key(|(index, _)| *index);
             let mut late = late.into_iter().peekable();
             let before = Mappings(Arc::new(std::mem::take(&mut self.table)));
@@ -391,15 +391,14 @@ impl MappingsBuilder {
         self.table.names.shrink_to_fit();
         self.table.ends.shrink_to_fit();
         match &mut self.table.ranges {
-            Numbers::Narrow(ranges) => ranges.shrink_to_fit(),
-            Numbers::Wide(ranges) => ranges.shrink_to_fit(),
+            RangeTable::Narrow(ranges) => ranges.shrink_to_fit(),
+            RangeTable::Wide(ranges) => ranges.shrink_to_fit(),
         }
         Mappings(Arc::new(self.table))
     }
 }
 
-/// Set bits of a wide value, indexed so that a range is looked up in a few steps, since there can be many
-/// ranges for many bits.
+/// Set bits in a wide value. The index makes range lookups fast, since there can be many ranges for many bits.
 struct SetBits<'w> {
     words: &'w [u64],
     /// One bit for each of the first words: 1 if the word is not 0.
@@ -407,7 +406,7 @@ struct SetBits<'w> {
 }
 
 impl<'w> SetBits<'w> {
-    fn of(words: &'w [u64]) -> Self {
+    fn from_words(words: &'w [u64]) -> Self {
         let mut not_zero = [0; 16];
         for (mask, words) in not_zero.iter_mut().zip(words.chunks(64)) {
             *mask = words.iter().rev().fold(0, |mask, word| mask << 1 | u64::from(*word != 0));
@@ -428,7 +427,7 @@ impl<'w> SetBits<'w> {
         if has(first) || has(last) {
             return true;
         }
-        // All bits of the words between are in the range.
+        // The range contains all bits in the words between.
         let known = self.not_zero.len() * 64;
         let between = IntegerRange { lower: first as i128 + 1, upper: last as i128 - 1 };
         let masks = self.not_zero.iter().enumerate().skip(first / 64).take(last / 64 + 1 - first / 64);
@@ -438,7 +437,7 @@ impl<'w> SetBits<'w> {
     }
 }
 
-/// Returns `true` if a bit of a word is 1 and in the range; the first bit of the word has the number `begin`.
+/// Returns `true` if a set bit of a word is in the range. The first bit of the word has the number `begin`.
 fn has_bit_in(word: u64, range: IntegerRange, begin: i128) -> bool {
     let lower = range.lower.saturating_sub(begin).clamp(0, 64) as u32;
     let upper = range.upper.saturating_sub(begin).clamp(-1, 63);
@@ -545,7 +544,7 @@ mod tests {
         let mut words = vec![0; length as usize];
         for bit in [0, 64, 4096, 4200, 65_535, 65_536, 70_000, length * 64 - 1] {
             words[bit as usize / 64] |= 1 << (bit % 64);
-            let set = SetBits::of(&words);
+            let set = SetBits::from_words(&words);
             for lower in bounds {
                 for upper in bounds {
                     let is_set = |at: i128| words[at as usize / 64] >> (at % 64) & 1 == 1;

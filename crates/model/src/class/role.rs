@@ -1,34 +1,33 @@
-//! Special fields: roles of fields in decoding packets.
+//! Field roles in packet decoding.
 
 crate::named_enum! {
-    /// Purpose of a field beyond its value (CTF2-SPEC-2.0, "Roles"; CTF 1.8 has special names and clock maps,
-    /// PROP-1.0 has tags for the same). Its name is the one in CTF2-SPEC-2.0.
+    /// Purpose of a field beyond its value (CTF2-SPEC-2.0, "Roles"). CTF 1.8 uses special names and clock maps for the
+    /// same, PROP-1.0 uses tags. Names are from CTF2-SPEC-2.0.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
     #[repr(u8)]
     pub enum Role {
         /// Packet header: the magic number 0xc1fc1fc1.
         PacketMagicNumber = "packet-magic-number",
-        /// Packet header: the UUID of the metadata stream (of the trace class in PROP-2.0, of the trace in CTF
-        /// 1.8 and PROP-1.0).
+        /// Packet header: the UUID of the metadata stream (PROP-2.0: of the trace class; CTF 1.8 and PROP-1.0: of the
+        /// trace).
         MetadataStreamUuid = "metadata-stream-uuid",
-        /// Packet header: id of the packet's data stream class.
+        /// Packet header: data stream class id.
         DataStreamClassId = "data-stream-class-id",
-        /// Packet header: id of the packet's data stream.
+        /// Packet header: data stream id.
         DataStreamId = "data-stream-id",
-        /// Packet context: size of the whole packet in bits, including padding.
+        /// Packet context: whole packet size in bits, including padding.
         PacketTotalLength = "packet-total-length",
-        /// Packet context: size of the packet in bits without the padding at its end.
+        /// Packet context: packet size in bits without the padding at its end.
         PacketContentLength = "packet-content-length",
-        /// Packet context: value of the clock at the end of the packet.
+        /// Packet context: clock value at the end of the packet.
         PacketEndTimestamp = "packet-end-default-clock-timestamp",
-        /// Packet context: snapshot of the counter of discarded event records at the end of the packet.
+        /// Packet context: discarded event counter at the end of the packet.
         DiscardedEventCounter = "discarded-event-record-counter-snapshot",
-        /// Packet context: index of the packet in its data stream.
+        /// Packet context: packet index in its data stream.
         PacketSequenceNumber = "packet-sequence-number",
-        /// Event record header: id of the record's event record class.
+        /// Event record header: event record class id.
         EventRecordClassId = "event-record-class-id",
-        /// Packet context (beginning of the packet) and event record header: value of the clock, or its lower
-        /// bits.
+        /// Packet context (start of the packet) and event record header: clock value, or its lower bits.
         Timestamp = "default-clock-timestamp",
     }
 }
@@ -39,31 +38,30 @@ impl Role {
     }
 }
 
-/// Bit of [`Roles`] that is set if the field class has [`ClockUpdate`]s; no role has it.
+/// Bit in [`Roles`] that is set if the field class has [`ClockUpdate`]s. It is not a role.
 const FURTHER_CLOCKS: u16 = 1 << 15;
 
-/// A clock that a field updates besides the one of its [`Roles`]: in PROP-1.0, one field can be tagged for
+/// A clock that a field updates in addition to the clock in its [`Roles`]: in PROP-1.0, one field can be tagged for
 /// several clocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ClockUpdate {
     /// [`Role::Timestamp`], or [`Role::PacketEndTimestamp`] for the end of the packet.
     pub role: Role,
-    /// Clock class: an index into the clock classes of the trace.
+    /// Index into the trace's clock classes.
     pub clock: u16,
 }
 
-/// Roles of a field class, and the clock of its timestamp roles.
+/// A field class's roles, and the clock for its timestamp roles.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Roles {
     bits: u16,
-    /// Clock class of [`Role::Timestamp`] and [`Role::PacketEndTimestamp`]: an index into the clock classes
-    /// of the trace. `None` for the default clock of the data stream. Only CTF 1.8 and PROP-1.0 can name a
-    /// clock per field.
+    /// Clock for [`Role::Timestamp`] and [`Role::PacketEndTimestamp`]: an index into the clock classes of the trace.
+    /// `None` for the default clock of the data stream. Only CTF 1.8 and PROP-1.0 can name a clock per field.
     pub clock: Option<u16>,
 }
 
 impl Roles {
-    /// No role.
+    /// Empty set.
     pub const NONE: Self = Self { bits: 0, clock: None };
 
     /// Only this role.
@@ -78,7 +76,7 @@ impl Roles {
         self.bits == 0
     }
 
-    /// Returns `true` if `role` is one of them.
+    /// Returns `true` if the set contains `role`.
     #[must_use]
     pub const fn has(self, role: Role) -> bool {
         self.bits & role.bit() != 0
@@ -107,7 +105,7 @@ impl Roles {
         self.bits &= !role.bit();
     }
 
-    /// Returns the roles in the order of [`Role::ALL`].
+    /// Returns the roles in [`Role::ALL`] order.
     pub fn iter(self) -> impl Iterator<Item = Role> {
         Role::ALL.into_iter().filter(move |role| self.has(*role))
     }

@@ -1,18 +1,18 @@
-//! Selection of variant options without testing each of them.
+//! Fast selection of variant options.
 
 use crate::RangeSet;
 
-/// The options of a variant by the values that select them.
+/// Variant options by selector value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Selectors {
-    /// All ranges with their options, in order. If some overlap, the first option wins, and they are searched
-    /// one by one.
+    /// All ranges with their options, sorted. If ranges overlap, the first option wins, and they are searched one by
+    /// one.
     ranges: Vec<(i128, i128, u32)>,
     are_disjoint: bool,
 }
 
 impl Selectors {
-    /// Indexes options with these ranges.
+    /// Indexes the options by their ranges.
     pub fn new<'a>(options: impl IntoIterator<Item = &'a RangeSet>) -> Self {
         let all = options.into_iter().zip(0u32..);
         let mut ranges: Vec<(i128, i128, u32)> = all

@@ -1,4 +1,4 @@
-//! Classes of a trace, its data streams and their event records.
+//! Trace, data stream and event record classes.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,15 +10,15 @@ use crate::{
     Meanings, Member, Role, Value,
 };
 
-/// A whole description of a trace, from a CTF metadata stream or a reader of another format.
+/// A complete trace description, from a CTF metadata stream or a reader of another format.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TraceClass {
-    /// Dialect in which the trace was written, for instance "CTF 1.8".
+    /// Dialect of the trace, for example "CTF 1.8".
     pub dialect: String,
-    /// Namespace of the name.
+    /// Namespace for the name.
     pub namespace: Option<String>,
-    /// Namespace that the tracer is known to use, if the metadata language cannot state one. For display; the
-    /// metadata does not contain it.
+    /// Namespace that the tracer is known to use, if the metadata language cannot state it. For display; the metadata
+    /// does not contain it.
     pub implied_namespace: Option<String>,
     /// Name.
     pub name: Option<String>,
@@ -30,39 +30,39 @@ pub struct TraceClass {
     pub uuid_of: UuidOf,
     /// Default byte order (CTF 1.8 and PROP-1.0 only).
     pub default_byte_order: Option<ByteOrder>,
-    /// Environment of the recording, as stated by the producer, in order.
+    /// Recording environment as stated by the producer, in order.
     pub environment: Vec<(String, Value)>,
-    /// Class of packet headers: a structure.
+    /// Packet header class: a structure.
     pub packet_header: Option<Arc<FieldClass>>,
-    /// Clock classes in the order they were declared.
+    /// Clock classes in declaration order.
     pub clocks: Vec<ClockClass>,
-    /// Precision, in cycles, of the clock classes that do not state theirs, if known.
+    /// Precision, in cycles, of the clock classes without a stated precision, if known.
     pub default_clock_precision: Option<u64>,
-    /// Data stream classes in the order they were declared.
+    /// Data stream classes in declaration order.
     pub data_streams: Vec<DataStreamClass>,
-    /// Attributes that the producer adds.
+    /// Attributes from the producer.
     pub attributes: Attributes,
-    /// Call sites (CTF 1.8 `callsite` blocks), one map each; not used for decoding.
+    /// Call sites (CTF 1.8 `callsite` blocks), one map each. Decoding does not use them.
     pub call_sites: Vec<Value>,
-    /// Parts of the metadata without a place in this class.
+    /// Metadata without a place in this class.
     pub unmodeled: UnmodeledMetadata,
-    /// Place of the declaration.
+    /// Declaration position.
     pub declared_at: DeclaredAt,
 }
 
-/// Parts of the metadata that a [`TraceClass`] does not contain, and places of parts that it does contain.
+/// Metadata that a [`TraceClass`] lacks, and the original places of some metadata that it contains.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UnmodeledMetadata {
-    /// Number of aliases of field classes with a name that writers would not choose.
+    /// Number of field class aliases with a name that writers would not choose.
     pub alias_names: u64,
-    /// Number of aliases of field classes with attributes.
+    /// Number of field class aliases with attributes.
     pub alias_attributes: u64,
-    /// Auxiliary streams (PROP-2.0) that became attributes of the trace class, by namespace.
+    /// Auxiliary streams (PROP-2.0) that became trace class attributes, by namespace.
     pub aux_streams: Vec<(String, Value)>,
 }
 
 impl UnmodeledMetadata {
-    /// Counts an alias of a field class.
+    /// Counts a field class alias.
     pub fn add_alias(&mut self, name: &str, attributes: &Attributes) {
         let number = name.strip_prefix("class-").or_else(|| name.strip_prefix("type-"));
         let is_ours = number.is_some_and(|number| number.parse::<u64>().is_ok());
@@ -79,7 +79,7 @@ crate::named_enum! {
         /// The trace (CTF 1.8, PROP-1.0).
         #[default]
         Trace = "trace",
-        /// The trace class: traces of other runs can have the same UUID (PROP-2.0).
+        /// The trace class: traces from other runs can have the same UUID (PROP-2.0).
         TraceClass = "trace-class",
         /// The metadata stream (SPEC-2.0).
         MetadataStream = "metadata-stream",
@@ -87,7 +87,7 @@ crate::named_enum! {
 }
 
 impl TraceClass {
-    /// Makes a class of a dialect with these clocks and data stream classes, whose ids are their indexes.
+    /// Creates a class with these clocks and data stream classes. Data stream class ids are the indexes.
     #[must_use]
     pub fn new(
         dialect: impl Into<String>,
@@ -103,30 +103,30 @@ impl TraceClass {
         }
     }
 
-    /// Returns the name of the tracer by its environment, or else the dialect of the trace.
+    /// Returns the tracer name from the environment, or else the dialect.
     #[must_use]
     pub fn tracer(&self) -> &str {
         self.environment("tracer_name").and_then(Value::as_text).unwrap_or(&self.dialect)
     }
 
-    /// Returns the classes of all root fields: of the packet header, of data streams and of event records.
+    /// Returns all root field classes: packet header, data streams, event records.
     pub fn roots(&self) -> impl Iterator<Item = &Arc<FieldClass>> {
         self.packet_header.iter().chain(self.data_streams.iter().flat_map(DataStreamClass::roots))
     }
 
-    /// Returns the data stream class of this id.
+    /// Returns the data stream class with this id.
     #[must_use]
     pub fn data_stream(&self, id: u128) -> Option<&DataStreamClass> {
         self.data_streams.iter().find(|class| class.id == id)
     }
 
-    /// Returns the value of an environment entry.
+    /// Returns an environment entry.
     #[must_use]
     pub fn environment(&self, name: &str) -> Option<&Value> {
         self.environment.iter().find(|(key, _)| key == name).map(|(_, value)| value)
     }
 
-    /// Returns an environment entry that is a number, unless it is negative.
+    /// Returns an environment entry that is a non-negative number.
     #[must_use]
     pub fn environment_number(&self, name: &str) -> Option<u64> {
         match self.environment(name)? {
@@ -141,7 +141,7 @@ impl TraceClass {
 pub struct DataStreamClass {
     /// Id within the trace.
     pub id: u128,
-    /// Namespace of the name.
+    /// Namespace for the name.
     pub namespace: Option<String>,
     /// Name.
     pub name: Option<String>,
@@ -149,27 +149,27 @@ pub struct DataStreamClass {
     pub uid: Option<String>,
     /// Default clock: an index into [`TraceClass::clocks`].
     pub default_clock: Option<u16>,
-    /// Further clocks of its data streams: indexes into [`TraceClass::clocks`].
+    /// Other clocks of its data streams: indexes into [`TraceClass::clocks`].
     pub other_clocks: Vec<u16>,
-    /// Class of packet contexts: a structure.
+    /// Packet context class: a structure.
     pub packet_context: Option<Arc<FieldClass>>,
-    /// Class of event record headers: a structure.
+    /// Event record header class: a structure.
     pub event_record_header: Option<Arc<FieldClass>>,
-    /// Class of the context common to all event records: a structure.
+    /// Class for the context that all event records share: a structure.
     pub common_context: Option<Arc<FieldClass>>,
-    /// Class of the [resource](crate::Scope::Resource) data of event records: a structure.
+    /// Class for [resource](crate::Scope::Resource) data: a structure.
     pub resource: Option<Arc<FieldClass>>,
-    /// Event record classes in the order they were declared.
+    /// Event record classes in declaration order.
     pub event_records: Vec<Arc<EventRecordClass>>,
-    /// Attributes that the producer adds.
+    /// Attributes from the producer.
     pub attributes: Attributes,
-    /// Place of the declaration.
+    /// Declaration position.
     pub declared_at: DeclaredAt,
 }
 
 impl DataStreamClass {
-    /// Makes a class of these event record classes, whose ids are their indexes, with a default clock: an
-    /// index into [`TraceClass::clocks`].
+    /// Creates a class with these event record classes, whose ids are their indexes. `default_clock` is an index into
+    /// [`TraceClass::clocks`].
     #[must_use]
     pub fn new(
         default_clock: Option<u16>,
@@ -180,8 +180,8 @@ impl DataStreamClass {
         Self { default_clock, event_records, ..Self::default() }
     }
 
-    /// Returns the classes of all root fields but the resource: packet context, event record header and common context,
-    /// then those of the event record classes.
+    /// Returns all root field classes except the resource: packet context, event record header and common context, then
+    /// the event record classes.
     pub fn roots(&self) -> impl Iterator<Item = &Arc<FieldClass>> {
         let own = [&self.packet_context, &self.event_record_header, &self.common_context];
         let events = self.event_records.iter().flat_map(|event| [&event.specific_context, &event.payload]);
@@ -194,8 +194,7 @@ impl DataStreamClass {
         self.event_records.iter().map(|class| (class.id, class)).collect()
     }
 
-    /// Returns the length in bits of the last integer in event record headers that is the id of the class, if
-    /// there is one.
+    /// Returns the length in bits of the last class id in event record headers, if any.
     #[must_use]
     pub fn class_id_length(&self) -> Option<u64> {
         let root = self.event_record_header.as_deref().map(|root| &root.kind);
@@ -209,7 +208,7 @@ impl DataStreamClass {
 }
 
 impl EventRecordClass {
-    /// Makes a class of this name, whose payload is a structure of these members.
+    /// Creates a class whose payload is a structure with these members.
     #[must_use]
     pub fn new(name: impl Into<String>, members: impl IntoIterator<Item = Member>) -> Self {
         Self {
@@ -225,35 +224,35 @@ impl EventRecordClass {
 pub struct EventRecordClass {
     /// Id within the data stream class.
     pub id: u128,
-    /// Namespace of the name.
+    /// Namespace for the name.
     pub namespace: Option<String>,
     /// Name.
     pub name: Option<String>,
     /// Unique identifier within namespace and name (SPEC-2.0).
     pub uid: Option<String>,
-    /// Log level of the tracer, as a number (CTF 1.8 `loglevel`).
+    /// The tracer's log level as a number (CTF 1.8 `loglevel`).
     pub log_level: Option<i64>,
-    /// Role of its events on a timeline.
+    /// Role on a timeline.
     pub role: EventRole,
-    /// Details of how viewers show its events, beyond the role.
+    /// Display details for viewers, beyond the role.
     pub display: Option<Arc<EventDisplay>>,
-    /// Meanings of the members of its scopes.
+    /// Meanings of the members in its scopes.
     pub meanings: Meanings,
-    /// `true` if its payload is undescribed and shown as bytes.
+    /// `true` if the payload is undescribed and shown as bytes.
     pub is_undescribed: bool,
-    /// Log role, if its events are lines of a log.
+    /// Log role, if the events are log lines.
     pub log: Option<Arc<LogRole>>,
-    /// `true` if its events say what other events refer to, whatever their time: names of processes, modules and
-    /// functions. Cuts of a trace keep them.
+    /// `true` if the events describe things that other events refer to at any time: process, module and function names.
+    /// Cuts of a trace keep them.
     pub is_rundown: bool,
     /// Eclipse Modeling Framework URI (CTF 1.8 `model.emf.uri`).
     pub emf_uri: Option<String>,
-    /// Class of the context: a structure.
+    /// Context class: a structure.
     pub specific_context: Option<Arc<FieldClass>>,
-    /// Class of the payload: a structure.
+    /// Payload class: a structure.
     pub payload: Option<Arc<FieldClass>>,
-    /// Attributes that the producer adds.
+    /// Attributes from the producer.
     pub attributes: Attributes,
-    /// Place of the declaration.
+    /// Declaration position.
     pub declared_at: DeclaredAt,
 }

@@ -9,12 +9,12 @@ use crate::{Mappings, Wide};
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct WideInteger {
     is_negative: bool,
-    /// Absolute value, 64 bits at a time, the lowest first; the last word is not 0.
+    /// Absolute value in 64-bit words, lowest first. The last word is not 0.
     words: Box<[u64]>,
 }
 
 impl WideInteger {
-    /// Parses digits of a base from 2 to 16, with a minus sign if negative. `None` if they are invalid.
+    /// Parses digits in a base from 2 to 16, with a minus sign if negative. `None` if they are invalid.
     #[must_use]
     pub fn parse(text: &str, base: u32) -> Option<Self> {
         let (is_negative, digits) = match text.strip_prefix('-') {
@@ -24,7 +24,7 @@ impl WideInteger {
         if digits.is_empty() {
             return None;
         }
-        // Take as many digits at once as fit in 32 bits: that takes a fraction of the steps.
+        // Read as many digits at once as fit in 32 bits, which takes a fraction of the steps.
         let most = (1..).take_while(|count| u64::from(base).pow(*count) <= 1 << 32).last()? as usize;
         let mut words: Vec<u64> = Vec::new();
         for chunk in digits.as_bytes().chunks(most) {
@@ -81,7 +81,7 @@ impl WideInteger {
 impl From<i128> for WideInteger {
     fn from(value: i128) -> Self {
         let magnitude = value.unsigned_abs();
-        Self::of(value < 0, vec![magnitude as u64, (magnitude >> 64) as u64])
+        Self::from_words(value < 0, vec![magnitude as u64, (magnitude >> 64) as u64])
     }
 }
 
@@ -95,12 +95,12 @@ impl From<Wide<'_>> for WideInteger {
                 (*word, carry) = (!*word).overflowing_add(u64::from(carry));
             }
         }
-        Self::of(is_negative, words)
+        Self::from_words(is_negative, words)
     }
 }
 
 impl WideInteger {
-    fn of(is_negative: bool, mut words: Vec<u64>) -> Self {
+    fn from_words(is_negative: bool, mut words: Vec<u64>) -> Self {
         while words.last() == Some(&0) {
             words.pop();
         }
@@ -139,11 +139,11 @@ impl fmt::Display for WideInteger {
     }
 }
 
-/// A range of values beyond those of an `i128` that a [mapping](crate::Mapping) names. Its part within `i128`
-/// is also among the ranges of the mapping.
+/// Range of values beyond `i128` that a [mapping](crate::Mapping) names. Its part within `i128` is also in the
+/// mapping's ranges.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WideRange {
-    /// Index of the mapping in the integer field class.
+    /// Mapping index in the integer field class.
     pub mapping: usize,
     /// Smallest value.
     pub lower: WideInteger,
@@ -161,7 +161,7 @@ impl fmt::Display for WideRange {
     }
 }
 
-/// Names of a value in mappings and wide ranges, in the order of the mappings.
+/// Names of a value in mappings and wide ranges, in mapping order.
 pub(crate) fn names_of<'m>(mappings: &'m Mappings, wide: &[WideRange], value: Wide<'_>) -> Vec<&'m str> {
     if let Some(value) = value.as_i128() {
         return mappings.names_of(value).collect();

@@ -4,7 +4,7 @@ use std::num::NonZeroU64;
 
 const BILLION: i128 = 1_000_000_000;
 
-/// The epoch and the unit of an integer that is the time of a wall clock.
+/// Epoch and unit of an integer wall clock time.
 ///
 /// ```
 /// use ichnos_model::WallClock;
@@ -17,31 +17,30 @@ const BILLION: i128 = 1_000_000_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct WallClock {
     epoch_seconds: i64,
-    /// Not 0: prevents divisions by 0, and an optional clock takes no more memory.
+    /// Not 0, to prevent divisions by 0. It also makes an optional clock equally small.
     frequency: NonZeroU64,
 }
 
 impl WallClock {
-    /// 100 ns since 1601-01-01 00:00 UTC: `FILETIME` of Windows (MS-DTYP, 2.3.3), also .NET's
-    /// `DateTime.ToFileTimeUtc`.
-    pub const FILETIME: Self = Self::of(-11_644_473_600, 10_000_000);
+    /// 100 ns since 1601-01-01 00:00 UTC: Windows `FILETIME` (MS-DTYP, 2.3.3), also .NET's `DateTime.ToFileTimeUtc`.
+    pub const FILETIME: Self = Self::from_parts(-11_644_473_600, 10_000_000);
 
-    /// 100 ns since 0001-01-01 00:00 in the Gregorian calendar: `DateTime.Ticks` of .NET.
-    pub const DOTNET_TICKS: Self = Self::of(-62_135_596_800, 10_000_000);
+    /// 100 ns since 0001-01-01 00:00 in the Gregorian calendar: .NET `DateTime.Ticks`.
+    pub const DOTNET_TICKS: Self = Self::from_parts(-62_135_596_800, 10_000_000);
 
     /// Seconds since the Unix epoch.
-    pub const UNIX_SECONDS: Self = Self::of(0, 1);
+    pub const UNIX_SECONDS: Self = Self::from_parts(0, 1);
 
     /// Nanoseconds since the Unix epoch.
-    pub const UNIX_NANOSECONDS: Self = Self::of(0, 1_000_000_000);
+    pub const UNIX_NANOSECONDS: Self = Self::from_parts(0, 1_000_000_000);
 
-    /// Makes a clock with a frequency that is not 0.
-    const fn of(epoch_seconds: i64, frequency: u64) -> Self {
+    /// Creates a clock whose frequency must not be 0.
+    const fn from_parts(epoch_seconds: i64, frequency: u64) -> Self {
         Self { epoch_seconds, frequency: NonZeroU64::MIN.saturating_add(frequency.saturating_sub(1)) }
     }
 
-    /// Makes a clock whose 0 is this many seconds after the Unix epoch, with a frequency in counts per
-    /// second; `None` if the frequency is 0.
+    /// Creates a clock whose 0 is this many seconds after the Unix epoch. The frequency is in counts per second. `None`
+    /// if the frequency is 0.
     #[must_use]
     pub const fn new(epoch_seconds: i64, frequency: u64) -> Option<Self> {
         match NonZeroU64::new(frequency) {
@@ -50,7 +49,7 @@ impl WallClock {
         }
     }
 
-    /// Returns the epoch of the clock, in seconds since the Unix epoch.
+    /// Returns the epoch, in seconds since the Unix epoch.
     #[must_use]
     pub const fn epoch_seconds(self) -> i64 {
         self.epoch_seconds
@@ -62,8 +61,8 @@ impl WallClock {
         self.frequency.get()
     }
 
-    /// Converts a value to nanoseconds since the Unix epoch, rounded towards the past. `None` if the result
-    /// does not fit, which values of up to 64 bits always do.
+    /// Converts a value to nanoseconds since the Unix epoch, rounded towards the past. `None` if the result does not
+    /// fit; values with up to 64 bits always fit.
     #[must_use]
     pub fn nanoseconds(self, value: i128) -> Option<i128> {
         let frequency = i128::from(self.frequency.get());
@@ -86,7 +85,7 @@ mod tests {
         assert_eq!(WallClock::FILETIME.nanoseconds(0), Some(-11_644_473_600 * BILLION));
         assert_eq!(WallClock::FILETIME.nanoseconds(-1), Some(-11_644_473_600 * BILLION - 100));
         assert_eq!(WallClock::UNIX_NANOSECONDS.nanoseconds(i64::MIN.into()), Some(i64::MIN.into()));
-        // A third of a second, of either sign.
+        // A third of a second, positive and negative.
         assert_eq!(clock(10, 3).nanoseconds(1), Some(10_333_333_333));
         assert_eq!(clock(0, 3).nanoseconds(-1), Some(-333_333_334));
         assert_eq!(clock(0, u64::MAX).nanoseconds((u64::MAX - 1).into()), Some(999_999_999));

@@ -1,6 +1,6 @@
-//! Summary of a message, without borrowing it.
+//! Message summary without a borrow.
 
-/// Kinds of messages.
+/// Message kinds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[allow(missing_docs)]
 #[non_exhaustive]
@@ -15,22 +15,22 @@ pub enum MessageKind {
     Damage,
 }
 
-/// Data of a message that the merge needs, without borrowing the message.
+/// Message data for the merge, without borrowing the message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
-    // Halves of the time, each stored and loaded by itself: a load right after a store of another width is
-    // slow, and a head is loaded right after it was stored.
+    // Halves of the time, stored and loaded separately: a load right after a store with another width is slow, and a
+    // head is loaded right after it was stored.
     low: u64,
     high: u64,
     has_time: bool,
-    /// Kind of the message.
+    /// Message kind.
     pub kind: MessageKind,
     class: u32,
 }
 
 impl Head {
-    /// Makes the head of a message of this time, in nanoseconds from the origin of the stream's clock;
-    /// `None`: immediately.
+    /// Creates the head of a message at this time, in nanoseconds from the origin of the stream's clock; `None` means
+    /// immediately.
     #[inline(always)]
     #[must_use]
     pub fn new(kind: MessageKind, nanoseconds: Option<i128>) -> Self {
@@ -39,7 +39,7 @@ impl Head {
         Self { low: time as u64, high: (time >> 64) as u64, has_time, kind, class: Self::NO_CLASS }
     }
 
-    /// Makes the head of an event record of the class with this index in its data stream class.
+    /// Creates the head of an event record. `class` is the class index in the data stream class.
     #[inline(always)]
     #[must_use]
     pub fn event(class: usize, nanoseconds: Option<i128>) -> Self {
@@ -47,7 +47,7 @@ impl Head {
         Self { class, ..Self::new(MessageKind::Event, nanoseconds) }
     }
 
-    /// Returns this head with another time.
+    /// Replaces the time.
     #[must_use]
     pub fn at(self, nanoseconds: Option<i128>) -> Self {
         Self { class: self.class, ..Self::new(self.kind, nanoseconds) }
@@ -55,24 +55,23 @@ impl Head {
 
     const NO_CLASS: u32 = u32::MAX;
 
-    /// Returns the index of an event record's class in its data stream class, if the cursor knows it, so that
-    /// counting needs no event.
+    /// Returns the class index of an event record in its data stream class, if the cursor knows it. Counting then needs
+    /// no event.
     #[inline(always)]
     #[must_use]
     pub fn class_index(&self) -> Option<usize> {
         (self.class != Self::NO_CLASS).then_some(self.class as usize)
     }
 
-    /// Returns a number that orders messages by their times cut to 64 bits: of two different numbers, the
-    /// smaller one comes first.
+    /// Returns a number that sorts messages by time, limited to 64 bits: the smaller number comes first.
     #[inline(always)]
     #[must_use]
     pub fn sort_key(&self) -> u64 {
         sort_key(self.nanoseconds())
     }
 
-    /// Returns the time in nanoseconds from the origin of the stream's clock; `None`: immediately. An event
-    /// recorded later than the end of its packet has the time of that end.
+    /// Returns the time in nanoseconds from the origin of the stream's clock; `None` means immediately. An event
+    /// recorded after the end of its packet has the packet's end time.
     #[inline(always)]
     #[must_use]
     pub fn nanoseconds(&self) -> Option<i128> {
@@ -83,8 +82,8 @@ impl Head {
 
 const SIGN: u64 = 1 << 63;
 
-/// Returns the earliest time of messages whose [`Head::sort_key`] is at least this one; messages without a time come
-/// before all others.
+/// Returns the earliest time of messages with at least this [`Head::sort_key`]. Messages without a time come before all
+/// others.
 #[inline(never)] // Inlined, it would be computed anew for each message.
 pub(crate) fn first_time(key: u64) -> i128 {
     match key {
@@ -93,7 +92,7 @@ pub(crate) fn first_time(key: u64) -> i128 {
     }
 }
 
-/// Returns the [`Head::sort_key`] of messages of this time.
+/// Returns the [`Head::sort_key`] for messages at this time.
 #[inline(always)]
 #[must_use]
 pub fn sort_key(nanoseconds: Option<i128>) -> u64 {

@@ -1,4 +1,4 @@
-//! Small cursor for traces with very many data streams.
+//! Small cursors for traces with very many data streams.
 
 use std::cell::OnceCell;
 use std::sync::Arc;
@@ -9,37 +9,37 @@ use crate::{
     Window,
 };
 
-/// A data stream whose cursor can be created again at a message: see [`SmallCursor`].
+/// A data stream whose cursor can be recreated at a message: see [`SmallCursor`].
 ///
 /// # For implementations
-/// Cursors over the same window deliver the same messages, wherever they begin.
+/// Cursors over the same window must deliver the same messages, wherever they start.
 pub trait Reopen {
     /// Cursor over the data stream.
     type Cursor: Cursor;
-    /// Position of a message: much smaller than the cursor.
+    /// Message position, much smaller than the cursor.
     type Point: Copy;
 
     /// Returns the data stream.
     fn stream(&self) -> &DataStream;
 
-    /// Returns the cursor over the messages in a window.
+    /// Creates the cursor over the messages in a window.
     fn open(self: &Arc<Self>, window: Window) -> Self::Cursor;
 
-    /// Returns the cursor at the message of a point.
+    /// Creates the cursor at a point.
     fn reopen(self: &Arc<Self>, window: Window, at: &Self::Point) -> Self::Cursor;
 
-    /// Returns the point of a cursor's current message, `None` if reading cannot resume there.
+    /// Returns the point of the cursor's current message, or `None` if reading cannot resume there.
     fn point(cursor: &Self::Cursor) -> Option<Self::Point>;
 
-    /// Releases memory that a cursor needed and that can be recovered.
+    /// Releases cursor memory that can be recovered.
     fn release(&self);
 }
 
-/// Cursor that takes little memory while it waits for its turn.
+/// Cursor that takes little memory while it waits.
 ///
-/// A merge holds a cursor for each data stream, but of hundreds of thousands most wait for the time of their
-/// first packet or of their next event. So the complete cursor, which is some twenty times larger, is created
-/// to find that time, dropped, and created again when it is needed.
+/// A merge holds one cursor per data stream. With hundreds of thousands of data streams, most wait for the time of
+/// their first packet or next event. The complete cursor is some twenty times larger. It is created to find that time,
+/// dropped, and recreated when it is needed.
 pub struct SmallCursor<I: Reopen> {
     input: Arc<I>,
     shared: Arc<SharedCursorState>,
@@ -47,17 +47,18 @@ pub struct SmallCursor<I: Reopen> {
     state: SmallCursorState<I>,
 }
 
-/// State that the cursors of a merge share.
+/// State shared by all cursors in a merge.
 #[derive(Debug)]
 pub struct SharedCursorState {
     window: Window,
-    /// Number of cursors that are [`SmallCursorState::Reading`], and maximum number that stay so while they wait.
+    /// Number of cursors in the state [`SmallCursorState::Reading`], and the maximum number that stay in it while they
+    /// wait.
     open: AtomicUsize,
     most_open: usize,
 }
 
 impl SharedCursorState {
-    /// Creates the shared state of the cursors over a window, of which at most `most_open` keep their complete state
+    /// Creates the shared state of the cursors over a window. At most `most_open` cursors keep their complete state
     /// while they wait.
     #[must_use]
     pub fn new(window: Window, most_open: usize) -> Arc<Self> {
@@ -67,11 +68,11 @@ impl SharedCursorState {
 
 enum SmallCursorState<I: Reopen> {
     New,
-    /// At the beginning of the data stream.
+    /// At the start of the data stream.
     Begin,
-    /// At a later message, with its head; the point to resume at, `None`: the first message.
+    /// At a later message with this head. The point is where to resume; `None` means the first message.
     Waiting(Head, Option<I::Point>, OnceCell<Box<I::Cursor>>),
-    /// Reading from there on.
+    /// Reading.
     Reading(Box<I::Cursor>),
     Done,
 }
@@ -83,7 +84,7 @@ impl<I: Reopen> std::fmt::Debug for SmallCursor<I> {
 }
 
 impl<I: Reopen> SmallCursor<I> {
-    /// Creates the cursor of a data stream.
+    /// Creates the cursor for a data stream.
     #[must_use]
     pub fn new(input: &Arc<I>, shared: &Arc<SharedCursorState>) -> Self {
         Self {
@@ -94,7 +95,7 @@ impl<I: Reopen> SmallCursor<I> {
         }
     }
 
-    /// Returns the cursor at a message after the beginning of the data stream; `None`: the first one.
+    /// Returns the cursor at a message after the start of the data stream; `None` means the first message.
     fn waiting(&self, at: Option<&I::Point>) -> Box<I::Cursor> {
         let exclude =
             |cursor: &mut I::Cursor| self.excluded.iter().for_each(|classes| cursor.exclude(classes));
@@ -111,7 +112,7 @@ impl<I: Reopen> SmallCursor<I> {
         cursor
     }
 
-    /// Replaces a cursor that was read by another state, if there is one.
+    /// Replaces a cursor that was reading by another state.
     fn close(&mut self, state: SmallCursorState<I>) {
         if matches!(std::mem::replace(&mut self.state, state), SmallCursorState::Reading(_)) {
             self.shared.open.fetch_sub(1, Ordering::Relaxed);
@@ -119,7 +120,7 @@ impl<I: Reopen> SmallCursor<I> {
         }
     }
 
-    /// Returns the cursor at the current message: it is needed from now on.
+    /// Returns the cursor at the current message, because it is needed from now on.
     fn reading(&mut self) -> Option<&mut I::Cursor> {
         if let SmallCursorState::Waiting(_, at, cursor) = &mut self.state {
             let (at, cursor) = (at.take(), cursor.take());
@@ -211,7 +212,7 @@ impl<I: Reopen> Cursor for SmallCursor<I> {
     fn checkpoint(&self) -> Option<Checkpoint> {
         match &self.state {
             SmallCursorState::Reading(cursor) => cursor.checkpoint(),
-            // The cursor is not kept: all cursors are asked for checkpoints.
+            // The cursor is not kept, because all cursors are asked for checkpoints.
             SmallCursorState::Waiting(_, at, cursor) => match cursor.get() {
                 Some(cursor) => cursor.checkpoint(),
                 None => {

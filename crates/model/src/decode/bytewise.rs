@@ -1,4 +1,5 @@
-//! Runs steps of whole bytes, as nearly all steps of nearly all traces are: their values only need to be loaded.
+//! Runs bytewise steps: their values are whole bytes and only need to be loaded. Nearly all steps in nearly all traces
+//! are bytewise.
 
 use super::scalar::{guid_of, real, visit_bits};
 use super::slots::{Slots, is_known};
@@ -7,13 +8,13 @@ use crate::field::{Field, Visitor};
 use crate::plan::steps::{BlockField, ElementKind, Elements, FixedBlock, Load, NodeRef, Op, Plan, Step};
 use crate::{StringEncoding, Text};
 
-/// Access to the nodes of steps.
+/// Access to the plans behind steps.
 pub(crate) trait Plans<'a>: Copy {
-    /// Returns the plan of the nodes in steps with this number.
+    /// Returns the plan with this number.
     fn get(self, plan: u8) -> &'a Plan;
 }
 
-/// Steps of a structure of one plan.
+/// Steps from a single plan.
 impl<'a> Plans<'a> for &'a Plan {
     #[inline(always)]
     fn get(self, _: u8) -> &'a Plan {
@@ -24,7 +25,7 @@ impl<'a> Plans<'a> for &'a Plan {
 /// State shared by all steps.
 #[derive(Clone, Copy)]
 pub(super) struct Bytewise<'a, P> {
-    /// Available whole bytes of the content, from the beginning of the packet on.
+    /// Available whole bytes of the content, from the start of the packet on.
     pub(super) bytes: &'a [u8],
     pub(super) slots: &'a Slots,
     pub(super) plans: P,
@@ -43,8 +44,8 @@ impl<'a, P: Plans<'a>> Bytewise<'a, P> {
         true
     }
 
-    /// Runs a step at byte `at` or after it, if it consists of available whole bytes, and returns the end
-    /// byte. `None` if nothing was done.
+    /// Runs a step at byte `at` or after it, if it consists of available whole bytes. Returns the end byte, or `None`
+    /// if nothing was done.
     #[inline(always)]
     pub(super) fn step<V: Visitor>(&self, visitor: &mut V, step: &'a Step, at: usize) -> Option<usize> {
         match step {
@@ -102,7 +103,7 @@ impl<'a, P: Plans<'a>> Bytewise<'a, P> {
         }
     }
 
-    /// Visits a zero-terminated string of two-byte code units at byte `at` and returns the byte after it.
+    /// Visits a null-terminated string with two-byte code units at byte `at`. Returns the byte after it.
     // Not inlined, because that slows down traces without such strings: log-null +2 %.
     #[inline(never)]
     fn utf16_text<V: Visitor>(
@@ -121,13 +122,13 @@ impl<'a, P: Plans<'a>> Bytewise<'a, P> {
         Some(at + length + 2)
     }
 
-    /// Field of a step that begins at a byte.
+    /// Field of a step that starts at a byte boundary.
     #[inline(always)]
     fn field(&self, node: NodeRef, at: usize) -> Field<'a> {
         Field::new(self.plans.get(node.plan), node.id, at as u64 * 8, 0)
     }
 
-    /// Field of a block that begins at bit `begin`.
+    /// Field of a block that starts at bit `begin`.
     #[inline(always)]
     pub(super) fn block_field(&self, field: &BlockField, begin: u64) -> Field<'a> {
         Field::new(self.plans.get(field.plan), field.node, begin + field.offset(), field.word.length())
@@ -140,8 +141,8 @@ impl<'a, P: Plans<'a>> Bytewise<'a, P> {
         if is_known(value) { usize::try_from(value).ok() } else { None }
     }
 
-    /// Visits the leading plain integers of the rest of a block, which begins at bit `begin` with `bytes`,
-    /// and returns the fields after them.
+    /// Visits the leading plain integers in the rest of a block. The block starts at bit `begin` and has the content
+    /// `bytes`. Returns the fields after them.
     #[inline(always)]
     pub(super) fn plain_fields<'f, V: Visitor>(
         &self,
@@ -176,8 +177,8 @@ impl<'a, P: Plans<'a>> Bytewise<'a, P> {
         fields
     }
 
-    /// Visits a field, except for [`Load::Any`], of a block that begins at bit `begin` with `bytes` and is
-    /// available completely.
+    /// Visits a field other than [`Load::Any`]. Its block starts at bit `begin`, has the content `bytes`, and is
+    /// completely available.
     #[inline(always)]
     pub(super) fn other_field<V: Visitor>(
         &self,
@@ -204,7 +205,7 @@ impl<'a, P: Plans<'a>> Bytewise<'a, P> {
         }
     }
 
-    /// Visits a field of a block that is no plain integer.
+    /// Visits a block field that is not a plain integer.
     #[inline(always)]
     fn visit_field<V: Visitor>(
         &self,
@@ -233,13 +234,13 @@ impl<'a, P: Plans<'a>> Bytewise<'a, P> {
                 let field = self.block_field(field, begin).with_length(0);
                 array_of(visitor, field, array.length, array.elements, bytes);
             }
-            // A list of all others would be compiled into a slower jump table.
+            // Listing all other kinds would compile to a slower jump table.
             _ => bits(visitor, self.slots, self.block_field(field, begin), bytes, field.offset()),
         }
     }
 }
 
-/// Visits bits or a GUID of a block, at bit `bit` of `bytes`: they are available, and their byte order was checked.
+/// Visits bits or a GUID of a block, at bit `bit` of `bytes`. They are available, and their byte order was checked.
 #[inline(never)]
 fn bits<V: Visitor>(visitor: &mut V, slots: &Slots, field: Field<'_>, bytes: &[u8], bit: u64) {
     let Op::Bits(bits) = field.node().op else {
@@ -252,7 +253,7 @@ fn bits<V: Visitor>(visitor: &mut V, slots: &Slots, field: Field<'_>, bytes: &[u
 }
 
 /// Visits an array that consists of `bytes`.
-// Not inlined: most visitors spend much longer on an element than this call takes.
+// Not inlined: for most visitors, an element takes much longer than this call.
 #[inline(never)]
 fn array_of<V: Visitor>(visitor: &mut V, array: Field<'_>, length: u64, elements: Elements, bytes: &[u8]) {
     visitor.begin_array(array, length);
@@ -260,7 +261,7 @@ fn array_of<V: Visitor>(visitor: &mut V, array: Field<'_>, length: u64, elements
     visitor.end_array(array.with_offset(array.offset + bytes.len() as u64 * 8));
 }
 
-/// Visits the elements of an array in order: `bytes` are all of them, from the offset of `array` on.
+/// Visits the array elements in order. `bytes` contains all of them, from the offset of `array` on.
 #[inline(always)]
 pub(super) fn visit_elements<V: Visitor>(
     visitor: &mut V,
@@ -268,7 +269,7 @@ pub(super) fn visit_elements<V: Visitor>(
     elements: Elements,
     bytes: &[u8],
 ) {
-    let mut field = array.of_plan(elements.node, u64::from(elements.size) * 8);
+    let mut field = array.at_node(elements.node, u64::from(elements.size) * 8);
     if elements.kind != ElementKind::Bits && visitor.integers(field, usize::from(elements.size), bytes) {
         return;
     }
@@ -291,7 +292,7 @@ pub(super) fn visit_elements<V: Visitor>(
         ElementKind::I64 => each!(signed, i64),
         ElementKind::Bits => {
             for element in bytes.chunks_exact(usize::from(elements.size.max(1))) {
-                // Their values are not needed, so no slot is needed.
+                // Their values are not saved, so slots are not needed.
                 bits(visitor, &[], field, element, 0);
                 field.offset += field.length;
             }
@@ -305,7 +306,7 @@ fn bytes_at<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
     bytes.get(at..at.checked_add(N)?)?.try_into().ok()
 }
 
-/// Text of one-byte code units, which ends with the first zero if there is one.
+/// Text with one-byte code units, up to the first zero if there is one.
 #[inline(always)]
 pub(super) fn static_text(raw: &[u8]) -> Text<'_> {
     let length = first_zero(raw).unwrap_or(raw.len());

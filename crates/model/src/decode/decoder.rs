@@ -1,4 +1,4 @@
-//! State of decoding, and the common operations: alignment, bytes, lengths, errors.
+//! Decoding state and common operations: alignment, bytes, lengths, errors.
 
 use std::cell::Cell;
 
@@ -12,7 +12,7 @@ use crate::bits::read_bits;
 use crate::field::{Field, Visitor};
 use crate::plan::steps::{NodeId, Plan, Slot, align};
 
-/// Runs the steps of a plan on the bits of a packet, field by field.
+/// Runs a plan's steps on packet bits, field by field.
 pub(super) struct Decoder<'a, V> {
     pub(super) plan: &'a Plan,
     pub(super) data: &'a [u8],
@@ -43,7 +43,7 @@ impl<'a, V: Visitor> Decoder<'a, V> {
         Err(DecodeError { bit: self.at.bit, kind })
     }
 
-    /// Error of a field of `needed` bits that does not fit.
+    /// Error for a field with `needed` bits that does not fit.
     #[cold]
     pub(super) fn beyond<T>(&self, needed: u64) -> Result<T, DecodeError> {
         let data = self.data.len() as u64 * 8;
@@ -74,7 +74,7 @@ impl<'a, V: Visitor> Decoder<'a, V> {
         Ok(())
     }
 
-    /// Takes `count` whole bytes at a byte position.
+    /// Takes `count` whole bytes from a byte boundary.
     pub(super) fn take(&mut self, count: u64) -> Result<&'a [u8], DecodeError> {
         let begin = self.at.bit / 8;
         let Some(size) = count.checked_mul(8) else {
@@ -82,7 +82,7 @@ impl<'a, V: Visitor> Decoder<'a, V> {
         };
         if size > self.end.saturating_sub(self.at.bit) {
             if self.bits.content > self.end {
-                // The available bytes belong to the field; the next one is missing.
+                // The available bytes belong to the field. The next one is missing.
                 self.at.bit = self.end / 8 * 8;
                 return self.beyond(8);
             }
@@ -106,7 +106,7 @@ impl<'a, V: Visitor> Decoder<'a, V> {
         save(self.slots, slots, value);
     }
 
-    /// Runner for steps of whole bytes.
+    /// Runner for bytewise steps.
     #[inline(always)]
     pub(super) fn bytewise(&self) -> Bytewise<'a, &'a Plan> {
         Bytewise { bytes: self.bytes, slots: self.slots, plans: self.plan }
@@ -117,7 +117,7 @@ impl<'a, V: Visitor> Decoder<'a, V> {
         Field::new(self.plan, id, offset, 0)
     }
 
-    /// Length in another field.
+    /// Length from another field.
     pub(super) fn length(&self, slot: Slot) -> Result<u64, DecodeError> {
         match self.slot(slot)? {
             length @ ..0 => self.error(DecodeErrorKind::NegativeLength(length)),
@@ -125,7 +125,7 @@ impl<'a, V: Visitor> Decoder<'a, V> {
         }
     }
 
-    /// Checks that the content has room for the length in another field.
+    /// Checks that the content has room for a length from another field.
     pub(super) fn check_length(&self, bytes: u64) -> Result<(), DecodeError> {
         if bytes <= self.bits.content.saturating_sub(self.at.bit) / 8 {
             return Ok(());
@@ -134,8 +134,8 @@ impl<'a, V: Visitor> Decoder<'a, V> {
         self.error(DecodeErrorKind::LengthBeyond { length: bytes, unit: "bytes", left })
     }
 
-    /// Takes `count` bytes from a position within a byte, which only PROP-1.0 allows: in the byte order of
-    /// the previous field, as byte order never changes within a byte.
+    /// Takes `count` bytes from a position within a byte, which only PROP-1.0 allows. The previous field determines the
+    /// byte order, since it never changes within a byte.
     #[cold]
     pub(super) fn take_within_byte(&mut self, count: u64) -> Result<Vec<u8>, DecodeError> {
         let left = self.end.saturating_sub(self.at.bit);

@@ -1,4 +1,4 @@
-//! Errors of decoding fields.
+//! Decoding errors.
 
 use crate::ByteOrder;
 
@@ -6,22 +6,22 @@ use crate::ByteOrder;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{kind}")]
 pub struct DecodeError {
-    /// Offset in bits from the beginning of the packet.
+    /// Offset in bits from the start of the packet.
     pub bit: u64,
-    /// Kind of the error.
+    /// Error kind.
     pub kind: DecodeErrorKind,
 }
 
-/// Kinds of errors of a field.
+/// Kinds of decoding errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DecodeErrorKind {
-    /// The field would reach beyond the content of its packet.
+    /// The field would reach beyond its packet's content.
     #[error("a field of {needed} bits begins here, but the packet's content ends after {left} bits")]
     BeyondContent {
         /// Bits that the field needs.
         needed: u64,
-        /// Remaining bits of content.
+        /// Remaining content bits.
         left: u64,
     },
     /// The data ends within the packet.
@@ -29,72 +29,70 @@ pub enum DecodeErrorKind {
     BeyondData {
         /// Bits that the field needs.
         needed: u64,
-        /// Remaining bits of data.
+        /// Remaining data bits.
         left: u64,
     },
     /// Byte order changes within a byte.
     #[error("a {} field starts within a byte, after a {} field", .to.name(), .from.name())]
     ByteOrderChange {
-        /// Byte order of the field before.
+        /// The previous field's byte order.
         from: ByteOrder,
-        /// Byte order of this field.
+        /// This field's byte order.
         to: ByteOrder,
     },
     /// A variable-length integer is longer than allowed.
     #[error("a variable-length integer has more than {0} bits")]
     OversizedInteger(u64),
-    /// No option of a variant has this value of the selector.
+    /// The selector value selects no option of a variant.
     #[error("{0} selects no option of the variant")]
     InvalidSelector(i128),
     /// The length or selector field was not decoded before: it is in an absent optional or an unselected
     /// option.
     #[error("the length or selector field of this field is absent")]
     MissingSelector,
-    /// The length of a string is no multiple of the size of its code units.
+    /// The length of a string is not a multiple of its code unit size.
     #[error("a string of {0} bytes is not a multiple of its {1}-byte code units")]
     BrokenCodeUnit(u64, u64),
-    /// A text that begins with its length begins within a byte.
+    /// A text that starts with its length starts within a byte.
     #[error("a string begins within a byte")]
     TextWithinByte,
-    /// A zero-terminated string has no zero in the content of its packet.
+    /// A null-terminated string lacks its terminator within its packet's content.
     #[error("the string is not terminated within its packet")]
     EndlessString,
-    /// A length in another field, of a text, a BLOB or an array, exceeds the content of the packet.
+    /// The length of a text, a BLOB or an array, taken from another field, exceeds the packet's content.
     #[error("a length of {length} {unit} does not fit in the {left} bits left")]
     LengthBeyond {
         /// Length.
         length: u64,
         /// "elements" or "bytes".
         unit: &'static str,
-        /// Remaining bits of content at the beginning of the field.
+        /// Remaining bits of content where the field starts.
         left: u64,
     },
     /// A length field, which may be signed in PROP-1.0, is negative.
     #[error("invalid length {0}")]
     NegativeLength(i128),
-    /// Arrays have too many elements without any bits.
+    /// Arrays have too many elements without bits.
     #[error("more than {0} zero-size array elements in a packet, in addition to one per bit before them")]
     TooManyEmptyElements(u64),
     /// The members of a union differ in size (PROP-1.0, "Encode a value as a union field").
     #[error("the members of a union have different sizes: {0} and {1} bits")]
     UnionSizes(u64, u64),
-    /// The kind of a value differs from the class of its field. Only for fields that are values rather than
-    /// bits.
+    /// The kind of a value does not match its field class. Only for fields that are values rather than bits.
     #[error("expected {expected}, found {found}")]
     Mismatch {
-        /// Kind that the class requires.
+        /// Required kind.
         expected: &'static str,
-        /// Kind of the value.
+        /// Actual kind.
         found: &'static str,
     },
-    /// The size of a field overflows.
+    /// A field's size overflows.
     #[error("a field is larger than the largest possible packet")]
     Overflow,
 }
 
 impl DecodeErrorKind {
-    /// Returns the name of the limit that was reached, a member of [`Limits`](crate::Limits), for errors of
-    /// that kind.
+    /// Returns the name of the exceeded limit, a member of [`Limits`](crate::Limits).
     #[must_use]
     pub const fn limit(self) -> Option<&'static str> {
         match self {

@@ -1,14 +1,14 @@
-//! Runs decode plans on the bits of a packet.
+//! Runs decode plans on packet bits.
 //!
-//! The steps of a [plan](crate::plan) are run in five modes:
-//! - *visit* (`visit.rs`): passes all fields to a [`Visitor`](crate::Visitor), or only finds their ends for a
-//!   visitor that wants no values. This mode supports every class and reports errors with their positions;
-//! - *bytewise* (`bytewise.rs`): the same for steps of available whole bytes;
-//! - *skip* (`skip.rs`): moves to the end of a structure, reading only lengths;
-//! - *words* (`word_loads.rs`): selected fields of joined steps, most of them as words without a visitor;
-//! - *one field* (`one_field.rs`): reads an integer at the same offset in all events.
+//! The steps of a [plan](crate::plan) run in five modes:
+//! - *visit* (`visit.rs`): passes all fields to a [`Visitor`](crate::Visitor), or only finds their ends for a visitor
+//!   that does not want values. This mode supports every class and reports errors with their positions.
+//! - *bytewise* (`bytewise.rs`): does the same for steps that consist of available whole bytes.
+//! - *skip* (`skip.rs`): moves to the end of a structure and reads only lengths.
+//! - *words* (`word_loads.rs`): reads selected fields of joined steps, most of them as words without a visitor.
+//! - *one field* (`one_field.rs`): reads an integer that is at the same offset in all events.
 //!
-//! All but the first one support a subset of it, and leave everything else to it.
+//! All other modes support a subset of the first mode, and leave everything else to it.
 
 mod bytewise;
 mod decoder;

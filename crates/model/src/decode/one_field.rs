@@ -1,24 +1,24 @@
-//! Runs the step of one field without those before it.
+//! Runs the step of one field without the steps before it.
 
 use super::bytewise::{Bytewise, Plans};
 use super::position::Position;
 use crate::Visitor;
 use crate::plan::steps::{BlockField, Load, NodeId, Op, Plan, Step};
 
-/// An integer at the same offset of its scope in all events of a class: a field of the scope's first block.
-/// Without it, `cargo bench -p ichnos-model -- field/number` takes as long as `field/code`, which visits the
-/// scope, about 20 times as long.
+/// An integer with the same offset in all events of a class: a field in the first block of its scope. Without it,
+/// `cargo bench -p ichnos-model -- field/number` takes as long as `field/code`, which visits the scope and takes about
+/// 20 times as long.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FixedField {
-    /// Alignment of the scope in bytes, minus one.
+    /// Scope alignment in bytes, minus one.
     mask: usize,
-    /// Size of the block in bytes.
+    /// Block size in bytes.
     size: usize,
     field: BlockField,
 }
 
 impl FixedField {
-    /// Finds the field of a node, if it is such an integer.
+    /// Creates the field for a node, if it is such an integer.
     pub(crate) fn new(plan: &Plan, node: NodeId) -> Option<Self> {
         let Op::Structure { steps, .. } = &plan.root().op else { return None };
         let Some(Step::Block(block) | Step::MixedBlock(block, _)) = steps.first() else { return None };
@@ -34,8 +34,8 @@ impl FixedField {
         })
     }
 
-    /// Visits it in a scope that begins at `begin` or after it, in a packet that begins with these bytes.
-    /// `None` if the block does not fit.
+    /// Visits the field in a scope that starts at `begin` or after it. `bytes` are from the start of the packet. `None`
+    /// if the block does not fit.
     #[inline(always)]
     pub(crate) fn visit<'a, V: Visitor>(
         &self,

@@ -1,16 +1,16 @@
-//! Input of decoding, and its limits.
+//! Decoding input and limits.
 
-/// The bits of a packet.
+/// Packet bits.
 #[derive(Clone, Copy, Debug)]
 pub struct PacketBits<'a> {
-    /// Bytes from the beginning of the packet on.
+    /// Bytes from the start of the packet on.
     pub data: &'a [u8],
-    /// Size of the content in bits; the data may end earlier if the packet is truncated.
+    /// Content size in bits. The data may end earlier if the packet is truncated.
     pub content: u64,
 }
 
 impl<'a> PacketBits<'a> {
-    /// Takes all of `data` as content.
+    /// Creates packet bits with all of `data` as content.
     #[must_use]
     pub fn whole(data: &'a [u8]) -> Self {
         Self { data, content: data.len() as u64 * 8 }
@@ -31,7 +31,7 @@ impl<'a> PacketBits<'a> {
     }
 }
 
-/// Limits of decoding.
+/// Decoding limits.
 #[derive(Clone, Copy, Debug)]
 pub struct DecodeLimits {
     /// See [`Limits::integer_bits`](crate::Limits::integer_bits).

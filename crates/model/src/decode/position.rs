@@ -1,34 +1,33 @@
-//! Positions in packets.
+//! Packet positions.
 
 use crate::ByteOrder;
 
-/// A position of decoding in a packet.
-// Two numbers, passed in two registers: with a field for each part of the state, a position would be copied
-// through memory, and loading at once what was stored in parts is slow.
+/// Decoding position in a packet.
+// Two numbers, passed in two registers. With one field for each part of the state, a position would be copied through
+// memory, and loading a value at once after it was stored in parts is slow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Position {
-    /// Offset in bits from the beginning of the packet.
+    /// Offset in bits from the start of the packet.
     pub bit: u64,
-    /// Byte order of an open byte in the two lowest bits, above them the number of array elements without
-    /// bits.
+    /// Byte order of an open byte in the two lowest bits. The bits above them count array elements without bits.
     state: u32,
 }
 
-/// Bits of the state that contain the byte order.
+/// State bits for the byte order.
 const ORDER: u32 = 3;
 
 impl Position {
     /// Maximum count of elements without bits.
     pub(crate) const MOST_EMPTY_ELEMENTS: u32 = u32::MAX >> 2;
 
-    /// Makes a position at this bit, with nothing before it.
+    /// Creates a position at this bit, without a previous field.
     #[inline]
     #[must_use]
     pub const fn at(bit: u64) -> Self {
         Self { bit, state: 0 }
     }
 
-    /// Returns the byte order of the previous field, if this is within a byte: it must not change there.
+    /// Returns the byte order of the previous field, if the position is within a byte. It must not change there.
     #[inline]
     #[must_use]
     pub fn open_byte(self) -> Option<ByteOrder> {
@@ -39,14 +38,14 @@ impl Position {
         }
     }
 
-    /// Moves to this bit, which begins a byte.
+    /// Moves to this bit, which is a byte boundary.
     #[inline(always)]
     #[must_use]
     pub fn at_byte(self, bit: u64) -> Self {
         Self { bit, state: self.state & !ORDER }
     }
 
-    /// Moves to this bit after a field, with its byte order if that ends within a byte.
+    /// Moves to this bit after a field, with its byte order if it ends within a byte.
     #[inline(always)]
     #[must_use]
     pub fn behind(self, bit: u64, open_byte: Option<ByteOrder>) -> Self {
@@ -65,8 +64,8 @@ impl Position {
         Self { bit, state: self.state & !ORDER | order }
     }
 
-    /// Counts an array element without bits and returns their number since the beginning of the packet, which
-    /// [`Limits::zero_size_elements`](crate::Limits::zero_size_elements) bounds.
+    /// Counts an array element without bits. Returns the number of such elements since the start of the packet, which
+    /// [`Limits::zero_size_elements`](crate::Limits::zero_size_elements) limits.
     pub(crate) fn add_empty_element(&mut self) -> u32 {
         if self.state >> 2 < Self::MOST_EMPTY_ELEMENTS {
             self.state += ORDER + 1;

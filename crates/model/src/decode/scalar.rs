@@ -1,11 +1,11 @@
-//! Values of up to 64 bits.
+//! Values with up to 64 bits.
 
 use super::slots::{Slots, save};
 use crate::field::{Field, Visitor};
 use crate::plan::steps::{Bits, BitsKind};
 use crate::{Real, Uuid};
 
-/// Passes a value of up to 64 bits to the visitor.
+/// Passes a value with up to 64 bits to the visitor.
 #[inline]
 pub(super) fn visit_bits<V: Visitor>(
     visitor: &mut V,
@@ -40,12 +40,12 @@ pub(super) fn visit_bits<V: Visitor>(
     }
 }
 
-/// Makes a GUID from the first 16 bytes. Callers check that they exist; otherwise the GUID is 0.
+/// Creates a GUID from the first 16 bytes. Callers check that they exist. Otherwise the GUID is 0.
 pub(super) fn guid_of(bytes: &[u8]) -> Uuid {
     Uuid::from_bytes_le(bytes.first_chunk().copied().unwrap_or_default())
 }
 
-/// Makes a number of this many bits.
+/// Creates a floating-point number with `length` bits.
 #[inline(always)]
 pub(super) fn real(bits: u64, length: u64) -> Real<'static> {
     match length {

@@ -1,16 +1,16 @@
-//! Skips instances of plans by reading only their lengths.
+//! Skips plan instances by reading only their lengths.
 
 use std::cell::Cell;
 
 use super::slots::Slots;
 use crate::bits::{first_zero, first_zero_pair};
-use crate::plan::steps::{Extent, Plan, SavedWord, SkipStep, SkipSteps, align};
+use crate::plan::steps::{BlockExtent, Plan, SavedWord, SkipStep, SkipSteps, align};
 
 impl Plan {
-    /// Returns the end bit of an instance that begins at bit `begin` or after it, which begins a byte.
-    /// `bytes` are the whole bytes of the content, from the beginning of the packet on. Its values that other
-    /// fields need are then in `slots`. `None` if the end is not easily found: then `slots` may contain some
-    /// of them, and [`Plan::decode`] decides.
+    /// Returns the end bit of an instance. It starts at `begin` (a byte boundary) or after it. `bytes` are the whole
+    /// bytes of the content, from the start of the packet on. `slots` then contains its values that other fields depend
+    /// on. `None` if the end is not easily found. `slots` may then contain only some of the values, and
+    /// [`Plan::decode`] must be used.
     #[inline]
     #[must_use]
     pub fn end(&self, bytes: &[u8], begin: u64, slots: &Slots) -> Option<u64> {
@@ -19,9 +19,9 @@ impl Plan {
 }
 
 impl SkipSteps {
-    /// Returns the end bit of an instance that begins at bit `begin` or after it, in these bytes; its values
-    /// that other fields need are then in `slots`. `None` if it does not fit or needs more work: then `slots`
-    /// may contain some of them.
+    /// Returns the end bit of an instance that starts at bit `begin` or after it. `slots` then contains its values that
+    /// other fields depend on. `None` if it does not fit or needs more work. `slots` may then contain only some of the
+    /// values.
     // A number rather than a position, which would be returned through memory.
     #[inline(never)]
     pub(super) fn end(&self, bytes: &[u8], begin: u64, slots: &Slots) -> Option<u64> {
@@ -52,12 +52,12 @@ impl SkipSteps {
                 SkipStep::PrefixedText(prefix) => prefix.content(bytes, at)?.end,
             };
         }
-        // Without steps, the end was not checked yet.
+        // Without steps, the end has not been checked yet.
         (at <= bytes.len()).then_some(at as u64 * 8)
     }
 }
 
-impl Extent {
+impl BlockExtent {
     #[inline(always)]
     fn end(self, bytes: &[u8], at: usize) -> Option<usize> {
         let begin = (at + self.mask) & !self.mask;

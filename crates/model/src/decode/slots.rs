@@ -1,19 +1,19 @@
-//! Values that other fields need.
+//! Values that other fields depend on.
 
 use std::cell::Cell;
 
-/// Values of fields that other fields need, by slot. [`UNKNOWN`] if not decoded. Values below [`LEAST`] are
-/// saved as [`LEAST`].
+/// Values that other fields depend on, by slot. [`UNKNOWN`] if not decoded. Values below [`LEAST`] are saved as
+/// [`LEAST`].
 pub type Slots = [Cell<i128>];
 
-/// The value of a slot whose field was not decoded.
+/// Slot value for a field that was not decoded.
 pub const UNKNOWN: i128 = i128::MIN;
 
-/// Lowest value of a slot. So the upper half alone shows if a value is known: loading a whole slot shortly
-/// after its halves were stored is slow.
+/// Lowest slot value. Thus the upper half alone shows if a value is known. Loading a whole slot shortly after its
+/// halves were stored is slow.
 pub const LEAST: i128 = i128::MIN + (1 << 64);
 
-/// Returns `true` if the value of a slot is known.
+/// Returns `true` if a slot's value is known.
 #[inline(always)]
 pub(crate) fn is_known(value: i128) -> bool {
     (value >> 64) as i64 != i64::MIN

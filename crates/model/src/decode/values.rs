@@ -1,4 +1,4 @@
-//! Fields without nested fields.
+//! Decodes fields without inner fields.
 
 use super::decoder::Decoder;
 use super::error::{DecodeError, DecodeErrorKind};
@@ -41,7 +41,7 @@ impl<'a, V: Visitor> Decoder<'a, V> {
         let count = bits.length.div_ceil(64) as usize;
         let mut words = vec![0u64; count];
         for (i, word) in words.iter_mut().enumerate() {
-            // Word i holds bits 64 * i and up of the value; big-endian values begin with the top.
+            // Word i holds bits 64 * i and up of the value. Big-endian values start with the top.
             let low = i as u64 * 64;
             let length = (bits.length - low).min(64);
             let offset = if bits.big_endian { bits.length - low - length } else { low };
@@ -137,7 +137,7 @@ impl<'a, V: Visitor> Decoder<'a, V> {
         Ok(())
     }
 
-    /// Delivers a variable-length value of at most 64 bits.
+    /// Delivers a variable-length value with at most 64 bits.
     #[inline]
     fn narrow_variable(&mut self, field: Field<'a>, op: VariableOp, bits: u64) {
         let value = match op {
@@ -156,7 +156,7 @@ impl<'a, V: Visitor> Decoder<'a, V> {
         }
     }
 
-    /// Delivers a variable-length value of more than 64 bits.
+    /// Delivers a variable-length value with more than 64 bits.
     #[cold]
     fn wide_variable(&mut self, field: Field<'a>, op: VariableOp, wide: Wide<'_>) {
         self.save(field.node().saves(), wide.as_i128().unwrap_or(i128::MAX).max(LEAST));
@@ -231,7 +231,7 @@ impl<'a, V: Visitor> Decoder<'a, V> {
         Ok(())
     }
 
-    /// Decodes a text that begins with its length.
+    /// Decodes a text that starts with its length.
     #[inline(never)]
     pub(super) fn prefixed_text(
         &mut self,
@@ -281,15 +281,15 @@ impl<'a, V: Visitor> Decoder<'a, V> {
     }
 }
 
-/// Returns the number of bits of a group of a variable-length integer that carry the value: the rest of the last group
-/// only repeats zero or the sign.
+/// Returns the number of bits in a variable-length integer group that carry the value. The rest of the last group only
+/// repeats zero or the sign.
 #[inline]
 fn used_bits(byte: u8, signed: bool) -> u64 {
     let group = u64::from(byte & 0x7f);
     if byte & 0x80 != 0 {
         7
     } else if signed {
-        // Including the sign bit: the value of the last group in two's complement.
+        // Includes the sign bit: the value of the last group in two's complement.
         let last = ((group << 57) as i64) >> 57;
         65 - u64::from(if last < 0 { last.leading_ones() } else { last.leading_zeros() })
     } else {
@@ -297,7 +297,7 @@ fn used_bits(byte: u8, signed: bool) -> u64 {
     }
 }
 
-/// Adds a group of a variable-length integer to its words, the first of which is `low`.
+/// Adds a group to the words of a variable-length integer. `low` is the first word.
 #[cold]
 fn put_group(wide: &mut Vec<u64>, low: u64, group: u64, shift: u64) {
     let (index, bit) = ((shift / 64) as usize, shift % 64);

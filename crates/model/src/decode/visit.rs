@@ -1,8 +1,7 @@
-//! Visits all fields of an instance of a plan, or skips them.
+//! Visits all fields in a plan instance, or skips them.
 //!
-//! Structures are run step by step. Everything beyond [loading bytes](super::bytewise), beginning with steps
-//! that do not fit, is left to [`Decoder::node`], which supports every class and reports errors with their
-//! positions.
+//! Structures are run step by step. [`Decoder::node`] supports every class and reports errors with their positions. It
+//! handles everything beyond [loading bytes](super::bytewise), including steps that do not fit.
 
 use super::bytewise::{Bytewise, Plans, visit_elements};
 use super::decoder::Decoder;
@@ -18,8 +17,8 @@ impl Plan {
     /// Decodes an instance at `position`, passes its fields to `visitor`, and moves `position` after it.
     ///
     /// # Errors
-    /// If the bits do not fit the plan. `position` is then at the error, and the visitor has received all
-    /// fields before it.
+    /// Fails if the bits do not fit the plan. `position` is then at the error, and the visitor has received all fields
+    /// before it.
     pub fn decode<V: Visitor>(
         &self,
         bits: PacketBits<'_>,
@@ -36,12 +35,12 @@ impl Plan {
     }
 }
 
-/// Runs the present plans as [`Plan::decode`] does: the first at `position`, each other one at the end of the
-/// previous one. `begins` receives the beginning of each, and then the end of the last one; `position` is
-/// moved there, or to the error.
+/// Runs the present plans as [`Plan::decode`] does: the first at `position`, each other one at the end of the previous
+/// one. `begins` receives the start of each, and then the end of the last one. `position` is moved there, or to the
+/// error.
 ///
 /// # Errors
-/// If the bits do not fit the plan.
+/// Fails if the bits do not fit a plan.
 #[inline]
 pub fn decode_all<'a, V: Visitor>(
     plans: [Option<&'a Plan>; 3],
@@ -74,9 +73,8 @@ pub fn decode_all<'a, V: Visitor>(
     Ok(())
 }
 
-/// Runs the [joined](crate::plan::EventRecordPlans) steps of an event record, from byte `begin` on, as
-/// [`decode_all`] does with its plans, but does not report their root structures. Returns `false` if they do
-/// not fit.
+/// Runs the [joined](crate::plan::EventRecordPlans) steps of an event record, from byte `begin` on. Like [`decode_all`]
+/// with its plans, but does not report the root structures. Returns `false` if the steps do not fit.
 #[inline(always)]
 pub(crate) fn decode_joined<'a, V: Visitor>(
     steps: &'a [Step],
@@ -89,7 +87,7 @@ pub(crate) fn decode_joined<'a, V: Visitor>(
     Bytewise { bytes, slots, plans }.steps(visitor, steps, begin)
 }
 
-/// Error of [`decode_joined`] for a delivered event: since only events that fit are delivered, the data has
+/// Error when [`decode_joined`] fails for a delivered event. Only events that fit are delivered, so the data has
 /// changed.
 #[cold]
 pub(crate) fn changed_since(bits: PacketBits<'_>, begin: u64) -> Result<(), DecodeError> {
@@ -98,7 +96,7 @@ pub(crate) fn changed_since(bits: PacketBits<'_>, begin: u64) -> Result<(), Deco
 }
 
 impl<'a, V: Visitor> Decoder<'a, V> {
-    /// Skips an instance of a plan, if its values are not wanted and there is an easy way.
+    /// Skips an instance, if its values are not wanted and there is an easy way.
     #[inline(always)]
     fn skip(&mut self, plan: &Plan) -> bool {
         if V::WANTS_VALUES {
@@ -123,7 +121,7 @@ impl<'a, V: Visitor> Decoder<'a, V> {
         false
     }
 
-    /// Decodes the root field of the plan.
+    /// Decodes the plan's root field.
     #[inline(never)]
     fn root(&mut self) -> Result<(), DecodeError> {
         let root = self.plan.root();
@@ -191,8 +189,7 @@ impl<'a, V: Visitor> Decoder<'a, V> {
             self.visitor.begin_structure(field);
         }
         let bytewise = self.bytewise();
-        // Kept in a local variable rather than in the decoder, the next byte need not be stored for each
-        // step.
+        // A local variable instead of a decoder field, so that the next byte need not be stored for each step.
         let mut at = self.at.bit.div_ceil(8) as usize;
         let mut has_moved = false;
         for step in steps {
@@ -240,7 +237,7 @@ impl<'a, V: Visitor> Decoder<'a, V> {
                 self.at = self.at.at_byte(begin);
                 return self.beyond(block.size);
             }
-            // Decode the fields one by one, to report the first one that does not fit.
+            // Decode the fields one by one, to report the first that does not fit.
             for field in &block.fields {
                 self.node(field.node)?;
             }
@@ -296,8 +293,8 @@ impl<'a, V: Visitor> Decoder<'a, V> {
                     return Err(self.element_error(error, field, length, begin, false));
                 }
                 if self.at.bit == before {
-                    // Count all arrays of a packet together: many small ones are as much work as a large one,
-                    // and nested ones would multiply a limit for each array.
+                    // Count all arrays of a packet together: many small arrays are as much work as a large array, and
+                    // nesting would multiply a limit for each array.
                     let count = self.at.add_empty_element();
                     let most = self.limits.zero_size_elements.saturating_add(before);
                     if u64::from(count) > most || count == Position::MOST_EMPTY_ELEMENTS {
@@ -387,8 +384,8 @@ impl<'a, V: Visitor> Decoder<'a, V> {
         Ok(())
     }
 
-    /// Error of an element of an array that begins at bit `begin`: if the array has more elements than the
-    /// content has bits, or if all are `plain`, its length is wrong.
+    /// Error for an element of an array that starts at bit `begin`. If the array has more elements than the content has
+    /// bits, or if all are `plain`, the array length is wrong.
     #[cold]
     fn element_error(
         &self,

@@ -1,4 +1,4 @@
-//! Loads of selected values without a visitor, for outputs with a column for each field.
+//! Loads selected values without a visitor, for outputs with a column for each field.
 
 use super::bytewise::{Bytewise, Plans, static_text};
 use super::slots::Slots;
@@ -7,62 +7,62 @@ use crate::field::{Skip, Visitor};
 use crate::plan::steps::{BlockField, FixedBlock, Load, Step};
 use crate::{Event, Scope, Text};
 
-/// Scopes of the plans of joined steps, by their numbers.
+/// Scopes of joined steps, by plan number.
 const SCOPES: [Scope; 3] = [Scope::CommonContext, Scope::SpecificContext, Scope::Payload];
 
-/// Treatment of a field by [`WordLoads`].
+/// Treatment of a field in [`WordLoads`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WordChoice {
-    /// The value is wanted with this tag: as a word if it is an integer or a floating-point number of up to 64 bits at a
-    /// fixed place, in little-endian byte order, and as a text if it is one in a fixed number of bytes at a fixed place.
-    /// Otherwise, the visitor receives it.
+    /// Load the value with this tag. An integer or floating-point number with up to 64 bits is loaded as a word, if it
+    /// is little-endian at a fixed place. A text is loaded if it has a fixed number of bytes at a fixed place.
+    /// Otherwise, the visitor receives the field.
     Word(u32),
-    /// The visitor receives the field.
+    /// Pass the field to the visitor.
     Visit,
-    /// The field is not wanted.
+    /// Skip the field.
     Skip,
 }
 
-/// Receives the fields of an event that are read with [`WordLoads`].
+/// Receives the event fields read with [`WordLoads`].
 ///
 /// # For implementations
 /// [`word`](Self::word) and [`fixed_text`](Self::fixed_text) are called in any order within a scope, before or after
-/// methods of [`Visitor`] for other fields.
+/// [`Visitor`] methods for other fields.
 pub trait WordVisitor: Visitor {
-    /// Begins fields of a scope, for the methods of [`Visitor`]. A scope can begin several times.
+    /// Begins fields of a scope, for [`Visitor`] methods. A scope can begin several times.
     fn begin_scope(&mut self, scope: Scope);
 
-    /// Receives the value of a field with this tag: an unsigned integer, a signed one in two's complement, extended to
-    /// 64 bits, or the bits of a floating-point number.
+    /// Receives a tagged value as 64 bits: an unsigned integer, a signed integer in two's complement, or the bits of a
+    /// floating-point number.
     fn word(&mut self, tag: u32, value: u64);
 
-    /// Receives the text of a field with this tag.
+    /// Receives a tagged text.
     fn fixed_text(&mut self, tag: u32, value: Text<'_>);
 }
 
-/// Loads of the common context, the specific context and the payload of all events of a class, made once.
+/// Loads for the common context, the specific context and the payload of a class's events, created once.
 #[derive(Debug)]
 pub struct WordLoads {
-    /// By step.
+    /// Loads by step.
     steps: Box<[StepLoads]>,
 }
 
-/// Loads of a step.
+/// Loads in a step.
 #[derive(Debug, Default)]
 struct StepLoads {
     unsigned: Box<[WordLoad]>,
     signed: Box<[WordLoad]>,
     texts: Box<[TextLoad]>,
-    /// Fields of a block for the visitor.
+    /// Block fields for the visitor.
     visited: Box<[BlockField]>,
-    /// Scope of a step that is no block, if its field is for the visitor.
+    /// Scope of a step that is not a block, if its field is for the visitor.
     scope: Option<Scope>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct WordLoad {
     tag: u32,
-    /// Byte of the block in which the value begins.
+    /// First byte of the value within the block.
     byte: u32,
     word: Word,
 }
@@ -70,14 +70,14 @@ struct WordLoad {
 #[derive(Clone, Copy, Debug)]
 struct TextLoad {
     tag: u32,
-    /// Byte of the block in which the text begins, and number of bytes.
+    /// First byte of the text within the block, and its number of bytes.
     byte: u32,
     size: u32,
 }
 
 impl WordLoads {
-    /// Makes the loads of the class of an event. `choose` gets each field by its scope and the index of its node in
-    /// [`Plan::nodes`](crate::plan::Plan::nodes). Returns `None` if events of the class can only be visited.
+    /// Creates the loads for an event's class. `choose` receives each field's scope and its node index in
+    /// [`Plan::nodes`](crate::plan::Plan::nodes). `None` if events of the class can only be visited.
     pub fn new(event: &Event<'_>, mut choose: impl FnMut(Scope, usize) -> WordChoice) -> Option<Self> {
         event.class_index()?;
         let steps = event.plans.joined.as_deref()?;
@@ -87,7 +87,7 @@ impl WordLoads {
         };
         let loads = |step: &Step| {
             let node = match step {
-                Step::Block(block) => return StepLoads::of_block(block, &mut choice),
+                Step::Block(block) => return StepLoads::for_block(block, &mut choice),
                 Step::Text(node)
                 | Step::Utf16Text(node, _)
                 | Step::DynamicText(node, _)
@@ -107,7 +107,7 @@ impl WordLoads {
 }
 
 impl StepLoads {
-    fn of_block(
+    fn for_block(
         block: &FixedBlock,
         choice: &mut impl FnMut(u8, u32) -> Option<(Scope, WordChoice)>,
     ) -> Option<Self> {
@@ -134,7 +134,7 @@ impl StepLoads {
         Some(Self { unsigned, signed, texts: texts.into(), visited: visited.into(), scope: None })
     }
 
-    /// Reads the fields of a block that begins at byte `begin` with `bytes`, all of which are available.
+    /// Reads the fields of a block that starts at byte `begin`. `bytes` contains all of it.
     #[inline(always)]
     fn read<'a, P: Plans<'a>, V: WordVisitor>(
         &self,
@@ -206,9 +206,9 @@ fn read<'a, V: WordVisitor>(
 }
 
 impl Event<'_> {
-    /// Reads the wanted fields of the common context, the specific context and the payload, with loads that were made for
-    /// the class of the event. Returns `None` if the event can only be visited, and `false` if its data has changed
-    /// since it was delivered: some fields are missing then.
+    /// Reads the wanted fields of the common context, the specific context and the payload. `loads` must belong to the
+    /// class of the event. `None` if the event can only be visited. `false` if its data has changed since it was
+    /// delivered, so some fields are missing.
     #[inline]
     pub fn read_words<V: WordVisitor>(&self, loads: &WordLoads, visitor: &mut V) -> Option<bool> {
         let steps = self.plans.joined.as_deref().filter(|steps| steps.len() == loads.steps.len())?;

@@ -1,9 +1,9 @@
-//! Hash of values.
+//! Value hash.
 
 use crate::ClockValue;
 use crate::decode::first_word;
 
-/// Hash of the values of a visited event record or packet. Names and classes do not count; the order does.
+/// Hash of the visited values in an event record or packet. Names and classes do not count. The order counts.
 #[derive(Clone, Copy, Debug)]
 pub struct ValueHash(u64);
 
@@ -23,7 +23,7 @@ impl ValueHash {
         self.0 = self.0.rotate_left(23).wrapping_add(value.wrapping_mul(FACTOR));
     }
 
-    /// Adds a time, if there is one.
+    /// Adds a time, if any.
     #[inline]
     pub fn add_clock(&mut self, value: Option<&ClockValue>) {
         if let Some(value) = value {
@@ -37,7 +37,7 @@ impl ValueHash {
         self.add_bytes(bytes, bytes);
     }
 
-    /// Adds bytes; `raw` begins with them, and may be longer.
+    /// Adds bytes. `raw` begins with them, and may be longer.
     #[inline(always)]
     pub(crate) fn add_bytes(&mut self, bytes: &[u8], raw: &[u8]) {
         self.add(bytes.len() as u64);
@@ -47,7 +47,7 @@ impl ValueHash {
         let (Some(first), Some(last)) = (bytes.first_chunk::<8>(), bytes.last_chunk::<8>()) else {
             return self.add(first_word(bytes));
         };
-        // The last eight bytes may overlap those before; the length tells both apart.
+        // The last eight bytes may overlap those before. The length distinguishes the two.
         self.add(u64::from_le_bytes(*first));
         if bytes.len() > 16 {
             for word in bytes[8..bytes.len() - 1].as_chunks::<8>().0 {

@@ -1,6 +1,6 @@
 //! Values for all event record classes.
 
-/// A value for each event record class, by class index. Unlike an [`EventClassTable`](crate::EventClassTable), it never
+/// A value for each event record class, by class index. Unlike [`EventClassTable`](crate::EventClassTable), it never
 /// evicts values, so they can contain ids and counts.
 #[derive(Clone, Debug)]
 pub struct ClassList<E>(Vec<Option<Box<E>>>);

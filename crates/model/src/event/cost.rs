@@ -1,8 +1,7 @@
-//! Bounds of the work that a few bits can cause: fields without bits, and names printed with each of them.
+//! Upper bounds for the work that a few bits can cause: fields without bits, and names printed with each of them.
 //!
-//! An event record takes at least one bit, but can have thousands of fields without bits: empty structures,
-//! empty arrays, absent optionals. A small file full of them would take hours to print. Real records have
-//! many bits for each field.
+//! An event record takes at least one bit, but can have thousands of empty fields: empty structures, empty arrays,
+//! absent optionals. Printing a small file full of them would take hours. Real records have many bits for each field.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,22 +11,22 @@ use crate::{
     Mappings, TraceClass, WideInteger,
 };
 
-/// An upper bound for instances of a class: one of `b` bits has at most `fields`, and `per_bit` for each
-/// 1/256 of `b`.
+/// Upper bound for the number of fields in an instance of a class. With `b` bits, it is `fields`, plus `per_bit` for
+/// each 1/256 of `b`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
     /// Fields that any instance may have, and other work that takes as long as a field.
     fields: u64,
-    /// Further fields: 256ths of a field for each bit.
+    /// Additional fields, in 256ths of a field per bit.
     per_bit: u64,
-    /// Minimum size of an instance in bits.
+    /// Minimum instance size in bits.
     bits: u64,
-    /// Fields of an array element that has no bits, if such elements are possible. They are counted while
-    /// reading: each packet may have one for each bit, and `Limits::zero_size_elements` more.
+    /// Fields in an array element without bits, if such elements are possible. They are counted while reading: each
+    /// packet may have one for each bit, and `Limits::zero_size_elements` more.
     empty: u64,
 }
 
-/// Length of a name that takes about as much time and space to print as a field.
+/// Name length that takes about as much time and space to print as a field.
 const NAME: usize = 32;
 /// Number of ranges that take about as long to search as a field.
 const RANGES: usize = 128;
@@ -35,24 +34,24 @@ const RANGES: usize = 128;
 const SCALE: u64 = 256;
 
 impl Cost {
-    /// Returns the cost of a packet of a data stream class: its header and its context.
+    /// Returns the cost for a packet in a data stream class: header and context.
     #[must_use]
-    pub fn of_packet(trace: &TraceClass, stream: &DataStreamClass) -> Self {
+    pub fn for_packet(trace: &TraceClass, stream: &DataStreamClass) -> Self {
         let cost = CostCounter::default().roots([&trace.packet_header, &stream.packet_context]);
         // A packet takes at least one byte.
         Self { bits: cost.bits.max(8), ..cost }
     }
 
-    /// Returns the cost of the event records of each class of a data stream class.
+    /// Returns the cost for the event records in each class of a data stream class.
     #[must_use]
-    pub fn of_event_records(trace: &TraceClass, stream: &DataStreamClass) -> Vec<Self> {
+    pub fn for_event_records(trace: &TraceClass, stream: &DataStreamClass) -> Vec<Self> {
         let mut counter = CostCounter::default();
         let common = counter.roots([&stream.event_record_header, &stream.common_context]);
         // Text sinks print these before each event.
         let prefix = ["hostname", "domain", "procname"].iter();
         let prefix = prefix.filter_map(|name| trace.environment(name)?.as_text()).map(name_cost);
         let prefix: u64 = prefix.sum();
-        // Further clocks are printed, too.
+        // Other clocks are printed, too.
         let clocks = stream.other_clocks.iter().filter_map(|clock| trace.clocks.get(usize::from(*clock)));
         let clocks: u64 = clocks.map(|clock| 1 + name_cost(&clock.id)).sum();
         let mut of = |class: &EventRecordClass| {
@@ -67,11 +66,10 @@ impl Cost {
     /// Returns `true` if fields of a class can contain array elements without bits.
     #[must_use]
     pub fn has_empty_elements(class: &Arc<FieldClass>) -> bool {
-        CostCounter::default().of(class).empty > 0
+        CostCounter::default().cost(class).empty > 0
     }
 
-    /// Returns the number of fields that this many bits of instances can have; an instance has at least one
-    /// bit.
+    /// Returns the maximum number of fields in all instances within `bits` bits. An instance has at least one bit.
     #[must_use]
     pub fn fields_in(self, bits: u64) -> u64 {
         let of_each = u128::from(self.fields) * u128::from(bits) / u128::from(self.bits.max(1));
@@ -79,7 +77,7 @@ impl Cost {
         u64::try_from(of_each.saturating_add(further)).unwrap_or(u64::MAX)
     }
 
-    /// Returns the maximum number of instances in this many bits.
+    /// Returns the maximum number of instances in `bits` bits.
     #[must_use]
     pub fn instances_in(self, bits: u64) -> u64 {
         bits / self.bits.max(1)
@@ -108,14 +106,14 @@ impl Cost {
         }
     }
 
-    /// Removes the bound of the bits: more fields take more bits.
+    /// Removes the bit bound: more fields take more bits.
     fn repeated(self) -> Self {
         let per_bit = self.fields.saturating_mul(SCALE).div_ceil(self.bits.max(1));
         let empty = if self.bits == 0 { self.empty.max(self.fields) } else { self.empty };
         Self { fields: 0, per_bit: self.per_bit.saturating_add(per_bit), bits: 0, empty }
     }
 
-    /// Cost of an optional class.
+    /// Cost for an optional class.
     fn possible(self) -> Self {
         if self.bits == 0 { self } else { self.repeated() }
     }
@@ -131,11 +129,11 @@ fn longest<'a>(names: impl Iterator<Item = &'a str>) -> u64 {
     names.map(name_cost).max().unwrap_or(0)
 }
 
-/// Cost of the names that a value can have.
+/// Cost for a value's names.
 fn names_cost(class: &FieldClass) -> u64 {
     match (class.integer(), class.mappings()) {
         (Some(integer), Some(mappings)) => mapping_cost(mappings).saturating_add(wide_cost(integer)),
-        // Any number of the bits of a bit map can be set.
+        // Any number of bits in a bit map can be set.
         (None, Some(flags)) => {
             (flags.len() as u64).saturating_mul(1 + longest(flags.iter().map(|flag| flag.name)))
         }
@@ -143,19 +141,19 @@ fn names_cost(class: &FieldClass) -> u64 {
     }
 }
 
-/// Cost of the names of values: one value can have all of them.
+/// Cost for mapping names: one value can have all of them.
 fn mapping_cost(mappings: &Mappings) -> u64 {
     let most = most_at_once(mappings);
     let longest = longest(mappings.iter().map(|mapping| mapping.name));
     let names = most.saturating_mul(1 + longest);
-    // A number without names has one, too.
+    // A number without names has a cost, too.
     names.saturating_sub(1).saturating_add((mappings.ranges() / RANGES) as u64)
 }
 
-/// Maximum number of names of a value.
+/// Maximum number of names for a single value.
 fn most_at_once(mappings: &Mappings) -> u64 {
     let ranges = || mappings.iter().flat_map(|mapping| mapping.ranges.iter());
-    // Ranges are usually in order, and each value has one name; there can be millions.
+    // Ranges are usually sorted, and each value has one name. There can be millions.
     let mut last = None;
     let in_order = |range: IntegerRange| last.replace(range.upper).is_none_or(|last| last < range.lower);
     if ranges().all(in_order) {
@@ -167,7 +165,7 @@ fn most_at_once(mappings: &Mappings) -> u64 {
     ends(ranges(), mappings.ranges(), Some).map_or(0, |mut ends| widest(&mut ends))
 }
 
-/// Beginnings of ranges (`true`) and their last values (`false`); `None` if a bound does not fit.
+/// Lower bounds (`true`) and upper bounds (`false`) of ranges; `None` if a bound does not fit.
 fn ends<T>(
     ranges: impl Iterator<Item = IntegerRange>,
     count: usize,
@@ -183,7 +181,7 @@ fn ends<T>(
 
 /// Maximum number of ranges that overlap at one value.
 fn widest<T: Ord>(ends: &mut [(T, bool)]) -> u64 {
-    // At the same value, one ends before the other begins.
+    // At the same value, one range ends before the other begins.
     ends.sort_unstable();
     let mut open = 0i64;
     let most = ends.iter().map(|(_, begins)| {
@@ -193,14 +191,14 @@ fn widest<T: Ord>(ends: &mut [(T, bool)]) -> u64 {
     most.max().unwrap_or(0).unsigned_abs()
 }
 
-/// Cost of the names of values that only wide integers have.
+/// Cost for the names in wide ranges.
 fn wide_cost(integer: &IntegerProperties) -> u64 {
     let (Some(mappings), ranges) = (&integer.mappings, integer.wide_ranges()) else { return 0 };
     let mut begins: Vec<&WideInteger> = ranges.iter().map(|range| &range.lower).collect();
     let mut ends: Vec<&WideInteger> = ranges.iter().map(|range| &range.upper).collect();
     begins.sort_unstable();
     ends.sort_unstable();
-    // Before each beginning, count the ends below it.
+    // Before each lower bound, count the upper bounds below it.
     let mut ended = 0;
     let mut most = 0;
     for (begun, begin) in begins.iter().enumerate() {
@@ -213,7 +211,7 @@ fn wide_cost(integer: &IntegerProperties) -> u64 {
 
 #[derive(Default)]
 struct CostCounter {
-    /// Costs of known classes: a shared class is computed once, however often it is used.
+    /// Known costs. A shared class is computed once, however often it is used.
     known: HashMap<*const FieldClass, Cost>,
 }
 
@@ -221,13 +219,13 @@ impl CostCounter {
     fn roots(&mut self, roots: [&Option<Arc<FieldClass>>; 2]) -> Cost {
         let mut sum = Cost::default();
         for root in roots.into_iter().flatten() {
-            sum = sum.and(self.of(root));
+            sum = sum.and(self.cost(root));
         }
         sum
     }
 
-    fn of(&mut self, class: &Arc<FieldClass>) -> Cost {
-        // Most classes are plain, and too many to keep a list of them.
+    fn cost(&mut self, class: &Arc<FieldClass>) -> Cost {
+        // Most classes are plain, and too many to list.
         if !class.is_compound() && class.mappings().is_none() {
             return Cost::field_of(class.own_bits());
         }
@@ -235,17 +233,17 @@ impl CostCounter {
             return *known;
         }
         let cost = match class.is_compound() {
-            true => self.of_compound(class),
+            true => self.compound_cost(class),
             false => Cost::field_of(class.own_bits()).and(Cost::fields(names_cost(class))),
         };
         self.known.insert(Arc::as_ptr(class), cost);
         cost
     }
 
-    fn of_compound(&mut self, class: &FieldClass) -> Cost {
-        let children = class
-            .children()
-            .map(|child| (self.of(child.class()), Cost::fields(name_cost(child.name().unwrap_or_default()))));
+    fn compound_cost(&mut self, class: &FieldClass) -> Cost {
+        let children = class.children().map(|child| {
+            (self.cost(child.class()), Cost::fields(name_cost(child.name().unwrap_or_default())))
+        });
         match &class.kind {
             FieldKind::Array { length, .. } => children.fold(Cost::default(), |_, (element, _)| {
                 let bits = match length {
@@ -276,7 +274,7 @@ impl CostCounter {
                 bits: all.bits.max(one.bits),
                 empty: all.empty.max(one.empty),
             }),
-            // Of a structure: one after the other.
+            // Structure: one member after the other.
             _ => children.fold(Cost::fields(1), |sum, (member, name)| sum.and(member).and(name)),
         }
     }
@@ -325,7 +323,7 @@ mod tests {
     }
 
     fn fields_in(class: &Arc<FieldClass>, bits: u64) -> u64 {
-        CostCounter::default().of(class).fields_in(bits)
+        CostCounter::default().cost(class).fields_in(bits)
     }
 
     #[test]
@@ -338,11 +336,11 @@ mod tests {
         assert_eq!(fields_in(&structure(&[&byte, &byte]), 160), 30);
         let empty = structure(&[]);
         assert_eq!(fields_in(&structure(&[&bit, &empty, &empty]), 1000), 4000);
-        // Elements without bits: one for each bit; more are counted while reading.
+        // Elements without bits: one for each bit. More elements are counted while reading.
         for length in [Some(1 << 60), Some(3), None] {
             assert_eq!(fields_in(&array(&empty, length), 1), 2);
         }
-        let costly = CostCounter::default().of(&array(&structure(&[&empty, &empty]), None));
+        let costly = CostCounter::default().cost(&array(&structure(&[&empty, &empty]), None));
         assert_eq!(costly.empty_elements(1000), 333);
         assert_eq!(fields_in(&array(&bit, Some(1000)), 1000), 1001);
         assert_eq!(fields_in(&array(&bit, None), 1000), 2000);

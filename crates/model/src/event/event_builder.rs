@@ -1,4 +1,4 @@
-//! Events made from values.
+//! Builds events from values.
 
 use std::sync::Arc;
 
@@ -11,11 +11,11 @@ use crate::{
     MemberIndex, Real, Scope, Scopes, StringLength, Text, VariableLengthValue, Wide,
 };
 
-/// Makes successive events of one class from values and checks them against the class: for writers, text
-/// formats and tests.
+/// Builds successive events of one class from values and checks them against the class. For writers, text formats and
+/// tests.
 ///
-/// Members keep their values from one event to the next until they are set again. No event allocates memory
-/// once the buffers are large enough.
+/// Members keep their values from event to event until they are set again. Once the buffers are large enough, events do
+/// not allocate memory.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -47,16 +47,16 @@ pub struct EventBuilder {
     stream: Arc<DataStream>,
     class: BuilderClass,
     clock: Option<ClockValue>,
-    /// Flag if set, and value, by scope and member.
+    /// Flag for a set value, and the value, by scope and member.
     members: [Vec<(bool, EventValues)>; 7],
-    /// All set values in the order of the class.
+    /// All set values in class order.
     values: EventValues,
 }
 
-/// The event record class of a builder.
+/// The builder's event record class.
 #[derive(Debug)]
 enum BuilderClass {
-    /// Index among the classes that the data stream class declares.
+    /// Index within the classes that the data stream class declares.
     Declared(usize),
     Dynamic(Arc<DynamicClass>),
 }
@@ -70,50 +70,50 @@ impl BuilderClass {
     }
 }
 
-/// Reason why no event can be made of values.
+/// Reason why values do not form an event.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BuildError {
-    /// The class has no such member.
+    /// The class lacks this member.
     #[error("the event record class has no member `{0}`")]
     NoMember(String),
     /// A member has no value.
     #[error("{scope} member `{member}`: expected a value, found none")]
     Missing {
-        /// Name of the scope.
+        /// Scope name.
         scope: &'static str,
-        /// Name of the member.
+        /// Member name.
         member: String,
     },
     /// A value does not fit its class.
     #[error("{scope} member `{member}`: expected {expected}, found {found}")]
     Value {
-        /// Name of the scope.
+        /// Scope name.
         scope: &'static str,
-        /// Name of the member, or of a field in it.
+        /// Name of the member or an inner field.
         member: String,
-        /// Value that the class requires.
+        /// Required value.
         expected: String,
-        /// Value found.
+        /// Actual value.
         found: String,
     },
 }
 
 impl EventBuilder {
-    /// Makes a builder for a data stream and the event record class of this index; `None` if there is no such
-    /// class.
+    /// Creates a builder for the event record class with this index in a data stream. Returns `None` for an invalid
+    /// index.
     #[must_use]
     pub fn new(stream: Arc<DataStream>, class: usize) -> Option<Self> {
-        Self::of_class(stream, BuilderClass::Declared(class))
+        Self::for_class(stream, BuilderClass::Declared(class))
     }
 
-    /// Makes a builder for a data stream and a class discovered while reading or writing it.
+    /// Creates a builder for a data stream and a class discovered while reading or writing it.
     #[must_use]
     pub fn dynamic(stream: Arc<DataStream>, class: Arc<DynamicClass>) -> Option<Self> {
-        Self::of_class(stream, BuilderClass::Dynamic(class))
+        Self::for_class(stream, BuilderClass::Dynamic(class))
     }
 
-    /// Makes a builder for events like a read one, in a data stream like its own; `None` if there is no such class.
+    /// Creates a builder for events with the class and data stream of `event`. Returns `None` if the class is missing.
     #[must_use]
     pub fn like(event: &Event<'_>) -> Option<Self> {
         let DataStream { trace, class_index, id, name, .. } = event.stream;
@@ -123,10 +123,10 @@ impl EventBuilder {
             Some(index) => BuilderClass::Dynamic(trace.dynamic_classes(*class_index)?.get(index).ok()??),
             None => BuilderClass::Declared(index),
         };
-        Self::of_class(Arc::new(stream), class)
+        Self::for_class(Arc::new(stream), class)
     }
 
-    /// Sets all members and the time to those of an event of the class.
+    /// Sets all members and the time from an event of the class.
     ///
     /// # Errors
     /// See [`Event::visit`].
@@ -156,7 +156,7 @@ impl EventBuilder {
         copied
     }
 
-    fn of_class(stream: Arc<DataStream>, class: BuilderClass) -> Option<Self> {
+    fn for_class(stream: Arc<DataStream>, class: BuilderClass) -> Option<Self> {
         let plans = stream.plans();
         let event = class.plans(&stream)?;
         let count = |plan: Option<&Plan>| match plan.map(|plan| &plan.root().op) {
@@ -176,14 +176,14 @@ impl EventBuilder {
         Some(Self { stream, class, clock: None, members, values: EventValues::default() })
     }
 
-    /// Sets the time in cycles of the stream's default clock, if it has one.
+    /// Sets the time in cycles on the stream's default clock, if it has one.
     pub fn set_cycles(&mut self, cycles: u64) {
         let clock = self.stream.clock();
         self.clock = clock.map(|clock| ClockValue { nanoseconds: clock.nanoseconds(cycles), cycles });
     }
 
-    /// Finds a member by name in the payload, the contexts, the event record header or the resource, or only
-    /// in one of them after the prefix `payload.`, `ctx.`, `header.` or `resource.`.
+    /// Finds a member by name in the payload, the contexts, the event record header or the resource. A prefix
+    /// `payload.`, `ctx.`, `header.` or `resource.` selects one of them.
     #[must_use]
     pub fn member(&self, name: &str) -> Option<MemberIndex> {
         let find = |scopes: &[Scope], name: &str| {
@@ -198,11 +198,11 @@ impl EventBuilder {
         };
         find(&Scope::SEARCHED, name).or_else(|| {
             let (prefix, name) = name.split_once('.')?;
-            find(Scope::of_prefix(prefix), name)
+            find(Scope::with_prefix(prefix), name)
         })
     }
 
-    /// Returns the class of a member.
+    /// Returns a member's class.
     #[must_use]
     pub fn class_of(&self, member: MemberIndex) -> Option<&FieldClass> {
         let plan = self.plan(member.scope)?;
@@ -210,11 +210,11 @@ impl EventBuilder {
         Some(&plan.node(NodeId::try_from(node).ok()?).class)
     }
 
-    /// Sets the value of a member by its [name](EventBuilder::member). Integers can be given with or without a sign, and
-    /// an optional member is present unless it is set to [`FieldValue::Null`].
+    /// Sets the value of a member by its [name](EventBuilder::member). Integers can be given with or without a sign. An
+    /// optional member is present unless it is set to [`FieldValue::Null`].
     ///
     /// # Errors
-    /// If there is no such member.
+    /// Fails if the member does not exist.
     pub fn set<'v>(&mut self, name: &str, value: impl Into<FieldValue<'v>>) -> Result<(), BuildError> {
         let member = self.member(name).ok_or_else(|| BuildError::NoMember(name.to_owned()))?;
         let value = value.into();
@@ -237,12 +237,12 @@ impl EventBuilder {
         Ok(())
     }
 
-    /// Sets the value of a member.
+    /// Sets a member's value.
     pub fn put<'v>(&mut self, member: MemberIndex, value: impl Into<FieldValue<'v>>) {
         self.put_with(member, |values| values.push(value));
     }
 
-    /// Sets a member to the value that `write` appends, with all fields in it.
+    /// Sets a member to the value that `write` appends, including inner fields.
     pub fn put_with(&mut self, member: MemberIndex, write: impl FnOnce(&mut EventValues)) {
         let members = &mut self.members[member.scope as usize];
         let Some((is_set, values)) = members.get_mut(member.index as usize) else { return };
@@ -257,20 +257,20 @@ impl EventBuilder {
         self.members.iter_mut().flatten().for_each(|(is_set, _)| *is_set = false);
     }
 
-    /// Returns the event of the values that were set.
+    /// Builds the event from the values that were set.
     ///
     /// # Errors
-    /// If a member of the contexts or the payload has no value, or one that does not fit its class.
+    /// Fails if a context or payload member lacks a value, or a value does not fit its class.
     pub fn event(&mut self) -> Result<Event<'_>, BuildError> {
         let mut values = std::mem::take(&mut self.values);
         let written = self.write(&mut values);
         self.values = values;
         written?;
-        // `of_class` checked it.
+        // `for_class` checked it.
         let Some(plans) = self.class.plans(&self.stream) else {
             return Err(BuildError::NoMember(String::new()));
         };
-        Ok(Event::new(&self.stream, plans, self.clock.as_ref(), Scopes::of_values(&self.values)))
+        Ok(Event::new(&self.stream, plans, self.clock.as_ref(), Scopes::from_values(&self.values)))
     }
 
     fn write(&self, values: &mut EventValues) -> Result<(), BuildError> {
@@ -294,7 +294,7 @@ impl EventBuilder {
                     return Err(BuildError::Missing { scope: word(scope), member });
                 }
             }
-            let mut check = Check::default();
+            let mut check = FitChecker::default();
             if let Err(mismatch) = values.visit_checked(scope, plan, &mut check) {
                 return Err(BuildError::Value {
                     scope: word(scope),
@@ -321,7 +321,7 @@ impl EventBuilder {
     }
 }
 
-/// Converts a number to the representation of its class, if the number does not change.
+/// Converts a number to the representation in its class, if this does not change the number.
 fn fitting<'v>(class: &FieldClass, value: FieldValue<'v>) -> FieldValue<'v> {
     let signed = match &class.kind {
         FieldKind::Integer { integer, .. }
@@ -337,7 +337,7 @@ fn fitting<'v>(class: &FieldClass, value: FieldValue<'v>) -> FieldValue<'v> {
         }
         FieldKind::Float(bits) => {
             return match value {
-                // The nearest number of the class.
+                // The nearest number in the class.
                 FieldValue::Real(Real::Double(number)) if bits.length == 32 => {
                     FieldValue::Real(Real::Single(number as f32))
                 }
@@ -359,7 +359,7 @@ fn fitting<'v>(class: &FieldClass, value: FieldValue<'v>) -> FieldValue<'v> {
     }
 }
 
-/// Name of a scope in errors.
+/// Scope name in errors.
 fn word(scope: Scope) -> &'static str {
     match scope {
         Scope::PacketHeader => "packet header",
@@ -372,7 +372,7 @@ fn word(scope: Scope) -> &'static str {
     }
 }
 
-/// Names on the path to a node of a plan, separated by `.`.
+/// Names on the path to a plan node, separated by `.`.
 fn path_of(plan: &Plan, node: usize) -> String {
     let mut names = Vec::new();
     let mut next = NodeId::try_from(node).ok();
@@ -385,14 +385,14 @@ fn path_of(plan: &Plan, node: usize) -> String {
     names.join(".")
 }
 
-/// Finds values of the right kind that do not fit their class.
+/// Finds values with the right kind that do not fit their class.
 #[derive(Debug, Default)]
-struct Check {
-    /// Node of the first misfit, the expected and the actual value.
+struct FitChecker {
+    /// Node of the first misfit, with the expected and the actual value.
     problem: Option<(usize, String, String)>,
 }
 
-impl Check {
+impl FitChecker {
     fn require(&mut self, fits: bool, field: Field<'_>, problem: impl FnOnce() -> (String, String)) {
         if !fits && self.problem.is_none() {
             let (expected, found) = problem();
@@ -400,7 +400,7 @@ impl Check {
         }
     }
 
-    /// Requires that a value fits the bits of a class of fixed length.
+    /// Requires that a value fits a fixed-length class.
     fn require_bits(&mut self, field: Field<'_>, used: u64, value: &dyn std::fmt::Display) {
         let length = match &field.class().kind {
             FieldKind::VariableLength { .. } => return,
@@ -410,7 +410,7 @@ impl Check {
     }
 }
 
-impl Visitor for Check {
+impl Visitor for FitChecker {
     fn value(&mut self, field: Field<'_>, value: FieldValue<'_>) {
         match value {
             FieldValue::Unsigned(value) | FieldValue::Bits(value) => {
@@ -428,7 +428,7 @@ impl Visitor for Check {
         if let FieldKind::VariableLength { .. } = field.class().kind {
             return;
         }
-        let found = || ("a number of the size of the class".to_owned(), format!("{} bits", value.length));
+        let found = || ("a number with the size of its class".to_owned(), format!("{} bits", value.length));
         self.require(value.length <= field.length, field, found);
     }
 
@@ -578,7 +578,7 @@ mod tests {
         builder.set("cpu", 127i64).unwrap();
         assert_eq!(
             error(&mut builder),
-            "payload member `inner`: expected a structure of the members of the class, found a signed integer"
+            "payload member `inner`: expected a structure with the members of its class, found a signed integer"
         );
         builder.put_with(inner, |values| {
             values.begin_structure();

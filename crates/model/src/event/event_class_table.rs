@@ -2,8 +2,8 @@
 
 use crate::{DataStream, Event};
 
-/// A value for each event record class of a data stream class: for all that the trace declares, and for some
-/// of the dynamic ones, which can be very many.
+/// A value for each event record class in a data stream class: for all declared classes, and for some of the dynamic
+/// classes, which can be very many.
 #[derive(Clone, Debug)]
 pub struct EventClassTable<E> {
     by_index: Vec<Option<Box<E>>>,
@@ -11,25 +11,25 @@ pub struct EventClassTable<E> {
     declared: usize,
     /// Number of dynamic classes with a value.
     dynamic: usize,
-    /// Value for the last event whose class is not one of the trace's.
+    /// Value for the last event whose class is not from the trace.
     other: Option<Box<E>>,
 }
 
-/// Maximum number of dynamic classes with a value; beyond it, all are made again.
+/// Maximum number of dynamic classes with a value. Beyond it, all values are recreated.
 const MOST_DYNAMIC: usize = 512;
 
 impl<E> EventClassTable<E> {
-    /// Makes an empty table for the event record classes of the class of a data stream.
+    /// Creates an empty table for the event record classes of a data stream's class.
     #[must_use]
     pub fn new(stream: &DataStream) -> Self {
         let declared = stream.class().event_records.len();
         Self { by_index: Vec::new(), declared, dynamic: 0, other: None }
     }
 
-    /// Returns the value for the class of an event, made if it is missing. The event must be of the data
+    /// Returns the value for an event's class. `make` creates it if it is missing. The event must be from the data
     /// stream class of the table.
     #[inline]
-    pub fn of(&mut self, event: &Event<'_>, make: impl FnOnce() -> E) -> &E {
+    pub fn for_event(&mut self, event: &Event<'_>, make: impl FnOnce() -> E) -> &E {
         let place = match event.class_index() {
             Some(index) => {
                 if self.by_index.get(index).is_none_or(Option::is_none) {

@@ -1,11 +1,11 @@
-//! Counts of event records.
+//! Event record counts.
 
-/// Number and time range of event records of a data stream.
+/// Number and time range of event records in a data stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EventCounts {
-    /// Counts by index of the class; see [`Head::class_index`](crate::Head::class_index).
+    /// Counts by class index; see [`Head::class_index`](crate::Head::class_index).
     pub by_class: Vec<u64>,
-    /// Number of event records without a known index.
+    /// Number of event records without a known class index.
     pub others: u64,
     /// First and last time, in nanoseconds from the origin of the stream's clock; `None` without times.
     pub times: Option<(i128, i128)>,
@@ -21,7 +21,7 @@ impl EventCounts {
         }
     }
 
-    /// Counts an event record of a class, regardless of its time.
+    /// Counts an event record of a class without its time.
     #[inline]
     pub fn add_class(&mut self, class_index: Option<usize>) {
         match class_index.map(|index| (index, self.by_class.get_mut(index))) {
@@ -35,7 +35,7 @@ impl EventCounts {
     #[inline]
     pub fn add_time(&mut self, time: i128) {
         match &mut self.times {
-            // Nearly all events are later than the previous ones.
+            // Nearly all events are later than all previous events.
             Some((_, end)) if time > *end => *end = time,
             Some((begin, _)) => *begin = time.min(*begin),
             times @ None => *times = Some((time, time)),

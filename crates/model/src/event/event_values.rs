@@ -1,4 +1,4 @@
-//! Fields of an event as values, for data that is not in its record as its class lays it out.
+//! Event fields as values, for data that differs from the class layout or is not in the record.
 
 mod visit;
 
@@ -6,13 +6,13 @@ use std::ops::Range;
 
 use crate::{FieldValue, Real, Scope, Uuid, ValueHash, Wide};
 
-/// The values of an event's scopes, in memory that is reused from one event to the next.
+/// Values in an event's scopes. The memory is reused from event to event.
 ///
-/// A reader fills it with data that a record does not contain itself: repeated from earlier records, looked up in
-/// tables, or parsed from text. Each scope is written as a whole, between [`EventValues::begin`] and the next scope:
-/// one value for each member of the scope's structure, in order. Scopes without values are bits, or absent.
+/// A reader fills it with data that the record itself lacks: repeated from earlier records, looked up in tables, or
+/// parsed from text. Each scope is written as a whole, between [`EventValues::begin`] and the next scope. It has one
+/// value for each member of its structure, in order. Scopes without values are bits, or absent.
 ///
-/// No event allocates memory once the buffers are large enough.
+/// Once the buffers are large enough, events do not allocate memory.
 ///
 /// ```
 /// use ichnos_model::{EventValues, FieldValue, Scope};
@@ -31,35 +31,35 @@ use crate::{FieldValue, Real, Scope, Uuid, ValueHash, Wide};
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct EventValues {
-    /// Values of all scopes in the order of their class; the contents of a value follow it.
+    /// Values in all scopes, in class order. Inner values follow their container.
     cells: Vec<Cell>,
-    /// Bytes of strings and BLOBs.
+    /// String and BLOB bytes.
     bytes: Vec<u8>,
-    /// Words of numbers of more than 64 bits.
+    /// Words for numbers with more than 64 bits.
     words: Vec<u64>,
-    /// Range of the cells of each scope, by the number of the scope.
+    /// Cell range of each scope, indexed by scope.
     scopes: [Option<Range<usize>>; 7],
-    /// Bits of the scopes that have values, by the number of the scope.
+    /// Bit set of the scopes with values.
     begun: u8,
     /// Scope being written.
     current: Option<Scope>,
-    /// Cells of open structures and arrays.
+    /// Cells where open structures and arrays start.
     open: Vec<usize>,
-    /// `true` if the next value is that of the optional field or the variant before.
+    /// `true` if the next value belongs to the preceding optional field or variant.
     is_awaited: bool,
 }
 
-/// Position after values of an event: see [`EventValues::mark`].
+/// Position after an event's values: see [`EventValues::mark`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ValuesMark {
     cells: usize,
     bytes: usize,
     words: usize,
-    /// Scopes that have values, as [`EventValues::begun`].
+    /// Scopes with values, as in [`EventValues::begun`].
     begun: u8,
 }
 
-/// A value, or the beginning of a compound one.
+/// A value, or the start of a compound value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Cell {
     Null,
@@ -71,14 +71,14 @@ enum Cell {
     Single(f32),
     Double(f64),
     Guid(Uuid),
-    /// A number in the words from index `begin` on, with its size in bits and its kind.
+    /// A number in the words from index `begin`, with its size in bits and its kind.
     Wide {
         begin: usize,
         length: u32,
         signed: bool,
         is_real: bool,
     },
-    /// A text in the bytes from index `begin` on.
+    /// A text in the bytes from index `begin`.
     Text {
         begin: usize,
         length: usize,
@@ -87,26 +87,26 @@ enum Cell {
         begin: usize,
         length: usize,
     },
-    /// A structure or a union, and the number of its members, which follow.
+    /// A structure or a union, with the number of members that follow.
     Structure {
         members: usize,
     },
-    /// An array and the number of its elements, which follow.
+    /// An array, with the number of elements that follow.
     Array {
         elements: usize,
     },
-    /// An optional field, which follows if it is present.
+    /// An optional field. Its value follows if present.
     Optional {
         is_present: bool,
     },
-    /// A variant; the field of the option follows.
+    /// A variant. The option's value follows.
     Variant {
         option: usize,
     },
 }
 
 impl EventValues {
-    /// Removes all values and keeps the memory.
+    /// Removes all values but keeps the memory.
     #[inline]
     pub fn clear(&mut self) {
         self.cells.clear();
@@ -127,7 +127,7 @@ impl EventValues {
         ValuesMark { cells: cells.len(), bytes: bytes.len(), words: words.len(), begun: *begun }
     }
 
-    /// Removes the values of all scopes that began after a mark, and keeps those before it and the memory: for successive
+    /// Removes the values of all scopes that began after a mark. Keeps earlier scopes and the memory. For successive
     /// events with equal values in their first scopes, which must not begin again.
     ///
     /// ```
@@ -162,7 +162,7 @@ impl EventValues {
         self.is_awaited = false;
     }
 
-    /// Begins the values of a scope, which completes the previous scope. Removes earlier values of the scope.
+    /// Begins a scope's values, which completes the previous scope. Earlier values in the scope are removed.
     #[inline]
     pub fn begin(&mut self, scope: Scope) {
         self.open.clear();
@@ -173,13 +173,13 @@ impl EventValues {
         self.current = Some(scope);
     }
 
-    /// Returns `true` if the fields of a scope are values.
+    /// Returns `true` if a scope's fields are values.
     #[must_use]
     pub fn has(&self, scope: Scope) -> bool {
         self.scopes[scope as usize].is_some()
     }
 
-    /// Returns `true` if a scope has the same values in both, or in neither. Only for integers, booleans and
+    /// Returns `true` if a scope has the same values in both, or is missing in both. Only for integers, booleans and
     /// GUIDs: see [`EventValues::copy_numbers`].
     #[inline]
     #[must_use]
@@ -191,13 +191,15 @@ impl EventValues {
         }
     }
 
-    /// Returns a number that is equal for equal values of a scope and rarely otherwise, under the same condition.
+    /// Returns a number that is equal for equal values of a scope and rarely otherwise. Only for integers, booleans and
+    /// GUIDs.
     #[inline]
     #[must_use]
     pub fn digest(&self, scope: Scope) -> u64 {
-        // A missing scope has the digest of no values.
+        // A missing scope has the digest of an empty scope.
         let range = self.scopes[scope as usize].clone().unwrap_or_default();
         let mut hash = ValueHash::new(0);
+        // Scope ranges are always within the cells.
         for cell in self.cells.get(range).unwrap_or_default() {
             hash.add(match *cell {
                 Cell::Unsigned(value) | Cell::Bits(value) => value,
@@ -215,13 +217,14 @@ impl EventValues {
         hash.finish()
     }
 
-    /// Copies the values of a scope of another event, if it has them. Returns `false` and copies nothing if
-    /// they are not all integers of up to 64 bits, booleans and GUIDs.
+    /// Copies a scope's values from another event, if it has them. Returns `false` and copies nothing unless all values
+    /// are integers with up to 64 bits, booleans and GUIDs.
     #[must_use]
     pub fn copy_numbers(&mut self, scope: Scope, other: &Self) -> bool {
         let Some(range) = other.scopes[scope as usize].clone() else { return true };
+        // Scope ranges are always within the cells.
         let cells = other.cells.get(range).unwrap_or_default();
-        // Equal reals can have different bits.
+        // Equal floating-point numbers can have different bits.
         let is_other = |cell: &Cell| {
             let has_bytes = matches!(cell, Cell::Text { .. } | Cell::Blob { .. } | Cell::Wide { .. });
             has_bytes || matches!(cell, Cell::Single(_) | Cell::Double(_))
@@ -267,8 +270,8 @@ impl EventValues {
         self.add(cell);
     }
 
-    /// Replaces an unsigned integer of a scope that was written. `index` counts all appended cells of the
-    /// scope from 0 on, including presence flags. Does nothing if that cell is no unsigned integer.
+    /// Replaces an unsigned integer in a written scope. `index` counts all appended cells of the scope from 0,
+    /// including presence flags. Does nothing if the cell is not an unsigned integer.
     ///
     /// For successive events that differ only in these values.
     #[inline(always)]
@@ -290,8 +293,8 @@ impl EventValues {
         }
     }
 
-    /// Returns the member of a scope that `before` others precede, if it is an unsigned integer, or optional and an
-    /// unsigned integer or absent, and those before it are plain values, too.
+    /// Returns the member of a scope after `before` others, if it is an unsigned integer, or an optional unsigned
+    /// integer, and all members before it are plain values, too.
     pub(crate) fn plain_member(&self, scope: Scope, before: usize) -> Option<FieldValue<'static>> {
         let mut cells = self.cells.get(self.scopes[scope as usize].clone()?)?;
         let mut left = before;
@@ -325,30 +328,30 @@ impl EventValues {
         }
     }
 
-    /// Begins a structure or a union: its members follow, then [`EventValues::end`].
+    /// Begins a structure or a union. Append its members, then call [`EventValues::end`].
     pub fn begin_structure(&mut self) {
         self.open(Cell::Structure { members: 0 });
     }
 
-    /// Begins an array; append its elements, then call [`EventValues::end`].
+    /// Begins an array. Append its elements, then call [`EventValues::end`].
     pub fn begin_array(&mut self) {
         self.open(Cell::Array { elements: 0 });
     }
 
-    /// Appends an optional field; if it is present, append its value next.
+    /// Appends an optional field. If it is present, append its value next.
     #[inline]
     pub fn push_optional(&mut self, is_present: bool) {
         self.add(Cell::Optional { is_present });
         self.is_awaited = is_present;
     }
 
-    /// Appends a variant; append the value of the option with this index next.
+    /// Appends a variant. Append the value of option number `option` next.
     pub fn push_variant(&mut self, option: usize) {
         self.add(Cell::Variant { option });
         self.is_awaited = true;
     }
 
-    /// Ends the structure, union or array that began last.
+    /// Ends the innermost structure, union or array.
     pub fn end(&mut self) {
         self.open.pop();
         self.is_awaited = false;
@@ -390,21 +393,21 @@ impl EventValues {
     }
 
     fn bytes_at(&self, begin: usize, length: usize) -> &[u8] {
-        // Cells only refer to bytes of their own values.
+        // Cells refer only to bytes of their own values, so the default is never used.
         self.bytes.get(begin..begin + length).unwrap_or_default()
     }
 
-    /// Returns the bytes of all strings and BLOBs.
+    /// Returns all string and BLOB bytes.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// Appends all values of `other`, which are the values of one scope.
+    /// Appends all values from `other`, which has a single scope.
     pub(crate) fn append(&mut self, other: &Self) {
         self.append_cells(other, &other.cells);
     }
 
-    /// Appends the values in some cells of `other`.
+    /// Appends the values in `cells`, which belong to `other`.
     fn append_cells(&mut self, other: &Self, cells: &[Cell]) {
         let Some(scope) = self.current else { return };
         for cell in cells {
@@ -420,7 +423,7 @@ impl EventValues {
                 Cell::Wide { begin, length, signed, is_real } => {
                     let words = begin..begin + (length as usize).div_ceil(64);
                     let begin = self.words.len();
-                    // Cells only refer to words of their own values.
+                    // Cells refer only to words of their own values, so the default is never used.
                     self.words.extend_from_slice(other.words.get(words).unwrap_or_default());
                     Cell::Wide { begin, length, signed, is_real }
                 }
@@ -433,8 +436,9 @@ impl EventValues {
         }
     }
 
-    /// Copies the values of a scope to `members`, those of one member to each.
+    /// Splits a scope's values: each item in `members` receives one member.
     pub(crate) fn split<'m>(&self, scope: Scope, members: impl Iterator<Item = &'m mut Self>) {
+        // A missing scope splits into empty members.
         let range = self.scopes[scope as usize].clone().unwrap_or_default();
         let mut cells = self.cells.get(range).unwrap_or_default();
         for member in members {
@@ -447,7 +451,7 @@ impl EventValues {
     }
 }
 
-/// Number of cells of the first value, with all values in it.
+/// Number of cells in the first value, including inner values.
 fn first_value(cells: &[Cell]) -> usize {
     let mut wanted = 1usize;
     cells
@@ -493,7 +497,7 @@ mod tests {
         assert!(!kept.is_same(Scope::CommonContext, &values(2, None)));
         assert!(!kept.is_same(Scope::Payload, &values(1, None)));
         assert!(!kept.is_same(Scope::CommonContext, &EventValues::default()));
-        // Positions of texts do not count as values.
+        // Text positions do not count as values.
         assert!(!EventValues::default().copy_numbers(Scope::CommonContext, &values(1, Some("a"))));
     }
 }

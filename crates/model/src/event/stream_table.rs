@@ -1,4 +1,4 @@
-//! State of sinks and writers per data stream and class.
+//! Sink and writer state per data stream and class.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -6,13 +6,13 @@ use std::sync::Arc;
 use crate::{DataStream, EventClassTable, Trace};
 
 /// State of a sink or a writer: an `S` for each data stream, a `C` for each data stream class and an `E` for each event
-/// record class. The last two are shared by all data streams of the class, which can be very many.
+/// record class. All data streams of a class, which can be very many, share the last two.
 #[derive(Debug)]
 pub struct StreamTable<S, C, E> {
-    /// State by key of the data stream.
+    /// State by data stream key.
     streams: Vec<Option<Box<StreamEntry<S>>>>,
-    classes: Vec<ClassEntry<C, E>>,
-    /// Indexes of `classes` by the address of the trace and the index of the data stream class in it.
+    classes: Vec<ClassTableEntry<C, E>>,
+    /// Indexes into `classes`, by trace address and data stream class index.
     class_indexes: HashMap<(usize, usize), usize>,
 }
 
@@ -23,8 +23,8 @@ struct StreamEntry<S> {
 }
 
 #[derive(Debug)]
-struct ClassEntry<C, E> {
-    /// Keeps the classes alive, as they are identified by their addresses.
+struct ClassTableEntry<C, E> {
+    /// Keeps the classes alive, since they are identified by address.
     _trace: Arc<Trace>,
     part: C,
     event_records: EventClassTable<E>,
@@ -44,12 +44,16 @@ impl<S, C, E> StreamTable<S, C, E> {
         self.streams.get(stream.key as usize).is_some_and(Option::is_some)
     }
 
-    /// Adds the state of a data stream, and of its class if this is its first data stream.
+    /// Adds a data stream's state. Also adds the class state for the first data stream of a class.
     pub fn insert(&mut self, stream: &DataStream, part: S, class: impl FnOnce() -> C) {
         let id = (Arc::as_ptr(&stream.trace).addr(), stream.class_index);
         let class = *self.class_indexes.entry(id).or_insert_with(|| {
             let event_records = EventClassTable::new(stream);
-            self.classes.push(ClassEntry { _trace: Arc::clone(&stream.trace), part: class(), event_records });
+            self.classes.push(ClassTableEntry {
+                _trace: Arc::clone(&stream.trace),
+                part: class(),
+                event_records,
+            });
             self.classes.len() - 1
         });
         let key = stream.key as usize;
@@ -59,7 +63,7 @@ impl<S, C, E> StreamTable<S, C, E> {
         self.streams[key] = Some(Box::new(StreamEntry { class, part }));
     }
 
-    /// Returns the state of a data stream, its class and the event record classes of that.
+    /// Returns the states of a data stream, its class and its event record classes.
     #[inline]
     pub fn get_mut(&mut self, stream: &DataStream) -> Option<(&mut S, &mut C, &mut EventClassTable<E>)> {
         let StreamEntry { class, part } = self.streams.get_mut(stream.key as usize)?.as_deref_mut()?;
@@ -67,7 +71,7 @@ impl<S, C, E> StreamTable<S, C, E> {
         Some((part, &mut class.part, &mut class.event_records))
     }
 
-    /// Returns the state of the data stream with this key, and of its class.
+    /// Returns the states of the data stream with this key and of its class.
     #[must_use]
     #[inline]
     pub fn get(&self, key: u32) -> Option<(&S, &C)> {
@@ -100,22 +104,22 @@ impl<S, C, E> StreamTable<S, C, E> {
         Some(&mut self.classes.get_mut(index)?.part)
     }
 
-    /// Returns the states of all classes, by class index.
+    /// Returns all class states, by class index.
     pub fn classes_mut(&mut self) -> impl Iterator<Item = &mut C> {
         self.classes.iter_mut().map(|entry| &mut entry.part)
     }
 
-    /// Returns the state of each data stream.
+    /// Returns each data stream's state.
     pub fn states_mut(&mut self) -> impl Iterator<Item = &mut S> {
         self.streams.iter_mut().flatten().map(|entry| &mut entry.part)
     }
 
-    /// Returns the state of each data stream.
+    /// Returns each data stream's state.
     pub fn states(&self) -> impl Iterator<Item = &S> {
         self.streams.iter().flatten().map(|entry| &entry.part)
     }
 
-    /// Removes the state of a data stream that has ended, since live traces may have any number of them.
+    /// Removes the state of a data stream that has ended, since live traces may have any number of data streams.
     pub fn remove(&mut self, stream: &DataStream) {
         if let Some(part) = self.streams.get_mut(stream.key as usize) {
             *part = None;

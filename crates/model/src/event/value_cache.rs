@@ -1,37 +1,36 @@
-//! Bytes that were made of values.
+//! Cache for encoded values.
 
 use crate::{Event, EventValues, Scope};
 
-/// Excess of values that were not found from which the search is not worth it.
+/// Hits minus misses at which the cache gives up.
 const FEWEST: i32 = -10_000;
 
-/// Number of events before which nothing is kept.
+/// Hits minus misses above which the cache does not store anything yet.
 const SOME: i32 = -64;
 
-/// Keeps bytes that were made of the values of scopes, as many events have the same values: their encoding, or their
-/// text.
+/// Cache for the encoding or the text of scopes, as many events have the same values.
 ///
-/// Values that contain anything but integers of up to 64 bits, booleans and GUIDs are not kept.
+/// Only integers with up to 64 bits, booleans and GUIDs are cached.
 #[derive(Debug)]
 pub struct ValueCache {
     scopes: &'static [Scope],
-    /// Largest number of entries: a power of two.
+    /// Maximum number of entries: a power of two.
     most: usize,
-    /// By digest of the values; empty as long as nothing is kept.
+    /// Entries by digest of the values; empty until something is cached.
     entries: Vec<CachedValues>,
-    /// Number of values that were found, less that of those that were not.
+    /// Hits minus misses.
     found: i32,
 }
 
 #[derive(Clone, Debug, Default)]
 struct CachedValues {
     values: EventValues,
-    /// Empty: there is no entry.
+    /// Encoded bytes. Empty: no entry.
     bytes: Vec<u8>,
 }
 
 impl ValueCache {
-    /// A cache for the values of these scopes, of at most this many entries, rounded up to a power of two.
+    /// Creates a cache for the values of these scopes, with at most `most` entries, rounded up to a power of two.
     #[must_use]
     pub fn new(scopes: &'static [Scope], most: usize) -> Self {
         Self { scopes, most: most.next_power_of_two(), entries: Vec::new(), found: 0 }
@@ -42,18 +41,18 @@ impl ValueCache {
         self.scopes.iter().fold(0, digest) as usize & (self.most - 1)
     }
 
-    /// Forgets all entries.
+    /// Removes all entries.
     pub fn clear(&mut self) {
         self.entries.iter_mut().for_each(|entry| entry.bytes.clear());
     }
 
-    /// Returns `true` if values are worth to be looked up: some were found.
+    /// Returns `true` if lookups are worthwhile, because some values were found.
     #[must_use]
     pub fn is_useful(&self) -> bool {
         self.found > FEWEST
     }
 
-    /// Returns the bytes that were kept for the values of an event.
+    /// Returns the cached bytes for an event's values.
     #[inline]
     pub fn get(&mut self, values: &EventValues) -> Option<&[u8]> {
         if !self.is_useful() {
@@ -74,13 +73,13 @@ impl ValueCache {
         }
     }
 
-    /// Keeps the bytes that were made of the values of an event, in place of other ones.
+    /// Caches the bytes for an event's values. They may replace another entry.
     pub fn keep(&mut self, values: &EventValues, bytes: &[u8]) {
         if !self.is_useful() {
             return;
         }
         if self.entries.is_empty() {
-            // Of very many data streams with few events each, it would be more work than it saves.
+            // With very many data streams of few events each, storing costs more work than it saves.
             if self.found > SOME {
                 return;
             }
@@ -95,24 +94,25 @@ impl ValueCache {
         }
     }
 
-    /// Appends the bytes that were kept for the values of an event to `out`, or those that `write` appends.
+    /// Appends the cached bytes for an event's values to `out`, or the bytes that `write` appends.
     ///
     /// # Errors
-    /// Errors of `write`.
+    /// Returns errors from `write`.
     pub fn push<E>(
         &mut self,
         out: &mut Vec<u8>,
         event: &Event<'_>,
         write: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
     ) -> Result<(), E> {
-        let is_of_values = |values: &&EventValues| self.scopes.iter().all(|scope| values.has(*scope));
-        let Some(values) = event.scopes.values.filter(is_of_values) else { return write(out) };
+        let is_by_values = |values: &&EventValues| self.scopes.iter().all(|scope| values.has(*scope));
+        let Some(values) = event.scopes.values.filter(is_by_values) else { return write(out) };
         if let Some(bytes) = self.get(values) {
             out.extend_from_slice(bytes);
             return Ok(());
         }
         let begin = out.len();
         write(out)?;
+        // `write` only appends to `out`.
         self.keep(values, out.get(begin..).unwrap_or_default());
         Ok(())
     }
@@ -144,7 +144,7 @@ mod tests {
             }
         }
         assert!(found > 0, "{cache:?}");
-        // Texts are not compared, so they are not kept.
+        // Texts are not compared, so they are not cached.
         cache.keep(&values(1, Some("a")), b"a");
         assert_eq!(cache.get(&values(1, Some("b"))), None);
         for i in 0..20_000u64 {

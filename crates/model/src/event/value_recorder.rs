@@ -1,8 +1,8 @@
-//! Fields of bits as values.
+//! Records bit fields as values.
 
 use crate::{EventValues, Field, FieldValue, Visitor};
 
-/// Records the fields of a scope of bits as values.
+/// Records the fields in a bit scope as values.
 pub(crate) struct Recorder<'v>(pub(crate) &'v mut EventValues);
 
 impl Visitor for Recorder<'_> {
@@ -11,7 +11,7 @@ impl Visitor for Recorder<'_> {
     }
 
     fn begin_structure(&mut self, field: Field<'_>) {
-        // The values of the root structure are those of the scope.
+        // The scope stands for its root structure.
         if field.index() != 0 {
             self.0.begin_structure();
         }

@@ -1,10 +1,10 @@
-//! Containers of the fields that a visitor receives.
+//! Containers around the fields that a visitor receives.
 
 use std::mem;
 
-/// Container of the field that a [`Visitor`](crate::Visitor) writes.
+/// Container around the field that a [`Visitor`](crate::Visitor) writes.
 ///
-/// A visitor has the innermost container and a list of those around it, whose memory is reused for all scopes.
+/// A visitor keeps the innermost container, and a list of the outer containers that is reused for all scopes.
 ///
 /// ```
 /// use ichnos_model::FieldContainer;
@@ -20,7 +20,7 @@ pub enum FieldContainer {
     /// The scope.
     #[default]
     Root,
-    /// An optional or a variant, of which only the content is written.
+    /// An optional or a variant: only its content is written.
     Wrapper,
     /// A structure, with the number of members so far.
     Structure(u64),
@@ -35,7 +35,7 @@ impl FieldContainer {
         outer.push(mem::replace(self, inner));
     }
 
-    /// Returns to the next outer container. Returns the container that was left, or `None` if it is the outermost.
+    /// Returns to the next outer container. Returns the inner container, or `None` if it is the outermost.
     #[inline]
     pub fn leave(&mut self, outer: &mut Vec<Self>) -> Option<Self> {
         outer.pop().map(|container| mem::replace(self, container))

@@ -1,14 +1,14 @@
-//! Fields by their paths, in events of any class.
+//! Field paths, for events of any class.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
 use crate::{Event, EventClassTable, FieldRef, FieldValue, Trace};
 
-/// A path of a field, to read the field from events of any class; see [`FieldRef`] for paths.
+/// Field path for events of any class; see [`FieldRef`] for the syntax.
 ///
-/// The field is looked up once in each event record class; after that, to read it costs as much as with a
-/// [`FieldRef`]. Traces are not kept open.
+/// The path is looked up once in each event record class. After that, reading costs the same as with a [`FieldRef`].
+/// Traces are not kept open.
 ///
 /// ```
 /// # use ichnos_model::{Event, FieldPath};
@@ -24,24 +24,24 @@ pub struct FieldPath {
     path: Box<str>,
     /// Fields by data stream class.
     streams: Vec<StreamFields>,
-    /// Indexes of `streams`, by the address of the trace and the index of the data stream class in it.
+    /// Indexes into `streams`, by trace address and data stream class index.
     indexes: HashMap<(usize, usize), usize>,
-    /// Index of the data stream class of the last event.
+    /// Index of the last event's data stream class.
     last: usize,
 }
 
-/// Fields of the event record classes of a data stream class.
+/// Fields in a data stream class, by event record class.
 #[derive(Clone, Debug)]
 struct StreamFields {
-    /// Address of the trace, and index of the data stream class in it.
+    /// Trace address, and index of the data stream class in the trace.
     key: (usize, usize),
-    /// Keeps the address of the trace from being used again.
+    /// Prevents reuse of the trace address.
     _trace: Weak<Trace>,
     fields: EventClassTable<Option<FieldRef>>,
 }
 
 impl FieldPath {
-    /// Makes a path; no class needs to have such a field.
+    /// Creates a path. No class needs to have such a field.
     #[must_use]
     pub fn new(path: impl Into<String>) -> Self {
         let path = path.into().into_boxed_str();
@@ -54,13 +54,13 @@ impl FieldPath {
         &self.path
     }
 
-    /// Returns the value of the field in an event; `None` as for [`Event::field`].
+    /// Returns the value of the field in an event. `None` in the same cases as [`Event::field`].
     #[inline]
     pub fn get<'a>(&mut self, event: &Event<'a>) -> Option<FieldValue<'a>> {
         event.get(self.find(event)?)
     }
 
-    /// Returns the field in the class of an event; `None` if the class has no such field.
+    /// Returns the field in an event's class, or `None` if the class lacks it.
     #[inline]
     pub fn find(&mut self, event: &Event<'_>) -> Option<&FieldRef> {
         let key = (Arc::as_ptr(&event.stream.trace).addr(), event.stream.class_index);
@@ -68,10 +68,10 @@ impl FieldPath {
             self.enter(key, event);
         }
         let stream = self.streams.get_mut(self.last)?;
-        stream.fields.of(event, || FieldRef::new(event, &self.path)).as_ref()
+        stream.fields.for_event(event, || FieldRef::new(event, &self.path)).as_ref()
     }
 
-    /// Makes the data stream class of an event the last one.
+    /// Makes an event's data stream class the last one used.
     #[cold]
     fn enter(&mut self, key: (usize, usize), event: &Event<'_>) {
         self.last = *self.indexes.entry(key).or_insert_with(|| {

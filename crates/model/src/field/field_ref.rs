@@ -1,4 +1,4 @@
-//! Single fields of events, by name.
+//! Single event fields, by name.
 
 use crate::decode::{DecodeError, FixedField, Plans};
 use crate::plan::steps::{NodeId, Op, Plan};
@@ -7,15 +7,14 @@ use crate::{
     running_thread,
 };
 
-/// A field of an event record class, found once by its path to read it from many events of the class.
-/// [`FieldPath`](crate::FieldPath) does so for events of several classes.
+/// A field of an event record class. The path is looked up once to read many events of that class.
+/// [`FieldPath`](crate::FieldPath) does the same for events of several classes.
 ///
-/// A path consists of names of structure members and indexes of array elements, separated by `.`: `next_tid`,
-/// `args.0.name`. Optional fields and variants have no step of their own. A path may begin with a scope:
-/// `payload.`, `ctx.` (the specific, then the common context), `header.` (of the event record), `packet.`
-/// (the packet context), `resource.` (the origin of the event). Without a scope, the payload is searched
-/// first, then the contexts, the header, the packet context and the resource. Where the events have a [running
-/// thread](crate::running_thread), `tid`, `comm` and `procname` mean it if there is no such field.
+/// A path consists of member names and array indexes, separated by `.`: `next_tid`, `args.0.name`. Optional fields and
+/// variants do not add a step. A path may begin with a scope: `payload.`, `ctx.` (the specific, then the common
+/// context), `header.` (of the event record), `packet.` (the packet context), `resource.` (the origin of the event).
+/// Without a scope, the search order is payload, contexts, header, packet context, resource. If events have a [running
+/// thread](crate::running_thread) and no field with these names, `tid`, `comm` and `procname` refer to that thread.
 ///
 /// ```
 /// # use ichnos_model::{Event, FieldRef};
@@ -34,37 +33,37 @@ use crate::{
 /// ```
 #[derive(Clone, Debug)]
 pub struct FieldRef {
-    class: ClassKey,
+    class: ClassAddress,
     scope: Scope,
     /// Candidate fields: for a variant, one for each option that has it.
     targets: Vec<Target>,
-    /// The field's own step, if that is enough to decode it.
+    /// Single decoding step of the field, if no other step is needed.
     fixed: Option<FixedField>,
-    /// Number of values before it, if it is an unsigned integer, which may be optional, of the root structure.
+    /// Number of values before the field, if it is an unsigned integer (possibly optional) in the root structure.
     values_before: Option<usize>,
 }
 
-/// A field of a plan.
+/// A plan's field.
 #[derive(Clone, Debug, Default)]
 struct Target {
     node: NodeId,
-    /// Optional field that contains it.
+    /// Optional field around it.
     optional: Option<NodeId>,
-    /// Enclosing arrays from the outside in: the node of the elements, and the index of the element.
+    /// Enclosing arrays, outermost first: element node and element index.
     elements: Vec<(NodeId, u64)>,
 }
 
-/// Distinguishes classes of opened traces.
+/// Identifies a class within all opened traces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct ClassKey {
+struct ClassAddress {
     trace: usize,
     stream: usize,
     event: Option<usize>,
 }
 
-impl ClassKey {
+impl ClassAddress {
     #[inline]
-    fn of(event: &Event<'_>) -> Self {
+    fn for_event(event: &Event<'_>) -> Self {
         Self {
             trace: std::ptr::from_ref(&*event.stream.trace).addr(),
             stream: event.stream.class_index,
@@ -74,9 +73,9 @@ impl ClassKey {
 }
 
 impl FieldRef {
-    /// Finds the field of this path in the class of `event`; `None` if there is none. In data streams with a
-    /// [running thread](running_thread::member_of), `tid`, `pid`, `comm` and `procname` are fields of it, and
-    /// `payload.tid` is a field of the event.
+    /// Finds the field at this path in the event's class. Returns `None` if it is missing. In data streams with a
+    /// [running thread](running_thread::member_of), `tid`, `pid`, `comm` and `procname` belong to that thread, and
+    /// `payload.tid` to the event.
     #[must_use]
     pub fn new(event: &Event<'_>, path: &str) -> Option<Self> {
         let find =
@@ -84,55 +83,55 @@ impl FieldRef {
         if let Some(member) = running_thread::member_of(event.stream.class(), path) {
             return find(&[Scope::Resource], member);
         }
-        // The whole path may also consist of names.
+        // All parts of the path may also be member names.
         find(&Scope::SEARCHED, path).or_else(|| {
             let (prefix, path) = path.split_once('.')?;
-            find(Scope::of_prefix(prefix), path)
+            find(Scope::with_prefix(prefix), path)
         })
     }
 
-    /// Finds the first member with this meaning; `None` if the class has none.
+    /// Finds the first member with this meaning. Returns `None` if the class lacks it.
     #[must_use]
-    pub fn of_meaning(event: &Event<'_>, meaning: Meaning) -> Option<Self> {
-        event.class.meanings.members(meaning).find_map(|member| Self::of_member(event, member))
+    pub fn for_meaning(event: &Event<'_>, meaning: Meaning) -> Option<Self> {
+        event.class.meanings.members(meaning).find_map(|member| Self::for_member(event, member))
     }
 
-    /// Finds the processor of the events: the first member with this meaning, or else `cpu_id` in the packet context, as
-    /// LTTng has it for all events of a packet. `None` if the class has neither.
+    /// Finds the processor: the first member with this meaning, or else `cpu_id` in the packet context, where LTTng
+    /// stores it for all events of a packet. `None` if the class has neither.
     #[must_use]
-    pub fn of_processor(event: &Event<'_>) -> Option<Self> {
-        Self::of_meaning(event, Meaning::Processor)
+    pub fn for_processor(event: &Event<'_>) -> Option<Self> {
+        Self::for_meaning(event, Meaning::Processor)
             .or_else(|| Self::within(event, Scope::PacketContext, "cpu_id"))
     }
 
-    /// Finds the member of this index; `None` if the class has none.
+    /// Finds the member with this index. Returns `None` if the class lacks it.
     #[must_use]
-    pub fn of_member(event: &Event<'_>, member: MemberIndex) -> Option<Self> {
+    pub fn for_member(event: &Event<'_>, member: MemberIndex) -> Option<Self> {
         let plan = event.plan(member.scope)?;
         let node = NodeId::try_from(plan.member(member.index as usize)?).ok()?;
         let mut targets = Vec::new();
         Target { node, ..Target::default() }.follow(plan, "", &mut targets);
-        Self::of_targets(event, member.scope, plan, targets)
+        Self::for_targets(event, member.scope, plan, targets)
     }
 
-    /// Finds the field of this path in a scope of the class of `event`; `None` if there is none.
+    /// Finds the field at this path in a scope of the event's class. Returns `None` if it is missing.
     #[must_use]
     pub fn within(event: &Event<'_>, scope: Scope, path: &str) -> Option<Self> {
         let plan = event.plan(scope)?;
         let mut targets = Vec::new();
         Target::default().follow(plan, path, &mut targets);
-        Self::of_targets(event, scope, plan, targets)
+        Self::for_targets(event, scope, plan, targets)
     }
 
-    /// Finds the field of a node of the plan of a scope, by its index in [`Plan::nodes`]; `None` if there is none.
+    /// Finds the field of a plan node, by its index in [`Plan::nodes`]. Returns `None` if it is missing.
     ///
-    /// The field should not be in an optional, a variant or an array; otherwise it is the first one present.
+    /// The field should not be in an optional, a variant or an array. Otherwise, the result is the first one present.
     #[must_use]
-    pub fn of_node(event: &Event<'_>, scope: Scope, node: usize) -> Option<Self> {
+    pub fn for_node(event: &Event<'_>, scope: Scope, node: usize) -> Option<Self> {
         let plan = event.plan(scope)?;
         plan.get(node)?;
         let target = Target { node: NodeId::try_from(node).ok()?, ..Target::default() };
-        Self::of_targets(event, scope, plan, vec![target])
+        Self::for_targets(event, scope, plan, vec![target])
     }
 
     /// Returns `true` for an integer at a constant offset in its scope: [`Event::get`] then runs a single
@@ -142,39 +141,39 @@ impl FieldRef {
         self.fixed.is_some()
     }
 
-    fn of_targets(event: &Event<'_>, scope: Scope, plan: &Plan, targets: Vec<Target>) -> Option<Self> {
+    fn for_targets(event: &Event<'_>, scope: Scope, plan: &Plan, targets: Vec<Target>) -> Option<Self> {
         let (fixed, values_before) = match &targets[..] {
             [] => return None,
             [only] => (only.fixed(scope, plan), only.values_before(plan)),
             _ => (None, None),
         };
-        Some(Self { class: ClassKey::of(event), scope, targets, fixed, values_before })
+        Some(Self { class: ClassAddress::for_event(event), scope, targets, fixed, values_before })
     }
 
-    /// Returns the scope of the field.
+    /// Returns the field's scope.
     #[must_use]
     pub fn scope(&self) -> Scope {
         self.scope
     }
 
-    /// Returns the class of the field in events of the class of `event`, the first one if several options of
-    /// a variant have it. `None` for a field of another event record class.
+    /// Returns the field's class, for events with the same class as `event`. If several variant options have the field,
+    /// returns the class from the first option. `None` if the field belongs to another event record class.
     #[must_use]
     pub fn class<'a>(&self, event: &Event<'a>) -> Option<&'a FieldClass> {
-        let plan = event.plan(self.scope).filter(|_| self.class == ClassKey::of(event))?;
+        let plan = event.plan(self.scope).filter(|_| self.class == ClassAddress::for_event(event))?;
         Some(&plan.node(self.targets.first()?.node).class)
     }
 }
 
 impl Target {
-    /// Returns the step of the field alone: see [`FieldRef::fixed`].
+    /// Returns the field's single decoding step: see [`FieldRef::fixed`].
     fn fixed(&self, scope: Scope, plan: &Plan) -> Option<FixedField> {
         let is_direct = self.elements.is_empty()
             && matches!(scope, Scope::Payload | Scope::CommonContext | Scope::PacketContext);
         if is_direct { FixedField::new(plan, self.node) } else { None }
     }
 
-    /// Number of values before it: see [`FieldRef::values_before`].
+    /// Number of values before the field: see [`FieldRef::values_before`].
     fn values_before(&self, plan: &Plan) -> Option<usize> {
         let Op::Structure { members, .. } = &plan.root().op else { return None };
         if !self.elements.is_empty() || !plan.is_unsigned(self.node) {
@@ -184,7 +183,7 @@ impl Target {
         members.iter().filter(|id| !plan.is_padding(**id)).position(|id| *id == member)
     }
 
-    /// Takes a path from the node on, and adds the fields that it leads to.
+    /// Follows a path from the node, and adds the fields at its end.
     fn follow(&self, plan: &Plan, path: &str, found: &mut Vec<Self>) {
         let to = |node| Self { node, optional: None, elements: self.elements.clone() };
         match &plan.node(self.node).op {
@@ -197,6 +196,7 @@ impl Target {
             _ if path.is_empty() => found.push(self.clone()),
             Op::Structure { members, .. } | Op::Union { members } => {
                 for member in members {
+                    // Members always have a name.
                     let name = plan.node(*member).name.as_deref().unwrap_or_default();
                     let rest = path.strip_prefix(name).and_then(|rest| match rest {
                         "" => Some(rest),
@@ -206,7 +206,7 @@ impl Target {
                     if let Some(rest) = rest {
                         to(*member).follow(plan, rest, found);
                     }
-                    // Of members with the same name, take the first one.
+                    // The first of several members with the same name wins.
                     if found.len() > before {
                         break;
                     }
@@ -226,28 +226,30 @@ impl Target {
 }
 
 impl<'a> Event<'a> {
-    /// Returns the value of a field by its path; see [`FieldRef`] for paths. `None` if the class has no such
-    /// field, the field is absent from this event (an optional, an unselected option, an index beyond the
-    /// elements), has fields in it, or is a number of more than 128 bits.
+    /// Returns the value of the field at this path; see [`FieldRef`] for paths. `None` if the class lacks the field,
+    /// the event lacks it (an absent optional, an unselected option, an index beyond the elements), it contains fields,
+    /// or it is a number with more than 128 bits.
     ///
-    /// To read the same field of many events, use a [`FieldPath`](crate::FieldPath).
+    /// To read the same field in many events, use a [`FieldPath`](crate::FieldPath).
     #[must_use]
     pub fn field(&self, path: &str) -> Option<FieldValue<'a>> {
         self.get(&FieldRef::new(self, path)?)
     }
 
-    /// Returns the value of a field found before; `None` as for [`Event::field`], or for a field of another class.
+    /// Returns the value of a field that was found before. `None` in the same cases as [`Event::field`], or if the
+    /// field belongs to another class.
     #[inline]
     #[must_use]
     pub fn get(&self, field: &FieldRef) -> Option<FieldValue<'a>> {
-        if field.class != ClassKey::of(self) {
+        if field.class != ClassAddress::for_event(self) {
             return None;
         }
         self.get_target(field.scope, &field.targets, field.fixed.as_ref(), field.values_before)
     }
 
-    /// Returns the value of the first member with this meaning; `None` as for [`Event::field`], or if no member
-    /// of the class has it. Like [`Event::get`] of a number, it allocates nothing and decodes only the member.
+    /// Returns the value of the first member with this meaning. `None` in the same cases as [`Event::field`], or if no
+    /// member of the class has the meaning. Like [`Event::get`] for a number, it allocates nothing and decodes only the
+    /// member.
     ///
     /// ```
     /// # use ichnos_model::{Event, Meaning};
@@ -269,7 +271,7 @@ impl<'a> Event<'a> {
             target = Target { node: *field, optional: Some(target.node), ..Target::default() };
         }
         if let Op::Variant(_) = &plan.node(target.node).op {
-            return self.get(&FieldRef::of_member(self, member)?);
+            return self.get(&FieldRef::for_member(self, member)?);
         }
         let (fixed, before) = (target.fixed(member.scope, plan), target.values_before(plan));
         self.get_target(member.scope, &[target], fixed.as_ref(), before)
@@ -298,7 +300,7 @@ impl<'a> Event<'a> {
 
     #[inline]
     fn get_fixed(&self, scope: Scope, field: &FixedField) -> Option<FieldValue<'a>> {
-        let mut integer = Integer(None);
+        let mut integer = IntegerValue(None);
         let begin = *self.scopes.begins.get(scope as usize)?;
         field.visit(ScopePlan { event: self, scope }, self.scopes.bits.data, begin, &mut integer)?;
         integer.0
@@ -317,14 +319,14 @@ impl<'a> Event<'a> {
             true => targets.iter().map(|target| vec![None; target.elements.len()]).collect(),
             false => Vec::new(),
         };
-        let mut finder = Finder { targets, bytes, at, found: None };
-        // Undecodable data comes after the field, or the field was not found.
+        let mut finder = FieldFinder { targets, bytes, at, found: None };
+        // Data that cannot be decoded comes after the field, or the field was not found.
         let _: Result<(), DecodeError> = self.visit(scope, &mut finder);
         finder.found
     }
 }
 
-/// Plan of a scope for the fields visited in it.
+/// Scope plan for the fields visited in it.
 #[derive(Clone, Copy)]
 struct ScopePlan<'e, 'a> {
     event: &'e Event<'a>,
@@ -339,9 +341,9 @@ impl<'a> Plans<'a> for ScopePlan<'_, 'a> {
 }
 
 /// Keeps an integer.
-struct Integer<'a>(Option<FieldValue<'a>>);
+struct IntegerValue<'a>(Option<FieldValue<'a>>);
 
-impl Visitor for Integer<'_> {
+impl Visitor for IntegerValue<'_> {
     #[inline(always)]
     fn unsigned(&mut self, _: Field<'_>, value: u64) {
         self.0 = Some(FieldValue::Unsigned(value));
@@ -353,18 +355,18 @@ impl Visitor for Integer<'_> {
     }
 }
 
-/// Keeps the value of one field.
-struct Finder<'f, 'a> {
+/// Keeps a single field's value.
+struct FieldFinder<'f, 'a> {
     targets: &'f [Target],
-    /// Bytes that contain strings and BLOBs.
+    /// Data around the strings and BLOBs.
     bytes: &'a [u8],
-    /// Index of the current element of each array around each target.
+    /// Current element index in each array around each target.
     at: Vec<Vec<Option<u64>>>,
     found: Option<FieldValue<'a>>,
 }
 
-impl<'a> Finder<'_, 'a> {
-    /// Begins a field: counts elements and returns if it is a target, or the optional field around a target.
+impl<'a> FieldFinder<'_, 'a> {
+    /// Starts a field: counts elements. Returns if the field is a target, or the optional around a target.
     fn begin(&mut self, field: Field<'_>) -> (bool, bool) {
         let (mut is_target, mut is_optional) = (false, false);
         if self.at.is_empty() {
@@ -390,7 +392,7 @@ impl<'a> Finder<'_, 'a> {
         (is_target && is_first, is_optional && is_first)
     }
 
-    /// Returns a value with the lifetime of the data around it, or `None` if it is not in that data.
+    /// Returns the value with the lifetime of the surrounding data, or `None` if it is not in that data.
     fn reborrowed(&self, value: FieldValue<'_>) -> Option<FieldValue<'a>> {
         Some(match value {
             FieldValue::Null => FieldValue::Null,
@@ -409,7 +411,7 @@ impl<'a> Finder<'_, 'a> {
         })
     }
 
-    /// Reborrows bytes with the lifetime of the data around them.
+    /// Reborrows bytes with the lifetime of the surrounding data.
     fn borrowed(&self, bytes: &[u8]) -> Option<&'a [u8]> {
         if bytes.is_empty() {
             return Some(&[]);
@@ -419,7 +421,7 @@ impl<'a> Finder<'_, 'a> {
     }
 }
 
-impl Visitor for Finder<'_, '_> {
+impl Visitor for FieldFinder<'_, '_> {
     fn value(&mut self, field: Field<'_>, value: FieldValue<'_>) {
         if self.begin(field).0 {
             self.found = self.reborrowed(value);

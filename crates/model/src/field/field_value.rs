@@ -1,26 +1,26 @@
-//! A value of a field, independent of its storage.
+//! Field values, independent of their storage.
 
 use crate::{Real, Uuid, ValueHash, Wide};
 
-/// A borrowed value of a field that has no fields in it.
+/// A borrowed value of a field without inner fields.
 ///
-/// The class of the field determines how it is shown.
+/// The field class determines how it is shown.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum FieldValue<'a> {
     /// No value: a null field, or an optional field that is absent.
     Null,
-    /// An unsigned integer of up to 64 bits.
+    /// An unsigned integer with up to 64 bits.
     Unsigned(u64),
-    /// A signed integer of up to 64 bits.
+    /// A signed integer with up to 64 bits.
     Signed(i64),
     /// A boolean.
     Boolean(bool),
-    /// A bit array or a bit map of up to 64 bits, bit 0 being the least significant one.
+    /// A bit array or a bit map with up to 64 bits. Bit 0 is the least significant.
     Bits(u64),
-    /// An integer of more than 64 bits that fits in 128.
+    /// An integer with more than 64 bits that fits in 128.
     Integer(i128),
-    /// An integer, a bit array or a bit map of more than 64 bits.
+    /// An integer, a bit array or a bit map with more than 64 bits.
     Wide(Wide<'a>),
     /// A floating-point number.
     Real(Real<'a>),
@@ -33,7 +33,7 @@ pub enum FieldValue<'a> {
 }
 
 impl<'a> FieldValue<'a> {
-    /// Returns the value as an unsigned integer, if it is an integer or bits, not negative and fits.
+    /// Returns the value as an unsigned integer, if it is a non-negative integer or bits, and fits.
     #[must_use]
     pub fn as_u64(&self) -> Option<u64> {
         match *self {
@@ -45,7 +45,7 @@ impl<'a> FieldValue<'a> {
         }
     }
 
-    /// Returns the value as a signed integer, if it is an integer or bits and fits.
+    /// Returns the value as a signed integer, if it is an integer or bits, and fits.
     #[must_use]
     pub fn as_i64(&self) -> Option<i64> {
         match *self {
@@ -57,7 +57,7 @@ impl<'a> FieldValue<'a> {
         }
     }
 
-    /// Returns the value as an integer of 128 bits, if it is an integer or bits and fits.
+    /// Returns the value as a 128-bit integer, if it is an integer or bits, and fits.
     #[inline]
     #[must_use]
     pub fn as_i128(&self) -> Option<i128> {
@@ -81,7 +81,7 @@ impl<'a> FieldValue<'a> {
         }
     }
 
-    /// Returns the value as a boolean, if it is one.
+    /// Returns the value if it is a boolean.
     #[must_use]
     pub fn as_bool(&self) -> Option<bool> {
         match *self {
@@ -90,7 +90,7 @@ impl<'a> FieldValue<'a> {
         }
     }
 
-    /// Returns the value as a string, if it is one and stored as valid UTF-8.
+    /// Returns the value if it is a string of valid UTF-8.
     #[must_use]
     pub fn as_str(&self) -> Option<&'a str> {
         match *self {
@@ -99,7 +99,7 @@ impl<'a> FieldValue<'a> {
         }
     }
 
-    /// Returns the value as a UUID, if it is a GUID.
+    /// Returns the value if it is a GUID.
     #[must_use]
     pub fn as_uuid(&self) -> Option<Uuid> {
         match *self {
@@ -108,8 +108,8 @@ impl<'a> FieldValue<'a> {
         }
     }
 
-    /// Returns a number for a value that identifies something: the value of an integer, otherwise a hash. Equal values
-    /// have equal keys; different ones can have the same, but seldom have.
+    /// Returns a number that identifies the value: the value of an integer, otherwise a hash. Equal values have equal
+    /// keys. Different values seldom share a key.
     #[must_use]
     pub fn key(&self) -> u64 {
         if let Some(number) = self.as_u64() {
@@ -129,7 +129,7 @@ impl<'a> FieldValue<'a> {
         hash.finish()
     }
 
-    /// Returns the bytes of a string or a BLOB.
+    /// Returns string or BLOB bytes.
     #[must_use]
     pub fn as_bytes(&self) -> Option<&'a [u8]> {
         match *self {

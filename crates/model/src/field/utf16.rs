@@ -1,7 +1,7 @@
-//! Conversion of UTF-16 to UTF-8.
+//! UTF-16 to UTF-8 conversion.
 
-/// Appends a UTF-16 text as UTF-8, with U+FFFD for each invalid code unit, and for half of one at the end.
-/// Returns `false` if there are any.
+/// Appends a UTF-16 text as UTF-8, with U+FFFD for each invalid code unit, and for half a code unit at the end. Returns
+/// `false` if anything was invalid.
 ///
 /// Nearly all text is ASCII, which is written eight characters at a time.
 pub(crate) fn push_utf8<const BIG_ENDIAN: bool>(out: &mut Vec<u8>, text: &[u8]) -> bool {
@@ -12,6 +12,7 @@ pub(crate) fn push_utf8<const BIG_ENDIAN: bool>(out: &mut Vec<u8>, text: &[u8]) 
         let (blocks, tail) = rest.as_chunks::<16>();
         let count = blocks.iter().take_while(|block| push_ascii::<BIG_ENDIAN>(out, block)).count();
         let (others, is_last) = match blocks.get(count..) {
+            // The counted blocks exist.
             Some([_, ..]) => (rest.get(count * 16..).unwrap_or_default(), false),
             _ => (tail, true),
         };
@@ -78,7 +79,7 @@ fn push_ascii<const BIG_ENDIAN: bool>(out: &mut Vec<u8>, block: &[u8; 16]) -> bo
 
 /// Iterator over code units.
 struct Units<'a, const BIG_ENDIAN: bool> {
-    /// Remaining bytes; possibly a single byte at the end.
+    /// Remaining bytes. The last one may be half a code unit.
     rest: &'a [u8],
 }
 
@@ -96,7 +97,7 @@ impl<const BIG_ENDIAN: bool> Units<'_, BIG_ENDIAN> {
         Some(unit)
     }
 
-    /// Returns the character of a surrogate and the next code unit, which is taken only if they are a pair.
+    /// Returns the character that starts with a surrogate. The next code unit is consumed only if both are a pair.
     fn after_surrogate(&mut self, first: u16) -> Option<char> {
         let second = self.peek().filter(|unit| first < 0xdc00 && (0xdc00..0xe000).contains(unit))?;
         self.next();

@@ -1,11 +1,11 @@
-//! Values of fields, as passed to a visitor.
+//! Field values, as passed to a visitor.
 
 use std::borrow::Cow;
 
 use super::utf16;
 
 crate::named_enum! {
-    /// Encoding of a string, with its name in CTF2-SPEC-2.0.
+    /// String encoding. Names are from CTF2-SPEC-2.0.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     #[allow(missing_docs)]
     pub enum StringEncoding {
@@ -19,7 +19,7 @@ crate::named_enum! {
 }
 
 impl StringEncoding {
-    /// Returns the size of a code unit in bytes: 1, 2 or 4.
+    /// Returns the code unit size in bytes: 1, 2 or 4.
     #[must_use]
     pub const fn unit(self) -> usize {
         match self {
@@ -30,19 +30,19 @@ impl StringEncoding {
     }
 }
 
-/// A string as stored in the packet.
+/// A string as stored in its packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Text<'a> {
     /// Bytes before the first U+0000.
     pub bytes: &'a [u8],
     /// All bytes of the field, including the terminating U+0000 and the garbage after it.
     pub raw: &'a [u8],
-    /// Encoding of the characters.
+    /// Character encoding.
     pub encoding: StringEncoding,
 }
 
 impl<'a> Text<'a> {
-    /// Returns the text without a copy, if it is stored as valid UTF-8.
+    /// Returns the text without a copy, if it is valid UTF-8.
     #[must_use]
     pub fn as_str(&self) -> Option<&'a str> {
         match self.encoding {
@@ -65,7 +65,7 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// Appends the text in UTF-8, with U+FFFD for invalid parts. Returns `false` if there are any.
+    /// Appends the text in UTF-8, with U+FFFD for invalid parts. Returns `false` if anything was invalid.
     pub fn write_utf8(&self, out: &mut Vec<u8>) -> bool {
         match self.encoding {
             StringEncoding::Utf8 => {
@@ -102,14 +102,14 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// Characters of a UTF-16 or UTF-32 text; `None` for invalid ones.
+    /// Characters of a UTF-16 or UTF-32 text; `None` for invalid characters.
     fn characters(&self) -> impl Iterator<Item = Option<char>> + 'a {
         let (bytes, encoding) = (self.bytes, self.encoding);
         let big = matches!(encoding, StringEncoding::Utf16Be | StringEncoding::Utf32Be);
         let unit = encoding.unit();
         let units = bytes.chunks(unit).map(move |chunk| {
             if chunk.len() < unit {
-                // Half a code unit at the end: a value that is invalid in both encodings.
+                // Half a code unit at the end becomes a value that is invalid in both encodings.
                 return 0xdfff;
             }
             let fold = |value: u32, byte: &u8| value << 8 | u32::from(*byte);
@@ -141,19 +141,19 @@ impl<I: Iterator<Item = u32>> Iterator for Characters<I> {
     }
 }
 
-/// A value of more than 64 bits.
+/// A value with more than 64 bits.
 #[derive(Clone, Copy, Debug)]
 pub struct Wide<'a> {
     /// Bits, 64 at a time, least significant first. If signed, the sign fills the last word.
     pub words: &'a [u64],
     /// Number of bits in the packet.
     pub length: u64,
-    /// `true` if it is two's complement.
+    /// `true` for two's complement.
     pub signed: bool,
 }
 
 impl Wide<'_> {
-    /// Returns `true` if it is negative.
+    /// Returns `true` for negative values.
     #[must_use]
     pub fn is_negative(&self) -> bool {
         self.signed && self.words.last().is_some_and(|word| word >> 63 == 1)
@@ -245,7 +245,7 @@ impl Wide<'_> {
     }
 }
 
-/// A number of IEEE 754-2008.
+/// A floating-point number (IEEE 754-2008).
 #[derive(Clone, Copy, Debug)]
 pub enum Real<'a> {
     /// binary16.
@@ -254,12 +254,12 @@ pub enum Real<'a> {
     Single(f32),
     /// binary64.
     Double(f64),
-    /// binary128 and wider, as its bits.
+    /// binary128 and wider, as bits.
     Wide(Wide<'a>),
 }
 
 impl Real<'_> {
-    /// Makes a binary16 number of a finite value; `None` if no such number has exactly this value.
+    /// Converts a finite value to binary16. Returns `None` if binary16 cannot represent it exactly.
     #[must_use]
     pub fn exact_half(value: f64) -> Option<Self> {
         let sign = if value.is_sign_negative() { 0x8000 } else { 0 };
@@ -268,8 +268,8 @@ impl Real<'_> {
         (value.is_finite() && magnitude < 0x7c00 && half.to_f64() == value).then_some(half)
     }
 
-    /// Returns the nearest binary64 number; exact for binary16 and binary32. A wider one is truncated, not
-    /// rounded, and becomes infinite if its exponent does not fit.
+    /// Returns the nearest binary64 number. Exact for binary16 and binary32. A wider number is truncated, not rounded,
+    /// and becomes infinite if its exponent does not fit.
     #[must_use]
     pub fn to_f64(&self) -> f64 {
         match *self {
@@ -286,7 +286,7 @@ fn half_to_f64(bits: u16) -> f64 {
     let value = match magnitude {
         0x7c01.. => return f64::NAN,
         0x7c00 => f64::INFINITY,
-        // Exponent and fraction are moved to their place; then only the bias differs, by 1023 - 15.
+        // Move exponent and fraction to their place. Then only the bias differs: 1023 - 15.
         _ => f64::from_bits(u64::from(magnitude) << 42) * 2f64.powi(1008),
     };
     if bits == magnitude { value } else { -value }

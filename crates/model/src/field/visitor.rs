@@ -1,4 +1,4 @@
-//! Visitors, which receive the fields of an event in the order of its data.
+//! Visitors: receive an event's fields in data order.
 
 use crate::plan::steps::{Node, NodeId, Plan};
 use crate::{FieldClass, FieldValue, Real, Text, Uuid, Wide};
@@ -8,10 +8,9 @@ use crate::{FieldClass, FieldValue, Real, Text, Uuid, Wide};
 pub struct Field<'a> {
     plan: &'a Plan,
     id: NodeId,
-    /// Offset of the field, in bits from the beginning of the packet.
+    /// Bit offset from the start of the packet.
     pub offset: u64,
-    /// Length of the value in bits for fields of bits, 7 for each byte of a variable-length one. 0 for all
-    /// others.
+    /// Value length in bits for bit fields, 7 for each byte of a variable-length field, and 0 for all others.
     pub length: u64,
 }
 
@@ -26,9 +25,9 @@ impl<'a> Field<'a> {
         self.plan
     }
 
-    /// Makes the field of another node of the same plan, at the same offset.
+    /// Moves to another node of the same plan, at the same offset.
     #[inline(always)]
-    pub(crate) fn of_plan(self, id: NodeId, length: u64) -> Self {
+    pub(crate) fn at_node(self, id: NodeId, length: u64) -> Self {
         Self { id, length, ..self }
     }
 
@@ -46,35 +45,35 @@ impl<'a> Field<'a> {
         Self { length, ..self }
     }
 
-    /// Returns the node of the decode plan.
+    /// Returns the plan node.
     #[inline]
     #[must_use]
     pub fn node(&self) -> &'a Node {
         self.plan.node(self.id)
     }
 
-    /// Returns the index of the node in [`Plan::nodes`].
+    /// Returns the node's index in [`Plan::nodes`].
     #[inline]
     #[must_use]
     pub fn index(&self) -> usize {
         self.id as usize
     }
 
-    /// Returns the name of the structure or union member; `None` for elements of arrays, options of variants
-    /// and fields of optionals.
+    /// Returns the name of the structure or union member. `None` for array elements, variant options and optional
+    /// fields.
     #[must_use]
     pub fn name(&self) -> Option<&'a str> {
         self.node().name.as_deref()
     }
 
-    /// Returns the class of the field.
+    /// Returns the field class.
     #[must_use]
     pub fn class(&self) -> &'a FieldClass {
         &self.node().class
     }
 }
 
-/// Receives the fields of a scope in order.
+/// Receives a scope's fields in order.
 ///
 /// ```
 /// use ichnos_model::{Event, Field, FieldValue, Visitor};
@@ -98,48 +97,49 @@ impl<'a> Field<'a> {
 /// ```
 ///
 /// # For implementations
-/// All methods do nothing by default, with two exceptions: the methods of single values, from
-/// [`Visitor::unsigned`] to [`Visitor::null`], call [`Visitor::value`], and unions are structures. Implement
-/// [`Visitor::value`] to treat several kinds of values alike, and methods of single kinds where they differ or are hot.
-/// Methods `begin_...` and `end_...` nest. Between [`Visitor::begin_variant`] and its end there is one field. Values
-/// are borrowed for the call. Visiting cannot be stopped: a visitor that can fail, because it writes, keeps its error
-/// and returns it afterwards.
+/// By default, all methods do nothing, with two exceptions. The methods for single values, from [`Visitor::unsigned`]
+/// to [`Visitor::null`], call [`Visitor::value`]. Unions are treated as structures.
+///
+/// Implement [`Visitor::value`] to treat several kinds of values alike, and single methods where a kind differs or is
+/// hot. `begin_...` and `end_...` calls nest. Between [`Visitor::begin_variant`] and its end there is exactly one
+/// field. Values are borrowed for the call. Visiting cannot be stopped: a visitor that can fail, for example because it
+/// writes, must keep its error and return it afterwards.
 #[allow(unused_variables)]
 pub trait Visitor {
-    /// `false` for a visitor that only skips the fields: values are then decoded only if other fields depend
-    /// on them, and no method is called.
+    /// `false` for a visitor that only skips fields. Values are then decoded only if other fields depend on them, and
+    /// no method is called.
     const WANTS_VALUES: bool = true;
 
-    /// Receives a value whose method below is not implemented.
+    /// Receives a value if its own method below is not implemented.
     #[inline]
     fn value(&mut self, field: Field<'_>, value: FieldValue<'_>) {}
 
-    /// Receives an unsigned integer of up to 64 bits, fixed or variable length.
+    /// Receives an unsigned integer with up to 64 bits, fixed or variable length.
     #[inline]
     fn unsigned(&mut self, field: Field<'_>, value: u64) {
         self.value(field, FieldValue::Unsigned(value));
     }
-    /// Receives a signed integer of up to 64 bits, fixed or variable length.
+    /// Receives a signed integer with up to 64 bits, fixed or variable length.
     #[inline]
     fn signed(&mut self, field: Field<'_>, value: i64) {
         self.value(field, FieldValue::Signed(value));
     }
-    /// Receives an integer, bit array or bit map of more than 64 bits.
+    /// Receives an integer, bit array or bit map with more than 64 bits.
     #[inline]
     fn wide(&mut self, field: Field<'_>, value: Wide<'_>) {
         self.value(field, FieldValue::Wide(value));
     }
-    /// Receives a boolean; `bits` are its lower 64 bits.
+    /// Receives a boolean. `bits` are its lower 64 bits.
     #[inline]
     fn boolean(&mut self, field: Field<'_>, value: bool, bits: u64) {
         self.value(field, FieldValue::Boolean(value));
     }
-    /// Receives a bit array of up to 64 bits.
+    /// Receives a bit array with up to 64 bits.
     #[inline]
     fn bit_array(&mut self, field: Field<'_>, bits: u64) {
         self.value(field, FieldValue::Bits(bits));
     }
-    /// Receives a bit map of up to 64 bits.
+    /// Receives a bit map with up to 64 bits.
     #[inline]
     fn bit_map(&mut self, field: Field<'_>, bits: u64) {
         self.value(field, FieldValue::Bits(bits));
@@ -170,29 +170,29 @@ pub trait Visitor {
         self.value(field, FieldValue::Null);
     }
 
-    /// Begins a structure: its members follow.
+    /// Begins a structure. Its members follow.
     fn begin_structure(&mut self, field: Field<'_>) {}
     /// Ends a structure.
     fn end_structure(&mut self, field: Field<'_>) {}
-    /// Begins an array of `length` elements, which follow.
+    /// Begins an array. `length` elements follow.
     fn begin_array(&mut self, field: Field<'_>, length: u64) {}
-    /// Receives the elements of an array of integers at once, the first of which is `field`: `bytes` are their values in
-    /// little-endian byte order, of `size` bytes each. Returns `false` to receive them one by one.
+    /// Receives all elements of an integer array at once. `field` is the first element. `bytes` are the values in
+    /// little-endian byte order, `size` bytes each. Returns `false` to receive them one by one.
     #[inline(always)]
     fn integers(&mut self, field: Field<'_>, size: usize, bytes: &[u8]) -> bool {
         false
     }
     /// Ends an array.
     fn end_array(&mut self, field: Field<'_>) {}
-    /// Begins an optional field, which follows if `present`.
+    /// Begins an optional field. The field follows if `present`.
     fn begin_optional(&mut self, field: Field<'_>, present: bool, selector: i128) {}
     /// Ends an optional field.
     fn end_optional(&mut self, field: Field<'_>) {}
-    /// Begins a variant: the field of the option with this index follows.
+    /// Begins a variant. The field of option number `option` follows.
     fn begin_variant(&mut self, field: Field<'_>, option: usize, selector: i128) {}
     /// Ends a variant.
     fn end_variant(&mut self, field: Field<'_>) {}
-    /// Begins a union: its members follow, all from the same bits. Like a structure by default.
+    /// Begins a union. Its members follow, all from the same bits. By default, it is treated as a structure.
     fn begin_union(&mut self, field: Field<'_>) {
         self.begin_structure(field);
     }

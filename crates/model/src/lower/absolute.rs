@@ -1,10 +1,10 @@
-//! Locations from the root of a scope.
+//! Locations from a scope root.
 
 use crate::plan::Plan;
 use crate::plan::steps::{NodeId, Op, Slot};
 use crate::{FieldLocation, LocationStep, Scope};
 
-/// Converts the location of a needed field in the same scope to one from the root.
+/// Converts the location of a needed field in the same scope to a location from the root.
 pub(super) fn absolute_location(
     plan: &Plan,
     dependent: NodeId,
@@ -25,7 +25,7 @@ pub(super) fn absolute_location(
     Some(FieldLocation { origin: Some(scope), path, ..location.clone() })
 }
 
-/// Slot of the field that a field needs.
+/// Slot of the field that an operation depends on.
 pub(super) fn needed_slot(op: &Op) -> Option<Slot> {
     match op {
         Op::DynamicText(_, slot) | Op::DynamicBlob(slot) => Some(*slot),

@@ -1,4 +1,4 @@
-//! Knowledge of a reader about classes beyond their own content, as attributes of the classes.
+//! Annotations: class attributes that store a reader's knowledge beyond the classes themselves.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -11,28 +11,28 @@ use crate::{
     Ranges, Scope, TraceClass, Value, VariableLengthValue, WallClock,
 };
 
-/// Namespace of the attributes that ichnos writes.
+/// Attribute namespace of ichnos.
 pub const NAMESPACE: &str = "ichnos";
 
-/// Name of a member in the source.
+/// Source name of a member.
 const NAME: &str = "name";
 
-/// Attributes of other namespaces, in a format without attributes.
+/// Attributes in other namespaces, for a format without attributes.
 const ATTRIBUTES: &str = "attributes";
 
-/// Marks event record classes whose name is not from the source.
+/// Mark for event record classes whose name is not from the source.
 const UNNAMED: &str = "unnamed";
 
-/// Process of GUIDs that can encode activity paths.
+/// Process for GUIDs that can encode activity paths.
 const ACTIVITY_PROCESS: &str = "activity-process";
 
-/// Maximum number of bits of an integer that is made of bytes: an annotation must not make a number of any length.
+/// Maximum number of bits in an integer made of bytes: an annotation must not create numbers of unlimited length.
 const MOST_WIDE_BITS: u64 = 1024;
 
 const SCOPES: [Scope; 3] = [Scope::CommonContext, Scope::SpecificContext, Scope::Payload];
 
-/// Adds an attribute to an event record class with the meanings of its members, the role of its events on a
-/// timeline and their log role. `stream` is the class of its data streams.
+/// Adds an attribute to an event record class, with the meanings of its members, its timeline role and its log role.
+/// `stream` is the data stream class.
 pub fn annotate(class: &mut EventRecordClass, stream: &DataStreamClass) {
     let mut entries = Vec::new();
     if class.role != EventRole::Instant {
@@ -74,7 +74,7 @@ fn map<'k>(entries: impl IntoIterator<Item = (&'k str, Value)>) -> Value {
     Value::Map(entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
 }
 
-/// Marks that lowering named an event record class that had no name.
+/// Marks that lowering named an event record class, because it lacked a name.
 pub(super) fn annotate_unnamed(attributes: &mut Attributes) {
     add_annotation(UNNAMED, Value::Boolean(true), attributes);
 }
@@ -84,13 +84,13 @@ pub(super) fn annotate_name(name: &str, attributes: &mut Attributes) {
     add_annotation(NAME, text(name), attributes);
 }
 
-/// Returns the name in the source of a member of this class, if lowering renamed it.
+/// Returns the source name of the member with this class, if lowering renamed it.
 pub(super) fn source_name(class: &FieldClass) -> Option<&str> {
     class.attributes.get(NAMESPACE)?.get(NAME)?.as_text()
 }
 
-/// Returns the attributes that an annotation keeps in a format without attributes: those that it has already, or all that
-/// `is_wanted` if lowering `annotates`.
+/// Returns the attributes that an annotation must keep in a format without attributes: existing attributes, or all
+/// attributes that `is_wanted` if lowering `annotates`.
 pub(super) fn kept_attributes(
     attributes: &Attributes,
     annotates: bool,
@@ -105,7 +105,7 @@ pub(super) fn kept_attributes(
     attributes.iter().filter(is_kept).cloned().collect()
 }
 
-/// Annotates attributes of other namespaces, for a format without attributes.
+/// Annotates attributes in other namespaces, for a format without attributes.
 pub(super) fn annotate_attributes(kept: Vec<(String, Value)>, attributes: &mut Attributes) {
     if !kept.is_empty() {
         add_annotation(ATTRIBUTES, Value::Map(kept), attributes);
@@ -161,13 +161,13 @@ fn member_name(root: &FieldClass, index: usize) -> Option<&str> {
     }
 }
 
-/// Marks a field that lowering added: readers do not report it then.
+/// Marks a field that lowering added. Readers then do not report it.
 pub(super) fn annotate_added(what: &str, attributes: &mut Attributes) {
     attributes.set(NAMESPACE, map([("added", text(what))]));
 }
 
-/// Notes the source class of a lowered field, if the lowered class does not contain all of it. Returns `true` if noted.
-/// It `is_other` if it has another kind.
+/// Annotates the source class of a lowered field, if the lowered class does not contain all of it. Returns `true` if
+/// annotated. `is_other` means another kind.
 pub(super) fn annotate_field(source: &FieldClass, is_other: bool, attributes: &mut Attributes) -> bool {
     let mut entries = Vec::new();
     let kind = match &source.kind {
@@ -220,7 +220,7 @@ fn mappings_value(mappings: &Mappings) -> Value {
     Value::Map(mappings.iter().map(|one| (one.name.to_owned(), ranges(one.ranges))).collect())
 }
 
-/// Applies the annotations of [`annotate`] to classes about which nothing else is known.
+/// Applies annotations from [`annotate`] to classes about which nothing else is known.
 pub fn apply_annotations(class: &mut TraceClass) {
     let mut classes = AlignedClasses::default();
     for stream in &mut class.data_streams {
@@ -234,7 +234,7 @@ pub fn apply_annotations(class: &mut TraceClass) {
         }
         stream.event_records = records;
     }
-    // Meanings name members by their lowered names.
+    // Meanings refer to members by their lowered names.
     restore_names(class);
 }
 
@@ -281,7 +281,7 @@ fn restore_names_in(class: &mut Arc<FieldClass>, needed: &HashSet<String>) {
     known.children_mut().for_each(|class| restore_names_in(class, needed));
 }
 
-/// Returns the event record classes that have annotations themselves or in their fields, to change them.
+/// Returns the event record classes with annotations on themselves or in their fields, for changes.
 fn annotated_records(records: &mut [Arc<EventRecordClass>]) -> impl Iterator<Item = &mut EventRecordClass> {
     let is_annotated = |record: &&mut Arc<EventRecordClass>| {
         let mut fields = record.specific_context.iter().chain(&record.payload);
@@ -318,13 +318,14 @@ fn apply_to_fields(class: &mut Arc<FieldClass>, classes: &mut AlignedClasses) {
     known.children_mut().for_each(|class| apply_to_fields(class, classes));
 }
 
-/// Classes with a larger alignment than before, by their address and that alignment, and what they were made from: an
-/// alias that many members use is copied once.
+/// Realigned classes by their original address and new alignment, with their original class. An alias that many members
+/// use is copied once.
 #[derive(Default)]
 struct AlignedClasses(HashMap<(usize, u64), [Arc<FieldClass>; 2]>);
 
 impl AlignedClasses {
-    /// Returns the class with at least this alignment, `None` for a kind before which no alignment is ever added.
+    /// Returns the class with at least this alignment, or `None` for a kind whose alignment is never moved to another
+    /// member.
     fn get(&mut self, class: &Arc<FieldClass>, alignment: u64) -> Option<Arc<FieldClass>> {
         let can_align = matches!(
             class.kind,
@@ -353,7 +354,7 @@ impl AlignedClasses {
     }
 }
 
-/// Returns the alignment that an added member has for the next one.
+/// Returns the alignment that an added member provides for the next member.
 fn added_alignment(class: &FieldClass) -> Option<u64> {
     let own = class.attributes.get(NAMESPACE)?.get("added")?.as_text()?;
     match &class.kind {
@@ -364,7 +365,7 @@ fn added_alignment(class: &FieldClass) -> Option<u64> {
     }
 }
 
-/// Gives members the alignment of the empty structure before them that was added for it, and removes that.
+/// Moves the alignment of each added empty structure to the member after it, and removes the structure.
 fn join_alignments(members: &mut Vec<Member>, classes: &mut AlignedClasses) {
     if !members.iter().any(|member| added_alignment(&member.class).is_some()) {
         return;
@@ -383,7 +384,7 @@ fn join_alignments(members: &mut Vec<Member>, classes: &mut AlignedClasses) {
     members.retain(|_| is_joined.next() != Some(true));
 }
 
-/// Kind of a field before lowering, if its bits can be read as that.
+/// Original kind of a lowered field, if its bits can be read as that kind.
 fn annotated_kind(known: &FieldClass, own: &Value) -> Option<FieldKind> {
     let alignment = known.alignment();
     if own.get("added").is_some() {
@@ -423,7 +424,7 @@ fn annotated_kind(known: &FieldClass, own: &Value) -> Option<FieldKind> {
             wide_kind(own, BitField::new(bytes.checked_mul(8)?, ByteOrder::LittleEndian, alignment))
         }
         ("blob", FieldKind::Array { element, length, .. }) if is_byte(element) && alignment >= 8 => {
-            // BLOBs without an annotated media type have the empty one.
+            // The default for BLOBs without an annotated media type.
             let media_type = own.get("media-type").and_then(Value::as_text).unwrap_or_default().to_owned();
             Some(FieldKind::Blob { length: length.clone(), media_type, alignment })
         }
@@ -444,7 +445,7 @@ fn fixed_size_is_zero(class: &FieldClass) -> bool {
     matches!(&class.kind, FieldKind::Structure { members, minimum_alignment: 1 } if members.is_empty())
 }
 
-/// Clock of an integer that is a date.
+/// Clock of an integer date.
 fn annotated_clock(own: &Value) -> Option<WallClock> {
     let clock = own.get("wall-clock")?;
     let number = |name: &str| clock.get(name)?.as_integer();
@@ -452,7 +453,7 @@ fn annotated_clock(own: &Value) -> Option<WallClock> {
     WallClock::new(epoch, u64::try_from(number("frequency")?).ok()?)
 }
 
-/// Kind of an integer that is a date.
+/// Kind of an integer date.
 fn dated_kind(known: &FieldKind, clock: WallClock) -> Option<FieldKind> {
     let mut kind = known.clone();
     match &mut kind {
@@ -465,7 +466,7 @@ fn dated_kind(known: &FieldKind, clock: WallClock) -> Option<FieldKind> {
     Some(kind)
 }
 
-/// Kind of a field of more than 64 bits of which another format has the bytes.
+/// Original kind of a field with more than 64 bits that another format stores as bytes.
 fn wide_kind(own: &Value, bits: BitField) -> Option<FieldKind> {
     if bits.length > MOST_WIDE_BITS {
         return None;
@@ -499,14 +500,14 @@ fn flags(value: &Value) -> Option<Mappings> {
     Some(flags.finish())
 }
 
-/// Returns `true` for the class of an unaligned byte.
+/// Returns `true` for an unaligned byte class.
 fn is_byte(class: &FieldClass) -> bool {
     let is_byte = |bits: &BitField| bits.length == 8 && bits.alignment <= 8 && !bits.is_reversed();
     matches!(&class.kind, FieldKind::Integer { bits, .. } if is_byte(bits))
 }
 
-/// Removes all annotations from the event record classes of a trace and their fields, for metadata without
-/// attributes, and returns them; `None` if there are none.
+/// Removes all annotations from event record classes and their fields, for metadata without attributes, and returns
+/// them; `None` if there are none.
 pub fn take_annotations(class: &mut TraceClass) -> Option<Value> {
     let mut all = Vec::new();
     for stream in &mut class.data_streams {
@@ -607,7 +608,7 @@ fn apply(class: &mut EventRecordClass, stream: &DataStreamClass) {
         class.role = role;
     }
     if let Some(display) = own.get("display") {
-        class.display = Some(Arc::new(EventDisplay::of_value(display)));
+        class.display = Some(Arc::new(EventDisplay::from_value(display)));
     }
     if own.get(UNNAMED) == Some(&Value::Boolean(true)) {
         class.name = None;
@@ -657,7 +658,7 @@ fn log_role(value: &Value) -> Option<LogRole> {
     Some(role)
 }
 
-/// Removes attributes, except those of ichnos. Returns `true` if there were any.
+/// Removes all attributes except those in the ichnos namespace. Returns `true` if there were any.
 pub(super) fn strip(attributes: &mut Attributes) -> bool {
     let own = attributes.get(NAMESPACE).cloned();
     let had_others = attributes.iter().any(|(namespace, _)| namespace != NAMESPACE);

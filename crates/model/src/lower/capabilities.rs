@@ -9,7 +9,7 @@ pub enum Feature {
     BitArrays,
     /// Bit maps: bits with names.
     BitMaps,
-    /// Bit maps without any name.
+    /// Bit maps without names.
     EmptyBitMaps,
     /// Bit orders that differ from the byte order.
     BitOrders,
@@ -21,11 +21,11 @@ pub enum Feature {
     VariableLengthBitArrays,
     /// Variable-length booleans.
     VariableLengthBooleans,
-    /// Names of values that an integer cannot have.
+    /// Names for values that an integer cannot have.
     MappingsBeyondBits,
-    /// Integers with an empty table of mappings.
+    /// Integers with an empty mapping table.
     EmptyMappings,
-    /// Names of mappings and options of variants without values.
+    /// Names for mappings and variant options without values.
     UnusedNames,
     /// Integers that count from a known date.
     WallClocks,
@@ -45,8 +45,7 @@ pub enum Feature {
     Unions,
     /// Optional fields.
     Optionals,
-    /// Variants whose option is selected by the value of an integer. Otherwise it is selected by an enumeration label, which
-    /// is the name of the option.
+    /// Variants with an integer selector. Otherwise, an enumeration label selects the option with the same name.
     RangeSelectors,
     /// Variant alignments.
     VariantAlignments,
@@ -56,45 +55,46 @@ pub enum Feature {
     LooseArrays,
     /// Root fields that are not structures.
     AnyRoots,
-    /// Fields in an array element or an optional that need a field outside of it.
+    /// Fields in an array element or an optional that depend on a field outside of it.
     OuterLocations,
-    /// Fields in the options of a variant that a field outside of it needs, if all options have one.
+    /// Fields in variant options that a field outside depends on, if all options have such a field.
     LocationsThroughVariants,
     /// Variant selectors that are not members of a structure around the variant.
     DistantSelectors,
-    /// Signed lengths, and locations that need not fit all options of variants, as in PROP-1.0.
+    /// Signed lengths, and locations that need not fit all variant options, as in PROP-1.0.
     AnyOptionLocations,
-    /// Fields that need a field of the specific context, or that are in it and need another field.
+    /// Fields that depend on a field in the specific context, and fields of the specific context that depend on another
+    /// field.
     ContextDependencies,
-    /// Attributes of the trace, of classes and of members.
+    /// Attributes of traces, classes and members.
     Attributes,
-    /// Auxiliary streams: attributes of the trace outside its metadata.
+    /// Auxiliary streams: trace attributes outside the metadata.
     AuxStreams,
     /// Names that are not C identifiers.
     AnyNames,
-    /// Unique identifiers of traces, classes and clocks, and with them trace names, clock accuracies and named clock
+    /// Unique identifiers of traces, classes and clocks. They include trace names, clock accuracies and named clock
     /// origins.
     Identities,
-    /// Names of data stream classes, and namespaces of these and of event record classes.
+    /// Data stream class names, and namespaces of data stream and event record classes.
     StreamNames,
     /// Event record classes without a name.
     UnnamedEvents,
     /// Call sites.
     CallSites,
-    /// Header fields without a role that no other field needs.
+    /// Header fields without a role that no other field depends on.
     UserHeaderFields,
-    /// Counters of discarded event records in packet headers.
+    /// Discarded event counters in packet headers.
     HeaderCounters,
-    /// Several start times of a packet, of which the last counts. If the clock continues from packet to packet, an
+    /// Several start times in a packet, of which the last counts. If the clock continues from packet to packet, an
     /// earlier value would look as if the clock had wrapped.
     SeveralStartTimes,
     /// Clock updates outside of packet contexts and event record headers.
     TimestampsAnywhere,
-    /// Data streams with other clocks than their default clock.
+    /// Data streams with clocks in addition to their default clock.
     SeveralClocks,
     /// Fields that update several clocks.
     SeveralUpdates,
-    /// Clock UUIDs beside another unique identifier.
+    /// Clock UUIDs in addition to another unique identifier.
     ClockUuids,
     /// Clock descriptions.
     ClockDescriptions,
@@ -114,7 +114,7 @@ impl Features {
     /// All features of the model.
     pub const ALL: Self = Self(u64::MAX);
 
-    /// No features.
+    /// Empty set.
     pub const NONE: Self = Self(0);
 
     /// Adds features.
@@ -142,42 +142,42 @@ impl Features {
     }
 }
 
-/// Capabilities of a format in one of its dialects.
+/// Capabilities of a format in one dialect.
 ///
-/// Classes that exceed the capabilities are [lowered](super::LoweredTrace): every decision is made once for each class.
+/// Classes that exceed the capabilities are [lowered](super::LoweredTrace). Every decision is made once for each class.
 #[derive(Clone, Copy, Debug)]
 pub struct Capabilities {
-    /// Name of the format and its dialect, for instance `CTF 1.8`.
+    /// Name of the format and its dialect, for example `CTF 1.8`.
     pub target: &'static str,
     /// Supported features.
     pub features: Features,
-    /// Maximum number of bits of fixed-length integers.
+    /// Maximum number of bits in fixed-length integers.
     pub integer_bits: u64,
-    /// Number of bits of event record class ids that readers distinguish.
+    /// Number of event record class id bits that readers distinguish.
     pub class_id_bits: u32,
     /// String encodings.
     pub encodings: &'static [StringEncoding],
-    /// Places of fields with roles.
+    /// Allowed places for fields with roles.
     pub role_places: RolePlaces,
-    /// Content of a trace's environment.
+    /// Allowed environment values.
     pub environment: Environment,
     /// Returns `true` for an identifier that cannot be used as a name.
     pub is_reserved: fn(&str) -> bool,
-    /// Returns `true` for an event record class attribute, with its namespace, that only repeats what the format writes
-    /// as properties of the class.
+    /// Returns `true` for an event record class attribute, with its namespace, that only repeats properties which the
+    /// format also stores.
     pub repeats_event: fn(&EventRecordClass, &(String, Value)) -> bool,
-    /// Returns `true` for such an attribute of a field class.
+    /// Returns `true` for a field class attribute that only repeats such properties.
     pub repeats_field: fn(&FieldClass, &(String, Value)) -> bool,
 }
 
-/// Places of fields with roles.
+/// Allowed places for fields with roles.
 #[derive(Clone, Copy, Debug)]
 pub enum RolePlaces {
-    /// Any place of the scope.
+    /// Any place in the scope.
     Any,
-    /// Any place to which a path of names leads that passes no array and no optional.
+    /// Any place with a path of names that passes through no array and no optional.
     Paths,
-    /// Members with the name of the role.
+    /// Members named after the role.
     Names {
         /// Returns the name of a role in a scope.
         name: fn(Role, Scope) -> Option<&'static str>,
@@ -186,19 +186,19 @@ pub enum RolePlaces {
     },
 }
 
-/// Content of a trace's environment.
+/// Allowed environment values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Environment {
-    /// Strings, and integers from -2^63 to 2^64 - 1, under names that are identifiers.
+    /// Strings, and integers from -2^63 to 2^64 - 1. Names must be identifiers.
     Simple,
     /// Strings and integers.
     Scalars,
-    /// Values of any kind.
+    /// Any values.
     Any,
 }
 
 impl Capabilities {
-    /// Returns the required name of fields with a role in a scope, if roles depend on names.
+    /// Returns the required name for fields with a role in a scope, if roles depend on names.
     #[must_use]
     pub fn role_name(&self, role: Role, scope: Scope) -> Option<&'static str> {
         match self.role_places {
@@ -207,7 +207,7 @@ impl Capabilities {
         }
     }
 
-    /// Returns all capabilities of the model.
+    /// Creates capabilities with all features of the model.
     #[must_use]
     pub const fn all(target: &'static str) -> Self {
         use StringEncoding::{Utf8, Utf16Be, Utf16Le, Utf32Be, Utf32Le};
@@ -225,7 +225,7 @@ impl Capabilities {
         }
     }
 
-    /// Returns these capabilities without some features.
+    /// Returns the capabilities without some features.
     #[must_use]
     pub const fn without(self, features: &[Feature]) -> Self {
         Self { features: self.features.without(features), ..self }

@@ -1,4 +1,4 @@
-//! Rules for lowering field classes.
+//! Lowering rules for field classes.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -38,8 +38,8 @@ impl<'a> ClassLowerer<'a> {
         (class, self.finish_moves())
     }
 
-    /// Lowers the members of the root structure into members of another structure, after those of `out`,
-    /// whose nodes end before `next`, which is advanced.
+    /// Lowers the members of the root structure into members of another structure. They come after the members in
+    /// `out`, whose nodes end before `next`. Advances `next`.
     pub(super) fn lower_members_into(mut self, next: &mut NodeId, out: &mut Vec<Member>) -> ScopeMoves {
         self.next = *next;
         self.conversion = ScopeConversion::Moved;
@@ -54,8 +54,7 @@ impl<'a> ClassLowerer<'a> {
         self.finish_moves()
     }
 
-    /// Lowers some of the fields of the class into members of a structure of another scope: see
-    /// [`Self::lower_members_into`].
+    /// Lowers some fields of the class into structure members in another scope: see [`Self::lower_members_into`].
     pub(super) fn lower_some_into(
         mut self,
         fields: &HashSet<NodeId>,
@@ -80,14 +79,14 @@ impl<'a> ClassLowerer<'a> {
         ScopeMoves { moves, conversion: self.conversion, members: self.members, renamed }
     }
 
-    /// Names that members after these cannot have.
+    /// Names that later members must not use.
     fn taken(&mut self, members: &[Member]) -> UniqueNames {
         let mut names = std::mem::take(&mut self.reserved);
         names.extend(members.iter().map(|member| member.name.clone()));
         names
     }
 
-    /// Appends the members that a member is lowered to.
+    /// Appends the lowered members for a source member.
     fn member(&mut self, id: NodeId, out: &mut Vec<Member>, names: &mut UniqueNames) {
         let node = self.plan.node(id);
         let is_top = node.parent == Some(0);
@@ -104,7 +103,7 @@ impl<'a> ClassLowerer<'a> {
         self.path.push(source.to_owned());
         let role_name = self.role_name(&node.class);
         let wanted = match role_name {
-            // In the same dialect, names have given the roles that fields have.
+            // In the same dialect, fields have got their roles from their names.
             _ if self.is_same_dialect() => self.name(source),
             Some(name) => Cow::Borrowed(name),
             None if self.is_role_name(source) => Cow::Owned(format!("{source}_field")),
@@ -121,7 +120,7 @@ impl<'a> ClassLowerer<'a> {
         }
         let location = self.say_before(id, true, &name, out, names);
         let mut class = self.aligned(id, location, &name, out, names);
-        // Classes with other annotations are made anew when they are read, without their names.
+        // Classes with other annotations are recreated when they are read, without their names.
         let is_plain = class.attributes.get(NAMESPACE).is_none();
         let annotates = self.input.options.annotates && self.can_annotate();
         if name != source && role_name.is_none() && annotates && is_plain {
@@ -149,9 +148,9 @@ impl<'a> ClassLowerer<'a> {
         roles.into_iter().find_map(|role| self.capabilities.role_name(role, self.scope))
     }
 
-    /// Returns `true` if a field of this name would get a role by it.
+    /// Returns `true` if this name would give the field a role.
     fn is_role_name(&self, name: &str) -> bool {
-        // Fields of headers that move are in the context after the header.
+        // Header fields that move are in the context after the header.
         let scope = match self.scope {
             Scope::PacketHeader if self.is_elsewhere => Scope::PacketContext,
             Scope::EventRecordHeader if self.is_elsewhere => Scope::CommonContext,
@@ -167,12 +166,12 @@ impl<'a> ClassLowerer<'a> {
             .any(|role| self.capabilities.role_name(role, scope) == Some(name))
     }
 
-    /// Lowers a field that is not a member: with data added before it, to a structure of both.
+    /// Lowers a field that is not a member. With data added before it, the result is a structure of both.
     fn element(&mut self, id: NodeId) -> FieldClass {
         if let Some(at) = self.hoists.iter().position(|(field, _)| *field == id) {
             let (_, name) = self.hoists.swap_remove(at);
             let path = vec![LocationStep::Member(name)];
-            return self.class(id, Some(FieldLocation { path, ..FieldLocation::of_values() }));
+            return self.class(id, Some(FieldLocation { path, ..FieldLocation::by_values() }));
         }
         if self.prefix(id, false).is_none() {
             return self.class(id, None);
@@ -180,12 +179,12 @@ impl<'a> ClassLowerer<'a> {
         self.wrapped(id)
     }
 
-    /// Lowers a field to a structure of it and the data added before it.
+    /// Lowers a field to a structure that contains the field and the data added before it.
     fn wrapped(&mut self, id: NodeId) -> FieldClass {
         self.record_conversion(ScopeConversion::Moved);
         let wrap = self.allocate();
         self.moves[id as usize].wrap = wrap;
-        // As with members of structures, converting the structure again does not change it.
+        // As with structure members, converting the structure again does not change it.
         let (mut members, mut names) = (Vec::new(), UniqueNames::from_iter(["value".to_owned()]));
         let location = self.say_before(id, false, "value", &mut members, &mut names);
         let class = self.aligned(id, location, "value", &mut members, &mut names);
@@ -193,8 +192,8 @@ impl<'a> ClassLowerer<'a> {
         FieldClass::structure(members)
     }
 
-    /// Adds the presence, the tag or the length before a field that nothing else contains. Returns the new
-    /// location for the field.
+    /// Adds the presence, the tag or the length before a field, if nothing else contains it. Returns the new location
+    /// for the field.
     fn say_before(
         &mut self,
         id: NodeId,
@@ -208,7 +207,7 @@ impl<'a> ClassLowerer<'a> {
             let extra = names.take(&format!("{name}_{}", prefix.name()));
             out.push(self.extra(id, prefix, &extra));
             let path = vec![LocationStep::Member(extra)];
-            location = Some(FieldLocation { path, ..FieldLocation::of_values() });
+            location = Some(FieldLocation { path, ..FieldLocation::by_values() });
         }
         if let Some(field) = self.hoisted(id) {
             let extra = names.take(&format!("{name}_{}", PrefixMember::Length.name()));
@@ -219,7 +218,7 @@ impl<'a> ClassLowerer<'a> {
         location
     }
 
-    /// Lowers a field, and adds the member before it that has its alignment, if it cannot have that itself.
+    /// Lowers a field. If the field cannot have its alignment, adds a member before it that has.
     fn aligned(
         &mut self,
         id: NodeId,
@@ -240,7 +239,7 @@ impl<'a> ClassLowerer<'a> {
         class
     }
 
-    /// Lowers a field. `location` leads to the member added before it, if there is one.
+    /// Lowers a field. `location` leads to the member added before it, if any.
     fn class(&mut self, id: NodeId, location: Option<FieldLocation>) -> FieldClass {
         let source = &*self.plan.node(id).class;
         let target = self.allocate();
@@ -252,7 +251,7 @@ impl<'a> ClassLowerer<'a> {
         }
     }
 
-    /// Lowers the kind of a field. Returns `None` if its plan does not match its class, which cannot happen.
+    /// Lowers a field kind. Returns `None` if its plan does not match its class, which cannot happen.
     fn kind(&mut self, id: NodeId, location: Option<FieldLocation>) -> Option<FieldKind> {
         let node = self.plan.node(id);
         let source = &*node.class;
@@ -282,7 +281,7 @@ impl<'a> ClassLowerer<'a> {
         })
     }
 
-    /// Lowers the members of a structure or union.
+    /// Lowers structure or union members.
     fn inner_members(&mut self, ids: &[NodeId]) -> Vec<Member> {
         let mut members = Vec::new();
         let mut names = UniqueNames::default();
@@ -363,7 +362,7 @@ impl<'a> ClassLowerer<'a> {
         self.bytes_or_blob(id as usize, bytes, aligned)
     }
 
-    /// Makes a class of this kind with the other properties of the source.
+    /// Creates a class with this kind and the other properties of the source.
     fn finish(&mut self, source: &FieldClass, kind: FieldKind) -> FieldClass {
         let mut roles = source.roles;
         let mut clock_updates = source.clock_updates.clone();
@@ -371,7 +370,7 @@ impl<'a> ClassLowerer<'a> {
             && clock_updates.take().is_some()
         {
             self.record_change(ScopeConversion::SameBits, LossKind::Dropped, "updates of further clocks");
-            // Remove the mark of further clocks, too.
+            // Remove the mark for additional clocks, too.
             let clock = roles.clock;
             roles = roles.iter().collect();
             roles.clock = clock;
@@ -419,12 +418,12 @@ impl<'a> ClassLowerer<'a> {
         }
         annotate_attributes(kept, &mut attributes);
         let (hides_absence, declared_at) = (source.hides_absence, source.declared_at);
-        // For a field that is no GUID any more, an annotation contains it.
+        // If the field is no longer a GUID, an annotation contains the paths.
         let activity_paths = source.activity_paths.filter(|_| matches!(kind, FieldKind::Guid { .. }));
         FieldClass { kind, roles, clock_updates, attributes, hides_absence, activity_paths, declared_at }
     }
 
-    /// Returns the attributes of a class that the format can store, and those that an annotation has to keep.
+    /// Returns the class attributes that the format can store, and those that an annotation must keep.
     fn attributes(&mut self, source: &FieldClass) -> (Attributes, Vec<(String, Value)>) {
         let mut attributes = source.attributes.clone();
         let is_other = |entry: &(String, Value)| {
@@ -440,7 +439,7 @@ impl<'a> ClassLowerer<'a> {
         if !self.capabilities.has(Feature::Attributes) && strip(&mut attributes) {
             self.record_conversion(ScopeConversion::SameBits);
         }
-        // In packet headers, annotations of a dialect with attributes have no place in one without.
+        // In packet headers, annotations cannot move from a dialect with attributes to a dialect without.
         let has_own = !self.can_annotate() && attributes.remove(NAMESPACE).is_some();
         if has_others || has_own {
             self.record_change(ScopeConversion::SameBits, LossKind::Dropped, "attributes");
@@ -448,10 +447,10 @@ impl<'a> ClassLowerer<'a> {
         (attributes, kept)
     }
 
-    /// Lowers the byte array of a UUID to a BLOB.
+    /// Lowers a UUID byte array to a BLOB.
     fn uuid_blob(&mut self, at: usize, alignment: u64) -> Option<FieldKind> {
         self.record_conversion(ScopeConversion::SameBits);
-        // Elements no longer have a node: their values come from the array as a whole.
+        // Elements no longer have a node: their values come from the whole array.
         self.next = self.next.checked_sub(1)?;
         self.moves[at].inner = NONE;
         if let Op::StaticArray { element, .. } = &self.plan.nodes[at].op {
@@ -494,13 +493,13 @@ impl<'a> ClassLowerer<'a> {
     }
 }
 
-/// Set of one value.
+/// Set with one value.
 fn only(value: usize) -> RangeSet {
     let value = value as i128;
     RangeSet(vec![IntegerRange { lower: value, upper: value }])
 }
 
-/// Size in bits of an aligned field of fixed layout.
+/// Size in bits of an aligned field with a fixed layout.
 pub(super) fn fixed_bits(plan: &Plan, id: NodeId) -> Option<u64> {
     let node = plan.node(id);
     match &node.op {

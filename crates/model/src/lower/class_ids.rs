@@ -1,4 +1,4 @@
-//! Event record class ids, for readers that do not distinguish all of them.
+//! Event record class ids, for readers that do not distinguish all ids.
 
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
@@ -6,9 +6,9 @@ use std::sync::{Mutex, PoisonError};
 use super::loss_table::{LossKind, LossTable};
 use crate::EventRecordClass;
 
-/// Assigns the event record classes of a data stream class ids that readers distinguish.
+/// Assigns event record class ids that readers distinguish, for one data stream class.
 #[derive(Debug)]
-pub(super) struct ClassIds {
+pub(super) struct ClassIdAssigner {
     /// Largest id.
     most: u128,
     assigned: Mutex<AssignedIds>,
@@ -21,18 +21,18 @@ struct AssignedIds {
     next: u128,
 }
 
-impl ClassIds {
-    /// Starts without assigned ids. Readers use this many bits.
+impl ClassIdAssigner {
+    /// Creates an empty assignment. `bits` is the number of id bits that readers use.
     pub(super) fn new(bits: u32) -> Self {
         Self { most: ones(bits), assigned: Mutex::default() }
     }
 
-    /// Limits ids to a field of this many bits.
+    /// Limits ids to a field with this many bits.
     pub(super) fn limit(&mut self, bits: u64) {
         self.most = self.most.min(ones(u32::try_from(bits).unwrap_or(u32::MAX)));
     }
 
-    /// Assigns ids to known classes: their own ids, or their indexes if an id is too large.
+    /// Assigns ids to known classes: the original id, or the index if an id is too large.
     pub(super) fn number(&mut self, classes: &mut [&mut EventRecordClass], losses: &mut LossTable) {
         let renumbers = classes.iter().any(|class| class.id > self.most);
         let assigned = self.assigned.get_mut().unwrap_or_else(PoisonError::into_inner);
@@ -43,7 +43,7 @@ impl ClassIds {
         }
     }
 
-    /// Assigns an id to a class found later: its own id, or the first free id if that is too large or taken.
+    /// Assigns an id to a class found later: the original id, or the first free id if it is too large or taken.
     pub(super) fn assign(&self, class: &mut EventRecordClass, losses: &mut LossTable) {
         let mut assigned = self.assigned.lock().unwrap_or_else(PoisonError::into_inner);
         if class.id <= self.most && assigned.ids.insert(class.id) {
@@ -54,7 +54,7 @@ impl ClassIds {
         }
         let id = assigned.next;
         if !assigned.ids.insert(id) {
-            // No id is free: the class keeps its own one, and its events are not written.
+            // All ids are taken. The class keeps its original id, and its events are not written.
             return;
         }
         rename(class, id, losses);
@@ -87,7 +87,7 @@ mod tests {
         let mut losses = LossTable::default();
         let mut number = |ids: &[u128]| {
             let mut classes: Vec<_> = ids.iter().map(|id| class(*id)).collect();
-            let mut assigned = ClassIds::new(32);
+            let mut assigned = ClassIdAssigner::new(32);
             assigned.number(&mut classes.iter_mut().collect::<Vec<_>>(), &mut losses);
             classes.iter().map(|class| class.id).collect::<Vec<_>>()
         };
@@ -99,7 +99,7 @@ mod tests {
     #[test]
     fn ids_of_classes_that_are_found_later_are_free_ones() {
         let mut losses = LossTable::default();
-        let mut assigned = ClassIds::new(32);
+        let mut assigned = ClassIdAssigner::new(32);
         assigned.number(&mut [&mut class(5), &mut class(6)], &mut losses);
         assigned.limit(3);
         let mut assign = |id| {
@@ -108,10 +108,10 @@ mod tests {
             class.id
         };
         assert_eq!([4, 1 << 40, 5, 2, 8].map(&mut assign), [4, 0, 1, 2, 3]);
-        // No id is left after this one.
+        // This is the last free id.
         assert_eq!([1 << 33, 1 << 33].map(assign), [7, 1 << 33]);
         assert_eq!(losses.count(LossKind::Renamed), 4);
-        let all = ClassIds::new(128);
+        let all = ClassIdAssigner::new(128);
         let mut class = class(u128::MAX);
         all.assign(&mut class, &mut losses);
         assert_eq!(class.id, u128::MAX);

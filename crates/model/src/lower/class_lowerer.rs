@@ -1,4 +1,4 @@
-//! State of lowering a class: the position in it, and the result so far.
+//! State while lowering a class: position and result so far.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -15,14 +15,14 @@ use super::trace_lowerer::{ForcedFields, TraceLowerer};
 use crate::plan::steps::{Node, NodeId, Op, Plan};
 use crate::{FieldClass, FieldKind, FieldLocation, LocationStep, Member, Roles, Scope, TraceClass};
 
-/// Lowers the root class of a scope.
+/// Lowers a scope's root class.
 pub(super) struct ClassLowerer<'a> {
     pub(super) capabilities: &'a Capabilities,
     pub(super) plan: &'a Plan,
     pub(super) scope: Scope,
-    /// Default clock of the data stream.
+    /// Default clock for the data stream.
     pub(super) default_clock: Option<u16>,
-    /// Name of the class in the loss table.
+    /// Class name in the loss table.
     pub(super) class_name: &'a str,
     pub(super) losses: &'a mut LossTable,
     pub(super) moves: Vec<NodeMove>,
@@ -34,34 +34,34 @@ pub(super) struct ClassLowerer<'a> {
     pub(super) reserved: UniqueNames,
     /// Dropped fields.
     pub(super) left_out: HashSet<NodeId>,
-    /// `true` if fields move to another scope than in the source, so that locations begin at the root.
+    /// `true` if fields move to another scope than in the source, so that locations start at the root.
     pub(super) is_elsewhere: bool,
-    /// `true` if the specific context becomes a part of the payload.
+    /// `true` if the specific context becomes part of the payload.
     pub(super) joins_payload: bool,
-    /// Fields in optional fields whose length is in a member before the optional field, with the name of that member.
+    /// Fields inside optionals whose length is in a member before the optional, with the name of that member.
     pub(super) hoists: Vec<(NodeId, String)>,
     pub(super) forced: &'a ForcedFields,
-    /// Roles that no field of this scope keeps.
+    /// Roles that no field in this scope keeps.
     pub(super) lost_roles: Roles,
     pub(super) input: LowerInput<'a>,
     /// New names of renamed members.
     pub(super) renamed: HashMap<NodeId, String>,
 }
 
-/// Trace to which a class belongs, and the rules for lowering it.
+/// Trace of a class, and the rules for lowering it.
 #[derive(Clone, Copy)]
 pub(super) struct LowerInput<'a> {
     pub(super) trace: &'a TraceClass,
     pub(super) options: LowerOptions,
-    /// Roles that give an integer of this scope 64 bits.
+    /// Roles that widen an integer in this scope to 64 bits.
     pub(super) widened_roles: Roles,
-    /// Root fields of other scopes, and fields of this scope that were lowered before.
+    /// Root fields in other scopes, and fields in this scope that were lowered before.
     pub(super) roots: LoweredRoots<'a>,
 }
 
 impl TraceLowerer<'_> {
-    /// Starts to lower the root class of a scope, in a data stream with this default clock. The loss table has the name of
-    /// the event record class.
+    /// Starts to lower the root class of a scope. `default_clock` belongs to the data stream. The event record class
+    /// name is for the loss table.
     pub(super) fn lowerer<'l>(
         &'l mut self,
         plan: &'l Plan,
@@ -97,7 +97,7 @@ impl TraceLowerer<'_> {
 }
 
 impl ClassLowerer<'_> {
-    /// Returns `true` if the source has the dialect of the output.
+    /// Returns `true` if source and output have the same dialect.
     pub(super) fn is_same_dialect(&self) -> bool {
         self.input.trace.dialect == self.capabilities.target
     }
@@ -108,10 +108,11 @@ impl ClassLowerer<'_> {
         id
     }
 
-    /// Gives back the node of the empty structure before a field; those of the field and of all in it move up by one.
+    /// Removes the node of the empty structure before a field. The nodes of the field and its inner fields move up by
+    /// one.
     pub(super) fn release_pad(&mut self, id: NodeId) {
         let pad = std::mem::replace(&mut self.moves[id as usize].pad, NONE);
-        // Nodes are numbered in the order of the fields, those in a field after it.
+        // Nodes are numbered in field order: inner fields come after their field.
         let is_within = |node: &Node| node.parent.is_some_and(|parent| parent >= id);
         let begin = id as usize;
         let within = self.plan.nodes.iter().skip(begin + 1).take_while(|node| is_within(node)).count();
@@ -127,7 +128,7 @@ impl ClassLowerer<'_> {
         self.conversion = self.conversion.max(conversion);
     }
 
-    /// Records a loss, and how the lowered class differs from its source.
+    /// Records a loss, and the difference between the lowered class and its source.
     pub(super) fn record_change(
         &mut self,
         conversion: ScopeConversion,
@@ -139,13 +140,13 @@ impl ClassLowerer<'_> {
     }
 
     pub(super) fn record_loss(&mut self, kind: LossKind, what: impl Into<String>) {
-        // A class that the format lacks is known from an annotation: it was lowered before, and nothing changes.
+        // If the format lacks a class, it is known from an annotation: it was lowered before, and nothing changes.
         if kind != LossKind::Lowered || !self.is_same_dialect() {
             self.change(kind, what);
         }
     }
 
-    /// Records a change that does not depend on the source's dialect.
+    /// Records a change that does not depend on the source dialect.
     pub(super) fn change(&mut self, kind: LossKind, what: impl Into<String>) {
         let mut field = self.scope.short_name().to_owned();
         for name in &self.path {
@@ -159,9 +160,9 @@ impl ClassLowerer<'_> {
         self.record_change(conversion, LossKind::Lowered, format!("{} -> {to}", from.describe()));
     }
 
-    /// Converts a name to one that the format allows.
+    /// Converts a name to an allowed name.
     pub(super) fn name<'n>(&self, name: &'n str) -> Cow<'n, str> {
-        // Members named like a reserved word can be written with an underscore.
+        // Members with the name of a reserved word can be written with an underscore.
         if self.capabilities.has(Feature::AnyNames) {
             Cow::Borrowed(name)
         } else {
@@ -169,7 +170,7 @@ impl ClassLowerer<'_> {
         }
     }
 
-    /// Converts the location of a field to names that the format allows.
+    /// Converts a field location to allowed names.
     pub(super) fn location(&self, id: NodeId, location: &FieldLocation) -> Box<FieldLocation> {
         let is_relative = self.is_elsewhere && location.origin.is_none();
         let absolute = is_relative.then(|| absolute_location(self.plan, id, self.scope, location)).flatten();
@@ -186,7 +187,7 @@ impl ClassLowerer<'_> {
         Box::new(location)
     }
 
-    /// Gives the members in the location that a field needs their new names.
+    /// Replaces renamed members in the location that a field needs.
     fn rename(&self, id: NodeId, location: &mut FieldLocation) {
         let (parents, names) = direct_path(location);
         let scope = location.origin.unwrap_or(self.scope);
@@ -224,7 +225,7 @@ impl ClassLowerer<'_> {
             .collect();
     }
 
-    /// Returns the name by which locations refer to a member, if it was renamed.
+    /// Returns the location name of a member, if it was renamed.
     fn new_name(&self, scope: Scope, plan: &Plan, member: NodeId) -> Option<String> {
         let own = if scope == self.scope { self.renamed.get(&member).map(String::as_str) } else { None };
         let name = own.or_else(|| self.input.roots.renamed(scope, member))?;
@@ -232,7 +233,7 @@ impl ClassLowerer<'_> {
         Some(if has_underscore { format!("_{name}") } else { name.to_owned() })
     }
 
-    /// Number of structures that lowering adds between a field and the structure at which its location descends.
+    /// Number of structures that lowering adds between a field and the structure where its location descends.
     fn added_parents(&self, id: NodeId, location: &FieldLocation) -> usize {
         let mut parents = location.path.iter().take_while(|step| **step == LocationStep::Parent).count();
         let mut added = 0;
@@ -249,14 +250,14 @@ impl ClassLowerer<'_> {
         added
     }
 
-    /// Returns `true` if fields can be annotated: without attributes, annotations are [stored
+    /// Returns `true` if fields can be annotated. Without attributes, annotations are [stored
     /// elsewhere](super::take_annotations), except for packet headers.
     pub(super) fn can_annotate(&self) -> bool {
         self.capabilities.has(Feature::Attributes) || self.is_elsewhere || self.scope != Scope::PacketHeader
     }
 }
 
-/// Returns the member of a structure or union that has a node.
+/// Returns the structure or union member with this node.
 pub(super) fn member_of(plan: &Plan, id: NodeId) -> Option<&Member> {
     let parent = plan.node(plan.node(id).parent?);
     let (
@@ -266,12 +267,12 @@ pub(super) fn member_of(plan: &Plan, id: NodeId) -> Option<&Member> {
     else {
         return None;
     };
-    // Nodes are numbered in the order of the members.
+    // Nodes are numbered in member order.
     members.get(ids.binary_search(&id).ok()?)
 }
 
-/// Returns the nodes of the members of this name of the structures and unions that are, or are in, fields: of variants
-/// `around` the field that needs them, in its own option alone.
+/// Returns the nodes of all members with this name in structures and unions that are, or are inside, `fields`. In a
+/// variant `around` the dependent field, only the option with that field is searched.
 fn members_called(plan: &Plan, fields: &[NodeId], around: &[NodeId], name: &str) -> Vec<NodeId> {
     let (mut found, mut open) = (Vec::new(), fields.to_vec());
     while let Some(id) = open.pop() {

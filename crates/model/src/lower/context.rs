@@ -1,4 +1,4 @@
-//! Specific contexts whose members move to the payload.
+//! Specific contexts with members that move to the payload.
 
 use std::sync::Arc;
 
@@ -7,8 +7,8 @@ use crate::plan::Plan;
 use crate::plan::steps::Op;
 use crate::{EventRecordClass, FieldClass, FieldKind, LocationStep, Scope, StringLength};
 
-/// Returns `true` if the specific context of a class has to become a part of the payload, because other
-/// fields need its fields and the format does not allow that.
+/// Returns `true` if the specific context of a class must become part of the payload, because other fields depend on
+/// its fields and the format does not allow that.
 pub(super) fn joins_payload(
     class: &EventRecordClass,
     context: Option<&Plan>,
@@ -31,7 +31,7 @@ pub(super) fn joins_payload(
     if !needs_any(context) && !payload.is_some_and(needs_context) {
         return false;
     }
-    // Members of the same name are renamed, unless a location refers to the name.
+    // Members with equal names are renamed, unless a location refers to the name.
     let names = |root: &Option<Arc<FieldClass>>| -> Vec<String> {
         match root.as_deref().map(|root| &root.kind) {
             Some(FieldKind::Structure { members, .. }) => {
@@ -55,7 +55,7 @@ pub(super) fn joins_payload(
         })
 }
 
-/// Returns `true` if a field of this kind needs another field, or gets a field before it.
+/// Returns `true` if a field of this kind depends on another field, or gets a field before it.
 fn needs_field(class: &FieldClass) -> bool {
     class.needed_location().is_some()
         || matches!(class.kind, FieldKind::String { length: StringLength::Prefixed { .. }, .. })

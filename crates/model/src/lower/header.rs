@@ -1,4 +1,4 @@
-//! User fields in packet headers and event record headers, which move to the context after the header.
+//! User fields in packet headers and event record headers. They move to the context after the header.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -17,7 +17,7 @@ use crate::plan::steps::{NodeId, Op};
 use crate::{Child, FieldClass, FieldKind, LocationStep, Role, Roles, Scope};
 
 /// A lowered header, and the moves of its fields to a context.
-pub(super) struct Header {
+pub(super) struct LoweredHeader {
     pub(super) class: Option<Arc<FieldClass>>,
     pub(super) moves: ScopeMoves,
     /// Fields that move.
@@ -28,21 +28,21 @@ pub(super) struct Header {
 pub(super) struct LoweredContext {
     pub(super) class: Option<Arc<FieldClass>>,
     pub(super) moves: ScopeMoves,
-    /// Moves of header fields, which precede the context's fields.
+    /// Header field moves. These fields precede the context's fields.
     pub(super) of_header: Option<ScopeMoves>,
 }
 
 impl TraceLowerer<'_> {
-    /// Lowers a header without the fields that the format does not allow in it.
+    /// Lowers a header without the fields that are not allowed in it.
     pub(super) fn header(
         &mut self,
         plan: Option<&Plan>,
         (scope, stream): (Scope, usize),
         clock: Option<u16>,
         roots: LoweredRoots<'_>,
-    ) -> Header {
+    ) -> LoweredHeader {
         let Some(plan) = plan else {
-            return Header { class: None, moves: ScopeMoves::default(), moved: HashSet::new() };
+            return LoweredHeader { class: None, moves: ScopeMoves::default(), moved: HashSet::new() };
         };
         let mut moved = HashSet::new();
         if !self.capabilities.has(Feature::UserHeaderFields) && !self.is_same_dialect() {
@@ -51,10 +51,10 @@ impl TraceLowerer<'_> {
             let unneeded = self.unneeded.iter().filter(|(of, index, _)| (*of, *index) == (scope, stream));
             moved.extend(unneeded.map(|(_, _, field)| *field));
         }
-        // A root field for users moves as a whole.
+        // A root user field moves as a whole.
         if moved.contains(&0) {
             let moves = ScopeMoves { conversion: ScopeConversion::Moved, ..ScopeMoves::default() };
-            return Header { class: None, moves, moved };
+            return LoweredHeader { class: None, moves, moved };
         }
         let attempt = |this: &mut Self| {
             let mut lowerer = this.lowerer(plan, (scope, clock), "", roots);
@@ -64,11 +64,11 @@ impl TraceLowerer<'_> {
         let (class, moves) = self.settle(roots, attempt, |(class, moves)| {
             vec![LoweredScope { scope, class: Some(class), moves: [(scope, Some(moves)), (scope, None)] }]
         });
-        Header { class: Some(class), moves, moved }
+        LoweredHeader { class: Some(class), moves, moved }
     }
 
-    /// Finds the fields that stay in a lowered header although they have no role, and no other field of the lowered
-    /// trace needs them: fields that needed them got what they need elsewhere.
+    /// Finds fields without a role that stay in a lowered header although no other field in the lowered trace depends
+    /// on them: the dependent fields got what they need elsewhere.
     pub(super) fn find_unneeded(
         &mut self,
         class: Option<&FieldClass>,
@@ -98,7 +98,7 @@ impl TraceLowerer<'_> {
                 };
                 let around = std::iter::successors(Some(source), |id| plan.node(*id).parent);
                 let outermost = around.into_iter().find(within_root);
-                // A field with a role stays, with all that is in the same variant.
+                // A field with a role stays, together with everything in the same variant.
                 let has_role =
                     |id: &NodeId| user_fields.within(*id).iter().any(|id| user_fields.has_role(*id));
                 unneeded.extend(outermost.filter(|id| !has_role(id)).map(|field| (scope, stream, field)));
@@ -107,7 +107,7 @@ impl TraceLowerer<'_> {
         self.unneeded.extend(unneeded);
     }
 
-    /// Finds the user fields of a header.
+    /// Finds the user fields in a header.
     fn user_fields<'p>(&self, plan: &'p Plan, scope: Scope, clock: Option<u16>) -> UserFields<'p> {
         let only_clock = (!self.capabilities.has(Feature::SeveralClocks)).then_some(clock);
         let lost = unplaced_roles(&self.source.class, &plan.root().class, scope, self.capabilities);
@@ -117,7 +117,7 @@ impl TraceLowerer<'_> {
     /// Lowers the context after a header, with the fields that move there.
     pub(super) fn context_after(
         &mut self,
-        (header, header_scope, header_plan): (&Header, Scope, Option<&Plan>),
+        (header, header_scope, header_plan): (&LoweredHeader, Scope, Option<&Plan>),
         (plan, scope): (Option<&Plan>, Scope),
         clock: Option<u16>,
         roots: LoweredRoots<'_>,
@@ -132,7 +132,7 @@ impl TraceLowerer<'_> {
 
     fn context(
         &mut self,
-        (header, header_scope, header_plan): (&Header, Scope, Option<&Plan>),
+        (header, header_scope, header_plan): (&LoweredHeader, Scope, Option<&Plan>),
         (plan, scope): (Option<&Plan>, Scope),
         clock: Option<u16>,
         roots: LoweredRoots<'_>,
@@ -148,7 +148,7 @@ impl TraceLowerer<'_> {
         };
         let (mut members, mut next) = (Vec::new(), 1);
         let mut lowerer = self.lowerer(header_plan, (header_scope, clock), "", roots);
-        // Locations may need members of the context by their names.
+        // Locations may need context members by their names.
         lowerer.reserved = plan.map(member_names).unwrap_or_default();
         let of_header = Some(lowerer.lower_some_into(&header.moved, &mut next, &mut members));
         let moves = match plan {
@@ -165,13 +165,13 @@ impl TraceLowerer<'_> {
     }
 }
 
-/// Names of the members of a plan's root structure.
+/// Member names in the root structure of a plan.
 pub(super) fn member_names(plan: &Plan) -> UniqueNames {
     let Op::Structure { members, .. } = &plan.root().op else { return UniqueNames::default() };
     members.iter().filter_map(|id| Some(plan.node(*id).name.as_deref()?.to_owned())).collect()
 }
 
-/// Returns the names of fields that others need.
+/// Returns field names that other fields depend on.
 pub(super) fn needed_names<'c>(roots: impl Iterator<Item = &'c Arc<FieldClass>>) -> HashSet<&'c str> {
     let mut needed = HashSet::new();
     roots.for_each(|root| collect_needed(root, &mut needed));
@@ -186,8 +186,8 @@ fn collect_needed<'c>(class: &'c FieldClass, needed: &mut HashSet<&'c str>) {
     class.children().for_each(|child| collect_needed(child.class(), needed));
 }
 
-/// Collects the nodes of fields without a role that are not needed, numbered from `next` on. Elements of arrays and
-/// members of unions belong to these as a whole: they have no `name`.
+/// Collects the nodes of unneeded fields without a role, numbered from `next`. Array elements and union members belong
+/// to their container as a whole: they have an empty `name`.
 fn collect_unneeded(
     (class, name): (&FieldClass, Option<Cow<'_, str>>),
     needed: &HashSet<&str>,
@@ -212,14 +212,14 @@ fn collect_unneeded(
     }
 }
 
-/// Fields without roles, which no other field needs.
+/// Fields without roles that no other field depends on.
 struct UserFields<'p> {
     plan: &'p Plan,
-    /// The only clock that fields can update, if there is just one.
+    /// Single clock that fields can update, if there is only one.
     only_clock: Option<Option<u16>>,
     /// Roles that no field keeps.
     lost: Roles,
-    /// `true` if the format has unions.
+    /// `true` if the format supports unions.
     has_unions: bool,
 }
 
@@ -233,7 +233,7 @@ impl UserFields<'_> {
             let within = self.within(id);
             let saves = |id: &NodeId| self.plan.node(*id).saves().iter().any(|slot| needed.contains(slot));
             let stays = within.iter().any(|id| self.has_role(*id)) || within.iter().any(saves);
-            // Fields that move still find what they need in the header.
+            // Fields that move can still find what they need in the header.
             needed.extend(within.iter().filter_map(|id| needed_slot(&self.plan.node(*id).op)));
             if !stays && has_fields(self.plan, id) {
                 found.insert(id);
@@ -241,7 +241,7 @@ impl UserFields<'_> {
         }
     }
 
-    /// Appends the fields that are not structures, and that only structures contain.
+    /// Appends the fields that are not structures and are only inside structures.
     fn outermost(&self, id: NodeId, fields: &mut Vec<NodeId>) {
         match &self.plan.node(id).op {
             Op::Structure { members, .. } => members.iter().for_each(|id| self.outermost(*id, fields)),
@@ -249,7 +249,7 @@ impl UserFields<'_> {
         }
     }
 
-    /// Returns a field and the fields in it. A union that becomes its bytes contains no fields.
+    /// Returns a field and its inner fields. A union that is lowered to bytes has no inner fields.
     fn within(&self, id: NodeId) -> Vec<NodeId> {
         let mut all = vec![id];
         let mut at = 0;

@@ -1,4 +1,4 @@
-//! Comparison of the compiled layouts of a trace and of its lowered trace.
+//! Compares the compiled layouts of a trace and its lowered trace.
 
 use std::collections::HashMap;
 
@@ -7,21 +7,21 @@ use crate::plan::steps::{BitsKind, Node, NodeId, Op, Slot, VariantOp};
 use crate::plan::{EventRecordPlans, Plan};
 use crate::{FieldKind, RangeSet};
 
-/// Compares the scopes of a packet in the order of decoding: bits of one plan are valid for the other one if all of
-/// their fields have the same size, alignment and byte order, and get lengths and selectors from the same fields.
+/// Compares packet scopes in decoding order. The bits of one plan are valid for the other plan if all fields have the
+/// same size, alignment and byte order, and take lengths and selectors from the same fields.
 #[derive(Debug, Default)]
 pub(super) struct LayoutMatch<'b> {
-    /// Scopes that were compared before.
+    /// Previously compared scopes.
     before: Option<&'b Self>,
     /// Number of compared fields.
     count: u64,
-    /// Digests of the fields that save each slot, in the source and in the lowered trace.
+    /// Digest of the fields saved in each slot, in the source and in the lowered trace.
     source: HashMap<Slot, u64>,
     lowered: HashMap<Slot, u64>,
 }
 
 impl<'b> LayoutMatch<'b> {
-    /// Starts the comparison of scopes that follow others.
+    /// Starts the comparison of scopes after the scopes in `before`.
     pub(super) fn after(before: &'b Self) -> Self {
         Self { before: Some(before), count: before.count, ..Self::default() }
     }
@@ -80,7 +80,7 @@ impl<'b> LayoutMatch<'b> {
             (Op::Variant(a), Op::Variant(b)) => {
                 fields(&a.options, &b.options) && self.same_selection((from, a), (to, b))
             }
-            // Bytes instead of what is in them.
+            // A BLOB or byte array instead of the original content.
             _ => {
                 let size = fixed_bits(source, a);
                 let is_needed = |plan: &Plan, id: NodeId| {
@@ -98,7 +98,7 @@ impl<'b> LayoutMatch<'b> {
         a.len() == b.len() && a.iter().zip(b).all(|(a, b)| self.field((source, *a), (lowered, *b)))
     }
 
-    /// Notes the slots in which a field of both traces is saved.
+    /// Records the slots where both traces save a field.
     fn save(&mut self, source: &Node, lowered: &Node) {
         self.count += 1;
         for slot in source.saves() {
@@ -121,7 +121,7 @@ impl<'b> LayoutMatch<'b> {
         self.lowered.get(&slot).copied().unwrap_or_else(before)
     }
 
-    /// Returns `true` if the same fields are saved in a slot of each trace. Fields of scopes that differ are unknown.
+    /// Returns `true` if both slots save the same fields. Fields in scopes with different layouts are unknown.
     fn same(&self, source: Slot, lowered: Slot) -> bool {
         let digest = self.source_digest(source);
         digest != 0 && digest == self.lowered_digest(lowered)
@@ -136,7 +136,7 @@ impl<'b> LayoutMatch<'b> {
     }
 }
 
-/// Values that select the options of a variant.
+/// Values that select variant options.
 fn ranges(node: &Node) -> Vec<&RangeSet> {
     match &node.class.kind {
         FieldKind::Variant { options, .. } => options.iter().map(|option| &option.ranges).collect(),
@@ -144,7 +144,7 @@ fn ranges(node: &Node) -> Vec<&RangeSet> {
     }
 }
 
-/// Adds a field to the digest of those that save a slot.
+/// Adds a field to the digest of fields that save a slot.
 fn digest(before: u64, field: u64) -> u64 {
     before.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(field)
 }

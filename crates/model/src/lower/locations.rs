@@ -1,4 +1,4 @@
-//! Locations in lowered classes that lead to no field that fits.
+//! Invalid locations in lowered classes.
 
 use super::capabilities::{Capabilities, Feature};
 use super::moves::ScopeMoves;
@@ -9,14 +9,14 @@ use crate::{
     VariantOption,
 };
 
-/// Root fields of a data stream, by scope: source fields and their lowered classes.
+/// Root fields in a data stream, by scope: source fields and their lowered classes.
 #[derive(Clone, Copy, Default)]
 pub(super) struct LoweredRoots<'c> {
     classes: [Option<&'c FieldClass>; 6],
     sources: [Option<SourceRoot<'c>>; 6],
 }
 
-/// Root field of the source, and the moves of its fields.
+/// Source root field, and the moves of its fields.
 #[derive(Clone, Copy)]
 struct SourceRoot<'c> {
     plan: &'c Plan,
@@ -24,14 +24,14 @@ struct SourceRoot<'c> {
 }
 
 impl<'c> LoweredRoots<'c> {
-    /// Adds the lowered class of a scope.
+    /// Adds a lowered class.
     pub(super) fn add_class(&mut self, scope: Scope, class: Option<&'c FieldClass>) {
         if let Some(root) = self.classes.get_mut(scope as usize) {
             *root = class;
         }
     }
 
-    /// Adds the root field of the source in a scope, and the moves of its fields.
+    /// Adds a source root field, and the moves of its fields.
     pub(super) fn add_source(
         &mut self,
         scope: Scope,
@@ -47,12 +47,12 @@ impl<'c> LoweredRoots<'c> {
         self.classes.get(scope as usize).copied().flatten()
     }
 
-    /// Returns the plan of the source's root field in a scope.
+    /// Returns the plan of the source root field in a scope.
     pub(super) fn plan(&self, scope: Scope) -> Option<&'c Plan> {
         Some(self.sources.get(scope as usize)?.as_ref()?.plan)
     }
 
-    /// Returns `true` if any member of a scope has another name than in the source.
+    /// Returns `true` if any member of a scope was renamed.
     pub(super) fn has_renamed(&self, scope: Scope) -> bool {
         let source = self.sources.get(scope as usize).and_then(Option::as_ref);
         let mut moves = source.into_iter().flat_map(|source| source.moves.into_iter().flatten());
@@ -67,10 +67,10 @@ impl<'c> LoweredRoots<'c> {
     }
 }
 
-/// Number of fields that following locations may visit for each field of a class.
+/// Number of fields that location searches may visit for each field in a class.
 const VISITS: u64 = 64;
 
-/// Returns the nodes of a lowered root class whose locations lead to no field that fits, in their order.
+/// Returns the nodes in a lowered root class whose locations do not lead to a suitable field, in order.
 pub(super) fn unfit_locations(
     root: &FieldClass,
     scope: Scope,
@@ -90,10 +90,10 @@ pub(super) fn unfit_locations(
     finder.found
 }
 
-/// Use of a field by another field.
+/// Use of a field by a dependent field.
 enum LocationUse<'c> {
     Length,
-    /// `true` if the values that select are listed.
+    /// `true` if the selecting values are listed.
     Presence(bool),
     Tag(&'c [VariantOption]),
 }
@@ -102,7 +102,7 @@ struct UnfitLocations<'c> {
     capabilities: &'c Capabilities,
     scope: Scope,
     roots: &'c LoweredRoots<'c>,
-    /// Classes around the current one, beginning with the root.
+    /// Classes around the current class, outermost first.
     open: Vec<&'c FieldClass>,
     /// Node of the next class.
     next: NodeId,
@@ -139,9 +139,9 @@ impl<'c> UnfitLocations<'c> {
         self.open.pop();
     }
 
-    /// Returns `true` if a location leads to a field that fits, or if too much would have to be visited.
+    /// Returns `true` if a location leads to a suitable field, or if the search would visit too many fields.
     fn fits(&mut self, location: &FieldLocation, usage: &LocationUse<'_>) -> bool {
-        if location.is_of_values() {
+        if location.is_by_values() {
             return false;
         }
         let is_tag = matches!(usage, LocationUse::Tag(_));
@@ -173,7 +173,7 @@ impl<'c> UnfitLocations<'c> {
         }
     }
 
-    /// Follows a location. Adds the fields to which it leads to `targets`.
+    /// Follows a location, and adds the fields at its end to `targets`.
     fn leads(&mut self, location: &FieldLocation, is_any: bool, targets: &mut Vec<&'c FieldClass>) -> bool {
         let is_container = |class: &&&FieldClass| {
             matches!(class.kind, FieldKind::Structure { .. } | FieldKind::Union { .. })
@@ -196,7 +196,7 @@ impl<'c> UnfitLocations<'c> {
             return true;
         }
         if location.origin.is_some() {
-            // Locations from the root begin with the names of structures around.
+            // Locations from the root start with the names of the surrounding structures.
             for pair in self.open.windows(2) {
                 let Some(members) = pair[0].members() else { break };
                 let Some((first, rest)) = names.split_first().filter(|(_, rest)| !rest.is_empty()) else {
@@ -256,7 +256,7 @@ impl<'c> UnfitLocations<'c> {
     }
 }
 
-/// Returns the number of structures to leave first, and the names of members on the way from there.
+/// Returns the number of structures to leave first, and the member names on the way from there.
 pub(super) fn direct_path(location: &FieldLocation) -> (usize, Vec<&str>) {
     let (mut parents, mut names) = (0, Vec::new());
     for step in &location.path {
@@ -269,7 +269,7 @@ pub(super) fn direct_path(location: &FieldLocation) -> (usize, Vec<&str>) {
     (parents, names)
 }
 
-/// Returns `true` if the labels of an enumeration select options by their names.
+/// Returns `true` if enumeration labels select options by name.
 fn is_tag_of(class: &FieldClass, options: &[VariantOption]) -> bool {
     let Some(mappings) = class.integer().and_then(|integer| integer.mappings.as_ref()) else { return false };
     options.iter().all(|option| {

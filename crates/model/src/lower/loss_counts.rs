@@ -1,4 +1,4 @@
-//! Counts of a fixed set of losses.
+//! Counts for a fixed loss set.
 
 use std::fmt::Debug;
 
@@ -7,7 +7,7 @@ use super::loss_table::{LossKind, LossTable};
 /// A fixed set of losses. [`loss_set!`](crate::loss_set) declares it.
 ///
 /// # For implementations
-/// Use the macro, which keeps indexes and rows together.
+/// Use the macro: it keeps indexes and rows together.
 pub trait LossSet: Copy + Debug + Eq + 'static {
     /// A count for each loss.
     type Counts: AsRef<[u64]> + AsMut<[u64]> + Copy + Debug + Default;
@@ -24,16 +24,16 @@ pub trait LossSet: Copy + Debug + Eq + 'static {
     }
 }
 
-/// Declaration of a loss.
+/// Loss declaration.
 #[derive(Clone, Copy, Debug)]
 pub struct LossRow<L> {
     /// The loss.
     pub loss: L,
-    /// Its kind.
+    /// Loss kind.
     pub kind: LossKind,
     /// Field name, or an empty text.
     pub field: &'static str,
-    /// Change, for instance `null -> empty text`.
+    /// Change, for example `null -> empty text`.
     pub what: &'static str,
 }
 

@@ -1,4 +1,4 @@
-//! Items that could not be converted exactly.
+//! Conversion losses: items without an exact equivalent.
 
 use std::collections::BTreeMap;
 
@@ -9,27 +9,27 @@ crate::named_enum! {
     /// Treatment of an item that the target format cannot represent.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum LossKind {
-        /// Simplified: its value is kept, its class may not be.
+        /// Simplified: the value is kept, but its class may change.
         Lowered = "lowered",
         /// Renamed.
         Renamed = "renamed",
         /// Moved to another place.
         Moved = "moved",
-        /// Not exactly the same value.
+        /// Rounded: the value is not exactly the same.
         Rounded = "rounded",
         /// Dropped.
         Dropped = "dropped",
     }
 }
 
-/// A line of a [`LossTable`].
+/// A line in a [`LossTable`].
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LossEntry {
-    /// Kind of the loss.
+    /// Loss kind.
     pub kind: LossKind,
     /// Class, for example the name of the event record class. Empty for the trace.
     pub class: String,
-    /// Field in it, for example `payload.flags`. Empty for the class itself.
+    /// Field in the class, for example `payload.flags`. Empty for the class itself.
     pub field: String,
     /// Change, for instance `boolean -> unsigned integer`.
     pub what: String,
@@ -37,19 +37,19 @@ pub struct LossEntry {
 
 /// All losses by class and field, with counts.
 ///
-/// Losses that follow from classes count classes. Losses that depend on data count values.
+/// Losses caused by classes count classes. Losses that depend on data count values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LossTable {
     lines: BTreeMap<LossEntry, u64>,
-    /// Counts of lines beyond the maximum.
+    /// Counts beyond the maximum number of lines.
     omitted: BTreeMap<LossKind, u64>,
 }
 
-/// Maximum number of lines, which depends on the content of the trace.
+/// Maximum number of lines. Without a limit, the content of a trace would determine it.
 const MOST_LINES: usize = 100_000;
 
 impl LossTable {
-    /// Adds 1 to the count of a line; see [`LossEntry`] for its parts.
+    /// Adds 1 to the count of a line; see [`LossEntry`] for the arguments.
     pub fn note(
         &mut self,
         kind: LossKind,
@@ -60,7 +60,7 @@ impl LossTable {
         self.note_times(kind, class, field, what, 1);
     }
 
-    /// Adds to the count of a line; see [`LossEntry`] for its parts.
+    /// Adds to the count of a line; see [`LossEntry`] for the arguments.
     pub fn note_times(
         &mut self,
         kind: LossKind,
@@ -72,7 +72,7 @@ impl LossTable {
         self.add(LossEntry { kind, class: class.into(), field: field.into(), what: what.into() }, count);
     }
 
-    /// Adds to the count of a line.
+    /// Adds to a line's count.
     pub fn add(&mut self, loss: LossEntry, count: u64) {
         if self.lines.len() >= MOST_LINES && !self.lines.contains_key(&loss) {
             let omitted = self.omitted.entry(loss.kind).or_default();
@@ -88,27 +88,27 @@ impl LossTable {
         LossRecorder { table: self, class }
     }
 
-    /// Adds the trace's environment entries, unless they are kept.
+    /// Adds the trace's environment entries, except those that are kept.
     pub fn add_environment(&mut self, class: &TraceClass, is_kept: impl Fn(&str) -> bool) {
         for (name, _) in class.environment.iter().filter(|(name, _)| !is_kept(name)) {
             self.note(LossKind::Dropped, "", format!("environment.{name}"), "environment entry");
         }
     }
 
-    /// Adds the members of packet headers and contexts of a data stream, except for those that only serve decoding:
-    /// they are not written.
+    /// Adds the members of a data stream's packet headers and contexts, except those that only serve decoding and are
+    /// not written.
     pub fn add_packets(&mut self, stream: &DataStream) {
         self.add_members(Scope::PacketHeader, stream.trace.plans.packet_header.as_ref());
         self.add_members(Scope::PacketContext, stream.plans().packet_context.as_ref());
     }
 
-    /// Adds the members of a scope outside of events, except for those that only serve decoding: they are not written.
+    /// Adds the members of a scope outside of events, except those that only serve decoding and are not written.
     pub fn add_members(&mut self, scope: Scope, plan: Option<&Plan>) {
         let Some(plan) = plan else { return };
         plan.fields().for_each(|member| self.add_member(scope, plan, member));
     }
 
-    /// Adds a member of a scope outside of events, unless it only serves decoding: it is not written.
+    /// Adds a member of a scope outside of events, unless it only serves decoding and is not written.
     pub fn add_member(&mut self, scope: Scope, plan: &Plan, member: usize) {
         let mut within = plan.within(member).filter_map(|node| plan.get(node));
         let has_roles = plan.get(member).is_none_or(|first| !first.roles.is_empty());
@@ -120,13 +120,13 @@ impl LossTable {
         self.note(LossKind::Dropped, "", field, what);
     }
 
-    /// Adds damaged data that the output does not have, though it may say that there was some.
+    /// Adds damaged data that the output lacks. The output may still mention the damage.
     pub fn add_damage(&mut self, damage: &Damage) {
         let what = format!("damaged data: {}", damage.kind);
         self.note(LossKind::Dropped, "", "", what);
     }
 
-    /// Adds the fields of the events of a class that are dates, for formats in which they are only numbers.
+    /// Adds the date fields of a class, for formats that store them as plain numbers.
     pub fn add_dates(&mut self, event: &Event<'_>) {
         for scope in [Scope::CommonContext, Scope::SpecificContext, Scope::Payload, Scope::Resource] {
             let nodes = event.plan(scope).into_iter().flat_map(Plan::nodes);
@@ -138,7 +138,7 @@ impl LossTable {
         }
     }
 
-    /// Adds the times of further clocks of the events of a class, for formats in which events have a single time.
+    /// Adds the times on other clocks for a class, for formats with a single time per event.
     pub fn add_other_clocks(&mut self, event: &Event<'_>) {
         if event.stream.class().other_clocks.is_empty() {
             return;
@@ -148,7 +148,7 @@ impl LossTable {
         self.note(LossKind::Dropped, class, field, what);
     }
 
-    /// Adds the fields of the events of a class that update a clock, for formats in which events have only their time.
+    /// Adds the fields of a class that update a clock, for formats with only an event time.
     pub fn add_clock_updates(&mut self, event: &Event<'_>) {
         for scope in [Scope::CommonContext, Scope::SpecificContext, Scope::Payload] {
             let nodes = event.plan(scope).into_iter().flat_map(Plan::nodes);
@@ -159,7 +159,7 @@ impl LossTable {
         }
     }
 
-    /// Adds the losses of another table.
+    /// Adds the losses from another table.
     pub fn merge(&mut self, other: Self) {
         for (loss, count) in other.lines {
             self.add(loss, count);
@@ -176,18 +176,18 @@ impl LossTable {
         self.lines.is_empty() && self.omitted.is_empty()
     }
 
-    /// Returns the lines with their counts, by kind, class and field.
+    /// Returns the lines with their counts, sorted by kind, class and field.
     pub fn iter(&self) -> impl Iterator<Item = (&LossEntry, u64)> {
         self.lines.iter().map(|(loss, count)| (loss, *count))
     }
 
-    /// Returns the count of a kind beyond the kept lines.
+    /// Returns the count for a kind beyond the kept lines.
     #[must_use]
     pub fn omitted(&self, kind: LossKind) -> u64 {
         self.omitted.get(&kind).copied().unwrap_or(0)
     }
 
-    /// Returns `true` if times or values of events are rounded. Those of packets only summarize events.
+    /// Returns `true` if event times or values are rounded. Packets do not count, since they only summarize events.
     #[must_use]
     pub fn rounds_events(&self) -> bool {
         let is_of_packets = |field: &str| {
@@ -199,7 +199,7 @@ impl LossTable {
         self.iter().any(|(loss, _)| rounds(loss)) || self.omitted(LossKind::Rounded) > 0
     }
 
-    /// Returns the total count of a kind.
+    /// Returns the total count for a kind.
     #[must_use]
     pub fn count(&self, kind: LossKind) -> u64 {
         let lines = self.iter().filter(|(loss, _)| loss.kind == kind).map(|(_, count)| count);
@@ -215,7 +215,7 @@ pub struct LossRecorder<'t> {
 }
 
 impl LossRecorder<'_> {
-    /// Adds 1 to the count of a line. See [`LossEntry`] for its parts.
+    /// Adds 1 to the count of a line. See [`LossEntry`] for the arguments.
     pub fn record_loss(&mut self, kind: LossKind, field: impl Into<String>, what: impl Into<String>) {
         self.table.note(kind, self.class, field, what);
     }

@@ -1,11 +1,11 @@
-//! Lowering of all classes of a trace.
+//! Lowers all classes in a trace.
 
 use std::sync::Arc;
 
 use super::annotations::{NAMESPACE, annotate, annotate_attributes, annotate_unnamed};
-use super::class_ids::ClassIds;
+use super::class_ids::ClassIdAssigner;
 use super::context::joins_payload;
-use super::header::{Header, needed_names};
+use super::header::{LoweredHeader, needed_names};
 use super::locations::LoweredRoots;
 use super::loss_table::LossKind;
 use super::moves::{ScopeConversion, ScopeMoves, StreamMoves};
@@ -18,8 +18,8 @@ use crate::{
     TraceClass, running_thread,
 };
 
-/// Parts of a lowered event record class before it is compiled.
-pub(super) struct EventParts {
+/// Parts of a lowered event record class, before compilation.
+pub(super) struct EventClassParts {
     pub(super) class: EventRecordClass,
     pub(super) specific_context: ScopeMoves,
     pub(super) payload: ScopeMoves,
@@ -27,15 +27,16 @@ pub(super) struct EventParts {
     pub(super) text: Option<(NodeId, LogText)>,
 }
 
-/// A lowered data stream class before it is compiled.
+/// Lowered data stream class, before compilation.
 pub(super) struct StreamParts {
     pub(super) moves: StreamMoves,
-    pub(super) ids: ClassIds,
-    pub(super) events: Vec<EventParts>,
+    pub(super) ids: ClassIdAssigner,
+    pub(super) events: Vec<EventClassParts>,
 }
 
 impl TraceLowerer<'_> {
-    /// Lowers all classes, again if fields stayed in a header that no other field needs afterwards.
+    /// Lowers all classes. Repeats this if fields stayed in a header although no other field depends on them
+    /// afterwards.
     pub(super) fn lower(mut self) -> (TraceClass, ScopeMoves, Vec<StreamParts>) {
         let before = self.losses.clone();
         let mut attempts = 1..MOST_ATTEMPTS;
@@ -71,7 +72,7 @@ impl TraceLowerer<'_> {
         for (index, stream) in class.data_streams.iter_mut().enumerate() {
             parts.push(self.stream(&source, index, stream, &header));
         }
-        // Event record classes can see the whole class of their data stream.
+        // Event record classes can refer to the whole data stream class.
         for (index, stream) in parts.iter_mut().enumerate() {
             let plans = &source.plans.data_streams[index];
             let clock = class.data_streams[index].default_clock;
@@ -109,7 +110,7 @@ impl TraceLowerer<'_> {
         source: &Trace,
         index: usize,
         class: &mut DataStreamClass,
-        packet_header: &Header,
+        packet_header: &LoweredHeader,
     ) -> StreamParts {
         let plans = &source.plans.data_streams[index];
         let clock = class.default_clock;
@@ -162,11 +163,11 @@ impl TraceLowerer<'_> {
             of_event_header,
             resource,
         };
-        StreamParts { moves, ids: ClassIds::new(self.capabilities.class_id_bits), events: Vec::new() }
+        StreamParts { moves, ids: ClassIdAssigner::new(self.capabilities.class_id_bits), events: Vec::new() }
     }
 
-    /// Lowers the common context with the members of the resource before its own: the origin of an event is shown before
-    /// its context. Returns the moves of both.
+    /// Lowers the common context. The resource members come first, because the origin of an event is shown before its
+    /// context. Returns the moves for both.
     fn context_with_resource(
         &mut self,
         class: &mut DataStreamClass,
@@ -193,7 +194,7 @@ impl TraceLowerer<'_> {
         (common, resource)
     }
 
-    /// Lowers an event record class of a data stream whose class is lowered.
+    /// Lowers an event record class in a lowered data stream class.
     pub(super) fn event(
         &mut self,
         plans: &EventRecordPlans,
@@ -201,7 +202,7 @@ impl TraceLowerer<'_> {
         (packet_header, of_stream): (&ScopeMoves, &StreamMoves),
         trace: &TraceClass,
         stream: usize,
-    ) -> EventParts {
+    ) -> EventClassParts {
         let class = (*plans.class).clone();
         let name = class.name.clone().unwrap_or_default();
         let (context, payload) = (plans.specific_context.as_ref(), plans.payload.as_ref());
@@ -240,7 +241,7 @@ impl TraceLowerer<'_> {
         }
         let annotates = self.options.annotates;
         let kept = lower_event(&mut class, self.capabilities, annotates, self.losses);
-        // Existing annotations name members by their source names.
+        // Existing annotations refer to members by their source names.
         let has_moved = of_stream
             .common_context
             .conversion
@@ -257,11 +258,11 @@ impl TraceLowerer<'_> {
             }
         }
         annotate_attributes(kept, &mut class.attributes);
-        EventParts { class, specific_context, payload: payload_moves, joins_payload, text }
+        EventClassParts { class, specific_context, payload: payload_moves, joins_payload, text }
     }
 }
 
-/// Scopes of an event record class, and the moves to them.
+/// Scopes of an event record class, with their moves.
 fn scopes_of_event<'t>(
     class: &'t EventRecordClass,
     (specific, payload): &'t (ScopeMoves, ScopeMoves),
@@ -281,7 +282,7 @@ fn scopes_of_event<'t>(
     ]
 }
 
-/// Root fields of the scopes of a data stream, which is lowered.
+/// Root fields of a lowered data stream's scopes.
 fn roots_of_stream<'c>(
     source: &'c Trace,
     lowered: &'c TraceClass,
@@ -321,7 +322,7 @@ fn roots_of_stream<'c>(
     roots
 }
 
-/// Meanings of the members of lowered scopes.
+/// Member meanings in lowered scopes.
 fn lowered_meanings(
     meanings: &Meanings,
     of_stream: &StreamMoves,

@@ -6,19 +6,19 @@ use crate::{
     Attributes, ClockClass, Event, EventRecordClass, LogSeverity, TRACER_NAMESPACES, TraceClass, Value,
 };
 
-/// Namespace of attributes in PROP-1.0 that are properties in other dialects.
+/// PROP-1.0 namespace for attributes that are properties in other dialects.
 const STANDARD: &str = "diamon.org/ctf/ns/std";
 
-/// Metadata that a format without names and attributes has in a way of its own.
+/// Metadata that a format without names and attributes still keeps in its own way.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct KeptMetadata {
-    /// Namespace of the attributes that the reader of the format makes.
+    /// Namespace of the attributes that the format's reader creates.
     pub namespace: Option<&'static str>,
-    /// Descriptions of the clocks that the reader of the format makes.
+    /// Descriptions of the clocks that the format's reader creates.
     pub clocks: &'static [&'static str],
-    /// `true` if the format has the names of data stream classes.
+    /// `true` if the format stores data stream class names.
     pub stream_names: bool,
-    /// `true` if the format has the severities of lines of logs, which are made of their log levels.
+    /// `true` if the format stores log severities, derived from log levels.
     pub severities: bool,
 }
 
@@ -60,9 +60,9 @@ impl LossTable {
         }
     }
 
-    /// Adds the metadata of a clock that formats without names and attributes drop.
+    /// Adds the clock metadata that formats without names and attributes drop.
     pub fn add_clock_metadata(&mut self, clock: &ClockClass, kept: KeptMetadata) {
-        // Readers give their clocks the same name and description again.
+        // Readers recreate their clocks with the same name and description.
         let is_own = clock.description.as_deref().is_some_and(|text| kept.clocks.contains(&text));
         self.drop_all(
             "",
@@ -81,7 +81,7 @@ impl LossTable {
         );
     }
 
-    /// Adds the metadata of an event record class that formats with only names and fields drop.
+    /// Adds the event record class metadata that formats with only names and fields drop.
     pub fn add_class_metadata(&mut self, event: &Event<'_>, kept: KeptMetadata) {
         let (class, own) = (event.class, kept.namespace);
         let severity = class.log.as_ref().map(|log| log.severity);
@@ -116,7 +116,7 @@ impl LossTable {
     }
 }
 
-/// Returns `true` for attributes other than those of a format itself, in the namespace `own`, and those of ichnos, which
+/// Returns `true` for attributes other than the format's own, in the namespace `own`, and those of ichnos, which
 /// readers have applied already.
 #[must_use]
 pub fn has_attributes(attributes: &Attributes, own: Option<&str>) -> bool {
@@ -130,13 +130,13 @@ fn others<'a>(attributes: &'a Attributes, own: Option<&'a str>) -> impl Iterator
     attributes.iter().filter(move |entry| !is_known(entry))
 }
 
-/// Returns `true` for attributes in which PROP-1.0 has the name, the namespace or the base of an item, and nothing else.
+/// Returns `true` for PROP-1.0 attributes that contain only the name, the namespace or the base of an item.
 fn repeats_names(namespace: &str, value: &Value) -> bool {
     let Value::Map(entries) = value else { return false };
     namespace == STANDARD && entries.iter().all(|(name, _)| ["name", "ns", "base"].contains(&name.as_str()))
 }
 
-/// Returns `true` for attributes in which CTF 2 has the log level and the EMF URI of a class, and nothing else.
+/// Returns `true` for CTF 2 attributes that contain only the log level and the EMF URI of a class.
 fn repeats_properties(class: &EventRecordClass, (namespace, value): &(String, Value)) -> bool {
     let Value::Map(entries) = value else { return false };
     let is_property = |(name, _): &(String, Value)| match name.as_str() {

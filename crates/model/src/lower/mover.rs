@@ -1,4 +1,4 @@
-//! Moves the values of visited fields to the lowered class.
+//! Moves visited values to the lowered class.
 
 use std::ops::Range;
 
@@ -6,9 +6,9 @@ use super::moves::{MoveKind, NONE, NodeMove};
 use crate::plan::steps::{Node, NodeId, Op, Plan};
 use crate::{Field, FieldKind, Real, StringEncoding, Text, Uuid, Visitor, Wide};
 
-/// Losses counted while moving values of one scope of one class, and memory for it.
+/// Losses counted while moving the values in one scope of a class, with reused memory.
 #[derive(Clone, Debug, Default)]
-pub(super) struct ValueLosses {
+pub(super) struct ScopeLosses {
     /// Texts with invalid parts that were replaced, by node.
     pub(super) replaced: Vec<(NodeId, u64)>,
     /// Texts that were cut at a U+0000, by node.
@@ -27,24 +27,24 @@ fn count(list: &mut Vec<(NodeId, u64)>, node: usize) {
     }
 }
 
-/// Passes the fields of a class on as fields of the lowered class.
+/// Passes fields of a class on as fields of the lowered class.
 pub(super) struct Mover<'m, V> {
     pub(super) visitor: &'m mut V,
     pub(super) moves: &'m [NodeMove],
-    /// Plan of the lowered class.
+    /// Lowered class plan.
     pub(super) target: &'m Plan,
-    /// Bytes of the packet, for scopes of bits.
+    /// Packet bytes, for bit scopes.
     pub(super) packet: &'m [u8],
-    pub(super) losses: &'m mut ValueLosses,
+    pub(super) losses: &'m mut ScopeLosses,
     /// `true` to pass on the root structure, `false` to pass on only its members.
     passes_root: bool,
     /// Number of enclosing fields that are dropped.
     muted: u32,
     /// `true` while the elements of an array are joined.
     gathers: bool,
-    /// Optional field that begins after the length of its inner field is known.
+    /// Optional field that starts after the length of its inner field is known.
     pending: Option<(NodeMove, i128)>,
-    /// Offset of the union that becomes bytes, in bits from the beginning of the packet.
+    /// Offset of the union that becomes bytes, in bits from the start of the packet.
     union_begin: u64,
 }
 
@@ -54,7 +54,7 @@ impl<'m, V: Visitor> Mover<'m, V> {
         moves: &'m [NodeMove],
         target: &'m Plan,
         packet: &'m [u8],
-        losses: &'m mut ValueLosses,
+        losses: &'m mut ScopeLosses,
         passes_root: bool,
     ) -> Self {
         let (gathers, pending) = (false, None);
@@ -62,7 +62,7 @@ impl<'m, V: Visitor> Mover<'m, V> {
         Self { visitor, moves, target, packet, losses, passes_root, muted, gathers, pending, union_begin }
     }
 
-    /// Field of a node of the lowered class.
+    /// Field for a node in the lowered class.
     fn at(&self, id: NodeId, field: Field<'_>) -> Option<Field<'m>> {
         let node = self.target.nodes.get(id as usize)?;
         let length = match &node.op {
@@ -72,7 +72,7 @@ impl<'m, V: Visitor> Mover<'m, V> {
         Some(Field::new(self.target, id, field.offset, length))
     }
 
-    /// Returns the move of a field, after passing on the data before it. `None` if it is dropped.
+    /// Returns the move of a field, after passing on the data before it. `None` if the field is dropped.
     fn enter(&mut self, field: Field<'_>, extra: u64) -> Option<(NodeMove, Field<'m>)> {
         if self.muted > 0 {
             return None;
@@ -99,7 +99,7 @@ impl<'m, V: Visitor> Mover<'m, V> {
         Some((node_move, self.at(node_move.target, field)?))
     }
 
-    /// Passes on the data before a field, if there is any.
+    /// Passes on the data before a field, if any.
     fn say_before(&mut self, id: NodeId, field: Field<'_>, value: u64) {
         if id == NONE {
             return;
@@ -128,7 +128,7 @@ impl<'m, V: Visitor> Mover<'m, V> {
         }
     }
 
-    /// Passes on a field without nested fields.
+    /// Passes on a field without inner fields.
     fn pass(&mut self, field: Field<'_>, pass: impl FnOnce(&mut V, Field<'_>, MoveKind)) {
         if let Some((node_move, target)) = self.enter(field, 0) {
             pass(self.visitor, target, node_move.kind);
@@ -136,7 +136,7 @@ impl<'m, V: Visitor> Mover<'m, V> {
         }
     }
 
-    /// Returns the move of a field with nested fields at its end.
+    /// Returns the move of a field with inner fields at its end.
     fn ended(&self, field: Field<'_>) -> Option<(NodeMove, Field<'m>)> {
         if self.muted > 0 {
             return None;
@@ -148,7 +148,7 @@ impl<'m, V: Visitor> Mover<'m, V> {
         Some((node_move, self.at(node_move.target, field)?))
     }
 
-    /// Passes bytes on as a BLOB, or as an array of bytes.
+    /// Passes bytes on as a BLOB, or as a byte array.
     fn bytes(visitor: &mut V, target: Field<'_>, element: Option<Field<'_>>, bytes: &[u8]) {
         let Some(element) = element else { return visitor.blob(target, bytes) };
         visitor.begin_array(target, bytes.len() as u64);
@@ -165,7 +165,7 @@ impl<'m, V: Visitor> Mover<'m, V> {
         self.leave(node_move, field);
     }
 
-    /// Returns `true` and counts a loss if an integer of this many bits does not fit its target field.
+    /// Returns `true` and counts a loss if an integer with this many bits does not fit its target field.
     fn narrows(&mut self, field: Field<'_>, target: Field<'_>, bits: u64) -> bool {
         let narrows = matches!(target.node().op, Op::Bits(_)) && bits > target.length;
         if narrows {
@@ -175,7 +175,7 @@ impl<'m, V: Visitor> Mover<'m, V> {
     }
 }
 
-/// Bytes before the first code unit that is zero.
+/// Bytes before the first zero code unit.
 fn before_terminator(bytes: &[u8], encoding: StringEncoding) -> &[u8] {
     crate::bits::terminator(bytes, encoding.unit()).and_then(|end| bytes.get(..end)).unwrap_or(bytes)
 }
@@ -219,7 +219,7 @@ impl<V: Visitor> Visitor for Mover<'_, V> {
             let value = if !self.narrows(field, target, used) {
                 least
             } else {
-                // Take the nearest value.
+                // Use the nearest value.
                 match (signed, is_negative) {
                     (true, true) => i64::MIN as u64,
                     (true, false) => i64::MAX as u64,
@@ -239,7 +239,7 @@ impl<V: Visitor> Visitor for Mover<'_, V> {
 
     fn boolean(&mut self, field: Field<'_>, value: bool, bits: u64) {
         self.pass(field, |visitor, target, kind| match kind {
-            // From a variable to a fixed length, bits beyond the latter would be cut.
+            // From a variable to a fixed length, excess bits would be cut.
             _ if target.length < 64 && bits >> target.length != 0 => match kind {
                 MoveKind::Unsigned => visitor.unsigned(target, u64::from(value)),
                 _ => visitor.boolean(target, value, u64::from(value)),
@@ -422,7 +422,7 @@ impl<V: Visitor> Mover<'_, V> {
         self.moves.get(field.index()).is_some_and(|node_move| node_move.kind == MoveKind::Bytes)
     }
 
-    /// Passes the bits of a union on, at its end.
+    /// Passes on the bits of a union, at its end.
     fn pass_union(&mut self, field: Field<'_>) {
         let target = self.moves.get(field.index()).map(|node_move| node_move.target);
         let length = target.and_then(|target| static_bytes(self.target, target)).unwrap_or(0);
@@ -430,13 +430,13 @@ impl<V: Visitor> Mover<'_, V> {
         let is_big_endian = is_big_endian(field.plan(), field.node()).unwrap_or(false);
         let mut scratch = std::mem::take(&mut self.losses.scratch);
         scratch.clear();
-        // Without bits, there is no content: fill with zeros.
+        // Without bits, the content is unknown: fill with zeros.
         scratch.extend((0..length).map(|index| byte_of(self.packet, &bits, index, is_big_endian)));
         self.pass_bytes(field.with_offset(bits.start), &scratch);
         self.losses.scratch = scratch;
     }
 
-    /// Passes on the bytes of a number.
+    /// Passes on a number's bytes.
     fn pass_wide(&mut self, field: Field<'_>, value: Wide<'_>) {
         let Some((node_move, target)) = self.enter(field, 0) else { return };
         let mut scratch = std::mem::take(&mut self.losses.scratch);
@@ -454,7 +454,7 @@ impl<V: Visitor> Mover<'_, V> {
     fn pass_text(&mut self, field: Field<'_>, value: Text<'_>) {
         let Some(node_move) = self.moves.get(field.index()).copied() else { return };
         let has_length = node_move.extra != NONE;
-        // A text with its own length can contain U+0000.
+        // A text with a length can contain U+0000.
         let bytes = if has_length { value.raw } else { value.bytes };
         let Some((node_move, target)) = self.enter(field, bytes.len() as u64) else { return };
         let mut text = Text { bytes, raw: value.raw, encoding: value.encoding };
@@ -478,7 +478,7 @@ fn static_bytes(plan: &Plan, id: NodeId) -> Option<usize> {
     }
 }
 
-/// Returns the byte order of the first field of bits in a field of any kind.
+/// Returns `true` for big-endian, by the first bit field in a field of any kind.
 fn is_big_endian(plan: &Plan, node: &Node) -> Option<bool> {
     match &node.op {
         Op::Bits(bits) => Some(bits.big_endian),
@@ -490,8 +490,8 @@ fn is_big_endian(plan: &Plan, node: &Node) -> Option<bool> {
     }
 }
 
-/// Returns a byte of a range of bits, which can begin within a byte. Bits that the last byte lacks are 0: the most
-/// significant ones in little-endian order, otherwise the least significant ones.
+/// Returns a byte from a bit range, which can start within a byte. Bits that the last byte lacks are 0: the most
+/// significant bits in little-endian order, otherwise the least significant bits.
 fn byte_of(packet: &[u8], bits: &Range<u64>, index: usize, is_big_endian: bool) -> u8 {
     let begin = usize::try_from(bits.start / 8).unwrap_or(usize::MAX).saturating_add(index);
     let at = |index: usize| u16::from(packet.get(index).copied().unwrap_or(0));

@@ -1,4 +1,4 @@
-//! Moves of values from a class to its lowered class.
+//! Value moves from a class to its lowered class.
 
 use std::collections::HashMap;
 
@@ -7,20 +7,20 @@ use crate::plan::steps::NodeId;
 /// Absent node.
 pub(super) const NONE: NodeId = NodeId::MAX;
 
-/// Fields of the lowered class that a field becomes.
+/// Lowered fields for a source field.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct NodeMove {
-    /// Field that receives its value.
+    /// Field that receives the value.
     pub(super) target: NodeId,
-    /// Structure around that field and the one before it, if there is no other structure.
+    /// Structure around the field and the field before it, if there is no other structure.
     pub(super) wrap: NodeId,
     /// Field before it, with its length, presence or option.
     pub(super) extra: NodeId,
     /// Empty structure before it, with its alignment.
     pub(super) pad: NodeId,
-    /// Elements of the array that a BLOB becomes, or the empty option of the variant that an optional field becomes.
+    /// Array elements if a BLOB becomes an array, or the empty option if an optional field becomes a variant.
     pub(super) inner: NodeId,
-    /// Member before an optional field that contains the length of its inner field.
+    /// Member before an optional field, with the length of its inner field.
     pub(super) hoisted: NodeId,
     pub(super) kind: MoveKind,
     /// `true` if the structure before it is needed.
@@ -40,21 +40,21 @@ impl NodeMove {
         is_padded: false,
     };
 
-    /// Returns all fields of the lowered class.
+    /// Returns all lowered fields.
     pub(super) fn targets_mut(&mut self) -> [&mut NodeId; 6] {
         let Self { target, wrap, extra, pad, inner, hoisted, .. } = self;
         [target, wrap, extra, pad, inner, hoisted]
     }
 }
 
-/// Conversion of a value.
+/// Value conversion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MoveKind {
     /// Unchanged, possibly with a field before it.
     Same,
-    /// Dropped, with all nested fields.
+    /// Dropped, including all inner fields.
     Dropped,
-    /// Any bits to an unsigned integer.
+    /// Any bits to unsigned integer.
     Unsigned,
     /// Bit map to bit array.
     BitArray,
@@ -62,13 +62,13 @@ pub(super) enum MoveKind {
     Transcoded,
     /// Text that ends at its first U+0000.
     Terminated,
-    /// GUID or union to its bytes, also BLOB to array.
+    /// GUID or union to bytes, also BLOB to array.
     Bytes,
-    /// Integer of more than 64 bits to its bytes, least significant first.
+    /// Integer with more than 64 bits to bytes, least significant first.
     WideBytes,
     /// Optional field to variant.
     OptionalAsVariant,
-    /// No bits to a structure without members.
+    /// Null to structure without members.
     NullAsStructure,
 }
 
@@ -84,12 +84,12 @@ pub enum ScopeConversion {
     Moved,
 }
 
-/// Moves of the fields of a scope.
+/// Field moves for a scope.
 #[derive(Debug, Default)]
 pub struct ScopeMoves {
-    /// Moves by node of the plan of the scope.
+    /// Moves by plan node in the scope.
     pub(super) moves: Box<[NodeMove]>,
-    /// Difference of the lowered scope from its source.
+    /// Difference between the lowered scope and its source.
     pub(super) conversion: ScopeConversion,
     /// Index of each member in the lowered scope, `None` if dropped.
     pub(super) members: Vec<Option<usize>>,
@@ -97,22 +97,22 @@ pub struct ScopeMoves {
     pub(super) renamed: HashMap<NodeId, String>,
 }
 
-/// Moves of the scopes of a data stream.
+/// Moves for the scopes of a data stream.
 #[derive(Debug)]
 pub(super) struct StreamMoves {
     pub(super) packet_context: ScopeMoves,
-    /// Moves of fields of the packet header into the packet context.
+    /// Moves from the packet header into the packet context.
     pub(super) of_packet_header: Option<ScopeMoves>,
     pub(super) event_record_header: ScopeMoves,
     pub(super) common_context: ScopeMoves,
-    /// Moves of fields of the event record header into the common context.
+    /// Moves from the event record header into the common context.
     pub(super) of_event_header: Option<ScopeMoves>,
-    /// Moves of the resource into the common context.
+    /// Moves from the resource into the common context.
     pub(super) resource: Option<ScopeMoves>,
 }
 
 impl ScopeMoves {
-    /// Returns the difference of the lowered scope from its source.
+    /// Returns the difference between the lowered scope and its source.
     #[must_use]
     pub fn conversion(&self) -> ScopeConversion {
         self.conversion

@@ -1,9 +1,9 @@
-//! Names that formats allow.
+//! Names allowed in formats.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-/// Returns `true` if a name is an identifier of C.
+/// Returns `true` for C identifiers.
 pub(super) fn is_identifier(name: &str) -> bool {
     let is_letter = |c: char| c.is_ascii_alphabetic() || c == '_';
     name.starts_with(is_letter) && name.chars().all(|c| is_letter(c) || c.is_ascii_digit())
@@ -25,16 +25,16 @@ pub(super) fn identifier(name: &str, is_reserved: impl Fn(&str) -> bool) -> Cow<
     Cow::Owned(identifier)
 }
 
-/// Set of unique names, for instance of the members of a structure.
+/// Set of unique names, for example member names in a structure.
 #[derive(Debug, Default)]
 pub(super) struct UniqueNames {
     taken: HashSet<String>,
-    /// Lowest untried number for the suffix of a name.
+    /// Lowest untried number for a name suffix.
     next_numbers: HashMap<String, u64>,
 }
 
 impl UniqueNames {
-    /// Takes the name, or the first of `name_2`, `name_3` ... that is not taken.
+    /// Takes the name, or the first of `name_2`, `name_3` ... that is free.
     pub(super) fn take(&mut self, name: &str) -> String {
         if self.taken.insert(name.to_owned()) {
             return name.to_owned();
@@ -73,7 +73,7 @@ mod tests {
         assert_eq!(taken, ["a", "a_3", "b", "a_4", "a_3_2", "b_2"]);
     }
 
-    /// Takes minutes if each name tries all numbers.
+    /// Would take minutes if each name tried all numbers.
     #[test]
     fn very_many_equal_names() {
         let mut names = UniqueNames::default();

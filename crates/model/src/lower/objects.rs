@@ -1,4 +1,4 @@
-//! Lowering of a trace, its clocks and its data stream classes, except for field classes.
+//! Lowers a trace, its clocks and its data stream classes, except for field classes.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::{
     Value,
 };
 
-/// Lowers everything but field classes and event record classes.
+/// Lowers everything except field classes and event record classes.
 pub(super) fn lower_objects(class: &mut TraceClass, capabilities: &Capabilities, losses: &mut LossTable) {
     lower_identity(class, capabilities, losses);
     let mut drop = |was_there: bool, what: &str| {
@@ -63,13 +63,13 @@ pub(super) fn lower_objects(class: &mut TraceClass, capabilities: &Capabilities,
     }
 }
 
-/// Lowers the name of a trace with its namespace and its unique identifier.
+/// Lowers the trace name with its namespace and its unique identifier.
 fn lower_identity(class: &mut TraceClass, capabilities: &Capabilities, losses: &mut LossTable) {
     if capabilities.has(Feature::Identities) {
         return;
     }
     let mut record_loss = |kind, what: &str| losses.note(kind, "", "", what);
-    // A name that the format cannot store is worth a line of the environment.
+    // A name that the format cannot store becomes an environment entry.
     if let Some(name) = class.name.take().filter(|name| !name.is_empty()) {
         let name = Value::Text(name);
         match class.environment("trace_name").map(|known| *known == name) {
@@ -89,7 +89,7 @@ fn lower_identity(class: &mut TraceClass, capabilities: &Capabilities, losses: &
     }
 }
 
-/// Lists parts of the metadata that the trace class does not contain.
+/// Lists metadata that the trace class lacks.
 fn lower_unmodeled(class: &mut TraceClass, capabilities: &Capabilities, losses: &mut LossTable) {
     let mut record_losses = |kind, what: &str, count| {
         if count > 0 {
@@ -98,7 +98,7 @@ fn lower_unmodeled(class: &mut TraceClass, capabilities: &Capabilities, losses: 
     };
     let UnmodeledMetadata { alias_names, alias_attributes, aux_streams } =
         std::mem::take(&mut class.unmodeled);
-    record_losses(LossKind::Renamed, "alias of a field class -> another name, or none", alias_names);
+    record_losses(LossKind::Renamed, "field class alias -> another name, or none", alias_names);
     record_losses(LossKind::Dropped, "attributes of a field class alias", alias_attributes);
     for (namespace, value) in aux_streams {
         if capabilities.has(Feature::AuxStreams) {
@@ -108,11 +108,11 @@ fn lower_unmodeled(class: &mut TraceClass, capabilities: &Capabilities, losses: 
             let what = format!("auxiliary stream `{namespace}` -> attributes of the trace");
             record_losses(LossKind::Moved, &what, 1);
         }
-        // Without attributes, they were dropped with these.
+        // Without attributes, they were dropped together with these.
     }
 }
 
-/// Gives data stream classes with an id of more than 64 bits a free id.
+/// Assigns a free id to each data stream class with an id of more than 64 bits.
 pub(super) fn number_streams(streams: &mut [DataStreamClass], losses: &mut LossTable) {
     let taken: HashSet<u128> = streams.iter().map(|stream| stream.id).collect();
     let mut free = (0..).filter(|id| !taken.contains(id));
@@ -152,9 +152,9 @@ fn lower_stream(class: &mut TraceClass, index: usize, capabilities: &Capabilitie
     }
 }
 
-/// Lowers properties of an event record class beside its field classes.
+/// Lowers properties of an event record class other than its field classes.
 ///
-/// Returns the attributes that an annotation must keep. `annotates`: annotations keep all of them.
+/// Returns the attributes that an annotation must keep. With `annotates`, annotations keep all of them.
 pub(super) fn lower_event(
     class: &mut EventRecordClass,
     capabilities: &Capabilities,
@@ -227,7 +227,7 @@ fn strip_members(class: &mut Arc<FieldClass>) -> bool {
     had_any
 }
 
-/// Gives clocks unique ids that are identifiers.
+/// Assigns unique clock ids that are identifiers.
 fn rename_clocks(class: &mut TraceClass, is_reserved: fn(&str) -> bool, losses: &mut LossTable) {
     let mut names = UniqueNames::default();
     for clock in &mut class.clocks {
@@ -243,8 +243,8 @@ fn rename_clocks(class: &mut TraceClass, is_reserved: fn(&str) -> bool, losses: 
     }
 }
 
-/// Gives clocks unique ids, and unique names if others refer to them by name: JSON Lines of any program can
-/// have two clocks with one id.
+/// Assigns unique clock ids, and unique names if others refer to clocks by name. JSON Lines from any program can have
+/// two clocks with the same id.
 fn distinguish_clocks(class: &mut TraceClass, by_name: bool, losses: &mut LossTable) {
     let (mut ids, mut names) = (UniqueNames::default(), UniqueNames::default());
     let mut distinguish = |source: &mut String, taken: &mut UniqueNames| {

@@ -5,23 +5,23 @@ use crate::{Limits, Scope};
 /// Options for lowering a trace.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LowerOptions {
-    /// Write the reader's knowledge of classes beyond their own content - meanings, roles, log roles - into
+    /// Write the reader's additional knowledge about classes - meanings, roles, log roles - into
     /// [annotations](super::annotate), for formats whose reader would not know it.
     pub annotates: bool,
-    /// Give event record classes ids that the format [distinguishes](super::Capabilities::class_id_bits), if
-    /// event record headers are not copied.
+    /// Assign event record class ids that the format [distinguishes](super::Capabilities::class_id_bits), if event
+    /// record headers are not copied.
     pub numbers_classes: bool,
-    /// Give data stream classes ids of 64 bits at most, if packet headers do not have the source's ids.
+    /// Assign data stream class ids with at most 64 bits, unless packet headers contain the source ids.
     pub numbers_streams: bool,
-    /// Scopes of packets and event record headers that get further members.
+    /// Scopes with additional members.
     pub extended: ExtendedScopes,
-    /// Make fields independent of other scopes, because the source's values may not agree there.
+    /// Make fields independent of other scopes, because the source values may not match there.
     pub separates_scopes: bool,
     /// Limits for compiling the lowered classes.
     pub limits: Limits,
 }
 
-/// Scopes to which a writer adds members: their roots become structures.
+/// Scopes to which a writer adds members. Their roots become structures.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ExtendedScopes {
     /// Packet headers.
@@ -33,7 +33,7 @@ pub struct ExtendedScopes {
 }
 
 impl ExtendedScopes {
-    /// Returns `true` if a scope gets further members.
+    /// Returns `true` if a writer adds members to the scope.
     pub(super) fn has(self, scope: Scope) -> bool {
         match scope {
             Scope::PacketHeader => self.packet_header,

@@ -1,4 +1,4 @@
-//! Payloads with more members than in the source: context members and the message.
+//! Payloads with additional members: context members and the message.
 
 use std::sync::Arc;
 
@@ -71,7 +71,7 @@ impl TraceLowerer<'_> {
     }
 }
 
-/// Returns the number of nodes of the plan of a class.
+/// Returns the number of plan nodes for a class.
 fn count_nodes(class: &FieldClass) -> NodeId {
     let inner = match &class.kind {
         FieldKind::Structure { members, .. } | FieldKind::Union { members, .. } => {

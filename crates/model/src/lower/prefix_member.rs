@@ -1,4 +1,4 @@
-//! Members added before a field, for data that the format cannot store elsewhere.
+//! Prefix members: added before a field, for data that the format cannot store elsewhere.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -17,12 +17,12 @@ use crate::{
 };
 
 crate::named_enum! {
-    /// Data that is added before a field.
+    /// Data added before a field.
     #[derive(Clone, Copy, PartialEq, Eq)]
     pub(super) enum PrefixMember {
         /// Length in bytes or elements.
         Length = "length",
-        /// Presence of the field.
+        /// Presence.
         Presence = "present",
         /// Index of the selected option.
         Tag = "tag",
@@ -32,7 +32,7 @@ crate::named_enum! {
 }
 
 impl PrefixMember {
-    /// Description of the added member, for display.
+    /// Describes the added member, for display.
     const fn what(self) -> &'static str {
         match self {
             Self::Length => "the length of the next member",
@@ -44,15 +44,15 @@ impl PrefixMember {
 }
 
 impl<'a> ClassLowerer<'a> {
-    /// Returns the node of this scope that is saved in a slot.
+    /// Returns the node in this scope that is saved in a slot.
     pub(super) fn saved_in(&self, slot: Slot) -> Option<&'a crate::plan::Node> {
         self.plan.nodes().find(|node| node.saves().contains(&slot))
     }
 
-    /// Returns `true` if a location cannot be kept: only the values determine it, or it leads to a dropped
-    /// field or one that is no unsigned integer.
+    /// Returns `true` if a location cannot be kept. Either only the values determine it, or it leads to a dropped field
+    /// or a field that is not an unsigned integer.
     pub(super) fn is_lost(&self, location: &FieldLocation, slot: Option<Slot>) -> bool {
-        if location.is_of_values() || self.is_elsewhere(location) {
+        if location.is_by_values() || self.is_elsewhere(location) {
             return true;
         }
         let Some(slot) = slot else { return false };
@@ -62,7 +62,7 @@ impl<'a> ClassLowerer<'a> {
             || location.any_option && !self.capabilities.has(Feature::AnyOptionLocations) && is_signed()
     }
 
-    /// Returns `true` if the field saved in a slot was added when a trace was written, and is dropped now.
+    /// Returns `true` if the field in a slot was added when a trace was written, and is dropped now.
     fn is_left_out(&self, slot: Slot) -> bool {
         let node = self.saved_in(slot);
         !self.capabilities.has(Feature::Padding)
@@ -74,8 +74,8 @@ impl<'a> ClassLowerer<'a> {
         self.input.options.separates_scopes && location.origin.is_some_and(|origin| origin != self.scope)
     }
 
-    /// Returns `true` if a field in an array or an optional needs one outside of the same element or
-    /// optional, but the format cannot express that.
+    /// Returns `true` if a field in an array or an optional depends on a field outside of the same element or optional,
+    /// but the format cannot express that.
     fn is_outside(&self, id: NodeId, slot: Option<Slot>) -> bool {
         let Some(slot) = slot.filter(|_| !self.capabilities.has(Feature::OuterLocations)) else {
             return false;
@@ -92,7 +92,7 @@ impl<'a> ClassLowerer<'a> {
         })
     }
 
-    /// Data to add before a field because nothing contains it yet. `is_member` if a member can precede the field.
+    /// Data to add before a field, because nothing contains it yet. `is_member` if a member can precede the field.
     pub(super) fn prefix(&self, id: NodeId, is_member: bool) -> Option<PrefixMember> {
         let node = self.plan.node(id);
         let is = |condition: bool, prefix| condition.then_some(prefix);
@@ -101,7 +101,7 @@ impl<'a> ClassLowerer<'a> {
         }
         if self.is_same_dialect() && !matches!(node.class.kind, FieldKind::Optional { .. }) {
             let location = node.class.needed_location()?;
-            let is_lost = location.is_of_values()
+            let is_lost = location.is_by_values()
                 || self.is_elsewhere(location)
                 || needed_slot(&node.op).is_some_and(|slot| self.is_left_out(slot));
             return is(is_lost, self.forced_prefix(&node.class)?);
@@ -138,11 +138,11 @@ impl<'a> ClassLowerer<'a> {
                     !variant.choices.is_empty() && !self.capabilities.has(Feature::AnyOptionLocations);
                 let stays = self.capabilities.has(Feature::RangeSelectors)
                     || self.selects_by_labels(variant.selector, options);
-                let is_lost = selector.is_of_values()
+                let is_lost = selector.is_by_values()
                     || self.is_left_out(variant.selector)
                     || self.is_outside(id, Some(variant.selector))
                     || self.is_elsewhere(selector);
-                // No value selects them.
+                // Options that no value selects.
                 let has_unused = !self.capabilities.has(Feature::UnusedNames)
                     && options.iter().any(|one| one.ranges.0.is_empty());
                 is(several || !stays || is_lost || has_unused, PrefixMember::Tag)
@@ -151,7 +151,7 @@ impl<'a> ClassLowerer<'a> {
         }
     }
 
-    /// Returns `true` if a field becomes bytes, because integers of the format have fewer bits.
+    /// Returns `true` if a field becomes bytes, because integers in the format have fewer bits.
     pub(super) fn is_too_wide(&self, class: &FieldClass) -> bool {
         let bits = match &class.kind {
             FieldKind::Integer { bits, .. } | FieldKind::BitArray(bits) | FieldKind::BitMap { bits, .. } => {
@@ -159,12 +159,12 @@ impl<'a> ClassLowerer<'a> {
             }
             _ => return false,
         };
-        // In the same dialect, only those that were bytes before.
+        // In the same dialect, only fields that were bytes before.
         let own = class.attributes.get(NAMESPACE).and_then(|own| own.get("type"));
         bits.length > self.capabilities.integer_bits && (!self.is_same_dialect() || own.is_some())
     }
 
-    /// Data to add before a field whose location leads nowhere.
+    /// Data to add before a field whose location is invalid.
     fn forced_prefix(&self, class: &FieldClass) -> Option<PrefixMember> {
         match &class.kind {
             FieldKind::String { encoding, .. } if !self.capabilities.encodings.contains(encoding) => None,
@@ -174,11 +174,11 @@ impl<'a> ClassLowerer<'a> {
         }
     }
 
-    /// Returns `true` if options are selected by enumeration labels that are their names.
+    /// Returns `true` if enumeration labels select the options with the same names.
     pub(super) fn selects_by_labels(&self, slot: Slot, options: &[VariantOption]) -> bool {
         let mappings = self.saved_in(slot).and_then(|node| node.class.integer()?.mappings.as_ref());
         let Some(mappings) = mappings else { return false };
-        // Labels without an option are those of PROP-1.0.
+        // Only PROP-1.0 has labels without an option.
         if mappings.len() > options.len() && !self.capabilities.has(Feature::AnyOptionLocations) {
             return false;
         }
@@ -194,7 +194,7 @@ impl<'a> ClassLowerer<'a> {
         })
     }
 
-    /// Makes the member before a field and records the move.
+    /// Creates the member before a field and records the move.
     pub(super) fn extra(&mut self, id: NodeId, prefix: PrefixMember, name: &str) -> Member {
         let node = self.plan.node(id);
         self.record_conversion(ScopeConversion::Moved);
@@ -212,14 +212,14 @@ impl<'a> ClassLowerer<'a> {
         self.added(prefix, name, class)
     }
 
-    /// Returns the alignment of a field that its lowered class may lack, if a member before it can have it.
+    /// Returns the alignment of a field that its lowered class may lack, if a member before it can have this alignment.
     pub(super) fn alignment_before(&self, id: NodeId) -> Option<u64> {
-        // Headers have no other fields than those of roles and those that they need.
+        // Headers contain only fields with roles and the fields that they depend on.
         if matches!(self.scope, Scope::PacketHeader | Scope::EventRecordHeader) && !self.is_elsewhere {
             return None;
         }
         let node = self.plan.node(id);
-        // In a union, a further member would be another reading of the same bits.
+        // In a union, an additional member would be another reading of the same bits.
         if node.parent.is_some_and(|parent| matches!(self.plan.node(parent).op, Op::Union { .. })) {
             return None;
         }
@@ -254,7 +254,7 @@ impl<'a> ClassLowerer<'a> {
         (alignment > 8 && !is_kept).then_some(alignment)
     }
 
-    /// Makes the member with the alignment of the field after it.
+    /// Creates a member with the alignment for the next field.
     pub(super) fn pad(&mut self, alignment: u64, name: &str) -> Member {
         self.record_conversion(ScopeConversion::Moved);
         let class =
@@ -279,14 +279,14 @@ impl<'a> ClassLowerer<'a> {
             || !capabilities.has(Feature::OuterLocations) && self.hoisted(id).is_some()
     }
 
-    /// Field in an optional field, if its length can be written before the optional field.
+    /// Field inside an optional, if its length can be written before the optional.
     pub(super) fn hoisted(&self, id: NodeId) -> Option<NodeId> {
         let Op::Optional { field, .. } = &self.plan.node(id).op else { return None };
         (self.prefix(*field, true) == Some(PrefixMember::Length)).then_some(*field)
     }
 }
 
-/// Unique names of a variant's options that are identifiers.
+/// Unique option names that are identifiers.
 pub(super) fn option_names(
     options: &[VariantOption],
     is_reserved: fn(&str) -> bool,
@@ -295,7 +295,7 @@ pub(super) fn option_names(
     options.iter().enumerate().map(move |(index, option)| match &option.name {
         Some(name) => {
             let name = identifier(name.trim_start_matches('_'), is_reserved);
-            // Readers of CTF 1.8 remove an underscore.
+            // CTF 1.8 readers remove an underscore.
             let begin = if name.starts_with('_') { "option" } else { "" };
             Cow::Owned(names.take(&format!("{begin}{name}")))
         }
@@ -303,7 +303,7 @@ pub(super) fn option_names(
     })
 }
 
-/// Enumeration of these labels from 0 on.
+/// Enumeration with these labels from 0 on.
 fn enumeration<'n>(labels: impl Iterator<Item = Cow<'n, str>>) -> FieldClass {
     let mut mappings = MappingsBuilder::default();
     let mut count = 0u64;

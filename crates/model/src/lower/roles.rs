@@ -1,4 +1,4 @@
-//! Roles that a format does not allow at the place of their fields.
+//! Roles that a format does not allow at their fields' places.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::{FieldClass, FieldKind, Member, Role, Roles, Scope, TraceClass};
 /// Place of a field with a role.
 #[derive(Clone, Copy)]
 struct RolePlace<'c> {
-    /// Members of the structure that has the field as one of them.
+    /// Members of the structure that contains the field.
     siblings: &'c [Member],
     /// `true` for a member of the root field.
     is_direct: bool,
@@ -26,7 +26,7 @@ impl RolePlace<'_> {
         is_in_union: false,
     };
 
-    /// Returns `true` if a field of this class can have a role here.
+    /// Returns `true` if a field with this class can have a role here.
     fn allows(&self, class: &FieldClass, role: Role, scope: Scope, capabilities: &Capabilities) -> bool {
         if self.is_in_union && !capabilities.has(Feature::Unions) {
             return false;
@@ -41,11 +41,11 @@ impl RolePlace<'_> {
         let is_bytes = role == Role::MetadataStreamUuid;
         let has_room = class.bits().is_none_or(|bits| bits.length <= capabilities.integer_bits);
         let is_unsigned = has_room && class.integer().is_some_and(|integer| !integer.signed);
-        // Any field of an event record header that has a clock updates it, whatever its name.
+        // Any event record header field with a clock updates it, whatever its name.
         if (role, scope) == (Role::Timestamp, Scope::EventRecordHeader) && is_unsigned {
             return !self.is_in_array;
         }
-        // Without a content size, that of the packet counts.
+        // Without a content size, the packet size counts.
         let is_whole =
             [Role::PacketTotalLength, Role::PacketContentLength].iter().all(|size| class.roles.has(*size));
         let names =
@@ -59,7 +59,7 @@ impl RolePlace<'_> {
     }
 }
 
-/// Returns the roles of fields of a root field of a trace that the format does not allow at the place of one of them. All
+/// Returns the roles in a trace's root fields that the format does not allow at the place of one of their fields. All
 /// fields lose such a role, so that another field can have it.
 #[must_use]
 pub fn unplaced_roles(
@@ -85,7 +85,7 @@ pub fn unplaced_roles(
         unplaced.insert(counter);
     }
     if matches!(capabilities.role_places, RolePlaces::Names { .. }) {
-        // Babeltrace 2 looks for ids among the members of headers, and nowhere else if there is none.
+        // Babeltrace 2 looks for ids only in direct header members.
         let ids = [Role::EventRecordClassId, Role::DataStreamClassId, Role::DataStreamId];
         let is_member =
             |role| root.members().is_some_and(|all| all.iter().any(|one| one.class.roles.has(role)));
@@ -115,7 +115,7 @@ fn collect(class: &FieldClass, place: RolePlace<'_>, context: (Scope, &Capabilit
     let inner = RolePlace { siblings: &[], is_direct: false, ..place };
     match &class.kind {
         FieldKind::Structure { members, .. } => {
-            // The root structure is at no place itself.
+            // The root structure is not a member.
             let is_direct = place.is_direct && place.siblings.is_empty();
             for member in members {
                 let place = RolePlace { siblings: members, is_direct, ..place };
@@ -141,7 +141,7 @@ fn collect(class: &FieldClass, place: RolePlace<'_>, context: (Scope, &Capabilit
     }
 }
 
-/// Removes roles from a class and all in it.
+/// Removes roles from a class and all inner classes.
 #[must_use]
 pub fn without_roles(class: &Arc<FieldClass>, lost: Roles) -> Arc<FieldClass> {
     let mut class = Arc::clone(class);

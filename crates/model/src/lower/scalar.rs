@@ -1,4 +1,4 @@
-//! Lowering of fields without nested fields, except for the bytes of an array.
+//! Lowers fields without inner fields, except for the bytes of an array.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::{
 };
 
 impl ClassLowerer<'_> {
-    /// Lowers a field without nested fields. `location` leads to the member added before it, if there is one.
+    /// Lowers a field without inner fields. `location` leads to the member added before it, if any.
     pub(super) fn single(
         &mut self,
         id: NodeId,
@@ -83,7 +83,7 @@ impl ClassLowerer<'_> {
         }
     }
 
-    /// Returns the bits of an integer: 64 for all of a time that has fewer in the source.
+    /// Returns the bits of an integer. A time with fewer bits in the source is widened to 64 bits.
     fn widened(&mut self, source: &FieldClass, bits: BitField) -> BitField {
         let is_own = source.roles.clock.is_none_or(|clock| Some(clock) == self.default_clock)
             && !source.roles.has_further_clocks();
@@ -96,7 +96,7 @@ impl ClassLowerer<'_> {
         BitField { length: 64, ..bits }
     }
 
-    /// Makes the bytes of an integer of more bits than the format has.
+    /// Creates the bytes for an integer with more bits than the format supports.
     fn wide_bytes(&mut self, at: usize, source: &FieldClass, bits: BitField) -> FieldKind {
         self.lowered(ScopeConversion::Moved, source, "its bytes, least significant first");
         let alignment = self.byte_alignment(at, bits.alignment.max(8));
@@ -107,14 +107,14 @@ impl ClassLowerer<'_> {
 
     fn boolean_as_integer(&mut self, at: usize, source: &FieldClass, mut bits: BitField) -> FieldKind {
         if bits.length > 64 {
-            // Only whether any bit is set is kept.
+            // The result only shows if any bit is set.
             self.record_conversion(ScopeConversion::Moved);
             bits.length = 8;
         }
         self.unsigned(at, source, bits, DisplayBase::Decimal)
     }
 
-    /// Makes an unsigned integer of the same bits.
+    /// Creates an unsigned integer with the same bits.
     pub(super) fn unsigned(
         &mut self,
         at: usize,
@@ -140,7 +140,7 @@ impl ClassLowerer<'_> {
         BitField::new(bits.length, bits.byte_order, bits.alignment)
     }
 
-    /// Lowers the properties of an integer of `length` bits, if fixed.
+    /// Lowers integer properties. `length` is the number of bits, if fixed.
     pub(super) fn integer(&mut self, integer: &IntegerProperties, length: Option<u64>) -> IntegerProperties {
         let mut integer = integer.clone();
         self.mappings(&mut integer, length);
@@ -189,7 +189,7 @@ impl ClassLowerer<'_> {
         }
     }
 
-    /// Drops names without values, if the format does not have them.
+    /// Drops names without values, if the format does not support them.
     fn drop_unused_names(&mut self, integer: &mut IntegerProperties) {
         let Some(mappings) =
             integer.mappings.as_ref().filter(|_| !self.capabilities.has(Feature::UnusedNames))
@@ -235,7 +235,7 @@ impl ClassLowerer<'_> {
         8
     }
 
-    /// Notes that a field has a smaller alignment, unless a member before it has the larger one.
+    /// Records that a field has a smaller alignment, unless a member before it has the larger one.
     pub(super) fn record_lost_alignment(&mut self, at: usize, from: u64, to: u64) {
         self.record_conversion(ScopeConversion::Moved);
         self.moves[at].is_padded = self.moves[at].pad != NONE;
@@ -252,7 +252,7 @@ impl ClassLowerer<'_> {
         }
     }
 
-    /// Makes an array of bytes.
+    /// Creates a byte array.
     pub(super) fn bytes(&mut self, at: usize, length: Length, alignment: u64) -> FieldKind {
         self.moves[at].kind = MoveKind::Bytes;
         self.moves[at].inner = self.allocate();
@@ -281,7 +281,7 @@ impl ClassLowerer<'_> {
     ) -> FieldKind {
         let bits = |length: u64| BitField::new(length, ByteOrder::LittleEndian, alignment.max(8));
         let has_integers = self.capabilities.has(Feature::VariableLengthIntegers);
-        // Fields of fixed length can have any alignment.
+        // Fixed-length fields can have any alignment.
         let stays = match value {
             VariableLengthValue::Integer(_) => has_integers,
             VariableLengthValue::BitArray => {
@@ -361,7 +361,7 @@ impl ClassLowerer<'_> {
             (StringLength::NullTerminated, _) => StringLength::NullTerminated,
             (StringLength::Static(length), _) => StringLength::Static(*length),
             (_, Some(location)) => StringLength::Dynamic(Box::new(location)),
-            (StringLength::Dynamic(own), None) if !own.is_of_values() => {
+            (StringLength::Dynamic(own), None) if !own.is_by_values() => {
                 StringLength::Dynamic(self.location(at as NodeId, own))
             }
             (StringLength::Prefixed { length, gap }, None)

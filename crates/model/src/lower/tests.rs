@@ -1,4 +1,4 @@
-//! Tests of each rule of lowering: the lowered class, the moved values, and the loss table.
+//! Tests for each lowering rule: the lowered class, the moved values, and the loss table.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::{
     Trace, TraceClass, Uuid, Value, VariableLengthValue, VariantOption, Visitor, WallClock, Wide,
 };
 
-/// Records visited fields: names of members, kinds and values.
+/// Records visited fields: member names, kinds and values.
 #[derive(Default)]
 struct Notes(String);
 
@@ -102,7 +102,7 @@ fn bits(length: u64) -> BitField {
 }
 
 fn nowhere() -> Box<FieldLocation> {
-    Box::new(FieldLocation::of_values())
+    Box::new(FieldLocation::by_values())
 }
 
 fn byte() -> Arc<FieldClass> {
@@ -117,8 +117,7 @@ fn mappings() -> Mappings {
 /// Writes a value.
 type PushValue = fn(&mut EventValues);
 
-/// Lowers the member `m` of a payload, and returns its class, the visited value and the lines of the loss
-/// table.
+/// Lowers the payload member `m`. Returns its class, the visited value and the loss table lines.
 fn lower(
     capabilities: Capabilities,
     member: Arc<FieldClass>,
@@ -143,7 +142,7 @@ fn lower_named(
     let mut values = EventValues::default();
     values.begin(Scope::Payload);
     push(&mut values);
-    let event = Event::new(&stream, &stream.plans().event_records[0], None, Scopes::of_values(&values));
+    let event = Event::new(&stream, &stream.plans().event_records[0], None, Scopes::from_values(&values));
     let moved = lowered.event(&event).unwrap().unwrap();
     let (mut notes, mut losses) = (Notes::default(), EventLosses::default());
     lowered.visit(&moved, &event, Scope::Payload, &mut notes, &mut losses).unwrap();
@@ -194,7 +193,7 @@ fn bits_become_unsigned_integers() {
         assert_eq!(moved, expected);
         assert!(losses.len() == 1 && losses[0].ends_with("-> unsigned integer (1)"), "{losses:?}");
     }
-    // With bit arrays, a bit map becomes one.
+    // If the format has bit arrays, a bit map becomes one.
     let (payload, moved, _) = lower(
         ALL.without(&[Feature::EmptyBitMaps]),
         class(FieldKind::BitMap { bits: bits(16), flags: Mappings::default() }),
@@ -255,7 +254,7 @@ fn texts_in_other_encodings_become_utf8() {
     assert_eq!(member(&payload, 0).1, &expected);
     assert_eq!(moved, "{m=\"häß\"}");
     assert!(losses.len() == 1 && losses[0].starts_with("lowered"), "{losses:?}");
-    // Half of a pair is invalid: it becomes U+FFFD, and is counted.
+    // Half of a surrogate pair is invalid: it becomes U+FFFD, and is counted.
     let (_, moved, losses) = lower(without, text(StringLength::NullTerminated), |values| {
         values.push(FieldValue::Text(&[0x41, 0, 0, 0xd8]));
     });
@@ -437,7 +436,7 @@ fn alignments_are_kept_by_empty_structures() {
         let added = "lowered payload.m.m_alignment: added: the alignment of the next member (1)";
         assert!(losses.iter().any(|loss| loss == added), "{losses:?}");
         assert!(losses.iter().all(|loss| !loss.contains("alignment 32")), "{losses:?}");
-        // It is no member any more when it is read.
+        // When it is read, it is no longer a member.
         let record = EventRecordClass { payload: Some(payload), ..EventRecordClass::default() };
         let stream = DataStreamClass { event_records: vec![Arc::new(record)], ..DataStreamClass::default() };
         let mut trace = TraceClass { data_streams: vec![stream], ..TraceClass::default() };
@@ -480,14 +479,14 @@ fn aliases_are_aligned_once() {
     apply_annotations(&mut trace);
     let payload = trace.data_streams[0].event_records[0].payload.clone().unwrap();
     let FieldKind::Structure { members, .. } = &payload.kind else { panic!() };
-    // One after which nothing follows stays.
+    // An alignment at the end stays.
     assert_eq!(members.len(), 100_001);
     let first = &members[0].class;
     assert_eq!(first.alignment(), 64);
     assert!(members[..100_000].iter().all(|member| Arc::ptr_eq(&member.class, first)));
 }
 
-/// Packets and events are copied where the compiled layouts agree, whatever was changed after lowering.
+/// Packets and events are copied if the compiled layouts agree, whatever was changed after lowering.
 #[test]
 fn layouts_decide_about_copies() {
     let byte = |name: &str| Member::new(name, FieldClass::unsigned(8));
@@ -537,7 +536,8 @@ fn layouts_decide_about_copies() {
     assert_eq!(copies(&other_length), (false, true, false));
 }
 
-/// Attributes that a reader sets are in the annotations of a format without attributes, also if that is converted again.
+/// Attributes from a reader are kept in the annotations of a format without attributes, even if that is converted
+/// again.
 #[test]
 fn attributes_are_kept_in_annotations() {
     let own = Value::Map(vec![("kind".to_owned(), Value::Integer(4))]);

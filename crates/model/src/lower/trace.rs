@@ -5,11 +5,11 @@ use std::fmt::Write;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::capabilities::Capabilities;
-use super::class_ids::ClassIds;
+use super::class_ids::ClassIdAssigner;
 use super::layout_match::LayoutMatch;
 use super::loss_table::{LossKind, LossTable};
 use super::lowered_classes::StreamParts;
-use super::mover::{Mover, ValueLosses};
+use super::mover::{Mover, ScopeLosses};
 use super::moves::{ScopeConversion, ScopeMoves, StreamMoves};
 use super::options::LowerOptions;
 use super::trace_lowerer::{ForcedFields, TraceLowerer, UnneededFields};
@@ -21,7 +21,7 @@ use crate::{
     Packet, Roles, Scope, StringEncoding, Text, Trace, TraceClass, Visitor,
 };
 
-/// A trace adapted to a format's capabilities, and the moves of values to it.
+/// A trace adapted to a format's capabilities, and the value moves to it.
 #[derive(Debug)]
 pub struct LoweredTrace {
     source: Arc<Trace>,
@@ -33,69 +33,69 @@ pub struct LoweredTrace {
     losses: Mutex<LossTable>,
 }
 
-/// Moves of the events of a data stream class.
+/// Moves for the events in a data stream class.
 #[derive(Debug)]
 pub struct LoweredStream {
     moves: StreamMoves,
-    /// Layouts of packet headers, packet contexts, event record headers and common contexts.
+    /// Layouts for packet headers, packet contexts, event record headers and common contexts.
     layouts: LayoutMatch<'static>,
     /// `true` if packet headers and packet contexts keep their layout.
     keeps_packet_layout: bool,
     /// `true` if event record headers and common contexts keep their layout.
     keeps_event_layout: bool,
     declared: Vec<Arc<LoweredEvent>>,
-    ids: ClassIds,
+    ids: ClassIdAssigner,
     dynamic: Mutex<HashMap<usize, Arc<LoweredEvent>>>,
 }
 
-/// Moves of the events of an event record class.
+/// Moves for the events in an event record class.
 #[derive(Debug)]
 pub struct LoweredEvent {
-    /// Index of the data stream class.
+    /// Data stream class index.
     pub data_stream_class: usize,
     specific_context: ScopeMoves,
     payload: ScopeMoves,
     /// `true` if the payload starts with the members of the specific context.
     joins_payload: bool,
-    /// Writer of the message, and the node that receives it.
+    /// Message writer, and the node that receives the message.
     text: Option<(NodeId, LogText)>,
-    plans: Plans,
-    /// Difference of all scopes from their sources.
+    plans: LoweredPlans,
+    /// Difference between all scopes and their sources.
     conversion: ScopeConversion,
 }
 
-/// Plans of a lowered class.
+/// Plans for a lowered class.
 #[derive(Debug)]
-enum Plans {
+enum LoweredPlans {
     Declared { trace: Arc<Trace>, stream: usize, index: usize },
     Dynamic(Arc<DynamicClass>),
 }
 
-/// Losses counted while moving events of a class.
+/// Losses counted while moving events of one class.
 #[derive(Clone, Debug, Default)]
 pub struct EventLosses {
-    event_record_header: ValueLosses,
-    common_context: ValueLosses,
-    resource: ValueLosses,
-    specific_context: ValueLosses,
-    payload: ValueLosses,
+    event_record_header: ScopeLosses,
+    common_context: ScopeLosses,
+    resource: ScopeLosses,
+    specific_context: ScopeLosses,
+    payload: ScopeLosses,
     text: String,
 }
 
-/// Losses counted while moving packet headers and contexts of a data stream.
+/// Losses counted while moving packet headers and contexts in a data stream.
 #[derive(Clone, Debug, Default)]
 pub struct PacketLosses {
-    header: ValueLosses,
-    context: ValueLosses,
+    header: ScopeLosses,
+    context: ScopeLosses,
 }
 
 impl LoweredTrace {
-    /// Lowers the class of a trace. Integers of packet contexts that have one of the `widened_roles`, by index of the data
-    /// stream class, get 64 bits. `complete` can change the lowered class before it is compiled, but only scopes
-    /// without moved values: packet headers and contexts and event record headers that the source does not have.
+    /// Lowers the class of a trace. Integers in packet contexts with one of the `widened_roles`, by data stream class
+    /// index, get 64 bits. `complete` can change the lowered class before it is compiled, but only scopes without moved
+    /// values: packet headers, packet contexts and event record headers that the source lacks.
     ///
     /// # Errors
-    /// If the lowered class cannot be compiled, which only happens if it exceeds a limit.
+    /// Fails if the lowered class cannot be compiled, which only happens if it exceeds a limit.
     pub fn new(
         source: &Arc<Trace>,
         capabilities: &Capabilities,
@@ -137,13 +137,13 @@ impl LoweredTrace {
         &self.trace
     }
 
-    /// Returns the moves of the events of a data stream class, by its index.
+    /// Returns the moves for the events in a data stream class, by index.
     #[must_use]
     pub fn stream(&self, data_stream_class: usize) -> Option<&LoweredStream> {
         self.streams.get(data_stream_class)
     }
 
-    /// Returns the losses of classes, and those [added](Self::add_losses).
+    /// Returns the losses in classes, and [added](Self::add_losses) losses.
     #[must_use]
     pub fn losses(&self) -> LossTable {
         self.lock().clone()
@@ -153,8 +153,8 @@ impl LoweredTrace {
         self.losses.lock().ignore_poison()
     }
 
-    /// Returns `true` if whole packets of a data stream class can be copied: the plans of the lowered trace decode
-    /// their headers, their contexts and all declared events as those of the source do.
+    /// Returns `true` if whole packets of a data stream class can be copied: the plans in the lowered trace decode
+    /// headers, contexts and all declared events in the same way as the source plans.
     #[must_use]
     pub fn keeps_packets(&self, data_stream_class: usize) -> bool {
         let Some(stream) = self.streams.get(data_stream_class) else { return false };
@@ -165,8 +165,8 @@ impl LoweredTrace {
             && stream.declared.iter().all(|event| event.conversion <= ScopeConversion::SameBits)
     }
 
-    /// Returns `true` if event records of a data stream class can be copied whose class
-    /// [keeps its bits](LoweredEvent::conversion), because their headers do.
+    /// Returns `true` if event records of a data stream class can be copied, because their headers keep their bits.
+    /// Each event record class must also [keep its bits](LoweredEvent::conversion).
     #[must_use]
     pub fn keeps_events(&self, data_stream_class: usize) -> bool {
         self.streams.get(data_stream_class).is_some_and(|stream| {
@@ -175,10 +175,10 @@ impl LoweredTrace {
         })
     }
 
-    /// Returns the moves of the events of an event's class. `None` if its data stream class is unknown.
+    /// Returns the moves for an event's class. `None` if its data stream class is unknown.
     ///
     /// # Errors
-    /// If the lowered class cannot be compiled.
+    /// Fails if the lowered class cannot be compiled.
     pub fn event(&self, event: &Event<'_>) -> Result<Option<Arc<LoweredEvent>>, PlanError> {
         let (index, Some(class_index)) = (event.stream.class_index, event.class_index()) else {
             return Ok(None);
@@ -223,7 +223,7 @@ impl LoweredTrace {
             payload: parts.payload,
             joins_payload: parts.joins_payload,
             text: parts.text,
-            plans: Plans::Dynamic(compiled),
+            plans: LoweredPlans::Dynamic(compiled),
         };
         let lowered = Arc::new(lowered);
         dynamic.insert(class_index, Arc::clone(&lowered));
@@ -231,7 +231,7 @@ impl LoweredTrace {
         Ok(Some(lowered))
     }
 
-    /// Passes the fields of the packet header or the packet context to `visitor`, as fields of the lowered class.
+    /// Passes the fields in the packet header or the packet context to `visitor`, as fields of the lowered class.
     ///
     /// # Errors
     /// See [`Event::visit`].
@@ -273,8 +273,8 @@ impl LoweredTrace {
         packet.visit(scope, &mut Mover::new(visitor, &moves.moves, target, bytes, losses.0, true))
     }
 
-    /// Returns the difference of the event record header, a context or the payload of a class from its
-    /// source; `None` if its events have no such scope.
+    /// Returns the difference between an event scope (header, context or payload) and its source, or `None` if the
+    /// events lack the scope.
     #[inline]
     #[must_use]
     pub fn conversion(&self, lowered: &LoweredEvent, scope: Scope) -> Option<ScopeConversion> {
@@ -295,8 +295,7 @@ impl LoweredTrace {
         }
     }
 
-    /// Passes the fields of a scope of an event to `visitor`, as fields of the lowered class: the event
-    /// record header, a context or the payload.
+    /// Passes the fields in an event scope (header, context or payload) to `visitor`, as fields of the lowered class.
     ///
     /// # Errors
     /// See [`Event::visit`].
@@ -354,7 +353,7 @@ impl LoweredTrace {
         event.visit(scope, &mut Mover::new(visitor, &moves.moves, target, bytes, losses, true))
     }
 
-    /// Adds losses counted while moving events of a class.
+    /// Adds losses counted while moving events of one class.
     pub fn add_losses(&self, lowered: &LoweredEvent, class_index: usize, losses: &EventLosses) {
         let source = self.source.plans.data_streams.get(lowered.data_stream_class);
         let declared = source.and_then(|stream| stream.event_records.get(class_index));
@@ -387,7 +386,7 @@ impl LoweredTrace {
         }
     }
 
-    /// Adds losses counted while moving packet headers and contexts of a data stream class.
+    /// Adds losses counted while moving packet headers and contexts in a data stream class.
     pub fn add_packet_losses(&self, data_stream_class: usize, losses: &PacketLosses) {
         let plans = &self.source.plans;
         let stream = plans.data_streams.get(data_stream_class);
@@ -397,7 +396,7 @@ impl LoweredTrace {
         add_value_losses(&mut table, &losses.context, context, Scope::PacketContext, "");
     }
 
-    /// Adds a loss that a writer found. [`LossEntry`](super::LossEntry) describes its parts.
+    /// Adds a loss that a writer found. See [`LossEntry`](super::LossEntry) for the arguments.
     pub fn record_loss(&self, kind: LossKind, class: &str, field: &str, what: &str) {
         self.record_losses(kind, class, field, what, 1);
     }
@@ -410,10 +409,10 @@ impl LoweredTrace {
     }
 }
 
-/// Adds losses counted in a scope of the class of this name, or of all classes.
+/// Adds losses counted in a scope of the class with this name, or of all classes.
 fn add_value_losses(
     table: &mut LossTable,
-    losses: &ValueLosses,
+    losses: &ScopeLosses,
     plan: Option<&Plan>,
     scope: Scope,
     name: &str,
@@ -448,7 +447,8 @@ fn path_of(plan: &Plan, node: NodeId, scope: Scope) -> String {
     path
 }
 
-/// Passes the fields of a common context, after those that move into it from the event record header or the resource.
+/// Passes on the fields of a common context, after those that move into it from the event record header or the
+/// resource.
 fn visit_context<V: Visitor>(
     moves: &StreamMoves,
     target: &Plan,
@@ -497,8 +497,8 @@ fn absent<V: Visitor>(resource: &Plan, visitor: &mut V) {
 }
 
 impl LoweredEvent {
-    /// Passes the fields of a payload, after those of the specific context if it joins the payload, and before the
-    /// event's message if it becomes a field.
+    /// Passes on the fields of a payload. The fields of the specific context come first, if it joins the payload. The
+    /// event's message comes last, if it becomes a field.
     fn visit_extended_payload<V: Visitor>(
         &self,
         event: &Event<'_>,
@@ -530,15 +530,15 @@ impl LoweredEvent {
         Ok(())
     }
 
-    /// Returns the plans of the lowered class.
+    /// Returns the plans for the lowered class.
     #[must_use]
     pub fn plans(&self) -> &EventRecordPlans {
         match &self.plans {
-            // They existed when this was made.
-            Plans::Declared { trace, stream, index } => {
+            // They existed when this object was created.
+            LoweredPlans::Declared { trace, stream, index } => {
                 &trace.plans.data_streams[*stream].event_records[*index]
             }
-            Plans::Dynamic(class) => &class.plans,
+            LoweredPlans::Dynamic(class) => &class.plans,
         }
     }
 
@@ -548,8 +548,8 @@ impl LoweredEvent {
         &self.plans().class
     }
 
-    /// Returns the difference of all its scopes after the event record header from their sources, including
-    /// the common context.
+    /// Returns the difference between all scopes after the event record header, including the common context, and their
+    /// sources.
     #[must_use]
     pub fn conversion(&self) -> ScopeConversion {
         self.conversion
@@ -562,8 +562,8 @@ impl LoweredStream {
         self.declared[class_index].conversion
     }
 
-    /// Returns the difference of the scopes of an event record class after the event record header from their sources.
-    /// `plans` belong to the class and its lowered class.
+    /// Returns the difference between the scopes of an event record class after the event record header and their
+    /// sources. `plans` belong to the class and its lowered class.
     fn conversion(
         &self,
         specific_context: &ScopeMoves,
@@ -572,7 +572,7 @@ impl LoweredStream {
     ) -> ScopeConversion {
         let conversion =
             self.moves.common_context.conversion.max(specific_context.conversion).max(payload.conversion);
-        // Lowering notes what it changes; the layouts are the proof.
+        // Lowering records its changes. The layouts are the proof.
         match LayoutMatch::after(&self.layouts).event(source, lowered) {
             true => conversion,
             false => ScopeConversion::Moved,
@@ -615,7 +615,7 @@ impl StreamParts {
                 payload: parts.payload,
                 joins_payload: parts.joins_payload,
                 text: parts.text,
-                plans: Plans::Declared { trace: Arc::clone(trace), stream, index },
+                plans: LoweredPlans::Declared { trace: Arc::clone(trace), stream, index },
                 conversion: conversion.unwrap_or(ScopeConversion::Moved),
             }));
         }

@@ -1,4 +1,4 @@
-//! Lowering of the classes of a trace.
+//! Lowers a trace's classes.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -11,60 +11,60 @@ use super::options::LowerOptions;
 use crate::plan::steps::NodeId;
 use crate::{FieldClass, Roles, Scope, Trace};
 
-/// Number of times that a class is lowered: fields added for one location can be in the way of another location.
+/// Maximum number of attempts at lowering a class. Fields added for one location can be in the way of another location.
 pub(super) const MOST_ATTEMPTS: usize = 8;
 
-/// Fields that get what they need in a member before them, because their location would lead nowhere.
+/// Fields that get what they need in a member before them, because their location would be invalid.
 pub(super) type ForcedFields = HashSet<(Scope, NodeId)>;
 
-/// Fields of headers that move because no other field needs them when all is lowered, by scope and index of the data
-/// stream class, 0 for packet headers.
+/// Header fields that move because no other field depends on them after lowering, by scope and data stream class index
+/// (0 for packet headers).
 pub(super) type UnneededFields = HashSet<(Scope, usize, NodeId)>;
 
-/// Lowers the classes of a trace.
+/// Lowers a trace's classes.
 pub(super) struct TraceLowerer<'a> {
     pub(super) source: &'a Arc<Trace>,
     pub(super) capabilities: &'a Capabilities,
     pub(super) options: LowerOptions,
     pub(super) losses: &'a mut LossTable,
-    /// Roles of integers of packet contexts that get 64 bits, by index of the data stream class; see
+    /// Roles that widen packet context integers to 64 bits, by data stream class index; see
     /// [`LoweredTrace::new`](super::LoweredTrace::new).
     pub(super) widened_roles: &'a [Roles],
-    /// Widened roles of the data stream class that is being lowered.
+    /// Widened roles in the current data stream class.
     pub(super) packet_roles: Roles,
     pub(super) forced: ForcedFields,
     pub(super) unneeded: UnneededFields,
 }
 
-/// A class made of one or several scopes of the source.
+/// A class built from one or several source scopes.
 pub(super) struct LoweredScope<'c> {
-    /// Scope of the class.
+    /// Class scope.
     pub(super) scope: Scope,
     pub(super) class: Option<&'c FieldClass>,
-    /// Moves of the scopes of the source.
+    /// Moves of the source scopes.
     pub(super) moves: [(Scope, Option<&'c ScopeMoves>); 2],
 }
 
 impl TraceLowerer<'_> {
-    /// Returns `true` if the source has the dialect of the output.
+    /// Returns `true` if source and output have the same dialect.
     pub(super) fn is_same_dialect(&self) -> bool {
         self.source.class.dialect == self.capabilities.target
     }
 
-    /// Returns the roles of integers of a scope that get 64 bits.
+    /// Returns the roles that widen integers in a scope to 64 bits.
     pub(super) fn roles_widened_in(&self, scope: Scope) -> Roles {
         if scope == Scope::PacketContext { self.packet_roles } else { Roles::NONE }
     }
 
-    /// Calls `attempt` until all locations lead to fields, or nothing can be changed any more. `lowered` returns the
-    /// classes of a result.
+    /// Calls `attempt` until all locations lead to fields, or nothing changes any more. `lowered` returns the classes
+    /// in a result.
     pub(super) fn settle<T>(
         &mut self,
         roots: LoweredRoots<'_>,
         mut attempt: impl FnMut(&mut Self) -> T,
         lowered: impl for<'t> Fn(&'t T) -> Vec<LoweredScope<'t>>,
     ) -> T {
-        // In the same dialect, locations stay as they are.
+        // In the same dialect, locations stay unchanged.
         if self.is_same_dialect() {
             self.forced.clear();
             return attempt(self);

@@ -1,32 +1,34 @@
-//! Paths of nested activities, which `System.Diagnostics.Tracing` encodes in their identifiers.
+//! Activity paths: positions of nested activities, which `System.Diagnostics.Tracing` encodes in identifiers.
 
 use std::io::Write as _;
 
 use uuid::Uuid;
 
-/// Added to the sum of the first three words of an identifier that encodes a path.
+/// Checksum constant, added to the first three words of an identifier that encodes a path.
 const CHECKSUM: u32 = 0x599D_99AD;
 /// Highest nibble that is itself a number.
 const LAST_IMMEDIATE: u8 = 0xA;
-/// Prefix of a number that is unique in the process, not a child of the number before it: the path was too long.
+/// Prefix of a number that is unique in the process, not a child of the number before it, because the path was too
+/// long.
 const OVERFLOW: u8 = 0xB;
-/// Lowest of the nibbles that are followed by a number of 1 to 4 bytes.
+/// Lowest nibble that is followed by a number of 1 to 4 bytes.
 const MULTI_BYTE: u8 = 0xC;
 
-/// Marks a field class whose GUIDs encode paths of nested activities, as .NET makes them for start and stop events.
+/// Marks a field class whose GUIDs encode paths of nested activities, as .NET creates them for start and stop events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ActivityPaths {
-    /// Process that the events are from; 0 if unknown. Even then, the probability that another GUID is
-    /// mistaken for a path is below 0.1 %.
+    /// Process that recorded the events; 0 if unknown. Even then, the probability that another GUID is mistaken for a
+    /// path is below 0.1 %.
     pub process: u32,
 }
 
 impl ActivityPaths {
-    /// Appends the path that a GUID encodes, such as `/#15541/1/46/`: process, activity of the process, activity within
-    /// it. Returns `false` and appends nothing if the checksum does not match: most GUIDs are random, or of a W3C span.
+    /// Appends the path that a GUID encodes, for example `/#15541/1/46/`: process, activity in the process, activity
+    /// within it. Returns `false` and appends nothing if the checksum does not match. Most GUIDs are random or identify
+    /// a W3C span.
     ///
-    /// Identifiers of older runtimes do not depend on the process; their paths have no process: `//1/46/`. A
-    /// last number with a `$` prefix is unique in the process instead of in its parent activity.
+    /// Identifiers from older runtimes do not depend on the process. Their paths lack it: `//1/46/`. A last number with
+    /// a `$` prefix is unique in the process instead of in its parent activity.
     pub fn write(self, id: Uuid, out: &mut Vec<u8>) -> bool {
         let begin = out.len();
         let is_path = self.append(&id.to_bytes_le(), out).is_some();
@@ -68,8 +70,8 @@ fn push_number(out: &mut Vec<u8>, separator: char, number: u64) {
     let _ = write!(out, "{separator}{number}");
 }
 
-/// Appends the numbers of a path in nibbles, upper nibble of a byte first. Returns `None` for a nibble
-/// without a meaning.
+/// Appends the numbers of a path in nibbles, upper nibble of a byte first. Returns `None` for a nibble without a
+/// meaning.
 fn append_numbers(path: &mut Vec<u8>, bytes: &[u8]) -> Option<()> {
     let nibble_at = |index: usize| {
         let byte = *bytes.get(index / 2)?;
@@ -121,7 +123,7 @@ mod tests {
         is_path.then(|| path.to_owned())
     }
 
-    /// Bytes of a written GUID, in a file's order.
+    /// Bytes of a GUID text, in file order.
     fn bytes_of(guid: &str) -> [u8; 16] {
         uuid::Uuid::parse_str(guid).expect("a GUID").to_bytes_le()
     }

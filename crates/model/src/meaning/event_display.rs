@@ -1,45 +1,46 @@
-//! Details of how viewers show the events of a class.
+//! Display details for a class's events.
 
 use crate::Value;
 
-/// Details of how viewers show the events of a class, beyond their [role](crate::EventRole) and the
-/// [meanings](crate::Meanings) of their fields.
+/// Display details for the events of a class, beyond their [role](crate::EventRole) and the [meanings](crate::Meanings)
+/// of their fields.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EventDisplay {
-    /// The track of the events.
+    /// Event track.
     pub track: EventTrack,
-    /// Name of spans and instants, instead of that of the class.
+    /// Name of spans and instants, instead of the class name.
     pub name: Option<String>,
-    /// Category, instead of that in the name of the class.
+    /// Category, instead of the category in the class name.
     pub category: Option<String>,
-    /// Color, for viewers that have a choice: a name of CSS, or `#rrggbb`.
+    /// Color, for viewers that support it: a CSS name, or `#rrggbb`.
     pub color: Option<String>,
-    /// Unit of the values of counters, for instance `bytes`.
+    /// Counter value unit, for example `bytes`.
     pub unit: Option<String>,
-    /// Path of the field with the value of a counter, as [`FieldRef`](crate::FieldRef) takes it, where that is no
-    /// member with the meaning [`CounterValue`](crate::Meaning::CounterValue). The value is a number, or a text of one.
+    /// Path of the counter value field, in [`FieldRef`](crate::FieldRef) syntax, if no member has the meaning
+    /// [`CounterValue`](crate::Meaning::CounterValue). The value is a number, or the text of a number.
     pub counter_value: Option<String>,
-    /// Path of the field with the name of the counter.
+    /// Path to the counter name field.
     pub counter_name: Option<String>,
-    /// Path of the field with the unit of the value.
+    /// Path to the unit field.
     pub counter_unit: Option<String>,
-    /// Path of the field with tags, which distinguish counters of a name.
+    /// Path to the tags field. Tags distinguish counters with the same name.
     pub counter_tags: Option<String>,
-    /// Path of the field with the name of an event, where that is no member with the meaning
-    /// [`EventName`](crate::Meaning::EventName).
+    /// Path of the event name field, if no member has the meaning [`EventName`](crate::Meaning::EventName).
     pub name_field: Option<String>,
-    /// Path of the field with the number of an object of the process, which the events name, or end if there is no
-    /// [`object_name`](Self::object_name). Other events whose name is this number are called by the name of the object.
+    /// Path of the object number field. Objects belong to a process. The event names the object, or ends it if
+    /// [`object_name`](Self::object_name) is missing. Other events whose name is this number are called by the object's
+    /// name.
     pub object: Option<String>,
-    /// Path of the field with the name of the object: a text, or the number of the object that it belongs to, or its
-    /// period if the [`unit`](Self::unit) is `ns`.
+    /// Path of the object name field: a text, or the number of the object that it belongs to, or its period if the
+    /// [`unit`](Self::unit) is `ns`.
     pub object_name: Option<String>,
-    /// Path of the field with the number of the object that the events are about: its name is shown behind theirs.
+    /// Path of the field with the number of the object that the events are about. The object's name is shown after the
+    /// event name.
     pub about: Option<String>,
 }
 
 impl EventDisplay {
-    /// Returns its texts by their names.
+    /// Returns all text details with their names.
     fn texts(&mut self) -> [(&'static str, &mut Option<String>); 12] {
         let Self { name, category, color, unit, .. } = self;
         let Self { counter_value, counter_name, counter_unit, counter_tags, .. } = self;
@@ -60,7 +61,7 @@ impl EventDisplay {
         ]
     }
 
-    /// Sets the details that `other` has: its texts, and its track unless that is the usual one.
+    /// Sets the details that `other` has: its texts, and its track unless that is the default.
     pub fn update(&mut self, other: &Self) {
         if other.track != EventTrack::default() {
             self.track = other.track;
@@ -72,7 +73,7 @@ impl EventDisplay {
         }
     }
 
-    /// Returns its details as a map, without those that are not set.
+    /// Converts the details to a map, without unset details.
     #[must_use]
     pub fn to_value(&self) -> Value {
         let track = (self.track != EventTrack::default()).then(|| self.track.name().to_owned());
@@ -81,9 +82,9 @@ impl EventDisplay {
         Value::Map(all.filter_map(|(name, text)| Some((name.to_owned(), Value::Text(text?)))).collect())
     }
 
-    /// Makes the details of a map. What is not a detail is left out.
+    /// Reads the details from a map. Ignores unknown entries.
     #[must_use]
-    pub fn of_value(value: &Value) -> Self {
+    pub fn from_value(value: &Value) -> Self {
         let get = |name| value.get(name).and_then(Value::as_text);
         let track = get("track").and_then(|track| track.parse().ok()).unwrap_or_default();
         let mut display = Self { track, ..Self::default() };
@@ -95,18 +96,18 @@ impl EventDisplay {
 }
 
 crate::named_enum! {
-    /// The track of events: where spans without a key are nested, and where instants are.
+    /// Event track, for instants and for nested spans without a key.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
     #[non_exhaustive]
     pub enum EventTrack: "track" {
-        /// The thread of the event, else its process, else its processor, else its data stream.
+        /// The event's thread, else its process, else its processor, else its data stream.
         #[default]
         Thread = "thread",
-        /// The process of the event.
+        /// The event's process.
         Process = "process",
-        /// The processor of the event.
+        /// The event's processor.
         Processor = "processor",
-        /// None of these: the trace. Spans with a key can begin in one process and end in another.
+        /// The trace. Spans with a key can begin in one process and end in another.
         Trace = "trace",
     }
 }
@@ -126,7 +127,7 @@ mod tests {
             ..EventDisplay::default()
         };
         for display in [display, EventDisplay::default()] {
-            assert_eq!(EventDisplay::of_value(&display.to_value()), display);
+            assert_eq!(EventDisplay::from_value(&display.to_value()), display);
         }
         assert!("cpu".parse::<EventTrack>().is_err());
     }

@@ -1,11 +1,11 @@
-//! Roles of events on a timeline.
+//! Event roles on a timeline.
 
 crate::named_enum! {
-    /// The role of the events of a class on a timeline: an instant, one end of a span or of a message, a sample of the
-    /// call stack, values of counters, or a decision of the scheduler.
+    /// Role of a class's events on a timeline: an instant, one end of a span or of a message, a call stack sample,
+    /// counter values, or a scheduler decision.
     ///
-    /// Readers set it, if they know it, once for each event record class. It decides how an event can be shown, not its
-    /// contents: sinks that show records show all events alike. [`EventDisplay`](crate::EventDisplay) has the track and
+    /// Readers set known roles once for each event record class. The role determines how an event can be shown, not its
+    /// content. Sinks that show records show all events alike. [`EventDisplay`](crate::EventDisplay) has the track and
     /// names.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
     #[non_exhaustive]
@@ -13,31 +13,29 @@ crate::named_enum! {
         /// Happened at its time.
         #[default]
         Instant = "instant",
-        /// Begins the span that the members with [`Meaning::PairKey`](crate::Meaning::PairKey) identify together: a
-        /// request, or the life of an object. Without such members, the next end on its track closes it: a function or
-        /// anything else that is nested.
+        /// Begins a span. Members with [`Meaning::PairKey`](crate::Meaning::PairKey) identify it together, for example
+        /// a request or the life of an object. Without such members, the next end on its track closes it, for example a
+        /// function or another nested span.
         Begin = "begin",
-        /// Ends the span that an [`EventRole::Begin`] with equal values of the members with
-        /// [`Meaning::PairKey`](crate::Meaning::PairKey) began.
+        /// Ends the span of an [`EventRole::Begin`] with equal [`Meaning::PairKey`](crate::Meaning::PairKey) members.
         End = "end",
-        /// Sampled the call stack in the member with [`Meaning::Stack`](crate::Meaning::Stack); nothing happened.
-        /// Its weight is the member with [`Meaning::Weight`](crate::Meaning::Weight), or 1.
+        /// Sampled the call stack in the [`Meaning::Stack`](crate::Meaning::Stack) member. Nothing happened at that
+        /// time. Its weight is the [`Meaning::Weight`](crate::Meaning::Weight) member, or 1.
         Sample = "sample",
-        /// Recorded the values of counters at its time in the members with
-        /// [`Meaning::CounterValue`](crate::Meaning::CounterValue).
+        /// Recorded counter values at its time, in the [`Meaning::CounterValue`](crate::Meaning::CounterValue) members.
         Counter = "counter",
-        /// Sends the message that the members with [`Meaning::PairKey`](crate::Meaning::PairKey) identify together.
+        /// Sends a message. The [`Meaning::PairKey`](crate::Meaning::PairKey) members identify it together.
         Send = "send",
-        /// Receives the message that an [`EventRole::Send`] with equal values of the members with
-        /// [`Meaning::PairKey`](crate::Meaning::PairKey) sent.
+        /// Receives the message of an [`EventRole::Send`] with equal [`Meaning::PairKey`](crate::Meaning::PairKey)
+        /// members.
         Receive = "receive",
-        /// The processor runs another thread from then on: that of the member with
-        /// [`Meaning::TargetThread`](crate::Meaning::TargetThread), or else the thread of the event.
+        /// Switches the processor to the thread in the [`Meaning::TargetThread`](crate::Meaning::TargetThread) member,
+        /// or else to the thread of the event.
         Switch = "switch",
-        /// Made the thread of the member with [`Meaning::TargetThread`](crate::Meaning::TargetThread), or else the
-        /// thread of the event, ready to run.
+        /// Made a thread ready to run: the thread in the [`Meaning::TargetThread`](crate::Meaning::TargetThread)
+        /// member, or else the thread of the event.
         Wakeup = "wakeup",
-        /// Ends a frame, and begins the next one of its class.
+        /// Ends a frame, and begins the next one in its class.
         Frame = "frame",
     }
 }

@@ -1,4 +1,4 @@
-//! Rules for what the events of a class are to viewers.
+//! Rules that tell viewers how to show a class's events.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::{
     Scope, TraceClass, running_thread,
 };
 
-/// What the events of a class are to viewers, and what their fields mean, in addition to what the class says.
+/// Rule for a class's events in viewers: role, display details and field meanings, in addition to the class's own.
 ///
 /// ```
 /// use ichnos_model::{
@@ -27,25 +27,25 @@ use crate::{
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct EventRule {
-    /// Role of the events; `None` for that which they have.
+    /// Role of the events; `None` keeps their role.
     pub role: Option<EventRole>,
-    /// Details for viewers; those that are not set stay as they are.
+    /// Details for viewers. Unset details stay unchanged.
     pub display: Option<Arc<EventDisplay>>,
-    /// Track of the events, also the usual one; `None` for that of `display`, or which they have.
+    /// Track of the events. `None` takes the track in `display`, or keeps the current track.
     pub track: Option<EventTrack>,
-    /// Meanings of members of the root structures, by name: `NAME` in the payload or else in the contexts of the event,
-    /// or `payload.NAME`, `ctx.NAME`, `packet.NAME` and so on, as in [`FieldRef`](crate::FieldRef).
+    /// Meanings of root structure members, by name: `NAME` in the payload or else in the event contexts, or
+    /// `payload.NAME`, `ctx.NAME`, `packet.NAME` and so on, as in [`FieldRef`](crate::FieldRef).
     pub members: Vec<(String, Meaning)>,
 }
 
 impl EventRule {
-    /// Makes a rule for events with this role.
+    /// Creates a rule for events with this role.
     #[must_use]
     pub fn new(role: EventRole) -> Self {
         Self { role: Some(role), ..Self::default() }
     }
 
-    /// Adds the meaning of a member.
+    /// Adds a member's meaning.
     #[must_use]
     pub fn with(mut self, member: impl Into<String>, meaning: Meaning) -> Self {
         self.members.push((member.into(), meaning));
@@ -58,7 +58,8 @@ impl EventRule {
         Self { display: Some(Arc::new(display)), ..self }
     }
 
-    /// Applies the rule to a class of a data stream class. Returns the indexes of the members that it lacks.
+    /// Applies the rule to a class in a data stream class. Returns the indexes of the rule's members that the class
+    /// lacks.
     pub fn apply(&self, class: &mut EventRecordClass, stream: &DataStreamClass) -> Vec<usize> {
         class.role = self.role.unwrap_or(class.role);
         if self.display.is_some() || self.track.is_some() {
@@ -75,7 +76,7 @@ impl EventRule {
                 None => missing.push(index),
             }
         }
-        // Of several members, the first one counts for most meanings.
+        // For most meanings, the first of several members counts.
         found.iter().for_each(|(_, meaning)| class.meanings.remove(*meaning));
         for (member, meaning) in found {
             class.meanings.insert(member.scope, member.index as usize, meaning);
@@ -84,7 +85,7 @@ impl EventRule {
     }
 }
 
-/// Finds a member of the root structures of an event.
+/// Finds a member in an event's root structures.
 fn find_member(class: &EventRecordClass, stream: &DataStreamClass, path: &str) -> Option<MemberIndex> {
     let find = |scope: &Scope, name: &str| {
         let root = scope_class(*scope, None, stream, Some(class))?;
@@ -94,12 +95,12 @@ fn find_member(class: &EventRecordClass, stream: &DataStreamClass, path: &str) -
     };
     Scope::SEARCHED.iter().find_map(|scope| find(scope, path)).or_else(|| {
         let (prefix, name) = path.split_once('.')?;
-        Scope::of_prefix(prefix).iter().find_map(|scope| find(scope, name))
+        Scope::with_prefix(prefix).iter().find_map(|scope| find(scope, name))
     })
 }
 
-/// Change of event record classes as soon as they are known: of those that a trace declares, and of those that are
-/// discovered while reading it. The default changes nothing.
+/// Changes event record classes as soon as they are known: both declared classes and those discovered while reading.
+/// The default changes nothing.
 #[derive(Clone)]
 pub struct ClassMap {
     map: Option<Arc<MapClass>>,
@@ -115,19 +116,19 @@ impl Default for ClassMap {
 type MapClass = dyn Fn(&mut EventRecordClass, &DataStreamClass) + Send + Sync;
 
 impl ClassMap {
-    /// Makes a change of classes. The function also has the class of the data streams of the events. It must not
-    /// change the scopes of a class, or use the trace: it is called while a class is added to it.
+    /// Creates a class map. `map` also receives the data stream class of the events. It must not change the scopes of a
+    /// class or use the trace, since it is called while a class is added to the trace.
     pub fn new(map: impl Fn(&mut EventRecordClass, &DataStreamClass) + Send + Sync + 'static) -> Self {
         Self { map: Some(Arc::new(map)), running: RunningParts::Nothing }
     }
 
-    /// Also adds the [running thread](crate::running_thread) to events of processors.
+    /// Also adds the [running thread](crate::running_thread) to processor events.
     #[must_use]
     pub fn with_running(self, running: RunningParts) -> Self {
         Self { running, ..self }
     }
 
-    /// Returns `true` if it does more than to add running threads.
+    /// Returns `true` if it does more than add running threads.
     pub(crate) fn changes_classes(&self) -> bool {
         self.map.is_some()
     }
@@ -181,10 +182,10 @@ mod tests {
 
         let rule = EventRule::default().with("a", Meaning::Thread).with("c", Meaning::Process);
         assert_eq!(rule.apply(&mut class, &stream), [1]);
-        assert_eq!(class.meanings.of(Scope::CommonContext, 0), Some(Meaning::Thread));
+        assert_eq!(class.meanings.get(Scope::CommonContext, 0), Some(Meaning::Thread));
         assert_eq!(class.role, EventRole::Instant);
 
-        // Those of the trace, and those that are discovered.
+        // Both declared and discovered classes.
         stream.event_records = vec![Arc::new(EventRecordClass::new("declared", []))];
         let trace = TraceClass { data_streams: vec![stream], ..TraceClass::default() };
         let map = ClassMap::new(move |class, stream| {
@@ -193,7 +194,7 @@ mod tests {
         let trace = Trace::with_class_map(trace, "t", &Limits::default(), Some(&map)).unwrap();
         let discovered = trace.dynamic_classes(0).unwrap();
         discovered.intern(b"key", || EventRecordClass::new("discovered", [])).unwrap();
-        let meaning = |class: Arc<EventRecordClass>| class.meanings.of(Scope::CommonContext, 0);
+        let meaning = |class: Arc<EventRecordClass>| class.meanings.get(Scope::CommonContext, 0);
         assert_eq!(trace.event_records(0).map(meaning).collect::<Vec<_>>(), [Some(Meaning::Thread); 2]);
     }
 }

@@ -1,21 +1,21 @@
-//! Identifiers of tasks and operations, independent of how a format writes them.
+//! Task and operation identifiers, independent of their notation in a format.
 
 use std::fmt;
 
 use crate::{FieldValue, Uuid};
 
-/// The identifier of a task or an operation: up to 20 bytes, not all zero, in the order they are written.
+/// Task or operation identifier: up to 20 bytes, not all zero, in written order.
 ///
-/// The same identifier can be text in one format (hexadecimal digits, or a GUID), bytes or a number in
-/// another: all become the same bytes, so that they can be compared.
+/// The same identifier can be text in one format (hexadecimal digits, or a GUID), and bytes or a number in another. All
+/// become the same bytes, so that they can be compared.
 ///
 /// ```
 /// use ichnos_model::{FieldValue, Identifier};
 ///
-/// let text = Identifier::of_value(&FieldValue::Text(b"00F067AA0BA902B7"));
-/// assert_eq!(text, Identifier::of_value(&FieldValue::Unsigned(0x00f0_67aa_0ba9_02b7)));
+/// let text = Identifier::from_value(&FieldValue::Text(b"00F067AA0BA902B7"));
+/// assert_eq!(text, Identifier::from_value(&FieldValue::Unsigned(0x00f0_67aa_0ba9_02b7)));
 /// assert_eq!(text.map(|id| id.to_string()).as_deref(), Some("00F067AA0BA902B7"));
-/// assert_eq!(Identifier::of_value(&FieldValue::Unsigned(0)), None);
+/// assert_eq!(Identifier::from_value(&FieldValue::Unsigned(0)), None);
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Identifier {
@@ -24,11 +24,11 @@ pub struct Identifier {
 }
 
 impl Identifier {
-    /// Maximum number of bytes of an identifier.
+    /// Maximum number of bytes in an identifier.
     pub const MOST: usize = 20;
 
-    /// Makes an identifier of bytes; `None` if there are no or too many bytes, or all are 0, which means no
-    /// identifier in all formats.
+    /// Creates an identifier from bytes. `None` if there are no bytes or too many, or if all are 0, which means a
+    /// missing identifier in all formats.
     #[must_use]
     pub fn new(bytes: &[u8]) -> Option<Self> {
         if bytes.iter().all(|byte| *byte == 0) {
@@ -39,10 +39,10 @@ impl Identifier {
         Some(Self { bytes: all, length: bytes.len() as u8 })
     }
 
-    /// Makes an identifier of a text: an even number of hexadecimal digits, also with the hyphens and the
-    /// braces of a GUID; otherwise the bytes of the text.
+    /// Creates an identifier from a text: an even number of hexadecimal digits, also with the hyphens and the braces of
+    /// a GUID. Any other text is taken as its bytes.
     #[must_use]
-    pub fn of_text(text: &[u8]) -> Option<Self> {
+    pub fn from_text(text: &[u8]) -> Option<Self> {
         let digits = match text {
             [b'{', inner @ .., b'}'] => inner,
             _ => text,
@@ -61,13 +61,13 @@ impl Identifier {
         if nibbles % 2 == 1 { Self::new(text) } else { Self::new(bytes.get(..nibbles / 2)?) }
     }
 
-    /// Makes an identifier of a value; of a number, its 8 bytes, most significant first.
+    /// Creates an identifier from a value. A number becomes 8 bytes, most significant first.
     #[must_use]
-    pub fn of_value(value: &FieldValue<'_>) -> Option<Self> {
+    pub fn from_value(value: &FieldValue<'_>) -> Option<Self> {
         match value {
-            FieldValue::Text(text) => Self::of_text(text),
+            FieldValue::Text(text) => Self::from_text(text),
             FieldValue::Blob(bytes) => Self::new(bytes),
-            FieldValue::Guid(guid) => Self::of_guid(*guid),
+            FieldValue::Guid(guid) => Self::from_guid(*guid),
             value => match (value.as_u64(), value.as_i64()) {
                 (Some(number), _) => Self::new(&number.to_be_bytes()),
                 // A signed 64-bit field has the same identifiers.
@@ -77,9 +77,9 @@ impl Identifier {
         }
     }
 
-    /// Makes an identifier of a GUID: its bytes in the order of its text.
+    /// Creates an identifier from a GUID, with the bytes in the order of its text.
     #[must_use]
-    pub fn of_guid(guid: Uuid) -> Option<Self> {
+    pub fn from_guid(guid: Uuid) -> Option<Self> {
         Self::new(guid.as_bytes())
     }
 
@@ -89,8 +89,8 @@ impl Identifier {
         self.bytes.get(..self.length.into()).unwrap_or_default()
     }
 
-    /// Returns the first 16 bytes, padded with zeros in front: the part that formats with identifiers of
-    /// different sizes share for the same task.
+    /// Returns the first 16 bytes, with zeros in front if there are fewer. Formats with different identifier sizes
+    /// share this part for the same task.
     #[must_use]
     pub fn common_part(&self) -> [u8; 16] {
         let bytes = self.as_bytes();
@@ -109,51 +109,51 @@ impl fmt::Debug for Identifier {
     }
 }
 
-/// Hexadecimal digits, two for each byte, in upper case.
+/// Writes hexadecimal digits, two for each byte, in upper case.
 impl fmt::Display for Identifier {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.as_bytes().iter().try_for_each(|byte| write!(f, "{byte:02X}"))
     }
 }
 
-/// The chain of events within which the identifier of an operation is unique.
+/// Event chain within which an operation's identifier is unique.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Chain(u32);
 
 impl Chain {
-    /// A chain that was not recorded: any chain.
+    /// Unrecorded chain: stands for any chain.
     pub const UNKNOWN: Self = Self(u32::MAX);
-    /// No chain: the identifier is unique within the task.
+    /// Absent chain: the identifier is unique within the task.
     pub const NONE: Self = Self(u32::MAX - 1);
 
-    /// The chain with a number, or [`Chain::UNKNOWN`] for a number of more than 32 bits.
+    /// Creates the chain with a number, or [`Chain::UNKNOWN`] for a number with more than 32 bits.
     #[must_use]
     pub fn new(number: u64) -> Self {
         u32::try_from(number).map_or(Self::UNKNOWN, Self)
     }
 
-    /// Returns its number, if it has one.
+    /// Returns the chain number, if any.
     #[must_use]
     pub fn number(self) -> Option<u32> {
         (self.0 < Self::NONE.0).then_some(self.0)
     }
 }
 
-/// An operation named in the text of an event, which belongs to it.
+/// An operation that an event's text mentions. The event belongs to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Mention {
     /// The task.
     pub task: Identifier,
     /// Operation, unless only the task is named.
     pub operation: Option<Identifier>,
-    /// The chain of the operation.
+    /// Chain of the operation.
     pub chain: Chain,
-    /// `true` if nothing else is written like that. Otherwise it may be a number that happens to look like an
-    /// identifier, and counts only if the task is known from elsewhere.
+    /// `true` if the notation is unambiguous. Otherwise, it may be a number that happens to look like an identifier,
+    /// and counts only if the task is known from elsewhere.
     pub is_certain: bool,
 }
 
-/// Finds the operations named in a text or in bytes.
+/// Finds the operations mentioned in a text or in bytes.
 pub type FindMentions = fn(&[u8], &mut dyn FnMut(Mention));
 
 #[cfg(test)]
@@ -163,26 +163,26 @@ mod tests {
     #[test]
     fn the_same_identifier_in_different_forms() {
         let guid = "0123abcd-4567-89ab-cdef-0123456789ab";
-        let of_guid = Identifier::of_value(&FieldValue::Guid(Uuid::parse_str(guid).unwrap()));
+        let of_guid = Identifier::from_value(&FieldValue::Guid(Uuid::parse_str(guid).unwrap()));
         assert!(of_guid.is_some());
         for text in [guid, "{0123ABCD-4567-89AB-CDEF-0123456789AB}", "0123abcd456789abcdef0123456789ab"] {
-            assert_eq!(Identifier::of_text(text.as_bytes()), of_guid, "{text}");
+            assert_eq!(Identifier::from_text(text.as_bytes()), of_guid, "{text}");
         }
-        assert_eq!(Identifier::of_text(b"0102").unwrap().as_bytes(), [1, 2]);
-        // No digits, an odd number of them, too many.
-        assert_eq!(Identifier::of_text(b"req-1").unwrap().as_bytes(), b"req-1");
-        assert_eq!(Identifier::of_text(b"123").unwrap().as_bytes(), b"123");
-        assert_eq!(Identifier::of_text(&[b'1'; 42]), None);
-        assert_eq!(Identifier::of_text(b""), None);
-        assert_eq!(Identifier::of_text(b"0000"), None);
-        let digits = Identifier::of_text(b"FFFFFFFFFFFFFFFE");
-        assert_eq!(Identifier::of_value(&FieldValue::Signed(-2)), digits);
-        assert_eq!(Identifier::of_value(&FieldValue::Integer(u64::MAX as i128 - 1)), digits);
+        assert_eq!(Identifier::from_text(b"0102").unwrap().as_bytes(), [1, 2]);
+        // Not a digit, an odd number of digits, too many digits.
+        assert_eq!(Identifier::from_text(b"req-1").unwrap().as_bytes(), b"req-1");
+        assert_eq!(Identifier::from_text(b"123").unwrap().as_bytes(), b"123");
+        assert_eq!(Identifier::from_text(&[b'1'; 42]), None);
+        assert_eq!(Identifier::from_text(b""), None);
+        assert_eq!(Identifier::from_text(b"0000"), None);
+        let digits = Identifier::from_text(b"FFFFFFFFFFFFFFFE");
+        assert_eq!(Identifier::from_value(&FieldValue::Signed(-2)), digits);
+        assert_eq!(Identifier::from_value(&FieldValue::Integer(u64::MAX as i128 - 1)), digits);
     }
 
     #[test]
     fn identifiers_of_other_sizes_have_a_part_in_common() {
-        let of = |text: &str| Identifier::of_text(text.as_bytes()).unwrap().common_part();
+        let of = |text: &str| Identifier::from_text(text.as_bytes()).unwrap().common_part();
         assert_eq!(of("0102030405060708090A0B0C0D0E0F1099998888"), of("0102030405060708090A0B0C0D0E0F10"));
         assert_eq!(of("01020304"), of("00000000000000000000000001020304"));
     }

@@ -1,45 +1,45 @@
-//! Damage of a trace, with its position.
+//! Damage in a trace, with its position.
 
 use std::fmt;
 
 use crate::DataPosition;
 use crate::decode::DecodeErrorKind;
 
-/// Unreadable data, with its position and extent.
+/// Unreadable data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Damage {
-    /// Name of the file.
+    /// File name.
     pub file: String,
-    /// Name of the data stream, if known.
+    /// Data stream name, if known.
     pub stream: Option<String>,
-    /// Offset in bits from the beginning of the file.
+    /// Offset in bits from the start of the file.
     pub bit: u64,
-    /// Kind of the damage.
+    /// Damage kind.
     pub kind: DamageKind,
-    /// Number of bits from there to the point at which reading resumes.
+    /// Number of bits from there to the point where reading resumes.
     pub skipped: u64,
 }
 
 impl Damage {
-    /// Damage at this bit of a file, for which nothing is skipped.
+    /// Creates damage at this bit of a file, without skipped data.
     #[must_use]
     pub fn new(file: impl Into<String>, bit: u64, kind: DamageKind) -> Self {
         Self { file: file.into(), stream: None, bit, kind, skipped: 0 }
     }
 
-    /// Adds the name of the data stream.
+    /// Adds the data stream name.
     #[must_use]
     pub fn in_stream(self, stream: impl Into<String>) -> Self {
         Self { stream: Some(stream.into()), ..self }
     }
 
-    /// Adds the number of bits to the point at which reading resumes.
+    /// Adds the number of bits to the point where reading resumes.
     #[must_use]
     pub fn skipping(self, bits: u64) -> Self {
         Self { skipped: bits, ..self }
     }
 
-    /// Returns the file and the offset in it: `FILE: byte N` or `FILE: byte N, bit M`.
+    /// Returns the file and the offset: `FILE: byte N` or `FILE: byte N, bit M`.
     #[must_use]
     pub fn location(&self) -> String {
         DataPosition::new(&*self.file, self.bit).to_string()
@@ -56,7 +56,7 @@ impl fmt::Display for Damage {
     }
 }
 
-/// Kinds of damage that any format can have. Damage that is specific to a format is a [`BrokenRule`].
+/// Damage kinds for all formats. Format-specific damage is a [`BrokenRule`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DamageKind {
@@ -66,51 +66,51 @@ pub enum DamageKind {
     /// A packet is truncated by the end of its file.
     #[error("packet ends after {available} of {total} bits")]
     CutOff {
-        /// Size of the packet in bits.
+        /// Packet size in bits.
         total: u64,
         /// Available bits.
         available: u64,
     },
-    /// A packet whose size is larger than the distance to the next packet.
+    /// A packet is larger than the distance to the next packet.
     #[error("packet of {total} bits overlaps the next packet, which starts after {available} bits")]
     PacketWithin {
-        /// Stated size of the packet in bits.
+        /// Recorded packet size in bits.
         total: u64,
-        /// Bits up to the other packet.
+        /// Bits up to the next packet.
         available: u64,
     },
-    /// An event record has no bits at all.
+    /// An event record has a size of 0 bits.
     #[error("an event record of size zero")]
     EmptyEventRecord,
     /// The clock goes backwards.
     #[error("the clock goes backwards, from {from} to {to} cycles")]
     ClockBackwards {
-        /// Cycles before.
+        /// Previous value in cycles.
         from: u64,
-        /// Cycles after.
+        /// Next value in cycles.
         to: u64,
     },
-    /// An event is outside of the times of its packet (CTF2-PROP-2.0, role
-    /// `packet-end-default-clock-timestamp`). Only the first one in a packet is reported.
+    /// An event is outside the time range of its packet (CTF2-PROP-2.0, role `packet-end-default-clock-timestamp`).
+    /// Only the first such event in a packet is reported.
     #[error("the event is at {cycles} cycles, after the end of its packet at {end} cycles")]
     EventAfterPacket {
-        /// Cycles of the event.
+        /// Event time in cycles.
         cycles: u64,
         /// Cycles at the end of the packet.
         end: u64,
     },
-    /// A time does not fit in a signed 64-bit number. Only the first of consecutive ones is reported.
+    /// A time does not fit in a signed 64-bit number. Only the first of several consecutive times is reported.
     #[error("the time of an event, {0} nanoseconds from the clock's origin, does not fit in 64 bits")]
     TimeOverflow(i128),
-    /// Packets or event records could have too many fields for their size to be read in acceptable time. See
+    /// Packets or event records could have too many fields for their size, so reading them could take too long. See
     /// [`Limits::fields_per_bit`](crate::Limits::fields_per_bit).
     #[error("{bits} bits of such {what} could have {fields} fields, more than the limit of {most}")]
     TooManyFields {
         /// "packets" or "event records".
         what: &'static str,
-        /// Size of all of them in bits.
+        /// Total size in bits.
         bits: u64,
-        /// Number of fields they could have; long names and labels count, too.
+        /// Number of fields they could have. Long names and labels count, too.
         fields: u64,
         /// Maximum number of fields.
         most: u64,
@@ -118,53 +118,52 @@ pub enum DamageKind {
     /// There are more packets than [`Limits::packets`](crate::Limits::packets) allows.
     #[error("the trace has more than {0} packets, the limit")]
     TooManyPackets(u64),
-    /// A member of an event, or of a description, that the format does not have. The rest of it is read.
+    /// An event or a description has a member that the format does not define. The rest of it is read.
     #[error("unknown member `{member}` of {of}: it is not read")]
     UnknownMember {
-        /// Name of the member.
+        /// Member name.
         member: String,
-        /// "an event", or what has the member otherwise.
+        /// "an event", or another object with the member.
         of: &'static str,
     },
-    /// A rule of the format is broken.
+    /// A format rule is broken.
     #[error("{0}")]
     Rule(Box<BrokenRule>),
     /// A file cannot be read.
     #[error("{0}")]
     Unreadable(String),
-    /// Zeros in place of a packet, most of them in holes of a sparse file: they were never written.
+    /// Zeros in place of a packet, mostly in holes of a sparse file: the packet was never written.
     #[error("zeros where a packet should begin: {0} bytes of the file were never written (holes)")]
     Hole(u64),
-    /// Not a file, but "a pipe", "a device" and so on.
+    /// Not a file; for example "a pipe" or "a device".
     #[error("skipped {0}: not a file")]
     NotAFile(&'static str),
-    /// A file became unreadable from here on after it was opened.
+    /// A file became unreadable from this position on, after it was opened.
     #[error(
         "the file has become shorter since it was opened, or its device fails{}",
         if *reported { ": events reported after this position may be wrong" } else { "" }
     )]
     Lost {
-        /// `true` if reports before this one may be based on zeros read in place of the missing bytes.
+        /// `true` if earlier reports may be based on zeros in place of the missing bytes.
         reported: bool,
     },
 }
 
-/// Remedies that several kinds of damage and rules of formats have.
+/// Remedies shared by several damage kinds and rules.
 pub mod remedy {
-    /// Metadata that does not fit the data.
+    /// Metadata does not fit the data.
     pub const METADATA: &str =
         "the metadata does not describe these bytes: check that it belongs to this recording and is complete";
-    /// Wrong sizes of packets.
+    /// Wrong packet sizes.
     pub const PACKET_SIZES: &str =
         "the sizes in the packet are wrong: the tracer was interrupted while it wrote, or has a bug";
-    /// Times that contradict their order.
+    /// Times contradict their order.
     pub const CLOCK: &str =
         "the tracer's clock is wrong there, or bytes were changed: times near it may be wrong";
 }
 
 impl DamageKind {
-    /// Returns the name of the limit that was reached, a member of [`Limits`](crate::Limits), for damage of
-    /// that kind.
+    /// Returns the name of the limit that was reached, a member of [`Limits`](crate::Limits).
     #[must_use]
     pub fn limit(&self) -> Option<&'static str> {
         match self {
@@ -175,7 +174,7 @@ impl DamageKind {
         }
     }
 
-    /// Returns the broken rule of the format, for damage of that kind.
+    /// Returns the broken rule.
     #[must_use]
     pub fn rule(&self) -> Option<&BrokenRule> {
         match self {
@@ -184,8 +183,8 @@ impl DamageKind {
         }
     }
 
-    /// Returns a remedy for the owner of the trace, as a phrase. If a [limit](DamageKind::limit) was reached,
-    /// raising it helps more.
+    /// Returns a remedy for the owner of the trace, as a phrase. If a [limit](DamageKind::limit) was reached, raising
+    /// it helps more.
     #[must_use]
     pub fn remedy(&self) -> &'static str {
         match self {
@@ -234,18 +233,18 @@ impl From<BrokenRule> for DamageKind {
     }
 }
 
-/// A rule of a format that is broken.
+/// A broken format rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BrokenRule {
-    /// Name of the rule, in lower case with `-` between words.
+    /// Rule name, in lower case with `-` between words.
     pub name: &'static str,
-    /// Statement of the rule, with the expected and the actual data.
+    /// Rule statement, with the expected and the actual data.
     pub statement: String,
     /// Remedy for the owner of the trace, as a phrase.
     pub remedy: &'static str,
-    /// Number of the record in its file, from 1 on, if the format counts records.
+    /// Record number in the file, from 1, if the format counts records.
     pub record: Option<u64>,
-    /// `true` if data is missing or unreliable because of it; otherwise all is read as if the rule were kept.
+    /// `true` if data is missing or unreliable as a result. Otherwise, all data is read as if the rule were kept.
     pub fatal: bool,
 }
 

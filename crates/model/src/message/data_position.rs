@@ -1,26 +1,26 @@
-//! Place of data in a file.
+//! Data position in a file.
 
 use std::fmt;
 
-/// Place of data in a file of a trace.
+/// Data position in a trace file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DataPosition {
-    /// Name of the file, as in [`Damage`](crate::Damage).
+    /// File name, as in [`Damage`](crate::Damage).
     pub file: String,
-    /// Offset in bits from the beginning of the file.
+    /// Offset in bits from the start of the file.
     pub bit: u64,
 }
 
 impl DataPosition {
-    /// Makes the position of a bit of a file.
+    /// Creates a bit position.
     #[must_use]
     pub fn new(file: impl Into<String>, bit: u64) -> Self {
         Self { file: file.into(), bit }
     }
 
-    /// Makes the position of a byte of a file.
+    /// Creates a byte position.
     #[must_use]
-    pub fn of_byte(file: impl Into<String>, byte: u64) -> Self {
+    pub fn at_byte(file: impl Into<String>, byte: u64) -> Self {
         Self::new(file, byte.saturating_mul(8))
     }
 }
@@ -43,6 +43,6 @@ mod tests {
     #[test]
     fn bits_are_named_where_there_are_some() {
         assert_eq!(DataPosition::new("a/b", 83).to_string(), "a/b: byte 10, bit 3");
-        assert_eq!(DataPosition::of_byte("c", 7).to_string(), "c: byte 7");
+        assert_eq!(DataPosition::at_byte("c", 7).to_string(), "c: byte 7");
     }
 }

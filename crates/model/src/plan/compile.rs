@@ -4,34 +4,32 @@ use std::sync::Arc;
 
 use super::error::{LocationProblem, LocationRule, PlanError};
 use super::join::{StepBuilder, join};
-use super::layout::Layout;
+use super::layout::FixedLayout;
 use super::plans::{DataStreamPlans, EventRecordPlans, TracePlans};
 use super::slots::assign_slots;
 use super::steps::{NodeId, Op, Plan, SkipSteps};
 use super::tree::PlanBudget;
 use crate::{FieldClass, Limits, TraceClass};
 
-/// Memory of an event record class beside its classes and nodes: its plans, and data that readers keep for
-/// it.
+/// Memory for an event record class in addition to its classes and nodes: its plans, and data that readers keep for it.
 const EVENT_RECORD_CLASS: u64 = size_of::<EventRecordPlans>() as u64 + 200;
 
-/// Maximum number of fields of all event record classes whose scopes are joined: the common context counts
-/// for each of them.
+/// Maximum number of fields in all event record classes with joined scopes. The common context counts for each class.
 const JOINED_NODES: usize = 1 << 18;
 
 impl TracePlans {
     /// Compiles a trace class.
     ///
     /// # Errors
-    /// If field locations lead to no suitable field (up to 1,000 are reported), or the classes exceed `limits`.
+    /// Fails if field locations lead to no suitable field (up to 1,000 are reported), or the classes exceed `limits`.
     pub fn compile(trace: &TraceClass, limits: &Limits) -> Result<Self, PlanError> {
         Self::compile_by_rules(trace, limits, &[]).map(|(plans, _)| plans)
     }
 
-    /// Like [`TracePlans::compile`], and returns up to 256 field locations that can be decoded but break these rules.
+    /// Like [`TracePlans::compile`]. Also returns up to 256 field locations that can be decoded but break these rules.
     ///
     /// # Errors
-    /// As [`TracePlans::compile`].
+    /// See [`TracePlans::compile`].
     pub fn compile_by_rules(
         trace: &TraceClass,
         limits: &Limits,
@@ -48,7 +46,7 @@ impl TracePlans {
                 packet_context: tree(&class.packet_context, &mut budget)?,
                 event_record_header: tree(&class.event_record_header, &mut budget)?,
                 common_context: tree(&class.common_context, &mut budget)?,
-                // Formats define it, not files, to which limits apply.
+                // The format defines this class. The limits apply to files.
                 resource: tree_of_format(&class.resource)?,
                 event_records: Vec::new(),
                 slots: 0,
@@ -96,18 +94,18 @@ impl TracePlans {
     }
 }
 
-/// Tree of a class that does not depend on input.
+/// Tree for a class that does not depend on input.
 fn tree_of_format(class: &Option<Arc<FieldClass>>) -> Result<Option<Plan>, PlanError> {
     let limits = Limits::default();
     class.as_ref().map(|class| Plan::tree(class, &mut PlanBudget::new(&limits), &limits)).transpose()
 }
 
 impl Plan {
-    /// Compiles structures into steps after the slots are assigned. Returns the layouts of the nodes.
+    /// Compiles structures into steps after the slots are assigned. Returns the node layouts.
     ///
     /// # Errors
-    /// If too many fields can have zero bits.
-    fn finish(&mut self, limits: &Limits) -> Result<Vec<Option<Layout>>, PlanError> {
+    /// Fails if too many fields can have zero bits.
+    fn finish(&mut self, limits: &Limits) -> Result<Vec<Option<FixedLayout>>, PlanError> {
         let count = self.nodes.len();
         for node in &mut self.nodes {
             let saved = !node.saves().is_empty();
@@ -126,8 +124,8 @@ impl Plan {
                 *elements = found;
             }
         }
-        // Children come after their parents: in reverse order, each layout is known before it is needed.
-        let mut layouts: Vec<Option<Layout>> = vec![None; count];
+        // Children come after their parents. In reverse order, each layout is known before it is needed.
+        let mut layouts: Vec<Option<FixedLayout>> = vec![None; count];
         for id in (0..count).rev() {
             layouts[id] = self.layout(id as NodeId, &layouts);
             if let Op::Structure { members, .. } = &self.nodes[id].op {
@@ -141,7 +139,7 @@ impl Plan {
             }
         }
         self.fixed = layouts[0].filter(|layout| !layout.saves).map(|layout| layout.size);
-        self.skip_steps = SkipSteps::of(self);
+        self.skip_steps = SkipSteps::for_plan(self);
         let mut may_be_empty = vec![false; count];
         for id in (0..count).rev() {
             may_be_empty[id] = self.may_be_empty(id as NodeId, &may_be_empty);

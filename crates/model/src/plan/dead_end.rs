@@ -1,44 +1,44 @@
-//! Reasons why a field location cannot be resolved.
+//! Reasons for unresolved field locations.
 
 use super::steps::{NodeId, Plan};
 use crate::{FieldKind, Member, TextPosition};
 
 /// Purpose of a located field.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Need {
+pub(super) enum FieldPurpose {
     Length,
     BooleanSelector,
     IntegerSelector,
 }
 
-/// A problem of a location, for messages.
-pub(super) struct Trouble {
+/// A location problem, for messages.
+pub(super) struct LocationFault {
     pub(super) position: TextPosition,
     pub(super) reason: String,
     pub(super) expected: &'static str,
     pub(super) found: String,
 }
 
-/// End of a path that does not lead to a field. There can be very many for one location, and only the one
-/// that is reported gets a text.
+/// End of a path that does not lead to a field. There can be very many for one location. Only the reported one gets a
+/// text.
 pub(super) enum DeadEnd<'a> {
     /// The path leaves the root field.
     LeavesRoot(NodeId),
-    /// A structure lacks a member with this name, which is at the end of the path or before it.
+    /// A structure lacks a member with this name. The member is at the end of the path or before it.
     NoMember { structure: NodeId, name: &'a str, is_last: bool },
     /// A node without members.
     NoStructure { node: NodeId, name: &'a str },
-    /// The element of an array that does not contain the dependent field.
+    /// An array element that does not contain the dependent field.
     OtherElement(NodeId),
-    /// A field of another kind than needed.
+    /// A field with an unsuitable kind.
     WrongKind(NodeId),
     /// A field that is decoded later.
     Later(NodeId),
 }
 
 impl DeadEnd<'_> {
-    /// Describes the end of a path.
-    pub(super) fn trouble(&self, plan: &Plan, need: Need) -> Trouble {
+    /// Describes the problem.
+    pub(super) fn describe(&self, plan: &Plan, need: FieldPurpose) -> LocationFault {
         let (node, reason, expected, found) = match self {
             Self::LeavesRoot(node) => {
                 let found = "a root field".to_owned();
@@ -66,9 +66,11 @@ impl DeadEnd<'_> {
             }
             Self::WrongKind(node) => {
                 let (reason, expected) = match need {
-                    Need::Length => ("the length field is not an unsigned integer", "an unsigned integer"),
-                    Need::IntegerSelector => ("the selector field is not an integer", "an integer"),
-                    Need::BooleanSelector => ("the selector field is not a boolean", "a boolean"),
+                    FieldPurpose::Length => {
+                        ("the length field is not an unsigned integer", "an unsigned integer")
+                    }
+                    FieldPurpose::IntegerSelector => ("the selector field is not an integer", "an integer"),
+                    FieldPurpose::BooleanSelector => ("the selector field is not a boolean", "a boolean"),
                 };
                 (node, reason.to_owned(), expected, plan.node(*node).class.describe())
             }
@@ -77,7 +79,7 @@ impl DeadEnd<'_> {
                 (node, reason, "an earlier field", plan.node(*node).class.describe())
             }
         };
-        Trouble { position: plan.node(*node).class.declared_at.0, reason, expected, found }
+        LocationFault { position: plan.node(*node).class.declared_at.0, reason, expected, found }
     }
 }
 
@@ -87,7 +89,7 @@ const LISTED: usize = 16;
 /// Maximum number of characters of a name in a message.
 const LONGEST: usize = 100;
 
-/// Names of a structure's members for a message, with bounded length.
+/// A structure's member names for a message, with bounded length.
 fn listed(members: &[Member]) -> String {
     let name = |member: &Member| {
         let name = member.location_name();

@@ -5,7 +5,7 @@ use std::fmt;
 use super::steps::Slot;
 use crate::{FieldLocation, TextPosition};
 
-/// Reason why no plan can be made.
+/// Reason why plans cannot be compiled.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlanError {
@@ -17,29 +17,28 @@ pub enum PlanError {
         "the description takes too much memory: its compiled form exceeds the remaining {0} bytes of the limit"
     )]
     Description(u64),
-    /// More fields of one root field can have zero bits than allowed.
+    /// More fields in one root field can have zero bits than allowed.
     #[error("more than {0} fields of one root field can have zero bits")]
     EmptyFields(u64),
-    /// Nesting that is too deep.
+    /// Nesting is too deep.
     #[error("field classes nested more than {0} levels deep")]
     Depth(u32),
-    /// More values needed by other fields than there are slots.
+    /// Other fields depend on more values than there are slots.
     #[error("more than {} fields are needed to decode other fields", Slot::MAX)]
     Slots,
     /// Field locations lead through too many classes.
     #[error("resolving field locations takes more than {0} steps")]
     Steps(u64),
-    /// A field location leads to no fitting field.
+    /// A field location leads to no suitable field.
     #[error("{}", .0[0])]
     Locations(Vec<LocationProblem>),
-    /// The offset added to this clock puts its times out of the range of 64-bit nanoseconds.
+    /// The offset added to this clock moves its times beyond 64-bit nanoseconds.
     #[error("the offset of the clock `{0}` is out of range")]
     ClockOffset(String),
 }
 
 impl PlanError {
-    /// Returns the name of the limit that was reached, a member of [`Limits`](crate::Limits); `None` if it
-    /// cannot be set.
+    /// Returns the name of the exceeded limit, a member of [`Limits`](crate::Limits), or `None` if it cannot be set.
     #[must_use]
     pub fn limit(&self) -> Option<&'static str> {
         Some(match self {
@@ -52,22 +51,22 @@ impl PlanError {
     }
 }
 
-/// A field location that leads to no suitable field.
+/// A field location without a suitable field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LocationProblem {
-    /// Position of the class at which the search ended.
+    /// Position where the search ended.
     pub position: TextPosition,
     /// Position of the location.
     pub location_position: TextPosition,
-    /// Path to the field that needs the other one, from the outside in.
+    /// Path to the dependent field, outermost first.
     pub within: Vec<String>,
     /// The location.
     pub location: FieldLocation,
-    /// Description of the problem.
+    /// Problem description.
     pub reason: String,
     /// Expected class.
     pub expected: &'static str,
-    /// Class found.
+    /// Actual class.
     pub found: String,
 }
 
@@ -85,16 +84,16 @@ impl fmt::Display for LocationProblem {
     }
 }
 
-/// A rule for located fields that only one document has.
+/// A rule for located fields that only one document requires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LocationRule {
-    /// The field is in the same array element as the field that needs it (PROP-2.0).
+    /// The field must be in the same array element as the dependent field (PROP-2.0).
     SameElement,
-    /// The field is in the same optional as the field that needs it (PROP-2.0).
+    /// The field must be in the same optional as the dependent field (PROP-2.0).
     SameOptional,
-    /// The field is in no optional of another root field (PROP-2.0).
+    /// The field must not be in an optional of another root field (PROP-2.0).
     NoOptional,
-    /// An unsigned selector selects nothing by negative values.
+    /// An unsigned selector must not select anything by negative values.
     NoNegativeRange,
 }

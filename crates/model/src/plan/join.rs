@@ -1,13 +1,13 @@
 //! Joins fixed-layout members into blocks, and the steps of several plans into one list.
 
-use super::layout::Layout;
+use super::layout::FixedLayout;
 use super::steps::{BitsKind, BlockField, FixedBlock, Load, NodeId, NodeRef, Op, Plan, StaticArray, Step};
 
-/// A plan and the layouts of its nodes.
-type JoinedLayout<'a> = (&'a Plan, &'a [Option<Layout>]);
+/// A plan and its node layouts.
+type JoinedLayout<'a> = (&'a Plan, &'a [Option<FixedLayout>]);
 
-/// Joins the steps of plans that are run in sequence into one list, with the layouts of their nodes. `None`
-/// if they are not all structures whose steps take whole bytes.
+/// Joins the steps of successive plans into one list, with their node layouts. `None` unless all are structures with
+/// bytewise steps.
 pub(super) fn join(plans: [Option<JoinedLayout<'_>>; 3]) -> Option<Box<[Step]>> {
     let mut builder = StepBuilder::new(8);
     for (i, (plan, layouts)) in (0..).zip(plans).filter_map(|(i, plan)| Some((i, plan?))) {
@@ -20,42 +20,41 @@ pub(super) fn join(plans: [Option<JoinedLayout<'_>>; 3]) -> Option<Box<[Step]>> 
     steps.iter().all(is_sound).then(|| steps.into())
 }
 
-/// Compiles the members of a structure, or of the root structures of several plans in sequence, into steps.
+/// Compiles the members of a structure, or of the root structures in several successive plans, into steps.
 #[derive(Default)]
 pub(super) struct StepBuilder {
     steps: Vec<Step>,
-    block: Option<OpenBlock>,
-    /// Known alignment of the next member: that of the structure at its beginning, 1 after a field of unknown
-    /// size.
+    block: Option<UnfinishedBlock>,
+    /// Known alignment of the next member: the structure's alignment at its start, 1 after a field of unknown size.
     known: u64,
-    /// Number of the plan of the members.
+    /// Plan number of the members.
     plan: u8,
 }
 
 impl StepBuilder {
-    /// Starts a structure of this alignment.
+    /// Starts a structure with this alignment.
     pub(super) fn new(alignment: u64) -> Self {
         Self { known: alignment, ..Self::default() }
     }
 
-    /// Continues with another plan's root structure, which has this alignment.
+    /// Continues with the root structure of another plan, which has this alignment.
     pub(super) fn begin_plan(&mut self, plan: u8, alignment: u64) {
         self.plan = plan;
         if let Some(open) = &mut self.block
             && alignment <= open.alignment
-            && open.layout.append(Layout::EMPTY, alignment).is_some()
+            && open.layout.append(FixedLayout::EMPTY, alignment).is_some()
         {
             return;
         }
         self.close();
         self.known = alignment;
         if alignment > 8 {
-            self.block = Some(OpenBlock::new(alignment, Layout::EMPTY));
+            self.block = Some(UnfinishedBlock::new(alignment, FixedLayout::EMPTY));
         }
     }
 
-    /// Adds a member of `plan`, with its layout if fixed.
-    pub(super) fn add(&mut self, plan: &Plan, member: NodeId, layout: Option<Layout>) {
+    /// Adds a member of `plan`, with its layout if it is fixed.
+    pub(super) fn add(&mut self, plan: &Plan, member: NodeId, layout: Option<FixedLayout>) {
         let node = NodeRef { id: member, plan: self.plan };
         let alignment = plan.node(member).alignment;
         let Some(layout) = layout else {
@@ -81,14 +80,14 @@ impl StepBuilder {
         let begin = self.known.max(alignment);
         self.known = 1;
         if let Some(field) = plan.block_field(node, 0).filter(|_| begin % 8 == 0) {
-            self.block.insert(OpenBlock::new(begin, layout)).push(plan, field, layout.saves);
+            self.block.insert(UnfinishedBlock::new(begin, layout)).push(plan, field, layout.saves);
         } else {
             self.steps.push(Step::Field(node));
         }
     }
 
     fn close(&mut self) {
-        self.steps.extend(self.block.take().map(OpenBlock::close));
+        self.steps.extend(self.block.take().map(UnfinishedBlock::close));
     }
 
     /// Returns all steps.
@@ -98,23 +97,23 @@ impl StepBuilder {
     }
 }
 
-/// A block that further fields may join.
-struct OpenBlock {
+/// A block that more fields may join.
+struct UnfinishedBlock {
     alignment: u64,
     fields: Vec<BlockField>,
     saving: Vec<BlockField>,
     arrays: Vec<StaticArray>,
-    layout: Layout,
+    layout: FixedLayout,
     has_padding: bool,
 }
 
-impl OpenBlock {
-    fn new(alignment: u64, layout: Layout) -> Self {
+impl UnfinishedBlock {
+    fn new(alignment: u64, layout: FixedLayout) -> Self {
         let (fields, saving, arrays) = Default::default();
         Self { alignment, fields, saving, arrays, layout, has_padding: false }
     }
 
-    /// Adds a field of a plan.
+    /// Adds a field.
     fn push(&mut self, plan: &Plan, mut field: BlockField, saves: bool) {
         match plan.node(field.node).op {
             // Padding is only skipped.

@@ -1,21 +1,21 @@
-//! Classes with a fixed layout.
+//! Fixed layouts.
 
 use super::steps::{NodeId, Op, Plan, align};
 use crate::ByteOrder;
 
 /// A fixed layout.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Layout {
+pub(super) struct FixedLayout {
     /// Size in bits.
     pub(super) size: u64,
-    /// `true` if a value in it is saved.
+    /// `true` if it contains a saved value.
     pub(super) saves: bool,
-    order: Order,
+    order: LayoutByteOrder,
 }
 
-/// Byte orders of the fields.
+/// Byte order of the fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Order {
+enum LayoutByteOrder {
     /// No byte order.
     Any,
     Only(ByteOrder),
@@ -23,21 +23,21 @@ enum Order {
     Both,
 }
 
-impl Layout {
+impl FixedLayout {
     /// Layout without fields.
-    pub(super) const EMPTY: Self = Self { size: 0, saves: false, order: Order::Any };
+    pub(super) const EMPTY: Self = Self { size: 0, saves: false, order: LayoutByteOrder::Any };
 
-    /// Appends a field and returns its offset. `None` if the layout is not fixed: byte order changes within a
-    /// byte (reported when decoding), or the size overflows.
+    /// Appends a field and returns its offset. `None` if the layout is not fixed: the byte order changes within a byte
+    /// (reported when decoding), or the size overflows.
     pub(super) fn append(&mut self, field: Self, alignment: u64) -> Option<u64> {
         let offset = align(self.size, alignment)?;
         self.order = match (self.order, field.order) {
-            (Order::Any, order) | (order, Order::Any) => order,
-            (a, b) if a == b && a != Order::Both => a,
-            _ if offset % 8 == 0 && self.size % 8 == 0 && field.size % 8 == 0 => Order::Both,
+            (LayoutByteOrder::Any, order) | (order, LayoutByteOrder::Any) => order,
+            (a, b) if a == b && a != LayoutByteOrder::Both => a,
+            _ if offset % 8 == 0 && self.size % 8 == 0 && field.size % 8 == 0 => LayoutByteOrder::Both,
             _ => return None,
         };
-        if self.order == Order::Both && (field.size % 8 != 0 || offset % 8 != 0) {
+        if self.order == LayoutByteOrder::Both && (field.size % 8 != 0 || offset % 8 != 0) {
             return None;
         }
         self.size = offset.checked_add(field.size)?;
@@ -45,25 +45,25 @@ impl Layout {
         Some(offset)
     }
 
-    /// Byte order of the last field, if all fields have the same order and it ends within a byte.
+    /// Byte order of the last field, if it is the same for all fields and the layout ends within a byte.
     pub(super) fn open_byte(self) -> Option<ByteOrder> {
         match self.order {
-            Order::Only(order) if self.size % 8 != 0 => Some(order),
+            LayoutByteOrder::Only(order) if self.size % 8 != 0 => Some(order),
             _ => None,
         }
     }
 }
 
 impl Plan {
-    /// Layout of the node, if all aligned instances have the same.
-    pub(super) fn layout(&self, id: NodeId, layouts: &[Option<Layout>]) -> Option<Layout> {
+    /// Layout of the node, if it is the same for all aligned instances.
+    pub(super) fn layout(&self, id: NodeId, layouts: &[Option<FixedLayout>]) -> Option<FixedLayout> {
         let node = self.node(id);
         let saves = !node.saves().is_empty();
-        let size = |size: u64| Some(Layout { size, saves, order: Order::Any });
+        let size = |size: u64| Some(FixedLayout { size, saves, order: LayoutByteOrder::Any });
         match &node.op {
             Op::Bits(bits) => {
                 let order = if bits.big_endian { ByteOrder::BigEndian } else { ByteOrder::LittleEndian };
-                Some(Layout { size: bits.length, saves, order: Order::Only(order) })
+                Some(FixedLayout { size: bits.length, saves, order: LayoutByteOrder::Only(order) })
             }
             // The position within a byte must be checked.
             Op::StaticText(..) if node.alignment % 8 != 0 => None,
@@ -73,7 +73,7 @@ impl Plan {
             Op::Guid => size(128),
             Op::Null => size(0),
             Op::Structure { members, .. } => {
-                let mut all = Layout::EMPTY;
+                let mut all = FixedLayout::EMPTY;
                 for member in members {
                     let member_layout = layouts[*member as usize]?;
                     all.append(member_layout, self.node(*member).alignment)?;
@@ -91,12 +91,12 @@ impl Plan {
                 }
                 let alignment = self.node(*element).alignment;
                 if alignment > node.alignment {
-                    // The offset of the first element depends on the position of the array.
+                    // The offset of the first element depends on the array position.
                     return None;
                 }
                 let stride = align(layout.size, alignment)?;
                 let size = stride.checked_mul(*length - 1)?.checked_add(layout.size)?;
-                Some(Layout { size, ..layout })
+                Some(FixedLayout { size, ..layout })
             }
             _ => None,
         }

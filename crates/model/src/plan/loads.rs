@@ -1,4 +1,4 @@
-//! Decoding of single fields: by a load, a step of their own, or their node.
+//! Single-field decoding: by a load, a dedicated step, or the node.
 
 use super::steps::{
     Bits, BitsKind, BlockField, ElementKind, Elements, Load, Node, NodeId, NodeRef, Op, Plan, PrefixWord,
@@ -8,7 +8,7 @@ use crate::StringEncoding;
 use crate::bits::Word;
 
 impl Plan {
-    /// Step for a member of a structure whose layout is not fixed.
+    /// Step for a structure member without a fixed layout.
     pub(super) fn step(&self, node: NodeRef) -> Step {
         let id = node.id;
         let field = self.node(id);
@@ -30,7 +30,7 @@ impl Plan {
                     _ => Step::Field(node),
                 }
             }
-            // The alignment of elements may exceed that of the array, which may be empty.
+            // Elements may be aligned more strictly than their array, which may be empty.
             Op::DynamicArray { elements: Some(elements), length, .. }
                 if field.alignment == 8 && self.node(elements.node).alignment == 8 =>
             {
@@ -40,26 +40,26 @@ impl Plan {
         }
     }
 
-    /// Field of a block, `None` if its offset exceeds the maximum block length.
+    /// Block field; `None` if its offset exceeds the maximum block length.
     pub(super) fn block_field(&self, NodeRef { id, plan }: NodeRef, offset: u64) -> Option<BlockField> {
         let node = self.node(id);
         let (byte, bit) = (u32::try_from(offset / 8).ok()?, offset % 8);
         let (load, length, more) = match &node.op {
             Op::Bits(bits) => {
                 let slot = node.saves().first().map_or(0, |slot| u32::from(*slot));
-                (Load::of(node, bits, bit), bits.length, slot)
+                (Load::for_bits(node, bits, bit), bits.length, slot)
             }
             Op::StaticText(StringEncoding::Utf8, length) => (Load::Text, 0, u32::try_from(*length).ok()?),
             Op::Guid if bit == 0 => (Load::Guid, 0, 0),
             Op::StaticArray { elements: Some(_), .. } if bit == 0 => (Load::Array, 0, 0),
             _ => (Load::Any, 0, 0),
         };
-        // If a value spans more than eight bytes, only the first bit is used.
+        // If a value spans more than eight bytes, only its first bit is used.
         let word = Word::new(bit, length.clamp(1, 64 - bit))?;
-        Some(BlockField { node: id, byte, more, load: load.of_word(word), plan, word })
+        Some(BlockField { node: id, byte, more, load: load.for_word(word), plan, word })
     }
 
-    /// [`Elements`] of an array, if they are suitable.
+    /// Array [`Elements`], if they are suitable.
     pub(super) fn elements(&self, element: NodeId) -> Option<Elements> {
         let node = self.node(element);
         let Op::Bits(bits) = node.op else { return None };
@@ -69,7 +69,7 @@ impl Plan {
             && !bits.saved
             && !bits.reversed
             && bits.kind != BitsKind::Padding;
-        let kind = match (Load::of(node, &bits, 0), bits.length) {
+        let kind = match (Load::for_bits(node, &bits, 0), bits.length) {
             (Load::Unsigned, 8) => ElementKind::U8,
             (Load::Unsigned, 16) => ElementKind::U16,
             (Load::Unsigned, 32) => ElementKind::U32,
@@ -85,8 +85,8 @@ impl Plan {
 }
 
 impl Load {
-    /// Load for the field of a node at bit `bit` of a byte.
-    fn of(node: &Node, bits: &Bits, bit: u64) -> Self {
+    /// Load for a node's field at bit `bit` of a byte.
+    fn for_bits(node: &Node, bits: &Bits, bit: u64) -> Self {
         let is_little = !bits.big_endian || (bits.length == 8 && bit == 0);
         let is_simple = is_little && !bits.reversed && Word::new(bit, bits.length).is_some();
         match (bits.kind, node.saves().len()) {
@@ -100,7 +100,7 @@ impl Load {
     }
 
     /// Specializes the load for a value in a word.
-    fn of_word(self, word: Word) -> Self {
+    fn for_word(self, word: Word) -> Self {
         match (self, word.bit(), word.length()) {
             (Self::Signed, 0, 32) => Self::I32,
             (Self::Unsigned, 0, 32) => Self::U32,

@@ -1,11 +1,11 @@
-//! Finds the fields to which locations lead.
+//! Resolves field locations.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::iter::once;
 use std::sync::Arc;
 
-use super::dead_end::{DeadEnd, Need, Trouble};
+use super::dead_end::{DeadEnd, FieldPurpose, LocationFault};
 use super::error::LocationRule;
 use super::steps::{NodeId, Op, Plan};
 use crate::{
@@ -13,17 +13,16 @@ use crate::{
     VariableLengthValue, VariantOption,
 };
 
-/// Trees of the scopes that a field can see, by the number of the scope.
+/// Scope plans that a field can refer to, indexed by scope.
 pub(super) type ScopePlans<'a> = [Option<&'a Plan>; 6];
 
-/// Steps charged for each range of a selection by one of several selectors, because it takes memory.
+/// Steps charged for each range if one of several selectors selects, because the ranges take memory.
 const CHOICE_STEPS: usize = 64;
 
-/// Maximum number of target fields of a location that are checked against rules.
+/// Maximum number of target fields per location that are checked against rules.
 const MOST_TARGETS: usize = 16;
 
-/// Members of large structures, as indexes in the order of their names: a linear search would take members
-/// times locations.
+/// Members of large structures, as indexes sorted by name. A linear search would take members times locations.
 pub(super) struct MemberNames {
     by_class: RefCell<HashMap<*const FieldClass, Vec<u32>>>,
     /// Remaining search steps. At 0, all results are invalid.
@@ -31,26 +30,26 @@ pub(super) struct MemberNames {
 }
 
 impl MemberNames {
-    /// Allows this number of steps.
+    /// Creates the index with a budget of `steps`.
     pub(super) fn new(steps: u64) -> Self {
         Self { by_class: RefCell::default(), steps: Cell::new(steps) }
     }
 
-    /// Returns `true` if no steps remain: all results are invalid then.
+    /// Returns `true` if no steps remain. All results are invalid then.
     pub(super) fn is_exhausted(&self) -> bool {
         self.steps.get() == 0
     }
 
-    /// Number of members that are searched one by one.
+    /// Maximum number of members for a linear search.
     const FEW: usize = 16;
 
-    /// Index of the first member called `name` of a class with these members.
+    /// Index of the first member called `name` in a class with these members.
     fn index(&self, class: &Arc<FieldClass>, members: &[Member], name: &str) -> Option<usize> {
         if members.len() <= Self::FEW {
             return members.iter().position(|member| member.is_called(name));
         }
         let mut all = self.by_class.borrow_mut();
-        // The classes stay in place while their plans are made.
+        // The classes stay in place while they are compiled.
         let order = all.entry(Arc::as_ptr(class)).or_insert_with(|| {
             let mut order: Vec<u32> = (0..).take(members.len()).collect();
             order.sort_by_key(|index| &members[*index as usize].name);
@@ -67,39 +66,39 @@ impl MemberNames {
     }
 }
 
-/// Search for the field that another field needs.
+/// Search for the field that a dependent field needs.
 pub(super) struct Search<'a> {
     pub(super) names: &'a MemberNames,
     pub(super) scopes: &'a ScopePlans<'a>,
-    /// Scope of the dependent field.
+    /// The dependent field's scope.
     pub(super) scope: Scope,
     pub(super) plan: &'a Plan,
     pub(super) dependent: NodeId,
     pub(super) location: &'a FieldLocation,
-    pub(super) need: Need,
+    pub(super) need: FieldPurpose,
 }
 
 impl<'a> Search<'a> {
-    pub(super) fn run(&self) -> Result<(Scope, Vec<NodeId>), Trouble> {
+    pub(super) fn run(&self) -> Result<(Scope, Vec<NodeId>), LocationFault> {
         let scope = self.location.origin.unwrap_or(self.scope);
-        let trouble_at_location = |reason: String, found: &str| Trouble {
+        let fault_at_location = |reason: String, found: &str| LocationFault {
             position: self.location.declared_at.0,
             reason,
             expected: "an earlier field",
             found: found.to_owned(),
         };
         if scope > self.scope {
-            return Err(trouble_at_location(format!("{scope} is decoded later"), scope.name()));
+            return Err(fault_at_location(format!("{scope} is decoded later"), scope.name()));
         }
         let Some(plan) = self.scopes[scope as usize] else {
-            return Err(trouble_at_location(format!("there is no {scope}"), "no such root field"));
+            return Err(fault_at_location(format!("there is no {scope}"), "no such root field"));
         };
         let begin = match self.location.origin {
             Some(_) => 0,
             None => match self.structure_around(self.plan.node(self.dependent).parent) {
                 Some(structure) => structure,
                 None => {
-                    return Err(trouble_at_location("no structure contains the field".to_owned(), "none"));
+                    return Err(fault_at_location("no structure contains the field".to_owned(), "none"));
                 }
             },
         };
@@ -118,25 +117,25 @@ impl<'a> Search<'a> {
                 },
                 LocationStep::Member(name) => self.member(plan, scope, id, name, i == last, next),
             });
-            followed.map_err(|end| end.trouble(plan, self.need))?;
+            followed.map_err(|end| end.describe(plan, self.need))?;
             at = next;
         }
         let mut targets = Vec::new();
         let followed = self.follow(at, &mut targets, |id, targets| self.targets(plan, scope, id, targets));
-        followed.map_err(|end| end.trouble(plan, self.need))?;
+        followed.map_err(|end| end.describe(plan, self.need))?;
         targets.sort_unstable();
         targets.dedup();
         Ok((scope, targets))
     }
 
-    /// Returns a rule that the field breaks. The rule of all documents is checked first.
+    /// Returns a rule that the field breaks. The rule in all documents is checked first.
     pub(super) fn broken_rule(
         &self,
         scope: Scope,
         targets: &[NodeId],
     ) -> Option<(LocationRule, &'static str)> {
         let plan = self.scopes[scope as usize]?;
-        // Very many targets are much alike, so checking some of them is enough.
+        // If there are very many targets, they are similar, so checking some of them is enough.
         let targets = targets.get(..MOST_TARGETS).unwrap_or(targets);
         let ranges: &mut dyn Iterator<Item = &RangeSet> = match &self.plan.node(self.dependent).class.kind {
             FieldKind::Optional { ranges, .. } => &mut ranges.iter(),
@@ -173,8 +172,9 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// Returns `true` if all of the fields select an optional, too, so that a field within it knows them whenever it
-    /// exists. An example of PROP-2.0 ("Optional field class") has one selector for an optional and its variant.
+    /// Returns `true` if all these fields also select an optional, so that a field within the optional knows them
+    /// whenever it exists. In a PROP-2.0 example ("Optional field class"), an optional and its variant share a
+    /// selector.
     fn are_selectors(&self, optional: NodeId, scope: Scope, targets: &[NodeId]) -> bool {
         let FieldKind::Optional { selector, .. } = &self.plan.node(optional).class.kind else { return false };
         let search = Self { dependent: optional, location: selector, ..*self };
@@ -183,8 +183,8 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// Returns the values that select each option, by target and option: under the rules of PROP-1.0, those
-    /// with the option's name as their label. `None` if they are the same for all targets.
+    /// Returns the selecting values by target and option. Under PROP-1.0 rules, an option's values are those labeled
+    /// with its name. `None` if they are the same for all targets.
     pub(super) fn choices(&self, scope: Scope, targets: &[NodeId]) -> Option<Vec<Vec<RangeSet>>> {
         let FieldKind::Variant { options, .. } = &self.plan.node(self.dependent).class.kind else {
             return None;
@@ -208,7 +208,7 @@ impl<'a> Search<'a> {
                 .collect();
             let of_option = |option: &VariantOption| {
                 let label = option.name.as_deref().and_then(|name| by_label.get(name));
-                // No value selects an option without a label.
+                // Nothing selects an option without a label.
                 label.map(|ranges| ranges.to_set()).unwrap_or_default()
             };
             choices.push(options.iter().map(of_option).collect());
@@ -221,7 +221,7 @@ impl<'a> Search<'a> {
         self.names.steps.set(left);
     }
 
-    /// Continues from all of `ids`, or if the location allows it, from at least one that fits.
+    /// Continues from all `ids`. If the location allows it, one that fits is enough.
     fn follow(
         &self,
         ids: Vec<NodeId>,
@@ -246,7 +246,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Nearest structure from `id` upwards in the scope of the dependent field.
+    /// Nearest structure around `id`, within the scope of the dependent field.
     fn structure_around(&self, mut id: Option<NodeId>) -> Option<NodeId> {
         while let Some(node) = id {
             if matches!(self.plan.node(node).op, Op::Structure { .. }) {
@@ -316,8 +316,8 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Possible options of a variant: if it encloses the dependent field, only the option that contains that,
-    /// since that one is selected.
+    /// Possible options of a variant. If an option encloses the dependent field, only this option is possible, since it
+    /// is selected.
     fn options(&self, scope: Scope, variant: NodeId, options: &[NodeId]) -> Vec<NodeId> {
         let is_option = |id: &NodeId| self.plan.node(*id).parent == Some(variant);
         let own = match scope == self.scope {
@@ -359,11 +359,11 @@ impl<'a> Search<'a> {
             FieldKind::Boolean(_) | FieldKind::VariableLength { value: VariableLengthValue::Boolean, .. }
         );
         let fits = match self.need {
-            Need::Length => {
+            FieldPurpose::Length => {
                 is_hidden || integer.is_some_and(|integer| !integer.signed || self.location.any_option)
             }
-            Need::IntegerSelector => is_hidden || integer.is_some(),
-            Need::BooleanSelector => is_boolean,
+            FieldPurpose::IntegerSelector => is_hidden || integer.is_some(),
+            FieldPurpose::BooleanSelector => is_boolean,
         };
         if !fits {
             return Err(DeadEnd::WrongKind(id));
@@ -376,12 +376,12 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Ancestors of a node, from the inside out.
+/// A node's ancestors, innermost first.
 fn ancestors(plan: &Plan, id: NodeId) -> impl Iterator<Item = NodeId> + '_ {
     std::iter::successors(plan.node(id).parent, |id| plan.node(*id).parent)
 }
 
-/// Path without steps into a member and back out of it: these do not require the member to exist.
+/// Path without detours: steps into a member and back out of it do not require the member to exist.
 fn without_detours(path: &[LocationStep]) -> Vec<&LocationStep> {
     let mut steps: Vec<&LocationStep> = Vec::new();
     for step in path {

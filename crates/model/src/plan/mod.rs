@@ -1,19 +1,17 @@
-//! Decode plans: a root field class, compiled once into the steps to decode it.
+//! Decode plans: root field classes, compiled once into decoding steps.
 //!
-//! A [plan](Plan) is a tree of [nodes](Node), one for each field class of the expanded root class. The
-//! members of a structure are compiled into a list of steps: consecutive members of fixed layout are joined
-//! into a *block*, so that skipping them is one comparison and reading them needs no arithmetic. A field that
-//! another one needs (a length, a selector) saves its value in a *slot*, assigned here once from the [field
+//! A [plan](Plan) is a tree of [nodes](Node), one for each field class in the expanded root class. The members of a
+//! structure are compiled into a list of steps. Consecutive members with a fixed layout are joined into a *block*:
+//! skipping them is one comparison, and reading them needs no arithmetic. If another field depends on a field (its
+//! length or selector), the field saves its value in a *slot*. Slots are assigned here once from the [field
 //! locations](crate::FieldLocation).
 //!
-//! `steps.rs` contains the steps, which never change after they are compiled, and depends on no other file
-//! here. `compile.rs` makes plans: `tree.rs` the nodes, `slots.rs` and `locate.rs` the slots, `layout.rs`,
-//! `loads.rs` and `join.rs` the steps, `skip.rs` the steps to skip a structure. [`decode`](crate::decode)
-//! runs them.
+//! `steps.rs` contains the steps, which never change after they are compiled. It depends on no other file here.
+//! `compile.rs` creates the plans: `tree.rs` the nodes, `slots.rs` and `locate.rs` the slots, `layout.rs`, `loads.rs`
+//! and `join.rs` the steps, `skip.rs` the steps to skip a structure. [`decode`](crate::decode) runs them.
 //!
-//! Each shortcut step names the benchmark that justifies it: the change in the lines of
-//! `benches/instructions.py` without it. All of them are optional: the node of a field is enough to decode
-//! it.
+//! Each shortcut step names the benchmark that justifies it, with the change in `benches/instructions.py` results
+//! without the step. All shortcuts are optional: the node of a field is enough to decode it.
 
 mod compile;
 mod dead_end;

@@ -1,57 +1,56 @@
-//! The plans of a trace and of its classes.
+//! Plans for a trace and its classes.
 
 use std::sync::Arc;
 
 use super::steps::{Plan, Step};
 use crate::{DataStreamClass, EventRecordClass, FieldClass, Scope, TraceClass};
 
-/// Plans of a trace.
+/// Plans for a trace.
 #[derive(Debug)]
 pub struct TracePlans {
-    /// Plan of packet headers.
+    /// Packet header plan.
     pub packet_header: Option<Plan>,
-    /// Plans of each data stream class, in the order of [`TraceClass::data_streams`].
+    /// Plans for each data stream class, in the order of [`TraceClass::data_streams`].
     pub data_streams: Vec<Arc<DataStreamPlans>>,
     /// Plan without nodes, for absent scopes.
     pub(crate) nothing: Plan,
 }
 
-/// Plans of a data stream class.
+/// Plans for a data stream class.
 #[derive(Debug, Default)]
 pub struct DataStreamPlans {
-    /// Plan of packet contexts.
+    /// Packet context plan.
     pub packet_context: Option<Plan>,
-    /// Plan of event record headers.
+    /// Event record header plan.
     pub event_record_header: Option<Plan>,
-    /// Plan of event record common contexts.
+    /// Common context plan.
     pub common_context: Option<Plan>,
-    /// Plan of resources, which has fields but cannot decode them.
+    /// Resource plan. It has fields but cannot decode them.
     pub resource: Option<Plan>,
-    /// Plans of each event record class, in the order of [`DataStreamClass::event_records`].
+    /// Plans for each event record class, in the order of [`DataStreamClass::event_records`].
     pub event_records: Vec<EventRecordPlans>,
-    /// Number of values kept for other fields at once.
+    /// Maximum number of values kept for other fields at once.
     pub slots: usize,
 }
 
-/// Plans of an event record class.
+/// Plans for an event record class.
 #[derive(Debug, Default)]
 pub struct EventRecordPlans {
     /// Event record class.
     pub class: Arc<EventRecordClass>,
-    /// Plan of specific contexts.
+    /// Specific context plan.
     pub specific_context: Option<Plan>,
-    /// Plan of payloads.
+    /// Payload plan.
     pub payload: Option<Plan>,
-    /// Steps of the common context and of these two together, if they can be joined. Without them: log-null
-    /// +51 %, null +25 %.
+    /// Joined steps of the common context and these two plans, if they can be joined. Without them: log-null +51 %,
+    /// null +25 %.
     pub(crate) joined: Option<Box<[Step]>>,
-    /// Index of the class in the data stream class.
+    /// Class index in the data stream class.
     pub(crate) index: Option<usize>,
 }
 
 impl EventRecordPlans {
-    /// Returns the index of the class in the data stream class; see
-    /// [`Event::class_index`](crate::Event::class_index).
+    /// Returns the class index in the data stream class; see [`Event::class_index`](crate::Event::class_index).
     #[inline]
     #[must_use]
     pub fn index(&self) -> Option<usize> {
@@ -67,7 +66,7 @@ impl TracePlans {
     }
 }
 
-/// Returns the root class of a scope, `None` if the trace or the event record class with the scope is missing.
+/// Returns the root class of a scope, or `None` if the trace lacks it, or the event record class is missing.
 #[must_use]
 pub fn scope_class<'a>(
     scope: Scope,
@@ -86,7 +85,7 @@ pub fn scope_class<'a>(
     }
 }
 
-/// Returns the plan of a scope.
+/// Returns a scope's plan.
 #[inline]
 #[must_use]
 pub fn scope_plan<'a>(

@@ -1,12 +1,12 @@
-//! Compiles the steps to skip a structure, which read only lengths.
+//! Compiles the steps to skip a structure. They read only lengths.
 
 use super::steps::{
-    BlockField, Extent, FixedBlock, Load, Op, Plan, SavedWord, SkipStep, SkipSteps, Slot, Step,
+    BlockExtent, BlockField, FixedBlock, Load, Op, Plan, SavedWord, SkipStep, SkipSteps, Slot, Step,
 };
 
 impl SkipSteps {
-    /// Steps to skip an instance of a plan, `None` if these steps are not enough.
-    pub(super) fn of(plan: &Plan) -> Option<Self> {
+    /// Creates the steps to skip an instance of a plan. Returns `None` if skip steps are not enough.
+    pub(super) fn for_plan(plan: &Plan) -> Option<Self> {
         let alignment = plan.root().alignment();
         let Op::Structure { steps: members, .. } = &plan.root().op else { return None };
         let mut steps: Vec<SkipStep> = Vec::with_capacity(members.len());
@@ -27,7 +27,7 @@ impl SkipSteps {
 }
 
 impl SkipStep {
-    /// This step, followed by the number of elements in the slot, each of `size` bytes.
+    /// Extends the step by the elements that follow. The slot contains their number, and each has `size` bytes.
     fn followed_by(self, slot: Slot, size: usize) -> Option<Self> {
         match self {
             Self::Saving { block, value: length } if length.slot == slot => {
@@ -40,7 +40,7 @@ impl SkipStep {
 
 impl FixedBlock {
     fn skip_step(&self) -> Option<SkipStep> {
-        let block = Extent { mask: self.mask, bytes: self.bytes };
+        let block = BlockExtent { mask: self.mask, bytes: self.bytes };
         match *self.saving {
             [] => Some(SkipStep::Block(block)),
             [BlockField { load: Load::Saved, byte, more, word, .. }] => {

@@ -1,8 +1,8 @@
-//! Assigns a slot to each field that another field needs.
+//! Assigns a slot to each field that another field depends on.
 
 use std::collections::HashMap;
 
-use super::dead_end::{Need, Trouble};
+use super::dead_end::{FieldPurpose, LocationFault};
 use super::error::{LocationProblem, LocationRule, PlanError};
 use super::locate::{MemberNames, ScopePlans, Search};
 use super::plans::DataStreamPlans;
@@ -12,19 +12,18 @@ use crate::{
     TraceClass,
 };
 
-/// A field that needs another field, and the location of that field.
+/// A dependent field, and the field that it needs.
 struct Dependency {
-    /// Index of the event record class, if the field belongs to one.
+    /// Index of the event record class, if the dependent field belongs to one.
     event: Option<usize>,
-    /// Scope of the dependent field.
+    /// The dependent field's scope.
     own_scope: Scope,
     dependent: NodeId,
-    /// Scope of the needed field.
+    /// The needed field's scope.
     scope: Scope,
-    /// Candidates for the needed field: several if a variant is on the path.
+    /// Candidates for the needed field. Several if a variant is on the path.
     targets: Vec<NodeId>,
-    /// Values that select each option of a variant, if the needed field is one of several that select by
-    /// different values.
+    /// Values that select each variant option, if the needed field is one of several that select by different values.
     choices: Option<Vec<RangeSet>>,
 }
 
@@ -38,27 +37,26 @@ impl Dependency {
     }
 }
 
-/// Steps allowed for locating fields, for each field class in the limits: many locations through variants of
-/// many options could take forever.
+/// Steps allowed for locating fields, for each field class in the limits. Without this limit, many locations through
+/// variants with many options could take forever.
 const STEPS: u64 = 16;
 
-/// Maximum number of broken rules: enough for a reader.
+/// Maximum number of broken rules: enough for a person to read.
 const MOST_BROKEN_RULES: usize = 256;
 
-/// Maximum number of locations that lead nowhere: each takes memory, and there can be a million.
+/// Maximum number of unresolved locations. Each takes memory, and there can be a million.
 const MOST_PROBLEMS: usize = 1000;
 
 /// Field location problems.
-struct Problems<'a> {
+struct LocationProblems<'a> {
     /// Rules to check.
     rules: &'a [LocationRule],
     all: Vec<LocationProblem>,
     broken_rules: Vec<(LocationRule, LocationProblem)>,
 }
 
-/// Finds all dependencies, then assigns slots: first those of the packet header, then those of the other
-/// scopes that event record classes share, so that each class can use the same numbers after them for its
-/// own.
+/// Finds all dependencies, then assigns slots. Packet headers come first, then the other scopes that event record
+/// classes share. Each event record class can then use the same numbers after them.
 pub(super) fn assign_slots(
     trace: &TraceClass,
     mut packet_header: Option<&mut Plan>,
@@ -67,7 +65,7 @@ pub(super) fn assign_slots(
     rules: &[LocationRule],
 ) -> Result<Vec<(LocationRule, LocationProblem)>, PlanError> {
     let most = limits.field_classes.saturating_mul(STEPS).max(1);
-    let mut problems = Problems { rules, all: Vec::new(), broken_rules: Vec::new() };
+    let mut problems = LocationProblems { rules, all: Vec::new(), broken_rules: Vec::new() };
     let mut in_header = Vec::new();
     let scopes = [packet_header.as_deref(), None, None, None, None, None];
     let names = MemberNames::new(most);
@@ -87,7 +85,7 @@ pub(super) fn assign_slots(
     let mut of_trace = SlotNumbers::after(0);
     for found in in_header.iter().chain(streams.iter().flatten()) {
         if found.scope == Scope::PacketHeader {
-            let slot = of_trace.of(found, packet_header.as_deref_mut())?;
+            let slot = of_trace.slot_for(found, packet_header.as_deref_mut())?;
             if let (Scope::PacketHeader, Some(header)) = (found.own_scope, &mut packet_header) {
                 found.connect(header, slot);
             }
@@ -96,7 +94,7 @@ pub(super) fn assign_slots(
     for (stream, all) in data_streams.iter_mut().zip(&streams) {
         let mut shared = SlotNumbers::after(of_trace.next);
         for found in all.iter().filter(|found| !found.is_of_event() && found.scope != Scope::PacketHeader) {
-            shared.of(found, stream.scope_mut(found.scope, None))?;
+            shared.slot_for(found, stream.scope_mut(found.scope, None))?;
         }
         stream.slots = usize::from(shared.next);
         for of_class in all.chunk_by(|a, b| a.event == b.event) {
@@ -107,7 +105,7 @@ pub(super) fn assign_slots(
                     _ if found.is_of_event() => &mut own,
                     _ => &mut shared,
                 };
-                let slot = slots.of(found, stream.scope_mut(found.scope, found.event))?;
+                let slot = slots.slot_for(found, stream.scope_mut(found.scope, found.event))?;
                 if let Some(plan) = stream.scope_mut(found.own_scope, found.event) {
                     found.connect(plan, slot);
                 }
@@ -126,7 +124,7 @@ impl Dependency {
 }
 
 impl DataStreamPlans {
-    /// Returns the plan of a scope, `None` also for packet headers.
+    /// Returns a scope's plan, or `None` also for packet headers.
     fn scope_mut(&mut self, scope: Scope, event: Option<usize>) -> Option<&mut Plan> {
         match scope {
             Scope::PacketHeader => None,
@@ -141,7 +139,7 @@ impl DataStreamPlans {
     }
 }
 
-/// Numbers assigned to needed fields.
+/// Slot numbers assigned to needed fields.
 struct SlotNumbers {
     by_targets: HashMap<(Scope, Vec<NodeId>), Slot>,
     next: Slot,
@@ -152,9 +150,9 @@ impl SlotNumbers {
         Self { by_targets: HashMap::new(), next }
     }
 
-    /// Returns the number of the needed field. If it is new, the candidate fields in `plan` save their values
-    /// from now on.
-    fn of(&mut self, found: &Dependency, plan: Option<&mut Plan>) -> Result<Slot, PlanError> {
+    /// Returns the slot number of the needed field. If it is new, the candidate fields in `plan` save their values from
+    /// now on.
+    fn slot_for(&mut self, found: &Dependency, plan: Option<&mut Plan>) -> Result<Slot, PlanError> {
         let key = (found.scope, found.targets.clone());
         if let Some(slot) = self.by_targets.get(&key) {
             return Ok(*slot);
@@ -169,13 +167,13 @@ impl SlotNumbers {
     }
 }
 
-/// Finds dependencies of the fields of a data stream class, grouped by event record class.
+/// Finds the dependencies in a data stream class, grouped by event record class.
 fn find_in_stream(
     names: &MemberNames,
     class: &DataStreamClass,
     stream: &DataStreamPlans,
     header: Option<&Plan>,
-    problems: &mut Problems<'_>,
+    problems: &mut LocationProblems<'_>,
 ) -> Vec<Dependency> {
     let mut all = Vec::new();
     let shared = [
@@ -202,7 +200,7 @@ fn find_in_stream(
     all
 }
 
-/// Finds dependencies of the fields of one scope.
+/// Finds the dependencies in one scope.
 fn find(
     names: &MemberNames,
     scopes: &ScopePlans<'_>,
@@ -210,7 +208,7 @@ fn find(
     event: Option<usize>,
     within: &[String],
     all: &mut Vec<Dependency>,
-    problems: &mut Problems<'_>,
+    problems: &mut LocationProblems<'_>,
 ) {
     let Some(plan) = scopes[scope as usize] else { return };
     for id in 0..plan.nodes.len() as NodeId {
@@ -234,13 +232,13 @@ fn find(
                     && let Some((rule, reason)) = search.broken_rule(target_scope, &targets)
                     && problems.rules.contains(&rule)
                 {
-                    let trouble = Trouble {
+                    let fault = LocationFault {
                         position: location.declared_at.0,
                         reason: reason.to_owned(),
                         expected: "",
                         found: String::new(),
                     };
-                    let problem = problem(trouble, within, scope, plan, id, location);
+                    let problem = problem(fault, within, scope, plan, id, location);
                     problems.broken_rules.push((rule, problem));
                 }
                 match search.choices(target_scope, &targets) {
@@ -251,8 +249,8 @@ fn find(
                     None => all.push(found(targets, None)),
                 }
             }
-            Err(trouble) if problems.all.len() < MOST_PROBLEMS => {
-                problems.all.push(problem(trouble, within, scope, plan, id, location));
+            Err(fault) if problems.all.len() < MOST_PROBLEMS => {
+                problems.all.push(problem(fault, within, scope, plan, id, location));
             }
             Err(_) => {}
         }
@@ -260,7 +258,7 @@ fn find(
 }
 
 fn problem(
-    trouble: Trouble,
+    fault: LocationFault,
     within: &[String],
     scope: Scope,
     plan: &Plan,
@@ -271,30 +269,32 @@ fn problem(
     within.push(scope.to_string());
     within.extend(plan.path_names(id));
     LocationProblem {
-        position: trouble.position,
+        position: fault.position,
         location_position: location.declared_at.0,
         within,
         location: location.clone(),
-        reason: trouble.reason,
-        expected: trouble.expected,
-        found: trouble.found,
+        reason: fault.reason,
+        expected: fault.expected,
+        found: fault.found,
     }
 }
 
 /// Location of the field that the node needs, if any.
-fn needs(plan: &Plan, id: NodeId) -> Option<(&FieldLocation, Need)> {
+fn needs(plan: &Plan, id: NodeId) -> Option<(&FieldLocation, FieldPurpose)> {
     let (location, need) = located(plan, id)?;
-    (!location.is_of_values()).then_some((location, need))
+    (!location.is_by_values()).then_some((location, need))
 }
 
-fn located(plan: &Plan, id: NodeId) -> Option<(&FieldLocation, Need)> {
+fn located(plan: &Plan, id: NodeId) -> Option<(&FieldLocation, FieldPurpose)> {
     match &plan.node(id).class.kind {
         FieldKind::String { length: StringLength::Dynamic(location), .. }
         | FieldKind::Blob { length: Length::Dynamic(location), .. }
-        | FieldKind::Array { length: Length::Dynamic(location), .. } => Some((location, Need::Length)),
-        FieldKind::Optional { selector, ranges: None, .. } => Some((selector, Need::BooleanSelector)),
+        | FieldKind::Array { length: Length::Dynamic(location), .. } => {
+            Some((location, FieldPurpose::Length))
+        }
+        FieldKind::Optional { selector, ranges: None, .. } => Some((selector, FieldPurpose::BooleanSelector)),
         FieldKind::Optional { selector, .. } | FieldKind::Variant { selector, .. } => {
-            Some((selector, Need::IntegerSelector))
+            Some((selector, FieldPurpose::IntegerSelector))
         }
         _ => None,
     }
@@ -312,7 +312,7 @@ impl Plan {
         }
     }
 
-    /// Makes a variant select its options by these values, if the field of this slot is decoded.
+    /// Makes a variant select its options by these values, if the field with this slot is decoded.
     fn add_choices(&mut self, id: NodeId, slot: Slot, options: &[RangeSet]) {
         if let Op::Variant(variant) = &mut self.nodes[id as usize].op {
             variant.choices.push(Choices { slot, selectors: Selectors::new(options) });

@@ -6,36 +6,36 @@ use std::sync::Arc;
 use crate::bits::Word;
 use crate::{ByteOrder, FieldClass, RangeSet, Roles, Selectors, StringEncoding};
 
-/// Number of a saved value.
+/// Saved value number.
 pub(crate) type Slot = u16;
 
-/// Index of a node in its plan. The root is 0, children come after their parents.
+/// Node index in its plan. The root is 0. Children come after their parents.
 pub(crate) type NodeId = u32;
 
-/// One field class of a plan.
+/// One field class in a plan.
 #[derive(Debug)]
 pub struct Node {
-    /// Name of the structure or union member.
+    /// Structure or union member name.
     pub name: Option<Box<str>>,
-    /// Class of the field.
+    /// Field class.
     pub class: Arc<FieldClass>,
-    /// Roles of the class.
+    /// Field roles.
     pub roles: Roles,
     /// Alignment in bits.
     pub(crate) alignment: u64,
     pub(crate) op: Op,
-    /// Slots of the field, which few fields have.
+    /// Field slots. Few fields have them.
     pub(super) links: Option<Box<Links>>,
     pub(crate) parent: Option<NodeId>,
     pub(super) is_option: bool,
 }
 
-/// Slots of a field.
+/// Field slots.
 #[derive(Debug, Default)]
 pub(super) struct Links {
     /// Slots that receive the value.
     pub(super) saves: Vec<Slot>,
-    /// Slots that become unknown at the beginning of this field (an optional or a variant).
+    /// Slots that become unknown at the start of this field (an optional or a variant).
     pub(super) clears: Vec<Slot>,
 }
 
@@ -46,13 +46,13 @@ impl Node {
         self.links.as_ref().map_or(&[], |links| &links.saves)
     }
 
-    /// Returns the slots that become unknown at the beginning of this field (an optional or a variant).
+    /// Returns the slots that become unknown at the start of this field (an optional or a variant).
     #[inline]
     pub(crate) fn clears(&self) -> &[Slot] {
         self.links.as_ref().map_or(&[], |links| &links.clears)
     }
 
-    /// Returns `true` if the field only serves decoding, provided that everything in it does.
+    /// Returns `true` if the field only serves decoding, provided that all inner fields do.
     #[must_use]
     pub fn only_serves_decoding(&self) -> bool {
         if self.class.is_compound() {
@@ -61,13 +61,13 @@ impl Node {
         self.class.is_padding() || !self.roles.is_empty() && !self.is_needed()
     }
 
-    /// Returns the alignment of the field in bits.
+    /// Returns the field's alignment in bits.
     #[must_use]
     pub fn alignment(&self) -> u64 {
         self.alignment
     }
 
-    /// Returns the slots that receive the field's value, because other fields need it.
+    /// Returns the slots that receive the field's value, because other fields depend on it.
     #[must_use]
     pub fn saved_in(&self) -> &[u16] {
         self.saves()
@@ -81,7 +81,7 @@ impl Node {
 }
 
 impl Node {
-    /// Returns the slot of the field's length, if another field contains it.
+    /// Returns the slot with the field's length, if another field contains the length.
     #[must_use]
     pub fn length_slot(&self) -> Option<u16> {
         match self.op {
@@ -92,7 +92,7 @@ impl Node {
         }
     }
 
-    /// Returns the slot of the field's selector, if it is an optional or a variant with one selector.
+    /// Returns the slot with the field's selector, if it is an optional or a variant with one selector.
     #[must_use]
     pub fn selector_slot(&self) -> Option<u16> {
         match &self.op {
@@ -102,14 +102,14 @@ impl Node {
         }
     }
 
-    /// Returns `true` if other fields need this one as their length or selector.
+    /// Returns `true` if other fields depend on this field as their length or selector.
     #[must_use]
     pub fn is_needed(&self) -> bool {
         !self.saves().is_empty()
     }
 }
 
-/// Operation to decode a field.
+/// Field decoding operation.
 #[derive(Debug)]
 pub(crate) enum Op {
     Bits(Bits),
@@ -120,7 +120,7 @@ pub(crate) enum Op {
     PrefixedText(StringEncoding, TextPrefix),
     StaticBlob(u64),
     DynamicBlob(Slot),
-    /// GUID in the layout of [`FieldKind::Guid`](crate::FieldKind::Guid).
+    /// GUID with the layout of [`FieldKind::Guid`](crate::FieldKind::Guid).
     Guid,
     Structure {
         members: Vec<NodeId>,
@@ -141,7 +141,7 @@ pub(crate) enum Op {
         selector: Slot,
         ranges: Option<RangeSet>,
     },
-    /// Boxed because few nodes are variants, and they are large.
+    /// Boxed because few nodes are variants, and variants are large.
     Variant(Box<VariantOp>),
     Union {
         members: Vec<NodeId>,
@@ -149,7 +149,7 @@ pub(crate) enum Op {
     Null,
 }
 
-/// Operation to decode a variant.
+/// Variant decoding operation.
 #[derive(Debug)]
 pub(crate) struct VariantOp {
     pub(crate) options: Vec<NodeId>,
@@ -158,8 +158,8 @@ pub(crate) struct VariantOp {
     pub(crate) choices: Vec<Choices>,
 }
 
-/// Selection of a variant's options if the selector is the field of this slot: one of several fields, of
-/// which only one is decoded.
+/// Option selection by one of several selectors, of which only one is decoded. It applies if the slot's field is
+/// decoded.
 #[derive(Debug)]
 pub(crate) struct Choices {
     pub(crate) slot: Slot,
@@ -190,14 +190,14 @@ pub(crate) enum BitsKind {
     Padding,
 }
 
-/// Length prefix of a text.
+/// Length prefix before a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TextPrefix {
-    /// Size of the length in bits, 1 to 64.
+    /// Length size in bits, 1 to 64.
     pub(crate) length: u64,
     pub(crate) big_endian: bool,
     pub(crate) reversed: bool,
-    /// Bits from the beginning of the length to the beginning of the text.
+    /// Bits from the start of the length to the start of the text.
     pub(crate) text: u64,
 }
 
@@ -216,19 +216,19 @@ pub struct Plan {
     pub(crate) nodes: Vec<Node>,
     /// Size in bits if it is fixed and no value is saved. Without it: count +230 %, pretty +35 %, null +25 %.
     pub(crate) fixed: Option<u64>,
-    /// Steps to skip an instance, if they are enough.
+    /// Steps to skip an instance, if skip steps are enough.
     pub(crate) skip_steps: Option<SkipSteps>,
 }
 
 impl Plan {
-    /// Returns the node of the root field.
+    /// Returns the root field's node.
     #[must_use]
     pub fn root(&self) -> &Node {
         // A plan always has a root.
         &self.nodes[0]
     }
 
-    /// The steps of the root field if they take whole bytes only, from any byte on.
+    /// Root field steps if they take only whole bytes, from any byte on.
     #[inline]
     pub(crate) fn byte_steps(&self) -> Option<&[Step]> {
         let skip_steps = self.skip_steps.as_ref()?;
@@ -238,7 +238,7 @@ impl Plan {
         }
     }
 
-    /// Returns `true` if a node is an unsigned integer of fixed length of up to 64 bits.
+    /// Returns `true` if a node is a fixed-length unsigned integer with up to 64 bits.
     #[inline]
     pub(crate) fn is_unsigned(&self, id: NodeId) -> bool {
         matches!(&self.node(id).op, Op::Bits(bits) if bits.kind == BitsKind::Unsigned && bits.length <= 64)
@@ -249,21 +249,19 @@ impl Plan {
         matches!(&self.node(id).op, Op::Bits(bits) if bits.kind == BitsKind::Padding)
     }
 
-    /// The nodes in the order their classes were declared: the root, then each field before those
-    /// within it.
+    /// Returns the nodes in declaration order: the root, then each field before its inner fields.
     pub fn nodes(&self) -> impl Iterator<Item = &Node> {
         self.nodes.iter()
     }
 
-    /// Returns the node of this index, in the order of [`Plan::nodes`].
+    /// Returns the node with this index in [`Plan::nodes`].
     #[must_use]
     pub fn get(&self, index: usize) -> Option<&Node> {
         self.nodes.get(index)
     }
 
-    /// Returns the indexes in [`Plan::nodes`] of the direct children of a node: the members of a structure or
-    /// a union, the elements of an array (one node for all of them), the field of an optional, the options of
-    /// a variant. Empty for any other.
+    /// Returns the [`Plan::nodes`] indexes of a node's direct children: structure or union members, the array element
+    /// (one node for all of them), the optional field, variant options. Empty for any other node.
     pub fn children(&self, index: usize) -> impl Iterator<Item = usize> + '_ {
         let (one, several): (Option<NodeId>, &[NodeId]) = match self.nodes.get(index).map(|node| &node.op) {
             Some(Op::Structure { members, .. } | Op::Union { members }) => (None, members),
@@ -275,22 +273,21 @@ impl Plan {
         one.into_iter().chain(several.iter().copied()).map(|id| id as usize)
     }
 
-    /// Returns the indexes in [`Plan::nodes`] of the fields of the scope: the members of the root structure, or the
-    /// root itself if it is not a structure (CTF2-PROP-1.0).
+    /// Returns the [`Plan::nodes`] indexes of the scope's fields: the members of the root structure, or the root itself
+    /// if it is not a structure (CTF2-PROP-1.0).
     pub fn fields(&self) -> impl Iterator<Item = usize> + '_ {
         let is_field = !matches!(self.root().op, Op::Structure { .. });
         is_field.then_some(0).into_iter().chain(self.children(0).filter(move |_| !is_field))
     }
 
-    /// Returns the name of one of the [fields](Self::fields) of the scope. A root that is not a structure is called
-    /// `value`.
+    /// Returns the name of a [field](Self::fields) in the scope. A root that is not a structure is called `value`.
     #[must_use]
     pub fn field_name(&self, index: usize) -> &str {
         let unnamed = if index == 0 { "value" } else { "" };
         self.get(index).and_then(|node| node.name.as_deref()).unwrap_or(unnamed)
     }
 
-    /// Returns the range in [`Plan::nodes`] of a node and all its descendants. Empty if the node does not exist.
+    /// Returns the [`Plan::nodes`] range with a node and all its descendants. Empty if the node does not exist.
     #[must_use]
     pub fn within(&self, index: usize) -> Range<usize> {
         let mut last = index;
@@ -300,7 +297,7 @@ impl Plan {
         index..if index < self.nodes.len() { last + 1 } else { index }
     }
 
-    /// Returns the index in [`Plan::nodes`] of the root structure's member with this index, if it exists.
+    /// Returns the [`Plan::nodes`] index of a root structure member, by member index, if it exists.
     #[must_use]
     pub fn member(&self, index: usize) -> Option<usize> {
         match &self.root().op {
@@ -309,13 +306,13 @@ impl Plan {
         }
     }
 
-    /// Returns the name of the root structure's member with this index, if it exists.
+    /// Returns a root structure member's name, by member index, if it exists.
     #[must_use]
     pub fn member_name(&self, index: usize) -> Option<&str> {
         self.nodes.get(self.member(index)?)?.name.as_deref()
     }
 
-    /// Returns the size in bits of all aligned instances, if it is fixed.
+    /// Returns the size in bits, if it is the same for all aligned instances.
     #[must_use]
     pub fn fixed_size(&self) -> Option<u64> {
         self.fixed
@@ -342,49 +339,48 @@ impl Plan {
     }
 }
 
-/// A step of decoding a structure: one or several of its members.
-// With a separate tag: the compiler would store it in a byte of a block, which is slower to read.
+/// A structure decoding step: one or several members.
+// Without a separate tag, the compiler would store it in a byte of a block, which is slower to read.
 #[derive(Debug)]
 #[repr(u8)]
 pub(crate) enum Step {
-    /// Members of fixed layout that end with a byte, and that are always valid if the packet contains all
-    /// their bytes. Without blocks: null +154 %, count +228 %, log-null +252 %, log +54 %, pretty +26 %.
+    /// Fixed-layout members that end at a byte boundary, and that are always valid if the packet contains all their
+    /// bytes. Without blocks: null +154 %, count +228 %, log-null +252 %, log +54 %, pretty +26 %.
     Block(FixedBlock),
-    /// Other members of fixed layout, and the byte order of the last one if it ends within a byte. Without
-    /// it: `cargo bench -p ichnos-model -- lttng-header` executes 5 % more instructions.
+    /// Other fixed-layout members, and the byte order of the last one if it ends within a byte. Without it: `cargo
+    /// bench -p ichnos-model -- lttng-header` executes 5 % more instructions.
     MixedBlock(FixedBlock, Option<ByteOrder>),
-    /// A zero-terminated string of one-byte code units that begins at the next byte. Without it: null +26 %,
-    /// count +107 %, pretty +6 %.
+    /// A null-terminated string with one-byte code units, from the next byte on. Without it: null +26 %, count +107 %,
+    /// pretty +6 %.
     Text(NodeRef),
-    /// A zero-terminated string of two-byte code units that begins at the next byte. Without it: `cargo bench
-    /// -p ichnos-model -- wide-strings` takes 57 % longer to visit them, and 2.4 times as long to skip them.
+    /// A null-terminated string with two-byte code units, from the next byte on. Without it: `cargo bench -p
+    /// ichnos-model -- wide-strings` takes 57 % longer to visit them, and 2.4 times as long to skip them.
     Utf16Text(NodeRef, StringEncoding),
-    /// A string of one-byte code units that begins at the next byte, with its length in a slot. Without it:
-    /// null +28 %, count +109 %, pretty +6 %.
+    /// A string with one-byte code units, from the next byte on, with its length in a slot. Without it: null +28 %,
+    /// count +109 %, pretty +6 %.
     DynamicText(NodeRef, Slot),
-    /// A string of one-byte code units that begins with its own length, at the next byte. Without it:
-    /// log-null +78 %, log +7 %.
+    /// A string with one-byte code units that starts with its length, from the next byte on. Without it: log-null +78
+    /// %, log +7 %.
     PrefixedText(NodeRef, PrefixWord),
-    /// An array that begins at the next byte, with its length in a slot. Without it: null +27 %, count +111
-    /// %, pretty +6 %.
+    /// An array from the next byte on, with its length in a slot. Without it: null +27 %, count +111 %, pretty +6 %.
     Array(NodeRef, Slot, Elements),
     /// Any other member, decoded by its node.
     Field(NodeRef),
 }
 
-/// Node of a step.
+/// A step's node.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NodeRef {
     pub(crate) id: NodeId,
-    /// Number of the plan, among those run together, that contains the node.
+    /// Number of the node's plan within the plans that run together.
     pub(crate) plan: u8,
 }
 
-/// A little-endian length of whole or partial bytes, at a byte.
+/// A little-endian text length of whole or partial bytes, from a byte boundary on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PrefixWord {
     pub(crate) word: Word,
-    /// Bytes from the beginning of the length to the beginning of the text.
+    /// Bytes from the start of the length to the start of the text.
     pub(crate) text: u32,
 }
 
@@ -399,7 +395,8 @@ impl PrefixWord {
     }
 }
 
-/// Consecutive members of fixed size, with fixed offsets from the beginning of the block. A block begins at a byte.
+/// Consecutive members with fixed sizes and fixed offsets from the start of the block. A block starts at a byte
+/// boundary.
 #[derive(Debug)]
 pub(crate) struct FixedBlock {
     /// Alignment in bits.
@@ -411,67 +408,68 @@ pub(crate) struct FixedBlock {
     /// Size in whole bytes.
     pub(crate) bytes: usize,
     pub(crate) fields: Box<[BlockField]>,
-    /// `true` if there are bits in no field, other than those for alignment.
+    /// `true` if some bits belong to no field, other than those for alignment.
     pub(crate) has_padding: bool,
-    /// Fields that save their value, or contain one that does.
+    /// Fields that save their value, or contain a field that does.
     pub(crate) saving: Box<[BlockField]>,
-    /// Arrays to which [`Load::Array`] refers.
+    /// Arrays that [`Load::Array`] refers to.
     pub(crate) arrays: Box<[StaticArray]>,
 }
 
-/// An array of static length in a block.
+/// A static-length array in a block.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StaticArray {
     pub(crate) length: u64,
-    /// Size of all elements in bytes.
+    /// Total element size in bytes.
     pub(crate) bytes: usize,
     pub(crate) elements: Elements,
 }
 
-/// A field of a block.
+/// A block field.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BlockField {
     pub(crate) node: NodeId,
-    /// Byte of the block in which the field begins.
+    /// First byte of the field within the block.
     pub(crate) byte: u32,
-    /// Slot of [`Load::Saved`], length in bytes of [`Load::Text`], index in [`FixedBlock::arrays`] of [`Load::Array`].
+    /// For [`Load::Saved`], the slot. For [`Load::Text`], the length in bytes. For [`Load::Array`], the index in
+    /// [`FixedBlock::arrays`].
     pub(crate) more: u32,
     pub(crate) load: Load,
-    /// Number of the plan, among those run together, that contains the node.
+    /// Number of the node's plan within the plans that run together.
     pub(crate) plan: u8,
-    /// Position of its value from that byte on. For fields without such a value, only the first bit is used.
+    /// Position of the value from that byte on. For fields without such a value, only the first bit is used.
     pub(crate) word: Word,
 }
 
 impl BlockField {
-    /// Returns the offset in bits from the beginning of the block.
+    /// Returns the offset in bits from the start of the block.
     #[inline(always)]
     pub(crate) fn offset(&self) -> u64 {
         u64::from(self.byte) * 8 + self.word.bit()
     }
 }
 
-/// Operation to load a field of a block.
+/// Block field load operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Load {
-    /// The most common integers: `Signed` and `Unsigned` ones that are whole words of these sizes. Without
-    /// them: log-null +1.8 %, null +1.1 %.
+    /// The most common integers: `Signed` and `Unsigned` integers that are whole words of these sizes. Without them:
+    /// log-null +1.8 %, null +1.1 %.
     I32,
     U32,
     U64,
-    /// Little-endian integers in a [`Word`] that only the visitor needs, like most fields of most traces.
-    /// Without them and those above: null +68 %, log-null +60 %, jsonl +15 %, log +14 %.
+    /// Little-endian integers in a [`Word`] that only the visitor needs, like most fields in most traces. Without them
+    /// and those above: null +68 %, log-null +60 %, jsonl +15 %, log +14 %.
     Unsigned,
     Signed,
     /// Like `Unsigned`, saved in one slot. Without it: count +115 %, null +24 %, pretty +7 %.
     Saved,
-    /// Little-endian floating-point numbers of 32 and 64 bits, in whole bytes. Without it: null +3.7 %, jsonl +1.1 %.
+    /// Little-endian floating-point numbers with 32 and 64 bits, in whole bytes. Without it: null +3.7 %, jsonl +1.1 %.
     Real,
-    /// A string of static length with one-byte code units. Without it: null +47 %.
+    /// A static-length string with one-byte code units. Without it: null +47 %.
     Text,
-    /// An array of static length with elements of whole bytes. Without it: count +100 %, null +27 %, pretty +6 %.
+    /// A static-length array with elements of whole bytes. Without it: count +100 %, null +27 %, pretty +6 %.
     Array,
-    /// A GUID at a byte.
+    /// A GUID at a byte boundary.
     Guid,
     /// Up to 64 bits of any kind at any offset.
     Bits,
@@ -479,17 +477,17 @@ pub(crate) enum Load {
     Any,
 }
 
-/// The elements of an array: whole bytes without gaps that only the visitor needs. Without them: count +144
-/// %, null +61 %, pretty +16 %.
+/// Array elements: whole bytes without gaps that only the visitor needs. Without them: count +144 %, null +61 %, pretty
+/// +16 %.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Elements {
     pub(crate) node: NodeId,
-    /// Size of an element in bytes.
+    /// Element size in bytes.
     pub(crate) size: u8,
     pub(crate) kind: ElementKind,
 }
 
-/// Kind of elements: little-endian integers, or any bits. With any bits for all: null +24 %, jsonl +9 %, pretty +8 %.
+/// Element kind: little-endian integers, or any bits. With any bits for all: null +24 %, jsonl +9 %, pretty +8 %.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ElementKind {
     U8,
@@ -503,26 +501,26 @@ pub(crate) enum ElementKind {
     Bits,
 }
 
-/// A step to skip fields of a structure.
+/// A step to skip structure fields.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum SkipStep {
     /// Fixed-layout fields.
-    Block(Extent),
-    /// Fixed-layout fields, one of them a saved length of the elements or the text bytes that follow.
-    Counted { block: Extent, length: SavedWord, size: usize },
-    /// Fixed-layout fields, one of them a saved value for a field elsewhere.
-    Saving { block: Extent, value: SavedWord },
-    /// A zero-terminated text.
+    Block(BlockExtent),
+    /// Fixed-layout fields, including a saved length for the elements or the text bytes that follow.
+    Counted { block: BlockExtent, length: SavedWord, size: usize },
+    /// Fixed-layout fields, including a saved value for a field elsewhere.
+    Saving { block: BlockExtent, value: SavedWord },
+    /// A null-terminated text.
     Text,
-    /// A zero-terminated text of two-byte code units.
+    /// A null-terminated text with two-byte code units.
     Utf16Text,
-    /// A text that begins with its length.
+    /// A text that starts with its length.
     PrefixedText(PrefixWord),
 }
 
 /// End of fixed-layout fields.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Extent {
+pub(crate) struct BlockExtent {
     /// Alignment in bytes, minus one.
     pub(crate) mask: usize,
     pub(crate) bytes: usize,

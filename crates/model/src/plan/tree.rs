@@ -1,9 +1,9 @@
-//! Nodes of a plan: the expanded root class.
+//! Plan nodes: the expanded root class.
 
 use std::sync::Arc;
 
 use super::error::PlanError;
-use super::layout::Layout;
+use super::layout::FixedLayout;
 use super::steps::{Bits, BitsKind, Node, NodeId, Op, Plan, Slot, Step, TextPrefix, VariableOp, VariantOp};
 use crate::memory::{Budget, allocated};
 use crate::{
@@ -14,7 +14,7 @@ use crate::{
 const NO_SLOT: Slot = Slot::MAX;
 
 impl Plan {
-    /// Builds the tree of nodes. Slots and blocks are added later.
+    /// Builds the node tree. Slots and blocks are added later.
     pub(super) fn tree(
         root: &Arc<FieldClass>,
         budget: &mut PlanBudget,
@@ -55,7 +55,7 @@ impl Plan {
         Ok(id)
     }
 
-    /// Adds the nodes in a node. Returns the operation and the alignment of the node.
+    /// Adds the inner nodes of a node. Returns the node's operation and alignment.
     fn op(
         &mut self,
         id: NodeId,
@@ -116,7 +116,7 @@ impl Plan {
     }
 }
 
-/// Returns the operation of a field without nested fields.
+/// Returns the operation for a field without inner fields.
 fn leaf_op(kind: &FieldKind) -> Op {
     match kind {
         FieldKind::BitArray(bits) => bits_op(bits, BitsKind::BitArray),
@@ -149,7 +149,7 @@ fn leaf_op(kind: &FieldKind) -> Op {
         FieldKind::Blob { length: Length::Static(length), .. } => Op::StaticBlob(*length),
         FieldKind::Blob { length: Length::Dynamic(_), .. } => Op::DynamicBlob(NO_SLOT),
         FieldKind::Guid { .. } => Op::Guid,
-        // Only nulls are left: `Plan::op` handles fields with nested ones.
+        // Only nulls remain: `Plan::op` handles fields with inner fields.
         _ => Op::Null,
     }
 }
@@ -164,7 +164,7 @@ fn bits_op(bits: &BitField, kind: BitsKind) -> Op {
     })
 }
 
-/// Remaining budget of plans.
+/// Remaining budget for plans.
 pub(super) struct PlanBudget {
     /// Number of remaining field classes.
     classes: u64,
@@ -186,8 +186,8 @@ impl PlanBudget {
             }
             _ => (0, 0),
         };
-        // Including its share of the parent's steps, and of temporary data.
-        let node = size_of::<Node>() + size_of::<Step>() + size_of::<Option<Layout>>() + 16;
+        // Includes its share of the parent's steps, and of temporary data.
+        let node = size_of::<Node>() + size_of::<Step>() + size_of::<Option<FixedLayout>>() + 16;
         let name = name.map_or(0, |name| allocated(name.len()));
         self.take_memory(node as u64 + name + variant + 48 * ranges as u64, limits)
     }

@@ -4,19 +4,19 @@ use std::collections::VecDeque;
 
 use crate::{ClockValue, Damage, DataStream, Discarded, MessageKind};
 
-/// A message without the data that its [`Source`](crate::Source) holds.
+/// A message without the data that the [`Source`](crate::Source) holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum QueuedMessage {
-    /// Begin of the data stream.
+    /// Start of the data stream.
     StreamBegin,
     /// End of the data stream.
     StreamEnd,
-    /// Begin of the current packet of the source.
+    /// Start of the source's current packet.
     PacketBegin,
-    /// End of the current packet of the source.
+    /// End of the source's current packet.
     PacketEnd,
-    /// Current event of the source, which is delivered after other messages.
+    /// Current event of the source, delivered after other messages.
     Event,
     /// Discarded events.
     DiscardedEvents(Box<StreamLoss>),
@@ -27,7 +27,7 @@ pub enum QueuedMessage {
 }
 
 impl QueuedMessage {
-    /// Returns the kind of the message.
+    /// Returns the message kind.
     #[must_use]
     pub fn kind(&self) -> MessageKind {
         match self {
@@ -43,21 +43,21 @@ impl QueuedMessage {
     }
 }
 
-/// Discarded data of a data stream: [`Discarded`] without the stream.
+/// Discarded data: [`Discarded`] without the stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StreamLoss {
     /// Number of discarded items; `None` if unknown.
     pub count: Option<u64>,
     /// Thread whose events are missing, if known.
     pub thread: Option<u64>,
-    /// Begin of the time range of the loss, if known.
+    /// Start of the loss, if known.
     pub begin: Option<ClockValue>,
-    /// End of the time range of the loss, if known.
+    /// End of the loss, if known.
     pub end: Option<ClockValue>,
 }
 
 impl StreamLoss {
-    /// Returns the loss as a part of a message of its data stream.
+    /// Returns the loss as a message part of its data stream.
     #[must_use]
     pub fn in_stream(self, stream: &DataStream) -> Discarded<'_> {
         let Self { count, thread, begin, end } = self;
@@ -65,8 +65,8 @@ impl StreamLoss {
     }
 }
 
-/// Messages that wait for delivery, in order, and the one that is delivered now; each with its time in nanoseconds
-/// from the origin, `None`: immediately.
+/// Messages that wait for delivery, in order, and the current message. Each has a time in nanoseconds from the origin;
+/// `None` means immediately.
 // Events that are on time are never queued: only the source holds them.
 #[derive(Clone, Debug, Default)]
 pub struct MessageQueue {
@@ -75,31 +75,31 @@ pub struct MessageQueue {
 }
 
 impl MessageQueue {
-    /// Returns `true` if no message waits, regardless of the current one.
+    /// Returns `true` if no message waits. The current message does not count.
     #[inline(always)]
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
 
-    /// Returns the number of messages that wait after the current one.
+    /// Returns the number of waiting messages, without the current message.
     #[must_use]
     pub fn len(&self) -> usize {
         self.waiting.len()
     }
 
-    /// Appends a message and its time to those that wait.
+    /// Appends a message with its time.
     pub fn push(&mut self, message: QueuedMessage, nanoseconds: Option<i128>) {
         self.waiting.push_back((message, nanoseconds));
     }
 
-    /// Replaces the current message by the next one. Returns `false` if there is none.
+    /// Replaces the current message by the next one. Returns `false` if the queue is empty.
     pub(crate) fn advance(&mut self) -> bool {
         self.current = self.waiting.pop_front();
         self.current.is_some()
     }
 
-    /// Returns the message that is delivered now, and its time.
+    /// Returns the current message and its time.
     pub(crate) fn current(&self) -> Option<&(QueuedMessage, Option<i128>)> {
         self.current.as_ref()
     }
@@ -109,7 +109,7 @@ impl MessageQueue {
 mod tests {
     use super::*;
 
-    /// Current message, and number of waiting ones.
+    /// Current message, and number of waiting messages.
     fn state(queue: &MessageQueue) -> (Option<(MessageKind, Option<i128>)>, usize) {
         (queue.current().map(|(message, nanoseconds)| (message.kind(), *nanoseconds)), queue.len())
     }
@@ -124,7 +124,7 @@ mod tests {
         assert_eq!(state(&queue), (None, 2));
         assert!(queue.advance());
         assert_eq!(state(&queue), (Some((MessageKind::Damage, Some(7))), 1));
-        // New messages are queued after the waiting ones.
+        // New messages are queued after the waiting messages.
         queue.push(QueuedMessage::PacketEnd, None);
         assert!(queue.advance() && !queue.is_empty());
         assert_eq!(state(&queue), (Some((MessageKind::Event, Some(8))), 1));

@@ -1,4 +1,4 @@
-//! The record that a source reads.
+//! A source's current record.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -10,25 +10,25 @@ use crate::{
     QueuedMessage, Scope, Scopes, StreamLoss,
 };
 
-/// The current record of a [`Source`](crate::Source), and the messages that are delivered before it.
+/// The current record of a [`Source`](crate::Source), and the messages delivered before it.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Record {
-    /// Data stream that is read.
+    /// Data stream being read.
     pub stream: Arc<DataStream>,
-    /// Clock value of the event.
+    /// The event's clock value.
     pub clock: Option<ClockValue>,
-    /// Time of messages that are queued next, in nanoseconds from the origin.
+    /// Time for messages queued from now on, in nanoseconds from the origin.
     pub time: Option<i128>,
-    /// Values of the event, for scopes that are not bits.
+    /// Event values, for scopes that are not bits.
     pub values: EventValues,
-    /// Position of each scope that is bits, by the number of the scope.
+    /// Start position of each bit scope, indexed by scope.
     pub begins: [Position; 6],
-    /// Memory for values that later fields need.
+    /// Memory for values that later fields depend on.
     pub slots: Vec<Cell<i128>>,
-    /// Limits of decoding.
+    /// Decoding limits.
     pub limits: DecodeLimits,
-    /// Messages that are delivered before the next event.
+    /// Messages delivered before the next event.
     pub messages: MessageQueue,
     class: RecordClass,
 }
@@ -40,7 +40,7 @@ enum RecordClass {
 }
 
 impl Record {
-    /// Makes the record of a data stream, whose begin is its first message.
+    /// Creates the record of a data stream. The start of the data stream is the first message.
     pub(crate) fn new(stream: Arc<DataStream>, limits: DecodeLimits) -> Self {
         let slots = vec![Cell::new(UNKNOWN); stream.trace.plans.slots()];
         Self {
@@ -56,7 +56,7 @@ impl Record {
         }
     }
 
-    /// Sets the event record class by its index in the data stream class. Default: the first one.
+    /// Sets the event record class by its index in the data stream class. Default: the first class.
     pub fn set_class(&mut self, index: usize) {
         self.class = RecordClass::Declared(index);
     }
@@ -80,15 +80,15 @@ impl Record {
         self.time = value.map(|value| value.nanoseconds);
     }
 
-    /// Makes a scope bits that begin at this bit of the [bytes](crate::Source::bytes) of the source. Does nothing for
-    /// [`Scope::Resource`], which never is bits.
+    /// Makes a scope a bit scope that starts at this bit of the source's [bytes](crate::Source::bytes). Does nothing
+    /// for [`Scope::Resource`], which always consists of values.
     pub fn set_bits(&mut self, scope: Scope, begin: u64) {
         if let Some(position) = self.begins.get_mut(scope as usize) {
             *position = Position::at(begin);
         }
     }
 
-    /// Provides memory for the values that later fields of a class need: see [`DynamicClass::slots`].
+    /// Provides memory for the values that later fields of a class depend on: see [`DynamicClass::slots`].
     #[inline]
     pub fn reserve_slots(&mut self, count: usize) {
         if self.slots.len() < count {
@@ -101,12 +101,12 @@ impl Record {
         self.messages.push(QueuedMessage::Damage(Box::new(damage)), self.time);
     }
 
-    /// Queues a loss of events at the current time.
+    /// Queues an event loss at the current time.
     pub fn push_discarded_events(&mut self, loss: StreamLoss) {
         self.messages.push(QueuedMessage::DiscardedEvents(Box::new(loss)), self.time);
     }
 
-    /// Queues the current event of the source after the messages before it.
+    /// Queues the source's current event after the messages before it.
     pub fn push_event(&mut self) {
         self.messages.push(QueuedMessage::Event, self.time);
     }
@@ -119,7 +119,7 @@ impl Record {
         self.begins = [Position::default(); 6];
     }
 
-    /// Returns the plans of the class of the event.
+    /// Returns the plans of the event's class.
     #[inline(always)]
     #[must_use]
     pub fn plans(&self) -> Option<&EventRecordPlans> {
@@ -129,7 +129,7 @@ impl Record {
         }
     }
 
-    /// Returns the event, whose bits are in these bytes.
+    /// Returns the event. `bytes` contain its bits.
     #[inline(always)]
     #[must_use]
     pub fn event<'e>(&'e self, bytes: &'e [u8]) -> Option<Event<'e>> {
@@ -137,14 +137,14 @@ impl Record {
         Some(Event::new(&self.stream, self.plans()?, self.clock.as_ref(), scopes))
     }
 
-    /// Returns the scopes of the event that are bits.
+    /// Returns the event's bit scopes.
     #[inline(always)]
     #[must_use]
     pub fn scopes<'e>(&'e self, bits: PacketBits<'e>) -> Scopes<'e> {
         Scopes::new(bits, &self.begins, &self.slots, &self.limits)
     }
 
-    /// Returns the head of the event.
+    /// Returns the event's head.
     #[inline(always)]
     #[must_use]
     pub fn head(&self) -> Head {

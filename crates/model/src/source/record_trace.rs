@@ -1,4 +1,4 @@
-//! Traces of formats whose files are a sequence of records.
+//! Traces in formats whose files are a sequence of records.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use crate::{
     StreamSummary, Trace, Window,
 };
 
-/// Makes the cursor of a data stream at its first record.
+/// Creates the cursor of a data stream at its first record.
 type MakeCursor = Box<dyn Fn(Window) -> BoxedCursor + Send + Sync>;
 
 /// A trace whose data streams are read by [`Source`]s, for simple formats.
@@ -28,7 +28,7 @@ impl std::fmt::Debug for RecordTrace {
 }
 
 impl RecordTrace {
-    /// Makes a trace of a format, without data streams.
+    /// Creates a trace without data streams.
     #[must_use]
     pub fn new(format: &'static str, trace: impl Into<Arc<Trace>>, limits: &Limits) -> Self {
         Self {
@@ -42,8 +42,8 @@ impl RecordTrace {
         }
     }
 
-    /// Adds a data stream of the class of this index, named like its file and with this number of bytes. `make` makes a
-    /// reader at its first record, each time the stream is read. Does nothing if there is no such class.
+    /// Adds a data stream with this class index, file name and number of bytes. `make` creates a reader at the first
+    /// record, each time the data stream is read. Does nothing if the class does not exist.
     #[must_use]
     pub fn with_stream<R: Source + 'static>(
         mut self,
@@ -63,14 +63,14 @@ impl RecordTrace {
         self
     }
 
-    /// Adds unreadable data that belongs to no data stream.
+    /// Adds unreadable data outside all data streams.
     #[must_use]
     pub fn with_damage(mut self, damage: Damage) -> Self {
         self.damage.push(damage);
         self
     }
 
-    /// Adds a note, a warning or an error on a file that describes the trace.
+    /// Adds a note, a warning or an error about a file that describes the trace.
     #[must_use]
     pub fn with_diagnostic(mut self, diagnostic: FileDiagnostic) -> Self {
         self.diagnostics.push(diagnostic);

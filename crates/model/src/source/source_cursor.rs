@@ -1,4 +1,4 @@
-//! The cursor of all formats.
+//! The cursor for all formats.
 
 use std::sync::Arc;
 
@@ -8,35 +8,35 @@ use crate::{
     ExcludedClasses, Head, Message, NextRecord, QueuedMessage, Record, Scope, Source, StreamLoss, Window,
 };
 
-/// The [cursor](Cursor) of a data stream that a [`Source`] reads: it delivers the begin and the end of the data stream,
-/// the messages that the source queues, and its events. Unless the source does it, it keeps to the window, and checks
-/// that events fit their classes and are in order of time.
+/// A [cursor](Cursor) over a [`Source`]. It delivers the start and the end of the data stream, the messages that the
+/// source queues, and the events. Unless the source does so itself, it enforces the window, and checks that events fit
+/// their classes and are sorted by time.
 #[derive(Debug)]
 pub struct SourceCursor<S> {
     source: S,
     record: Record,
     current: CurrentMessage,
-    /// `true` if the source has no more events.
+    /// `true` if the source is at its end.
     is_over: bool,
-    /// `true` if the end of the data stream is delivered.
+    /// `true` if the end of the data stream was delivered.
     has_end: bool,
     window: Window,
-    /// Clock value of the event before, if the cursor checks the order.
+    /// The previous event's clock value, if the cursor checks the order.
     before: Option<ClockValue>,
 }
 
-/// Current message of a cursor.
+/// A cursor's current message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CurrentMessage {
     Nothing,
-    /// The event that the source read last, at its own time.
+    /// The last event of the source, at its own time.
     Event,
-    /// The current message of the queue.
+    /// The current message in the queue.
     Queued,
 }
 
 impl<S: Source> SourceCursor<S> {
-    /// Makes a cursor for the events of `window`.
+    /// Creates a cursor for the events in `window`.
     #[must_use]
     pub fn new(stream: Arc<DataStream>, source: S, window: Window, limits: impl Into<DecodeLimits>) -> Self {
         let mut cursor = Self::resumed(stream, source, window, limits, |_, _| None);
@@ -44,9 +44,9 @@ impl<S: Source> SourceCursor<S> {
         cursor
     }
 
-    /// Makes a cursor for the rest of a data stream, without its begin. `resume` moves the source to where the rest
-    /// begins, and returns [`NextRecord::Event`] if its event is the current message of the cursor, [`NextRecord::Messages`] if it
-    /// is the one that it queued first.
+    /// Creates a cursor for the rest of a data stream, without its start. `resume` moves the source there. It returns
+    /// [`NextRecord::Event`] if the source's event is the current message, or [`NextRecord::Messages`] if the first
+    /// queued message is.
     #[must_use]
     pub fn resumed(
         stream: Arc<DataStream>,
@@ -69,13 +69,13 @@ impl<S: Source> SourceCursor<S> {
         cursor
     }
 
-    /// Leaves out the end of the data stream, for a cursor over a part of it.
+    /// Omits the end of the data stream, for a cursor over a part of it.
     #[must_use]
     pub fn without_end(self) -> Self {
         Self { has_end: false, ..self }
     }
 
-    /// Ends the messages: nothing is read.
+    /// Ends the cursor: nothing more is read.
     #[must_use]
     pub fn ended(mut self) -> Self {
         (self.is_over, self.has_end) = (true, false);
@@ -95,7 +95,7 @@ impl<S: Source> SourceCursor<S> {
         self.current == CurrentMessage::Event
     }
 
-    /// Returns the kind and the time of the current message if it is in the queue.
+    /// Returns the kind and the time of the current message if it is from the queue.
     fn queued(&self) -> Option<&(QueuedMessage, Option<i128>)> {
         self.record.messages.current().filter(|_| self.current == CurrentMessage::Queued)
     }
@@ -124,15 +124,15 @@ impl<S: Source> SourceCursor<S> {
         })
     }
 
-    /// Makes the next message of the queue the current one. Returns `false` if the queue is empty.
+    /// Makes the next queued message current. Returns `false` if the queue is empty.
     fn deliver_queued(&mut self) -> bool {
         let has_message = self.record.messages.advance();
         self.current = if has_message { CurrentMessage::Queued } else { CurrentMessage::Nothing };
         has_message
     }
 
-    /// Queues what the source returned instead of an event, and moves to the next message in the queue. Returns `None`
-    /// if there is none, and events may follow.
+    /// Queues the source's result if it is not an event, and moves to the next queued message. `None` if the queue is
+    /// empty and events may follow.
     #[inline(never)]
     fn advance_otherwise(&mut self, next: Option<NextRecord>) -> Option<bool> {
         match next {
@@ -154,7 +154,7 @@ impl<S: Source> SourceCursor<S> {
         self.is_over.then_some(false)
     }
 
-    /// Checks an event of a source that does not check events itself. Returns `true` if it is delivered right away.
+    /// Checks an event, if the source does not check events itself. Returns `true` if it can be delivered right away.
     fn admit(&mut self) -> bool {
         let before = std::mem::replace(&mut self.before, self.record.clock);
         self.record.time = self.record.clock.map(|clock| clock.nanoseconds);
@@ -185,7 +185,7 @@ impl<S: Source> SourceCursor<S> {
         true
     }
 
-    /// Finds data that do not fit the class of the event: sinks rely on events that fit.
+    /// Finds data that does not fit the event's class. Sinks rely on events that fit.
     fn misfit(&self) -> Option<Damage> {
         let event = self.source.event(&self.record)?;
         let scopes = [Scope::CommonContext, Scope::SpecificContext, Scope::Payload];
@@ -203,14 +203,14 @@ impl<S: Source> Cursor for SourceCursor<S> {
     #[inline(always)]
     fn advance(&mut self) -> bool {
         loop {
-            // An expression: a variable with `None` would be dropped for each event.
+            // An expression, because a variable with `None` would be dropped for each event.
             let next = if self.record.messages.is_empty() && !self.is_over {
                 if !self.source.checks_events() {
                     self.record.clear();
                 }
                 let found = self.source.next(&mut self.record);
                 if matches!(found, NextRecord::Event) && (self.source.checks_events() || self.admit()) {
-                    // It has nothing to drop, but the compiler would call for it.
+                    // There is nothing to drop, but the compiler would call the destructor.
                     std::mem::forget(found);
                     self.current = CurrentMessage::Event;
                     return true;
@@ -245,7 +245,7 @@ impl<S: Source> Cursor for SourceCursor<S> {
         if !self.record.messages.is_empty() || self.is_over {
             return 0;
         }
-        // The event before needs data that are overwritten now.
+        // The previous event's data is overwritten now.
         self.current = CurrentMessage::Nothing;
         self.source.skip_events(&mut self.record, most, counts)
     }
@@ -294,7 +294,7 @@ mod tests {
         Trace, TraceClass,
     };
 
-    /// Reads records of two bytes: a kind or a time, and a number.
+    /// Reads two-byte records: a kind or a time, and a number.
     struct Pairs {
         bytes: &'static [u8],
         at: usize,

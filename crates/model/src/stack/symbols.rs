@@ -1,30 +1,30 @@
-//! Names of functions and modules by address and time.
+//! Function and module names by address and time.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The name and kind of a range of addresses during a time range.
+/// Name and kind of an address range during a time range.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Symbol {
     /// First address.
     pub begin: u64,
     /// Address after the last one.
     pub end: u64,
-    /// Beginning of the time range, in nanoseconds from the origin of the clock of the trace; `i128::MIN` if
-    /// before the trace, or unknown.
+    /// Start of the time range, in nanoseconds from the origin of the trace clock; `i128::MIN` if before the trace, or
+    /// unknown.
     pub from: i128,
-    /// Exclusive end of the time range. `None`: the end of the trace, or until something else is loaded there.
+    /// Exclusive end of the time range. `None`: until the end of the trace, or until something else is loaded there.
     pub until: Option<i128>,
-    /// Name of the function; `None` for a module without details on its functions.
+    /// Function name; `None` for a module without function details.
     pub name: Option<Arc<str>>,
-    /// Name of the module that contains it.
+    /// Name of the containing module.
     pub module: Option<Arc<str>>,
-    /// Kind of code.
+    /// Code kind.
     pub kind: CodeKind,
 }
 
-/// Kind of code in a range of addresses.
+/// Code kind in an address range.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum CodeKind {
@@ -33,43 +33,43 @@ pub enum CodeKind {
     Unknown,
     /// Machine code of a program or a library, compiled before it ran.
     Native,
-    /// Code of a virtual machine's program, compiled before or while it ran.
+    /// Virtual machine code, compiled before or while it ran.
     Managed,
-    /// Code of the operating system's kernel.
+    /// Kernel code.
     Kernel,
 }
 
-/// Symbols of an address at a time.
+/// Symbols at an address and a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Resolved<'a> {
     /// Function, or the module if the function is unknown.
     pub symbol: &'a Symbol,
-    /// Module of the function, or the module loaded at the address.
+    /// The function's module, or the module loaded at the address.
     pub module: Option<&'a Arc<str>>,
-    /// Kind of code of the function, or of the module loaded at the address.
+    /// Code kind of the function, or of the module loaded at the address.
     pub kind: CodeKind,
-    /// Time range in which the same address has the same symbols.
+    /// Time range in which the address has the same symbols.
     pub validity: Validity,
 }
 
-/// Time range in which the symbols of an address stay the same.
+/// Time range in which the symbols at an address stay the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Validity {
-    /// Beginning in nanoseconds from the origin of the clock; `i128::MIN` if unbounded.
+    /// Start in nanoseconds from the clock's origin; `i128::MIN` if unbounded.
     pub from: i128,
     /// Exclusive end; `None` if unbounded.
     pub until: Option<i128>,
 }
 
-/// Names of a trace's code addresses: the function and the module at an address at a time.
+/// Names for the code addresses in a trace: function and module by address and time.
 ///
-/// A place in memory has one content at a time. So of all ranges that contain an address, the one loaded last
-/// counts, and after it is unloaded, no earlier one comes back. Of ranges loaded at the same time (for
-/// instance before the trace, `i128::MIN`), the one unloaded first counts until then; of equally long ones
-/// the narrowest, then the last one given. Functions and modules (symbols without a name) are two layers:
-/// functions are in modules and do not end them, nor the other way round.
+/// A place in memory has one content at a time. If several ranges contain an address, the range loaded last counts, and
+/// earlier ranges do not come back after it is unloaded. If ranges were loaded at the same time (for example before the
+/// trace, `i128::MIN`), the range unloaded first counts until then. For equally long ranges, the narrowest counts, then
+/// the last one given. Functions and modules (symbols without a name) are two separate layers: loading a function does
+/// not end its module, nor the other way round.
 ///
 /// ```
 /// use ichnos_model::{Symbol, Symbols};
@@ -89,11 +89,11 @@ pub struct Validity {
 pub struct Symbols {
     /// Symbols by address space.
     spaces: BTreeMap<u32, Space>,
-    /// Names by process, if known, and thread.
+    /// Thread names by process, if known, and thread.
     threads: BTreeMap<(Option<u64>, u64), Arc<str>>,
 }
 
-/// The symbols of an address space.
+/// Symbols in an address space.
 #[derive(Clone, Debug, Default)]
 struct Space {
     functions: Layer,
@@ -101,8 +101,8 @@ struct Space {
 }
 
 impl Symbols {
-    /// Indexes symbols with the number of their address space: 0 if there is only one. Symbols with an empty range of
-    /// addresses or times are ignored. For `n` symbols, this takes O(n log n) steps and at most as much memory.
+    /// Indexes symbols by their address space number: 0 if there is only one. Symbols with an empty address or time
+    /// range are ignored. For `n` symbols, this takes O(n log n) steps and at most as much memory.
     #[must_use]
     pub fn new(symbols: impl IntoIterator<Item = (u32, Symbol)>) -> Self {
         let mut spaces: BTreeMap<u32, [Vec<Symbol>; 2]> = BTreeMap::new();
@@ -120,37 +120,38 @@ impl Symbols {
         Self { spaces, threads: BTreeMap::new() }
     }
 
-    /// Adds names of threads that other events of the trace reveal, by process, if known, and thread.
+    /// Adds thread names that other events in the trace reveal, by process, if known, and thread.
     #[must_use]
     pub fn with_thread_names(self, names: impl IntoIterator<Item = ((Option<u64>, u64), Arc<str>)>) -> Self {
         Self { threads: names.into_iter().collect(), ..self }
     }
 
-    /// Returns the name of a thread of a process, for events that do not contain it.
+    /// Returns a thread name, for events that do not contain it.
     #[must_use]
     pub fn thread_name(&self, process: Option<u64>, thread: u64) -> Option<&Arc<str>> {
         self.threads.get(&(process, thread))
     }
 
-    /// Returns all names of threads.
+    /// Returns all thread names.
     pub fn thread_names(&self) -> impl Iterator<Item = ((Option<u64>, u64), &Arc<str>)> {
         self.threads.iter().map(|(thread, name)| (*thread, name))
     }
 
-    /// Returns the symbols of an address at a time, in nanoseconds from the origin of the clock; `None` if unknown. For
+    /// Returns the symbols at an address and a time, in nanoseconds from the clock's origin, or `None` if unknown. For
     /// `n` symbols, this takes O(log n) steps if functions do not overlap, and never more than O(log² n).
     #[must_use]
     pub fn resolve(&self, space: u32, address: u64, time: i128) -> Option<Resolved<'_>> {
         self.find(space, address, time).0
     }
 
-    /// Returns the time range in which [`Symbols::resolve`] returns the same for this address, even if that is `None`.
+    /// Returns the time range in which [`Symbols::resolve`] returns the same result for this address, even if the
+    /// result is `None`.
     #[must_use]
     pub fn validity(&self, space: u32, address: u64, time: i128) -> Validity {
         self.find(space, address, time).1
     }
 
-    /// Returns all symbols with the numbers of their address spaces, as [`Symbols::new`] takes them.
+    /// Returns all symbols with their address space numbers, as in [`Symbols::new`].
     pub fn iter(&self) -> impl Iterator<Item = (u32, &Symbol)> {
         self.spaces.iter().flat_map(|(number, space)| {
             let symbols = space.functions.symbols.iter().chain(&space.modules.symbols);
@@ -209,13 +210,13 @@ impl Validity {
     /// All times.
     pub const EVER: Self = Self { from: i128::MIN, until: None };
 
-    /// Returns `true` if it contains this time.
+    /// Returns `true` if the range contains this time.
     #[must_use]
     pub fn contains(&self, time: i128) -> bool {
         self.from <= time && self.until.is_none_or(|until| time < until)
     }
 
-    /// Returns the intersection of both.
+    /// Returns the intersection of both ranges.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         let until = [self.until, other.until].into_iter().flatten().min();
@@ -223,23 +224,23 @@ impl Validity {
     }
 }
 
-/// Symbols of which one counts at each address and time: a segment tree over the bounds of their addresses.
-/// The list of a node has the symbols that cover all its addresses, but not all those of its parent: each
-/// symbol is in O(log n) lists, and in a single one if no other overlaps it.
+/// Symbols with a single winner at each address and time: a segment tree over address bounds. A node lists the symbols
+/// that cover all addresses of the node, but not all addresses of its parent. Each symbol is in O(log n) lists, and in
+/// a single list if it overlaps no other symbol.
 #[derive(Clone, Debug, Default)]
 struct Layer {
-    /// Symbols in the order of [`loading_order`].
+    /// Symbols sorted by [`loading_order`].
     symbols: Vec<Symbol>,
-    /// Sorted bounds of all symbols; leaf `i` of the tree is between the bounds `i` and `i + 1`.
+    /// Sorted bounds of all symbols. Leaf `i` of the tree is between the bounds `i` and `i + 1`.
     bounds: Vec<u64>,
-    /// Beginning of each node's list in `lists`, followed by the end of the last one. Node 1 is the root, and
-    /// `2 * i` and `2 * i + 1` are the children of node `i`.
+    /// Start of each node's list in `lists`, followed by the end of the last list. Node 1 is the root. The children of
+    /// node `i` are `2 * i` and `2 * i + 1`.
     begins: Vec<usize>,
-    /// Indexes of symbols, in order within each list.
+    /// Symbol indexes, in order within each list.
     lists: Vec<u32>,
 }
 
-/// Orders symbols by the time of loading, then those unloaded later first, then the wider ones first.
+/// Sorts symbols by loading time, then by unloading time (latest first), then by width (widest first).
 fn loading_order(a: &Symbol, b: &Symbol) -> Ordering {
     let end = |symbol: &Symbol| symbol.until.unwrap_or(i128::MAX);
     let key = |symbol: &Symbol| (symbol.from, Reverse(end(symbol)), Reverse(symbol.end - symbol.begin));
@@ -248,7 +249,7 @@ fn loading_order(a: &Symbol, b: &Symbol) -> Ordering {
 
 impl Layer {
     fn new(mut symbols: Vec<Symbol>) -> Self {
-        // Indexes have 32 bits: more symbols would not fit into memory.
+        // Indexes have 32 bits. More symbols would not fit into memory.
         symbols.truncate(u32::MAX as usize);
         symbols.sort_by(loading_order);
         let mut bounds: Vec<u64> = symbols.iter().flat_map(|symbol| [symbol.begin, symbol.end]).collect();
@@ -256,7 +257,7 @@ impl Layer {
         bounds.dedup();
         bounds.shrink_to_fit();
         let leaves = bounds.len().saturating_sub(1);
-        // First the length of each list, then its beginning, then (while filling) the place of its next index.
+        // First the length of each list, then its start, then (while filling) the place for its next index.
         let mut begins = vec![0; 2 * leaves + 1];
         for symbol in &symbols {
             nodes_of(symbol, &bounds, |node| begins[node + 1] += 1);
@@ -277,7 +278,7 @@ impl Layer {
         Self { symbols, bounds, begins, lists }
     }
 
-    /// Symbol that counts, and its validity, which is also returned without a symbol.
+    /// Winning symbol, and the validity of the result, even without a symbol.
     fn find(&self, address: u64, time: i128) -> (Option<&Symbol>, Validity) {
         let behind = self.bounds.partition_point(|bound| *bound <= address);
         if behind == 0 || behind == self.bounds.len() {
@@ -331,7 +332,7 @@ impl Layer {
     }
 }
 
-/// Calls `visit` with the nodes of the tree that together cover a symbol.
+/// Calls `visit` with the tree nodes that together cover a symbol.
 fn nodes_of(symbol: &Symbol, bounds: &[u64], mut visit: impl FnMut(usize)) {
     let leaves = bounds.len() - 1;
     let leaf = |address: u64| bounds.partition_point(|bound| *bound < address) + leaves;
@@ -436,7 +437,7 @@ mod tests {
         assert!(symbols.is_empty());
     }
 
-    /// Computes the result of [`Symbols::find`] directly from its description, slowly.
+    /// Slow reference implementation of [`Symbols::find`], written from its description.
     fn naive(symbols: &[Symbol], address: u64, time: i128) -> Option<usize> {
         let loaded = || {
             symbols.iter().enumerate().filter(move |(_, symbol)| {

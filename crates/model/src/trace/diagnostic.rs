@@ -1,44 +1,43 @@
-//! Problems in the description of a trace, reported so that they can be corrected.
+//! Problems in trace metadata, reported so that they can be corrected.
 
 use std::fmt;
 
 use crate::TextPosition;
 
 crate::named_enum! {
-    /// Severity of a problem.
+    /// Problem severity.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum Severity {
-        /// Information; never refused.
+        /// Information. Even strict reading accepts it.
         Note = "note",
-        /// The text breaks the rules, but its meaning is clear, and it is read accordingly; strict reading
-        /// refuses it.
+        /// The text breaks the rules, but its meaning is clear, and it is read accordingly. Strict reading rejects it.
         Warning = "warning",
         /// The text cannot be read as written.
         Error = "error",
     }
 }
 
-/// One problem: its position and context, the expected and the actual text.
+/// One problem: position, context, expected and actual text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
     /// Severity.
     pub severity: Severity,
-    /// Position; unknown for a problem of the whole text.
+    /// Position; unknown if the problem concerns the whole text.
     pub position: TextPosition,
-    /// Path to the position, from the outside in ("event record class 3", "payload", "member `len`").
+    /// Path to the position, outermost first ("event record class 3", "payload", "member `len`").
     pub within: Vec<String>,
-    /// Description of the problem, one sentence without the final full stop.
+    /// Problem description: one sentence without the full stop.
     pub message: String,
-    /// Text that would have been right, if known.
+    /// Expected text, if known.
     pub expected: Option<String>,
-    /// Text found instead.
+    /// Actual text.
     pub found: Option<String>,
-    /// Name of the limit that was reached, a member of [`Limits`](crate::Limits), if that is the problem.
+    /// Name of the exceeded limit, a member of [`Limits`](crate::Limits).
     pub limit: Option<&'static str>,
 }
 
 impl Diagnostic {
-    /// A problem at a position.
+    /// Creates a problem at a position.
     pub fn new(severity: Severity, position: TextPosition, message: impl Into<String>) -> Self {
         Self {
             severity,
@@ -51,17 +50,17 @@ impl Diagnostic {
         }
     }
 
-    /// An [error](Severity::Error) at a position.
+    /// Creates an [error](Severity::Error) at a position.
     pub fn error(position: TextPosition, message: impl Into<String>) -> Self {
         Self::new(Severity::Error, position, message)
     }
 
-    /// A [warning](Severity::Warning) at a position.
+    /// Creates a [warning](Severity::Warning) at a position.
     pub fn warning(position: TextPosition, message: impl Into<String>) -> Self {
         Self::new(Severity::Warning, position, message)
     }
 
-    /// A [note](Severity::Note) at a position.
+    /// Creates a [note](Severity::Note) at a position.
     pub fn note(position: TextPosition, message: impl Into<String>) -> Self {
         Self::new(Severity::Note, position, message)
     }
@@ -74,7 +73,7 @@ impl Diagnostic {
         self
     }
 
-    /// Adds the name of the limit that was reached, a member of [`Limits`](crate::Limits).
+    /// Adds the name of the exceeded limit, a member of [`Limits`](crate::Limits).
     #[must_use]
     pub fn limit(mut self, limit: &'static str) -> Self {
         self.limit = Some(limit);
@@ -90,8 +89,7 @@ impl Diagnostic {
 }
 
 impl Diagnostic {
-    /// Returns the problem without position and severity: its path, the message, the expected and the actual
-    /// text.
+    /// Returns the problem without position and severity: path, message, expected and actual text.
     #[must_use]
     pub fn statement(&self) -> String {
         let mut statement = match self.within.as_slice() {
@@ -124,10 +122,10 @@ impl std::error::Error for Diagnostic {}
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum FileRole {
-    /// Description of the trace.
+    /// Trace metadata.
     #[default]
     Metadata,
-    /// Positions of packets, which can be found without it.
+    /// Packet positions, which can also be found without the file.
     Index,
 }
 
@@ -135,21 +133,21 @@ pub enum FileRole {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FileDiagnostic {
-    /// Name of the file.
+    /// File name.
     pub file: String,
-    /// Purpose of the file.
+    /// File purpose.
     pub role: FileRole,
     /// The problem.
     pub diagnostic: Diagnostic,
 }
 
 impl FileDiagnostic {
-    /// A problem of [metadata](FileRole::Metadata).
+    /// Creates a problem in [metadata](FileRole::Metadata).
     pub fn new(file: impl Into<String>, diagnostic: Diagnostic) -> Self {
         Self { file: file.into(), role: FileRole::Metadata, diagnostic }
     }
 
-    /// Sets the purpose of the file.
+    /// Sets the file purpose.
     #[must_use]
     pub fn with_role(self, role: FileRole) -> Self {
         Self { role, ..self }

@@ -1,12 +1,12 @@
-//! Thread that a trace lists.
+//! Threads listed in a trace.
 
-/// A thread that a trace lists.
+/// A thread listed in a trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ListedThread {
-    /// Its number, which is unique at a time.
+    /// Thread number, unique at any time.
     pub number: u64,
-    /// The number of its process, if it is known.
+    /// Process number, if known.
     pub process: Option<u64>,
-    /// Its name; may be empty.
+    /// Name; may be empty.
     pub name: Box<str>,
 }

@@ -1,9 +1,9 @@
-//! Value that is loaded when it is first asked for.
+//! Values loaded on first use.
 
 use std::fmt;
 use std::sync::OnceLock;
 
-/// A value that a function loads when it is first asked for; the default one without a function.
+/// A value that a function loads on first use; the default value without a function.
 pub(crate) struct OnDemand<T> {
     load: OnceLock<Box<dyn Fn() -> T + Send + Sync>>,
     loaded: OnceLock<T>,
@@ -16,7 +16,7 @@ impl<T> Default for OnDemand<T> {
 }
 
 impl<T: Default> OnDemand<T> {
-    /// Sets the function, unless it is set.
+    /// Sets the function, if it is not set.
     pub(crate) fn set(&self, load: impl Fn() -> T + Send + Sync + 'static) {
         // Later functions are dropped.
         let _ = self.load.set(Box::new(load));

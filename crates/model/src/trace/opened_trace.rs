@@ -1,4 +1,4 @@
-//! Opened traces: the interface that readers of formats offer.
+//! Opened traces: the interface of format readers.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -14,14 +14,14 @@ pub struct Window {
     pub end: Option<i128>,
 }
 
-/// A known bug of a tracer that changes how its traces are read.
+/// A known tracer bug that changes how its traces are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TracerQuirk {
-    /// Short permanent name, for instance `lttng-event-after-packet`.
+    /// Short permanent name, for example `lttng-event-after-packet`.
     pub name: &'static str,
-    /// One sentence for display, without the final full stop.
+    /// Description for display: one sentence without the full stop.
     pub message: &'static str,
-    /// `true` if it only changes the clocks with which a clock of the trace shares a timeline.
+    /// `true` if it only changes which clocks share a timeline with a clock of the trace.
     pub relates_clocks: bool,
 }
 
@@ -31,24 +31,24 @@ impl std::fmt::Display for TracerQuirk {
     }
 }
 
-/// Information on a data stream that needs no decoding of events.
+/// Data stream information that is available without decoding events.
 #[derive(Clone, Debug)]
 pub struct StreamSummary {
     /// Data stream.
     pub stream: Arc<DataStream>,
-    /// Its files.
+    /// File names.
     pub files: Vec<String>,
     /// Number of packets.
     pub packets: u64,
-    /// Number of further packets in its files that duplicate these, as in overlapping snapshots: each is read once.
+    /// Number of duplicate packets in its files, for example from overlapping snapshots. Each packet is read once.
     pub repeated_packets: u64,
-    /// Size of its packets in bytes, padding included.
+    /// Total packet size in bytes, including padding.
     pub bytes: u64,
-    /// Size of the padding at the ends of its packets in bytes.
+    /// Total padding after packets in bytes.
     pub padding: u64,
-    /// First and last time in its packets, in nanoseconds from the origin of its clock.
+    /// First and last packet time, in nanoseconds from the clock's origin.
     pub time_range: Option<(i128, i128)>,
-    /// Event records that its producer discarded, as recorded in the packets.
+    /// Event records that the producer discarded, as recorded in the packets.
     pub discarded_events: u64,
     /// `true` if an unknown number of event records were discarded before the first packet.
     pub discarded_before: bool,
@@ -59,7 +59,7 @@ pub struct StreamSummary {
 }
 
 impl StreamSummary {
-    /// Makes a summary of a data stream in a file of the same name, without further data.
+    /// Creates a summary of a data stream in a file with the same name, without further data.
     #[must_use]
     pub fn new(stream: Arc<DataStream>) -> Self {
         Self {
@@ -81,49 +81,48 @@ impl StreamSummary {
 /// An opened trace.
 ///
 /// # For implementations
-/// [`RecordTrace`](crate::RecordTrace) implements it for formats of records. Otherwise, implement the methods
-/// without a default: [`streams`](Self::streams), [`data_streams`](Self::data_streams) and
-/// [`cursors`](Self::cursors) return the data streams in the same order, which also orders events of the same
-/// time and must depend only on the content, not on the order of files. [`split_points`](Self::split_points)
-/// and [`cursor_from`](Self::cursor_from) allow several threads to read a trace.
+/// [`RecordTrace`](crate::RecordTrace) implements it for formats that consist of records. Otherwise, implement the
+/// methods without a default. [`streams`](Self::streams), [`data_streams`](Self::data_streams) and
+/// [`cursors`](Self::cursors) must return the data streams in the same order. This order also decides between events
+/// with equal times. It must depend only on the content, not on the file order. [`split_points`](Self::split_points)
+/// and [`cursor_from`](Self::cursor_from) allow multithreaded reading.
 pub trait OpenedTrace: Send + Sync {
-    /// Name of the format, for instance "ctf".
+    /// Returns the format name, for example "ctf".
     fn format(&self) -> &'static str;
 
-    /// Returns the name of its dialect, as the writer of the format names it; `None` if the format has no
-    /// dialects, or the dialect is unknown.
+    /// Returns the dialect name that the format's writer uses. `None` without dialects, or if the dialect is unknown.
     fn dialect(&self) -> Option<&'static str> {
         None
     }
 
-    /// Returns its path.
+    /// Returns the path of the trace.
     fn path(&self) -> &str;
 
     /// Returns the trace.
     fn trace(&self) -> &Arc<Trace>;
 
-    /// Returns warnings and notes on its description.
+    /// Returns warnings and notes about the metadata.
     fn diagnostics(&self) -> &[FileDiagnostic] {
         &[]
     }
 
-    /// Returns the names of its files whose content is in the environment or the attributes of the trace.
+    /// Returns the files whose content is in the environment or the attributes of the trace.
     fn auxiliary_files(&self) -> &[String] {
         &[]
     }
 
-    /// Returns the known bugs of the tracer that are worked around.
+    /// Returns the known tracer bugs for which there is a workaround.
     fn quirks(&self) -> Vec<TracerQuirk> {
         Vec::new()
     }
 
-    /// Returns the bugs that have changed the data read so far, so the tracer really has them. Excludes bugs
-    /// that only relate clocks.
+    /// Returns the bugs that have changed the data read so far, so the tracer really has them. Bugs that only relate
+    /// clocks are excluded.
     fn applied_quirks(&self) -> Vec<TracerQuirk> {
         Vec::new()
     }
 
-    /// Returns its data streams, in the order in which ties of time are broken.
+    /// Returns its data streams. The order also applies to events with equal times: the first data stream comes first.
     fn streams(&self) -> Vec<StreamSummary>;
 
     /// Passes the same summaries one by one, since there can be very many.
@@ -131,9 +130,9 @@ pub trait OpenedTrace: Send + Sync {
         self.streams().into_iter().for_each(take);
     }
 
-    /// Counts the event records that the producer of the data stream of this index discarded, if the summary
-    /// does not contain the number. This reads the data stream, which takes time in proportion to its size.
-    /// `None` if the summary contains the number.
+    /// Counts the event records that were discarded in the data stream with this index, if the summary lacks the
+    /// number. This reads the data stream, so the time is proportional to its size. `None` if the summary contains the
+    /// number.
     fn count_discarded(&self, stream: usize) -> Option<u64> {
         let _ = stream;
         None
@@ -144,66 +143,66 @@ pub trait OpenedTrace: Send + Sync {
         self.streams().into_iter().map(|summary| summary.stream).collect()
     }
 
-    /// Returns `true` if its event record classes are known only after reading all of it: see
+    /// Returns `true` if some event record classes are unknown until the whole trace was read: see
     /// [`Trace::dynamic_classes`].
     fn has_dynamic_classes(&self) -> bool {
         false
     }
 
-    /// Returns `true` if several of its data streams add call stacks to the same table while they are read, so that only
-    /// all of them together have all stacks: see [`Trace::stacks_of`].
+    /// Returns `true` if several data streams add call stacks to the same table while they are read, so that only all
+    /// of them together have all stacks: see [`Trace::stacks_of`].
     fn shares_stacks(&self) -> bool {
         false
     }
 
-    /// Returns `true` if its cursors report invalidly encoded texts as damage, in the words of the format,
-    /// once it was opened to be checked.
+    /// Returns `true` if cursors of a trace opened for checking report invalidly encoded texts as damage, in the
+    /// format's own words.
     fn reports_invalid_texts(&self) -> bool {
         false
     }
 
-    /// Returns its unreadable data that belongs to no data stream.
+    /// Returns unreadable data outside all data streams.
     fn damage(&self) -> &[Damage];
 
-    /// Returns a cursor for each data stream, in the order of [`OpenedTrace::streams`].
+    /// Creates a cursor for each data stream, in the order of [`OpenedTrace::streams`].
     fn cursors(&self, window: Window) -> Vec<BoxedCursor> {
         (0..self.data_streams().len()).filter_map(|stream| self.cursor(stream, window)).collect()
     }
 
-    /// Returns the cursor of the data stream of this index; `None` if there is no such data stream.
+    /// Creates the cursor for the data stream with this index. Returns `None` for an invalid index.
     ///
     /// # For implementations
-    /// This must not take longer for more data streams, if a trace can have many.
+    /// If a trace can have many data streams, the time must not grow with their number.
     fn cursor(&self, stream: usize, window: Window) -> Option<BoxedCursor>;
 
-    /// Returns a cursor for some packets of the data stream of this index, by their indexes in reading order:
-    /// the messages of all such cursors in sequence are those of the cursor for the whole data stream. `None`
-    /// if its packets cannot be read without the earlier ones, or if there is no such data stream.
+    /// Creates a cursor for some packets in the data stream with this index. `packets` are indexes in reading order.
+    /// The messages of all such cursors in sequence must equal those from the cursor for the whole data stream. `None`
+    /// if its packets cannot be read without earlier packets, or for an invalid index.
     fn packet_cursor(&self, stream: usize, window: Window, packets: Range<u64>) -> Option<BoxedCursor> {
         let _ = (stream, window, packets);
         None
     }
 
-    /// Returns a cursor for the data stream of this index that also delivers the begin and the end of each segment, bytes
-    /// whose events come together, as packets, which the format does not have: a writer of the format can copy them. `None`
-    /// if there are no segments, or there is no such data stream.
+    /// Creates a cursor for the data stream with this index that also delivers segments. A segment is a range of bytes
+    /// whose events come together, in formats without packets. Its start and end are delivered as a packet, so that a
+    /// writer of the format can copy it. `None` if the data stream lacks segments, or for an invalid index.
     fn segment_cursor(&self, stream: usize, window: Window) -> Option<BoxedCursor> {
         let _ = (stream, window);
         None
     }
 
-    /// Returns points on the timeline, in order of time, at which the data stream of this index (in the order
-    /// of [`OpenedTrace::streams`]) can be split: reading from there needs little of the data before. About
-    /// one point for each `grain` bytes. `None` if reading must start at the beginning.
+    /// Returns points on the timeline where the data stream with this index can be split, sorted by time. Reading from
+    /// such a point needs little of the data before. There is about one point for each `grain` bytes. `None` if reading
+    /// must start at the beginning.
     fn split_points(&self, stream: usize, grain: u64) -> Option<Vec<SplitPoint>> {
         let _ = (stream, grain);
         None
     }
 
-    /// Returns a cursor like that of [`OpenedTrace::cursors`] for the data stream of this index, but at its first
-    /// message at `begin` or later, as far as that can be found without reading everything before; at the end if there
-    /// is no such message. [`Cursor::checkpoint`](crate::Cursor::checkpoint) shows if the position is right.
-    /// Only if the data stream has [`OpenedTrace::split_points`]. `None` if there is no such data stream.
+    /// Like [`OpenedTrace::cursor`], but starts at the first message at `begin` or later, as far as it can be found
+    /// without reading everything before. If such a message is missing, starts at the end.
+    /// [`Cursor::checkpoint`](crate::Cursor::checkpoint) shows if the position is right. Should be called only if the
+    /// data stream has [`OpenedTrace::split_points`]. `None` for an invalid index.
     fn cursor_from(&self, stream: usize, window: Window, begin: i128) -> Option<BoxedCursor> {
         let mut cursor = self.cursor(stream, window)?;
         advance_to(&mut *cursor, begin);
@@ -211,7 +210,7 @@ pub trait OpenedTrace: Send + Sync {
     }
 }
 
-/// Moves a cursor to its first message at `begin` or later.
+/// Moves a cursor to the first message at `begin` or later.
 pub fn advance_to(cursor: &mut (impl StreamCursor + ?Sized), begin: i128) {
     while let Some(head) = cursor.next_head()
         && head.nanoseconds().is_none_or(|time| time < begin)

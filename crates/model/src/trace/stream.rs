@@ -19,23 +19,23 @@ use crate::{
 pub struct Trace {
     /// Class.
     pub class: TraceClass,
-    /// Decode plans of the class.
+    /// Decode plans.
     pub plans: TracePlans,
-    /// Display name of the trace, if its class has no name; may be empty.
+    /// Display name, if the class lacks a name; may be empty.
     pub name: String,
-    /// Location of the trace, for instance the path of its directory; may be empty.
+    /// Location of the trace, for example its directory path; may be empty.
     pub path: String,
     /// Classes discovered while reading, by data stream class.
     dynamic: Vec<DynamicClasses>,
     /// Call stacks: fields with the meaning [`Stack`](crate::Meaning::Stack) contain their numbers.
     pub stacks: StackTable,
-    /// Names of the addresses of these stacks.
+    /// Names for stack addresses.
     symbols: OnDemand<Symbols>,
-    /// Call stacks of data stream classes that have numbers of their own.
+    /// Call stacks of data stream classes with separate stack numbers.
     own_stacks: Vec<OwnStacks>,
-    /// Index of the own call stacks, if any, by data stream class.
+    /// Index into `own_stacks`, if any, by data stream class.
     own_stacks_of: Vec<Option<usize>>,
-    /// Keys of its data streams.
+    /// Data stream keys.
     keys: StreamKeys,
     reader_data: ReaderData,
     threads: OnDemand<Arc<[ListedThread]>>,
@@ -43,10 +43,10 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// Makes a trace of this class without a path.
+    /// Creates a trace without a path.
     ///
     /// # Errors
-    /// If the class cannot be compiled; see [`TracePlans::compile`].
+    /// Fails if the class cannot be compiled; see [`TracePlans::compile`].
     pub fn new(class: TraceClass, name: impl Into<String>, limits: &Limits) -> Result<Self, PlanError> {
         let plans = TracePlans::compile(&class, limits)?;
         let dynamic =
@@ -75,7 +75,7 @@ impl Trace {
         })
     }
 
-    /// Like [`Trace::new`], but changes the event record classes that it declares, and those that are discovered later.
+    /// Like [`Trace::new`], but changes the declared event record classes, and those discovered later.
     ///
     /// # Errors
     /// See [`Trace::new`].
@@ -93,7 +93,7 @@ impl Trace {
         Ok(trace)
     }
 
-    /// Returns `true` if a map changed its classes: they have more than its files say.
+    /// Returns `true` if a map changed its classes, so that they contain more than its files.
     #[must_use]
     pub fn is_mapped(&self) -> bool {
         self.is_mapped
@@ -107,28 +107,27 @@ impl Trace {
         }
     }
 
-    /// Keeps data of its reader for the writer of the same format, which finds there what classes do not say. Only the
-    /// first call counts.
+    /// Keeps reader data for the writer of the same format, for details that classes lack. Only the first call counts.
     pub fn set_reader_data(&self, data: Arc<dyn Any + Send + Sync>) {
-        // Later data are dropped.
+        // Later data is dropped.
         let _ = self.reader_data.0.set(data);
     }
 
-    /// Returns the data of its reader, if they are of this type; see [`Trace::set_reader_data`].
+    /// Returns the reader data, if it has this type; see [`Trace::set_reader_data`].
     #[must_use]
     pub fn reader_data<T: Any>(&self) -> Option<&T> {
         self.reader_data.0.get()?.downcast_ref()
     }
 
-    /// Returns the event record classes of a data stream class that are discovered while reading; `None` if
-    /// there is no data stream class of this index.
+    /// Returns the event record classes in a data stream class that are discovered while reading, or `None` for an
+    /// invalid index.
     #[must_use]
     pub fn dynamic_classes(&self, data_stream_class: usize) -> Option<&DynamicClasses> {
         self.dynamic.get(data_stream_class)
     }
 
-    /// Returns all event record classes of a data stream class, those declared and then those discovered so
-    /// far, in the order of [`Event::class_index`](crate::Event::class_index).
+    /// Returns all event record classes in a data stream class: declared classes, then classes discovered so far, in
+    /// [`Event::class_index`](crate::Event::class_index) order.
     pub fn event_records(
         &self,
         data_stream_class: usize,
@@ -140,7 +139,7 @@ impl Trace {
         declared.unwrap_or_default().iter().cloned().chain(dynamic)
     }
 
-    /// Returns the class of the trace with all event record classes discovered so far, ordered by id.
+    /// Returns the trace class with all event record classes discovered so far, sorted by id.
     #[must_use]
     pub fn class_with_dynamic(&self) -> Cow<'_, TraceClass> {
         // A class can be large: copy it only to extend it.
@@ -157,19 +156,19 @@ impl Trace {
         Cow::Owned(class)
     }
 
-    /// Sets the function that loads the names of its code addresses, which may read the whole trace. It is
-    /// called once, by the first call of [`Trace::symbols`]. Only the first call of `set_symbols` counts.
+    /// Sets the function that loads code address names. It may read the whole trace. The first call to
+    /// [`Trace::symbols`] calls it, once. Only the first call to `set_symbols` counts.
     pub fn set_symbols(&self, load: impl Fn() -> Symbols + Send + Sync + 'static) {
         self.symbols.set(load);
     }
 
-    /// Returns the names of its code addresses; empty if its reader knows no names.
+    /// Returns code address names; empty if the reader does not know any.
     pub fn symbols(&self) -> &Symbols {
         self.symbols.get()
     }
 
-    /// Sets the function that lists its threads, which may read a part of the trace. It is called once, by the first call
-    /// of [`Trace::threads`]. Only the first call of `set_threads` counts.
+    /// Sets the function that lists threads. It may read a part of the trace. The first call to [`Trace::threads`]
+    /// calls it, once. Only the first call to `set_threads` counts.
     pub fn set_threads(&self, load: impl Fn() -> Vec<ListedThread> + Send + Sync + 'static) {
         self.threads.set(move || {
             let mut threads = load();
@@ -178,14 +177,15 @@ impl Trace {
         });
     }
 
-    /// Returns the threads that the trace lists, for instance those that ran when recording began, by their numbers; empty
-    /// if its reader knows none.
+    /// Returns the threads listed in the trace, sorted by number, for example those that ran when recording began.
+    /// Empty if the reader does not know any.
     pub fn threads(&self) -> &Arc<[ListedThread]> {
         self.threads.get()
     }
 
-    /// Gives data stream classes, by their indexes, their own call stacks: fields of their events contain numbers of
-    /// these instead of [`Trace::stacks`]. For several traces that were joined. `load`: see [`Trace::set_symbols`].
+    /// Assigns separate call stacks to data stream classes, by index. Their event fields contain stack numbers from
+    /// these call stacks instead of [`Trace::stacks`]. For several traces that were joined. For `load`, see
+    /// [`Trace::set_symbols`].
     pub fn add_stacks(
         &mut self,
         data_stream_classes: impl IntoIterator<Item = usize>,
@@ -202,7 +202,7 @@ impl Trace {
         self.own_stacks.push(OwnStacks { table, symbols });
     }
 
-    /// Returns the call stacks of a data stream class, by its index.
+    /// Returns the call stacks for a data stream class, by index.
     #[must_use]
     pub fn stacks_of(&self, data_stream_class: usize) -> CallStacks<'_> {
         let own = self.own_stacks_of.get(data_stream_class).copied().flatten();
@@ -212,8 +212,8 @@ impl Trace {
         }
     }
 
-    /// Returns the frames of a stack of its stack table, the innermost one first, with the names of functions and
-    /// modules at a time, in nanoseconds from the origin of the clock, or at the end of the trace without a time.
+    /// Returns the frames of a stack in the trace's stack table, innermost first. Function and module names are those
+    /// at `time`, in nanoseconds from the clock's origin, or at the end of the trace if `time` is `None`.
     #[must_use]
     pub fn frames(&self, stack: u32, time: Option<i128>) -> Vec<Frame> {
         let mut frames = self.stacks.frames(stack);
@@ -235,7 +235,7 @@ impl Trace {
     }
 }
 
-/// Data that only the format of the trace knows.
+/// Data that only the trace's format knows.
 #[derive(Default)]
 struct ReaderData(OnceLock<Arc<dyn Any + Send + Sync>>);
 
@@ -245,34 +245,34 @@ impl fmt::Debug for ReaderData {
     }
 }
 
-/// Call stacks of some data stream classes.
+/// Call stacks shared by some data stream classes.
 #[derive(Debug)]
 struct OwnStacks {
     table: StackTable,
     symbols: OnDemand<Symbols>,
 }
 
-/// Call stacks of a data stream, to which its fields refer by number.
+/// Call stacks for a data stream. Its fields refer to them by number.
 #[derive(Clone, Copy, Debug)]
 pub struct CallStacks<'a> {
-    /// Stacks.
+    /// Stack table.
     pub table: &'a StackTable,
     symbols: &'a OnDemand<Symbols>,
 }
 
 impl<'a> CallStacks<'a> {
-    /// Returns the names of their addresses; see [`Trace::symbols`].
+    /// Returns the names for stack addresses; see [`Trace::symbols`].
     #[must_use]
     pub fn symbols(&self) -> &'a Symbols {
         self.symbols.get()
     }
 }
 
-/// Keys of the data streams of a trace, freed with it.
+/// Data stream keys of a trace, which are freed with it.
 #[derive(Debug, Default)]
 struct StreamKeys(Mutex<Vec<u32>>);
 
-/// Free keys: those given back, and all from a number on.
+/// Free keys: returned keys, and all keys from a number on.
 struct FreeKeys {
     given_back: BinaryHeap<Reverse<u32>>,
     next: u32,
@@ -306,26 +306,26 @@ impl Drop for StreamKeys {
     }
 }
 
-/// A data stream: packets, or events without packets, in the order of their clock.
+/// A data stream: packets, or events without packets, in clock order.
 #[derive(Debug)]
 pub struct DataStream {
     /// Trace that it belongs to.
     pub trace: Arc<Trace>,
-    /// Index of its class in [`TraceClass::data_streams`].
+    /// Class index in [`TraceClass::data_streams`].
     pub class_index: usize,
-    /// Id within its class, if it has one.
+    /// Id within its class, if any.
     pub id: Option<u128>,
-    /// Name of the stream in its location, for instance the path of its (first) file.
+    /// Stream name within the trace's location, for example the path of its (first) file.
     pub name: Arc<str>,
-    /// Small number that is unique among data streams of open traces, for data kept by data stream. It is
-    /// reused after the trace is closed, so keep an [`Arc`] of the trace with it.
+    /// Small number, unique among the data streams of open traces, for data kept by data stream. It is reused after the
+    /// trace is closed, so keep an [`Arc`] of the trace with it.
     pub key: u32,
-    /// Plans of its class, copied from the trace for direct access.
+    /// Class plans, copied from the trace for direct access.
     plans: Arc<DataStreamPlans>,
 }
 
 impl DataStream {
-    /// Makes a data stream; `None` if the trace has no class of this index.
+    /// Creates a data stream. Returns `None` for an invalid class index.
     #[must_use]
     pub fn new(
         trace: Arc<Trace>,
@@ -339,27 +339,27 @@ impl DataStream {
         Some(Self { trace, class_index, id, name: name.into(), key, plans })
     }
 
-    /// Returns its class.
+    /// Returns the class.
     #[must_use]
     pub fn class(&self) -> &DataStreamClass {
         // `new` checked the index, and classes are never removed.
         &self.trace.class.data_streams[self.class_index]
     }
 
-    /// Returns the decode plans of its class.
+    /// Returns the class's decode plans.
     #[inline]
     #[must_use]
     pub fn plans(&self) -> &DataStreamPlans {
         &self.plans
     }
 
-    /// Returns the call stacks to which fields of its events refer by number.
+    /// Returns the call stacks that event fields refer to by number.
     #[must_use]
     pub fn stacks(&self) -> CallStacks<'_> {
         self.trace.stacks_of(self.class_index)
     }
 
-    /// Returns the class of its default clock.
+    /// Returns the default clock's class.
     #[must_use]
     pub fn clock(&self) -> Option<&ClockClass> {
         self.trace.class.clocks.get(usize::from(self.class().default_clock?))

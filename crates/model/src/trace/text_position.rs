@@ -1,4 +1,4 @@
-//! Positions in a text, for declarations and problems.
+//! Text positions, for declarations and problems.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ pub struct TextPosition {
     pub line: u32,
     /// Column in bytes, from 1; 0 if unknown.
     pub column: u32,
-    /// Offset in bytes from the beginning of the text.
+    /// Offset in bytes from the start of the text.
     pub offset: u64,
 }
 
@@ -19,11 +19,11 @@ impl TextPosition {
     ///
     /// ```
     /// use ichnos_model::TextPosition;
-    /// let position = TextPosition::of(b"one\ntwo", 5);
+    /// let position = TextPosition::at_offset(b"one\ntwo", 5);
     /// assert_eq!((position.line, position.column), (2, 2));
     /// ```
     #[must_use]
-    pub fn of(text: &[u8], offset: usize) -> Self {
+    pub fn at_offset(text: &[u8], offset: usize) -> Self {
         let before = &text[..offset.min(text.len())];
         let line = memchr::memchr_iter(b'\n', before).count() as u32 + 1;
         let start = memchr::memrchr(b'\n', before).map_or(0, |newline| newline + 1);
@@ -43,7 +43,7 @@ impl fmt::Display for TextPosition {
     }
 }
 
-/// Place of a class's declaration. Comparisons ignore it: equal classes at different positions are equal.
+/// Position of a class declaration. Comparisons ignore it: equal classes at different positions are equal.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DeclaredAt(pub TextPosition);
 

@@ -62,8 +62,8 @@ impl Visitor for Values {
     }
 }
 
-/// Decodes a payload to its values and its end in bits, or the position and the kind of an error; checks that
-/// a visitor that wants no values gets the same.
+/// Decodes a payload to its values and its end in bits, or the position and the kind of an error. Checks that a visitor
+/// without values gets the same result.
 fn decode(
     members: &[(&str, &Arc<FieldClass>)],
     data: &[u8],
@@ -130,7 +130,7 @@ fn lengths_and_texts_of_any_kind() {
     );
     let half = decode(&members, b"\x01.\0\x03\0h\0i");
     assert!(matches!(half, Err((16, DecodeErrorKind::BrokenCodeUnit(3, 2)))), "{half:?}");
-    // Within a byte, if it is empty.
+    // The text starts within a byte, if it is empty.
     let odd = prefixed(BitField::new(3, LITTLE, 1), 1, StringEncoding::Utf8, 8);
     assert_eq!(
         decode(&[("t", &odd), ("a", &unsigned(4, 1))], b"\x50"),
@@ -141,7 +141,7 @@ fn lengths_and_texts_of_any_kind() {
     assert!(decode(&[("t", &huge)], &[0xff; 32]).is_err());
 }
 
-/// Text in UTF-16 with a terminating zero.
+/// UTF-16 text with a terminating zero.
 fn utf16(text: &str) -> Vec<u8> {
     text.encode_utf16().chain([0]).flat_map(u16::to_le_bytes).collect()
 }
@@ -151,7 +151,7 @@ fn utf16_class() -> Arc<FieldClass> {
     class(FieldKind::String { encoding, length, alignment: 8 })
 }
 
-/// Code units are counted from the beginning of the text, at any address.
+/// Code units are counted from the start of the text, at any address.
 #[test]
 fn utf16_texts_at_any_byte() {
     let long = "0123456789\u{100}\u{1}\u{ff00}".repeat(9);
@@ -206,7 +206,7 @@ fn guids_at_any_byte() {
             assert!(decode(&members, &data[..length]).is_err(), "{length}");
         }
     }
-    // The GUID begins at the next byte.
+    // The GUID starts at the next byte.
     let members = [("n", &unsigned(4, 1)), ("g", &guid)];
     let data = [&[3], &bytes[..]].concat();
     assert_eq!(decode(&members, &data), Ok((vec!["n=3".to_owned(), format!("g={shown}")], 17 * 8)));
@@ -215,7 +215,7 @@ fn guids_at_any_byte() {
     assert_eq!(plan.fixed_size(), Some(17 * 8));
 }
 
-/// Arrays of structures, texts and GUIDs, and BLOBs, with lengths in hidden or in other integers.
+/// Arrays of structures, texts and GUIDs, and BLOBs, with lengths in hidden or other integers.
 #[test]
 fn lengths_before_arrays_and_blobs() {
     let guid = Arc::new(FieldClass::guid());

@@ -1,4 +1,4 @@
-//! Hand-made layouts that no CTF trace has.
+//! Hand-made layouts that do not occur in CTF traces.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod layouts;

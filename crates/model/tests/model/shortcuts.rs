@@ -1,5 +1,5 @@
-//! Shortcuts - skipping to the end of a structure, visiting joined scopes at once, decoding one field - give
-//! the same results as running each plan, for random structures and bytes.
+//! Shortcuts must give the same results as running each plan, for random structures and bytes: skipping to the end of a
+//! structure, visiting joined scopes at once, decoding one field.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ use ichnos_model::{
 };
 use ichnos_testing::{Random, cases};
 
-/// All reported fields except the beginnings and ends of structures.
+/// All reported fields except structure starts and ends.
 #[derive(Debug, Default, PartialEq)]
 struct Flat(Vec<String>);
 
@@ -45,7 +45,7 @@ macro_rules! flat {
 flat!(unsigned: u64, signed: i64, wide: Wide<'_>, bit_array: u64, bit_map: u64, real: Real<'_>,
     text: Text<'_>, blob: &[u8], guid: Uuid, begin_array: u64);
 
-/// Reported values by the node of the field.
+/// Reported values by field node.
 #[derive(Debug, Default)]
 struct ByNode(BTreeMap<usize, String>);
 
@@ -89,12 +89,12 @@ fn text_in(encoding: StringEncoding, length: StringLength, alignment: u64) -> Ar
     class(FieldKind::String { encoding, length, alignment })
 }
 
-/// How to make classes.
+/// Random class generator.
 struct Maker<'a> {
     random: &'a mut Random,
-    /// Both byte orders.
+    /// Use both byte orders.
     is_mixed: bool,
-    /// Mostly whole bytes.
+    /// Use mostly whole bytes.
     is_plain: bool,
 }
 
@@ -122,7 +122,7 @@ impl Maker<'_> {
         integer(BitField::new(length, order, alignment), signed)
     }
 
-    /// A length in one of the members before, if there is one.
+    /// A length in an earlier member, if any.
     fn dynamic(&mut self, scope: Option<Scope>, members: &[Member]) -> Option<FieldLocation> {
         let is_length = |member: &&Member| matches!(&member.class.kind, FieldKind::Integer { integer, .. } if !integer.signed);
         let lengths: Vec<&Member> = members.iter().filter(is_length).collect();
@@ -207,7 +207,7 @@ impl Maker<'_> {
         DataStream::new(Arc::new(trace), 0, None, "s").unwrap()
     }
 
-    /// Bytes of which half are small numbers, for lengths.
+    /// Random bytes. Half are small numbers, for lengths.
     fn data(&mut self) -> Vec<u8> {
         let random = &mut *self.random;
         let byte = |random: &mut Random| {
@@ -218,7 +218,7 @@ impl Maker<'_> {
     }
 }
 
-/// Number of comparisons in which the shortcuts were taken.
+/// Number of comparisons that used the shortcuts.
 #[derive(Default)]
 struct Counts {
     whole: u32,

@@ -501,7 +501,7 @@ fn payload_class(fields: Option<&[Field]>, pointer_bits: u64, is_v6: bool) -> (F
     match fields {
         // Events without fields have no payload.
         None => {
-            let bytes = FieldClass::optional(blob(Box::new(FieldLocation::of_values())));
+            let bytes = FieldClass::optional(blob(Box::new(FieldLocation::by_values())));
             (FieldClass::structure([Member::new(RAW_PAYLOAD, bytes)]), PayloadForm::Raw)
         }
         Some(fields) => {
@@ -653,7 +653,7 @@ impl Builder {
             // Its parts are separate members.
             FieldType::Parts(_) => integer(32, false),
             FieldType::Named { .. } | FieldType::Rest => {
-                FieldClass::optional(blob(Box::new(FieldLocation::of_values())))
+                FieldClass::optional(blob(Box::new(FieldLocation::by_values())))
             }
             FieldType::Appended(kind) => FieldClass::optional(self.class(kind, names, is_hexadecimal)),
         }
@@ -702,7 +702,7 @@ fn location(name: &str) -> Box<FieldLocation> {
 fn array_of_values(element: FieldClass) -> FieldClass {
     FieldClass::new(FieldKind::Array {
         element: Arc::new(element),
-        length: Length::Dynamic(Box::new(FieldLocation::of_values())),
+        length: Length::Dynamic(Box::new(FieldLocation::by_values())),
         minimum_alignment: 8,
         element_aligns: true,
     })

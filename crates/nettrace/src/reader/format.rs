@@ -1,8 +1,8 @@
 //! EventPipe files as a format of the registry.
 
 use ichnos_io::{
-    Bytes, Entry, Format, FormatInfo, FormatOption, OpenedTraces, OptionValue, ReadOptions, Refused, Tree,
-    open_files,
+    Bytes, Entry, Format, FormatInfo, FormatOption, OpenedTraces, OptionValue, ReadOptions, RefusedTrace,
+    Tree, open_files,
 };
 
 use super::{NettraceFile, NettraceOptions, clock_zeros};
@@ -59,7 +59,7 @@ impl Format for Nettrace {
             let frequency = match &frequency {
                 Ok(frequency) => *frequency,
                 Err(problem) => {
-                    opened.refused.push(Refused::because(&name, problem));
+                    opened.refused.push(RefusedTrace::because(&name, problem));
                     continue;
                 }
             };
@@ -140,7 +140,7 @@ mod tests {
         let whole = [&header[..], &trace, &events, &[0; 4]].concat();
         let rest = [&events[..], &events, &[0; 4]].concat();
         let notices = |bytes: &[u8], given: &[(&str, &str)]| {
-            let entries = vec![Entry::of_bytes("a.nettrace", bytes.to_vec())];
+            let entries = vec![Entry::from_bytes("a.nettrace", bytes.to_vec())];
             let tree = Tree { name: "a.nettrace".to_owned(), entries, problems: Vec::new() };
             let mut options = ReadOptions::default();
             for (name, value) in given {

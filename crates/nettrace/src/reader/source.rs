@@ -577,6 +577,6 @@ impl Source for EventSource {
 
     fn position(&self) -> Option<DataPosition> {
         // Headers of events are shortened by those before them: the payload is what an event has of its own.
-        Some(DataPosition::of_byte(&*self.rows.file.name, self.entry.payload))
+        Some(DataPosition::at_byte(&*self.rows.file.name, self.entry.payload))
     }
 }

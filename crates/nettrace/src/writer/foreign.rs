@@ -162,7 +162,7 @@ impl HeaderParts<'_, '_> {
     fn take(&mut self, meaning: Meaning, fits: impl Fn(&FieldClass) -> bool) -> Option<FieldRef> {
         let event = self.event;
         let (field, place) = event.class.meanings.members(meaning).find_map(|member| {
-            let field = FieldRef::of_member(event, member)?;
+            let field = FieldRef::for_member(event, member)?;
             let node = event.plan(member.scope)?.member(member.index as usize)?;
             field.class(event).is_some_and(&fits).then_some((field, (member.scope, node)))
         })?;
@@ -226,7 +226,7 @@ impl ForeignClass {
             takes_process,
             process: match takes_process {
                 true => parts.take(Meaning::Process, number),
-                false => FieldRef::of_meaning(event, Meaning::Process),
+                false => FieldRef::for_meaning(event, Meaning::Process),
             },
             thread: parts.take(Meaning::Thread, number),
             thread_name: is_v6.then(|| parts.take(Meaning::ThreadName, any)).flatten(),
@@ -350,7 +350,7 @@ fn severity_of(
             metadata.level = Some(level_number(log.scale.level(number)));
             None
         }
-        LogSeverity::Member => Some((FieldRef::of_meaning(event, Meaning::Severity)?, log.scale)),
+        LogSeverity::Member => Some((FieldRef::for_meaning(event, Meaning::Severity)?, log.scale)),
         _ => None,
     }
 }

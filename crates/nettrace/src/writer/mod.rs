@@ -52,7 +52,7 @@ impl WriterFactory for NettraceWriter {
     }
 
     fn reader_rules(&self) -> ReaderRules {
-        ReaderRules::of_classes(reader_rules::broken_rules)
+        ReaderRules::for_classes(reader_rules::broken_rules)
     }
 
     fn written_files(&self, directory: &Path) -> io::Result<Vec<PathBuf>> {

@@ -554,6 +554,6 @@ impl MessageEncoder for TraceEncoder {
     }
 
     fn take_digest(&mut self) -> TraceDigest {
-        TraceDigest::of_hashed(event_hash, std::mem::take(&mut self.digest))
+        TraceDigest::from_hashed(event_hash, std::mem::take(&mut self.digest))
     }
 }

@@ -112,7 +112,7 @@ fn whole_files_are_copied() {
         assert_ne!(write_to_file(&[&source, &source], &options), bytes);
         // With an offset of its clock, the file has other times.
         let mut open_options = NettraceOptions::default();
-        open_options.clock_offsets = ClockOffsets::of_all(5_000_000_000);
+        open_options.clock_offsets = ClockOffsets::for_all(5_000_000_000);
         let moved = Opened::of_bytes("source", bytes.clone().into(), &open_options);
         let written = opened("source", write_to_file(&[&moved], &options));
         let zero = |opened: &Opened| opened.file.trace().class.clocks[0].nanoseconds(0);

@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use ichnos::io::{Existing, WriteOptions};
+use ichnos::io::{ExistingOutput, WriteOptions};
 use ichnos::model::{EventRecordClass, FieldClass, FieldValue, Member, RecordTrace, Scope};
 use ichnos_testing::Random;
 use serde_json::json;
@@ -43,7 +43,7 @@ fn numbered(count: u64) -> RecordTrace {
 
 fn replacing() -> WriteOptions {
     let mut options = WriteOptions::default();
-    options.existing = Existing::Replace;
+    options.existing = ExistingOutput::Replace;
     options.threads = 2;
     options
 }

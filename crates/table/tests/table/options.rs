@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use ichnos::convert::{ConvertError, ConvertOptions};
-use ichnos::io::{Existing, WriteReport, WriterFactory};
+use ichnos::io::{ExistingOutput, WriteReport, WriterFactory};
 use ichnos::model::lower::LossKind;
 use ichnos::model::{ClockClass, ClockOrigin, EventRecordClass, FieldClass, FieldValue, Member, Scope};
 use ichnos::prelude::*;
@@ -27,7 +27,7 @@ fn write(
     input: &str,
     output: &Path,
     set: &[(&str, &str)],
-    existing: Existing,
+    existing: ExistingOutput,
 ) -> Result<WriteReport, ConvertError> {
     let session = ichnos::open([example(input)], &OpenOptions::default()).unwrap();
     let reader = session.reader().unwrap();
@@ -94,7 +94,7 @@ fn wanted_columns() {
     let directory = tempfile::tempdir().unwrap();
     let write = |output: &str, fields: &str| {
         let path = directory.path().join(output);
-        write("hello-lttng/trace", &path, &[("fields", fields)], Existing::Refuse).map(|_| path)
+        write("hello-lttng/trace", &path, &[("fields", fields)], ExistingOutput::Refuse).map(|_| path)
     };
     let rows = events(&read(&write("a", "ts, event,cpu").unwrap()));
     assert!(rows.iter().all(|row| row.keys().eq(["cpu", "event", "ts"])), "{:?}", rows.first());
@@ -136,31 +136,32 @@ fn names(directory: &Path) -> Vec<String> {
 fn datasets_of_several_runs() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("d");
-    let append =
-        |input: &str, name: &str, existing: Existing| write(input, &path, &[("append", name)], existing);
-    append("hello-lttng/trace", "first", Existing::Refuse).unwrap();
-    let report = append("hello-fxt/frames.fxt", "second.1", Existing::Refuse).unwrap();
+    let append = |input: &str, name: &str, existing: ExistingOutput| {
+        write(input, &path, &[("append", name)], existing)
+    };
+    append("hello-lttng/trace", "first", ExistingOutput::Refuse).unwrap();
+    let report = append("hello-fxt/frames.fxt", "second.1", ExistingOutput::Refuse).unwrap();
     assert_eq!(report.paths, [path.join("trace=second.1")]);
     assert_eq!(names(&path), ["trace=first", "trace=second.1"]);
     let rows = |name: &str| events(&read(&path.join(format!("trace={name}")))).len();
     let (first, second) = (rows("first"), rows("second.1"));
     assert!(first > 0 && second > 0 && first != second);
     // A run replaces only itself.
-    let error = append("hello-fxt/frames.fxt", "first", Existing::Refuse).unwrap_err().to_string();
+    let error = append("hello-fxt/frames.fxt", "first", ExistingOutput::Refuse).unwrap_err().to_string();
     assert!(error.contains("trace=first: the directory exists and is not empty"), "{error}");
-    append("hello-fxt/frames.fxt", "first", Existing::Replace).unwrap();
+    append("hello-fxt/frames.fxt", "first", ExistingOutput::Replace).unwrap();
     assert_eq!((rows("first"), rows("second.1")), (second, second));
     for name in ["", "a/b", "..\u{e9}", &"x".repeat(201)] {
-        let error = append("hello-fxt/frames.fxt", name, Existing::Refuse).unwrap_err().to_string();
+        let error = append("hello-fxt/frames.fxt", name, ExistingOutput::Refuse).unwrap_err().to_string();
         assert!(error.contains("expected a name of up to 200"), "{error}");
     }
     assert_eq!(names(&path), ["trace=first", "trace=second.1"]);
     // All of it is a dataset.
     assert_eq!(ParquetWriter.written_files(&path).unwrap().len(), 2 * files(&path.join("trace=first")).len());
-    write("hello-fxt/frames.fxt", &path, &[], Existing::Replace).unwrap();
+    write("hello-fxt/frames.fxt", &path, &[], ExistingOutput::Replace).unwrap();
     assert!(names(&path).iter().all(|name| !name.starts_with("trace=")));
     // Queries of several runs need the same directories for all.
-    let error = append("hello-fxt/frames.fxt", "first", Existing::Refuse).unwrap_err().to_string();
+    let error = append("hello-fxt/frames.fxt", "first", ExistingOutput::Refuse).unwrap_err().to_string();
     assert!(error.contains("only to a dataset of directories `trace=NAME`"), "{error}");
 }
 
@@ -168,7 +169,7 @@ fn datasets_of_several_runs() {
 fn a_failed_run_leaves_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let set = [("append", "a"), ("fields", "none")];
-    write("hello-fxt/frames.fxt", &directory.path().join("d"), &set, Existing::Refuse).unwrap_err();
+    write("hello-fxt/frames.fxt", &directory.path().join("d"), &set, ExistingOutput::Refuse).unwrap_err();
     assert_eq!(names(directory.path()), [""; 0]);
 }
 

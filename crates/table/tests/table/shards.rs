@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
 use ichnos::convert::{ConvertError, ConvertOptions};
-use ichnos::io::{Existing, Shard, WriteReport};
+use ichnos::io::{ExistingOutput, Shard, WriteReport};
 use ichnos::prelude::*;
 use ichnos_table::{EVENT_KEY, ParquetWriter};
 use serde_json::{Value, json};
@@ -23,7 +23,7 @@ fn write(
     input: &Path,
     output: &Path,
     shard: Option<Shard>,
-    existing: Existing,
+    existing: ExistingOutput,
 ) -> Result<WriteReport, ConvertError> {
     let mut open = OpenOptions::default();
     open.assume_correlated = true;
@@ -60,7 +60,7 @@ fn rows(root: &Path) -> BTreeMap<String, HashMap<String, usize>> {
 fn compare(input: &Path, counts: &[u32]) -> usize {
     let directory = tempfile::tempdir().unwrap();
     let one = directory.path().join("one");
-    let whole = write(input, &one, None, Existing::Refuse).unwrap();
+    let whole = write(input, &one, None, ExistingOutput::Refuse).unwrap();
     let expected = rows(&one);
     let mut used = 0;
     for count in counts {
@@ -68,7 +68,7 @@ fn compare(input: &Path, counts: &[u32]) -> usize {
         let mut events = 0;
         for index in 1..=*count {
             let shard = Shard::new(index, *count);
-            let report = write(input, &output, shard, Existing::Refuse).unwrap();
+            let report = write(input, &output, shard, ExistingOutput::Refuse).unwrap();
             events += report.events;
             used += usize::from(report.events > 0);
         }
@@ -140,27 +140,27 @@ fn a_shard_replaces_only_its_own_files() {
     let directory = tempfile::tempdir().unwrap();
     let (input, output) = (example("hello-lttng/trace"), directory.path().join("dataset"));
     for index in 1..=2 {
-        write(&input, &output, Shard::new(index, 2), Existing::Refuse).unwrap();
+        write(&input, &output, Shard::new(index, 2), ExistingOutput::Refuse).unwrap();
     }
     let expected = rows(&output);
-    let error = write(&input, &output, Shard::new(2, 2), Existing::Refuse).unwrap_err().to_string();
+    let error = write(&input, &output, Shard::new(2, 2), ExistingOutput::Refuse).unwrap_err().to_string();
     assert!(error.contains("`_classes/part-0-2-of-2.parquet`"), "{error}");
-    write(&input, &output, Shard::new(2, 2), Existing::Replace).unwrap();
+    write(&input, &output, Shard::new(2, 2), ExistingOutput::Replace).unwrap();
     assert_eq!(rows(&output), expected);
     // Its file in `_classes` comes last: without it, the shard is incomplete.
     std::fs::remove_file(output.join("_classes/part-0-1-of-2.parquet")).unwrap();
-    write(&input, &output, Shard::new(1, 2), Existing::Refuse).unwrap();
+    write(&input, &output, Shard::new(1, 2), ExistingOutput::Refuse).unwrap();
     assert_eq!(rows(&output), expected);
     // Rows would be there twice.
     for (shard, problem) in [(Shard::new(1, 3), "another number of shards"), (None, "not empty")] {
-        let existing = if shard.is_some() { Existing::Replace } else { Existing::Refuse };
+        let existing = if shard.is_some() { ExistingOutput::Replace } else { ExistingOutput::Refuse };
         let error = write(&input, &output, shard, existing).unwrap_err().to_string();
         assert!(error.contains(problem), "{error}");
     }
     assert_eq!(rows(&output), expected);
     // A run without shards replaces all of them, but not the other way round.
-    write(&input, &output, None, Existing::Replace).unwrap();
-    let error = write(&input, &output, Shard::new(1, 2), Existing::Replace).unwrap_err().to_string();
+    write(&input, &output, None, ExistingOutput::Replace).unwrap();
+    let error = write(&input, &output, Shard::new(1, 2), ExistingOutput::Replace).unwrap_err().to_string();
     assert!(error.contains("not written in shards"), "{error}");
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1);
 }
@@ -171,7 +171,7 @@ fn a_shard_without_events_is_complete() {
     let output = directory.path().join("dataset");
     let input = example("hello-fuchsia/boot.log");
     let reports: Vec<WriteReport> = (1..=3)
-        .map(|index| write(&input, &output, Shard::new(index, 3), Existing::Refuse).unwrap())
+        .map(|index| write(&input, &output, Shard::new(index, 3), ExistingOutput::Refuse).unwrap())
         .collect();
     assert_eq!(reports.iter().filter(|report| report.events > 0).count(), 1);
     for index in 1..=3 {
@@ -186,13 +186,13 @@ fn a_shard_leaves_foreign_files() {
     std::fs::create_dir(&output).unwrap();
     std::fs::write(output.join("notes"), "mine").unwrap();
     let input = example("hello-fuchsia/boot.log");
-    let error = write(&input, &output, Shard::new(1, 2), Existing::Replace).unwrap_err().to_string();
+    let error = write(&input, &output, Shard::new(1, 2), ExistingOutput::Replace).unwrap_err().to_string();
     assert!(error.contains("`notes`"), "{error}");
     // A file with the name of one of the shard, but of somebody else.
     std::fs::remove_file(output.join("notes")).unwrap();
     std::fs::create_dir(output.join("_streams")).unwrap();
     std::fs::write(output.join("_streams/part-0-1-of-2.parquet"), "mine").unwrap();
-    let error = write(&input, &output, Shard::new(1, 2), Existing::Replace).unwrap_err().to_string();
+    let error = write(&input, &output, Shard::new(1, 2), ExistingOutput::Replace).unwrap_err().to_string();
     assert!(error.contains("`_streams/part-0-1-of-2.parquet`"), "{error}");
     assert_eq!(std::fs::read(output.join("_streams/part-0-1-of-2.parquet")).unwrap(), b"mine");
 }

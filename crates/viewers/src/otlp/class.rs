@@ -55,7 +55,7 @@ impl OtlpClass {
             EventForm::End | EventForm::KeyedEnd => END,
             _ => "",
         };
-        let first = |meaning| FieldRef::of_meaning(event, meaning);
+        let first = |meaning| FieldRef::for_meaning(event, meaning);
         let environment = |name| match event.stream.trace.class.environment(name) {
             Some(Value::Text(text)) if !text.is_empty() => Some(text.as_str().into()),
             _ => None,

@@ -231,7 +231,7 @@ mod tests {
 
     #[test]
     fn identifiers_of_other_sizes_are_padded_or_hashed() {
-        let id = |digits: &str| Identifier::of_text(digits.as_bytes()).unwrap();
+        let id = |digits: &str| Identifier::from_text(digits.as_bytes()).unwrap();
         let w3c = "4bf92f3577b34da6a3ce929d0e0e4736";
         assert_eq!(trace_of_task(id(w3c)), id(w3c).as_bytes());
         assert_eq!(trace_of_task(id("0102"))[14..], [1, 2]);

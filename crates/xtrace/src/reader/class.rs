@@ -76,7 +76,7 @@ pub(super) fn trace_class(clock_offsets: &ClockOffsets) -> Option<TraceClass> {
     let mut clock = ClockClass::since_unix_epoch("timestamp");
     clock.name = Some("timestamp".to_owned());
     clock.description = Some(CLOCK.to_owned());
-    let offset = clock_offsets.of(&clock);
+    let offset = clock_offsets.for_clock(&clock);
     if i64::try_from(offset).is_err() || !clock.add_offset(offset) {
         return None;
     }
@@ -131,7 +131,7 @@ fn insert_common_meanings(meanings: &mut Meanings) {
 fn array_of_values(element: FieldClass) -> FieldClass {
     FieldClass::new(FieldKind::Array {
         element: Arc::new(element),
-        length: Length::Dynamic(Box::new(FieldLocation::of_values())),
+        length: Length::Dynamic(Box::new(FieldLocation::by_values())),
         minimum_alignment: 8,
         element_aligns: true,
     })

@@ -1,6 +1,6 @@
 //! Collects reports from running programs.
 
-use ichnos_io::{Collect, TaskKey};
+use ichnos_io::{CollectSettings, TaskKey};
 
 use crate::report::{Part, Report, Reports, task_of_metadata};
 
@@ -12,7 +12,7 @@ const PORT: u16 = 7831;
 const LONGEST: usize = 64 << 10;
 
 /// Settings for collecting reports.
-pub(super) const COLLECT: Collect = Collect::new(PORT, LONGEST, store);
+pub(super) const COLLECT: CollectSettings = CollectSettings::new(PORT, LONGEST, store);
 
 /// Stores a report with its lines as received, except empty lines. Readers ignore empty lines in received reports, but
 /// they end a report in a file.

@@ -254,7 +254,7 @@ impl Source for ReportSource {
     }
 
     fn position(&self) -> Option<DataPosition> {
-        Some(DataPosition::of_byte(&*self.file, self.begin as u64))
+        Some(DataPosition::at_byte(&*self.file, self.begin as u64))
     }
 }
 

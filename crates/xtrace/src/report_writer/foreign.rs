@@ -246,7 +246,7 @@ impl ForeignFieldReader<'_> {
     /// reports differs.
     fn identifier(&mut self, field: FieldUse, value: &FieldValue<'_>) -> bool {
         let event = &mut *self.event;
-        let id = Identifier::of_value(value);
+        let id = Identifier::from_value(value);
         let is_zero = |byte: &u8| matches!(byte, 0 | b'0' | b'-' | b'{' | b'}');
         let too_long = id.is_none() && value.as_bytes().is_some_and(|bytes| !bytes.iter().all(is_zero));
         event.too_long += u64::from(too_long);

@@ -124,7 +124,7 @@ impl ForeignClass {
             let unused = NodeUse { field: FieldUse::Skip, key: 0 };
             let mut uses: Box<[NodeUse]> = vec![unused; plan.nodes().count()].into();
             for (index, member) in plan.fields().enumerate() {
-                let meaning = class.meanings.of(scope, index);
+                let meaning = class.meanings.get(scope, index);
                 // Header fields without a meaning are times and ids.
                 if meaning.is_none() && scope == Scope::EventRecordHeader {
                     table.add_member(scope, plan, member);

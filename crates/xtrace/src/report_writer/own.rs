@@ -78,7 +78,7 @@ impl ReportClass {
                 }
                 // Other formats store array lengths as members, and specific context numbers that lines also contain.
                 _ if node.is_needed() => {}
-                FieldKind::Optional { .. } if is_number(meanings.of(Scope::Payload, index)) => {}
+                FieldKind::Optional { .. } if is_number(meanings.get(Scope::Payload, index)) => {}
                 _ => return None,
             }
             has_metadata |= matches!(name, "X-Trace" | "EventID");

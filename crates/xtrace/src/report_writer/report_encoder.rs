@@ -574,6 +574,6 @@ impl MessageEncoder for ReportEncoder {
     }
 
     fn take_digest(&mut self) -> TraceDigest {
-        TraceDigest::of_hashed(event_hash, self.block.take_digest())
+        TraceDigest::from_hashed(event_hash, self.block.take_digest())
     }
 }

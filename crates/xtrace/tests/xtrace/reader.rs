@@ -17,7 +17,7 @@ use crate::reports::{Lines, of_text};
 use crate::support::traces;
 
 fn tree(files: &[(&str, &[u8])]) -> Tree {
-    let entries = files.iter().map(|(name, bytes)| Entry::of_bytes(*name, bytes.to_vec())).collect();
+    let entries = files.iter().map(|(name, bytes)| Entry::from_bytes(*name, bytes.to_vec())).collect();
     Tree { name: "x".to_owned(), entries, problems: Vec::new() }
 }
 

@@ -430,7 +430,7 @@ fn moved_clocks() {
     let text = b"X-Trace Report ver 1.0\nX-Trace: 10CAFEBABE01020304\nTimestamp: 10.5\nA: b\n\n\
         X-Trace Report ver 1.0\nX-Trace: 10CAFEBABE01020305\nTimestamp: soon\n";
     let mut moved = options(false);
-    moved.clock_offsets = ClockOffsets::of_all(2_000_000_000);
+    moved.clock_offsets = ClockOffsets::for_all(2_000_000_000);
     let trace = open_all(&[("a", text)], &moved);
     let (written, report) = write(&*trace, "text");
     let written = String::from_utf8(written).unwrap();
@@ -665,7 +665,7 @@ fn values_that_reports_cannot_have() {
     let array_of = |element: FieldClass| {
         FieldClass::new(FieldKind::Array {
             element: element.into(),
-            length: Length::Dynamic(Box::new(FieldLocation::of_values())),
+            length: Length::Dynamic(Box::new(FieldLocation::by_values())),
             minimum_alignment: 8,
             element_aligns: true,
         })
@@ -746,7 +746,7 @@ fn causes_in_other_chains() {
 fn losses_with(environment: &[(&str, Value)], has_machine: bool) -> Vec<String> {
     let array = FieldKind::Array {
         element: FieldClass::unsigned(64).into(),
-        length: Length::Dynamic(Box::new(FieldLocation::of_values())),
+        length: Length::Dynamic(Box::new(FieldLocation::by_values())),
         minimum_alignment: 8,
         element_aligns: true,
     };

@@ -119,11 +119,13 @@ impl<'a> StreamReader<'a> {
         self.streams.remove_refused(&mut self.trace);
         let problems = &mut *self.classes.problems;
         if !self.has_preamble && problems.errors() == self.errors_before {
-            problems
-                .error(TextPosition::of(text, 0), "a metadata stream must begin with a preamble fragment");
+            problems.error(
+                TextPosition::at_offset(text, 0),
+                "a metadata stream must begin with a preamble fragment",
+            );
         } else if self.trace.data_streams.is_empty() && problems.errors() == self.errors_before {
             // Checked only without other errors, which may explain it. Everything else can still be read.
-            let position = TextPosition::of(text, text.len());
+            let position = TextPosition::at_offset(text, text.len());
             problems.warning(position, "a metadata stream must have at least one data stream class fragment");
         }
         if problems.errors() == self.errors_before {
@@ -144,7 +146,7 @@ impl<'a> StreamReader<'a> {
                 "attributes of the preamble in the namespace `{namespace}` repeat names of the trace class \
                 attributes: the trace class attributes are used"
             );
-            problems.warning(TextPosition::of(text, 0), message);
+            problems.warning(TextPosition::at_offset(text, 0), message);
         }
         (problems.errors() == self.errors_before).then_some(self.trace)
     }

@@ -85,7 +85,7 @@ impl<'c> RootPosition<'c> {
         visits: &mut u64,
         refusals: &mut Refusals,
     ) -> Option<PathTarget<'c>> {
-        if location.is_of_values() {
+        if location.is_by_values() {
             refusals.refuse("a field without a length in the data: only its values determine it");
             return None;
         }

@@ -303,7 +303,7 @@ fn data_without_an_argument_is_a_loss() {
     let array = || {
         FieldClass::new(FieldKind::Array {
             element: FieldClass::unsigned(64).into(),
-            length: Length::Dynamic(Box::new(FieldLocation::of_values())),
+            length: Length::Dynamic(Box::new(FieldLocation::by_values())),
             minimum_alignment: 8,
             element_aligns: true,
         })

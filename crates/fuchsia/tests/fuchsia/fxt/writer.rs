@@ -237,7 +237,7 @@ fn others() -> RecordTrace {
     let unsigned = || FieldClass::unsigned(64);
     let array = FieldClass::new(FieldKind::Array {
         element: unsigned().into(),
-        length: Length::Dynamic(Box::new(ichnos_model::FieldLocation::of_values())),
+        length: Length::Dynamic(Box::new(ichnos_model::FieldLocation::by_values())),
         minimum_alignment: 8,
         element_aligns: true,
     });

@@ -130,11 +130,11 @@ impl Comparison<'_> {
             let is_of_class = !line.class.is_empty() || difference.is_unnamed;
             let is_of_fields = is_of_class && (difference.field.contains('.') || difference.topic == "root");
             let is_simplified = difference.needs.is_none_or(|needs| needs == LossKind::Lowered);
-            let is_of_values =
+            let is_by_values =
                 ["arguments", "fields", "number", "text", "payload", "elements", "lines", "labels"]
                     .iter()
                     .any(|word| line.what.contains(word));
-            let is_lossy = line.kind >= LossKind::Rounded && is_of_values;
+            let is_lossy = line.kind >= LossKind::Rounded && is_by_values;
             return has_topic
                 || (is_of_fields && (is_lossy || line.kind < LossKind::Rounded && is_simplified));
         }

@@ -342,7 +342,7 @@ fn facts_of_event(facts: &mut Facts<'_>, class: &EventRecordClass) {
         if let Some(root) = root {
             for (index, member) in root.members().unwrap_or_default().iter().enumerate() {
                 let field = format!("{}.{}", scope.short_name(), member.name);
-                facts.some(&field, "meaning", class.meanings.of(scope, index).as_ref());
+                facts.some(&field, "meaning", class.meanings.get(scope, index).as_ref());
             }
             facts_of_field(facts, root, scope.short_name());
         }

@@ -1,4 +1,4 @@
-//! Visits the values of an event with the plans of its class.
+//! Visits an event's values with its class plans.
 
 use super::{Cell, EventValues};
 use crate::decode::{DecodeError, DecodeErrorKind};
@@ -7,10 +7,10 @@ use crate::plan::steps::{BitsKind, NodeId, Op, Plan, VariableOp};
 use crate::{FieldKind, Real, Scope, StringEncoding, Text, Wide};
 
 impl EventValues {
-    /// Passes all fields of a scope with these values to `visitor`.
+    /// Passes all fields in a scope to `visitor`.
     ///
     /// # Errors
-    /// If the values do not fit the class.
+    /// Fails if the values do not fit the class.
     // Most scopes are bits and are visited inline.
     #[inline(never)]
     pub(crate) fn visit<V: Visitor>(
@@ -19,7 +19,7 @@ impl EventValues {
         plan: &Plan,
         visitor: &mut V,
     ) -> Result<(), DecodeError> {
-        self.visit_checked(scope, plan, visitor).map_err(|Mismatch { expected, found, .. }| DecodeError {
+        self.visit_checked(scope, plan, visitor).map_err(|KindMismatch { expected, found, .. }| DecodeError {
             bit: 0,
             kind: DecodeErrorKind::Mismatch { expected, found },
         })
@@ -31,8 +31,9 @@ impl EventValues {
         scope: Scope,
         plan: &Plan,
         visitor: &mut V,
-    ) -> Result<(), Mismatch> {
+    ) -> Result<(), KindMismatch> {
         let Some(range) = self.scopes[scope as usize].clone() else { return Ok(()) };
+        // Scope ranges are always within the cells.
         let cells = self.cells.get(range).unwrap_or_default();
         let mut visit = ValueVisit { plan, values: self, cells, at: 0, visitor };
         match &plan.root().op {
@@ -44,26 +45,26 @@ impl EventValues {
             _ => visit.node(0)?,
         }
         visit.at = 0;
-        if visit.cells.is_empty() { Ok(()) } else { visit.mismatch("no further value", "more values") }
+        if visit.cells.is_empty() { Ok(()) } else { visit.mismatch("no more values", "more values") }
     }
 }
 
 /// A value whose kind differs from its class.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Mismatch {
-    /// Node of the plan.
+pub(crate) struct KindMismatch {
+    /// Plan node.
     pub(crate) node: NodeId,
     pub(crate) expected: &'static str,
     pub(crate) found: &'static str,
 }
 
-/// Walks the values of a scope and the plan of its class together.
+/// Walks a scope's values and its class plan together.
 struct ValueVisit<'a, V> {
     plan: &'a Plan,
     values: &'a EventValues,
     /// Remaining cells.
     cells: &'a [Cell],
-    /// Node of the current value.
+    /// The current value's node.
     at: NodeId,
     visitor: &'a mut V,
 }
@@ -73,23 +74,24 @@ impl<'a, V: Visitor> ValueVisit<'a, V> {
         Field::new(self.plan, id, 0, 0)
     }
 
-    fn mismatch<T>(&self, expected: &'static str, found: &'static str) -> Result<T, Mismatch> {
-        Err(Mismatch { node: self.at, expected, found })
+    fn mismatch<T>(&self, expected: &'static str, found: &'static str) -> Result<T, KindMismatch> {
+        Err(KindMismatch { node: self.at, expected, found })
     }
 
-    fn next(&mut self) -> Result<Cell, Mismatch> {
+    fn next(&mut self) -> Result<Cell, KindMismatch> {
         let Some((first, rest)) = self.cells.split_first() else {
-            return self.mismatch("a value", "no further value");
+            return self.mismatch("a value", "no more values");
         };
         self.cells = rest;
         Ok(*first)
     }
 
-    fn members(&mut self, members: &'a [NodeId]) -> Result<(), Mismatch> {
+    fn members(&mut self, members: &'a [NodeId]) -> Result<(), KindMismatch> {
         let mut members = members.iter();
         loop {
-            // Most values are unsigned integers, and optional fields that are absent or unsigned integers. They are
-            // visited here as `node` does: without it, reading all fields of a nettrace file takes a tenth longer.
+            // Most values are unsigned integers, or optional fields that are absent or unsigned integers. They are
+            // visited here in the same way as in `node`. Without this shortcut, reading all fields of a nettrace file
+            // takes a tenth longer.
             let mut cells = self.cells;
             let other = members.find(|id| match self.quick(**id, cells) {
                 Some(rest) => {
@@ -104,8 +106,8 @@ impl<'a, V: Visitor> ValueVisit<'a, V> {
         }
     }
 
-    /// Visits a field that is an unsigned integer, or optional and absent or an unsigned integer, and returns the cells
-    /// that follow; `None` if it is something else.
+    /// Visits an unsigned integer, or an optional that is absent or an unsigned integer, and returns the cells after
+    /// it; `None` for anything else.
     #[inline(always)]
     fn quick(&mut self, id: NodeId, cells: &'a [Cell]) -> Option<&'a [Cell]> {
         let plan = self.plan;
@@ -138,7 +140,7 @@ impl<'a, V: Visitor> ValueVisit<'a, V> {
         }
     }
 
-    fn node(&mut self, id: NodeId) -> Result<(), Mismatch> {
+    fn node(&mut self, id: NodeId) -> Result<(), KindMismatch> {
         let plan = self.plan;
         let op = &plan.node(id).op;
         if plan.is_padding(id) {
@@ -198,10 +200,10 @@ impl<'a, V: Visitor> ValueVisit<'a, V> {
 
     /// Visits an array, an optional or a variant.
     #[inline]
-    fn nested(&mut self, field: Field<'_>, op: &Op, cell: Cell) -> Result<(), Mismatch> {
+    fn nested(&mut self, field: Field<'_>, op: &Op, cell: Cell) -> Result<(), KindMismatch> {
         match (op, cell) {
             (Op::StaticArray { length, .. }, Cell::Array { elements }) if *length != elements as u64 => {
-                self.mismatch("the number of elements in the class", "another number of elements")
+                self.mismatch("the number of elements in the class", "a different number of elements")
             }
             (
                 Op::StaticArray { element, .. } | Op::DynamicArray { element, .. },
@@ -240,8 +242,8 @@ impl<'a, V: Visitor> ValueVisit<'a, V> {
         self.visitor.text(field, Text { bytes, raw: bytes, encoding });
     }
 
-    /// Visits a value of a class of at most `most` bits, fixed or variable.
-    fn bits(&mut self, field: Field<'_>, kind: BitsKind, most: u64, cell: Cell) -> Result<(), Mismatch> {
+    /// Visits a value with at most `most` bits, fixed or variable length.
+    fn bits(&mut self, field: Field<'_>, kind: BitsKind, most: u64, cell: Cell) -> Result<(), KindMismatch> {
         match (kind, cell) {
             (BitsKind::Unsigned, Cell::Unsigned(value)) if most <= 64 => self.visitor.unsigned(field, value),
             (BitsKind::Signed, Cell::Signed(value)) if most <= 64 => self.visitor.signed(field, value),
@@ -258,6 +260,7 @@ impl<'a, V: Visitor> ValueVisit<'a, V> {
             (_, Cell::Wide { begin, length, signed, is_real }) if is_real == (kind == BitsKind::Real) => {
                 let length = u64::from(length);
                 let end = begin + usize::try_from(length.div_ceil(64)).unwrap_or(usize::MAX);
+                // Cells refer only to words of their own values.
                 let words = self.values.words.get(begin..end).unwrap_or_default();
                 let wide = Wide { words, length, signed };
                 if wide.is_negative() && kind != BitsKind::Signed {
@@ -278,7 +281,7 @@ impl<'a, V: Visitor> ValueVisit<'a, V> {
     }
 }
 
-/// Lowest selector value of an option of a variant.
+/// Lowest selector value for a variant option.
 fn selector_of(field: Field<'_>, option: usize) -> i128 {
     match &field.class().kind {
         FieldKind::Variant { options, .. } => {
@@ -290,7 +293,7 @@ fn selector_of(field: Field<'_>, option: usize) -> i128 {
 }
 
 impl Cell {
-    /// Kind of the value, for errors.
+    /// Value kind, for errors.
     fn kind(self) -> &'static str {
         match self {
             Self::Null => "no value",
@@ -298,12 +301,12 @@ impl Cell {
             Self::Signed(_) => "a signed integer",
             Self::Boolean(_) => "a boolean",
             Self::Bits(_) => "bits",
-            Self::Half(_) => "a floating-point number of 16 bits",
-            Self::Single(_) => "a floating-point number of 32 bits",
-            Self::Double(_) => "a floating-point number of 64 bits",
+            Self::Half(_) => "a 16-bit floating-point number",
+            Self::Single(_) => "a 32-bit floating-point number",
+            Self::Double(_) => "a 64-bit floating-point number",
             Self::Guid(_) => "a GUID",
-            Self::Wide { is_real: true, .. } => "a floating-point number of more than 64 bits",
-            Self::Wide { .. } => "a number of more than 64 bits",
+            Self::Wide { is_real: true, .. } => "a floating-point number with more than 64 bits",
+            Self::Wide { .. } => "a number with more than 64 bits",
             Self::Text { .. } => "a string",
             Self::Blob { .. } => "a BLOB",
             Self::Structure { .. } => "a structure",
@@ -334,14 +337,14 @@ impl BitsKind {
             Self::Signed => "a signed integer",
             Self::Boolean => "a boolean",
             Self::BitArray | Self::BitMap => "bits",
-            Self::Real => "a floating-point number of the size of the class",
+            Self::Real => "a floating-point number with the size of its class",
             Self::Padding => "no value",
         }
     }
 }
 
 impl Op {
-    /// Kind of a field's value, for errors.
+    /// Field value kind, for errors.
     fn value_kind(&self) -> &'static str {
         match self {
             Self::Bits(bits) => bits.kind.value_kind(),
@@ -355,8 +358,8 @@ impl Op {
             | Self::PrefixedText(..) => "a string",
             Self::StaticBlob(_) | Self::DynamicBlob(_) => "a BLOB",
             Self::Guid => "a GUID",
-            Self::Structure { .. } => "a structure of the members of the class",
-            Self::Union { .. } => "a union of the members of the class",
+            Self::Structure { .. } => "a structure with the members of its class",
+            Self::Union { .. } => "a union with the members of its class",
             Self::StaticArray { .. } | Self::DynamicArray { .. } => "an array",
             Self::Optional { .. } => "an optional",
             Self::Variant(_) => "a variant",

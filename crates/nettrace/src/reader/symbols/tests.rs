@@ -381,7 +381,7 @@ fn stacks(file: &NettraceFile, window: Window) -> Vec<(i128, u32)> {
         while cursor.advance() {
             let Some(Message::Event(event)) = cursor.current() else { continue };
             let member = event.class.meanings.members(Meaning::Stack).next();
-            let stack = member.and_then(|member| event.get(&FieldRef::of_member(&event, member)?)?.as_u64());
+            let stack = member.and_then(|member| event.get(&FieldRef::for_member(&event, member)?)?.as_u64());
             found.extend(stack.map(|stack| (event.nanoseconds().unwrap(), stack as u32)));
         }
     }
