@@ -1,4 +1,4 @@
-//! Batches of reports on their way from the network to the disk.
+//! Batches of received reports, waiting for the disk.
 
 use crate::statistics::Counters;
 use std::hash::{BuildHasher, RandomState};
@@ -11,18 +11,18 @@ pub(crate) const BATCH_BYTES: usize = 256 << 10;
 /// Maximum number of batches that wait to be written.
 pub(crate) const WAITING_BATCHES: usize = 32;
 
-/// Reports on their way from the network to the disk.
+/// Received reports, waiting for the disk.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
     /// Reports in stored form.
     pub(crate) text: Vec<u8>,
     /// Hash of each report.
     pub(crate) hashes: Vec<u64>,
-    /// Connections that asked for the state of their reports.
+    /// Connections that asked which of their reports are on the disk.
     pub(crate) syncs: Vec<Sync>,
 }
 
-/// A question of a connection for the state of its reports, asked once or several times in a row.
+/// Question of a connection: how many of its reports are on the disk? The count merges repeated questions.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sync {
     pub(crate) connection: usize,
@@ -57,7 +57,7 @@ impl Checker {
         Self { collect, hashes }
     }
 
-    /// Takes a report if it is valid. Returns `true` if it is.
+    /// Appends a report to the batch. Returns `false` if the report is invalid.
     pub(crate) fn take(&self, report: &[u8], batch: &mut Batch, counters: &Counters) -> bool {
         let from = batch.text.len();
         if (self.collect.store)(report, &mut batch.text).is_err() {

@@ -25,7 +25,7 @@ use crate::{CollectError, CollectorOptions, Notice};
 /// Upper limit of [`CollectorOptions::longest`], since longer reports cannot be distinguished from damage.
 const LONGEST: usize = 8 << 20;
 
-/// Collects reports on threads of its own, until it is [stopped](Self::stop).
+/// Receives reports on its own threads until it is [stopped](Self::stop).
 #[derive(Debug)]
 pub struct Collector {
     shared: Arc<CollectorState>,
@@ -36,11 +36,12 @@ pub struct Collector {
 }
 
 impl Collector {
-    /// Recovers a directory, and begins to collect reports of a format in it. `notify` receives messages for people;
-    /// several threads call it.
+    /// Recovers a directory, and starts collecting reports of one format into it. Several threads call `notify` with
+    /// messages for people.
     ///
     /// # Errors
-    /// If the directory cannot be written or belongs to another format or collector, or an address cannot be used.
+    /// If the directory cannot be written, belongs to another format or another collector, or an address cannot be
+    /// used.
     pub fn start(
         path: &Path,
         format: &str,
@@ -91,7 +92,7 @@ impl Collector {
             let udp = Udp::new(Arc::clone(&shared), udp, batches.clone()).map_err(CollectError::Thread)?;
             collector.spawn("collect-udp", move || udp.run())?;
         }
-        // The writer ends when all receiving threads have ended.
+        // The writer ends after all receiving threads.
         drop(batches);
         let writer = ReportWriter::new(Arc::clone(&shared), directory, waiting, close, tell);
         collector.spawn("collect-write", move || writer.run())?;
@@ -99,13 +100,13 @@ impl Collector {
         Ok(collector)
     }
 
-    /// Returns the addresses for datagrams, with the ports that the system chose for port 0.
+    /// Returns the UDP addresses. Port 0 is replaced by the port that the system chose.
     #[must_use]
     pub fn udp(&self) -> &[SocketAddr] {
         &self.udp
     }
 
-    /// Returns the addresses for connections, with the ports that the system chose for port 0.
+    /// Returns the TCP addresses. Port 0 is replaced by the port that the system chose.
     #[must_use]
     pub fn tcp(&self) -> &[SocketAddr] {
         &self.tcp
@@ -127,7 +128,7 @@ impl Collector {
         Ok(self.statistics())
     }
 
-    /// `true` if everything works; `false` after a thread has ended because of an error of the system.
+    /// Returns `false` after a system error has ended a thread.
     #[must_use]
     pub fn is_running(&self) -> bool {
         !self.threads.iter().any(std::thread::JoinHandle::is_finished)
@@ -153,13 +154,13 @@ impl Collector {
 
 impl Drop for Collector {
     fn drop(&mut self) {
-        // The error cannot be reported here.
+        // `drop` cannot return the error.
         let _ = self.end();
     }
 }
 
-/// Recovers segments that were not closed properly, and updates the index. Returns the segments that could not be
-/// indexed yet.
+/// Recovers segments that were not closed properly, and updates the index. Returns the segments that must still be
+/// indexed.
 fn bring_into_order(
     path: &Path,
     indexer: &Indexer,
@@ -172,7 +173,7 @@ fn bring_into_order(
             Ok(Some(notice)) => shared.notice(&notice),
             Ok(None) => {}
             Err(error) => {
-                // New reports go to another segment. As it is not in the index, recovery is tried again at the next start.
+                // New reports go to another segment. The next start recovers this one, because it is not in the index.
                 shared.notice(&Notice::NotClosed { error: error.to_string() });
                 segments.remove(&number);
             }
@@ -187,7 +188,7 @@ fn bring_into_order(
     match result {
         Ok(()) => Ok(BTreeSet::new()),
         Err(error) => {
-            // Collecting works without the index, which can be rebuilt.
+            // Collecting works without an index, and the index can be rebuilt.
             shared.notice(&Notice::Index { error: error.to_string() });
             Ok(segments)
         }

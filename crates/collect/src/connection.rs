@@ -1,13 +1,12 @@
-//! Protocol of connections.
+//! TCP protocol.
 
 use crate::batch::{Batch, Checker, Sync};
 use crate::statistics::Counters;
 
 /// Value that a client sends instead of a length to ask how many of its reports are on the disk.
 ///
-/// The answer has 16 bytes: two 64-bit numbers, most significant byte first. The first is the number of this
-/// connection's reports on the disk, the second the number of refused reports. Together they are all reports sent
-/// before the question.
+/// The answer has 16 bytes: two 64-bit numbers, most significant byte first. The first number counts this connection's
+/// reports on the disk, the second its refused reports. The sum is the number of reports sent before the question.
 pub const SYNC: u32 = u32::MAX;
 
 /// Size of the length before a report, in bytes.
@@ -24,7 +23,7 @@ pub(crate) struct Frames {
     refused: u64,
 }
 
-/// Error for a length that is 0 or above the limit: later data cannot be parsed.
+/// Length of 0 or above the limit. The data after it cannot be parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BadLength;
 
@@ -142,7 +141,7 @@ mod tests {
         TaskKey::new(b"task").ok_or("too long")
     }
 
-    /// Parses bytes in parts of a given length. Returns the result, the text and the questions.
+    /// Parses bytes in chunks of `part` bytes. Returns the result, the text and the questions.
     fn take(bytes: &[u8], part: usize) -> (Result<u32, BadLength>, String, Vec<(u64, u64)>) {
         let checker = Checker::new(Collect::new(1, 8, store), RandomState::new());
         let (mut batch, counters) = (Batch::default(), Counters::default());

@@ -14,7 +14,7 @@ pub(crate) struct Duplicates {
 }
 
 impl Duplicates {
-    /// Remembers a report. Returns `true` if it is a duplicate.
+    /// Remembers a report. Returns `true` for a duplicate.
     pub(crate) fn came_before(&mut self, hash: u64) -> bool {
         if self.recent.contains(&hash) {
             return true;
@@ -32,7 +32,7 @@ impl Duplicates {
 
 type AsItIs = BuildHasherDefault<Identity>;
 
-/// Hasher of values that are hashes already.
+/// Hasher for values that are already hashes.
 #[derive(Debug, Default)]
 pub(crate) struct Identity(u64);
 

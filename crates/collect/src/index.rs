@@ -1,4 +1,4 @@
-//! Index of the reports of each task.
+//! Index: locates the reports of each task.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,7 +18,7 @@ use crate::{CollectError, directory, files};
 /// Indexed segments: size in bytes, and number of reports.
 pub(crate) const SEGMENTS: TableDefinition<'_, u32, (u64, u64)> = TableDefinition::new("segments");
 
-/// Number of reports of a task, and times of the first and the last one.
+/// Number of reports of a task, and the times of its first and last report.
 pub(crate) const TASKS: TableDefinition<'_, &[u8], (u64, u64, u64)> = TableDefinition::new("tasks");
 
 /// Offsets of a task's reports in a segment, and their lengths.
@@ -56,20 +56,20 @@ pub struct Location {
     pub segment: u32,
     /// Offset in the segment, in bytes.
     pub offset: u64,
-    /// Length in bytes, with the empty line at its end.
+    /// Length in bytes, including the empty line after the report.
     pub length: u32,
 }
 
-/// Index of the reports of each task in a directory, as of its opening.
+/// Index of a directory: locates the reports of each task. It shows the directory at the time of opening.
 ///
-/// A collector may write to the directory at the same time. It indexes reports when their segment is closed;
-/// [`open`](Self::open) searches the segments for reports that are not indexed yet, or for all reports if there is no
-/// index.
+/// A collector may write to the directory at the same time. It indexes reports when their segment is closed.
+/// [`open`](Self::open) searches the segments for reports that are not indexed yet. Without an index, it searches all
+/// segments.
 pub struct Index {
     directory: PathBuf,
     /// `None` if the index is missing or cannot be used.
     database: Option<ReadOnlyDatabase>,
-    /// Reports that are not in the index.
+    /// Reports that are missing in the index.
     rest: Contents,
 }
 
@@ -80,10 +80,10 @@ impl fmt::Debug for Index {
 }
 
 impl Index {
-    /// Reads the index of a directory. `collect` belongs to the [format](crate::format_of) of its reports.
+    /// Reads the index of a directory. `collect` has the rules of the [format](crate::format_of).
     ///
     /// # Errors
-    /// If the directory was not made by a collector, or cannot be read.
+    /// If no collector made the directory, or it cannot be read.
     pub fn open(directory: &Path, collect: &Collect) -> Result<Self, CollectError> {
         crate::format_of(directory)?;
         let mut database = open_database(&directory::index(directory));
@@ -162,14 +162,13 @@ impl Index {
         Ok(keys)
     }
 
-    /// Returns `true` if all files of the directory are covered by the index, unlike those of damaged reports.
+    /// Returns `true` if the index covers all files in the directory. Files with damaged data are not covered.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         directory::is_plain(&self.directory).unwrap_or_default()
     }
 
-    /// Returns the locations of a task's reports, in the order in which they were written. Empty if the task is
-    /// unknown.
+    /// Returns the locations of a task's reports, in the order of writing. An unknown task has no locations.
     ///
     /// # Errors
     /// If the index cannot be read.
@@ -195,7 +194,7 @@ impl Index {
         Ok(locations)
     }
 
-    /// Returns the locations of reports that contain one of these texts. Reads all segments.
+    /// Returns the locations of reports that contain at least one of these texts. Reads all segments.
     ///
     /// # Errors
     /// If a segment cannot be read.
@@ -226,7 +225,7 @@ impl Index {
         Ok(locations)
     }
 
-    /// Reads reports and concatenates them to a text of the format.
+    /// Reads reports and concatenates them to one text.
     ///
     /// # Errors
     /// If a segment cannot be read, or was truncated.
@@ -252,7 +251,7 @@ impl Index {
         Ok(text)
     }
 
-    /// Returns the number of reports that had to be searched in segments because they are not in the index.
+    /// Returns the number of reports found outside the index, by reading segments.
     #[must_use]
     pub fn reports_without_index(&self) -> u64 {
         self.rest.reports
@@ -272,14 +271,14 @@ fn joined(one: Task, other: Task) -> Task {
     }
 }
 
-/// Opens the database; `None` if it is missing or cannot be used.
+/// Opens the database. Returns `None` if it is missing or unusable.
 fn open_database(path: &Path) -> Option<ReadOnlyDatabase> {
-    // A link is ignored.
+    // Links are ignored.
     files::open(path).ok()?;
     for _ in 0..ATTEMPTS {
         match redb::Builder::new().set_cache_size(CACHE).open_read_only(path) {
             Ok(database) => return Some(database),
-            // The collector has opened it for a moment.
+            // The collector is using the database for a moment.
             Err(redb::DatabaseError::DatabaseAlreadyOpen) => std::thread::sleep(PAUSE),
             Err(_) => return None,
         }
@@ -298,16 +297,16 @@ fn covered(database: &ReadOnlyDatabase) -> Result<BTreeMap<u32, u64>, redb::Erro
     Ok(covered)
 }
 
-/// Tasks of some segments.
+/// Tasks in some segments.
 #[derive(Debug, Default)]
 pub(crate) struct Contents {
     pub(crate) tasks: BTreeMap<TaskKey, SegmentTask>,
     pub(crate) reports: u64,
-    /// End of the last segment.
+    /// End offset of the last segment.
     pub(crate) length: u64,
 }
 
-/// A task of some segments.
+/// One task in some segments.
 #[derive(Debug)]
 pub(crate) struct SegmentTask {
     pub(crate) task: Task,
@@ -333,7 +332,7 @@ impl Contents {
 
     fn read(&mut self, file: File, directory: &Path, number: u32, collect: &Collect) -> io::Result<()> {
         let status = file.metadata()?;
-        // Time of reports after the last checksum, for instance in an open segment: the time of the file.
+        // Reports after the last checksum, for example in an open segment, get the file's modification time.
         let modified =
             status.modified().ok().and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
         let modified = modified.unwrap_or_default().as_millis().try_into().unwrap_or(u64::MAX);
@@ -347,7 +346,7 @@ impl Contents {
             stored.clear();
             let Ok(key) = (collect.store)(piece.text, &mut stored) else { continue };
             if !piece.text.ends_with(END) {
-                // The collector is still writing it.
+                // The collector is still writing this segment.
                 continue;
             }
             while sums.next_if(|sum| sum.end() <= piece.offset).is_some() {}

@@ -7,16 +7,16 @@ use mio::net::UdpSocket;
 /// Files with the kernel's sockets for datagrams (proc_net_udp(5)).
 const FILES: [&str; 2] = ["/proc/net/udp", "/proc/net/udp6"];
 
-/// Columns of these files with the inode and with the number of drops.
+/// Columns of these files: the inode, and the number of drops.
 const INODE: usize = 9;
 const DROPS: usize = 12;
 
-/// Counts the datagrams that the kernel has dropped for sockets because their buffers were full.
+/// Counts the datagrams that the kernel dropped because a receive buffer was full.
 ///
-/// The kernel can add its count to each datagram (`SO_RXQ_OVFL`), but then drops after the last one would be missed.
+/// The kernel can add its count to each datagram (`SO_RXQ_OVFL`). Drops after the last datagram would be missed.
 #[derive(Debug)]
 pub(crate) struct KernelDrops {
-    /// Inodes, and the last count of each.
+    /// Inode and last count of each socket.
     sockets: Vec<(u64, u32)>,
 }
 
@@ -43,7 +43,7 @@ impl KernelDrops {
             let Some((_, known)) = self.sockets.iter_mut().find(|(socket, _)| *socket == inode) else {
                 continue;
             };
-            // 32 bits with overflow.
+            // A 32-bit counter that wraps around.
             let Some(drops) = number(DROPS).map(|drops: u64| drops as u32) else { continue };
             more += u64::from(drops.wrapping_sub(*known));
             *known = drops;

@@ -1,9 +1,9 @@
-//! Messages for people while reports are collected.
+//! Messages for people while a collector runs.
 
 use std::fmt;
 use std::path::PathBuf;
 
-/// A message for people while reports are collected.
+/// A message for people while a collector runs.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Notice {
@@ -17,23 +17,23 @@ pub enum Notice {
         damaged_bytes: u64,
         /// File with the damaged data.
         damaged: PathBuf,
-        /// Number of bytes that had a checksum and are missing.
+        /// Number of missing bytes that had a checksum.
         missing_bytes: u64,
     },
-    /// Nothing can be written at the moment. No reports are accepted until it can.
+    /// Writing fails at the moment. No reports are accepted until it works again.
     CannotWrite {
-        /// The file, and the reason.
+        /// The file and the reason.
         error: String,
     },
-    /// A segment cannot be closed properly. Its reports are on the disk; without checksums, they are checked one by
-    /// one at the next start.
+    /// A segment cannot be closed properly. Its reports are on the disk, without checksums. The next start checks them
+    /// one by one.
     NotClosed {
-        /// The file, and the reason.
+        /// The file and the reason.
         error: String,
     },
     /// Writing works again.
     WritesAgain,
-    /// Accepted reports were not flushed before the end. Those in the segment are recovered at the next start.
+    /// Accepted reports were not flushed before the collector stopped. The next start recovers those in the segment.
     NotWritten {
         /// Number of reports.
         reports: u64,

@@ -36,12 +36,12 @@ impl CollectorState {
         }
     }
 
-    /// Returns a checker of reports for a thread.
+    /// Creates a report checker for one thread.
     pub(crate) fn checker(&self) -> Checker {
         Checker::new(self.collect, self.hashes.clone())
     }
 
-    /// Sends a message for people.
+    /// Sends a message to people.
     pub(crate) fn notice(&self, notice: &Notice) {
         (self.notify)(notice);
     }
@@ -51,7 +51,7 @@ impl CollectorState {
         self.is_stopping.store(true, Ordering::Release);
     }
 
-    /// `true` if all threads must end.
+    /// Returns `true` if all threads must end.
     pub(crate) fn is_stopping(&self) -> bool {
         self.is_stopping.load(Ordering::Acquire)
     }

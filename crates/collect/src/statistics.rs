@@ -1,4 +1,4 @@
-//! Counts of a collector.
+//! Collector statistics.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -10,12 +10,11 @@ pub struct Statistics {
     pub reports: u64,
     /// Size of these reports, in bytes.
     pub bytes: u64,
-    /// Number of reports equal to one of the last 524,288 or more; included in `reports`.
+    /// Number of reports equal to one of the last 524,288 or more reports. Included in `reports`.
     pub duplicates: u64,
     /// Number of invalid reports.
     pub refused: u64,
-    /// Number of datagrams and frames that are too long or have the length 0. Over TCP, each of them ended its
-    /// connection.
+    /// Number of datagrams and frames that are too long or empty. Over TCP, each of them ended its connection.
     pub bad_lengths: u64,
     /// Number of connections that ended within a report.
     pub cut_off: u64,
@@ -35,10 +34,9 @@ pub struct Statistics {
     pub syncs: u64,
     /// Number of flushes to the disk.
     pub flushes: u64,
-    /// Number of accepted reports that were lost because they could not be written before the end.
+    /// Number of accepted reports that were lost because writing them failed until the collector stopped.
     pub not_written: u64,
-    /// Number of tasks in the index, including those of earlier runs. Reports are indexed when their segment is
-    /// closed.
+    /// Number of tasks in the index, including tasks of earlier runs. Reports are indexed when their segment is closed.
     pub tasks: u64,
 }
 
@@ -63,7 +61,7 @@ pub(crate) struct Counters {
     pub(crate) tasks: SharedCounter,
 }
 
-/// A number to which several threads add.
+/// Counter that several threads increment.
 #[derive(Debug, Default)]
 pub(crate) struct SharedCounter(AtomicU64);
 

@@ -1,4 +1,4 @@
-//! Receives reports over connections.
+//! Receives reports over TCP.
 
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, Read, Write};
@@ -15,44 +15,44 @@ use crate::batch::{Batch, Checker, Sync};
 use crate::connection::{Frames, ReportTarget};
 use crate::shared::CollectorState;
 
-/// Token for waking the thread when there are answers for clients.
+/// Token that wakes the thread when answers are ready.
 pub(crate) const WAKER: Token = Token(0);
 
-/// Maximum number of events per call of the system.
+/// Maximum number of events per system call.
 const EVENTS: usize = 1_024;
 
 /// Size of the read buffer shared by all connections, in bytes.
 const BUFFER: usize = 256 << 10;
 
-/// Maximum number of bytes read from a connection in its turn.
+/// Maximum number of bytes read from a connection in one turn.
 const TURN: usize = 512 << 10;
 
-/// Maximum size of unsent answers, in bytes. A client is not read from until it reads them.
+/// Maximum size of unsent answers, in bytes. Above it, the client must read answers before it can send more.
 const ANSWERS: usize = 4 << 10;
 
-/// Pause before passing on received data again.
+/// Pause before the writer is offered received data again.
 const RETRY: Duration = Duration::from_millis(10);
 
-/// Number of files that the process may need besides connections.
+/// Number of files that the process needs for other purposes than connections.
 const OWN_FILES: u64 = 64;
 
 /// Interval of periodic checks.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Maximum time to read pending data at the end.
+/// Maximum time for reading pending data when stopping.
 const LAST_READS: Duration = Duration::from_secs(1);
 
-/// Maximum time to send answers at the end.
+/// Maximum time for sending answers when stopping.
 const LAST_ANSWERS: Duration = Duration::from_secs(5);
 
-/// Receives reports over connections.
+/// Receives reports over TCP.
 #[derive(Debug)]
 pub(crate) struct Tcp {
     shared: Arc<CollectorState>,
     checker: Checker,
     poll: Poll,
     listeners: Vec<TcpListener>,
-    /// `true` if connections may wait to be accepted.
+    /// `true` if connections may be waiting.
     waits: bool,
     /// `true` if the last attempt to accept a connection failed.
     cannot_accept: bool,
@@ -60,11 +60,11 @@ pub(crate) struct Tcp {
     /// Maximum number of connections.
     most: usize,
     next: usize,
-    /// Connections that may have data to read.
+    /// Connections that may have unread data.
     ready: VecDeque<usize>,
     buffer: Vec<u8>,
     batch: Batch,
-    /// `None` when nothing more is sent.
+    /// `None` after the last batch.
     batches: Option<SyncSender<Batch>>,
     done: Receiver<Sync>,
 }
@@ -77,9 +77,9 @@ struct Connection {
     answers: Answers,
     /// Number of unanswered questions.
     asked: u32,
-    /// `true` if the connection is in the list of ready ones.
+    /// `true` if the connection is in the `ready` list.
     is_ready: bool,
-    /// `true` if the client sends no more.
+    /// `true` if the client has stopped sending.
     has_ended: bool,
     last: Instant,
 }
@@ -108,7 +108,7 @@ impl Answers {
         self.bytes.is_empty() && self.count == 0
     }
 
-    /// Returns the next bytes to send: a part, if there are many.
+    /// Returns the next bytes to send. Many answers take several calls.
     fn next(&mut self) -> &[u8] {
         while self.bytes.len() < ANSWERS
             && let Some((answer, count)) = self.waiting.front_mut()
@@ -123,7 +123,7 @@ impl Answers {
         &self.bytes
     }
 
-    /// Removes sent bytes.
+    /// Removes bytes that were sent.
     fn sent(&mut self, size: usize) {
         self.bytes.drain(..size.min(self.bytes.len()));
     }
@@ -131,29 +131,29 @@ impl Answers {
 
 /// Result of reading from a connection.
 enum Turn {
-    /// No data for now.
+    /// No data at the moment.
     Empty,
-    /// There may be more.
+    /// There may be more data.
     More,
     /// The client must read its answers first.
     Blocked,
-    /// The client sends no more.
+    /// The client has stopped sending.
     End,
-    /// The connection cannot be used any more.
+    /// The connection is unusable.
     Broken,
 }
 
-/// Result of passing on received data.
+/// Result of sending received data to the writer.
 enum Passed {
-    /// Passed on.
+    /// Sent.
     On,
     /// The queue is full.
     Waits,
-    /// The receiver is gone.
+    /// The writer is gone.
     Over,
 }
 
-/// Returns the maximum number of connections: `wanted`, or fewer if the system limits the open files of the process.
+/// Returns the maximum number of connections: `wanted`, or fewer if the system limits open files.
 #[cfg(unix)]
 fn most_connections(wanted: usize) -> usize {
     use rustix::process::{Resource, getrlimit, setrlimit};
@@ -163,7 +163,7 @@ fn most_connections(wanted: usize) -> usize {
     if limit.current.is_some_and(|current| current < needed) {
         let most = limit.maximum.map_or(needed, |maximum| maximum.min(needed));
         limit.current = limit.current.max(Some(most));
-        // If it is refused, the limit is lower.
+        // If this fails, the limit stays lower.
         let _ = setrlimit(Resource::Nofile, limit);
     }
     let current = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
@@ -175,8 +175,8 @@ fn most_connections(wanted: usize) -> usize {
     wanted
 }
 
-/// Opens a listener whose queue holds as many waiting connections as allowed: the system resets connections that do
-/// not fit, some time after their clients have begun to send.
+/// Opens a listener with the longest allowed queue of waiting connections. The system resets connections that do not
+/// fit, some time after their clients have started sending.
 pub(crate) fn bind(address: SocketAddr, connections: usize) -> io::Result<TcpListener> {
     let listener = TcpListener::bind(address)?;
     #[cfg(unix)]
@@ -187,7 +187,7 @@ pub(crate) fn bind(address: SocketAddr, connections: usize) -> io::Result<TcpLis
 }
 
 impl Tcp {
-    /// Makes a receiver; `poll` knows the listeners by tokens from 1 on.
+    /// Creates a receiver. `poll` knows the listeners by tokens from 1 on.
     pub(crate) fn new(
         shared: Arc<CollectorState>,
         poll: Poll,
@@ -299,7 +299,7 @@ impl Tcp {
                 match listener.accept() {
                     Ok((stream, _)) => self.begin(stream),
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                    // An error of the connection, not of the listener.
+                    // A connection failed, not the listener.
                     Err(error)
                         if matches!(
                             error.kind(),
@@ -309,7 +309,7 @@ impl Tcp {
                         if !self.cannot_accept {
                             self.shared.notice(&Notice::CannotAccept { error: error.to_string() });
                         }
-                        // Accepting is tried again at the next check.
+                        // The next check tries again.
                         self.cannot_accept = true;
                         break;
                     }
@@ -347,8 +347,8 @@ impl Tcp {
         counters.open_connections.set(self.connections.len() as u64);
     }
 
-    /// Reads a turn of each ready connection, and passes on the data while there is space. Returns `false` if the
-    /// receiver is gone.
+    /// Reads one turn from each ready connection, and sends the data to the writer while its queue has space. Returns
+    /// `false` if the writer is gone.
     fn read(&mut self) -> bool {
         if self.batch.is_full() {
             match self.pass_on() {
@@ -414,7 +414,7 @@ impl Tcp {
             match connection.frames.take(self.buffer.get(..size).unwrap_or_default(), &mut target) {
                 Ok(syncs) => {
                     connection.asked = connection.asked.saturating_add(syncs);
-                    // Single bytes do not keep a connection open.
+                    // Single bytes must not keep a connection open.
                     if syncs > 0 || connection.frames.whole() > whole {
                         connection.last = Instant::now();
                     }
@@ -428,7 +428,7 @@ impl Tcp {
         Turn::More
     }
 
-    /// Handles a client that sends no more, but may wait for answers.
+    /// Handles a client that has stopped sending, but may wait for answers.
     fn end_of_input(&mut self, token: usize) {
         let Some(connection) = self.connections.get_mut(&token) else { return };
         self.shared.counters.cut_off.add(u64::from(connection.frames.is_within_report()));
@@ -439,8 +439,8 @@ impl Tcp {
         }
     }
 
-    /// Passes on received data if there is space, without waiting: clients are still answered and closed while the
-    /// disk is slow.
+    /// Sends received data to the writer if its queue has space. Does not wait, so that clients are still answered and
+    /// closed while the disk is slow.
     fn pass_on(&mut self) -> Passed {
         if self.batch.is_empty() {
             return Passed::On;
@@ -463,7 +463,7 @@ impl Tcp {
             self.add_answer(sync);
             answered.push(sync.connection);
         }
-        // Answers of one client are sent together.
+        // One client's answers are sent together.
         answered.sort_unstable();
         answered.dedup();
         answered.into_iter().for_each(|token| self.send(token));
@@ -494,14 +494,14 @@ impl Tcp {
         if connection.has_ended && connection.asked == 0 {
             self.close(token);
         } else {
-            // It may have been blocked until now.
+            // The connection may have been blocked until now.
             self.make_ready(token);
         }
     }
 
     fn close_idle(&mut self) {
         let idle = self.shared.options.idle;
-        // A client without an answer waits for the disk.
+        // A client without an answer is waiting for the disk.
         let is_idle = |it: &Connection| !it.is_ready && it.asked == 0 && it.last.elapsed() >= idle;
         let all = self.connections.iter();
         let closed: Vec<usize> = all.filter(|(_, it)| is_idle(it)).map(|(token, _)| *token).collect();
@@ -518,14 +518,14 @@ impl Tcp {
         self.shared.counters.open_connections.set(self.connections.len() as u64);
     }
 
-    /// Stops accepting data, and sends the last answers.
+    /// Stops receiving, and sends the last answers.
     fn end(mut self, events: &mut Events) {
         self.listeners.clear();
         if let (Some(batches), false) = (&self.batches, self.batch.is_empty()) {
-            // Waiting for the disk is fine, as nothing else is to be done.
+            // Waiting for the disk is fine: nothing else is left to do.
             let _ = batches.send(std::mem::take(&mut self.batch));
         }
-        // Now the writer can end, and then there are no more answers.
+        // Now the writer can end. After that, there are no more answers.
         self.batches = None;
         let begun = Instant::now();
         while begun.elapsed() < LAST_ANSWERS {

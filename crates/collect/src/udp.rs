@@ -1,4 +1,4 @@
-//! Receives datagrams.
+//! Receives reports over UDP.
 
 use std::cell::Cell;
 use std::io;
@@ -17,16 +17,16 @@ use crate::shared::CollectorState;
 /// Interval of periodic checks.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Size of the read buffer, more than that of the longest datagram, in bytes.
+/// Size of the read buffer, larger than any datagram, in bytes.
 const BUFFER: usize = 64 << 10;
 
-/// Maximum number of datagrams received from a socket in its turn.
+/// Maximum number of datagrams received from a socket in one turn.
 const TURN: usize = 4_096;
 
-/// Maximum time to receive pending datagrams at the end.
+/// Maximum time for receiving pending datagrams when stopping.
 const LAST_READS: Duration = Duration::from_secs(1);
 
-/// Receives datagrams.
+/// Receives reports over UDP.
 #[derive(Debug)]
 pub(crate) struct Udp {
     shared: Arc<CollectorState>,
@@ -36,11 +36,11 @@ pub(crate) struct Udp {
     #[cfg(target_os = "linux")]
     drops: crate::kernel_drops::KernelDrops,
     batches: SyncSender<Batch>,
-    /// `true` after a failure to read a socket was reported.
+    /// `true` after a socket failure was reported.
     has_failed: Cell<bool>,
 }
 
-/// Opens a socket for datagrams, and requests a receive buffer of this size.
+/// Opens a UDP socket, and requests a receive buffer of this size.
 pub(crate) fn bind(address: SocketAddr, receive_buffer: usize) -> io::Result<UdpSocket> {
     let socket = std::net::UdpSocket::bind(address)?;
     enlarge(&socket, receive_buffer);
@@ -48,7 +48,7 @@ pub(crate) fn bind(address: SocketAddr, receive_buffer: usize) -> io::Result<Udp
     Ok(UdpSocket::from_std(socket))
 }
 
-/// Requests a receive buffer, above the system's limit if the process has the permission.
+/// Requests a receive buffer. Exceeds the system's limit if the process has the permission.
 #[cfg(unix)]
 fn enlarge(socket: &std::net::UdpSocket, bytes: usize) {
     use rustix::net::sockopt;
@@ -102,7 +102,7 @@ impl Udp {
                 }
                 _ => {}
             }
-            // Read before the last turn of the sockets, so that everything that has arrived until then is received.
+            // Read this flag before the last turn, so that everything that arrived before stopping is received.
             let is_stopping = self.shared.is_stopping();
             is_more = false;
             let mut is_over = false;
@@ -128,7 +128,7 @@ impl Udp {
         self.count_drops();
     }
 
-    /// Receives a turn of datagrams. Returns `true` if there may be more.
+    /// Receives one turn of datagrams. Returns `true` if there may be more.
     fn receive(&self, socket: &UdpSocket, buffer: &mut [u8], batch: &mut Batch) -> bool {
         let counters = &self.shared.counters;
         let mut received = 0;
@@ -150,7 +150,7 @@ impl Udp {
                             | io::ErrorKind::ConnectionReset
                     ) =>
                 {
-                    // On some systems, this is the error of an earlier sent datagram.
+                    // On some systems, this error belongs to a datagram that was sent earlier.
                     continue;
                 }
                 Err(error) => {
