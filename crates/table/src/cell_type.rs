@@ -1,4 +1,4 @@
-//! Types of columns, which depend on field classes alone.
+//! Column types, derived from field classes alone.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,14 +9,14 @@ use ichnos_model::{FieldClass, FieldKind, IntegerProperties, Mappings, VariableL
 
 use crate::table_options::U64Type;
 
-/// Maximum number of bits of an integer that has a column.
+/// Maximum number of bits of an integer with a column.
 const MOST_BITS: u64 = 1 << 16;
 
-/// Number of digits of the longest decimal number, and of an unsigned integer of 64 bits.
+/// Number of digits of the longest decimal number, and of a 64-bit unsigned integer.
 const MOST_DIGITS: u8 = 38;
 const U64_DIGITS: u8 = 20;
 
-/// Type of the values of a column, or of the elements of its lists.
+/// Type of a column's values, or of the elements in its lists.
 #[derive(Clone, Debug)]
 pub(crate) enum CellType {
     Boolean,
@@ -28,21 +28,21 @@ pub(crate) enum CellType {
     UInt16,
     UInt32,
     UInt64,
-    /// An integer of this number of digits, up to 38.
+    /// Integer with up to this number of digits, at most 38.
     Decimal(u8),
     Float32,
     Float64,
-    /// UTF-8.
+    /// UTF-8 text.
     Text,
-    /// Names of an enumeration.
+    /// Enumeration names.
     Labels(Arc<LabelNames>),
     Bytes,
-    /// This number of bytes, most significant first.
+    /// Fixed number of bytes, most significant first.
     FixedBytes(u16),
 }
 
 impl CellType {
-    /// Returns the type in Arrow.
+    /// Returns the Arrow type.
     pub(crate) fn data_type(&self) -> DataType {
         match self {
             Self::Boolean => DataType::Boolean,
@@ -69,7 +69,7 @@ impl CellType {
         !matches!(self, Self::Text | Self::Bytes)
     }
 
-    /// Returns the size in bytes of a value, or of the end of one of variable length.
+    /// Returns the size of a value in bytes. Variable-length values count with their end offset.
     pub(crate) fn width(&self) -> usize {
         match self {
             Self::Boolean | Self::Int8 | Self::UInt8 => 1,
@@ -82,14 +82,14 @@ impl CellType {
         }
     }
 
-    /// Returns `true` for integers and floating-point numbers of up to 64 bits.
+    /// Returns `true` for integers and floating-point numbers with up to 64 bits.
     pub(crate) fn is_word(&self) -> bool {
         let is_signed = matches!(self, Self::Int8 | Self::Int16 | Self::Int32 | Self::Int64);
         let is_unsigned = matches!(self, Self::UInt8 | Self::UInt16 | Self::UInt32 | Self::UInt64);
         is_signed || is_unsigned || matches!(self, Self::Float32 | Self::Float64)
     }
 
-    /// Returns the size in bytes of a value that is in no list, until it becomes an element of an array.
+    /// Returns the size in bytes of a value outside of lists before it becomes an element of an array.
     pub(crate) fn waiting_width(&self) -> usize {
         match self {
             Self::Text | Self::Labels(_) | Self::Bytes | Self::Decimal(_) | Self::FixedBytes(_) => {
@@ -99,7 +99,7 @@ impl CellType {
         }
     }
 
-    /// Returns the type of integers of this number of bits; `None` if they are too long for a column.
+    /// Returns the type of integers with this number of bits, or `None` if they are too long for a column.
     fn of_integer(bits: u64, signed: bool, u64_type: U64Type) -> Option<Self> {
         Some(match (bits, signed) {
             (..=8, true) => Self::Int8,
@@ -109,7 +109,7 @@ impl CellType {
             (..=8, false) => Self::UInt8,
             (..=16, false) => Self::UInt16,
             (..=32, false) => Self::UInt32,
-            // Not unsigned: engines without unsigned integers read the column, too.
+            // Signed, because engines without unsigned integers read the column, too.
             (..=63, false) => Self::Int64,
             (64, false) if u64_type == U64Type::Decimal => Self::Decimal(U64_DIGITS),
             (64, false) => Self::UInt64,
@@ -120,16 +120,16 @@ impl CellType {
     }
 }
 
-/// Columns of a field that is not compound.
+/// Columns of a leaf field.
 #[derive(Clone, Debug)]
 pub(crate) enum LeafColumns {
     /// One column.
     Value(CellType),
-    /// The number, and the name of the value.
+    /// The number, and the name for the value.
     Enumeration(CellType, Arc<LabelNames>),
-    /// The bits, and a list of the names of those that are set.
+    /// The bits, and a list with the names of the bits that are set.
     Flags(CellType),
-    /// No column, for this reason; `None` if the field has no value.
+    /// No column. Has the reason, or `None` if the field has no value.
     Nothing(Option<&'static str>),
 }
 
@@ -155,7 +155,7 @@ impl LeafColumns {
                 let IntegerProperties { signed, mappings, .. } = integer;
                 Self::integer(64, *signed, mappings.as_ref(), u64_type)
             }
-            // A binary16 number is one of binary32, which more programs read.
+            // A binary16 number becomes binary32, which more programs read.
             FieldKind::Float(bits) if bits.length <= 32 => Self::Value(CellType::Float32),
             FieldKind::Float(bits) if bits.length == 64 => Self::Value(CellType::Float64),
             FieldKind::Float(bits) => match u16::try_from(bits.length / 8) {
@@ -183,10 +183,10 @@ impl LeafColumns {
     }
 }
 
-/// Names of the values of an enumeration, each once: the dictionary of its column.
+/// Enumeration names without duplicates: the dictionary of a column.
 #[derive(Debug)]
 pub(crate) struct LabelNames {
-    /// The names, in the order of the mappings.
+    /// The names, in mapping order.
     pub(crate) array: Arc<StringArray>,
     keys: HashMap<Box<str>, i32>,
 }

@@ -1,4 +1,4 @@
-//! Values of a column that wait to become an array of a batch.
+//! Column values that wait to become an array in a batch.
 
 use std::sync::Arc;
 
@@ -16,14 +16,14 @@ use ichnos_model::{StringEncoding, Text, Wide};
 use crate::cell_type::{CellType, LabelNames};
 use crate::validity::Validity;
 
-/// Maximum number of elements, and of bytes of text, in a column of a batch. Offsets of Arrow have 32 bits.
+/// Maximum number of elements, and of text bytes, in one column of a batch. Arrow offsets have 32 bits.
 const MOST_VALUES: usize = 1 << 27;
 const MOST_BYTES: usize = 1 << 30;
 
-/// Number of values of an enumeration whose names are not looked up again: most have few.
+/// Number of cached enumeration names. Most enumerations use few values.
 const LAST_LABELS: usize = 16;
 
-/// Values of a column, and the lists that contain them if the field is in arrays.
+/// Column values, and the lists that contain them if the field is in arrays.
 #[derive(Debug)]
 pub(crate) struct ColumnValues {
     cell_type: CellType,
@@ -31,15 +31,15 @@ pub(crate) struct ColumnValues {
     validity: Validity,
     /// Lists, the outermost first.
     lists: Vec<Lists>,
-    /// The current row has more values than a column can have.
+    /// The current row has more values than the column can hold.
     is_too_long: bool,
-    /// `false`: a row has one value of a fixed size, for which there always is room.
+    /// `false` if each row has one value of a fixed size, which always fits.
     can_be_long: bool,
     pub(crate) losses: LossCounts<ColumnLoss>,
 }
 
 ichnos_model::loss_set! {
-    /// A loss of a value of a column.
+    /// Loss in a column value.
     pub(crate) enum ColumnLoss {
         InvalidText => Rounded("invalid text: U+FFFD instead"),
         FurtherLabel => Dropped("additional names of a value"),
@@ -48,10 +48,10 @@ ichnos_model::loss_set! {
     }
 }
 
-/// Lists of a level.
+/// Lists at one level of nesting.
 #[derive(Debug)]
 struct Lists {
-    /// Ends of the lists, after a 0.
+    /// 0, then the end of each list.
     offsets: Vec<i32>,
     validity: Validity,
 }
@@ -66,12 +66,12 @@ impl Lists {
     }
 }
 
-/// Kind of the values of [`Values::Words`].
+/// Numeric type of [`Values::Words`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum WordKind {
     Unsigned,
     Signed,
-    /// `Int64`, which also has unsigned integers of up to 63 bits.
+    /// `Int64`. Also holds unsigned integers with up to 63 bits.
     Integer,
     Boolean,
     Single,
@@ -80,8 +80,8 @@ enum WordKind {
 
 #[derive(Debug)]
 enum Values {
-    /// Values of up to 64 bits that are in no list, as nearly all are. They get their own size when they become an array,
-    /// which is faster than to tell sizes apart for each value.
+    /// Values with up to 64 bits that are not in lists, the usual case. They get their own size when they become an
+    /// array, because a size check for each value would be slower.
     Words(WordKind, Vec<u64>),
     Boolean(BooleanBufferBuilder),
     Int8(Vec<i8>),
@@ -96,23 +96,23 @@ enum Values {
     Decimal(u8, Vec<i128>),
     Float32(Vec<f32>),
     Float64(Vec<f64>),
-    /// Ends of texts or BLOBs after a 0, and their bytes.
+    /// 0, then the end of each text or BLOB. The bytes follow.
     Bytes(Vec<i32>, Vec<u8>),
     Fixed(usize, Vec<u8>),
     Labels(Box<LabelKeys>),
 }
 
-/// Keys of a dictionary of names.
+/// Dictionary keys of enumeration values.
 #[derive(Debug)]
 struct LabelKeys {
     names: Arc<LabelNames>,
     keys: Vec<i32>,
-    /// Last values, by their lowest bits, with their keys, `None` without a name.
+    /// Cache of recent values and their keys, by the lowest bits of the value. `None` is a value without a name.
     last: [Option<(i128, Option<i32>)>; LAST_LABELS],
 }
 
 impl WordKind {
-    /// Returns the kind of values of a type, if they have up to 64 bits.
+    /// Returns the numeric type for values with up to 64 bits.
     fn of(cell_type: &CellType) -> Option<Self> {
         Some(match cell_type {
             CellType::Boolean => Self::Boolean,
@@ -127,7 +127,7 @@ impl WordKind {
 }
 
 impl Values {
-    /// Makes an empty column of values within this number of arrays.
+    /// Creates an empty column for values nested in this number of arrays.
     fn new(cell_type: &CellType, lists: usize) -> Self {
         if let Some(kind) = WordKind::of(cell_type).filter(|_| lists == 0) {
             return Self::Words(kind, Vec::new());
@@ -154,7 +154,7 @@ impl Values {
         }
     }
 
-    /// Makes room for this number of values of a fixed size.
+    /// Reserves space for this number of fixed-size values.
     fn reserve(&mut self, count: usize) {
         match self {
             Self::Words(_, words) => words.reserve(count),
@@ -197,7 +197,7 @@ impl Values {
         }
     }
 
-    /// Changes the number of values; new ones are 0.
+    /// Changes the number of values. New values are 0.
     fn resize(&mut self, len: usize) {
         match self {
             Self::Words(_, words) => words.resize(len, 0),
@@ -226,7 +226,7 @@ impl Values {
 }
 
 impl ColumnValues {
-    /// Makes an empty column of values within this number of arrays.
+    /// Creates an empty column for values nested in this number of arrays.
     pub(crate) fn new(cell_type: &CellType, lists: usize) -> Self {
         Self {
             cell_type: cell_type.clone(),
@@ -239,14 +239,14 @@ impl ColumnValues {
         }
     }
 
-    /// Makes room for the values of a number of rows, if each has one of a fixed size.
+    /// Reserves space for a number of rows, if each row has one fixed-size value.
     pub(crate) fn reserve(&mut self, rows: usize) {
         if self.lists.is_empty() {
             self.values.reserve(rows);
         }
     }
 
-    /// Returns `true` if a value of this number of bytes can be added.
+    /// Returns `true` if another value with this number of bytes fits.
     #[inline]
     fn has_room(&mut self, bytes: usize) -> bool {
         !self.can_be_long || self.check_room(bytes)
@@ -265,7 +265,7 @@ impl ColumnValues {
         has_room
     }
 
-    /// Adds the bits of a value of a type for which [`CellType::is_word`] holds.
+    /// Appends the bits of a value. [`CellType::is_word`] must hold for its type.
     #[inline]
     pub(crate) fn push_word(&mut self, value: u64) {
         if let Values::Words(_, words) = &mut self.values {
@@ -321,7 +321,7 @@ impl ColumnValues {
         }
     }
 
-    /// Adds elements of lists, of `size` bytes each. Returns `false` if their values have another size.
+    /// Appends list elements of `size` bytes each. Returns `false` if the column's values have another size.
     pub(crate) fn push_integers(&mut self, size: usize, bytes: &[u8]) -> bool {
         macro_rules! extend {
             ($values:ident, $type:ty) => {
@@ -346,7 +346,7 @@ impl ColumnValues {
         true
     }
 
-    /// Adds a number of more than 64 bits.
+    /// Appends a number with more than 64 bits.
     pub(crate) fn push_wide(&mut self, value: Wide<'_>) {
         if !self.has_room(8) {
             return;
@@ -396,7 +396,7 @@ impl ColumnValues {
         }
     }
 
-    /// Adds a number of binary32 as it is, with the bits of a NaN.
+    /// Appends a binary32 number unchanged, including the bits of a NaN.
     #[inline]
     pub(crate) fn push_single(&mut self, value: f32) {
         match &mut self.values {
@@ -405,7 +405,7 @@ impl ColumnValues {
         }
     }
 
-    /// Adds bytes, or a text in UTF-8.
+    /// Appends bytes, or a UTF-8 text.
     #[inline]
     pub(crate) fn push_bytes(&mut self, value: &[u8]) {
         match &mut self.values {
@@ -423,8 +423,8 @@ impl ColumnValues {
         }
     }
 
-    /// Adds a text. One that is stored in UTF-8 can be invalid: all texts together are checked when they become an
-    /// array, which takes a fraction of the time.
+    /// Appends a text. UTF-8 texts may be invalid. All texts are checked together when they become an array, which
+    /// takes a fraction of the time.
     #[inline]
     pub(crate) fn push_text(&mut self, value: Text<'_>) {
         match value.encoding {
@@ -435,7 +435,7 @@ impl ColumnValues {
 
     #[inline(never)]
     fn push_other_text(&mut self, value: Text<'_>) {
-        // A code unit of UTF-16 takes at most three bytes in UTF-8.
+        // A UTF-16 code unit takes at most three bytes in UTF-8.
         if !self.has_room(value.bytes.len().saturating_mul(3)) {
             return;
         }
@@ -448,7 +448,7 @@ impl ColumnValues {
         }
     }
 
-    /// Adds the name of a value. `names` returns its names.
+    /// Appends the name for a value. `names` returns all its names.
     #[inline]
     pub(crate) fn push_label<'n, I: Iterator<Item = &'n str>>(
         &mut self,
@@ -483,7 +483,7 @@ impl ColumnValues {
         }
     }
 
-    /// Adds a missing value in the place of one of another kind, if there is room.
+    /// Appends a missing value instead of a value of another type, if there is space.
     #[cold]
     fn push_missing(&mut self) {
         if self.has_room(0) {
@@ -491,7 +491,7 @@ impl ColumnValues {
         }
     }
 
-    /// Adds a missing value.
+    /// Appends a missing value.
     #[inline]
     pub(crate) fn push_null(&mut self) {
         let len = self.values.len();
@@ -499,12 +499,12 @@ impl ColumnValues {
         self.validity.push_null(len);
     }
 
-    /// Leaves out the current row, which has too many elements.
+    /// Drops the current row, which has too many elements.
     pub(crate) fn give_up_row(&mut self) {
         self.is_too_long = true;
     }
 
-    /// Adds a missing item within `level` arrays: a list, or a value if there are no more lists.
+    /// Appends a missing item nested in `level` arrays: a list, or a value if there are no more lists.
     #[inline]
     pub(crate) fn push_null_at(&mut self, level: usize) {
         if self.is_too_long {
@@ -519,7 +519,7 @@ impl ColumnValues {
         }
     }
 
-    /// Ends a list within `level` other lists: it has all items since the end of the last one.
+    /// Ends a list nested in `level` lists. It contains all items since the end of the previous list.
     #[inline]
     pub(crate) fn end_list(&mut self, level: usize) {
         let end = self.len_at(level + 1);
@@ -547,8 +547,8 @@ impl ColumnValues {
         self.lists.get(level).map_or_else(|| self.values.len(), Lists::len)
     }
 
-    /// Completes the row with this index: with one item, or as missing if it has none or several, because it could not
-    /// be decoded or has too many elements.
+    /// Completes a row. A row without exactly one item becomes missing: it could not be decoded, or has too many
+    /// elements.
     #[inline]
     pub(crate) fn end_row(&mut self, row: usize) {
         if self.is_too_long || self.len_at(0) != row + 1 {
@@ -577,10 +577,10 @@ impl ColumnValues {
         }
     }
 
-    /// Returns all values as an array, and begins a new one.
+    /// Returns all values as an array, and resets the column.
     ///
     /// # Errors
-    /// If they do not form an array, which would be a bug.
+    /// If the values do not form an array, which would be a bug.
     pub(crate) fn finish(&mut self) -> Result<ArrayRef, ArrowError> {
         let nulls = self.validity.finish(self.values.len());
         let values = std::mem::replace(&mut self.values, Values::new(&self.cell_type, self.lists.len()));
@@ -631,14 +631,14 @@ impl ColumnValues {
 }
 
 impl ColumnValues {
-    /// Makes an array of texts, with U+FFFD for invalid parts.
+    /// Creates a text array, with U+FFFD for invalid parts.
     fn text_array(
         &mut self,
         offsets: OffsetBuffer<i32>,
         bytes: Buffer,
         nulls: Option<NullBuffer>,
     ) -> Result<ArrayRef, ArrowError> {
-        // Shares the values.
+        // Shares the values instead of copying them.
         if let Ok(array) = StringArray::try_new(offsets.clone(), bytes.clone(), nulls.clone()) {
             return Ok(Arc::new(array));
         }
@@ -649,7 +649,7 @@ impl ColumnValues {
             let begin = valid.len();
             let is_valid = Text { bytes, raw: bytes, encoding: StringEncoding::Utf8 }.write_utf8(&mut valid);
             self.losses.add(ColumnLoss::InvalidText, u64::from(!is_valid));
-            // An invalid byte becomes three.
+            // An invalid byte becomes three bytes.
             let is_too_long = valid.len() > MOST_BYTES;
             if is_too_long {
                 valid.truncate(begin);
@@ -667,7 +667,7 @@ impl ColumnValues {
     }
 }
 
-/// Makes an array of a type with up to 64 bits, of the bits of its values.
+/// Creates an array from the bits of values with up to 64 bits.
 fn word_array(
     words: Vec<u64>,
     nulls: Option<NullBuffer>,
@@ -678,7 +678,7 @@ fn word_array(
             Arc::new(<$array>::try_new(words.into_iter().map($value).collect::<Vec<_>>().into(), nulls)?)
         };
     }
-    // Without a copy.
+    // Does not copy.
     macro_rules! whole {
         ($array:ty) => {
             Arc::new(<$array>::try_new(ScalarBuffer::from(Buffer::from_vec(words)), nulls)?)
