@@ -19,10 +19,10 @@ use crate::field_class::{Classes, scope_name};
 use crate::line::Kind;
 use crate::members::{Made, Members, attributes, integer_of, text};
 
-/// Message of an event, as a member of its resource.
+/// Name of the resource member that contains the event's message.
 pub(crate) const MESSAGE: &str = "message";
 
-/// Members of descriptions by what has them.
+/// Known members of each description, with its name for messages.
 const STREAM_BEGIN: (&str, &[&str]) =
     ("a line `stream-begin`", &["type", "stream", "name", "id", "class", "trace", "clock", "other_clocks"]);
 const EVENT_CLASS: (&str, &[&str]) = (
@@ -82,10 +82,10 @@ const CLOCK: (&str, &[&str]) = (
     ],
 );
 
-/// Member that a description does not have: what has it, its offset, and its name.
+/// Unknown member of a description: the description's name, the member's offset, and the member's name.
 pub(crate) type UnknownMember = (&'static str, (usize, String));
 
-/// Returns the members of a line at an offset that lines of this kind, their traces and their clocks do not have.
+/// Returns the unknown members of a describing line at an offset, including its trace and clocks.
 pub(crate) fn unknown_members(kind: Kind, line: &str, at: usize) -> Parsed<Vec<UnknownMember>> {
     let known = match kind {
         Kind::StreamBegin => STREAM_BEGIN,
@@ -105,7 +105,7 @@ fn find_unknown(
     offset: usize,
     unknown: &mut Vec<UnknownMember>,
 ) -> Parsed<()> {
-    /// Maximum number of members that are named, and maximum length of their names in bytes.
+    /// Maximum number of reported members, and maximum length of their names in bytes.
     const MOST: usize = 64;
     const MOST_NAME: usize = 100;
     json.expect(b'{', "an object")?;
@@ -130,7 +130,7 @@ fn find_unknown(
     Ok(())
 }
 
-/// Returns a trace without clocks and data stream classes, and its label.
+/// Reads a trace without its clocks and data stream classes. Also returns its label.
 pub(crate) fn trace_class(value: &Value) -> Made<(TraceClass, String)> {
     let owned = |name: &str| text(value, name).map(str::to_owned);
     let class = TraceClass {
@@ -160,7 +160,7 @@ fn uuid(value: &Value) -> Made<Option<Uuid>> {
     uuid.map_err(|_| "an invalid `uuid`".to_owned())
 }
 
-/// Returns a clock.
+/// Reads a clock.
 pub(crate) fn clock_class(value: &Value) -> Made<ClockClass> {
     let mut clock = ClockClass::new("", 1);
     clock_members(&mut Members::Read(value), &mut clock)?;
@@ -173,7 +173,7 @@ pub(crate) fn clock_class(value: &Value) -> Made<ClockClass> {
 /// Writes a clock as an object.
 pub(crate) fn write_clock_class(place: ValueWriter<'_>, clock: &ClockClass) {
     let mut object = place.object();
-    // Only reading fails.
+    // Members only fail when reading.
     let _ = clock_members(&mut Members::Write(&mut object), &mut clock.clone());
     object.end();
 }
@@ -220,7 +220,7 @@ fn clock_members(m: &mut Members<'_, '_>, clock: &mut ClockClass) -> Made<()> {
 /// Origin of clocks that count from 1970.
 const UNIX_EPOCH: &str = "unix-epoch";
 
-/// Returns an id.
+/// Reads an id.
 pub(crate) fn id(value: &Value) -> Made<Option<u128>> {
     let Some(id) = value.get("id") else { return Ok(None) };
     let wide = || match id {
@@ -232,17 +232,17 @@ pub(crate) fn id(value: &Value) -> Made<Option<u128>> {
     found.map(Some).ok_or_else(|| "an `id` that is not an integer of up to 128 bits".to_owned())
 }
 
-/// Returns the number of a log level, also by its name.
+/// Reads a log level, given as number or name.
 pub(crate) fn log_level(value: &Value) -> Option<i64> {
     let by_name = value.as_text().and_then(log_level_number);
     by_name.or_else(|| i64::try_from(integer_of(value)?).ok())
 }
 
-/// Returns an event record class without its scopes and meanings.
+/// Reads an event record class without its scopes and meanings.
 pub(crate) fn event_class(value: &Value) -> Made<EventRecordClass> {
     let owned = |name: &str| text(value, name).map(str::to_owned);
     let attributes = attributes(value.get("attributes"));
-    // Attributes can have it, too.
+    // The value can also be among the attributes.
     let attribute =
         |name: &str| TRACER_NAMESPACES.iter().find_map(|namespace| attributes.get(namespace)?.get(name));
     let recorded = |member, name| value.get(member).or_else(|| attribute(name));
@@ -262,17 +262,17 @@ pub(crate) fn event_class(value: &Value) -> Made<EventRecordClass> {
     })
 }
 
-/// Returns the class of a scope in a member `fields`.
+/// Reads the class of a scope from a member `fields`.
 pub(crate) fn scope_class(fields: &Value, scope: Scope, classes: Classes<'_>) -> Made<Option<FieldClass>> {
     let Some(value) = fields.get(scope_name(scope)) else { return Ok(None) };
     classes.read(value).map(Some)
 }
 
-/// Indexes of the members of each name.
+/// Member indexes by name.
 pub(crate) struct Places<'m>(HashMap<&'m str, Vec<usize>>);
 
 impl<'m> Places<'m> {
-    /// Returns those of members that can have a meaning.
+    /// Indexes the members that can have a meaning.
     pub(crate) fn of(members: &'m [Member]) -> Self {
         let mut places: HashMap<&str, Vec<usize>> = HashMap::new();
         for (index, member) in members.iter().enumerate() {
@@ -283,20 +283,20 @@ impl<'m> Places<'m> {
         Self(places)
     }
 
-    /// Returns the first member of a name from an index on, otherwise the first of all.
+    /// Returns the first member with a name from an index on. Otherwise returns the first member with this name.
     fn first_from(&self, name: &str, from: usize) -> Option<usize> {
         let places = self.0.get(name)?;
         places.get(places.partition_point(|place| *place < from)).or(places.first()).copied()
     }
 }
 
-/// Finds the members with meanings. `places` returns those of a scope's members.
+/// Finds the members with meanings. `places` indexes the members of a scope.
 pub(crate) fn meanings<'m>(value: &Value, places: impl Fn(Scope) -> Places<'m>) -> Meanings {
     let mut meanings = Meanings::default();
     for scope in Scope::ALL.into_iter().skip(1) {
         let Some(Value::Map(members)) = value.get(scope_name(scope)) else { continue };
         let places = places(scope);
-        // The order of the class finds members of one name; different names may have any order.
+        // Members with equal names follow class order. Different names may have any order.
         let mut next = 0;
         for (member, meaning) in members {
             let Some(meaning) = meaning.as_text().and_then(|meaning| meaning.parse::<Meaning>().ok()) else {
@@ -311,7 +311,7 @@ pub(crate) fn meanings<'m>(value: &Value, places: impl Fn(Scope) -> Places<'m>) 
     meanings
 }
 
-/// Returns the role of events that are lines of a log.
+/// Reads the role of events that are log lines.
 fn log_role(value: &Value) -> Option<LogRole> {
     let severity = match value.get("severity") {
         None => LogSeverity::Unknown,

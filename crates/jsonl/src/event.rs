@@ -1,4 +1,4 @@
-//! Reader for the lines of events.
+//! Reads event lines.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ pub(crate) enum Class {
     Dynamic(Arc<DynamicClass>),
 }
 
-/// Reads events, in memory that is reused.
+/// Reads events into reused memory.
 #[derive(Debug)]
 pub(crate) struct EventReader {
     pub(crate) values_of: ValueReader,
@@ -36,23 +36,23 @@ pub(crate) struct EventReader {
     pub(crate) class: Class,
     pub(crate) clock: Option<ClockValue>,
     pub(crate) other_clocks: Vec<(u16, u64)>,
-    /// Members that events do not have: offset in the file, and name.
+    /// Unknown members of the event: offset in the file, and name.
     pub(crate) unknown: Vec<(usize, String)>,
-    /// Last class of each name, among those that no line describes.
+    /// Latest undescribed class for each name.
     last: HashMap<String, ShapeClass>,
     key: Vec<u8>,
 }
 
-/// Class of events of one shape.
+/// Class for events of one shape.
 #[derive(Clone, Debug)]
 struct ShapeClass {
     class: Arc<DynamicClass>,
     id: Option<u128>,
-    /// Number of members of the specific context that belong to the common context.
+    /// Number of specific context members that belong to the common context.
     common: usize,
 }
 
-/// Parts of a line.
+/// Parts of an event line.
 #[derive(Default)]
 struct Parts<'a> {
     time: Option<i128>,
@@ -69,7 +69,7 @@ struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
-    /// Reads the parts of a line that determine the class of an event, if it is one.
+    /// Reads the parts that determine the event's class. Returns `None` for other lines.
     fn of(text: &'a str) -> Parsed<Option<Self>> {
         let mut json = Reader::new(text);
         json.expect(b'{', "an object")?;
@@ -101,7 +101,7 @@ impl<'a> Parts<'a> {
         Ok(Some(parts))
     }
 
-    /// Removes contexts and payloads that are null, which count as missing.
+    /// Removes contexts and payloads that are null. Null is equal to a missing value.
     fn without_nulls(mut self) -> Self {
         for part in [&mut self.common, &mut self.specific, &mut self.payload] {
             part.take_if(|json| json.clone().literal("null"));
@@ -109,20 +109,20 @@ impl<'a> Parts<'a> {
         self
     }
 
-    /// Returns the id of the described class with the name of the event.
+    /// Returns the id of the described class with the event's name.
     fn id_of_name(&self, part: &StreamPart) -> Option<u128> {
         *part.names.get(&*self.name?.text())?
     }
 }
 
-/// Returns the id by which an event refers to its class, if no line describes the fields of that.
+/// Returns the class id in an event, unless a line describes the fields of this class.
 pub(crate) fn undescribed_id(text: &str, part: &StreamPart) -> Option<u128> {
     let parts = Parts::of(text).ok()??;
     let id = parts.id.or_else(|| parts.id_of_name(part))?;
     (!matches!(part.classes.get(&id), Some(ClassEntry::Declared { .. }))).then_some(id)
 }
 
-/// Returns the key of an event's undescribed class, or `None` if the line is no event or unreadable.
+/// Returns the key of an event's undescribed class, or `None` if the line is unreadable or not an event.
 pub(crate) fn key_of(text: &str, part: &StreamPart) -> Option<Vec<u8>> {
     let mut parts = Parts::of(text).ok()??.without_nulls();
     parts.id = parts.id.or_else(|| parts.id_of_name(part));
@@ -140,7 +140,7 @@ pub(crate) fn key_of(text: &str, part: &StreamPart) -> Option<Vec<u8>> {
 struct EventShape {
     context: Option<Shape>,
     payload: Option<Shape>,
-    /// Number of members of the context that belong to the common context.
+    /// Number of context members that belong to the common context.
     common: usize,
     log_level: Option<i64>,
 }
@@ -166,8 +166,8 @@ impl EventShape {
         })
     }
 
-    /// Appends a key that only events of one class share. If that class `is_named`, a line contains its name
-    /// and log level.
+    /// Appends a key that is unique to the event's class. `is_named` means that a line contains the name and log level
+    /// of this class.
     fn push_key(&self, parts: &Parts<'_>, is_named: bool, key: &mut Vec<u8>) {
         let name = parts.name.filter(|_| !is_named).map(Raw::text);
         let log_level = self.log_level.filter(|_| !is_named);
@@ -188,7 +188,7 @@ impl EventShape {
     }
 }
 
-/// Maximum number of names with a class that are kept.
+/// Maximum number of names with a cached class.
 const MOST_NAMES: usize = 4096;
 
 /// Maximum length of such a name in bytes.
@@ -208,7 +208,7 @@ impl EventReader {
         }
     }
 
-    /// Clears the event before.
+    /// Clears the previous event.
     pub(crate) fn begin(&mut self) {
         self.values.clear();
         self.class = Class::None;
@@ -217,7 +217,7 @@ impl EventReader {
         self.unknown.clear();
     }
 
-    /// Reads a line at an offset of the file. Returns `false` if the event is outside of the window.
+    /// Reads a line at a file offset. Returns `false` if the event is outside of the time window.
     pub(crate) fn read(
         &mut self,
         text: &str,
@@ -286,8 +286,8 @@ impl EventReader {
         Ok(true)
     }
 
-    /// Reads a scope, or keeps it for later if its class is not known yet. `declared` is the index of the event's class if
-    /// a line describes it, and its members that are call stacks.
+    /// Reads a scope, or keeps it for later if its class is unknown. `declared` is set if a line describes the event's
+    /// class. It has the class index, and the members that are call stacks.
     fn read_scope<'a>(
         &mut self,
         name: Raw<'_>,
@@ -298,7 +298,7 @@ impl EventReader {
         part: &StreamPart,
     ) -> Parsed<()> {
         let stream_class = part.stream.class();
-        // Contexts with call stacks are read later: the stacks may come last.
+        // Contexts with call stacks are read later, because the stacks may be at the end of the line.
         let declared = declared.filter(|(_, stacks)| stacks.is_empty());
         let record = declared.and_then(|(index, _)| stream_class.event_records.get(index));
         let (scope, class, place) = match name.plain().unwrap_or_default() {
@@ -335,7 +335,7 @@ impl EventReader {
     }
 
     fn ignore(&mut self, json: &mut Reader<'_>, at: usize, name: Raw<'_>) -> Parsed<()> {
-        /// Maximum number of named members. All further members of an event count as one.
+        /// Maximum number of reported members. All other unknown members of an event count as one.
         const MOST: usize = 64;
         /// Maximum length of their names, in bytes.
         const MOST_NAME: usize = 100;
@@ -352,7 +352,7 @@ impl EventReader {
         Ok(())
     }
 
-    /// Reads the rest of an event of a class that a line describes.
+    /// Reads the rest of an event whose class is described by a line.
     fn read_declared(
         &mut self,
         index: usize,
@@ -404,7 +404,7 @@ impl EventReader {
         Ok(())
     }
 
-    /// Reads the scopes that all events of the data stream have.
+    /// Checks the scopes that all events of the data stream must have.
     fn read_missing(&mut self, end: &Reader<'_>, part: &StreamPart) -> Parsed<()> {
         for scope in StreamScopes::all() {
             let class = scope_class(scope, Some(&part.stream.trace.class), part.stream.class(), None);
@@ -446,7 +446,7 @@ impl EventReader {
         Ok(())
     }
 
-    /// Reads the members of an event; with `is_strict`, only if its shape gives exactly this class.
+    /// Reads the members of an event. With `is_strict`, fails unless the event's shape gives exactly this class.
     fn read_members(&mut self, parts: &Parts<'_>, last: &ShapeClass, is_strict: bool) -> Parsed<()> {
         self.values_of.is_strict = is_strict;
         self.values_of.takes_json = !is_strict;
@@ -474,7 +474,7 @@ impl EventReader {
         Ok(())
     }
 
-    /// Returns the class of an event's shape.
+    /// Returns the class for an event's shape.
     fn class_of(
         &mut self,
         parts: &Parts<'_>,
@@ -523,7 +523,7 @@ impl EventReader {
         Ok(())
     }
 
-    /// Returns the value of the clock of the data stream.
+    /// Returns the value of the data stream's clock.
     pub(crate) fn clock_value(
         &self,
         nanoseconds: Option<i128>,
@@ -548,10 +548,10 @@ impl EventReader {
                 let nanoseconds = nanoseconds.saturating_add(part.clock_offset);
                 let of_time = || {
                     let since = nanoseconds.saturating_sub(i128::from(clock.offset_seconds) * BILLION);
-                    // First value with this time.
+                    // Smallest clock value with this time.
                     let cycles = -(-since.checked_mul(clock.frequency.into())?).div_euclid(BILLION);
                     let cycles = cycles.checked_sub(clock.offset_cycles.into())?;
-                    // Times outside of the clock's range become its begin or its end.
+                    // Times outside of the clock's range become its first or last value.
                     Some(u64::try_from(cycles.max(0)).unwrap_or(u64::MAX))
                 };
                 ClockValue { nanoseconds, cycles: cycles.or_else(of_time).unwrap_or_default() }
@@ -574,7 +574,7 @@ fn members(class: Option<&FieldClass>) -> &[Member] {
     }
 }
 
-/// Returns the meanings of members of a class that events' shapes determine.
+/// Returns the meanings of the members in a class that was derived from event shapes.
 fn undescribed_meanings(value: &Value, class: &EventRecordClass, common: usize) -> Meanings {
     let place = |scope: Scope| match scope {
         Scope::CommonContext => (members(class.specific_context.as_deref()).get(..common), 0),

@@ -1,4 +1,4 @@
-//! Field classes of the member `fields` of lines.
+//! Field classes in the member `fields` of lines.
 
 use std::sync::Arc;
 
@@ -18,9 +18,10 @@ use crate::members::{Made, Members, text};
 pub(crate) struct Classes<'a> {
     /// Clocks of the trace.
     pub(crate) clocks: &'a [ClockClass],
-    /// `true` if fields keep selectors and length fields; otherwise values determine options and lengths.
+    /// `true` if optionals, variants and arrays have selector and length fields. Otherwise, values determine options
+    /// and lengths.
     pub(crate) with_selectors: bool,
-    /// Scopes of packets and data streams that lines have: fields in others select nothing here.
+    /// Packet and data stream scopes in lines. Fields in other scopes cannot be selectors.
     pub(crate) scopes: StreamScopes,
 }
 
@@ -42,12 +43,12 @@ pub(crate) const fn scope_name(scope: Scope) -> &'static str {
 pub(crate) struct StreamScopes([bool; 4]);
 
 impl StreamScopes {
-    /// Returns all of these scopes.
+    /// Iterates over all possible scopes.
     pub(crate) fn all() -> impl Iterator<Item = Scope> {
         Scope::ALL.into_iter().take(Self::default().0.len())
     }
 
-    /// Returns the scopes in the member `fields` of a data stream class.
+    /// Reads the scopes in the member `fields` of a data stream class.
     pub(crate) fn of(fields: Option<&Value>) -> Self {
         let mut scopes = Self::default();
         for (scope, is_there) in Self::all().zip(&mut scopes.0) {
@@ -56,18 +57,18 @@ impl StreamScopes {
         scopes
     }
 
-    /// Returns `true` if events do not have a scope.
+    /// Returns `true` if events lack a scope.
     fn lack(self, scope: Scope) -> bool {
         self.0.get(scope as usize) == Some(&false)
     }
 }
 
-/// Returns a class to be replaced by one that is read.
+/// Returns a placeholder for a class that will be read.
 fn nothing() -> Arc<FieldClass> {
     Arc::new(FieldClass::new(FieldKind::Null { alignment: 1 }))
 }
 
-/// Returns a kind by its name, to be completed; `None` for an unknown name.
+/// Returns the kind with a name, without its properties. Returns `None` for an unknown name.
 fn kind(name: &str) -> Option<FieldKind> {
     let bits = BitField::new(8, ByteOrder::LittleEndian, 8);
     let variable = |value| FieldKind::VariableLength { value, alignment: 8 };
@@ -96,7 +97,7 @@ fn kind(name: &str) -> Option<FieldKind> {
 }
 
 impl Classes<'_> {
-    /// Returns the class that an object describes.
+    /// Reads a class from an object.
     pub(crate) fn read(self, value: &Value) -> Made<FieldClass> {
         let name = text(value, "type").ok_or("a field class without `type`")?;
         let kind = kind(name).ok_or_else(|| format!("a field class of the unknown type `{name}`"))?;
@@ -105,17 +106,17 @@ impl Classes<'_> {
         Ok(class)
     }
 
-    /// Writes a class as an object. What most classes have is left out.
+    /// Writes a class as an object. Omits the usual values.
     pub(crate) fn write(self, place: ValueWriter<'_>, class: &FieldClass) {
         let mut object = place.object();
         object.member("type").string(class.type_name());
-        // Only reading fails.
+        // Members only fail when reading.
         let _ = self.class_members(&mut Members::Write(&mut object), &mut class.clone());
         object.end();
     }
 
     fn class_members(self, m: &mut Members<'_, '_>, class: &mut FieldClass) -> Made<()> {
-        // An absent field has no member in lines of events, so it needs no selector.
+        // Event lines omit an absent field, so it needs no selector.
         let needs_selector = m.is_read() || !class.is_shown_if_present();
         match &mut class.kind {
             FieldKind::BitArray(bits) | FieldKind::Boolean(bits) | FieldKind::Padding(bits) => {
@@ -176,7 +177,7 @@ impl Classes<'_> {
         Ok(())
     }
 
-    /// Class in another class.
+    /// Member with an inner class.
     fn inner(
         self,
         m: &mut Members<'_, '_>,
@@ -208,7 +209,7 @@ impl Classes<'_> {
         if is_there { Ok(()) } else { Err("no `members`".to_owned()) }
     }
 
-    /// Selector of an optional, and its values for which the field is present.
+    /// Selector of an optional, and the selector values with which the field is present.
     fn selector_ranges(
         self,
         m: &mut Members<'_, '_>,
@@ -254,7 +255,7 @@ impl Classes<'_> {
         *encoding = unusual.unwrap_or(StringEncoding::Utf8);
         self.string_length(m, length)?;
         m.alignment("alignment", alignment, 8)?;
-        // Strings with a length can begin within a byte, others cannot.
+        // Only strings with a length can start within a byte.
         let has_length = matches!(length, StringLength::Static(_) | StringLength::Dynamic(_));
         *alignment = (*alignment).max(if has_length { 1 } else { 8 });
         Ok(())
@@ -301,7 +302,7 @@ impl Classes<'_> {
         }
     }
 
-    /// Location of the field that selects, or has a length.
+    /// Location of a selector or length field.
     fn location(self, m: &mut Members<'_, '_>, name: &'static str, location: &mut FieldLocation) -> Made<()> {
         match m {
             Members::Read(source) if source.get(name).is_none() || !self.with_selectors => return Ok(()),
@@ -320,7 +321,7 @@ impl Classes<'_> {
         Ok(())
     }
 
-    /// Roles of a class, and its clock.
+    /// Roles and clock of a class.
     fn roles(self, m: &mut Members<'_, '_>, class: &mut FieldClass) {
         let clock = class.roles.clock.and_then(|index| self.clocks.get(usize::from(index)));
         let mut id = clock.map(|clock| clock.id.clone());
@@ -343,7 +344,7 @@ impl Classes<'_> {
     }
 }
 
-/// Steps of a location: names, and nulls for the structure around.
+/// Steps of a location: names, or null for the parent structure.
 fn path(m: &mut Members<'_, '_>, path: &mut Vec<LocationStep>) {
     match m {
         Members::Read(source) => {
@@ -359,7 +360,7 @@ fn path(m: &mut Members<'_, '_>, path: &mut Vec<LocationStep>) {
     }
 }
 
-/// Alignment of a field that begins with a byte.
+/// Alignment of a field that starts at a byte boundary.
 fn byte_alignment(m: &mut Members<'_, '_>, alignment: &mut u64) -> Made<()> {
     m.alignment("alignment", alignment, 8)?;
     *alignment = (*alignment).max(8);
@@ -393,7 +394,7 @@ fn float(m: &mut Members<'_, '_>, bits: &mut BitField) -> Made<()> {
     }
 }
 
-/// Length, orders and alignment of bits.
+/// Length, alignment, byte order and bit order.
 fn layout(m: &mut Members<'_, '_>, bits: &mut BitField) -> Made<()> {
     /// Maximum number of bits.
     const MOST: u64 = 1 << 16;
@@ -437,7 +438,7 @@ fn integer(m: &mut Members<'_, '_>, integer: &mut IntegerProperties) -> Made<()>
     Ok(())
 }
 
-/// Name of values of an integer or of bits.
+/// Name for integer or bit map values.
 #[derive(Default)]
 struct Label {
     name: String,
@@ -445,7 +446,7 @@ struct Label {
     wide: Vec<(WideInteger, WideInteger)>,
 }
 
-/// List of names, not an object: order counts, and a name may come twice.
+/// Label list. Not an object, because order counts, and a name may appear twice.
 fn mappings(
     m: &mut Members<'_, '_>,
     name: &'static str,
@@ -481,7 +482,7 @@ fn mappings(
     Ok(())
 }
 
-/// Ranges beyond 128 bits, as strings.
+/// Ranges with more than 128 bits, as strings.
 fn wide_ranges(m: &mut Members<'_, '_>, ranges: &mut Vec<(WideInteger, WideInteger)>) -> Made<()> {
     match m {
         Members::Read(source) => {

@@ -1,4 +1,4 @@
-//! JSON Lines in the registry of formats.
+//! Registers the JSON Lines format.
 
 use std::sync::Arc;
 
@@ -67,7 +67,7 @@ fn open_file(
     all: &mut Vec<JsonTrace>,
 ) {
     if !options.force && !has_lines(entry) {
-        // The contents of an unreadable file are unknown.
+        // An unreadable file has unknown contents.
         let kind = match (entry.special(), entry.beginning(1)) {
             (Some(found), _) => DamageKind::NotAFile(found),
             (None, Err(error)) => DamageKind::Unreadable(error.to_string()),

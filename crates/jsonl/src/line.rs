@@ -1,4 +1,4 @@
-//! Outline of a line, to find the lines of each data stream.
+//! Line outlines, used to assign lines to data streams.
 
 use ichnos_json::read::Reader;
 
@@ -8,7 +8,7 @@ use crate::time;
 /// Maximum length of a line in bytes.
 pub(crate) const LONGEST: usize = 16 << 20;
 
-/// Members of the line of an event.
+/// Members of event lines.
 pub(crate) const EVENT_MEMBERS: [&str; 15] = [
     "type",
     "stream",
@@ -48,11 +48,11 @@ ichnos_model::named_enum! {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Line {
     pub(crate) kind: Kind,
-    /// Number of its data stream, if it has one.
+    /// Data stream number, if it has one.
     pub(crate) stream: Option<u64>,
     /// Time of the line, if it has one.
     pub(crate) time: Option<i128>,
-    /// `true` if it has a number of cycles.
+    /// `true` if the line has cycles.
     pub(crate) has_cycles: bool,
 }
 
@@ -68,13 +68,13 @@ impl Line {
         Self::of_any(text(line)?)
     }
 
-    /// Reads the line of an event in its usual form.
+    /// Reads an event line in its usual form.
     #[inline]
     fn of_written(line: &[u8]) -> Option<Self> {
         let (stream, rest) = digits(line.strip_prefix(b"{\"type\":\"event\",\"stream\":")?)?;
         let (time, rest) = digits(rest.strip_prefix(b",\"ts\":")?)?;
         let has_cycles = rest.starts_with(b",\"cycles\":");
-        // Reading the line later finds a fraction or an exponent, which is an error.
+        // Fractions and exponents are errors, which the reader finds later.
         Some(Self { kind: Kind::Event, stream: Some(stream), time: Some(time.into()), has_cycles })
     }
 
@@ -118,7 +118,7 @@ pub(crate) fn text(line: &[u8]) -> Parsed<&str> {
     std::str::from_utf8(line).map_err(|error| Fault { at: error.valid_up_to(), expected: "UTF-8".into() })
 }
 
-/// Returns the number at the beginning of some bytes, if it is short and not negative, and the rest.
+/// Returns the short non-negative number at the start of some bytes, and the bytes after it.
 #[inline]
 fn digits(bytes: &[u8]) -> Option<(u64, &[u8])> {
     let mut value = 0u64;
@@ -131,7 +131,7 @@ fn digits(bytes: &[u8]) -> Option<(u64, &[u8])> {
     (1..=19).contains(&at).then(|| (value, bytes.get(at..).unwrap_or_default()))
 }
 
-/// Reads an integer from a number, or from a string of its digits.
+/// Reads an integer from a number, or from a string of digits.
 pub(crate) fn integer<T: std::str::FromStr>(json: &mut Reader<'_>) -> Parsed<T> {
     let quoted = json.peek() == Some(b'"');
     let at = json.offset();

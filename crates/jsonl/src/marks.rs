@@ -1,15 +1,15 @@
-//! Times of lines that are no events.
+//! Times of lines other than events.
 
-/// Times of a data stream's lines that are no events, relative to all lines of the file, in their order. Uses
-/// little memory, because a file can consist of such lines alone.
+/// Times of a data stream's lines other than events, in the order of the file. Compressed, because a whole file can
+/// consist of such lines.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Marks {
-    /// For each line, the distance from the one before, and 0 if it has no time, otherwise the difference
-    /// from the time before, as LEB128.
+    /// Two LEB128 numbers per line: the distance from the previous line, and the time difference plus 1, or 0 without a
+    /// time.
     packed: Vec<u8>,
     last: Mark,
-    /// Offset of the file's last data stream: lines after it without a time come before all times, but after
-    /// the begins of all data streams.
+    /// Offset of the last line `stream-begin` in the file. Later lines without a time are sorted before all times, but
+    /// after all starts of data streams.
     pub(crate) last_begin: usize,
 }
 
@@ -22,12 +22,12 @@ pub(crate) struct Mark {
 }
 
 impl Marks {
-    /// Adds a line after all others.
+    /// Appends a line.
     pub(crate) fn push(&mut self, mark: Mark) {
         push_number(&mut self.packed, (mark.at - self.last.at) as u128);
         let by = mark.time.map(|time| {
             let by = time.wrapping_sub(self.last.time.unwrap_or_default());
-            // Small numbers of both signs.
+            // Zigzag encoding: small numbers of both signs.
             ((by << 1) ^ (by >> 127)) as u128
         });
         push_number(&mut self.packed, by.map_or(0, |by| by.saturating_add(1)));
@@ -42,7 +42,7 @@ impl Marks {
     }
 }
 
-/// Position in some [`Marks`].
+/// Cursor over [`Marks`].
 #[derive(Clone, Debug, Default)]
 pub(crate) struct MarkCursor {
     at: usize,
@@ -51,7 +51,7 @@ pub(crate) struct MarkCursor {
 }
 
 impl MarkCursor {
-    /// Takes the line at an offset, if it is the next one.
+    /// Returns the line at an offset and advances, if it is the next line.
     pub(crate) fn take(&mut self, marks: &Marks, at: usize) -> Option<Mark> {
         let mark = self.next.filter(|mark| mark.at == at)?;
         self.advance(marks);

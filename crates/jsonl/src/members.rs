@@ -1,10 +1,10 @@
-//! Members of JSON objects, read and written by the same code, so that both have the same names and defaults.
+//! Members of JSON objects. The same code reads and writes them, so that names and defaults agree.
 
 use ichnos_export::documents::write_ranges;
 use ichnos_json::write::{ObjectWriter, ValueWriter};
 use ichnos_model::{Attributes, IntegerRange, RangeSet, Value};
 
-/// Result, or the fault of a description.
+/// Result, or an error in a description.
 pub(crate) type Made<T> = Result<T, String>;
 
 /// Integer of any type.
@@ -12,19 +12,19 @@ pub(crate) trait JsonInteger: Copy + PartialEq + TryFrom<i128> + Into<i128> {}
 
 impl<T: Copy + PartialEq + TryFrom<i128> + Into<i128>> JsonInteger for T {}
 
-/// Members of an object.
+/// Reader or writer for the members of an object.
 ///
-/// Each function writes a value as a member, or replaces it by the member that is read. A member that has the usual
-/// value is not written.
+/// Each function writes a value as a member, or reads the member into the value. Members with their usual value are not
+/// written.
 pub(crate) enum Members<'m, 'o> {
-    /// Members that are read.
+    /// Object to read.
     Read(&'m Value),
-    /// Object that they are written to.
+    /// Object to write.
     Write(&'m mut ObjectWriter<'o>),
 }
 
 impl Members<'_, '_> {
-    /// Returns the object that is read.
+    /// Returns the object to read.
     pub(crate) fn source(&self) -> Option<&Value> {
         match self {
             Self::Read(source) => Some(source),
@@ -32,12 +32,12 @@ impl Members<'_, '_> {
         }
     }
 
-    /// Returns `true` if members are read.
+    /// Returns `true` when reading.
     pub(crate) fn is_read(&self) -> bool {
         self.source().is_some()
     }
 
-    /// Number that is always written, and must be there. `what` names the object, for errors.
+    /// Required number, always written. `what` names the object in errors.
     pub(crate) fn number<T: JsonInteger>(
         &mut self,
         name: &'static str,
@@ -49,7 +49,7 @@ impl Members<'_, '_> {
         found.map(|found| *value = found).ok_or_else(|| format!("{what} without `{name}`"))
     }
 
-    /// Number that is always written; `missing` if there is none.
+    /// Number that is always written. A missing member reads as `missing`.
     pub(crate) fn number_or<T: JsonInteger>(
         &mut self,
         name: &'static str,
@@ -62,7 +62,7 @@ impl Members<'_, '_> {
         Ok(())
     }
 
-    /// Number that is only written if it is not the usual one.
+    /// Number that is only written if it differs from `usual`.
     pub(crate) fn usual_number<T: JsonInteger>(
         &mut self,
         name: &'static str,
@@ -97,7 +97,7 @@ impl Members<'_, '_> {
         }
     }
 
-    /// Truth value. It is `usual` if it is missing, or not a truth value.
+    /// Boolean. Missing or other values read as `usual`.
     pub(crate) fn flag(&mut self, name: &'static str, value: &mut bool, usual: bool) {
         match self {
             Self::Read(source) => {
@@ -111,7 +111,7 @@ impl Members<'_, '_> {
         }
     }
 
-    /// Text that is always written; `missing` if there is none.
+    /// Text that is always written. A missing member reads as `missing`.
     pub(crate) fn text(&mut self, name: &'static str, value: &mut String, missing: &str) {
         match self {
             Self::Read(source) => *value = text(source, name).unwrap_or(missing).to_owned(),
@@ -119,7 +119,7 @@ impl Members<'_, '_> {
         }
     }
 
-    /// Text that must be there. `what` names the object, for errors.
+    /// Required text. `what` names the object in errors.
     pub(crate) fn needed_text(&mut self, name: &'static str, value: &mut String, what: &str) -> Made<()> {
         match self {
             Self::Read(source) if text(source, name).is_none() => Err(format!("{what} without `{name}`")),
@@ -137,7 +137,7 @@ impl Members<'_, '_> {
         }
     }
 
-    /// One of some values that have names. `what` is what the name is of, for errors.
+    /// One of several named values. `what` names the property in errors.
     pub(crate) fn named<T: Copy + PartialEq>(
         &mut self,
         name: &'static str,
@@ -159,7 +159,7 @@ impl Members<'_, '_> {
         Ok(())
     }
 
-    /// Text that is only written, since it has always the same value.
+    /// Constant text, which is written but never read.
     pub(crate) fn constant(&mut self, name: &'static str, value: &str) {
         if let Self::Write(object) = self {
             object.member(name).string(value);
@@ -183,7 +183,7 @@ impl Members<'_, '_> {
         }
     }
 
-    /// List of objects, which are made by `make` before they are read. Returns `false` if there is no list to read.
+    /// List of objects. `make` creates each element before it is read. Returns `false` if there is no list to read.
     pub(crate) fn objects<T>(
         &mut self,
         name: &'static str,
@@ -213,7 +213,7 @@ impl Members<'_, '_> {
         Ok(true)
     }
 
-    /// List of pairs of integers.
+    /// List of integer pairs.
     pub(crate) fn ranges(&mut self, name: &'static str, ranges: &mut RangeSet) -> Made<()> {
         match self {
             Self::Read(source) => {
@@ -248,23 +248,23 @@ impl Members<'_, '_> {
     }
 }
 
-/// Returns the text of a member of an object.
+/// Returns the text of a member.
 pub(crate) fn text<'a>(value: &'a Value, name: &str) -> Option<&'a str> {
     value.get(name)?.as_text()
 }
 
-/// Reads an integer from a number, or from a string of its digits.
+/// Reads an integer from a number, or from a string of digits.
 pub(crate) fn integer_of(value: &Value) -> Option<i128> {
     match value {
         Value::Integer(integer) => Some(*integer),
         Value::Text(text) => text.parse().ok(),
-        // An identifier of more than 64 bits.
+        // An identifier with more than 64 bits.
         Value::Map(_) => value.get("$int")?.as_text()?.parse().ok(),
         _ => None,
     }
 }
 
-/// Returns the number in a member of an object, if it has that.
+/// Returns the number in a member, if the member exists.
 pub(crate) fn number<T: TryFrom<i128>>(value: &Value, name: &str) -> Made<Option<T>> {
     let Some(value) = value.get(name) else { return Ok(None) };
     let number = integer_of(value).and_then(|integer| T::try_from(integer).ok());

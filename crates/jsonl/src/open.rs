@@ -1,4 +1,4 @@
-//! Opens traces from the lines that describe them.
+//! Builds traces from describing lines.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -22,35 +22,35 @@ use crate::stacks::{self, Renumbered};
 use crate::stream::{ClassEntry, File, StreamPart};
 use crate::trace::JsonTrace;
 
-/// A trace that is being built.
+/// Trace under construction.
 struct Draft<'i> {
     class: TraceClass,
     label: String,
     path: String,
     clocks: HashMap<String, Option<u16>>,
-    /// Cycles to add to clock values in lines, by clock index: the clock starts earlier than described.
+    /// Cycles to add to clock values in lines, by clock index. Non-zero if the clock must start earlier than described.
     added_cycles: HashMap<u16, u64>,
-    /// Data stream classes by their keys in lines.
+    /// Data stream class index by key in lines.
     stream_classes: HashMap<String, usize>,
-    /// `true` for each data stream class with an id in its lines.
+    /// `true` for each data stream class whose lines have an id.
     have_ids: Vec<bool>,
-    /// Known event record classes of each data stream class.
+    /// Described event record classes of each data stream class.
     entries: Vec<DescribedClasses<'i>>,
-    /// Data streams: their index in the file, and in the data stream classes.
+    /// Data streams: index in the file, and data stream class index.
     streams: Vec<(usize, usize)>,
 }
 
-/// Event record classes of a data stream class that lines describe.
+/// Described event record classes in a data stream class.
 #[derive(Default)]
 struct DescribedClasses<'i> {
-    /// Classes by id, with their lines.
+    /// Classes and their lines by id.
     by_id: HashMap<u128, (ClassEntry, &'i Value)>,
-    /// Ids, by name, of classes whose lines have none.
+    /// Assigned ids by name, for classes whose lines lack an id.
     without_id: HashMap<Option<String>, u128>,
 }
 
 impl DescribedClasses<'_> {
-    /// Returns the id of a class whose line has none: one that no other class has.
+    /// Returns an unused id for a class whose line lacks an id.
     fn id_of_name(&mut self, name: &Option<String>) -> u128 {
         if let Some(known) = self.without_id.get(name) {
             return *known;
@@ -64,14 +64,14 @@ impl DescribedClasses<'_> {
     }
 }
 
-/// Faults in descriptions.
+/// Errors in descriptions.
 struct Faults<'a> {
     file: &'a Arc<File>,
     damage: Vec<Damage>,
 }
 
 impl Faults<'_> {
-    /// Adds a line, given by offset and length, with an unusable description.
+    /// Adds a line with an unusable description. The line is given by offset and length.
     fn add(&mut self, (at, length): (usize, usize), what: &str, stream: Option<&str>) {
         if self.damage.len() >= self.file.limits.diagnostics {
             return;
@@ -99,7 +99,7 @@ pub(crate) fn open(file: &Arc<File>) -> Result<Vec<JsonTrace>, PlanError> {
     for (at, length, what) in &index.faults {
         faults.add((*at, *length), what, None);
     }
-    // The selectors of fields are only known if they are among the fields.
+    // Selectors are known only if they are among the fields.
     match make(file, &index, true, &mut faults.damage.clone()) {
         Err(PlanError::Locations(_) | PlanError::Slots) => make(file, &index, false, &mut faults.damage),
         Err(error) => Err(error),
@@ -148,7 +148,7 @@ fn make(
     Ok(traces)
 }
 
-/// Returns the least time of lines without cycles for each clock that lines describe.
+/// Returns the earliest time without cycles for each described clock.
 fn least_times(index: &LineIndex) -> HashMap<String, i128> {
     let mut times = HashMap::new();
     for lines in &index.streams {
@@ -160,7 +160,7 @@ fn least_times(index: &LineIndex) -> HashMap<String, i128> {
     times
 }
 
-/// Starts a clock whole seconds earlier if a time is before its start. Returns the number of added cycles.
+/// Moves the clock's start back by whole seconds if a time is earlier. Returns the number of added cycles.
 fn begin_before(clock: &mut ClockClass, time: i128) -> Option<u64> {
     const BILLION: i128 = 1_000_000_000;
     let begin = clock.nanoseconds_in(ClockArithmetic::Exact, 0);
@@ -193,7 +193,7 @@ impl<'i> Draft<'i> {
         }
     }
 
-    /// Returns the index of a clock, or `None` if there are too many, or it cannot be read.
+    /// Returns the index of a clock, or `None` if it is invalid or exceeds the limit.
     fn clock(
         &mut self,
         value: &Value,
@@ -209,7 +209,7 @@ impl<'i> Draft<'i> {
         let mut added = None;
         let clock = match description::clock_class(value) {
             Ok(mut clock) => {
-                // Values of a clock are not negative, but times of lines may be earlier than its begin.
+                // Clock values cannot be negative, but lines may have times before the clock's start.
                 added = least_times.get(&key).and_then(|least| begin_before(&mut clock, *least));
                 Some(clock)
             }
@@ -248,9 +248,9 @@ impl<'i> Draft<'i> {
             None => None,
         };
         if default_clock.is_none() && lines.has_times {
-            // A clock that is earlier than all times.
+            // Use a clock that starts before all times.
             let least = lines.least.unwrap_or_default().div_euclid(1_000_000_000);
-            // Clocks have times of 64 bits.
+            // Clock times have 64 bits.
             let least = least.clamp(-(i128::from(i64::MAX) / 1_000_000_000), 0);
             let key = format!("of its own {least}");
             default_clock = match self.clocks.get(&key) {
@@ -306,7 +306,7 @@ impl<'i> Draft<'i> {
         Ok(())
     }
 
-    /// Gives data stream classes without an id, or with a duplicate one, the least free id.
+    /// Assigns the smallest free id to each data stream class without a unique id.
     fn number_stream_classes(&mut self) {
         let mut used = HashSet::new();
         let classes = self.class.data_streams.iter_mut().zip(&self.have_ids);
@@ -365,8 +365,8 @@ impl<'i> Draft<'i> {
     }
 }
 
-/// Adds the call stacks of lines to a trace of these data streams, each with the index of its class. Returns the numbers
-/// of stacks that differ from those in the file, by data stream class.
+/// Adds the call stacks in lines to the trace of these data streams. `classes` maps each data stream to its class.
+/// Returns the stack numbers that differ from the file, by data stream class.
 fn add_stacks(
     trace: &mut Trace,
     streams: &[(usize, usize)],
@@ -397,7 +397,7 @@ fn add_stacks(
     renumbered
 }
 
-/// Returns the ids of the classes of a data stream by their names; `None` for a name of several classes.
+/// Returns the class ids of a data stream by class name. `None` if several classes share a name.
 fn ids_by_name(stream: &DataStream, classes: &HashMap<u128, ClassEntry>) -> HashMap<String, Option<u128>> {
     let mut names = HashMap::new();
     for (id, entry) in classes {
@@ -414,7 +414,7 @@ fn ids_by_name(stream: &DataStream, classes: &HashMap<u128, ClassEntry>) -> Hash
     names
 }
 
-/// Returns a data stream class without event record classes.
+/// Reads a data stream class without its event record classes.
 fn stream_class(
     value: &Value,
     classes: Classes<'_>,
@@ -461,7 +461,7 @@ fn add_class<'i>(
     }
     let meanings = value.get("meanings").unwrap_or(&Value::Null);
     if let Some((_, known)) = entries.by_id.get(&class.id) {
-        // Each data stream repeats the line.
+        // Each data stream repeats this line.
         return if is_same(value, known) {
             Ok(())
         } else {
@@ -494,7 +494,7 @@ fn add_class<'i>(
     Ok(())
 }
 
-/// Returns `true` if two lines describe a class equally, possibly in different data streams.
+/// Returns `true` if two lines describe a class equally, even for different data streams.
 fn is_same(a: &Value, b: &Value) -> bool {
     let (Value::Map(a), Value::Map(b)) = (a, b) else { return a == b };
     let is_compared = |(name, _): &&(String, Value)| name != "stream";

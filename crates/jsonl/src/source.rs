@@ -1,4 +1,4 @@
-//! Source of the messages of a data stream.
+//! Reads the messages of a data stream.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -29,23 +29,23 @@ pub(crate) struct LineSource {
     runs: RunCursor,
     /// Offset of the current line.
     begin: usize,
-    /// Offset of the next line, and end of the range of lines.
+    /// Offset of the next line, and end of the current run of lines.
     at: usize,
     end: usize,
-    /// Next line that is no event.
+    /// Next line other than an event.
     mark: MarkCursor,
     reader: EventReader,
-    /// Unknown members of the current line, which describes something.
+    /// Unknown members of the current describing line.
     unknown: Vec<UnknownMember>,
     /// Line of the current packet.
     packet: Option<PacketLine>,
-    /// `true` if the end of the current packet was queued.
+    /// `true` if the end of the current packet is in the queue.
     is_packet_over: bool,
     packet_values: EventValues,
     is_loss_reported: bool,
 }
 
-/// Values of packet lines.
+/// Values in packet lines.
 #[derive(Clone, Debug, Default)]
 struct PacketLine {
     begin: Option<ClockValue>,
@@ -54,7 +54,7 @@ struct PacketLine {
     discarded_counter: Option<u64>,
     content_length: u64,
     total_length: u64,
-    /// Range of the line with the header and the context of the packet.
+    /// Range of the line with the packet's header and context.
     line: (usize, usize),
 }
 
@@ -97,9 +97,9 @@ impl LineSource {
         NextRecord::End
     }
 
-    /// Reads a line. Returns `None` if it is no message.
+    /// Reads a line. Returns `None` if it does not produce a message.
     fn line(&mut self, text: &str, at: usize, next: usize) -> Parsed<Option<QueuedMessage>> {
-        // All lines of ichnos begin with their type.
+        // All lines from ichnos start with their type.
         let kind = match text.strip_prefix("{\"type\":\"event\",") {
             Some(_) => Kind::Event,
             None => kind_of(text)?,
@@ -123,7 +123,7 @@ impl LineSource {
                 Ok(None)
             }
             Kind::StreamEnd => {
-                // It is the last message anyway.
+                // This is the last message anyway.
                 let mut runs = self.runs.clone();
                 let is_last = self.at >= self.end && self.part.runs.next(&mut runs).is_none();
                 Ok(is_last.then_some(QueuedMessage::StreamEnd))
@@ -150,7 +150,7 @@ impl LineSource {
         }
     }
 
-    /// Reads a line of a packet.
+    /// Reads a packet line.
     fn packet_line(&mut self, kind: Kind, text: &str, line: Range<usize>) -> Parsed<QueuedMessage> {
         let value = value(&mut Reader::new(text))?;
         let clock = self.clock(&value);
@@ -173,7 +173,7 @@ impl LineSource {
         Ok(if is_begin { QueuedMessage::PacketBegin } else { QueuedMessage::PacketEnd })
     }
 
-    /// Returns the clock value of an object with `ts` and `cycles`.
+    /// Reads a clock value from an object with `ts` and `cycles`.
     fn clock(&self, value: &Value) -> Option<ClockValue> {
         let nanoseconds = value.get("ts").and_then(|time| match time {
             Value::Text(text) => text.parse().ok().or_else(|| time::date(text)),
@@ -198,7 +198,7 @@ impl LineSource {
         damage.in_stream(&*self.part.stream.name).skipping(line.len() as u64 * 8)
     }
 
-    /// Pushes the damage of the unknown members of the current line. Returns `true` if there are some.
+    /// Adds the unknown members of the current line as damage. Returns `true` if there are any.
     fn push_unknown(&mut self, record: &mut Record) -> bool {
         let unknown = std::mem::take(&mut self.unknown);
         for (of, member) in &unknown {
@@ -207,7 +207,7 @@ impl LineSource {
         !unknown.is_empty()
     }
 
-    /// Returns the damage of a member that events, or other lines, do not have, at its offset.
+    /// Creates the damage for an unknown member. `of` names the line type.
     fn unknown_member(&self, (at, member): (usize, String), of: &'static str) -> Damage {
         let kind = DamageKind::UnknownMember { member, of };
         Damage::new(&*self.part.file.name, at as u64 * 8, kind).in_stream(&*self.part.stream.name)
@@ -261,7 +261,7 @@ fn packet_scopes(
     Ok(())
 }
 
-/// Returns the damage that a line reports.
+/// Reads a damage line.
 pub(crate) fn damage_of(value: &Value) -> Damage {
     let text = |name: &str| value.get(name).and_then(Value::as_text).unwrap_or_default();
     let rule = LineRule::ReportedDamage.broken(text("message"));
@@ -271,7 +271,7 @@ pub(crate) fn damage_of(value: &Value) -> Damage {
 }
 
 impl LineSource {
-    /// Returns the event of the line, with its unknown members.
+    /// Returns the line's event, with its unknown members.
     #[inline]
     fn event(&mut self, record: &mut Record) -> NextRecord {
         if self.reader.unknown.is_empty() {
@@ -325,7 +325,7 @@ impl Source for LineSource {
                     record.time = time.or(record.time);
                     match message {
                         QueuedMessage::StreamEnd => return NextRecord::End,
-                        // Packets are kept as a whole.
+                        // Filters apply to whole packets.
                         QueuedMessage::DiscardedEvents(_) | QueuedMessage::DiscardedPackets(_)
                             if self.is_outside(time) => {}
                         message => {

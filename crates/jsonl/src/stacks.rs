@@ -1,4 +1,4 @@
-//! Call stacks: those of separate lines, and those within events.
+//! Call stacks in separate lines and within events.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -6,14 +6,14 @@ use ichnos_model::{Frame, StackTable, Value};
 
 use crate::members::number;
 
-/// Numbers of stacks in the table of the trace, if they differ from those in the file.
+/// Changed stack numbers: the key is the number in the file, the value the number in the trace's table.
 pub(crate) type Renumbered = HashMap<u32, u32>;
 
-/// Mapping of a stack's number in a line.
+/// Mapping of a line's stack number.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Numbers<'a> {
     Of(&'a Renumbered),
-    /// Fixed number: the frames are in the line.
+    /// Number in the table. The frames are in the line.
     Known(u32),
 }
 
@@ -27,15 +27,15 @@ impl Numbers<'_> {
     }
 }
 
-/// A stack of a line.
+/// Stack in a line.
 struct Stack {
     number: u32,
-    /// Frames, the innermost one first.
+    /// Frames, innermost first.
     frames: Vec<Frame>,
     callers: Option<Vec<u32>>,
 }
 
-/// Returns `true` if data stream classes, given by index, have different stacks of the same number.
+/// Returns `true` if data stream classes use the same number for different stacks. The index is the class.
 pub(crate) fn differ<'v>(lines: impl Iterator<Item = (usize, &'v Value)>) -> bool {
     let mut known: HashMap<u32, (usize, &Value)> = HashMap::new();
     for (class, line) in lines {
@@ -48,7 +48,7 @@ pub(crate) fn differ<'v>(lines: impl Iterator<Item = (usize, &'v Value)>) -> boo
     false
 }
 
-/// Adds the stacks of lines to a table, with their numbers in the file if possible.
+/// Adds stacks in lines to a table. Keeps their numbers if possible.
 pub(crate) fn fill<'v>(table: &StackTable, lines: impl Iterator<Item = &'v Value>) -> Renumbered {
     let stacks: Vec<Stack> = lines.filter_map(stack_of).collect();
     let mut nodes = BTreeMap::new();
@@ -65,7 +65,7 @@ pub(crate) fn fill<'v>(table: &StackTable, lines: impl Iterator<Item = &'v Value
     }
     let mut renumbered = Renumbered::new();
     let mut is_filled = false;
-    // In a recorded trace, most stacks of the table belong to some event.
+    // In a recorded trace, most stacks in the table belong to some event.
     let most = nodes.len() as u64 * 16 + 1024;
     if let Some(last) = nodes.last_key_value().map(|(last, _)| *last).filter(|last| u64::from(*last) < most) {
         is_filled = true;
@@ -76,7 +76,7 @@ pub(crate) fn fill<'v>(table: &StackTable, lines: impl Iterator<Item = &'v Value
                     let caller = renumbered.get(caller).copied().unwrap_or(*caller);
                     table.push(Some(caller), (*frame).clone())
                 }
-                // Placeholder for an unused number, which equals no other stack.
+                // Placeholder for an unused number. It is not equal to any other stack.
                 _ => table.push(None, Frame::at(u64::from(number)).in_space(u32::MAX)),
             };
             if let Some(found) = found.filter(|found| *found != number) {
@@ -109,7 +109,7 @@ fn stack_of(line: &Value) -> Option<Stack> {
     Some(Stack { number, frames, callers })
 }
 
-/// Returns the frames of a list, the innermost one first.
+/// Returns the frames in a list, innermost first.
 pub(crate) fn frames(list: &Value) -> Option<Vec<Frame>> {
     let Value::Array(frames) = list else { return None };
     let frame = |value: &Value| {

@@ -1,4 +1,4 @@
-//! Properties of a data stream that are known before its events are read.
+//! Data stream properties that are known before events are read.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::index::Runs;
 use crate::marks::Marks;
 use crate::stacks::Renumbered;
 
-/// Properties that all data streams of a file share.
+/// Properties shared by all data streams of a file.
 #[derive(Debug)]
 pub(crate) struct File {
     pub(crate) name: Arc<str>,
@@ -21,12 +21,12 @@ pub(crate) struct File {
     /// Nanoseconds to add to times.
     pub(crate) clock_offsets: ClockOffsets,
     pub(crate) class_map: Option<ClassMap>,
-    /// Conversion of cycles to nanoseconds.
+    /// Conversion from cycles to nanoseconds.
     pub(crate) clock_arithmetic: ClockArithmetic,
     pub(crate) limits: Limits,
 }
 
-/// A data stream in a file.
+/// Data stream in a file.
 #[derive(Debug)]
 pub(crate) struct StreamPart {
     pub(crate) file: Arc<File>,
@@ -34,19 +34,19 @@ pub(crate) struct StreamPart {
     pub(crate) runs: Arc<Runs>,
     pub(crate) marks: Marks,
     pub(crate) classes: Arc<HashMap<u128, ClassEntry>>,
-    /// Ids of classes that no line describes.
+    /// Ids of undescribed classes.
     pub(crate) ids: Arc<ClassIds>,
-    /// Ids by name, for names that only one class has.
+    /// Id by name, for names that only one class has.
     pub(crate) names: HashMap<String, Option<u128>>,
     pub(crate) stacks: Arc<Renumbered>,
     /// Cycles to add to clock values in lines, by clock index.
     pub(crate) added_cycles: Arc<HashMap<u16, u64>>,
-    /// Nanoseconds to add to its times.
+    /// Nanoseconds to add to this data stream's times.
     pub(crate) clock_offset: i128,
 }
 
 impl StreamPart {
-    /// Returns the clock value for a number of cycles in a line.
+    /// Returns the clock value for the cycles in a line.
     pub(crate) fn cycles(&self, clock: u16, cycles: u64) -> u64 {
         match self.added_cycles.get(&clock) {
             Some(added) => cycles.saturating_add(*added),
@@ -55,10 +55,10 @@ impl StreamPart {
     }
 }
 
-/// An event record class that a line describes.
+/// Described event record class.
 #[derive(Clone, Debug)]
 pub(crate) enum ClassEntry {
-    /// With fields: the index of the class, and its members that are numbers of call stacks.
+    /// With fields: class index, and the members with call stack numbers.
     Declared { index: usize, stacks: Arc<[(Scope, u32)]> },
     /// Without fields: a class to complete, and the meanings of members.
     Template(Arc<(EventRecordClass, Value)>),

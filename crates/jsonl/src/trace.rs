@@ -1,4 +1,4 @@
-//! A trace of some lines of a file.
+//! Trace in a file.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ impl JsonTrace {
         Self { trace, path: path.to_owned(), streams, damage: Vec::new() }
     }
 
-    /// Adds damage that belongs to no data stream.
+    /// Adds damage outside of all data streams.
     pub(crate) fn add_damage(&mut self, damage: Vec<Damage>) {
         self.damage.extend(damage);
     }

@@ -1,4 +1,4 @@
-//! Reader for field values of known classes.
+//! Reads field values of known classes.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -17,40 +17,40 @@ use crate::stacks::Numbers;
 use crate::time;
 use crate::variants::looks_like;
 
-/// Number of comparisons of fields to find the options of a scope's variants: a minimum for short lines, and
+/// Maximum number of field comparisons for finding variant options in a scope. There is a minimum for short lines, and
 /// a number for each byte of the line.
 const FEW_COMPARED: u64 = 1 << 13;
 const COMPARED_PER_BYTE: u64 = 64;
 
-/// Reads values, in memory that is reused.
+/// Reads values into reused memory.
 #[derive(Debug, Default)]
 pub(crate) struct ValueReader {
     text: String,
     bytes: Vec<u8>,
     words: Vec<u64>,
-    /// Number of comparisons of fields that are left to find the options of variants.
+    /// Remaining number of field comparisons for finding variant options.
     work: u64,
-    /// `true` if a string can be any value: its JSON.
+    /// `true` if strings can hold any value as JSON text.
     pub(crate) takes_json: bool,
-    /// `true` to accept only values whose shape gives exactly this class if no line describes one: no digits
-    /// in strings, no whole numbers as floating-point numbers. Ambiguous values also fail.
+    /// `true` to accept only values whose shape gives exactly this undescribed class. Rejects digits in strings, and
+    /// whole numbers as floating-point numbers. Also rejects ambiguous values.
     pub(crate) is_strict: bool,
 }
 
-/// Names and values of an object, to find members in any order.
+/// Names and values in an object, to find members in any order.
 #[derive(Default)]
 struct Entries<'a> {
     names: Vec<Cow<'a, str>>,
-    /// `None` after the value was taken.
+    /// `None` for a value that was taken.
     values: Vec<Option<Reader<'a>>>,
 }
 
-/// Finds members of an object.
+/// Finds object members.
 #[derive(Default)]
 struct Finder<'n> {
-    /// Number of members that were taken from the front.
+    /// Number of members taken from the front.
     first: usize,
-    /// Indexes of the members of each name, the first one last; only for objects of many members.
+    /// Member indexes by name, first member last. Only for objects with many members.
     by_name: Option<HashMap<&'n str, Vec<usize>>>,
 }
 
@@ -58,7 +58,7 @@ impl<'n> Finder<'n> {
     /// Maximum number of members for a linear search.
     const FEW: usize = 32;
 
-    /// Takes the value of the first remaining member of a name.
+    /// Takes the first remaining value with a name.
     fn take<'a>(
         &mut self,
         names: &'n [Cow<'a, str>],
@@ -87,7 +87,8 @@ impl<'n> Finder<'n> {
 }
 
 impl ValueReader {
-    /// Reads the value of a scope: an object, unless its class is not a structure. `stacks` are the members that are numbers of call stacks, in order.
+    /// Reads the value of a scope: an object, unless its class is not a structure. `stacks` contains the members with
+    /// call stack numbers, in order.
     pub(crate) fn scope(
         &mut self,
         json: &mut Reader<'_>,
@@ -110,7 +111,7 @@ impl ValueReader {
         if self.members(json, &around, members, stacks, values, false).is_ok() {
             return Ok(());
         }
-        // Retry for another order of members.
+        // Retry with another member order.
         json.seek(begin);
         values.begin(scope);
         self.members(json, &around, members, stacks, values, true)
@@ -314,8 +315,8 @@ impl ValueReader {
         }
     }
 
-    /// Returns the index of the option that a value has: the selected option if the value looks like it, or the first
-    /// option that it looks like.
+    /// Returns the option index for a value. Prefers the selected option if the value matches it, otherwise returns the
+    /// first match.
     fn option<'a>(
         &mut self,
         json: &mut Reader<'a>,
@@ -339,7 +340,7 @@ impl ValueReader {
         }
     }
 
-    /// Reads the number of a call stack, and appends its number in the table.
+    /// Reads a call stack number, and appends its number in the table.
     fn stack<'a>(
         &mut self,
         json: &mut Reader<'a>,
@@ -370,7 +371,7 @@ impl ValueReader {
         Ok(())
     }
 
-    /// Reads an integer; of a variable length if there are no `bits`.
+    /// Reads an integer. Without `bits`, its length is variable.
     fn integer(
         &mut self,
         json: &mut Reader<'_>,
@@ -418,7 +419,7 @@ impl ValueReader {
                 {
                     let since = nanoseconds - i128::from(clock.epoch_seconds()) * 1_000_000_000;
                     let cycles = since.checked_mul(clock.frequency().into());
-                    // First value with that date.
+                    // Smallest clock value with this date.
                     let cycles = cycles.map(|cycles| -(-cycles).div_euclid(1_000_000_000));
                     wide = cycles.map(|cycles| cycles.to_string()).unwrap_or_default();
                     &wide
@@ -467,9 +468,9 @@ impl ValueReader {
         }
     }
 
-    /// Returns the words of an integer of more than 64 bits, or `None` if it does not fit, or is invalid.
+    /// Returns the words of an integer with more than 64 bits. Returns `None` if it is invalid or too large.
     fn wide(&mut self, digits: &str, length: Option<u64>, signed: bool) -> Option<Wide<'_>> {
-        /// Maximum number of digits: no class allows more.
+        /// Maximum number of digits. No class allows more.
         const MOST_DIGITS: usize = 20_000;
         let (is_negative, digits) = match digits.strip_prefix('-') {
             Some(digits) => (true, digits),
@@ -497,9 +498,9 @@ impl ValueReader {
         }
         let used = words.len() as u64 * 64 - words.last().map_or(0, |word| u64::from(word.leading_zeros()));
         let is_power = words.iter().map(|word| word.count_ones()).sum::<u32>() == 1;
-        // In two's complement, the least number has as many bits as its distance from 0.
+        // In two's complement, the smallest number needs no additional sign bit.
         let needed = if signed && !(is_negative && is_power) { used + 1 } else { used };
-        // Variable lengths are groups of 7 bits.
+        // Variable-length integers have groups of 7 bits.
         let length = length.unwrap_or_else(|| needed.max(65).div_ceil(7) * 7);
         if needed > length {
             return None;
@@ -514,7 +515,7 @@ impl ValueReader {
         Some(Wide { words, length, signed })
     }
 
-    /// Reads `{"bits": INTEGER}`, with flags or without.
+    /// Reads `{"bits": INTEGER}`, with or without flags.
     fn bits(
         &mut self,
         json: &mut Reader<'_>,
@@ -641,7 +642,7 @@ impl ValueReader {
         Ok(())
     }
 
-    /// Reads an object whose first member is hexadecimal digits, and stores their bytes.
+    /// Reads an object whose first member has hexadecimal digits. Stores their bytes.
     fn tagged(&mut self, json: &mut Reader<'_>, name: &'static str, expected: &'static str) -> Parsed<()> {
         json.expect(b'{', expected)?;
         let mut is_first = true;
@@ -704,14 +705,14 @@ fn wrong_integer<T>(at: usize, bits: Option<BitField>, integer: &IntegerProperti
     Err(Fault { at, expected: expected.into() })
 }
 
-/// Returns `true` if the shape of a value gives exactly this class if no line describes one, as far as a
-/// quick check shows.
+/// Returns `true` if the shape of a value gives exactly this undescribed class. This quick check accepts some other
+/// values.
 fn is_just(json: &Reader<'_>, class: &FieldClass) -> bool {
     let mut json = json.clone();
     let first = json.peek();
     match &class.kind {
         FieldKind::Integer { bits, integer } => {
-            // Reading it checks that it is an integer that fits.
+            // The reader checks that the number is an integer and fits.
             bits.length == 64
                 && matches!(first, Some(b'-' | b'0'..=b'9'))
                 && match integer.signed {
@@ -722,7 +723,7 @@ fn is_just(json: &Reader<'_>, class: &FieldClass) -> bool {
         FieldKind::Float(_) => json.number().is_ok_and(|number| !is_integer(number) || number == "-0"),
         FieldKind::String { .. } => first == Some(b'"'),
         FieldKind::Structure { .. } => {
-            // It may represent a value that JSON does not have.
+            // The object may represent a value without a JSON type.
             json.take(b'{')
                 && !json.key(&mut true).ok().flatten().is_some_and(|key| key.text().starts_with('$'))
         }
@@ -731,12 +732,12 @@ fn is_just(json: &Reader<'_>, class: &FieldClass) -> bool {
             !is_empty || matches!(element.kind, FieldKind::Null { .. })
         }
         FieldKind::Boolean(_) | FieldKind::Null { .. } => true,
-        // There can be no value, or another one.
+        // Missing or different values are possible.
         _ => false,
     }
 }
 
-/// Returns `true` if a value represents the bytes of a string.
+/// Returns `true` if a value represents a string's bytes.
 fn is_bytes(json: &Reader<'_>) -> bool {
     json.clone().skip().is_ok_and(|text| special(text) == Some(Shape::Text))
 }

@@ -1,7 +1,7 @@
-//! Writes traces of any format as JSON Lines.
+//! Writes traces in any format as JSON Lines.
 //!
-//! The lines are those of [`JsonLines`](crate::JsonLines) with its default options, of all data streams merged by time.
-//! Lines of packets are not among them: their headers and contexts are losses.
+//! The lines are equal to [`JsonLines`](crate::JsonLines) with default options, for all data streams merged by time.
+//! Packet lines are omitted, so packet headers and contexts are losses.
 
 mod line_encoder;
 mod losses;
@@ -17,7 +17,7 @@ use ichnos_io::{
 use crate::recognition::has_lines;
 use line_encoder::{LineEncoder, LineRules};
 
-/// Approximate size of blocks in bytes.
+/// Approximate block size in bytes.
 const BLOCK: usize = 256 << 10;
 
 /// Writes JSON Lines.

@@ -1,8 +1,8 @@
 //! JSON Lines that resume in the middle of a timeline.
 //!
-//! Data streams are numbered in the order in which they begin; event record classes and call
-//! stacks have a line before their first event. A chunk writes such a line for each that is new in
-//! the chunk, and the line is removed if an earlier chunk has it.
+//! Data streams are numbered by their start. Event record classes and call stacks have a line before their first event.
+//! Each chunk writes such a line for the classes and stacks that are new in the chunk. If an earlier chunk has the same
+//! line, the later line is removed.
 
 use std::collections::HashSet;
 
@@ -13,7 +13,7 @@ use ichnos_model::DataStream;
 use super::{JsonLines, StreamState};
 use crate::number_set::NumberSet;
 
-/// Classes and stacks of a data stream that were introduced.
+/// Introduced classes and stacks of a data stream.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Introduced {
     /// One bit for each of the first 64 event record classes.
@@ -25,7 +25,7 @@ pub(super) struct Introduced {
 struct More {
     /// Indexes of other event record classes.
     classes: HashSet<usize>,
-    /// Numbers of call stacks.
+    /// Call stack numbers.
     stacks: NumberSet,
 }
 
@@ -50,23 +50,23 @@ impl Introduced {
 /// State of [`JsonLines`] that later lines depend on.
 #[derive(Clone, Debug, Default)]
 pub struct JsonLinesState {
-    /// Introductions by number of the data stream.
+    /// Introductions by data stream number.
     streams: Vec<Introduced>,
 }
 
-/// Subject that a line of [`JsonLines`] introduces.
+/// Class or call stack that a line of [`JsonLines`] introduces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Introduction {
-    /// Number of the data stream.
+    /// Data stream number.
     stream: u64,
     subject: Subject,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Subject {
-    /// The event record class with this index.
+    /// Event record class index.
     EventClass(usize),
-    /// The call stack with this number.
+    /// Call stack number.
     Stack(u32),
 }
 
@@ -93,7 +93,7 @@ impl SinkState for JsonLinesState {
     }
 
     fn then(self, later: Self) -> Self {
-        // A sink that was resumed without a state has had all fixups resolved.
+        // If a sink was resumed without a state, all its fixups are resolved.
         if later.streams.is_empty() { self } else { later }
     }
 }
@@ -109,7 +109,7 @@ pub(super) struct Resumed {
 }
 
 impl Resumed {
-    /// Returns the number of a data stream that has already begun, and its introductions.
+    /// Returns the number of a data stream that has already started, and its introductions.
     pub(super) fn begun(&mut self, stream: &DataStream) -> (u64, Introduced) {
         let Some(rank) = self.order.rank(stream) else {
             self.must_rewrite = true;
@@ -121,7 +121,7 @@ impl Resumed {
     }
 }
 
-/// Writes a line that introduces something.
+/// Writes a line that introduces a class or a call stack.
 #[cold]
 pub(super) fn introduce<W: TextWriter>(
     output: &mut TextBuffer<W>,

@@ -1,4 +1,4 @@
-//! Data that lines do not have.
+//! Losses: data that lines cannot contain.
 
 use ichnos_export::parts::has_plain_field;
 use ichnos_model::lower::{LossKind, LossTable};
@@ -7,12 +7,12 @@ use ichnos_model::{DataStream, Event, FieldClass, Scope, StreamTable};
 /// Records a class's losses when its first event is written, and counts lost values.
 #[derive(Debug, Default)]
 pub(super) struct LineLosses {
-    /// Data streams, their classes, and event record classes whose losses were recorded.
+    /// Data streams, their classes, and event record classes with recorded losses.
     recorded: StreamTable<(), Lacking, ()>,
     table: LossTable,
 }
 
-/// Scopes that the lines of a data stream class lack.
+/// Scopes that are missing in the lines of a data stream class.
 #[derive(Clone, Copy, Debug)]
 struct Lacking {
     header: bool,
@@ -74,7 +74,7 @@ impl LineLosses {
     }
 }
 
-/// Records members of a scope with a selector or a length in a scope that lines lack.
+/// Records scope members whose selector or length is in a scope that lines lack.
 fn record_members(
     table: &mut LossTable,
     name: &str,
