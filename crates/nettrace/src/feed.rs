@@ -1,4 +1,4 @@
-//! Parser for bytes that arrive in pieces: from a pipe, a socket, or a running session.
+//! Parser for bytes that arrive in chunks: from a pipe, a socket, or a running session.
 
 use std::ops::Range;
 
@@ -10,19 +10,21 @@ use crate::{
     RowEncoding, Rule, SequencePoint, StackRows, ThreadRow, TraceBlock, Version,
 };
 
-/// Parses a file whose bytes are fed in pieces of any size: the items do not depend on the pieces.
+/// Parses a file from chunks of any size. The items do not depend on the chunk sizes.
 ///
-/// It reads no input itself and never waits. Items are in file order: sorting events by time, counting missing
-/// ones and decoding payloads is left to the caller. Only the current incomplete block is kept. A block has at
-/// most 64 MiB; after damage, up to 80 MiB are scanned for the next block, or twice the scanned number of bytes
-/// is awaited. In version 6, so are the first 8 bytes of the next block, to check the size of the current one.
+/// The parser reads no input itself and never waits. Items come in file order. The caller must sort events by time,
+/// count missing events and decode payloads.
 ///
-/// A file without its beginning is [refused](FeedItem::Refusal); [`NettraceFile`](crate::NettraceFile) reads it.
+/// Only the current incomplete block is kept, at most 64 MiB. After damage, the parser scans up to 80 MiB for the next
+/// block, and may wait for twice the number of scanned bytes. In version 6, it also keeps the first 8 bytes of the next
+/// block, to check the size of the current block.
+///
+/// A file without its start is [refused](FeedItem::Refusal). [`NettraceFile`](crate::NettraceFile) can read it.
 ///
 /// ```
 /// use ichnos_nettrace::{Feed, FeedItem};
 ///
-/// // The beginning of a file of version 6: its header, and an empty block of events.
+/// // Start of a version 6 file: its header, and an empty event block.
 /// let file = b"Nettrace\0\0\0\0\x06\0\0\0\0\0\0\0\
 ///     \x14\0\0\x02\x14\0\x01\0\x01\0\0\0\0\0\0\0\x02\0\0\0\0\0\0\0\0\0\0\0";
 /// let mut feed = Feed::new();
@@ -52,7 +54,7 @@ pub struct Feed {
     /// File offset up to which bytes are awaited.
     awaited: u64,
     open: Option<OpenBlock>,
-    /// Fault to return before everything else.
+    /// Fault that is returned before everything else.
     fault: Option<Fault>,
     is_done: bool,
 }
@@ -61,20 +63,20 @@ pub struct Feed {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum FeedItem<'a> {
-    /// The version of the file: always the first item.
+    /// File version: always the first item.
     Version(Version),
     /// Properties of the whole trace.
     Trace(TraceBlock),
-    /// Events follow, between these times in ticks, according to the block.
+    /// Start of an event block, with its time range in ticks.
     EventBlock {
         /// Byte offset of the block's content in the file.
         offset: u64,
-        /// First and last time; `(0, u64::MAX)` in version 3.
+        /// First and last time. `(0, u64::MAX)` in version 3.
         times: (u64, u64),
     },
     /// An event.
     Event(FeedEvent<'a>),
-    /// Description of an event.
+    /// Event description.
     Metadata(EventMetadata),
     /// Stacks.
     Stacks(StackRows<'a>),
@@ -82,34 +84,34 @@ pub enum FeedItem<'a> {
     SequencePoint(SequencePoint),
     /// A thread (version 6).
     Thread(ThreadRow),
-    /// A removed thread: its index, and the sequence number of its last event (version 6).
+    /// Removed thread: its index, and the sequence number of its last event (version 6).
     RemovedThread(u64, u32),
-    /// Index and labels of a label list (version 6).
+    /// Label list: its index and labels (version 6).
     Labels(u32, Vec<Label>),
-    /// A broken rule. Reading continues after it.
+    /// Rule violation. Reading continues after it.
     Fault(Fault),
-    /// The file cannot be read. No items follow.
+    /// The file cannot be read. This is the last item.
     Refusal(Refusal),
-    /// The end. No items follow.
+    /// End of the file. This is the last item.
     End {
-        /// `true` if the end is marked; otherwise a fault came before.
+        /// `true` if there is an end mark. Otherwise, the previous item is a fault.
         is_complete: bool,
     },
 }
 
-/// An event with its bytes.
+/// Event with its bytes.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct FeedEvent<'a> {
-    /// Header. Its positions are meaningless here: the other members have their contents.
+    /// Event header. Its positions are invalid: the other members have the contents.
     pub row: &'a EventRow,
     /// Byte offset of the payload in the file.
     pub offset: u64,
     /// Payload.
     pub payload: &'a [u8],
-    /// Addresses of its stack (version 3).
+    /// Stack addresses (version 3).
     pub stack: &'a [u8],
-    /// Id of its activity (up to version 5).
+    /// Activity id (up to version 5).
     pub activity: Option<[u8; 16]>,
     /// Id of a related activity (up to version 5).
     pub related_activity: Option<[u8; 16]>,
@@ -153,7 +155,7 @@ impl Feed {
         Self::default()
     }
 
-    /// Adds bytes. Take all [items](Self::next_item) first, so that at most one block is kept.
+    /// Adds bytes. Call it after taking all [items](Self::next_item), so that at most one block is kept.
     pub fn feed(&mut self, bytes: &[u8]) {
         if self.is_done {
             return;
@@ -162,7 +164,7 @@ impl Feed {
             && let Some(container) = &self.container
         {
             let read = container.position().saturating_sub(self.base) as usize;
-            // Moving the rest should cost less than reading did.
+            // Moving the rest should cost less than reading has cost.
             if read >= self.buffer.len() / 2 {
                 let read = read.min(self.buffer.len());
                 self.buffer.drain(..read);
@@ -172,24 +174,24 @@ impl Feed {
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// Ends the input: incomplete data are then read as far as possible.
+    /// Ends the input. Incomplete data is then read as far as possible.
     pub fn finish(&mut self) {
         self.is_all = true;
     }
 
-    /// Number of bytes fed.
+    /// Returns the number of received bytes.
     #[must_use]
     pub fn position(&self) -> u64 {
         self.base + self.buffer.len() as u64
     }
 
-    /// Number of bytes kept.
+    /// Returns the number of buffered bytes.
     #[must_use]
     pub fn buffered(&self) -> usize {
         self.buffer.len()
     }
 
-    /// Returns the next item, or `None` if more bytes are needed, or after the last item.
+    /// Returns the next item. Returns `None` if more bytes are needed, or after the last item.
     pub fn next_item(&mut self) -> Option<FeedItem<'_>> {
         match self.step()? {
             Next::Item(item) => Some(item),
@@ -270,7 +272,7 @@ impl Feed {
         }
     }
 
-    /// Begins with the rows of a block, or returns a block that is one item.
+    /// Starts reading the rows of a block, or returns a block that is a single item.
     fn begin(&mut self, block: Block) -> Option<Next> {
         let version = self.container.as_ref()?.version();
         let range = (block.content.start - self.base) as usize..(block.content.end - self.base) as usize;
@@ -314,10 +316,10 @@ impl Feed {
     }
 }
 
-/// Rule of a block whose content is too short, and the missing content.
+/// Rule for a block whose content is too short, and the missing part.
 type Missing = (Rule, &'static str);
 
-/// Returns a block that is one item, in this range of the bytes. `None` for an unknown block.
+/// Reads a block that is a single item from a range of the bytes. Returns `None` for an unknown block.
 fn single_item(
     block: &Block,
     content: &[u8],
@@ -357,7 +359,7 @@ enum NextRow {
 }
 
 impl Rows {
-    /// Returns the rows of a block in this range of the bytes, and the times of a block of events.
+    /// Returns the rows of a block in this range of the bytes, and the time range of an event block.
     fn of(
         kind: BlockKind,
         content: &[u8],
@@ -464,7 +466,7 @@ const fn no_metadata(at: usize) -> NextRow {
     NextRow::Rest { at, rule: Rule::MetadataRow, expected: "a metadata row" }
 }
 
-/// Reads a row after its 16-bit size; moves `at` to the end of it.
+/// Reads a row after its 16-bit size. Moves `at` to the end of the row.
 fn sized(bytes: &[u8], at: &mut usize) -> Option<Range<usize>> {
     let mut wire = Wire::at(bytes, *at);
     let size = usize::from(wire.u16()?);

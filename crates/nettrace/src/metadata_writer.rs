@@ -1,11 +1,11 @@
-//! Writes descriptions of events.
+//! Writes event descriptions.
 
 use crate::wire_writer::{
     push_sized, push_string, push_u16, push_u32, push_u64, push_utf16_string, push_varuint,
 };
 use crate::{EventMetadata, Field, FieldType};
 
-/// Returns the code of a type without parts; `None` if metadata cannot describe it.
+/// Returns the code of a type without parts. Returns `None` if metadata cannot describe it.
 fn scalar_code(kind: &FieldType, is_v6: bool) -> Option<u8> {
     Some(match kind {
         FieldType::Boolean32 => 3,
@@ -32,7 +32,7 @@ fn scalar_code(kind: &FieldType, is_v6: bool) -> Option<u8> {
     })
 }
 
-/// Returns `true` if metadata of a version can describe these fields.
+/// Returns `true` if a version's metadata can describe these fields.
 pub(crate) fn can_describe(fields: &[Field], is_v6: bool) -> bool {
     fields.iter().all(|field| can_describe_type(&field.kind, is_v6))
 }
@@ -48,7 +48,7 @@ fn can_describe_type(kind: &FieldType, is_v6: bool) -> bool {
     }
 }
 
-/// Returns `true` if the list of fields before the tags can describe these: it has no arrays.
+/// Returns `true` if the field list before the tags can describe these fields. It cannot contain arrays.
 fn is_first_form(fields: &[Field]) -> bool {
     fields.iter().all(|field| match &field.kind {
         FieldType::Object(fields) => is_first_form(fields),
@@ -58,8 +58,8 @@ fn is_first_form(fields: &[Field]) -> bool {
 }
 
 impl EventMetadata {
-    /// Appends the payload of a row of versions 4 and 5, with an id. Fields that it [cannot describe](can_describe) are
-    /// left out, all of them.
+    /// Appends the payload of a version 4 or 5 row with an id. If it [cannot describe](can_describe) a field, it omits
+    /// all fields.
     pub(crate) fn write(&self, id: u32, out: &mut Vec<u8>) {
         push_u32(out, id);
         push_utf16_string(out, &self.provider);
@@ -79,8 +79,7 @@ impl EventMetadata {
         }
     }
 
-    /// Appends a row of version 6, with an id, after its size. Returns `false` if it is too long, and appends nothing
-    /// then.
+    /// Appends a version 6 row with an id, after its size. If it is too long, returns `false` and appends nothing.
     pub(crate) fn write_v6(&self, id: u32, out: &mut Vec<u8>) -> bool {
         let begin = out.len();
         let mut is_whole = true;
@@ -144,7 +143,7 @@ fn set_u32(out: &mut [u8], at: usize, value: usize) {
     }
 }
 
-/// Appends the fields of an event or an object of versions 4 and 5. `names_first`: in the form of the tag.
+/// Appends the fields of an event or an object in versions 4 and 5. `names_first` selects the tag format.
 fn push_fields(fields: &[Field], names_first: bool, out: &mut Vec<u8>) {
     push_u32(out, u32::try_from(fields.len()).unwrap_or(u32::MAX));
     for field in fields {
@@ -177,7 +176,7 @@ fn push_type(kind: &FieldType, names_first: bool, out: &mut Vec<u8>) {
     }
 }
 
-/// Appends the fields of an event or an object of version 6. Returns `false` if they are too long.
+/// Appends the fields of an event or an object in version 6. Returns `false` if they are too long.
 fn push_fields_v6(fields: &[Field], out: &mut Vec<u8>) -> bool {
     let Ok(count) = u16::try_from(fields.len()) else { return false };
     push_u16(out, count);

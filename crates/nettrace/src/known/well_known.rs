@@ -1,4 +1,4 @@
-//! Well-known events missing from every manifest.
+//! Well-known events that are missing in all manifests.
 
 use std::sync::Arc;
 
@@ -8,26 +8,26 @@ use crate::{Field, FieldType, ValueNames};
 
 /// The .NET runtime.
 const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
-/// Samples of EventPipe's own profiler.
+/// EventPipe's sample profiler.
 const SAMPLE_PROFILER: &str = "Microsoft-DotNETCore-SampleProfiler";
 /// EventPipe's own events.
 const EVENT_PIPE: &str = "Microsoft-DotNETCore-EventPipe";
-/// Events of `DiagnosticSource` and `Activity`.
+/// `DiagnosticSource` and `Activity` events.
 const DIAGNOSTIC_SOURCE: &str = "Microsoft-Diagnostics-DiagnosticSource";
-/// Processes, mappings and symbols of a machine.
+/// System-wide processes, mappings and symbols.
 const UNIVERSAL_SYSTEM: &str = "Universal.System";
-/// Samples of a machine.
+/// System-wide samples.
 const UNIVERSAL_EVENTS: &str = "Universal.Events";
 
-/// Returns `true` if the known fields of a provider's events replace those in the file.
+/// Returns `true` if a provider's known fields replace the fields in the file.
 ///
-/// one-collect declares strings as one byte of UTF-8, but writes a 16-bit length, then as many bytes.
+/// one-collect declares strings as one UTF-8 byte, but writes a 16-bit length and then the bytes.
 pub fn replaces_metadata(provider: &str) -> bool {
     provider == UNIVERSAL_SYSTEM
 }
 
-/// Adds the types of the field `Data` of the runtime's event `GCDynamicEvent`: events that the garbage collector
-/// can add without a change of the manifest, by their names.
+/// Adds the types of the field `Data` in the runtime's event `GCDynamicEvent`. The garbage collector can add such
+/// events, identified by name, without a manifest change.
 pub(super) fn name_data(provider: &str, event: &mut KnownEvent) {
     if provider != RUNTIME || event.name != "GCDynamicEvent" {
         return;
@@ -50,9 +50,8 @@ pub(super) fn name_data(provider: &str, event: &mut KnownEvent) {
     }
 }
 
-/// Splits the field `MethodFlags` of the runtime's events: its upper bits are not flags, but the tier of the
-/// compiler and the extent of the method. Their names are missing from the manifest, but in `eventtrace.h` of the
-/// runtime.
+/// Splits the field `MethodFlags` in runtime events. Its upper bits are not flags, but contain the compiler tier and
+/// the extent of the method. The manifest lacks their names. The runtime's `eventtrace.h` has them.
 pub(super) fn split_method_flags(event: &mut KnownEvent) {
     let flags = event.fields.iter_mut().find(|field| field.name == "MethodFlags" && field.names.is_some());
     let Some(field) = flags else { return };
@@ -73,7 +72,7 @@ pub(super) fn split_method_flags(event: &mut KnownEvent) {
     let tiers: Vec<_> = (0..).zip(tiers).collect();
     let flags = Field { names: field.names.take(), ..Field::new("MethodFlags", FieldType::U32) };
     let tier = Field { names: values(&tiers), ..Field::new("OptimizationTier", FieldType::U32) };
-    // The upper four of 32 bits, after bits that are 0.
+    // The upper four of 32 bits. The bits below them are 0.
     let extents = [(0, "HotSection"), (1 << 18, "ColdSection")];
     let extent = Field { names: values(&extents), ..Field::new("MethodExtent", FieldType::U32) };
     field.kind = FieldType::Parts(vec![(flags, 7), (tier, 3), (extent, 22)]);
@@ -130,7 +129,7 @@ fn sample_type() -> Field {
 }
 
 fn diagnostic_source(name: &str) -> Option<Vec<Field>> {
-    // Metadata of version 4 cannot describe arguments.
+    // Metadata in version 4 cannot describe arguments.
     let with_arguments = |second: &str| {
         let pair = FieldType::Object(vec![utf16("Key"), utf16("Value")]);
         vec![utf16("SourceName"), utf16(second), Field::new("Arguments", FieldType::Array(Box::new(pair)))]
@@ -169,7 +168,7 @@ fn universal_system(name: &str) -> Option<Vec<Field>> {
             address("FileOffset"),
             text("FileName"),
             number("MetadataId"),
-            // one-collect repeats the texts of the metadata here, without describing them.
+            // one-collect repeats metadata texts here, without describing them.
             appended("SymbolMetadata"),
             appended("VersionMetadata"),
         ],

@@ -1,14 +1,14 @@
-//! Event counts of threads, which reveal missing events.
+//! Event counts of threads. They reveal missing events.
 
 use std::collections::HashMap;
 
-/// Threads that make events, and their event counts.
+/// Threads that emit events, and their event counts.
 #[derive(Debug, Default)]
 pub(crate) struct CaptureThreads {
     threads: HashMap<u64, ThreadCount>,
-    /// Thread of the previous event, which is not in the list meanwhile.
+    /// Thread of the previous event. It is temporarily not in the list.
     current: Option<(u64, ThreadCount)>,
-    /// `true` if a thread that is not in the list has certainly made no event yet.
+    /// `true` if a thread outside of the list has certainly not emitted events yet.
     is_complete: bool,
 }
 
@@ -17,30 +17,30 @@ pub(crate) struct CaptureThreads {
 struct ThreadCount {
     /// Sequence number of its last event.
     sequence: u32,
-    /// Time of that event in ticks; 0 if it was not seen.
+    /// Time of that event in ticks. 0 if the event was not seen.
     timestamp: u64,
 }
 
 /// Missing events of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Gap {
-    /// Number of events, greater than 0; `None` if unknown.
+    /// Number of events, greater than 0. `None` if unknown.
     pub(crate) count: Option<u32>,
-    /// Time of the event before, in ticks; 0 if there was none.
+    /// Time of the previous event in ticks. 0 without a previous event.
     pub(crate) after: u64,
 }
 
-/// Maximum number of threads counted at a time; recorded traces have thousands. Losses of further threads are not
+/// Maximum number of threads counted at a time. Recorded traces have thousands. Losses of additional threads are not
 /// detected.
 const MOST_THREADS: usize = 1 << 18;
 
 impl CaptureThreads {
-    /// Starts without threads. `is_complete` if the file is read from its beginning.
+    /// Starts without threads. `is_complete` means that the file is read from its start.
     pub(crate) fn new(is_complete: bool) -> Self {
         Self { is_complete, ..Self::default() }
     }
 
-    /// Notes an event; returns the gap before it.
+    /// Counts an event. Returns the gap before it.
     #[inline(always)]
     pub(crate) fn note(
         &mut self,
@@ -75,9 +75,9 @@ impl CaptureThreads {
         self.current = Some((thread, ThreadCount { sequence, timestamp }));
         let (last, after) = match known {
             Some(counted) => (counted.sequence, counted.timestamp),
-            // Sequence numbers start at 1, so the thread has made events before this one. The reference reader
-            // starts counting at the first event: for the totals to agree, this loss has no number. A number in
-            // the upper half, or 0, is that of a count that wraps around, as between two events.
+            // Sequence numbers start at 1, so the thread has emitted events before this one. The reference reader
+            // starts counting at the first event. To agree with its totals, this loss has no number. 0, or a number in
+            // the upper half, belongs to a counter that wraps around.
             None if self.is_complete && (2..1 << 31).contains(&sequence) => {
                 return Some(Gap { count: None, after: 0 });
             }
@@ -87,12 +87,12 @@ impl CaptureThreads {
         if count < 1 << 31 {
             return (count > 0).then_some(Gap { count: Some(count), after });
         }
-        // Sequence numbers start again at 1: the id was reused for another thread. Or an event was repeated.
+        // Sequence numbers start again at 1 if the id was reused for another thread. Otherwise an event was repeated.
         let count = if are_ids_recycled { sequence.wrapping_sub(1) } else { 0 };
         (count > 0 && count < 1 << 31).then_some(Gap { count: Some(count), after: 0 })
     }
 
-    /// Notes a minimum sequence number of a thread at a time in ticks; returns the gap.
+    /// Records the minimum sequence number of a thread at a time in ticks. Returns the gap.
     pub(crate) fn note_bound(&mut self, thread: u64, sequence: u32, time: u64) -> Option<Gap> {
         self.settle();
         let (last, after) = match self.threads.get(&thread) {
@@ -107,13 +107,13 @@ impl CaptureThreads {
         (is_behind && count > 0).then_some(Gap { count: Some(count), after })
     }
 
-    /// Returns the sequence number of a thread that is known.
+    /// Returns the sequence number of a known thread.
     pub(crate) fn sequence(&self, thread: u64) -> Option<u32> {
         let current = self.current.filter(|(current, _)| *current == thread).map(|(_, counted)| counted);
         current.or_else(|| self.threads.get(&thread).copied()).map(|counted| counted.sequence)
     }
 
-    /// Returns the threads that are known, in any order.
+    /// Returns the known threads in any order.
     pub(crate) fn threads(&mut self) -> impl Iterator<Item = u64> {
         self.settle();
         self.threads.keys().copied()
@@ -124,7 +124,7 @@ impl CaptureThreads {
         self.is_complete
     }
 
-    /// Keeps only these threads: others have ended. From here on, all threads are known.
+    /// Keeps only these threads, because the others have ended. From here on, all threads are known.
     pub(crate) fn retain(&mut self, threads: impl Iterator<Item = u64>) {
         self.settle();
         let kept = threads.filter_map(|thread| Some((thread, *self.threads.get(&thread)?)));
@@ -132,25 +132,25 @@ impl CaptureThreads {
         self.is_complete = true;
     }
 
-    /// Declares all threads as known from here on.
+    /// Treats all threads as known from here on.
     pub(crate) fn assume_complete(&mut self) {
         self.is_complete = true;
     }
 
-    /// Removes a thread that has ended.
+    /// Removes an ended thread.
     pub(crate) fn remove(&mut self, thread: u64) {
         self.settle();
         self.threads.remove(&thread);
     }
 
-    /// Forgets all counts, as events were skipped.
+    /// Forgets all counts, because events were skipped.
     pub(crate) fn forget(&mut self) {
         self.current = None;
         self.threads.clear();
         self.is_complete = false;
     }
 
-    /// Returns a hash of the state, to compare two readers.
+    /// Returns a hash of the state, for comparing two readers.
     pub(crate) fn fingerprint(&self) -> u64 {
         let current = self.current.iter().map(|(id, counted)| (*id, *counted));
         let others = self.threads.iter().map(|(id, counted)| (*id, *counted));
@@ -206,7 +206,7 @@ mod tests {
         assert_eq!(threads.note(7, 0, 10, true), Some(Gap { count: Some(1), after: 10 }));
     }
 
-    /// The same in a file that is read from its beginning, next to other threads.
+    /// The same in a file that is read from its start, with other threads.
     #[test]
     fn a_count_that_wraps_around_is_no_loss() {
         let mut threads = CaptureThreads::new(true);
