@@ -1,4 +1,4 @@
-//! Builds the index of a file in one pass over its blocks.
+//! Builds a file index in one pass over the blocks.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -17,17 +17,17 @@ use crate::{
     Rule, TraceBlock, Version, recognise,
 };
 
-/// Maximum number of metadata rows: the kind of each is kept, and looked up for each event.
+/// Maximum number of metadata rows. Each row's event kind is kept in memory, and looked up for each event.
 const MOST_ROWS: usize = 1 << 18;
 
-/// Minimum distance between barriers in bytes, to limit their number.
+/// Minimum distance between barriers in bytes. Limits the number of barriers.
 const BETWEEN_BARRIERS: u64 = 64 << 10;
 
-/// Ticks per second of a clock of nanoseconds.
+/// Ticks per second of a nanosecond clock.
 const NANOSECONDS: u64 = 1_000_000_000;
 
 impl FileIndex {
-    /// An index of no blocks.
+    /// Creates an empty index.
     fn new(version: Version) -> Self {
         Self {
             version,
@@ -106,7 +106,7 @@ impl FileIndex {
         Ok(index)
     }
 
-    /// Checks the order of sequence points, and that event blocks have events.
+    /// Checks the order of sequence points, and that event blocks contain events.
     fn check_block(&mut self, content: &[u8], block: &Block, last_point: &mut u64) {
         match block.kind {
             BlockKind::SequencePoint => {
@@ -150,7 +150,7 @@ impl FileIndex {
         self.metadata_faults.push(fault);
     }
 
-    /// Sets the properties of a trace whose trace block is missing.
+    /// Sets the properties of a trace if its trace block is missing.
     fn assume_trace(&mut self, options: &NettraceOptions) {
         let NettraceOptions { frequency, pointer_size, .. } = *options;
         self.is_trace_assumed = true;
@@ -240,7 +240,7 @@ impl FileIndex {
         }
     }
 
-    /// Adds the rows of a metadata block of an earlier version than 6.
+    /// Adds the rows of a metadata block up to version 5.
     fn add_metadata_block(&mut self, bytes: &[u8], block: &Block, rows: &mut MetadataRows<'_>) {
         let Some(header) = EventBlockHeader::read(content(bytes, block)) else {
             if block.is_whole {
@@ -264,7 +264,7 @@ impl FileIndex {
         }
     }
 
-    /// Adds the classes of events whose labels override their metadata. `container` is at the first block.
+    /// Adds the classes of events whose labels override metadata. `container` is at the first block.
     fn add_overridden(&mut self, bytes: &Bytes, container: &Container, rows: &mut MetadataRows<'_>) {
         let (pairs, is_full) = override_reader::find(bytes, container, self);
         if is_full {
@@ -276,7 +276,7 @@ impl FileIndex {
             let Some(metadata) = self.classes.get(class as usize) else { continue };
             match rows.find_or_add(labels.apply(metadata), &mut self.classes) {
                 Some(overridden) => drop(self.overridden.insert((class, labels), overridden)),
-                // Once for all of them.
+                // Already reported.
                 None if is_refused => {}
                 None => {
                     is_refused = true;
@@ -299,7 +299,7 @@ impl FileIndex {
     }
 
     fn add_times(&mut self, (begin, end): (u64, u64)) {
-        // Blocks without events have no times.
+        // Blocks without events lack times.
         if begin == 0 || begin > end {
             return;
         }
@@ -309,7 +309,7 @@ impl FileIndex {
         });
     }
 
-    /// Adds a row of metadata of an earlier version than 6.
+    /// Adds a metadata row up to version 5.
     fn add_row(&mut self, offset: u64, payload: &[u8], rows: &mut MetadataRows<'_>) {
         let (metadata, broken) = EventMetadata::read_tagged(payload).unzip();
         if let Some(statement) = broken.flatten() {
@@ -352,22 +352,22 @@ impl FileIndex {
     }
 }
 
-/// Known kinds of events.
+/// Known event kinds.
 struct MetadataRows<'l> {
     limits: &'l Limits,
-    /// Memory for the classes derived from them.
+    /// Memory budget for the classes derived from event kinds.
     memory: Budget,
-    /// By hash.
+    /// Event kinds by hash.
     kinds: hashbrown::HashMap<u64, Vec<u32>, RandomState>,
     hasher: RandomState,
-    /// Kind currently assigned to each id.
+    /// Current event kind of each id.
     live: hashbrown::HashMap<u32, u32, RandomState>,
-    /// `true` if the file has labels that override metadata.
+    /// `true` if there are labels that override metadata.
     have_overrides: bool,
 }
 
 impl MetadataRows<'_> {
-    /// Returns the reason for not adding another kind of event. `consequence` is for its events.
+    /// Returns the reason for rejecting another event kind. `consequence` tells what happens to its events.
     fn refusal(&self, kinds: usize, consequence: &str) -> String {
         let limit = self.limits.event_record_classes;
         if kinds as u64 >= limit {
@@ -377,7 +377,7 @@ impl MetadataRows<'_> {
         format!("the event descriptions take more memory than the limit of {most} bytes: {consequence}")
     }
 
-    /// Returns the index of a kind of event, or `None` if there are too many.
+    /// Returns the index of an event kind, or `None` above the limit.
     fn find_or_add(&mut self, mut metadata: EventMetadata, classes: &mut Vec<EventMetadata>) -> Option<u32> {
         // The same event may have several ids.
         metadata.id = 0;

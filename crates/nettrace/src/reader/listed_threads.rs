@@ -1,4 +1,4 @@
-//! Threads that a file knows by events of the runtime, and what they are called.
+//! Threads that runtime events describe, and their names.
 
 use std::collections::BTreeMap;
 
@@ -14,11 +14,11 @@ use crate::{Block, EventMetadata, EventRow};
 /// Maximum number of threads.
 const MOST: usize = 1 << 16;
 
-/// Names of threads by the flags of `ThreadCreated` and `ThreadDC`.
+/// Thread names by flags in `ThreadCreated` and `ThreadDC`.
 const NAMES: [(u32, &str); 3] = [(2, "finalizer"), (1, "garbage collector"), (4, "thread pool worker")];
 
-/// Returns the threads of a file; `command_line` is that of its process. The first thread has the name of the program, which
-/// is that of the process, too.
+/// Returns the threads in a file. `command_line` belongs to the process. The first thread is named after the program,
+/// as the process is.
 pub(super) fn list(file: &TraceFile, command_line: Option<&str>) -> Vec<ListedThread> {
     let process = file.process_id();
     let mut reader = ThreadReader::new(file);
@@ -33,7 +33,7 @@ pub(super) fn list(file: &TraceFile, command_line: Option<&str>) -> Vec<ListedTh
     names.into_iter().map(listed).collect()
 }
 
-/// Returns the name of the program in a command line, without its directory: that of the assembly that `dotnet` runs.
+/// Returns the name of the program in a command line, without its directory. For `dotnet`, returns the assembly name.
 fn program(command_line: &str) -> Option<&str> {
     let mut words = command_line.split_whitespace().map(|word| {
         let word = word.trim_matches('"');
@@ -45,10 +45,10 @@ fn program(command_line: &str) -> Option<&str> {
     Some(assembly.or(first.strip_suffix(".exe")).unwrap_or(first))
 }
 
-/// Walker that collects the kinds of threads.
+/// Walker that collects thread kinds.
 struct ThreadReader<'f> {
     file: &'f TraceFile,
-    /// By class: `true` if its events are about a thread.
+    /// `true` for each class with events about threads.
     sources: Vec<bool>,
     names: BTreeMap<u64, &'static str>,
 }

@@ -1,4 +1,4 @@
-//! Payloads that cannot be read in place, read into values.
+//! Reads payloads into values if they cannot be read in place.
 
 use ichnos_model::decode::{DecodeLimits, PacketBits, Position, Slots};
 use ichnos_model::plan::Plan;
@@ -9,7 +9,7 @@ use super::index::FileIndex;
 use crate::wire::{Wire, zigzag};
 use crate::{Field, FieldType, SystemTime, Version};
 
-/// Widths of values in the payloads of a file.
+/// Value sizes in the payloads of a file.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PayloadWidths {
     pub(super) has_short_pointers: bool,
@@ -26,8 +26,8 @@ impl PayloadWidths {
     }
 }
 
-/// Reads a payload into values; returns the number of bytes after its fields, or `None` if it does not match
-/// them.
+/// Reads a payload into values. Returns the number of bytes after its fields, or `None` if it does not match the
+/// fields.
 pub(super) fn read(
     payload: &[u8],
     fields: &[Field],
@@ -41,7 +41,7 @@ pub(super) fn read(
         (rest, reader.has_dates)
     };
     let (rest, has_dates) = read(false);
-    // Writers use 8 bytes, the document 16.
+    // Writers use 8 bytes, but the document says 16.
     if rest != Some(0) && has_dates && widths.has_system_times {
         if read(true).0 == Some(0) {
             return Some(0);
@@ -51,8 +51,8 @@ pub(super) fn read(
     rest
 }
 
-/// Number of bytes after the fields of a payload; 0 if it does not match them. `layout` is for payloads that are
-/// bits.
+/// Returns the number of bytes after the fields of a payload, or 0 if it does not match the fields. `layout` describes
+/// payloads that consist of bits.
 pub(super) fn bytes_behind(
     payload: &[u8],
     form: &PayloadForm,
@@ -73,17 +73,17 @@ pub(super) fn bytes_behind(
     }
 }
 
-/// Reads fields, and appends their values; methods return `None` if the payload does not match.
+/// Reads fields and appends their values. Methods return `None` if the payload does not match.
 struct PayloadReader<'a> {
     payload: &'a [u8],
     wire: Wire<'a>,
     /// End of the last array that is stored elsewhere in the payload.
     located_end: usize,
     widths: PayloadWidths,
-    /// `true` once a date was read, or was missing at the end of the payload.
+    /// `true` after a date was read, or was missing at the end of the payload.
     has_dates: bool,
-    /// Remaining number of values and of bytes of shared text: elements can be empty, and the same text can be
-    /// referred to repeatedly.
+    /// Remaining number of values, and of bytes in shared texts. Limits payloads with many empty elements or repeated
+    /// references to one text.
     budget: usize,
 }
 
@@ -147,7 +147,7 @@ impl<'a> PayloadReader<'a> {
         Some(())
     }
 
-    /// Reads bytes of the kind named by the first field.
+    /// Reads bytes whose kind is named by the first field.
     fn named(&mut self, kinds: &[Field], count: usize, values: &mut EventValues) -> Option<()> {
         let data = self.wire.take(count)?;
         let units = || self.payload.as_chunks::<2>().0.iter().map(|unit| u16::from_le_bytes(*unit));
@@ -158,7 +158,7 @@ impl<'a> PayloadReader<'a> {
             if is_this {
                 let mut inner = PayloadReader::new(data, self.widths);
                 inner.value(&kind.kind, false, values)?;
-                // If bytes follow, all of it is also shown as bytes.
+                // If bytes follow, the whole payload is also shown as bytes.
                 is_known = inner.wire.is_at_end();
             }
         }
@@ -178,7 +178,7 @@ impl<'a> PayloadReader<'a> {
         Some(())
     }
 
-    /// Appends a value; returns it if it is a number.
+    /// Appends a value. Returns it if it is a number.
     fn value(&mut self, kind: &FieldType, are_flags: bool, values: &mut EventValues) -> Option<u64> {
         self.budget = self.budget.checked_sub(1)?;
         if let Some(number) = self.unsigned(kind)? {
@@ -234,7 +234,7 @@ impl<'a> PayloadReader<'a> {
         Some(0)
     }
 
-    /// Reads an unsigned integer, or nothing if the type is another one.
+    /// Reads an unsigned integer. Returns `Some(None)` for other types.
     fn unsigned(&mut self, kind: &FieldType) -> Option<Option<u64>> {
         let wire = &mut self.wire;
         Some(Some(match kind {
@@ -249,7 +249,7 @@ impl<'a> PayloadReader<'a> {
         }))
     }
 
-    /// Reads a signed integer or a date, or nothing if the type is another one.
+    /// Reads a signed integer or a date. Returns `Some(None)` for other types.
     fn signed(&mut self, kind: &FieldType) -> Option<Option<i64>> {
         let wire = &mut self.wire;
         Some(Some(match kind {
@@ -269,7 +269,7 @@ impl<'a> PayloadReader<'a> {
         }))
     }
 
-    /// Reads a value that is not an integer and has no other values in it.
+    /// Reads a value without inner values that is not an integer.
     fn single(&mut self, kind: &FieldType) -> Option<FieldValue<'a>> {
         let wire = &mut self.wire;
         Some(match kind {
@@ -298,7 +298,7 @@ impl<'a> PayloadReader<'a> {
         })
     }
 
-    /// Appends an array whose class has its length, or the text in it.
+    /// Appends an array whose class contains its length, or the text stored in the array.
     fn fixed_length_array(
         &mut self,
         element: &FieldType,
@@ -398,7 +398,7 @@ mod tests {
             reader.fields(&fields, &mut values).is_some() && reader.wire.is_at_end()
         };
         assert!(is_read(b"a\0\0\0\x02\x01\x01"));
-        // With more bytes; with another name; empty.
+        // First with more bytes, then with another name, then empty.
         assert!(is_read(b"a\0\0\0\x03\x01\x01\x01") && is_read(b"b\0\0\0\x01\x01") && is_read(b"\0\0\0"));
         // Too short for its kind or its size.
         assert!(!is_read(b"a\0\0\0\x01\x01") && !is_read(b"b\0\0\0\x02\x01"));

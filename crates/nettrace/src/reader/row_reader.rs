@@ -1,4 +1,4 @@
-//! Reads blocks, and adds their events to those that wait for their turn in the order of time.
+//! Reads blocks, and passes their events to the sorter.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -26,13 +26,13 @@ struct OpenEventBlock {
     lost_until: Option<usize>,
 }
 
-/// Bit that marks a thread missing from the table (version 6): the other bits are its index.
+/// Marks a thread that is missing in the table (version 6). The other bits are its index.
 pub(super) const UNKNOWN_THREAD: u64 = 1 << 63;
 
-/// Maximum number of reported faults in single events for each rule if all rules are checked; otherwise one.
+/// Maximum number of reported faults in single events for each rule, if all rules are checked. Otherwise one.
 pub(super) const REPORTED: u64 = 1_000;
 
-/// Faults that wait to be reported after the ready events.
+/// Faults that are reported after the ready events.
 #[derive(Debug)]
 pub(super) struct FaultLog {
     pub(super) check: bool,
@@ -42,7 +42,7 @@ pub(super) struct FaultLog {
 }
 
 impl FaultLog {
-    /// Notes a fault in a single event, up to a limit, as every event may have one.
+    /// Records a fault in a single event, up to a limit, because every event may have a fault.
     #[cold]
     pub(super) fn note(&mut self, rule: Rule, offset: u64, statement: impl FnOnce() -> String) {
         let count = Rule::ALL.iter().position(|known| *known == rule);
@@ -54,17 +54,17 @@ impl FaultLog {
     }
 }
 
-/// Reads the blocks of a file, and keeps the tables that their events refer to.
+/// Reads the blocks of a file, and maintains the tables that their events refer to.
 pub(super) struct RowReader {
     pub(super) file: Arc<TraceFile>,
     container: Container,
     open: Option<OpenEventBlock>,
-    /// A sequence point that was read, and is passed after all events before it.
+    /// Sequence point that takes effect after all earlier events.
     barrier: Option<(PointHead, Block)>,
     is_file_read: bool,
     /// `true` after a fault between blocks, or after lost rows.
     is_damaged: bool,
-    /// Kind of event by metadata id.
+    /// Event kind by metadata id.
     kinds: Kinds,
     pub(super) threads: ThreadTable,
     pub(super) labels: LabelTable,
@@ -75,19 +75,19 @@ pub(super) struct RowReader {
     pub(super) faults: FaultLog,
     /// Time window in ticks.
     pub(super) wanted: (u64, u64),
-    /// Latest time delivered, in ticks.
+    /// Time of the latest delivered event, in ticks.
     pub(super) latest: u64,
-    /// Offset of the last sequence point before the time window: events before it need not be counted.
+    /// Offset of the last sequence point before the time window. Earlier events need not be counted.
     counted_from: u64,
-    /// Offset of the sequence point at which reading begins; `None` for the beginning of the file.
+    /// Offset of the sequence point at which reading starts. `None` for the start of the file.
     begun_at: Option<u64>,
-    /// `true` if reading pauses between segments.
+    /// `true` to pause between segments.
     pub(super) pauses: bool,
-    /// `true` between two segments, before the next one is [taken](Self::take_segment).
+    /// `true` between two segments, until the next segment is [taken](Self::take_segment).
     pub(super) is_between: bool,
 }
 
-/// Gaps found in a block: beyond a limit, they are added up, since there can be one for every two bytes.
+/// Gaps in a block. Above a limit they are added up, because two bytes can be enough for a gap.
 #[derive(Debug, Default)]
 struct Gaps {
     count: usize,
@@ -97,7 +97,7 @@ struct Gaps {
 }
 
 impl Gaps {
-    /// Maximum number of gaps that are not added up.
+    /// Maximum number of separate gaps.
     const FEW: usize = 10_000;
 
     fn add(&mut self, gap: Option<Gap>, thread: u64, push: impl FnOnce(Gap, u64)) {
@@ -113,7 +113,7 @@ impl Gaps {
 
     fn finish(self, mut push: impl FnMut(Gap, u64)) {
         let mut rest = self.sum;
-        // A gap has fewer than 2^31 events, so this repeats less often than there were gaps.
+        // A gap has fewer than 2^31 events, so there are fewer iterations than gaps.
         while rest > 0 {
             let count = u32::try_from(rest).unwrap_or(u32::MAX);
             push(Gap { count: Some(count), after: self.after }, self.thread);
@@ -123,7 +123,7 @@ impl Gaps {
 }
 
 impl RowReader {
-    /// Creates a reader at the beginning of the file, or at the block of a sequence point.
+    /// Creates a reader at the start of the file, or at the block of a sequence point.
     pub(super) fn new(file: &Arc<TraceFile>, wanted: (u64, u64), from: Option<u64>) -> Self {
         let mut container = file.container.clone();
         if let Some(from) = from {
@@ -162,7 +162,7 @@ impl RowReader {
         reader
     }
 
-    /// Returns the number of missing events, without reading payloads.
+    /// Returns the number of missing events. Does not read payloads.
     pub(super) fn count_lost(mut self) -> u64 {
         let mut lost = 0u64;
         while self.fill() || self.has_more() {
@@ -173,12 +173,12 @@ impl RowReader {
         lost
     }
 
-    /// Returns `true` if events are ready, or faults are to be reported.
+    /// Returns `true` if events are ready or faults must be reported.
     pub(super) fn has_more(&self) -> bool {
         self.pending.has_ready() || !self.faults.waiting.is_empty()
     }
 
-    /// Reads the tables before a sequence point to which events after it refer.
+    /// Reads the tables before a sequence point that events after it refer to.
     fn prepare(&mut self, from: u64) {
         if matches!(self.file.index.version, Version::V6(_)) {
             let file = Arc::clone(&self.file);
@@ -194,7 +194,7 @@ impl RowReader {
         self.kinds.advance(&self.file.index, from);
     }
 
-    /// Reads a block that events refer to. `only_tables` if it is before the beginning of reading.
+    /// Reads a block that events refer to. `only_tables` means that the block is before the start of reading.
     fn note_table(&mut self, block: &Block, only_tables: bool) {
         let file = Arc::clone(&self.file);
         let content = content(&file.bytes, block);
@@ -219,7 +219,7 @@ impl RowReader {
                 }
                 gaps.finish(|gap, index| self.push_gap(Some(gap), index, None));
             }
-            // Forgotten at the sequence point at which reading begins.
+            // These tables are forgotten at the sequence point where reading starts.
             BlockKind::LabelList | BlockKind::Stack if only_tables => {}
             BlockKind::LabelList => {
                 let rest = self.labels.add(content);
@@ -238,7 +238,7 @@ impl RowReader {
             }
             BlockKind::SequencePoint if only_tables => {
                 if let Some(point) = PointHead::read(content, file.index.version) {
-                    // Ids before it become invalid: those after it are new ones.
+                    // Metadata ids before it become invalid. Later ids are new.
                     self.kinds.advance(&file.index, block.begin);
                     self.pass(&point);
                 }
@@ -281,7 +281,7 @@ impl RowReader {
         }
     }
 
-    /// Reads until events are ready; returns `false` at the end.
+    /// Reads until events are ready. Returns `false` at the end.
     pub(super) fn fill(&mut self) -> bool {
         loop {
             if self.open.is_some() {
@@ -328,8 +328,8 @@ impl RowReader {
         }
     }
 
-    /// Returns the next segment: the range of the file up to the end of the next
-    /// sequence point, or of the file.
+    /// Returns the file range of the next segment. A segment ends after the next sequence point, or at the end of the
+    /// file.
     pub(super) fn take_segment(&mut self) -> Option<Range<u64>> {
         self.is_between = false;
         if self.is_file_read {
@@ -347,8 +347,8 @@ impl RowReader {
         Some(begin..container.position()).filter(|segment| !segment.is_empty())
     }
 
-    /// Skips a segment that ends at this offset, without reporting its faults and losses. Up to version 5, the sequence point
-    /// at its end must list the last number of each thread, as events are not counted.
+    /// Skips a segment that ends at this offset, without reporting its faults and losses. Up to version 5, the sequence
+    /// point at its end must list the last sequence number of each thread, because events are not counted.
     pub(super) fn skip_segment(&mut self, end: u64) {
         let file = Arc::clone(&self.file);
         let are_all_listed = !matches!(file.index.version, Version::V6(_));
@@ -420,7 +420,7 @@ impl RowReader {
         }
     }
 
-    /// Opens an event block whose events may be wanted.
+    /// Opens an event block that may contain wanted events.
     fn open_events(&mut self, file: &TraceFile, block: &Block) {
         if self.is_damaged && begins_in_repeated_page(&file.bytes, block.begin as usize) {
             let statement = "expected another block, found a block in a page that repeats the previous page: \
@@ -460,7 +460,7 @@ impl RowReader {
             self.is_damaged = true;
         }
         if !is_wanted {
-            // The counts of its threads are needed to find later losses.
+            // The thread counts are needed to find later losses.
             self.count_rows(rows);
             return self.kinds.advance(&file.index, block.content.end);
         }
@@ -468,15 +468,15 @@ impl RowReader {
         self.open = Some(OpenEventBlock { rows, times, is_whole: block.is_whole, lost_until });
     }
 
-    /// Returns the position in a block from which on its rows are lost.
+    /// Returns the position in a block where lost rows start.
     fn find_damage(&self, rows: &EventRows, times: (u64, u64)) -> Option<usize> {
         let is_v3 = self.file.index.version == Version::V3;
-        // Metadata are among the events.
+        // Metadata is among the events.
         let is_known = |id: u32| is_v3 || self.kinds.get(id) != UNKNOWN_CLASS;
         find_damage(&self.file.bytes, rows.clone(), Some(times).filter(|_| !is_v3), is_known)
     }
 
-    /// Counts events that are not selected. Losses before them are not selected either.
+    /// Counts events outside of the selection. Losses before them are also outside.
     fn count_rows(&mut self, mut rows: EventRows) {
         let file = Arc::clone(&self.file);
         let are_ids_recycled = !matches!(file.index.version, Version::V6(_));
@@ -485,7 +485,7 @@ impl RowReader {
         }
     }
 
-    /// Passes a sequence point after all events before it: takes its thread counts, and forgets earlier data.
+    /// Applies a sequence point after all earlier events: takes its thread counts, and forgets earlier data.
     fn pass_barrier(&mut self, point: &PointHead, block: &Block) {
         let file = Arc::clone(&self.file);
         self.kinds.advance(&file.index, block.begin);
@@ -497,10 +497,11 @@ impl RowReader {
         }
         gaps.finish(|gap, thread| self.push_gap(Some(gap), thread, Some(point.timestamp)));
         if !matches!(self.file.index.version, Version::V6(_)) {
-            // All threads that can make events are in the list.
+            // The list has all threads that can emit events.
             self.capture.retain(threads().map(|(thread, _)| thread));
         } else if self.begun_at == Some(block.begin) {
-            // They should be. If not, a cursor that started earlier knows more, and so has another checkpoint.
+            // The list should have all threads. If not, a cursor that started earlier knows more, and has another
+            // checkpoint.
             self.capture.assume_complete();
         }
         self.pass(point);
@@ -526,7 +527,7 @@ impl RowReader {
         }
     }
 
-    /// Reads rows of the open block until events are ready; returns `false` at its end.
+    /// Reads rows in the open block until events are ready. Returns `false` at its end.
     fn fill_from_block(&mut self) -> bool {
         let Some(mut open) = self.open.take() else { return false };
         let file = Arc::clone(&self.file);
@@ -607,7 +608,7 @@ impl RowReader {
         }
     }
 
-    /// Returns the class of an event whose labels may override its metadata (version 6).
+    /// Returns the class of an event whose labels may override metadata (version 6).
     fn class_with_labels(&self, class: u32, list: u32) -> u32 {
         let index = &self.file.index;
         if index.overridden.is_empty() {
@@ -619,13 +620,13 @@ impl RowReader {
     }
 }
 
-/// Returns `true` for a sequence point that can be read.
+/// Returns `true` for a readable sequence point.
 fn is_point(file: &TraceFile, block: &Block) -> bool {
     block.kind == BlockKind::SequencePoint
         && PointHead::read(content(&file.bytes, block), file.index.version).is_some()
 }
 
-/// Distance in bytes from a position in the same block to the payload; 0 if missing.
+/// Returns the number of bytes from a position in the same block to the payload. 0 if missing.
 #[inline(always)]
 fn before_payload(row: &EventRow, at: usize) -> u32 {
     if at == 0 { 0 } else { u32::try_from(row.payload.start.saturating_sub(at)).unwrap_or(0) }

@@ -1,4 +1,4 @@
-//! Information about the process and the session, from events.
+//! Process and session information from events.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -9,14 +9,14 @@ use super::index::{EventBlockHeader, FileIndex, content, release};
 use crate::wire::Wire;
 use crate::{Block, BlockKind, Container, EventMetadata, EventRows, FileItem, RowEncoding, Version, known};
 
-/// Number of bytes at the beginning and at the end of a file to search for events about the process: runtimes
-/// write them when they start, and when a session is stopped.
+/// Number of bytes at the start and at the end of a file that are searched for events about the process. Runtimes write
+/// them at startup, and when a session is stopped.
 const LOOKED_THROUGH: u64 = 32 << 20;
 
-/// Largest number of blocks that are looked through at the begin, and at the end.
+/// Maximum number of blocks that are searched at the start, and at the end.
 const MOST_BLOCKS: usize = 1 << 14;
 
-/// An event about the process.
+/// Event about the process.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum About {
     /// `Microsoft-DotNETCore-EventPipe/ProcessInfo`.
@@ -36,7 +36,7 @@ impl About {
         }
     }
 
-    /// Returns the texts of an event, by name.
+    /// Returns the texts in an event by name.
     fn read(self, payload: &[u8]) -> Option<Vec<(&'static str, String)>> {
         let mut wire = Wire::new(payload);
         match self {
@@ -77,22 +77,22 @@ pub(super) fn is_about_process(metadata: &EventMetadata) -> bool {
     About::of(metadata).is_some()
 }
 
-/// Returns information about the process from events of a file, as entries of the environment.
+/// Returns process information from a file's events, as environment entries.
 pub(super) fn process(bytes: &Bytes, start: &Container, index: &FileIndex) -> Vec<(String, Value)> {
     let about: Vec<_> = index.classes.iter().map(About::of).collect();
-    // By metadata id: for a few kinds of events, reused ids do not matter.
+    // By metadata id: for so few event kinds, reused ids do not matter.
     let mut ids: Vec<_> = index
         .metadata
         .iter()
         .filter_map(|row| Some((row.id, about.get(row.class as usize).copied().flatten()?)))
         .collect();
-    // There can be as many as rows of metadata, and they are searched for each event.
+    // There can be one id per metadata row, and each event searches them.
     ids.sort_by_key(|(id, _)| *id);
     ids.dedup_by_key(|(id, _)| *id);
     if ids.is_empty() {
         return Vec::new();
     }
-    // The last event that says something counts. Runtimes write them at the end, so mostly a few blocks are enough.
+    // The last event with a value wins. Runtimes write these events at the end, so a few blocks are usually enough.
     let mut missing: Vec<_> = about.iter().flatten().copied().collect();
     let mut found: BTreeMap<&'static str, String> = BTreeMap::new();
     for block in blocks_to_look_through(bytes, start).into_iter().rev() {
@@ -114,7 +114,7 @@ pub(super) fn process(bytes: &Bytes, start: &Container, index: &FileIndex) -> Ve
     found.into_iter().map(|(name, value)| (name.to_owned(), Value::Text(value))).collect()
 }
 
-/// Event blocks at the begin and at the end of a file, in the order of the file.
+/// Returns event blocks at the start and at the end of a file, in file order.
 fn blocks_to_look_through(bytes: &Bytes, start: &Container) -> Vec<Block> {
     let (mut first, mut last) = (Vec::new(), VecDeque::new());
     let mut container = start.clone();
@@ -137,7 +137,7 @@ fn blocks_to_look_through(bytes: &Bytes, start: &Container) -> Vec<Block> {
     first
 }
 
-/// Passes the payloads of those events of a block to `take` that are about the process: `ids` has their metadata ids.
+/// Passes the payloads of a block's events about the process to `take`. `ids` has their metadata ids.
 fn for_each_event(
     bytes: &Bytes,
     block: &Block,
@@ -161,7 +161,7 @@ fn for_each_event(
     }
 }
 
-/// The providers of events, with what their events are selected by, as entries of the environment.
+/// Returns the providers and the selection of their events, as environment entries.
 pub(super) fn providers(index: &FileIndex) -> Vec<(String, Value)> {
     let mut providers: BTreeMap<&str, (Option<u8>, u64)> = BTreeMap::new();
     for metadata in &index.classes {
@@ -182,7 +182,7 @@ pub(super) fn providers(index: &FileIndex) -> Vec<(String, Value)> {
     providers.into_iter().map(describe).collect()
 }
 
-/// Returns the end of the session, as an environment entry.
+/// Returns how the session ended, as an environment entry.
 pub(super) fn end(index: &FileIndex, bytes: &Bytes) -> (String, Value) {
     let text = match index.is_complete {
         true => "complete".to_owned(),

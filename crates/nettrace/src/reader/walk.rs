@@ -10,13 +10,13 @@ use crate::{
     ThreadRow, Version,
 };
 
-/// Receiver of a file's blocks and events.
+/// Receives the blocks and events of a file.
 pub(super) trait Walker {
-    /// Receives a block, before its events if it has any.
+    /// Receives a block before its events.
     fn block(&mut self, block: &Block);
 
-    /// Receives an event, its class (an index, or [`UNKNOWN_CLASS`](super::pending::UNKNOWN_CLASS)), and the
-    /// threads, which know its process. Ranges in `row` are those of the file.
+    /// Receives an event, its class (an index, or [`UNKNOWN_CLASS`](super::pending::UNKNOWN_CLASS)), and the threads,
+    /// which know its process. Ranges in `row` are file ranges.
     fn event(&mut self, row: &EventRow, class: u32, threads: &ThreadTable);
 }
 
@@ -34,7 +34,7 @@ impl<A: Walker, B: Walker> Walker for (&mut A, &mut B) {
     }
 }
 
-/// Passes all blocks and events of a file to a walker. `container` is at its first block.
+/// Passes all blocks and events of a file to a walker. `container` is at the first block.
 pub(super) fn walk(bytes: &Bytes, container: &Container, index: &FileIndex, walker: &mut impl Walker) {
     let version = index.version;
     let mut container = container.clone();

@@ -1,7 +1,7 @@
-//! Losses of the events of a class, and of the trace.
+//! Losses of event classes, and of the trace.
 
 ichnos_model::loss_set! {
-    /// A loss of an event, which is counted by class.
+    /// Loss of an event, counted by class.
     pub(super) enum EventLoss {
         Time => Rounded("no timestamp: used the previous event's, or 0"),
         Range => Rounded("time before the first tick, or of more than 64 bits"),
@@ -23,7 +23,7 @@ ichnos_model::loss_set! {
 }
 
 ichnos_model::loss_set! {
-    /// A loss outside of classes.
+    /// Loss outside of classes.
     pub(super) enum TraceLoss {
         Date => Dropped("date: before 1601 or after 9999"),
         StoredEvent => Dropped("event that was stored in another form"),
@@ -37,5 +37,5 @@ ichnos_model::loss_set! {
     }
 }
 
-/// Loss counts for a class.
+/// Loss counts of a class.
 pub(super) type EventLosses = ichnos_model::lower::LossCounts<EventLoss>;

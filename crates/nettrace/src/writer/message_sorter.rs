@@ -1,4 +1,4 @@
-//! Sorts events and losses that come in any order.
+//! Sorts events and losses by time.
 
 use std::io;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use ichnos_model::Discarded;
 use super::stored_event::{StoredMessage, load, store_loss};
 use super::written_event::WrittenEvent;
 
-/// Sorts messages by time, in temporary files if they are many.
+/// Sorts messages by time. Uses temporary files for many messages.
 #[derive(Debug)]
 pub(super) struct MessageSorter {
     records: RecordSorter,
@@ -17,8 +17,7 @@ pub(super) struct MessageSorter {
 }
 
 impl MessageSorter {
-    /// Creates a sorter without messages. `directory` is the directory of its temporary files, `memory` is shared with other
-    /// sorters.
+    /// Creates an empty sorter. Temporary files are in `directory`. All sorters share `memory`.
     pub(super) fn new(directory: Option<PathBuf>, memory: SorterMemory) -> Self {
         Self { records: RecordSorter::new(directory, memory), scratch: Vec::new() }
     }
@@ -57,8 +56,8 @@ impl MessageSorter {
 pub(super) struct SortedMessages(SortedRecords);
 
 impl SortedMessages {
-    /// Returns the time of the next message in ticks, and the message, or `None` in its place if it cannot be read. The
-    /// parts of an event are in `parts`.
+    /// Returns the next message and its time in ticks. The message is `None` if it cannot be read. Stores the parts of
+    /// an event in `parts`.
     pub(super) fn next<'r>(
         &'r mut self,
         parts: &mut WrittenEvent,

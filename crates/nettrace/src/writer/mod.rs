@@ -1,7 +1,7 @@
-//! Writes events of any format as .NET's files.
+//! Writes events in any format as .NET EventPipe files.
 //!
-//! Events that were read from such a file keep their metadata, and their payloads are copied. Other events become
-//! self-describing events: `docs/nettrace.md` describes how.
+//! Events from such a file keep their metadata, and their payloads are copied. Other events become self-describing
+//! events. `docs/nettrace.md` describes how.
 
 mod blocks;
 mod clock;
@@ -38,7 +38,7 @@ use self::rules::TraceRules;
 use self::trace_encoder::TraceEncoder;
 use crate::recognise;
 
-/// Writes .NET's files.
+/// Writes .NET EventPipe files.
 #[derive(Clone, Copy, Debug)]
 pub struct NettraceWriter;
 

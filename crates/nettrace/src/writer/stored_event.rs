@@ -1,4 +1,4 @@
-//! Events and losses that wait in a sorter before their rows are written.
+//! Events and losses in a sorter, before their rows are written.
 
 use ichnos_model::Discarded;
 
@@ -10,24 +10,24 @@ use crate::wire_writer::{push_string, push_u32, push_u64, push_varint, push_varu
 /// Stack of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct EventStack {
-    /// Number in the stack table of the trace.
+    /// Number in the trace's stack table.
     pub(super) number: u32,
-    /// Process (version 6) and time of the event, if the names of its functions are written at the end of the file.
+    /// Process (version 6) and time of the event, if its function names are written at the end of the file.
     pub(super) names: Option<(Option<u64>, Option<i128>)>,
 }
 
 /// Message in a sorter.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum StoredMessage<'r> {
-    /// An event, whose other parts are in a [`WrittenEvent`].
+    /// Event. Its other parts are in a [`WrittenEvent`].
     Event {
         metadata_id: u32,
-        /// Key of the data stream.
+        /// Data stream key.
         stream: u32,
         stack: Option<EventStack>,
         payload: &'r [u8],
     },
-    /// Missing events of a thread; without a count, their number is unknown.
+    /// Missing events of a thread. Without a count, their number is unknown.
     Loss { thread: Option<u64>, count: Option<u64> },
 }
 
@@ -103,7 +103,7 @@ fn number(wire: &mut Wire<'_>) -> Option<Option<u64>> {
     option(wire, Wire::varuint64)
 }
 
-/// Reads a message, and the parts of an event into `parts`; `None` if it is incomplete.
+/// Reads a message, and the parts of an event into `parts`. Returns `None` if it is incomplete.
 pub(super) fn load<'r>(record: &'r [u8], parts: &mut WrittenEvent) -> Option<StoredMessage<'r>> {
     let wire = &mut Wire::new(record);
     if wire.u8()? == LOSS {

@@ -28,24 +28,25 @@ use super::written_class::WrittenClass;
 use super::written_event::{WrittenEvent, metadata_hash};
 use crate::reader::trace_file::TraceFile;
 
-/// Maximum size of a block in bytes, and the room that is kept free in it: readers refuse longer blocks of versions 4 and
-/// 5, and those of version 6 have less than 16 MiB.
+/// Maximum size of a block, and the space that is kept free in it, in bytes. Readers refuse longer blocks in versions 4
+/// and
+/// 5. Blocks in version 6 have less than 16 MiB.
 const MOST_BLOCK: usize = 64 << 20;
 const MOST_BLOCK_V6: usize = 16 << 20;
 const FREE: usize = 1 << 16;
 
-/// Maximum size of the pieces in bytes in which a file is copied.
+/// Maximum chunk size for copying a file, in bytes.
 const MOST_PIECE: usize = 1 << 20;
 
-/// Maximum size of the sequence points for losses: in bytes, and as a multiple of the size of the rest of the file.
+/// Maximum size of the sequence points for losses: in bytes, and as a multiple of the rest of the file.
 const MOST_POINTS: u64 = 16 << 20;
 const POINT_SHARE: u64 = 4;
 
-/// A data stream.
+/// Written data stream.
 #[derive(Clone, Copy, Debug)]
 struct WrittenStream {
     ticks: Ticks,
-    /// Indexes of its source and in the data streams of that.
+    /// Indexes of its source, and of the data stream in the source.
     source: Option<(usize, usize)>,
 }
 
@@ -53,9 +54,9 @@ struct WrittenStream {
 #[derive(Debug)]
 pub(super) struct TraceEncoder {
     rules: Arc<TraceRules>,
-    /// Copy that replaces encoding.
+    /// Copies the whole file instead of encoding it.
     copy: Option<FileCopy>,
-    /// Copies segments, if the only source has some that can be copied.
+    /// Copies segments, if the only source has suitable segments.
     copier: Option<SegmentCopier>,
     is_v6: bool,
     file: FileWriter,
@@ -70,14 +71,14 @@ pub(super) struct TraceEncoder {
     last: u64,
     events: u64,
     digest: ClassDigest,
-    /// Sorts messages, if they come in any order.
+    /// Sorts messages, if they arrive in any order.
     sorter: Option<MessageSorter>,
     /// Sorted messages whose rows are not written yet.
     sorted: Option<SortedMessages>,
 }
 
 impl TraceEncoder {
-    /// Writes what follows the last event.
+    /// Writes everything after the last event.
     fn end_file(&mut self) {
         self.write_rundown();
         self.close_blocks();
@@ -120,7 +121,7 @@ impl TraceEncoder {
         let (id, hash) = self.metadata_id(class, level);
         let payload = if is_copied { own::payload(event) } else { &self.payload.bytes };
         let parts = &self.parts;
-        // Only version 6 tells processes apart.
+        // Only version 6 distinguishes processes.
         let process_of_names = parts.process.filter(|_| is_v6);
         if self.rules.names_functions
             && let ClassTreatment::Own(own) = &class.treatment
@@ -149,7 +150,7 @@ impl TraceEncoder {
             let stored = StoredMessage::Event { metadata_id: id, stream: event.stream.key, stack, payload };
             sorter.push(&stored, parts)?;
             if self.blocks.is_full() {
-                // Only metadata wait, and they have no time.
+                // Only metadata is pending, and it lacks times.
                 let last = std::mem::take(&mut self.last);
                 self.close_blocks();
                 self.last = last;
@@ -166,7 +167,7 @@ impl TraceEncoder {
         Ok(())
     }
 
-    /// Returns the time of an event in ticks, or the time of the previous event if the file cannot have it.
+    /// Returns the time of an event in ticks. If the file cannot store it, returns the time of the previous event.
     #[inline(always)]
     fn ticks(&self, event: &Event<'_>, class: &mut WrittenClass, conversion: Ticks) -> u64 {
         let ticks = match event.clock {
@@ -180,8 +181,8 @@ impl TraceEncoder {
         ticks.unwrap_or(self.last)
     }
 
-    /// Makes the payload of an event that was read from a file of this format valid: without bytes after its last field, and
-    /// with valid texts. Returns `false` if it is valid.
+    /// Repairs the payload of an event from an EventPipe file: drops the bytes after its last field, and makes its
+    /// texts valid. Returns `false` if the payload is valid.
     fn repair_payload(&mut self, event: &Event<'_>, class: &mut WrittenClass) -> bool {
         let payload = own::payload(event);
         let file = event.stream.trace.reader_data::<TraceFile>();
@@ -202,7 +203,7 @@ impl TraceEncoder {
         if self.is_v6 { MOST_BLOCK_V6 - FREE } else { MOST_BLOCK - FREE }
     }
 
-    /// Closes the block of events if the next event must be in another one.
+    /// Closes the event block if the next event does not fit.
     #[inline(always)]
     fn make_room(&mut self, payload: usize) {
         if self.blocks.events.len() + payload > self.most_payload() || self.blocks.sequences.is_needed() {
@@ -241,7 +242,7 @@ impl TraceEncoder {
         false
     }
 
-    /// Returns the id and the hash of the metadata of events with a level, and writes them if they are new.
+    /// Returns the id and the hash of the metadata for events with a level. Writes new metadata.
     #[inline(always)]
     fn metadata_id(&mut self, class: &mut WrittenClass, level: Option<u8>) -> (u32, u64) {
         match class.ids.iter().find(|(of, _, _)| *of == level) {
@@ -254,7 +255,7 @@ impl TraceEncoder {
     fn add_metadata(&mut self, class: &mut WrittenClass, level: Option<u8>) -> (u32, u64) {
         let metadata = class.metadata(level);
         let of_source = match (&class.treatment, &mut self.copier) {
-            // Segments that are copied have the ids of the source.
+            // Copied segments use the source's ids.
             (ClassTreatment::Own(own), Some(copier)) => copier.take_id(own.kind),
             _ => None,
         };
@@ -278,7 +279,7 @@ impl TraceEncoder {
         self.rules.shared.with_losses(|table| table.note(LossKind::Dropped, class, "", what));
     }
 
-    /// Makes the class of an event.
+    /// Creates the class of an event.
     #[cold]
     fn written_class(&mut self, event: &Event<'_>) -> WrittenClass {
         let treatment = match OwnClass::of(event, self.is_v6, self.rules.shared.repairs) {
@@ -290,7 +291,7 @@ impl TraceEncoder {
             }
             None => {
                 let id = self.next_event;
-                // Tools read ids of 16 bits.
+                // Tools read 16-bit ids.
                 self.next_event = if id >= u16::MAX.into() { 1 } else { id + 1 };
                 let file = WrittenFile { is_v6: self.is_v6, process: self.rules.process() };
                 let foreign = self.rules.shared.with_losses(|table| ForeignClass::of(event, id, file, table));
@@ -305,7 +306,7 @@ impl TraceEncoder {
         }
     }
 
-    /// Writes all blocks that are being filled.
+    /// Writes all blocks under construction.
     fn close_blocks(&mut self) {
         let Self { blocks, file, is_v6, rules, last, .. } = self;
         if file.is_new() {
@@ -323,7 +324,7 @@ impl TraceEncoder {
         let thread = thread.unwrap_or(0);
         let Blocks { threads, sequences, .. } = &mut self.blocks;
         let known = if self.is_v6 { threads.known(thread) } else { Some(thread) };
-        // Losses of very many threads, one after the other, would take as many lists of all threads.
+        // Consecutive losses in very many threads would each need a list of all threads.
         let needed = sequences.needed_bytes();
         let is_large = needed > MOST_POINTS + POINT_SHARE * (self.file.size().saturating_sub(needed))
             && !known.is_some_and(|thread| sequences.has(thread));
@@ -341,7 +342,7 @@ impl TraceEncoder {
             return;
         };
         let thread = if self.is_v6 { threads.index_of_id(self.rules.process(), thread) } else { thread };
-        // More are not counted as missing, but as a number that wraps around.
+        // Readers treat larger numbers as a counter that wraps around.
         let most = u32::try_from(count).unwrap_or(u32::MAX).min(i32::MAX as u32);
         if count != most.into() {
             self.rules.shared.record_loss(TraceLoss::LargeCount);
@@ -349,7 +350,7 @@ impl TraceEncoder {
         self.blocks.sequences.add_missing(thread, most);
     }
 
-    /// Moves the losses of all classes to the table.
+    /// Moves the losses of all classes to the loss table.
     fn move_losses(&mut self) {
         for class in self.streams.classes_mut().flat_map(|classes| classes.values_mut()) {
             self.rules.shared.with_losses(|table| class.losses.move_to(&class.name, table));
@@ -372,7 +373,7 @@ impl TraceEncoder {
         }
     }
 
-    /// Writes the names of functions, as the runtime does at the end of a session.
+    /// Writes function names, as the runtime does at the end of a session.
     fn write_rundown(&mut self) {
         let functions = self.blocks.stacks.take_functions();
         if functions.is_empty() {
@@ -400,7 +401,7 @@ impl TraceEncoder {
         }
     }
 
-    /// Counts an event that is copied.
+    /// Counts a copied event.
     #[inline(never)]
     fn compare_copied(&mut self, event: &Event<'_>) {
         if self.rules.shared.is_compared {
@@ -499,7 +500,7 @@ impl MessageEncoder for TraceEncoder {
             return Ok(());
         }
         self.close_blocks();
-        // Readers keep the last events of a block until nothing earlier can follow, and drop them at an early end.
+        // Readers hold back the last events of a block until nothing earlier can follow, and drop them at an early end.
         if self.blocks.since_point > 0 {
             self.blocks.write_point(&mut self.file, self.last, self.rules.dialect);
         }

@@ -1,4 +1,4 @@
-//! Context of an event about symbols, and its texts.
+//! Context of events about symbols, and deduplicated texts.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 /// Context of an event about symbols.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SymbolContext {
-    /// Address space that it is about.
+    /// Address space of the symbols.
     pub(super) space: u32,
     pub(super) ticks: u64,
     /// File position of the payload.
@@ -21,7 +21,7 @@ impl SymbolContext {
     }
 }
 
-/// Texts without duplicates.
+/// Deduplicated texts.
 #[derive(Debug, Default)]
 pub(super) struct Texts {
     texts: HashSet<Arc<str>>,
@@ -38,7 +38,7 @@ impl Texts {
     }
 }
 
-/// Returns the last component of a path of any system.
+/// Returns the last component of a path from any operating system.
 pub(super) fn file_name(path: &str) -> &str {
     path.rsplit(['/', '\\']).next().unwrap_or(path)
 }
