@@ -1,4 +1,4 @@
-//! Batches of received reports, waiting for the disk.
+//! Batches with received reports, waiting for the disk.
 
 use crate::statistics::Counters;
 use std::hash::{BuildHasher, RandomState};

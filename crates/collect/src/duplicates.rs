@@ -1,4 +1,4 @@
-//! Detects duplicates of recent reports.
+//! Detects reports that are equal to a recent report.
 
 use std::collections::HashSet;
 use std::hash::{BuildHasherDefault, Hasher};

@@ -38,7 +38,7 @@ pub enum CollectError {
         /// Original path of the directory.
         path: PathBuf,
     },
-    /// The directory contains reports of another format.
+    /// The directory contains reports in another format.
     #[error("{}: expected reports of the format {wanted}, found {found}", path.display())]
     Format {
         /// The directory.

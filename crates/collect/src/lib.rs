@@ -1,4 +1,4 @@
-//! Collects and stores reports of running programs.
+//! Collects and stores reports from running programs.
 //!
 //! A [`Collector`] receives reports over UDP (one report per datagram) and TCP (a length before each report). It checks
 //! them by the rules of their [format](ichnos_io::FormatInfo::collect), and appends them to *segments*: plain text

@@ -36,7 +36,7 @@ pub struct Statistics {
     pub flushes: u64,
     /// Number of accepted reports that were lost because writing them failed until the collector stopped.
     pub not_written: u64,
-    /// Number of tasks in the index, including tasks of earlier runs. Reports are indexed when their segment is closed.
+    /// Number of tasks in the index, including earlier runs. Reports are indexed when their segment is closed.
     pub tasks: u64,
 }
 

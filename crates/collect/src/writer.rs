@@ -29,7 +29,7 @@ pub(crate) struct ReportWriter {
     shared: Arc<CollectorState>,
     directory: Arc<Directory>,
     batches: Receiver<Batch>,
-    /// Sends the numbers of closed segments to the indexer.
+    /// Tells the indexer which segments are closed.
     closed: Sender<u32>,
     answers: AnswerSender,
     duplicates: Duplicates,

@@ -2,7 +2,7 @@
 //!
 //! An event refers to its class by id, so ids must be unique in a data stream class. Events with one id can still have
 //! different shapes. Then they belong to different classes. The first event with the id in the file determines the
-//! class that keeps the id. All other classes, and classes of events without an id, use a hash of the event's shape as
+//! class that keeps the id. All other classes, and classes whose events lack an id, use a hash of the event's shape as
 //! their id. So an id does not depend on the set and the order of the events that are read.
 
 use std::collections::HashMap;

@@ -1,4 +1,4 @@
-//! Descriptions of traces, clocks, data streams and event record classes in lines.
+//! Lines that describe traces, clocks, data streams and event record classes.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -33,7 +33,7 @@ pub(crate) struct StreamLines {
     /// Lines `event-class`.
     pub(crate) classes: Vec<DescribedLine>,
     pub(crate) runs: Runs,
-    /// Times of lines other than events.
+    /// Times in lines other than events.
     pub(crate) marks: Marks,
     /// `true` if a line has a time.
     pub(crate) has_times: bool,

@@ -37,7 +37,7 @@ pub struct JsonLinesOptions {
     pub packets: bool,
     /// Writes lines for discarded events, discarded packets and damage.
     pub losses: bool,
-    /// Writes the frames of call stacks in each event, with their symbols at its time, instead of lines for stacks.
+    /// Writes call stack frames in each event, with their symbols at its time, instead of stack lines.
     pub stacks: bool,
     /// Writes clock values in cycles, in addition to times.
     pub cycles: bool,
@@ -108,13 +108,13 @@ impl StreamState {
 #[derive(Debug)]
 struct StreamClassState {
     time: TimeWriter,
-    /// Keys in the event record header, if it has more fields than the members of every event line.
+    /// Keys in the event record header, if its fields are not only those that every event line has.
     header: Option<Keys>,
     common: Keys,
     resource: Keys,
-    /// JSON texts of recent common contexts.
+    /// JSON texts for recent common contexts.
     common_contexts: ValueCache,
-    /// JSON texts of recent resources, without the braces.
+    /// JSON texts for recent resources, without the braces.
     resources: ValueCache,
 }
 

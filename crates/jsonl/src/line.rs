@@ -8,7 +8,7 @@ use crate::time;
 /// Maximum length of a line in bytes.
 pub(crate) const LONGEST: usize = 16 << 20;
 
-/// Members of event lines.
+/// Members in event lines.
 pub(crate) const EVENT_MEMBERS: [&str; 15] = [
     "type",
     "stream",

@@ -1,4 +1,4 @@
-//! Times of lines other than events.
+//! Times in lines other than events.
 
 /// Times of a data stream's lines other than events, in the order of the file. Compressed, because a whole file can
 /// consist of such lines.
@@ -9,7 +9,7 @@ pub(crate) struct Marks {
     packed: Vec<u8>,
     last: Mark,
     /// Offset of the last line `stream-begin` in the file. Later lines without a time are sorted before all times, but
-    /// after all starts of data streams.
+    /// after all data stream starts.
     pub(crate) last_begin: usize,
 }
 

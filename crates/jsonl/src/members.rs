@@ -1,4 +1,4 @@
-//! Members of JSON objects. The same code reads and writes them, so that names and defaults agree.
+//! JSON object members. The same code reads and writes them, so that names and defaults agree.
 
 use ichnos_export::documents::write_ranges;
 use ichnos_json::write::{ObjectWriter, ValueWriter};

@@ -1,4 +1,4 @@
-//! Sets of small numbers, for example of call stacks.
+//! Sets with small numbers, for example call stack numbers.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,4 @@
-//! Shapes of values. They determine classes without a describing line.
+//! Value shapes. They determine classes without a describing line.
 
 use std::sync::{Arc, LazyLock};
 
@@ -27,7 +27,7 @@ pub(crate) enum Shape {
     Object(Vec<(String, Shape)>),
     /// Some values are missing.
     Optional(Box<Shape>),
-    /// Values of mixed kinds. Strings are read unchanged, other values as their JSON text.
+    /// Values with mixed kinds. Strings are read unchanged, other values as their JSON text.
     Any,
 }
 

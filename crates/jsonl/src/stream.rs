@@ -34,7 +34,7 @@ pub(crate) struct StreamPart {
     pub(crate) runs: Arc<Runs>,
     pub(crate) marks: Marks,
     pub(crate) classes: Arc<HashMap<u128, ClassEntry>>,
-    /// Ids of undescribed classes.
+    /// Ids for undescribed classes.
     pub(crate) ids: Arc<ClassIds>,
     /// Id by name, for names that only one class has.
     pub(crate) names: HashMap<String, Option<u128>>,

@@ -1,4 +1,4 @@
-//! Reads field values of known classes.
+//! Reads field values whose class is known.
 
 use std::borrow::Cow;
 use std::collections::HashMap;

@@ -22,7 +22,7 @@ pub enum BlockKind {
     Trace,
     /// Events.
     Event,
-    /// Descriptions of events.
+    /// Event descriptions.
     Metadata,
     /// Call stacks.
     Stack,

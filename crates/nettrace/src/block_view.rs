@@ -77,7 +77,7 @@ impl BlockView<'_> {
         }
     }
 
-    /// Returns `true` if a version 6 block may start here, after `unknown` blocks of unknown kinds. Returns `None` if
+    /// Returns `true` if a version 6 block may start here, after `unknown` blocks with unknown kinds. Returns `None` if
     /// more bytes are needed.
     pub(crate) fn may_follow(self, at: usize, unknown: u32) -> Option<bool> {
         // A partial header: the file was truncated.

@@ -10,7 +10,7 @@ use crate::{
     RowEncoding, Rule, SequencePoint, StackRows, ThreadRow, TraceBlock, Version,
 };
 
-/// Parses a file from chunks of any size. The items do not depend on the chunk sizes.
+/// Parses a file from chunks, whose sizes do not influence the items.
 ///
 /// The parser reads no input itself and never waits. Items come in file order. The caller must sort events by time,
 /// count missing events and decode payloads.

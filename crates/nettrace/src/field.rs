@@ -1,4 +1,4 @@
-//! Payload fields, described by metadata or by the tables of well-known events.
+//! Payload fields, described by metadata or by built-in tables.
 
 use std::sync::Arc;
 
@@ -63,7 +63,7 @@ pub enum FieldType {
     F32,
     /// binary64 (type code 14).
     F64,
-    /// 16 bytes of .NET type `decimal` (type code 15).
+    /// 16 bytes, the .NET type `decimal` (type code 15).
     Decimal,
     /// 8 bytes: 100 ns units since 1601-01-01 UTC (type code 16). In version 6, the document has a 16-byte
     /// [`SystemTime`]. It is read if the payload has exactly this size.

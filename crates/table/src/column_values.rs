@@ -102,7 +102,7 @@ enum Values {
     Labels(Box<LabelKeys>),
 }
 
-/// Dictionary keys of enumeration values.
+/// Dictionary keys for enumeration values.
 #[derive(Debug)]
 struct LabelKeys {
     names: Arc<LabelNames>,

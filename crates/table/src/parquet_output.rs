@@ -119,7 +119,7 @@ fn create(
     Ok(begin(directory, Some(root)))
 }
 
-/// Returns `true` for names of single files.
+/// Returns `true` for a single file's name.
 fn is_file_name(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("parquet"))
 }

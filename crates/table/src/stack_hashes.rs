@@ -1,4 +1,4 @@
-//! Hashes of call stacks, which are keys in tables.
+//! Call stack hashes, which are keys in tables.
 
 use ichnos_model::{Frame, StackTable};
 

@@ -143,7 +143,7 @@ struct ClassTables {
     /// Number of classes that the trace declares, and number of tables for undeclared classes.
     declared: usize,
     found: usize,
-    /// Rows of events whose class does not belong to the trace.
+    /// Rows for events whose class does not belong to the trace.
     other: Option<Box<TableRows>>,
     /// Class of these rows.
     other_class: Option<EventRecordClass>,

@@ -1,4 +1,4 @@
-//! Writes the meanings of event record class members, and the call stacks that members refer to.
+//! Writes member meanings of event record classes, and the call stacks that members refer to.
 
 use ichnos_json::write::ObjectWriter;
 use ichnos_model::{Event, EventRecordClass, FieldRef, LogSeverity, LogText, Meaning, Scope};

@@ -1,4 +1,4 @@
-//! Openings of event lines: the data stream and the time.
+//! Event line openings: the data stream and the time.
 
 use ichnos_export::parts::{TimeWriter, nanoseconds};
 use ichnos_json::write::push_unsigned;
@@ -10,7 +10,7 @@ const SIZE: usize = 96;
 /// Limit of the nine lowest digits.
 const LOWER: u64 = 1_000_000_000;
 
-/// Latest opening of a data stream's event lines. Most digits of time and cycles stay the same.
+/// Latest event line opening in a data stream. Most digits in time and cycles stay the same.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Opening {
     block: [u8; SIZE],
@@ -20,7 +20,7 @@ pub(super) struct Opening {
     cycles: Option<Digits>,
 }
 
-/// Cache with the openings of recently used data streams. A trace can have very many data streams, so keeping all
+/// Cache with openings for recently used data streams. A trace can have very many data streams, so keeping all
 /// openings would dominate memory use.
 #[derive(Debug, Default)]
 pub(super) struct Openings {

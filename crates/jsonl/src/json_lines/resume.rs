@@ -23,7 +23,7 @@ pub(super) struct Introduced {
 
 #[derive(Clone, Debug, Default)]
 struct More {
-    /// Indexes of other event record classes.
+    /// Indexes for other event record classes.
     classes: HashSet<usize>,
     /// Call stack numbers.
     stacks: NumberSet,

@@ -1,4 +1,4 @@
-//! Meanings of well-known events and their fields.
+//! Well-known events: their meanings, and the meanings of their fields.
 
 use ichnos_model::EventRole;
 

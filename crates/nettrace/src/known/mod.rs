@@ -1,4 +1,4 @@
-//! Names, fields and meanings of well-known events that metadata does not describe.
+//! Well-known events that metadata does not describe: their names, fields and meanings.
 //!
 //! The .NET runtime writes its own events without names and fields. They come from a table that was generated from the
 //! runtime's event manifest. A few more events are missing in all manifests, and are defined in code.

@@ -158,7 +158,7 @@ fn parse_fields<'a>(
     Some(fields)
 }
 
-/// Parses a field, except arrays of structures. `before` has the preceding fields.
+/// Parses a field that is not a structure array. `before` has the preceding fields.
 fn parse_field(
     word: &str,
     before: &[Field],

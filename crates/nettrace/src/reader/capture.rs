@@ -1,4 +1,4 @@
-//! Event counts of threads. They reveal missing events.
+//! Event counts per thread. They reveal missing events.
 
 use std::collections::HashMap;
 
@@ -30,7 +30,7 @@ pub(crate) struct Gap {
     pub(crate) after: u64,
 }
 
-/// Maximum number of threads counted at a time. Recorded traces have thousands. Losses of additional threads are not
+/// Maximum number of threads counted at a time. Recorded traces have thousands. Losses in additional threads are not
 /// detected.
 const MOST_THREADS: usize = 1 << 18;
 

@@ -23,7 +23,7 @@ pub(crate) mod context {
     pub(crate) const CAPTURE_THREAD: usize = 1;
     pub(crate) const CAPTURE_THREAD_NAME: &str = "capture_thread";
 
-    /// Names of members that only version 6 has, except process and thread.
+    /// Member names that only version 6 has, except process and thread.
     pub(crate) const TRACE_ID_NAME: &str = "trace_id";
     pub(crate) const SPAN_ID_NAME: &str = "span_id";
     pub(crate) const LABELS_NAME: &str = "labels";
@@ -244,7 +244,7 @@ fn properties_of(
     properties
 }
 
-/// Names of event properties that are not keys in the file.
+/// Event property names that are not keys in the file.
 const PROPERTIES: [&str; 13] = [
     "provider",
     "event-id",
@@ -305,7 +305,7 @@ fn flatten(fields: &[Field]) -> &[Field] {
     }
 }
 
-/// Inserts the meanings of payload fields. Only top-level fields have meanings, because the meaning of an inner field
+/// Inserts payload field meanings. Only top-level fields have meanings, because the meaning of an inner field
 /// does not apply to the outer field.
 fn insert_meanings(meanings: &mut Meanings, payload: &FieldClass, fields: &[Field], meaning: &EventMeaning) {
     let FieldKind::Structure { members, .. } = &payload.kind else { return };

@@ -1,4 +1,4 @@
-//! Clock origins of several files.
+//! Compares the clock origins of several files.
 
 use crate::{BlockKind, Container, FileItem, TraceBlock};
 

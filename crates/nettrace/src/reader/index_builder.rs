@@ -264,7 +264,7 @@ impl FileIndex {
         }
     }
 
-    /// Adds the classes of events whose labels override metadata. `container` is at the first block.
+    /// Adds the event classes with labels that override metadata. `container` is at the first block.
     fn add_overridden(&mut self, bytes: &Bytes, container: &Container, rows: &mut MetadataRows<'_>) {
         let (pairs, is_full) = override_reader::find(bytes, container, self);
         if is_full {

@@ -8,7 +8,7 @@ use super::pending::UNKNOWN_CLASS;
 pub(super) struct Kinds {
     /// Index of the next metadata row.
     next: usize,
-    /// Event kinds of small ids.
+    /// Event kinds by id, for small ids.
     few: Vec<u32>,
     others: hashbrown::HashMap<u32, u32, std::hash::RandomState>,
 }

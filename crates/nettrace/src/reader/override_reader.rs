@@ -1,4 +1,4 @@
-//! Finds the classes of events whose labels override metadata.
+//! Finds event classes with labels that override metadata.
 
 use std::collections::HashSet;
 

@@ -30,10 +30,10 @@ pub(crate) struct PendingEvent {
     pub(crate) labels: u32,
 }
 
-/// Class of gaps.
+/// Class for gaps.
 pub(crate) const GAP: u32 = u32::MAX;
 
-/// Class of events with unknown metadata.
+/// Class for events with unknown metadata.
 pub(crate) const UNKNOWN_CLASS: u32 = u32::MAX - 1;
 
 /// Sorts events by time.
@@ -66,7 +66,7 @@ pub(crate) struct EventSorter {
     gone: usize,
     /// All following events in the file have this time or a later time.
     bound: u64,
-    /// Lower bound for the times of waiting entries.
+    /// Lower bound for the time of each waiting entry.
     earliest: u64,
     /// Number of waiting entries from which on [`EventSorter::push`] requests a release.
     look_at: usize,

@@ -116,7 +116,7 @@ pub(super) struct ListLabels {
     /// Hexadecimal digits.
     pub(super) trace_id: Option<String>,
     pub(super) span_id: Option<u64>,
-    /// Labels that replace parts of metadata. They are part of the event's class.
+    /// Labels that replace some metadata. They are part of the event's class.
     pub(super) overrides: Overrides,
     /// All other texts and numbers.
     pub(super) texts: Vec<(String, String)>,
@@ -141,7 +141,7 @@ impl LabelTable {
         self.lists.get(&list)
     }
 
-    /// Returns `true` if a list in a block has labels that replace parts of metadata.
+    /// Returns `true` if a list in a block has labels that replace some metadata.
     pub(super) fn has_overrides(content: &[u8]) -> bool {
         let is_override = |label: &Label| {
             matches!(label, Label::Opcode(_) | Label::Keywords(_) | Label::Level(_) | Label::Version(_))

@@ -18,7 +18,7 @@ const ROWS: usize = 100 << 10;
 /// Maximum size of provider and event names if the description is too long, in bytes.
 const LONGEST_NAME: usize = 1_000;
 
-/// Distance between sequence points in bytes of rows.
+/// Distance between sequence points: total size of the rows between them, in bytes.
 const BETWEEN_POINTS: usize = 1 << 20;
 
 /// Size of metadata, threads, labels or stacks at which their block is written, in bytes.

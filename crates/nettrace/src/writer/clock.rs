@@ -79,7 +79,7 @@ impl FileClock {
         }
     }
 
-    /// Returns `true` if ticks are at a time in nanoseconds. The time was rounded down, as times of cycles are.
+    /// Returns `true` if ticks are at a time in nanoseconds. The time was rounded down, as for all cycles.
     #[inline(never)]
     fn are_at(&self, ticks: u64, nanoseconds: i128) -> bool {
         let cycles = i128::from(ticks) + self.offset;

@@ -151,7 +151,7 @@ fn split_name(event: &Event<'_>) -> (String, String) {
     (provider.to_owned(), name.to_owned())
 }
 
-/// Members that become parts of headers.
+/// Members that go into headers.
 struct HeaderParts<'e, 'a> {
     event: &'e Event<'a>,
     members: HashSet<(Scope, usize)>,

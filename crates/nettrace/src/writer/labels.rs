@@ -1,4 +1,4 @@
-//! Labels of events that were converted from version 6.
+//! Event labels that were converted from version 6.
 
 use ichnos_model::{
     Event, Field as VisitedField, FieldClass, FieldKind, FieldRef, Scope, Text, Uuid, Visitor,
@@ -71,7 +71,7 @@ pub(super) struct LabelFields {
     trace_id: Option<FieldRef>,
     span_id: Option<FieldRef>,
     capture_process: Option<FieldRef>,
-    /// Names of the fields that contain lists of labels.
+    /// Names of the fields that contain label lists.
     lists: Vec<&'static str>,
 }
 

@@ -1,4 +1,4 @@
-//! Losses of event classes, and of the trace.
+//! Losses by event class, and outside of classes.
 
 ichnos_model::loss_set! {
     /// Loss of an event, counted by class.

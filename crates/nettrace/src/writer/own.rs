@@ -11,7 +11,7 @@ use crate::reader::trace_file::TraceFile;
 use crate::wire::Wire;
 use crate::{EventMetadata, Field, FieldType, Version};
 
-/// Class of events from an EventPipe file. Their payloads are copied.
+/// Event class from an EventPipe file. Their payloads are copied.
 #[derive(Debug)]
 pub(super) struct OwnClass {
     /// Index of the event kind in its file.
@@ -34,7 +34,7 @@ pub(super) enum NamingEvent {
     Symbol,
 }
 
-/// Ids of runtime events with a function name.
+/// Ids for the runtime events that contain a function name.
 const METHODS: [u32; 2] = [143, 144];
 
 impl NamingEvent {

@@ -1,4 +1,4 @@
-//! Describes and encodes fields from other formats as fields of self-describing events.
+//! Converts fields from other formats to fields in self-describing events.
 
 use ichnos_model::{
     Field as VisitedField, FieldClass, FieldKind, IntegerProperties, Member, Real, StringEncoding, Text,
@@ -60,7 +60,7 @@ pub(super) fn is_file_time(class: &FieldClass) -> bool {
     class.integer().is_some_and(is_file_time) && class.bits().is_some_and(|bits| bits.length == 64)
 }
 
-/// Returns the array type. TraceEvent cannot decode arrays of arrays, so an inner array is wrapped in an object.
+/// Returns the array type. TraceEvent cannot decode nested arrays, so an inner array is wrapped in an object.
 fn array_of(element: FieldType) -> FieldType {
     let element = match element {
         FieldType::Array(_) => FieldType::Object(vec![Field::new(WRAPPED, element)]),

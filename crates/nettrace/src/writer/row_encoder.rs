@@ -135,7 +135,7 @@ mod tests {
         }
     }
 
-    /// All combinations of changed members can be read again.
+    /// Whatever members change, the row can be read again.
     #[test]
     fn rows_are_read_as_they_were() {
         for is_v6 in [false, true] {

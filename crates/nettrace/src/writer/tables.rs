@@ -241,7 +241,7 @@ fn take_rows(first: u32, count: &mut u32, rows: &mut Vec<u8>) -> Option<Vec<u8>>
 const MOST_NAMES: usize = 1 << 18;
 const MOST_NAME_BYTES: usize = 64 << 20;
 
-/// First address of frames without an address, by pointer size.
+/// First placeholder address for frames without an address, by pointer size.
 const NAMED_FRAMES: u64 = 0x7fff_0000_0000_0000;
 const SHORT_NAMED_FRAMES: u64 = 0xf000_0000;
 
@@ -323,9 +323,9 @@ pub(super) struct WrittenStacks {
     count: u32,
     stacks: Vec<u8>,
     frames: Vec<u64>,
-    /// Addresses of frames without an address.
+    /// Placeholder addresses for frames without an address.
     named_frames: HashMap<Frame, u64>,
-    /// Functions at the addresses of foreign stacks, by process (version 6) and first address.
+    /// Functions in foreign stacks, by process (version 6) and first address.
     functions: HashMap<(Option<u64>, u64), NamedFunction>,
     /// Functions that copied events name, by process (version 6) and first address.
     named: HashSet<(Option<u64>, u64)>,
@@ -466,7 +466,7 @@ impl WrittenStacks {
     }
 }
 
-/// Event counts of threads.
+/// Event counts per thread.
 #[derive(Debug, Default)]
 pub(super) struct SequenceNumbers {
     threads: HashMap<u64, ThreadNumber>,

@@ -211,7 +211,7 @@ impl TraceEncoder {
         }
     }
 
-    /// Writes the rows of sorted messages until a block is full. At the end, finishes the file and returns `true`.
+    /// Writes sorted messages until a block is full. At the end, finishes the file and returns `true`.
     fn write_sorted(&mut self) -> bool {
         let Some(mut sorted) = self.sorted.take() else { return false };
         while self.file.waiting() < self.rules.shared.block_bytes {

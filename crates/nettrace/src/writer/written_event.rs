@@ -33,7 +33,7 @@ pub(super) struct WrittenEvent {
     pub(super) span_id: Option<u64>,
     /// Process of the thread that emitted the event (version 6).
     pub(super) capture_process: Option<u64>,
-    /// Names and values of other labels (version 6).
+    /// Other labels: names and values (version 6).
     pub(super) labels: Vec<(String, String)>,
     pub(super) numeric_labels: Vec<(String, i64)>,
 }

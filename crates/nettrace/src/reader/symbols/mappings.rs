@@ -201,8 +201,8 @@ impl SymbolRow {
     }
 }
 
-/// Parses a method in the runtime's list for other profilers (`/tmp/perf-PID.map`): `void [Module]
-/// Namespace.Type::Method(parameters)[Tier]`. Returns its module and name, or `None` for other texts.
+/// Parses a method in the runtime's list for other profilers (`/tmp/perf-PID.map`). Returns its module and name, or
+/// `None` for texts in another form than `void [Module] Namespace.Type::Method(parameters)[Tier]`.
 pub(super) fn jitted_method(text: &str) -> Option<(&str, String)> {
     let (_, rest) = text.split_once(" [")?;
     let (module, rest) = rest.split_once("] ")?;
@@ -218,7 +218,7 @@ pub(super) fn jitted_method(text: &str) -> Option<(&str, String)> {
 /// Maximum number of known mappings with the same id. Processes that share memory have equal ids.
 const MOST_OF_SAME_ID: usize = 1024;
 
-/// Maximum average number of copies of symbols in shared mappings, if there are many symbols.
+/// Maximum average number of symbol copies in shared mappings, if there are many symbols.
 const MOST_COPIES: usize = 8;
 
 /// Mapping with symbols.
@@ -263,7 +263,7 @@ fn life_of(births: &HashMap<u32, Vec<u64>>, process: u32, ticks: u64, address: u
     Life { from, until: births.get(index).copied() }
 }
 
-/// Returns the sorted start times of processes with a reused id.
+/// Returns the sorted start times for each reused process id.
 fn births(mut processes: Vec<(u32, u64)>) -> HashMap<u32, Vec<u64>> {
     processes.sort_unstable();
     processes.dedup();

@@ -153,7 +153,7 @@ impl Methods {
 }
 
 /// Returns the lifetimes of the methods at an address, in ticks. `rows` has the events about that address, sorted by
-/// time. `None` as the start means before the trace, `None` as the end means until its end.
+/// time. `None` stands for a start before the trace, or for an end after the trace.
 fn lives(rows: &[MethodRow]) -> Vec<(MethodRow, Option<u64>, Option<u64>)> {
     let mut lives = Vec::new();
     // Current method, and its start time.
@@ -179,7 +179,7 @@ fn lives(rows: &[MethodRow]) -> Vec<(MethodRow, Option<u64>, Option<u64>)> {
                 free = Some(ticks);
             }
             (Some((known, from)), What::Load | What::Rundown) => {
-                // The end of this method is missing. The event ends another method.
+                // The current method's end is missing, but another method is at its address now.
                 lives.push((*known, *from, Some(ticks)));
                 current = Some((*row, Some(ticks)));
             }
