@@ -1,6 +1,6 @@
 //! Batches with received reports, waiting for the disk.
 
-use crate::statistics::Counters;
+use crate::statistics::CollectorCounters;
 use std::hash::{BuildHasher, RandomState};
 
 use ichnos_io::Collect;
@@ -19,12 +19,12 @@ pub(crate) struct Batch {
     /// Hash of each report.
     pub(crate) hashes: Vec<u64>,
     /// Connections that asked which of their reports are on the disk.
-    pub(crate) syncs: Vec<Sync>,
+    pub(crate) syncs: Vec<SyncQuestion>,
 }
 
 /// Question of a connection: how many of its reports are on the disk? The count merges repeated questions.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Sync {
+pub(crate) struct SyncQuestion {
     pub(crate) connection: usize,
     /// Number of accepted reports before the question.
     pub(crate) reports: u64,
@@ -46,19 +46,19 @@ impl Batch {
 
 /// Checks reports and appends them to batches.
 #[derive(Debug)]
-pub(crate) struct Checker {
+pub(crate) struct ReportChecker {
     collect: Collect,
     /// Hasher shared by all checkers of a collector. Its key is random, so that a sender cannot forge duplicates.
     hashes: RandomState,
 }
 
-impl Checker {
+impl ReportChecker {
     pub(crate) fn new(collect: Collect, hashes: RandomState) -> Self {
         Self { collect, hashes }
     }
 
     /// Appends a report to the batch. Returns `false` if the report is invalid.
-    pub(crate) fn take(&self, report: &[u8], batch: &mut Batch, counters: &Counters) -> bool {
+    pub(crate) fn take(&self, report: &[u8], batch: &mut Batch, counters: &CollectorCounters) -> bool {
         let from = batch.text.len();
         if (self.collect.store)(report, &mut batch.text).is_err() {
             batch.text.truncate(from);

@@ -12,14 +12,14 @@ use ichnos_io::Collect;
 use mio::{Interest, Poll, Token, Waker};
 
 use crate::batch::WAITING_BATCHES;
-use crate::directory::{self, Directory};
+use crate::directory::{self, CollectorDirectory};
 use crate::indexer::Indexer;
 use crate::recovery::recover;
 use crate::shared::CollectorState;
 use crate::statistics::Statistics;
 use crate::tcp::{self, Tcp};
 use crate::udp::{self, Udp};
-use crate::writer::{AnswerSender, ReportWriter};
+use crate::writer::{AnswerSender, SegmentWriter};
 use crate::{CollectError, CollectorOptions, Notice};
 
 /// Upper limit of [`CollectorOptions::longest`], since longer reports cannot be distinguished from damage.
@@ -32,7 +32,7 @@ pub struct Collector {
     udp: Vec<SocketAddr>,
     tcp: Vec<SocketAddr>,
     threads: Vec<JoinHandle<()>>,
-    _directory: Arc<Directory>,
+    _directory: Arc<CollectorDirectory>,
 }
 
 impl Collector {
@@ -60,7 +60,7 @@ impl Collector {
             .iter()
             .map(|address| tcp::bind(*address, options.connections).map_err(address_error("TCP", *address)));
         let mut tcp = tcp.collect::<Result<Vec<_>, _>>()?;
-        let directory = Arc::new(Directory::open(path, format)?);
+        let directory = Arc::new(CollectorDirectory::open(path, format)?);
         let shared = Arc::new(CollectorState::new(options, collect, Box::new(notify)));
         let indexer = Indexer::new(path, collect).only_in(&directory);
         let behind = bring_into_order(path, &indexer, &shared, &collect)?;
@@ -94,7 +94,7 @@ impl Collector {
         }
         // The writer ends after all receiving threads.
         drop(batches);
-        let writer = ReportWriter::new(Arc::clone(&shared), directory, waiting, close, tell);
+        let writer = SegmentWriter::new(Arc::clone(&shared), directory, waiting, close, tell);
         collector.spawn("collect-write", move || writer.run())?;
         collector.spawn("collect-index", move || indexer.run(behind, &closed, &shared))?;
         Ok(collector)
@@ -207,7 +207,7 @@ pub fn rebuild_index(
 ) -> Result<u64, CollectError> {
     // Do not create the directory if it is missing.
     crate::format_of(path)?;
-    let _directory = Directory::open(path, format)?;
+    let _directory = CollectorDirectory::open(path, format)?;
     let segments = directory::segments(path)?;
     for number in &segments {
         if let Some(notice) = recover(path, *number, collect)? {

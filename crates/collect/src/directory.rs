@@ -19,13 +19,13 @@ const INDEX: &str = "index.redb";
 
 /// Collector directory, locked against other processes during the lifetime of this value.
 #[derive(Debug)]
-pub(crate) struct Directory {
+pub(crate) struct CollectorDirectory {
     path: PathBuf,
     /// Holds the lock until it is closed.
     description: File,
 }
 
-impl Directory {
+impl CollectorDirectory {
     /// Opens the directory for reports of a format. Creates the directory if it is missing.
     pub(crate) fn open(path: &Path, format: &str) -> Result<Self, CollectError> {
         let parents = parents_of_missing(path);
@@ -191,18 +191,18 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("new");
         assert!(matches!(format_of(&path), Err(CollectError::NoCollection { .. })));
-        let first = Directory::open(&path, "beats").unwrap();
-        assert!(matches!(Directory::open(&path, "beats"), Err(CollectError::InUse { .. })));
+        let first = CollectorDirectory::open(&path, "beats").unwrap();
+        assert!(matches!(CollectorDirectory::open(&path, "beats"), Err(CollectError::InUse { .. })));
         assert_eq!(format_of(&path).unwrap(), "beats");
         drop(first);
-        let error = Directory::open(&path, "sundials").unwrap_err();
+        let error = CollectorDirectory::open(&path, "sundials").unwrap_err();
         assert!(matches!(error, CollectError::Format { .. }), "{error}");
         // A process was killed while it created the directory.
         fs::write(path.join(COLLECTION), "ichnos coll").unwrap();
-        Directory::open(&path, "beats").unwrap();
+        CollectorDirectory::open(&path, "beats").unwrap();
         assert_eq!(format_of(&path).unwrap(), "beats");
         fs::write(path.join(COLLECTION), "something else").unwrap();
-        assert!(matches!(Directory::open(&path, "beats"), Err(CollectError::NoCollection { .. })));
+        assert!(matches!(CollectorDirectory::open(&path, "beats"), Err(CollectError::NoCollection { .. })));
     }
 
     /// Exactly the directories that get a new entry.
@@ -218,7 +218,7 @@ mod tests {
         assert_eq!(parents_of_missing(&below), [&path.join("a/b"), &path.join("a")]);
         let relative = Path::new("no such directory/b/");
         assert_eq!(parents_of_missing(relative), [Path::new("no such directory"), Path::new(".")]);
-        Directory::open(&below, "beats").unwrap();
+        CollectorDirectory::open(&below, "beats").unwrap();
         assert!(parents_of_missing(&below).is_empty());
     }
 

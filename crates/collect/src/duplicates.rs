@@ -9,8 +9,8 @@ const WINDOW: usize = 1 << 19;
 /// Hashes of recent reports: at least the last [`WINDOW`], at most twice as many.
 #[derive(Debug, Default)]
 pub(crate) struct Duplicates {
-    recent: HashSet<u64, AsItIs>,
-    older: HashSet<u64, AsItIs>,
+    recent: HashSet<u64, IdentityHash>,
+    older: HashSet<u64, IdentityHash>,
 }
 
 impl Duplicates {
@@ -30,13 +30,13 @@ impl Duplicates {
     }
 }
 
-type AsItIs = BuildHasherDefault<Identity>;
+type IdentityHash = BuildHasherDefault<IdentityHasher>;
 
 /// Hasher for values that are already hashes.
 #[derive(Debug, Default)]
-pub(crate) struct Identity(u64);
+pub(crate) struct IdentityHasher(u64);
 
-impl Hasher for Identity {
+impl Hasher for IdentityHasher {
     fn finish(&self) -> u64 {
         self.0
     }

@@ -22,10 +22,10 @@ pub(crate) const SEGMENTS: TableDefinition<'_, u32, (u64, u64)> = TableDefinitio
 pub(crate) const TASKS: TableDefinition<'_, &[u8], (u64, u64, u64)> = TableDefinition::new("tasks");
 
 /// Offsets of a task's reports in a segment, and their lengths.
-pub(crate) const REPORTS: TableDefinition<'_, TaskInSegment, Places> = TableDefinition::new("reports");
+pub(crate) const REPORTS: TableDefinition<'_, TaskInSegment, ReportPlaces> = TableDefinition::new("reports");
 
 type TaskInSegment = (&'static [u8], u32);
-type Places = Vec<(u64, u32)>;
+type ReportPlaces = Vec<(u64, u32)>;
 
 /// Size of the database's page cache, in bytes.
 pub(crate) const CACHE: usize = 32 << 20;
@@ -70,7 +70,7 @@ pub struct Index {
     /// `None` if the index is missing or cannot be used.
     database: Option<ReadOnlyDatabase>,
     /// Reports that are missing in the index.
-    rest: Contents,
+    rest: IndexContents,
 }
 
 impl fmt::Debug for Index {
@@ -103,7 +103,7 @@ impl Index {
         if known.iter().any(|(number, known)| length(*number) != *known) {
             (database, known) = (None, BTreeMap::new());
         }
-        let mut rest = Contents::default();
+        let mut rest = IndexContents::default();
         for number in segments.into_iter().filter(|number| !known.contains_key(number)) {
             // Segments removed in the meantime add nothing.
             rest.add(directory, number, collect)?;
@@ -299,7 +299,7 @@ fn covered(database: &ReadOnlyDatabase) -> Result<BTreeMap<u32, u64>, redb::Erro
 
 /// Tasks in some segments.
 #[derive(Debug, Default)]
-pub(crate) struct Contents {
+pub(crate) struct IndexContents {
     pub(crate) tasks: BTreeMap<TaskKey, SegmentTask>,
     pub(crate) reports: u64,
     /// End offset of the last segment.
@@ -313,7 +313,7 @@ pub(crate) struct SegmentTask {
     pub(crate) locations: Vec<Location>,
 }
 
-impl Contents {
+impl IndexContents {
     /// Reads a segment. Returns `false` if it is missing: closed segments may be removed at any time.
     pub(crate) fn add(
         &mut self,

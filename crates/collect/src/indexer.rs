@@ -10,8 +10,8 @@ use std::sync::mpsc::Receiver;
 use ichnos_io::Collect;
 use redb::{Database, ReadableDatabase, ReadableTable, ReadableTableMetadata};
 
-use crate::directory::Directory;
-use crate::index::{ATTEMPTS, CACHE, Contents, PAUSE, REPORTS, SEGMENTS, TASKS};
+use crate::directory::CollectorDirectory;
+use crate::index::{ATTEMPTS, CACHE, IndexContents, PAUSE, REPORTS, SEGMENTS, TASKS};
 use crate::shared::CollectorState;
 use crate::{CollectError, Notice, directory};
 
@@ -20,7 +20,7 @@ use crate::{CollectError, Notice, directory};
 pub(crate) struct Indexer {
     directory: PathBuf,
     /// The collector's directory. If set, its path must still lead to it.
-    opened: Option<Arc<Directory>>,
+    opened: Option<Arc<CollectorDirectory>>,
     collect: Collect,
 }
 
@@ -30,7 +30,7 @@ impl Indexer {
     }
 
     /// Restricts writing to the time while the path leads to this directory.
-    pub(crate) fn only_in(self, directory: &Arc<Directory>) -> Self {
+    pub(crate) fn only_in(self, directory: &Arc<CollectorDirectory>) -> Self {
         Self { opened: Some(Arc::clone(directory)), ..self }
     }
 
@@ -133,7 +133,7 @@ impl Indexer {
         *tasks = count(&database).unwrap_or_default();
         let mut failed = None;
         for number in waiting.clone() {
-            let mut contents = Contents::default();
+            let mut contents = IndexContents::default();
             match contents.add(&self.directory, number, &self.collect) {
                 Ok(true) => {
                     *tasks = write(&database, number, &contents).map_err(|error| self.error(error))?;
@@ -182,7 +182,7 @@ fn count(database: &Database) -> Result<u64, redb::Error> {
 }
 
 /// Adds a whole segment to the index in one transaction. Returns the number of tasks.
-fn write(database: &Database, number: u32, contents: &Contents) -> Result<u64, redb::Error> {
+fn write(database: &Database, number: u32, contents: &IndexContents) -> Result<u64, redb::Error> {
     let writing = database.begin_write()?;
     let count;
     {
@@ -239,14 +239,14 @@ mod tests {
 
     const COLLECT: Collect = Collect::new(1, 100, store);
 
-    struct Case {
+    struct IndexerCase {
         directory: tempfile::TempDir,
         indexer: Indexer,
         shared: Arc<CollectorState>,
         notices: Arc<Mutex<Vec<String>>>,
     }
 
-    impl Case {
+    impl IndexerCase {
         /// Creates segments with one report each, all of different tasks.
         fn new(segments: u32) -> Self {
             let directory = tempfile::tempdir().unwrap();
@@ -288,7 +288,7 @@ mod tests {
 
     #[test]
     fn one_that_was_removed_before_it_is_there() {
-        let case = Case::new(4);
+        let case = IndexerCase::new(4);
         case.remove(2);
         assert!(case.run(&[], &[1, 2, 3]).is_empty());
         assert_eq!((case.tasks(), case.shared.counters.tasks.get()), ((3, 1), 2));
@@ -303,7 +303,7 @@ mod tests {
     /// An unreadable segment is indexed later than the others.
     #[test]
     fn one_that_cannot_be_read() {
-        let case = Case::new(3);
+        let case = IndexerCase::new(3);
         let sums = directory::sums(case.directory.path(), 2);
         fs::rename(&sums, sums.with_extension("away")).unwrap();
         fs::create_dir(&sums).unwrap();
@@ -319,7 +319,7 @@ mod tests {
     /// While somebody reads the index for long, it does not change. Missing segments are added later.
     #[test]
     fn somebody_reads_for_long() {
-        let case = Case::new(4);
+        let case = IndexerCase::new(4);
         assert!(case.run(&[], &[1, 2]).is_empty());
         let path = directory::index(case.directory.path());
         let before = fs::read(&path).unwrap();

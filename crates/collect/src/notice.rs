@@ -59,14 +59,14 @@ impl fmt::Display for Notice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Recovered { path, reports, damaged_bytes, damaged, missing_bytes } => {
-                let (path, reports) = (path.display(), Count(*reports, "report"));
+                let (path, reports) = (path.display(), CountedNoun(*reports, "report"));
                 write!(f, "{path}: not closed properly: recovered {reports} without a checksum")?;
                 if *damaged_bytes > 0 {
-                    let bytes = Count(*damaged_bytes, "byte");
+                    let bytes = CountedNoun(*damaged_bytes, "byte");
                     write!(f, "; moved {bytes} of damaged data to {}", damaged.display())?;
                 }
                 if *missing_bytes > 0 {
-                    write!(f, "; missing {} with a checksum", Count(*missing_bytes, "byte"))?;
+                    write!(f, "; missing {} with a checksum", CountedNoun(*missing_bytes, "byte"))?;
                 }
                 Ok(())
             }
@@ -76,7 +76,7 @@ impl fmt::Display for Notice {
             Self::WritesAgain => f.write_str("writing works again"),
             Self::NotClosed { error } => write!(f, "{error}: segment not closed properly"),
             Self::NotWritten { reports } => {
-                write!(f, "{} accepted but not written, possibly lost", Count(*reports, "report"))
+                write!(f, "{} accepted but not written, possibly lost", CountedNoun(*reports, "report"))
             }
             Self::Index { error } => write!(f, "cannot write the index at the moment: {error}"),
             Self::CannotAccept { error } => write!(f, "cannot accept connections at the moment: {error}"),
@@ -86,9 +86,9 @@ impl fmt::Display for Notice {
 }
 
 /// A count with its noun.
-struct Count(u64, &'static str);
+struct CountedNoun(u64, &'static str);
 
-impl fmt::Display for Count {
+impl fmt::Display for CountedNoun {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self(count, noun) = self;
         write!(f, "{count} {noun}{}", if *count == 1 { "" } else { "s" })

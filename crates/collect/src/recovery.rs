@@ -231,11 +231,11 @@ mod tests {
 
     const COLLECT: Collect = Collect::new(1, 100, store);
 
-    struct Case {
+    struct RecoveryCase {
         directory: tempfile::TempDir,
     }
 
-    impl Case {
+    impl RecoveryCase {
         /// Creates a segment of two parts with checksums, followed by other data.
         fn new(behind: &[u8]) -> Self {
             let directory = tempfile::tempdir().unwrap();
@@ -278,7 +278,7 @@ mod tests {
 
     #[test]
     fn what_is_in_order_stays() {
-        let case = Case::new(b"");
+        let case = RecoveryCase::new(b"");
         let sums = case.read(directory::sums);
         assert_eq!(case.recover(), (0, WHOLE.to_owned()));
         assert_eq!(case.read(directory::sums), sums);
@@ -286,13 +286,13 @@ mod tests {
 
     #[test]
     fn a_torn_tail() {
-        let case = Case::new(b"5\n\n6\n\n7");
+        let case = RecoveryCase::new(b"5\n\n6\n\n7");
         assert_eq!(case.recover(), (2, format!("{WHOLE}5\n\n6\n\n")));
         assert_eq!(case.read(directory::damaged), "7");
-        let case = Case::new(b"5\n\n6\n");
+        let case = RecoveryCase::new(b"5\n\n6\n");
         assert_eq!(case.recover(), (1, format!("{WHOLE}5\n\n")));
         assert_eq!(case.read(directory::damaged), "6\n");
-        let case = Case::new(b"5\n\n");
+        let case = RecoveryCase::new(b"5\n\n");
         assert_eq!(case.recover(), (1, format!("{WHOLE}5\n\n")));
         assert_eq!(case.read(directory::damaged), "");
     }
@@ -300,14 +300,14 @@ mod tests {
     /// Zeros between reports, as after a power failure.
     #[test]
     fn damage_between_reports() {
-        let case = Case::new(b"5\n\n\0\0\0\n\n6\n\nx\n\n");
+        let case = RecoveryCase::new(b"5\n\n\0\0\0\n\n6\n\nx\n\n");
         assert_eq!(case.recover(), (2, format!("{WHOLE}5\n\n6\n\n")));
         assert_eq!(case.read(directory::damaged), "\0\0\0\n\nx\n\n");
     }
 
     #[test]
     fn a_part_whose_checksum_is_wrong() {
-        let case = Case::new(b"5\n\n");
+        let case = RecoveryCase::new(b"5\n\n");
         let path = directory::segment(case.directory.path(), 1);
         fs::write(&path, b"1\n\nX\n\n3\n\n4\n\n5\n\n").unwrap();
         assert_eq!(case.recover(), (2, "1\n\n3\n\n4\n\n5\n\n".to_owned()));
@@ -317,14 +317,14 @@ mod tests {
     #[test]
     fn without_checksums() {
         for sums in ["", "garbage", "# offset length crc32 reports time_ms\n0 100 00000000 1 1\n"] {
-            let case = Case::new(b"");
+            let case = RecoveryCase::new(b"");
             fs::write(directory::sums(case.directory.path(), 1), sums).unwrap();
             assert_eq!(case.recover(), (4, WHOLE.to_owned()), "{sums}");
         }
-        let case = Case::new(b"");
+        let case = RecoveryCase::new(b"");
         fs::remove_file(directory::sums(case.directory.path(), 1)).unwrap();
         assert_eq!(case.recover(), (4, WHOLE.to_owned()));
-        let case = Case::new(b"");
+        let case = RecoveryCase::new(b"");
         fs::write(directory::segment(case.directory.path(), 1), "").unwrap();
         assert_eq!(case.recover(), (0, String::new()));
     }
@@ -334,14 +334,14 @@ mod tests {
         ["101\n\n2000002\n\n", "303\n\n", "40004\n\n505\n\n6000006\n\n", "70007\n\n808\n\n"];
 
     /// Creates a segment of these parts.
-    fn parts() -> Case {
+    fn parts() -> RecoveryCase {
         let directory = tempfile::tempdir().unwrap();
         let mut segment = Segment::create(directory.path(), 1).unwrap();
         for part in PARTS {
             segment.write(part.as_bytes()).unwrap();
             segment.flush(part.as_bytes(), part.matches("\n\n").count() as u64).unwrap();
         }
-        Case { directory }
+        RecoveryCase { directory }
     }
 
     /// A killed recovery has left a segment without its damage, and all or the first of the old checksums. No report is
@@ -414,7 +414,7 @@ mod tests {
     #[test]
     fn cut_anywhere() {
         for end in 0..WHOLE.len() {
-            let case = Case::new(b"");
+            let case = RecoveryCase::new(b"");
             let path = directory::segment(case.directory.path(), 1);
             OpenOptions::new().write(true).open(&path).unwrap().set_len(end as u64).unwrap();
             let (_, text) = case.recover();

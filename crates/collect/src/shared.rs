@@ -6,14 +6,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use ichnos_io::Collect;
 
-use crate::batch::Checker;
-use crate::statistics::Counters;
+use crate::batch::ReportChecker;
+use crate::statistics::CollectorCounters;
 use crate::{CollectorOptions, Notice};
 
 /// State shared by the threads of a collector.
 pub(crate) struct CollectorState {
     pub(crate) options: CollectorOptions,
-    pub(crate) counters: Counters,
+    pub(crate) counters: CollectorCounters,
     collect: Collect,
     hashes: RandomState,
     notify: Box<dyn Fn(&Notice) + Send + Sync>,
@@ -28,7 +28,7 @@ impl CollectorState {
     ) -> Self {
         Self {
             options,
-            counters: Counters::default(),
+            counters: CollectorCounters::default(),
             collect,
             hashes: RandomState::new(),
             notify,
@@ -37,8 +37,8 @@ impl CollectorState {
     }
 
     /// Creates a report checker for one thread.
-    pub(crate) fn checker(&self) -> Checker {
-        Checker::new(self.collect, self.hashes.clone())
+    pub(crate) fn checker(&self) -> ReportChecker {
+        ReportChecker::new(self.collect, self.hashes.clone())
     }
 
     /// Sends a message to people.

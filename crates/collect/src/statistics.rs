@@ -42,7 +42,7 @@ pub struct Statistics {
 
 /// Counters shared by several threads.
 #[derive(Debug, Default)]
-pub(crate) struct Counters {
+pub(crate) struct CollectorCounters {
     pub(crate) reports: SharedCounter,
     pub(crate) bytes: SharedCounter,
     pub(crate) duplicates: SharedCounter,
@@ -79,7 +79,7 @@ impl SharedCounter {
     }
 }
 
-impl Counters {
+impl CollectorCounters {
     pub(crate) fn statistics(&self) -> Statistics {
         Statistics {
             reports: self.reports.get(),

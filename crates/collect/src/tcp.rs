@@ -11,7 +11,7 @@ use mio::net::{TcpListener, TcpStream};
 use mio::{Events, Interest, Poll, Token};
 
 use crate::Notice;
-use crate::batch::{Batch, Checker, Sync};
+use crate::batch::{Batch, ReportChecker, SyncQuestion};
 use crate::connection::{Frames, ReportTarget};
 use crate::shared::CollectorState;
 
@@ -37,7 +37,7 @@ const RETRY: Duration = Duration::from_millis(10);
 const OWN_FILES: u64 = 64;
 
 /// Interval of periodic checks.
-const LOOK: Duration = Duration::from_millis(100);
+const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Maximum time for reading pending data when stopping.
 const LAST_READS: Duration = Duration::from_secs(1);
@@ -49,14 +49,14 @@ const LAST_ANSWERS: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub(crate) struct Tcp {
     shared: Arc<CollectorState>,
-    checker: Checker,
+    checker: ReportChecker,
     poll: Poll,
     listeners: Vec<TcpListener>,
     /// `true` if connections may be waiting.
     waits: bool,
     /// `true` if the last attempt to accept a connection failed.
     cannot_accept: bool,
-    connections: HashMap<usize, Connection>,
+    connections: HashMap<usize, ClientConnection>,
     /// Maximum number of connections.
     most: usize,
     next: usize,
@@ -66,12 +66,12 @@ pub(crate) struct Tcp {
     batch: Batch,
     /// `None` after the last batch.
     batches: Option<SyncSender<Batch>>,
-    done: Receiver<Sync>,
+    done: Receiver<SyncQuestion>,
 }
 
 /// A connection.
 #[derive(Debug)]
-struct Connection {
+struct ClientConnection {
     stream: TcpStream,
     frames: Frames,
     answers: Answers,
@@ -96,7 +96,7 @@ struct Answers {
 }
 
 impl Answers {
-    fn add(&mut self, sync: &Sync) {
+    fn add(&mut self, sync: &SyncQuestion) {
         let mut answer = [0; 16];
         answer[..8].copy_from_slice(&sync.reports.to_be_bytes());
         answer[8..].copy_from_slice(&sync.refused.to_be_bytes());
@@ -130,7 +130,7 @@ impl Answers {
 }
 
 /// Result of reading from a connection.
-enum Turn {
+enum TurnResult {
     /// No data at the moment.
     Empty,
     /// There may be more data.
@@ -144,13 +144,13 @@ enum Turn {
 }
 
 /// Result of sending received data to the writer.
-enum Passed {
+enum SendResult {
     /// Sent.
-    On,
+    Sent,
     /// The queue is full.
-    Waits,
+    QueueFull,
     /// The writer is gone.
-    Over,
+    Closed,
 }
 
 /// Returns the maximum number of connections: `wanted`, or fewer if the system limits open files.
@@ -193,7 +193,7 @@ impl Tcp {
         poll: Poll,
         listeners: Vec<TcpListener>,
         batches: SyncSender<Batch>,
-        done: Receiver<Sync>,
+        done: Receiver<SyncQuestion>,
     ) -> Self {
         Self {
             checker: shared.checker(),
@@ -223,7 +223,7 @@ impl Tcp {
                 () if self.batch.is_full() => RETRY,
                 () if !self.ready.is_empty() || self.waits => Duration::ZERO,
                 () if !self.batch.is_empty() => RETRY,
-                () => LOOK,
+                () => CHECK_INTERVAL,
             };
             if let Err(error) = self.wait(&mut events, patience) {
                 self.shared.notice(&Notice::CannotReceive { error: error.to_string() });
@@ -248,7 +248,7 @@ impl Tcp {
             if !self.read() {
                 break;
             }
-            if looked.elapsed() >= LOOK && events.iter().count() < EVENTS {
+            if looked.elapsed() >= CHECK_INTERVAL && events.iter().count() < EVENTS {
                 looked = Instant::now();
                 self.waits |= self.cannot_accept;
                 self.close_idle();
@@ -334,7 +334,7 @@ impl Tcp {
         // Answers are short, and clients wait for them.
         let _ = stream.set_nodelay(true);
         counters.connections.add(1);
-        let connection = Connection {
+        let connection = ClientConnection {
             stream,
             frames: Frames::default(),
             answers: Answers::default(),
@@ -352,54 +352,54 @@ impl Tcp {
     fn read(&mut self) -> bool {
         if self.batch.is_full() {
             match self.pass_on() {
-                Passed::On => {}
-                Passed::Waits => return true,
-                Passed::Over => return false,
+                SendResult::Sent => {}
+                SendResult::QueueFull => return true,
+                SendResult::Closed => return false,
             }
         }
         for _ in 0..self.ready.len() {
             let Some(token) = self.ready.pop_front() else { break };
             match self.read_turn(token) {
-                Turn::More => self.ready.push_back(token),
+                TurnResult::More => self.ready.push_back(token),
                 // A blocked connection becomes ready again when its answers are sent.
-                Turn::Empty | Turn::Blocked => {
+                TurnResult::Empty | TurnResult::Blocked => {
                     if let Some(connection) = self.connections.get_mut(&token) {
                         connection.is_ready = false;
                     }
                 }
-                Turn::End => self.end_of_input(token),
-                Turn::Broken => self.close(token),
+                TurnResult::End => self.end_of_input(token),
+                TurnResult::Broken => self.close(token),
             }
             if self.batch.is_full() {
                 match self.pass_on() {
-                    Passed::On => {}
-                    Passed::Waits => return true,
-                    Passed::Over => return false,
+                    SendResult::Sent => {}
+                    SendResult::QueueFull => return true,
+                    SendResult::Closed => return false,
                 }
             }
         }
-        !matches!(self.pass_on(), Passed::Over)
+        !matches!(self.pass_on(), SendResult::Closed)
     }
 
-    fn read_turn(&mut self, token: usize) -> Turn {
-        let Some(connection) = self.connections.get_mut(&token) else { return Turn::Empty };
+    fn read_turn(&mut self, token: usize) -> TurnResult {
+        let Some(connection) = self.connections.get_mut(&token) else { return TurnResult::Empty };
         if connection.has_ended {
-            return Turn::Empty;
+            return TurnResult::Empty;
         }
         let counters = &self.shared.counters;
         let mut read = 0;
         while read < TURN && !self.batch.is_full() {
             if !connection.answers.is_empty() || 16 * connection.asked as usize > ANSWERS {
-                return Turn::Blocked;
+                return TurnResult::Blocked;
             }
             let size = match connection.stream.read(&mut self.buffer) {
-                Ok(0) => return Turn::End,
+                Ok(0) => return TurnResult::End,
                 Ok(size) => size,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Turn::Empty,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return TurnResult::Empty,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(_) => {
                     counters.cut_off.add(u64::from(connection.frames.is_within_report()));
-                    return Turn::Broken;
+                    return TurnResult::Broken;
                 }
             };
             read += size;
@@ -421,11 +421,11 @@ impl Tcp {
                 }
                 Err(_) => {
                     counters.bad_lengths.add(1);
-                    return Turn::Broken;
+                    return TurnResult::Broken;
                 }
             }
         }
-        Turn::More
+        TurnResult::More
     }
 
     /// Handles a client that has stopped sending, but may wait for answers.
@@ -441,18 +441,18 @@ impl Tcp {
 
     /// Sends received data to the writer if its queue has space. Does not wait, so that clients are still answered and
     /// closed while the disk is slow.
-    fn pass_on(&mut self) -> Passed {
+    fn pass_on(&mut self) -> SendResult {
         if self.batch.is_empty() {
-            return Passed::On;
+            return SendResult::Sent;
         }
-        let Some(batches) = &self.batches else { return Passed::Over };
+        let Some(batches) = &self.batches else { return SendResult::Closed };
         match batches.try_send(std::mem::take(&mut self.batch)) {
-            Ok(()) => Passed::On,
+            Ok(()) => SendResult::Sent,
             Err(TrySendError::Full(batch)) => {
                 self.batch = batch;
-                Passed::Waits
+                SendResult::QueueFull
             }
-            Err(TrySendError::Disconnected(_)) => Passed::Over,
+            Err(TrySendError::Disconnected(_)) => SendResult::Closed,
         }
     }
 
@@ -469,7 +469,7 @@ impl Tcp {
         answered.into_iter().for_each(|token| self.send(token));
     }
 
-    fn add_answer(&mut self, sync: Sync) {
+    fn add_answer(&mut self, sync: SyncQuestion) {
         if let Some(connection) = self.connections.get_mut(&sync.connection) {
             connection.answers.add(&sync);
             connection.asked = connection.asked.saturating_sub(sync.count);
@@ -502,7 +502,7 @@ impl Tcp {
     fn close_idle(&mut self) {
         let idle = self.shared.options.idle;
         // A client without an answer is waiting for the disk.
-        let is_idle = |it: &Connection| !it.is_ready && it.asked == 0 && it.last.elapsed() >= idle;
+        let is_idle = |it: &ClientConnection| !it.is_ready && it.asked == 0 && it.last.elapsed() >= idle;
         let all = self.connections.iter();
         let closed: Vec<usize> = all.filter(|(_, it)| is_idle(it)).map(|(token, _)| *token).collect();
         for token in closed {
@@ -536,13 +536,13 @@ impl Tcp {
                     self.send(connection);
                 }
                 Err(TryRecvError::Empty) => {
-                    let _ = self.wait(events, LOOK);
+                    let _ = self.wait(events, CHECK_INTERVAL);
                 }
                 Err(TryRecvError::Disconnected) => {
                     if self.connections.values().all(|it| it.answers.is_empty()) {
                         break;
                     }
-                    let _ = self.wait(events, LOOK);
+                    let _ = self.wait(events, CHECK_INTERVAL);
                 }
             }
         }

@@ -11,11 +11,11 @@ use mio::net::UdpSocket;
 use mio::{Events, Interest, Poll, Token};
 
 use crate::Notice;
-use crate::batch::{Batch, Checker};
+use crate::batch::{Batch, ReportChecker};
 use crate::shared::CollectorState;
 
 /// Interval of periodic checks.
-const LOOK: Duration = Duration::from_millis(100);
+const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Size of the read buffer, larger than any datagram, in bytes.
 const BUFFER: usize = 64 << 10;
@@ -30,7 +30,7 @@ const LAST_READS: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(crate) struct Udp {
     shared: Arc<CollectorState>,
-    checker: Checker,
+    checker: ReportChecker,
     poll: Poll,
     sockets: Vec<UdpSocket>,
     #[cfg(target_os = "linux")]
@@ -94,7 +94,7 @@ impl Udp {
         let mut counted = Instant::now();
         let mut is_more = true;
         loop {
-            let patience = if is_more { Duration::ZERO } else { LOOK };
+            let patience = if is_more { Duration::ZERO } else { CHECK_INTERVAL };
             match self.poll.poll(&mut events, Some(patience)) {
                 Err(error) if error.kind() != io::ErrorKind::Interrupted => {
                     self.shared.notice(&Notice::CannotReceive { error: error.to_string() });
@@ -114,7 +114,7 @@ impl Udp {
             if is_over {
                 break;
             }
-            if counted.elapsed() >= LOOK {
+            if counted.elapsed() >= CHECK_INTERVAL {
                 counted = Instant::now();
                 self.count_drops();
             }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
-use crate::batch::{Batch, Sync};
-use crate::directory::Directory;
+use crate::batch::{Batch, SyncQuestion};
+use crate::directory::CollectorDirectory;
 use crate::duplicates::Duplicates;
 use crate::segment::Segment;
 use crate::shared::CollectorState;
@@ -18,16 +18,16 @@ const RETRY: Duration = Duration::from_millis(250);
 const LAST_TRIES: Duration = Duration::from_secs(2);
 
 /// Interval of periodic checks.
-const LOOK: Duration = Duration::from_millis(500);
+const CHECK_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Number of reports at which a segment is closed, because they are indexed together.
 const SEGMENT_REPORTS: u64 = 1 << 18;
 
 /// Writes reports to the disk. Unflushed reports stay in memory, so that they can be written again.
 #[derive(Debug)]
-pub(crate) struct ReportWriter {
+pub(crate) struct SegmentWriter {
     shared: Arc<CollectorState>,
-    directory: Arc<Directory>,
+    directory: Arc<CollectorDirectory>,
     batches: Receiver<Batch>,
     /// Tells the indexer which segments are closed.
     closed: Sender<u32>,
@@ -38,7 +38,7 @@ pub(crate) struct ReportWriter {
     pending: Vec<u8>,
     reports: u64,
     repeated: u64,
-    syncs: Vec<Sync>,
+    syncs: Vec<SyncQuestion>,
     /// Arrival time of the oldest pending report.
     since: Option<Instant>,
     /// Time of the first failure. `None` while writing works.
@@ -48,15 +48,15 @@ pub(crate) struct ReportWriter {
 /// Sends answers about flushed reports to connections.
 #[derive(Debug)]
 pub(crate) struct AnswerSender {
-    pub(crate) done: Sender<Sync>,
+    pub(crate) done: Sender<SyncQuestion>,
     /// `None` without TCP.
     pub(crate) waker: Option<Arc<mio::Waker>>,
 }
 
-impl ReportWriter {
+impl SegmentWriter {
     pub(crate) fn new(
         shared: Arc<CollectorState>,
-        directory: Arc<Directory>,
+        directory: Arc<CollectorDirectory>,
         batches: Receiver<Batch>,
         closed: Sender<u32>,
         answers: AnswerSender,
@@ -105,7 +105,7 @@ impl ReportWriter {
     /// Returns the time until the next action.
     fn patience(&self) -> Duration {
         let age = self.shared.options.flush_age;
-        self.since.map_or(LOOK, |since| age.saturating_sub(since.elapsed()).min(LOOK))
+        self.since.map_or(CHECK_INTERVAL, |since| age.saturating_sub(since.elapsed()).min(CHECK_INTERVAL))
     }
 
     fn take(&mut self, batch: Batch) {

@@ -14,7 +14,7 @@ use ichnos_model::lower::LossCounts;
 use ichnos_model::{StringEncoding, Text, Wide};
 
 use crate::cell_type::{CellType, LabelNames};
-use crate::validity::Validity;
+use crate::validity::ValidityBuilder;
 
 /// Maximum number of elements, and of text bytes, in one column of a batch. Arrow offsets have 32 bits.
 const MOST_VALUES: usize = 1 << 27;
@@ -27,8 +27,8 @@ const LAST_LABELS: usize = 16;
 #[derive(Debug)]
 pub(crate) struct ColumnValues {
     cell_type: CellType,
-    values: Values,
-    validity: Validity,
+    values: ColumnBuffer,
+    validity: ValidityBuilder,
     /// Lists, the outermost first.
     lists: Vec<Lists>,
     /// The current row has more values than the column can hold.
@@ -53,12 +53,12 @@ ichnos_model::loss_set! {
 struct Lists {
     /// 0, then the end of each list.
     offsets: Vec<i32>,
-    validity: Validity,
+    validity: ValidityBuilder,
 }
 
 impl Lists {
     fn new() -> Self {
-        Self { offsets: vec![0], validity: Validity::new() }
+        Self { offsets: vec![0], validity: ValidityBuilder::new() }
     }
 
     fn len(&self) -> usize {
@@ -66,7 +66,7 @@ impl Lists {
     }
 }
 
-/// Numeric type of [`Values::Words`].
+/// Numeric type of [`ColumnBuffer::Words`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum WordKind {
     Unsigned,
@@ -79,7 +79,7 @@ enum WordKind {
 }
 
 #[derive(Debug)]
-enum Values {
+enum ColumnBuffer {
     /// Values with up to 64 bits that are not in lists, the usual case. They get their own size when they become an
     /// array, because a size check for each value would be slower.
     Words(WordKind, Vec<u64>),
@@ -126,7 +126,7 @@ impl WordKind {
     }
 }
 
-impl Values {
+impl ColumnBuffer {
     /// Creates an empty column for values nested in this number of arrays.
     fn new(cell_type: &CellType, lists: usize) -> Self {
         if let Some(kind) = WordKind::of(cell_type).filter(|_| lists == 0) {
@@ -230,8 +230,8 @@ impl ColumnValues {
     pub(crate) fn new(cell_type: &CellType, lists: usize) -> Self {
         Self {
             cell_type: cell_type.clone(),
-            values: Values::new(cell_type, lists),
-            validity: Validity::new(),
+            values: ColumnBuffer::new(cell_type, lists),
+            validity: ValidityBuilder::new(),
             lists: std::iter::repeat_with(Lists::new).take(lists).collect(),
             is_too_long: false,
             can_be_long: lists > 0 || !cell_type.is_fixed(),
@@ -255,7 +255,7 @@ impl ColumnValues {
     fn check_room(&mut self, bytes: usize) -> bool {
         let has_room = !self.is_too_long
             && match &self.values {
-                Values::Bytes(offsets, all) => {
+                ColumnBuffer::Bytes(offsets, all) => {
                     offsets.len() <= MOST_VALUES && all.len() + bytes <= MOST_BYTES
                 }
                 // Only lists have more values than a batch has rows.
@@ -268,7 +268,7 @@ impl ColumnValues {
     /// Appends the bits of a value. [`CellType::is_word`] must hold for its type.
     #[inline]
     pub(crate) fn push_word(&mut self, value: u64) {
-        if let Values::Words(_, words) = &mut self.values {
+        if let ColumnBuffer::Words(_, words) = &mut self.values {
             words.push(value);
         }
     }
@@ -276,7 +276,7 @@ impl ColumnValues {
     #[inline]
     pub(crate) fn push_unsigned(&mut self, value: u64) {
         match &mut self.values {
-            Values::Words(WordKind::Unsigned | WordKind::Integer, words) => words.push(value),
+            ColumnBuffer::Words(WordKind::Unsigned | WordKind::Integer, words) => words.push(value),
             _ => self.push_other_unsigned(value),
         }
     }
@@ -288,12 +288,12 @@ impl ColumnValues {
         }
         // The type is as wide as the field.
         match &mut self.values {
-            Values::UInt8(values) => values.push(value as u8),
-            Values::UInt16(values) => values.push(value as u16),
-            Values::UInt32(values) => values.push(value as u32),
-            Values::UInt64(values) => values.push(value),
-            Values::Int64(values) => values.push(value as i64),
-            Values::Decimal(_, values) => values.push(value.into()),
+            ColumnBuffer::UInt8(values) => values.push(value as u8),
+            ColumnBuffer::UInt16(values) => values.push(value as u16),
+            ColumnBuffer::UInt32(values) => values.push(value as u32),
+            ColumnBuffer::UInt64(values) => values.push(value),
+            ColumnBuffer::Int64(values) => values.push(value as i64),
+            ColumnBuffer::Decimal(_, values) => values.push(value.into()),
             _ => self.push_null(),
         }
     }
@@ -301,7 +301,7 @@ impl ColumnValues {
     #[inline]
     pub(crate) fn push_signed(&mut self, value: i64) {
         match &mut self.values {
-            Values::Words(WordKind::Signed | WordKind::Integer, words) => words.push(value as u64),
+            ColumnBuffer::Words(WordKind::Signed | WordKind::Integer, words) => words.push(value as u64),
             _ => self.push_other_signed(value),
         }
     }
@@ -312,11 +312,11 @@ impl ColumnValues {
             return;
         }
         match &mut self.values {
-            Values::Int8(values) => values.push(value as i8),
-            Values::Int16(values) => values.push(value as i16),
-            Values::Int32(values) => values.push(value as i32),
-            Values::Int64(values) => values.push(value),
-            Values::Decimal(_, values) => values.push(value.into()),
+            ColumnBuffer::Int8(values) => values.push(value as i8),
+            ColumnBuffer::Int16(values) => values.push(value as i16),
+            ColumnBuffer::Int32(values) => values.push(value as i32),
+            ColumnBuffer::Int64(values) => values.push(value),
+            ColumnBuffer::Decimal(_, values) => values.push(value.into()),
             _ => self.push_null(),
         }
     }
@@ -333,14 +333,14 @@ impl ColumnValues {
             return true;
         }
         match (&mut self.values, size) {
-            (Values::Int8(values), 1) => extend!(values, i8),
-            (Values::Int16(values), 2) => extend!(values, i16),
-            (Values::Int32(values), 4) => extend!(values, i32),
-            (Values::Int64(values), 8) => extend!(values, i64),
-            (Values::UInt8(values), 1) => extend!(values, u8),
-            (Values::UInt16(values), 2) => extend!(values, u16),
-            (Values::UInt32(values), 4) => extend!(values, u32),
-            (Values::UInt64(values), 8) => extend!(values, u64),
+            (ColumnBuffer::Int8(values), 1) => extend!(values, i8),
+            (ColumnBuffer::Int16(values), 2) => extend!(values, i16),
+            (ColumnBuffer::Int32(values), 4) => extend!(values, i32),
+            (ColumnBuffer::Int64(values), 8) => extend!(values, i64),
+            (ColumnBuffer::UInt8(values), 1) => extend!(values, u8),
+            (ColumnBuffer::UInt16(values), 2) => extend!(values, u16),
+            (ColumnBuffer::UInt32(values), 4) => extend!(values, u32),
+            (ColumnBuffer::UInt64(values), 8) => extend!(values, u64),
             _ => return false,
         }
         true
@@ -352,11 +352,11 @@ impl ColumnValues {
             return;
         }
         match &mut self.values {
-            Values::Decimal(_, values) => match value.as_i128() {
+            ColumnBuffer::Decimal(_, values) => match value.as_i128() {
                 Some(value) => values.push(value),
                 None => self.push_null(),
             },
-            Values::Fixed(width, bytes) => {
+            ColumnBuffer::Fixed(width, bytes) => {
                 let fill = if value.is_negative() { u64::MAX } else { 0 };
                 bytes.extend((0..*width).rev().map(|at| {
                     let word = value.words.get(at / 8).copied().unwrap_or(fill);
@@ -376,8 +376,8 @@ impl ColumnValues {
             return;
         }
         match &mut self.values {
-            Values::Words(WordKind::Boolean, words) => words.push(value.into()),
-            Values::Boolean(values) => values.append(value),
+            ColumnBuffer::Words(WordKind::Boolean, words) => words.push(value.into()),
+            ColumnBuffer::Boolean(values) => values.append(value),
             _ => self.push_null(),
         }
     }
@@ -388,10 +388,10 @@ impl ColumnValues {
             return;
         }
         match &mut self.values {
-            Values::Words(WordKind::Single, words) => words.push((value as f32).to_bits().into()),
-            Values::Words(WordKind::Double, words) => words.push(value.to_bits()),
-            Values::Float32(values) => values.push(value as f32),
-            Values::Float64(values) => values.push(value),
+            ColumnBuffer::Words(WordKind::Single, words) => words.push((value as f32).to_bits().into()),
+            ColumnBuffer::Words(WordKind::Double, words) => words.push(value.to_bits()),
+            ColumnBuffer::Float32(values) => values.push(value as f32),
+            ColumnBuffer::Float64(values) => values.push(value),
             _ => self.push_null(),
         }
     }
@@ -400,7 +400,7 @@ impl ColumnValues {
     #[inline]
     pub(crate) fn push_single(&mut self, value: f32) {
         match &mut self.values {
-            Values::Words(WordKind::Single, words) => words.push(value.to_bits().into()),
+            ColumnBuffer::Words(WordKind::Single, words) => words.push(value.to_bits().into()),
             _ => self.push_real(value.into()),
         }
     }
@@ -409,7 +409,7 @@ impl ColumnValues {
     #[inline]
     pub(crate) fn push_bytes(&mut self, value: &[u8]) {
         match &mut self.values {
-            Values::Bytes(offsets, bytes)
+            ColumnBuffer::Bytes(offsets, bytes)
                 if !self.is_too_long
                     && offsets.len() <= MOST_VALUES
                     && bytes.len() + value.len() <= MOST_BYTES =>
@@ -418,7 +418,7 @@ impl ColumnValues {
                 // At most 2^30.
                 offsets.push(bytes.len() as i32);
             }
-            Values::Bytes(..) => self.is_too_long = true,
+            ColumnBuffer::Bytes(..) => self.is_too_long = true,
             _ => self.push_missing(),
         }
     }
@@ -440,7 +440,7 @@ impl ColumnValues {
             return;
         }
         match &mut self.values {
-            Values::Bytes(offsets, bytes) => {
+            ColumnBuffer::Bytes(offsets, bytes) => {
                 self.losses.add(ColumnLoss::InvalidText, u64::from(!value.write_utf8(bytes)));
                 offsets.push(bytes.len() as i32);
             }
@@ -458,7 +458,7 @@ impl ColumnValues {
         if !self.has_room(4) {
             return;
         }
-        let Values::Labels(labels) = &mut self.values else { return self.push_null() };
+        let ColumnBuffer::Labels(labels) = &mut self.values else { return self.push_null() };
         let mut unknown = None;
         let last = match value {
             Some(value) => labels.last.get_mut(value as usize % LAST_LABELS).unwrap_or(&mut unknown),
@@ -583,25 +583,26 @@ impl ColumnValues {
     /// If the values do not form an array, which would be a bug.
     pub(crate) fn finish(&mut self) -> Result<ArrayRef, ArrowError> {
         let nulls = self.validity.finish(self.values.len());
-        let values = std::mem::replace(&mut self.values, Values::new(&self.cell_type, self.lists.len()));
+        let values =
+            std::mem::replace(&mut self.values, ColumnBuffer::new(&self.cell_type, self.lists.len()));
         let mut array: ArrayRef = match values {
-            Values::Words(_, words) => word_array(words, nulls, &self.cell_type)?,
-            Values::Boolean(mut values) => Arc::new(BooleanArray::new(values.finish(), nulls)),
-            Values::Int8(values) => Arc::new(Int8Array::try_new(values.into(), nulls)?),
-            Values::Int16(values) => Arc::new(Int16Array::try_new(values.into(), nulls)?),
-            Values::Int32(values) => Arc::new(Int32Array::try_new(values.into(), nulls)?),
-            Values::Int64(values) => Arc::new(Int64Array::try_new(values.into(), nulls)?),
-            Values::UInt8(values) => Arc::new(UInt8Array::try_new(values.into(), nulls)?),
-            Values::UInt16(values) => Arc::new(UInt16Array::try_new(values.into(), nulls)?),
-            Values::UInt32(values) => Arc::new(UInt32Array::try_new(values.into(), nulls)?),
-            Values::UInt64(values) => Arc::new(UInt64Array::try_new(values.into(), nulls)?),
-            Values::Decimal(digits, values) => {
+            ColumnBuffer::Words(_, words) => word_array(words, nulls, &self.cell_type)?,
+            ColumnBuffer::Boolean(mut values) => Arc::new(BooleanArray::new(values.finish(), nulls)),
+            ColumnBuffer::Int8(values) => Arc::new(Int8Array::try_new(values.into(), nulls)?),
+            ColumnBuffer::Int16(values) => Arc::new(Int16Array::try_new(values.into(), nulls)?),
+            ColumnBuffer::Int32(values) => Arc::new(Int32Array::try_new(values.into(), nulls)?),
+            ColumnBuffer::Int64(values) => Arc::new(Int64Array::try_new(values.into(), nulls)?),
+            ColumnBuffer::UInt8(values) => Arc::new(UInt8Array::try_new(values.into(), nulls)?),
+            ColumnBuffer::UInt16(values) => Arc::new(UInt16Array::try_new(values.into(), nulls)?),
+            ColumnBuffer::UInt32(values) => Arc::new(UInt32Array::try_new(values.into(), nulls)?),
+            ColumnBuffer::UInt64(values) => Arc::new(UInt64Array::try_new(values.into(), nulls)?),
+            ColumnBuffer::Decimal(digits, values) => {
                 let array = Decimal128Array::try_new(values.into(), nulls)?;
                 Arc::new(array.with_precision_and_scale(digits, 0)?)
             }
-            Values::Float32(values) => Arc::new(Float32Array::try_new(values.into(), nulls)?),
-            Values::Float64(values) => Arc::new(Float64Array::try_new(values.into(), nulls)?),
-            Values::Bytes(offsets, bytes) => {
+            ColumnBuffer::Float32(values) => Arc::new(Float32Array::try_new(values.into(), nulls)?),
+            ColumnBuffer::Float64(values) => Arc::new(Float64Array::try_new(values.into(), nulls)?),
+            ColumnBuffer::Bytes(offsets, bytes) => {
                 let (offsets, bytes) =
                     (OffsetBuffer::new(ScalarBuffer::from(offsets)), Buffer::from_vec(bytes));
                 match self.cell_type {
@@ -609,11 +610,11 @@ impl ColumnValues {
                     _ => Arc::new(BinaryArray::try_new(offsets, bytes, nulls)?),
                 }
             }
-            Values::Fixed(width, bytes) => {
+            ColumnBuffer::Fixed(width, bytes) => {
                 let width = i32::try_from(width).unwrap_or(i32::MAX);
                 Arc::new(FixedSizeBinaryArray::try_new(width, Buffer::from_vec(bytes), nulls)?)
             }
-            Values::Labels(labels) => {
+            ColumnBuffer::Labels(labels) => {
                 let LabelKeys { names, keys, .. } = *labels;
                 let keys = PrimitiveArray::<Int32Type>::try_new(keys.into(), nulls)?;
                 Arc::new(DictionaryArray::try_new(keys, Arc::clone(&names.array) as ArrayRef)?)
@@ -643,7 +644,7 @@ impl ColumnValues {
             return Ok(Arc::new(array));
         }
         let texts = BinaryArray::try_new(offsets, bytes, nulls)?;
-        let (mut ends, mut valid, mut validity) = (vec![0], Vec::new(), Validity::new());
+        let (mut ends, mut valid, mut validity) = (vec![0], Vec::new(), ValidityBuilder::new());
         for (index, text) in texts.iter().enumerate() {
             let bytes = text.unwrap_or_default();
             let begin = valid.len();

@@ -7,7 +7,7 @@ use arrow_array::{ArrayRef, PrimitiveArray};
 use arrow_schema::ArrowError;
 
 use crate::table_plan::{MeaningSource, TablePlan};
-use crate::validity::Validity;
+use crate::validity::ValidityBuilder;
 
 /// Place of an event in its data stream.
 #[derive(Clone, Copy, Debug, Default)]
@@ -28,12 +28,12 @@ pub(crate) struct RowPlace<'p> {
 #[derive(Debug)]
 struct IntegerColumn<T: ArrowPrimitiveType> {
     values: Vec<T::Native>,
-    validity: Validity,
+    validity: ValidityBuilder,
 }
 
 impl<T: ArrowPrimitiveType> IntegerColumn<T> {
     fn new() -> Self {
-        Self { values: Vec::new(), validity: Validity::new() }
+        Self { values: Vec::new(), validity: ValidityBuilder::new() }
     }
 
     fn reserve(&mut self, rows: usize) {

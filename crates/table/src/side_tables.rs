@@ -220,7 +220,7 @@ pub(crate) fn stacks(listed: &ListedStreams<'_>, write: &mut WriteRows<'_>) -> i
         let stacks = stream.stacks();
         let is_new = tables.insert(std::ptr::from_ref::<StackTable>(stacks.table).addr());
         if is_new && listed.has(stream) {
-            let mut rows = StackRows { known: &mut known, frames: &mut frames, write };
+            let mut rows = StackTableWriter { known: &mut known, frames: &mut frames, write };
             rows.add(stream, first_with(listed.all, stacks.table))?;
         }
     }
@@ -228,13 +228,13 @@ pub(crate) fn stacks(listed: &ListedStreams<'_>, write: &mut WriteRows<'_>) -> i
 }
 
 /// Writes the stacks of a stack table.
-struct StackRows<'w> {
+struct StackTableWriter<'w> {
     known: &'w mut HashSet<i64>,
     frames: &'w mut HashSet<i64>,
     write: &'w mut WriteRows<'w>,
 }
 
-impl StackRows<'_> {
+impl StackTableWriter<'_> {
     fn add(&mut self, stream: &DataStream, number: usize) -> io::Result<()> {
         let stacks = stream.stacks();
         let mut hashes = StackHashes::new(number);

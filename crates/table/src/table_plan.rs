@@ -191,7 +191,7 @@ impl TablePlan {
             names: names.map(|name| (name.to_owned(), 2)).collect(),
             columns: Vec::new(),
             losses: LossTable::default(),
-            used: Used { names: 0, width: ROW_WIDTH + label.len() },
+            used: MemoryUse { names: 0, width: ROW_WIDTH + label.len() },
             omitted: 0,
             has_meaning: false,
             conditions: 0,
@@ -373,7 +373,7 @@ impl FieldColumn {
 
 /// Memory use so far, in bytes.
 #[derive(Clone, Copy, Debug)]
-struct Used {
+struct MemoryUse {
     names: usize,
     width: usize,
 }
@@ -387,7 +387,7 @@ struct PlanBuilder<'p> {
     names: HashMap<String, u64>,
     columns: Vec<FieldColumn>,
     losses: LossTable,
-    used: Used,
+    used: MemoryUse,
     /// Number of columns and losses above the maximum.
     omitted: u64,
     /// The current member has a meaning with a wanted column.

@@ -120,7 +120,7 @@ pub(crate) type SharedRecord = Arc<Mutex<TableRecord>>;
 
 /// State of a data stream.
 #[derive(Debug, Default)]
-struct StreamPlace {
+struct StreamProgress {
     /// Data stream number.
     number: u32,
     /// Current packet, and number of packets so far.
@@ -172,7 +172,7 @@ impl ClassTables {
 pub(crate) struct TableWorker {
     options: TableOptions,
     record: SharedRecord,
-    streams: StreamTable<StreamPlace, ClassTables, ()>,
+    streams: StreamTable<StreamProgress, ClassTables, ()>,
     /// Number of packets in all data streams so far, and number of data streams.
     runs: u64,
     block: TableBlock,
@@ -201,7 +201,7 @@ impl TableWorker {
 
     /// Returns the place in a data stream. Adds a new data stream.
     #[inline]
-    fn place(&mut self, stream: &DataStream) -> Option<&mut StreamPlace> {
+    fn place(&mut self, stream: &DataStream) -> Option<&mut StreamProgress> {
         if !self.streams.has(stream) {
             self.add_stream(stream);
         }
@@ -214,7 +214,7 @@ impl TableWorker {
         // All data streams were added before the first worker was created.
         let number = record.lock().ignore_poison().numbers.get(&stream.key).copied().unwrap_or(u32::MAX);
         self.runs += 1;
-        let place = StreamPlace { number, run: self.runs, ..StreamPlace::default() };
+        let place = StreamProgress { number, run: self.runs, ..StreamProgress::default() };
         streams.insert(stream, place, || ClassTables {
             trace: Arc::clone(&stream.trace),
             class_index: stream.class_index,
@@ -263,7 +263,7 @@ impl TableWorker {
     fn add(&mut self, event: &Event<'_>) -> Option<(usize, bool)> {
         let class = self.streams.class_index(event.stream)?;
         let (place, tables, _) = self.streams.get_mut(event.stream)?;
-        let StreamPlace { number, packet, events, run, context, .. } = place;
+        let StreamProgress { number, packet, events, run, context, .. } = place;
         let rows = tables.rows_mut(event.class_index())?;
         let (context, sequence) = (&context.values[..], *events);
         let row = RowPlace { run: *run, stream: *number, packet: *packet, sequence, context };

@@ -4,9 +4,9 @@ use arrow_buffer::{NullBuffer, NullBufferBuilder};
 
 /// Validity of values. Only missing values are recorded, because most values are present.
 #[derive(Debug)]
-pub(crate) struct Validity(NullBufferBuilder);
+pub(crate) struct ValidityBuilder(NullBufferBuilder);
 
-impl Validity {
+impl ValidityBuilder {
     pub(crate) fn new() -> Self {
         Self(NullBufferBuilder::new(0))
     }

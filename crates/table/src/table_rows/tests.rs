@@ -90,13 +90,13 @@ impl RandomMember {
 }
 
 /// Compares the rows from loads with the rows from a visitor, for events whose class allows loads.
-struct BothWays {
+struct RowComparison {
     options: TableOptions,
     rows: Option<[TableRows; 2]>,
     count: usize,
 }
 
-impl BothWays {
+impl RowComparison {
     fn add(&mut self, event: &Event<'_>) {
         let rows = self.rows.get_or_insert_with(|| {
             let plan = TablePlan::new(event, &self.options);
@@ -130,7 +130,7 @@ impl BothWays {
     }
 }
 
-impl Sink for BothWays {
+impl Sink for RowComparison {
     fn message(&mut self, message: &Message<'_>) -> io::Result<ControlFlow<()>> {
         match message {
             Message::Event(event) => self.add(event),
@@ -190,7 +190,7 @@ fn loads_and_visits_make_equal_rows() {
             let some = members.iter().step_by(2).map(|member| member.name.as_str());
             options = options.with_columns(Projection::named(some));
         }
-        let mut rows = BothWays { options, rows: None, count: 0 };
+        let mut rows = RowComparison { options, rows: None, count: 0 };
         pump(&mut Merge::new(trace.cursors(Window::default())), &mut rows).unwrap();
         let streams = trace.data_streams();
         with_loads += u64::from(rows.compare(streams[0].stacks().table));
