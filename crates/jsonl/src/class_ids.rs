@@ -13,11 +13,11 @@ use ichnos_model::IgnorePoison as _;
 use crate::event;
 use crate::index::{Runs, line_at};
 use crate::line;
-use crate::stream::StreamPart;
+use crate::stream::LineStream;
 
 /// Assigns ids to the event record classes in a data stream class.
 #[derive(Debug)]
-pub(crate) struct ClassIds {
+pub(crate) struct ClassIdAllocator {
     /// Lines of all data streams in the class.
     lines: Vec<Arc<Runs>>,
     /// Offset of the first event with each undescribed id.
@@ -26,13 +26,13 @@ pub(crate) struct ClassIds {
     given: Mutex<HashMap<u128, u128>>,
 }
 
-impl ClassIds {
+impl ClassIdAllocator {
     pub(crate) fn new(lines: Vec<Arc<Runs>>) -> Self {
         Self { lines, first: OnceLock::new(), given: Mutex::default() }
     }
 
     /// Returns the id for a new class. `own` is the id in its events, `key` identifies their shape.
-    pub(crate) fn give(&self, own: Option<u128>, key: &[u8], part: &StreamPart) -> u128 {
+    pub(crate) fn give(&self, own: Option<u128>, key: &[u8], part: &LineStream) -> u128 {
         let keeps_own = own.is_some_and(|own| self.is_of_first(own, key, part));
         let mut given = self.given.lock().ignore_poison();
         if let Some(own) = own
@@ -53,7 +53,7 @@ impl ClassIds {
     }
 
     /// Returns `true` if the first event with this id has this shape.
-    fn is_of_first(&self, id: u128, key: &[u8], part: &StreamPart) -> bool {
+    fn is_of_first(&self, id: u128, key: &[u8], part: &LineStream) -> bool {
         let first = self.first.get_or_init(|| self.find_first(part));
         let bytes = &part.file.bytes;
         let Some(at) = first.get(&id) else { return false };
@@ -62,7 +62,7 @@ impl ClassIds {
     }
 
     /// Searches all lines for the first event with each id.
-    fn find_first(&self, part: &StreamPart) -> HashMap<u128, usize> {
+    fn find_first(&self, part: &LineStream) -> HashMap<u128, usize> {
         let mut first: HashMap<u128, usize> = HashMap::new();
         let bytes = &part.file.bytes;
         // The limit on classes also limits the ids.

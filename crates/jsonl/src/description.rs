@@ -14,10 +14,10 @@ use ichnos_model::{
 };
 use uuid::Uuid;
 
-use crate::fault::Parsed;
-use crate::field_class::{Classes, scope_name};
-use crate::line::Kind;
-use crate::members::{Made, Members, attributes, integer_of, text};
+use crate::fault::ParseResult;
+use crate::field_class::{FieldClassCodec, scope_name};
+use crate::line::LineType;
+use crate::members::{DescriptionResult, Members, attributes, integer_of, text};
 
 /// Name of the resource member that contains the event's message.
 pub(crate) const MESSAGE: &str = "message";
@@ -86,11 +86,11 @@ const CLOCK: (&str, &[&str]) = (
 pub(crate) type UnknownMember = (&'static str, (usize, String));
 
 /// Returns the unknown members of a describing line at an offset, including its trace and clocks.
-pub(crate) fn unknown_members(kind: Kind, line: &str, at: usize) -> Parsed<Vec<UnknownMember>> {
+pub(crate) fn unknown_members(kind: LineType, line: &str, at: usize) -> ParseResult<Vec<UnknownMember>> {
     let known = match kind {
-        Kind::StreamBegin => STREAM_BEGIN,
-        Kind::EventClass => EVENT_CLASS,
-        Kind::Stack => STACK,
+        LineType::StreamBegin => STREAM_BEGIN,
+        LineType::EventClass => EVENT_CLASS,
+        LineType::Stack => STACK,
         _ => return Ok(Vec::new()),
     };
     let mut unknown = Vec::new();
@@ -104,7 +104,7 @@ fn find_unknown(
     (of, known): (&'static str, &[&str]),
     offset: usize,
     unknown: &mut Vec<UnknownMember>,
-) -> Parsed<()> {
+) -> ParseResult<()> {
     /// Maximum number of reported members, and maximum length of their names in bytes.
     const MOST: usize = 64;
     const MOST_NAME: usize = 100;
@@ -131,7 +131,7 @@ fn find_unknown(
 }
 
 /// Reads a trace without its clocks and data stream classes. Also returns its label.
-pub(crate) fn trace_class(value: &Value) -> Made<(TraceClass, String)> {
+pub(crate) fn trace_class(value: &Value) -> DescriptionResult<(TraceClass, String)> {
     let owned = |name: &str| text(value, name).map(str::to_owned);
     let class = TraceClass {
         dialect: owned("format").unwrap_or_else(|| "JSON Lines".to_owned()),
@@ -155,13 +155,13 @@ pub(crate) fn trace_class(value: &Value) -> Made<(TraceClass, String)> {
     Ok((class, owned("label").unwrap_or_default()))
 }
 
-fn uuid(value: &Value) -> Made<Option<Uuid>> {
+fn uuid(value: &Value) -> DescriptionResult<Option<Uuid>> {
     let uuid = text(value, "uuid").map(Uuid::parse_str).transpose();
     uuid.map_err(|_| "an invalid `uuid`".to_owned())
 }
 
 /// Reads a clock.
-pub(crate) fn clock_class(value: &Value) -> Made<ClockClass> {
+pub(crate) fn clock_class(value: &Value) -> DescriptionResult<ClockClass> {
     let mut clock = ClockClass::new("", 1);
     clock_members(&mut Members::Read(value), &mut clock)?;
     if clock.frequency == 0 {
@@ -178,7 +178,7 @@ pub(crate) fn write_clock_class(place: ValueWriter<'_>, clock: &ClockClass) {
     object.end();
 }
 
-fn clock_members(m: &mut Members<'_, '_>, clock: &mut ClockClass) -> Made<()> {
+fn clock_members(m: &mut Members<'_, '_>, clock: &mut ClockClass) -> DescriptionResult<()> {
     m.text("id", &mut clock.id, "default");
     m.optional_text("namespace", &mut clock.namespace);
     m.optional_text("name", &mut clock.name);
@@ -221,7 +221,7 @@ fn clock_members(m: &mut Members<'_, '_>, clock: &mut ClockClass) -> Made<()> {
 const UNIX_EPOCH: &str = "unix-epoch";
 
 /// Reads an id.
-pub(crate) fn id(value: &Value) -> Made<Option<u128>> {
+pub(crate) fn id(value: &Value) -> DescriptionResult<Option<u128>> {
     let Some(id) = value.get("id") else { return Ok(None) };
     let wide = || match id {
         Value::Map(_) => id.get("$int")?.as_text()?.parse().ok(),
@@ -239,7 +239,7 @@ pub(crate) fn log_level(value: &Value) -> Option<i64> {
 }
 
 /// Reads an event record class without its scopes and meanings.
-pub(crate) fn event_class(value: &Value) -> Made<EventRecordClass> {
+pub(crate) fn event_class(value: &Value) -> DescriptionResult<EventRecordClass> {
     let owned = |name: &str| text(value, name).map(str::to_owned);
     let attributes = attributes(value.get("attributes"));
     // The value can also be among the attributes.
@@ -263,15 +263,19 @@ pub(crate) fn event_class(value: &Value) -> Made<EventRecordClass> {
 }
 
 /// Reads the class of a scope from a member `fields`.
-pub(crate) fn scope_class(fields: &Value, scope: Scope, classes: Classes<'_>) -> Made<Option<FieldClass>> {
+pub(crate) fn scope_class(
+    fields: &Value,
+    scope: Scope,
+    classes: FieldClassCodec<'_>,
+) -> DescriptionResult<Option<FieldClass>> {
     let Some(value) = fields.get(scope_name(scope)) else { return Ok(None) };
     classes.read(value).map(Some)
 }
 
 /// Member indexes by name.
-pub(crate) struct Places<'m>(HashMap<&'m str, Vec<usize>>);
+pub(crate) struct MemberIndexes<'m>(HashMap<&'m str, Vec<usize>>);
 
-impl<'m> Places<'m> {
+impl<'m> MemberIndexes<'m> {
     /// Indexes the members that can have a meaning.
     pub(crate) fn of(members: &'m [Member]) -> Self {
         let mut places: HashMap<&str, Vec<usize>> = HashMap::new();
@@ -291,7 +295,7 @@ impl<'m> Places<'m> {
 }
 
 /// Finds the members with meanings. `places` indexes the members of a scope.
-pub(crate) fn meanings<'m>(value: &Value, places: impl Fn(Scope) -> Places<'m>) -> Meanings {
+pub(crate) fn meanings<'m>(value: &Value, places: impl Fn(Scope) -> MemberIndexes<'m>) -> Meanings {
     let mut meanings = Meanings::default();
     for scope in Scope::ALL.into_iter().skip(1) {
         let Some(Value::Map(members)) = value.get(scope_name(scope)) else { continue };

@@ -10,37 +10,37 @@ pub(crate) const MOST_VALUES: u64 = 1 << 20;
 
 /// Reason why a line is unreadable.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Fault {
+pub(crate) struct LineFault {
     /// Byte offset in the line.
     pub(crate) at: usize,
     pub(crate) expected: Cow<'static, str>,
 }
 
-impl From<read::Error> for Fault {
+impl From<read::Error> for LineFault {
     fn from(error: read::Error) -> Self {
         Self { at: error.offset, expected: error.kind.expected().into() }
     }
 }
 
-pub(crate) type Parsed<T> = Result<T, Fault>;
+pub(crate) type ParseResult<T> = Result<T, LineFault>;
 
 /// Returns an error for unexpected text at the reader's position.
-pub(crate) fn fault<T>(json: &Reader<'_>, expected: impl Into<Cow<'static, str>>) -> Parsed<T> {
-    Err(Fault { at: json.offset(), expected: expected.into() })
+pub(crate) fn fault<T>(json: &Reader<'_>, expected: impl Into<Cow<'static, str>>) -> ParseResult<T> {
+    Err(LineFault { at: json.offset(), expected: expected.into() })
 }
 
 /// Checks that only white space follows.
-pub(crate) fn end(json: &mut Reader<'_>) -> Parsed<()> {
+pub(crate) fn end(json: &mut Reader<'_>) -> ParseResult<()> {
     if json.peek().is_none() { Ok(()) } else { fault(json, "the end of the line") }
 }
 
 /// Parses a value as a tree. Used for the few lines with descriptions.
-pub(crate) fn value(json: &mut Reader<'_>) -> Parsed<Value> {
+pub(crate) fn value(json: &mut Reader<'_>) -> ParseResult<Value> {
     value_within(json, &mut { MOST_VALUES })
 }
 
 /// Parses a value as a tree of at most `left` values. Subtracts their number from `left`.
-pub(crate) fn value_within(json: &mut Reader<'_>, left: &mut u64) -> Parsed<Value> {
+pub(crate) fn value_within(json: &mut Reader<'_>, left: &mut u64) -> ParseResult<Value> {
     Ok(nested_value(json, MAX_DEPTH, left)?)
 }
 

@@ -11,11 +11,11 @@ use ichnos_model::{
     WideInteger, WideRange,
 };
 
-use crate::members::{Made, Members, text};
+use crate::members::{DescriptionResult, Members, text};
 
 /// Reads and writes field classes.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Classes<'a> {
+pub(crate) struct FieldClassCodec<'a> {
     /// Clocks of the trace.
     pub(crate) clocks: &'a [ClockClass],
     /// `true` if optionals, variants and arrays have selector and length fields. Otherwise, values determine options
@@ -96,9 +96,9 @@ fn kind(name: &str) -> Option<FieldKind> {
     kinds.into_iter().map(FieldClass::new).find(|class| class.type_name() == name).map(|class| class.kind)
 }
 
-impl Classes<'_> {
+impl FieldClassCodec<'_> {
     /// Reads a class from an object.
-    pub(crate) fn read(self, value: &Value) -> Made<FieldClass> {
+    pub(crate) fn read(self, value: &Value) -> DescriptionResult<FieldClass> {
         let name = text(value, "type").ok_or("a field class without `type`")?;
         let kind = kind(name).ok_or_else(|| format!("a field class of the unknown type `{name}`"))?;
         let mut class = FieldClass::new(kind);
@@ -115,7 +115,7 @@ impl Classes<'_> {
         object.end();
     }
 
-    fn class_members(self, m: &mut Members<'_, '_>, class: &mut FieldClass) -> Made<()> {
+    fn class_members(self, m: &mut Members<'_, '_>, class: &mut FieldClass) -> DescriptionResult<()> {
         // Event lines omit an absent field, so it needs no selector.
         let needs_selector = m.is_read() || !class.is_shown_if_present();
         match &mut class.kind {
@@ -184,7 +184,7 @@ impl Classes<'_> {
         name: &'static str,
         class: &mut Arc<FieldClass>,
         what: &str,
-    ) -> Made<()> {
+    ) -> DescriptionResult<()> {
         match m {
             Members::Read(source) => {
                 let value = source.get(name).ok_or_else(|| format!("{what} without `{name}`"))?;
@@ -195,7 +195,7 @@ impl Classes<'_> {
         Ok(())
     }
 
-    fn members(self, m: &mut Members<'_, '_>, members: &mut Vec<Member>) -> Made<()> {
+    fn members(self, m: &mut Members<'_, '_>, members: &mut Vec<Member>) -> DescriptionResult<()> {
         let make = || Member::new("", nothing());
         let is_there = m.objects("members", members, make, |m, member| {
             m.needed_text("name", &mut member.name, "a member")?;
@@ -215,7 +215,7 @@ impl Classes<'_> {
         m: &mut Members<'_, '_>,
         selector: &mut FieldLocation,
         ranges: &mut Option<RangeSet>,
-    ) -> Made<()> {
+    ) -> DescriptionResult<()> {
         self.location(m, "selector", selector)?;
         if m.source().is_some_and(|source| source.get("ranges").is_some()) {
             *ranges = Some(RangeSet(Vec::new())).filter(|_| !selector.is_of_values());
@@ -226,7 +226,7 @@ impl Classes<'_> {
         }
     }
 
-    fn options(self, m: &mut Members<'_, '_>, options: &mut Vec<VariantOption>) -> Made<()> {
+    fn options(self, m: &mut Members<'_, '_>, options: &mut Vec<VariantOption>) -> DescriptionResult<()> {
         let make = || VariantOption {
             name: None,
             class: nothing(),
@@ -249,7 +249,7 @@ impl Classes<'_> {
         encoding: &mut StringEncoding,
         length: &mut StringLength,
         alignment: &mut u64,
-    ) -> Made<()> {
+    ) -> DescriptionResult<()> {
         let mut unusual = Some(*encoding).filter(|encoding| *encoding != StringEncoding::Utf8);
         m.named("encoding", &mut unusual, &StringEncoding::ALL, StringEncoding::name, "encoding")?;
         *encoding = unusual.unwrap_or(StringEncoding::Utf8);
@@ -261,7 +261,7 @@ impl Classes<'_> {
         Ok(())
     }
 
-    fn length(self, m: &mut Members<'_, '_>, length: &mut Length) -> Made<()> {
+    fn length(self, m: &mut Members<'_, '_>, length: &mut Length) -> DescriptionResult<()> {
         if let Some(source) = m.source() {
             *length = match source.get("length") {
                 Some(_) => Length::Static(0),
@@ -274,7 +274,7 @@ impl Classes<'_> {
         }
     }
 
-    fn string_length(self, m: &mut Members<'_, '_>, length: &mut StringLength) -> Made<()> {
+    fn string_length(self, m: &mut Members<'_, '_>, length: &mut StringLength) -> DescriptionResult<()> {
         if let Some(source) = m.source() {
             *length = match source.get("length") {
                 None if source.get("length_prefix").is_some() => {
@@ -303,7 +303,12 @@ impl Classes<'_> {
     }
 
     /// Location of a selector or length field.
-    fn location(self, m: &mut Members<'_, '_>, name: &'static str, location: &mut FieldLocation) -> Made<()> {
+    fn location(
+        self,
+        m: &mut Members<'_, '_>,
+        name: &'static str,
+        location: &mut FieldLocation,
+    ) -> DescriptionResult<()> {
         match m {
             Members::Read(source) if source.get(name).is_none() || !self.with_selectors => return Ok(()),
             Members::Write(_) if location.is_of_values() => return Ok(()),
@@ -361,7 +366,7 @@ fn path(m: &mut Members<'_, '_>, path: &mut Vec<LocationStep>) {
 }
 
 /// Alignment of a field that starts at a byte boundary.
-fn byte_alignment(m: &mut Members<'_, '_>, alignment: &mut u64) -> Made<()> {
+fn byte_alignment(m: &mut Members<'_, '_>, alignment: &mut u64) -> DescriptionResult<()> {
     m.alignment("alignment", alignment, 8)?;
     *alignment = (*alignment).max(8);
     Ok(())
@@ -371,21 +376,21 @@ fn variable_length(
     m: &mut Members<'_, '_>,
     value: &mut VariableLengthValue,
     alignment: &mut u64,
-) -> Made<()> {
+) -> DescriptionResult<()> {
     if let VariableLengthValue::Integer(properties) = value {
         integer(m, properties)?;
     }
     byte_alignment(m, alignment)
 }
 
-fn activity_process(m: &mut Members<'_, '_>, paths: &mut Option<ActivityPaths>) -> Made<()> {
+fn activity_process(m: &mut Members<'_, '_>, paths: &mut Option<ActivityPaths>) -> DescriptionResult<()> {
     let mut process = paths.map(|paths| paths.process);
     m.optional_number("activity_process", &mut process)?;
     *paths = process.map(|process| ActivityPaths { process });
     Ok(())
 }
 
-fn float(m: &mut Members<'_, '_>, bits: &mut BitField) -> Made<()> {
+fn float(m: &mut Members<'_, '_>, bits: &mut BitField) -> DescriptionResult<()> {
     layout(m, bits)?;
     let is_known = matches!(bits.length, 16 | 32 | 64) || bits.length >= 128 && bits.length % 32 == 0;
     match m.is_read() && !is_known {
@@ -395,7 +400,7 @@ fn float(m: &mut Members<'_, '_>, bits: &mut BitField) -> Made<()> {
 }
 
 /// Length, alignment, byte order and bit order.
-fn layout(m: &mut Members<'_, '_>, bits: &mut BitField) -> Made<()> {
+fn layout(m: &mut Members<'_, '_>, bits: &mut BitField) -> DescriptionResult<()> {
     /// Maximum number of bits.
     const MOST: u64 = 1 << 16;
     m.number("length", &mut bits.length, "bits")?;
@@ -412,7 +417,7 @@ fn layout(m: &mut Members<'_, '_>, bits: &mut BitField) -> Made<()> {
     Ok(())
 }
 
-fn integer(m: &mut Members<'_, '_>, integer: &mut IntegerProperties) -> Made<()> {
+fn integer(m: &mut Members<'_, '_>, integer: &mut IntegerProperties) -> DescriptionResult<()> {
     m.flag("signed", &mut integer.signed, false);
     let mut radix = integer.preferred_base.radix();
     m.usual_number("preferred_display_base", &mut radix, DisplayBase::Decimal.radix())?;
@@ -440,7 +445,7 @@ fn integer(m: &mut Members<'_, '_>, integer: &mut IntegerProperties) -> Made<()>
 
 /// Name for integer or bit map values.
 #[derive(Default)]
-struct Label {
+struct ValueLabel {
     name: String,
     ranges: RangeSet,
     wide: Vec<(WideInteger, WideInteger)>,
@@ -452,19 +457,19 @@ fn mappings(
     name: &'static str,
     mappings: &mut Mappings,
     wide: &mut Vec<WideRange>,
-) -> Made<()> {
-    let label = |mapping: ichnos_model::Mapping<'_>| Label {
+) -> DescriptionResult<()> {
+    let label = |mapping: ichnos_model::Mapping<'_>| ValueLabel {
         name: mapping.name.to_owned(),
         ranges: RangeSet(mapping.ranges.iter().collect()),
         wide: Vec::new(),
     };
-    let mut labels: Vec<Label> = mappings.iter().map(label).collect();
+    let mut labels: Vec<ValueLabel> = mappings.iter().map(label).collect();
     for range in wide.drain(..) {
         if let Some(label) = labels.get_mut(range.mapping) {
             label.wide.push((range.lower, range.upper));
         }
     }
-    m.objects(name, &mut labels, Label::default, |m, label| {
+    m.objects(name, &mut labels, ValueLabel::default, |m, label| {
         m.needed_text("name", &mut label.name, "a mapping")?;
         m.ranges("ranges", &mut label.ranges)?;
         wide_ranges(m, &mut label.wide)
@@ -483,7 +488,10 @@ fn mappings(
 }
 
 /// Ranges with more than 128 bits, as strings.
-fn wide_ranges(m: &mut Members<'_, '_>, ranges: &mut Vec<(WideInteger, WideInteger)>) -> Made<()> {
+fn wide_ranges(
+    m: &mut Members<'_, '_>,
+    ranges: &mut Vec<(WideInteger, WideInteger)>,
+) -> DescriptionResult<()> {
     match m {
         Members::Read(source) => {
             let Some(Value::Array(list)) = source.get("wide_ranges") else { return Ok(()) };

@@ -7,7 +7,7 @@ use ichnos_model::{Damage, DamageKind, Diagnostic, FileDiagnostic, TextPosition}
 
 use crate::open;
 use crate::recognition::has_lines;
-use crate::stream::File;
+use crate::stream::LineFile;
 use crate::trace::JsonTrace;
 use crate::writer::JsonLinesWriter;
 
@@ -77,7 +77,7 @@ fn open_file(
     }
     let file = read.read(tree, entry, |bytes| (!bytes.is_empty()).then_some(()));
     let Some(ReadFile { name, bytes, .. }) = file else { return };
-    let file = Arc::new(File {
+    let file = Arc::new(LineFile {
         name: name.as_str().into(),
         bytes,
         clock_offsets: options.clock_offsets.clone(),

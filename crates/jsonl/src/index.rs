@@ -6,8 +6,8 @@ use ichnos_json::read::Reader;
 use ichnos_model::{Limits, Value};
 
 use crate::fault::{MOST_VALUES, value, value_within};
-use crate::line::{self, Kind, Line};
-use crate::marks::{Mark, Marks, push_number};
+use crate::line::{self, LineOutline, LineType};
+use crate::marks::{LineTime, LineTimes, push_number};
 
 /// Index of a file's lines by data stream.
 #[derive(Debug, Default)]
@@ -34,7 +34,7 @@ pub(crate) struct StreamLines {
     pub(crate) classes: Vec<DescribedLine>,
     pub(crate) runs: Runs,
     /// Times in lines other than events.
-    pub(crate) marks: Marks,
+    pub(crate) marks: LineTimes,
     /// `true` if a line has a time.
     pub(crate) has_times: bool,
     /// Earliest time among lines without cycles.
@@ -43,7 +43,7 @@ pub(crate) struct StreamLines {
 
 impl StreamLines {
     /// Adds an event's time.
-    fn add_time(&mut self, line: &Line) {
+    fn add_time(&mut self, line: &LineOutline) {
         let Some(time) = line.time else { return };
         self.has_times = true;
         if !line.has_cycles {
@@ -154,7 +154,7 @@ pub(crate) fn byte_order_mark(bytes: &[u8]) -> usize {
 impl LineIndex {
     /// Indexes a file.
     pub(crate) fn of(bytes: &[u8], limits: &Limits) -> Self {
-        let mut scan = Scan {
+        let mut scan = IndexScan {
             index: Self::default(),
             numbers: HashMap::new(),
             last: None,
@@ -178,7 +178,7 @@ impl LineIndex {
     }
 }
 
-struct Scan {
+struct IndexScan {
     index: LineIndex,
     /// Data stream index by number.
     numbers: HashMap<u64, usize>,
@@ -196,7 +196,7 @@ struct Scan {
     most_faults: usize,
 }
 
-impl Scan {
+impl IndexScan {
     fn line(&mut self, line: &[u8], at: usize, next: usize) {
         if line.iter().all(u8::is_ascii_whitespace) {
             if let Some((_, stream)) = self.last {
@@ -204,7 +204,7 @@ impl Scan {
             }
             return;
         }
-        let found = match Line::of(line) {
+        let found = match LineOutline::of(line) {
             Ok(found) => found,
             // The reader reports this line later, in the data stream of the previous line.
             Err(_) => {
@@ -214,7 +214,7 @@ impl Scan {
             }
         };
         match found.kind {
-            Kind::Event => {
+            LineType::Event => {
                 let Some(stream) = self.stream_of(found.stream, at, next) else { return };
                 self.before = Some(stream);
                 let lines = &mut self.index.streams[stream];
@@ -222,7 +222,7 @@ impl Scan {
                 lines.add_time(&found);
                 self.time = self.time.max(found.time);
             }
-            Kind::StreamBegin => {
+            LineType::StreamBegin => {
                 let Some(described) = self.describe(line, at) else { return };
                 let number = found.stream.unwrap_or_default();
                 self.numbers.remove(&number);
@@ -232,18 +232,18 @@ impl Scan {
                 self.index.streams[stream].begin = Some(described);
                 self.index.streams[stream].runs.add(at, next);
             }
-            Kind::EventClass | Kind::Stack => {
+            LineType::EventClass | LineType::Stack => {
                 let Some(stream) = self.stream_of(found.stream, at, next) else { return };
                 self.index.streams[stream].runs.add(at, next);
                 let Some(described) = self.describe(line, at) else { return };
-                if found.kind == Kind::Stack {
+                if found.kind == LineType::Stack {
                     self.index.stacks.push((stream, described));
                 } else {
                     self.index.streams[stream].classes.push(described);
                 }
             }
             // Damage is in the named data stream, or else in that of the previous line.
-            Kind::Damage => match self.damaged(line) {
+            LineType::Damage => match self.damaged(line) {
                 Some(stream) => self.mark(stream, at, next, None),
                 None => self.index.before.push((at, next)),
             },
@@ -292,7 +292,7 @@ impl Scan {
         let is_behind = self.before.replace(stream).is_some_and(|before| before > stream);
         self.time = self.time.map(|time| time + i128::from(is_behind)).or(own);
         let lines = &mut self.index.streams[stream];
-        lines.marks.push(Mark { at, time: self.time });
+        lines.marks.push(LineTime { at, time: self.time });
         lines.runs.add(at, next);
     }
 
@@ -373,7 +373,7 @@ mod tests {
         assert_eq!((b.begin.is_some(), b.has_times, b.least), (false, true, Some(6)));
         // After the first line of a later data stream.
         let damage = text.find("{\"type\":\"damage\"").unwrap();
-        assert_eq!(a.marks.cursor().take(&a.marks, damage), Some(Mark { at: damage, time: Some(7) }));
+        assert_eq!(a.marks.cursor().take(&a.marks, damage), Some(LineTime { at: damage, time: Some(7) }));
         assert_eq!(a.runs.bytes + b.runs.bytes, text.len());
     }
 }

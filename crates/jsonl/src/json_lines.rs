@@ -23,9 +23,9 @@ use ichnos_model::{
 
 use crate::description::write_clock_class;
 use crate::members::{write_list, write_map, write_value};
-use opening::Openings;
-use resume::{Introduced, Resumed, Subject, introduce};
+use opening::OpeningCache;
 pub use resume::{Introduction, JsonLinesState};
+use resume::{ResumptionState, StreamIntroductions, Subject, introduce};
 
 /// Options of [`JsonLines`].
 #[derive(Clone, Debug)]
@@ -63,22 +63,22 @@ impl Default for JsonLinesOptions {
 
 /// State of a data stream. Must be small, because there can be very many.
 #[derive(Debug)]
-struct StreamState {
+struct LineStreamState {
     /// Number of the data stream in lines.
     number: u64,
-    introduced: Introduced,
+    introduced: StreamIntroductions,
     /// Set if events have a common context.
     common_context: Option<Box<Repeated>>,
 }
 
-impl StreamState {
+impl LineStreamState {
     /// Writes the lines that an event needs and that were not written before: its class, if `with_classes`, and its
     /// call stacks.
     #[inline]
     fn introduce<W: TextWriter>(
         &mut self,
         output: &mut TextBuffer<W>,
-        resumed: &mut Option<Resumed>,
+        resumed: &mut Option<ResumptionState>,
         event: &Event<'_>,
         class: &ClassState,
         with_classes: bool,
@@ -165,11 +165,11 @@ pub struct JsonLines<W> {
     output: TextBuffer<W>,
     options: JsonLinesOptions,
     scratch: Scratch,
-    streams: StreamTable<StreamState, StreamClassState, ClassState>,
+    streams: StreamTable<LineStreamState, StreamClassState, ClassState>,
     next_stream: u64,
-    openings: Openings,
+    openings: OpeningCache,
     /// `None` if this is the start of the output.
-    resumed: Option<Resumed>,
+    resumed: Option<ResumptionState>,
 }
 
 impl<W> std::fmt::Debug for JsonLines<W> {
@@ -187,7 +187,7 @@ impl<W: TextWriter> JsonLines<W> {
             scratch: Scratch::default(),
             streams: StreamTable::default(),
             next_stream: 0,
-            openings: Openings::default(),
+            openings: OpeningCache::default(),
             resumed: None,
         }
     }
@@ -244,11 +244,11 @@ impl<W: TextWriter> JsonLines<W> {
     fn add_stream(&mut self, stream: &DataStream) {
         let (number, introduced) = match &mut self.resumed {
             Some(resumed) => resumed.begun(stream),
-            None => (self.next_stream, Introduced::default()),
+            None => (self.next_stream, StreamIntroductions::default()),
         };
         self.next_stream += 1;
         let plans = stream.plans();
-        let part = StreamState {
+        let part = LineStreamState {
             number,
             introduced,
             common_context: plans.common_context.is_some().then(Box::default),

@@ -5,7 +5,7 @@ use ichnos_json::write::{ObjectWriter, ValueWriter};
 use ichnos_model::{Attributes, IntegerRange, RangeSet, Value};
 
 /// Result, or an error in a description.
-pub(crate) type Made<T> = Result<T, String>;
+pub(crate) type DescriptionResult<T> = Result<T, String>;
 
 /// Integer of any type.
 pub(crate) trait JsonInteger: Copy + PartialEq + TryFrom<i128> + Into<i128> {}
@@ -43,7 +43,7 @@ impl Members<'_, '_> {
         name: &'static str,
         value: &mut T,
         what: &str,
-    ) -> Made<()> {
+    ) -> DescriptionResult<()> {
         let mut found = Some(*value);
         self.optional_number(name, &mut found)?;
         found.map(|found| *value = found).ok_or_else(|| format!("{what} without `{name}`"))
@@ -55,7 +55,7 @@ impl Members<'_, '_> {
         name: &'static str,
         value: &mut T,
         missing: T,
-    ) -> Made<()> {
+    ) -> DescriptionResult<()> {
         let mut found = Some(*value);
         self.optional_number(name, &mut found)?;
         *value = found.unwrap_or(missing);
@@ -68,7 +68,7 @@ impl Members<'_, '_> {
         name: &'static str,
         value: &mut T,
         usual: T,
-    ) -> Made<()> {
+    ) -> DescriptionResult<()> {
         let mut found = Some(*value).filter(|value| *value != usual);
         self.optional_number(name, &mut found)?;
         *value = found.unwrap_or(usual);
@@ -79,7 +79,7 @@ impl Members<'_, '_> {
         &mut self,
         name: &'static str,
         value: &mut Option<T>,
-    ) -> Made<()> {
+    ) -> DescriptionResult<()> {
         match (self, *value) {
             (Self::Read(source), _) => *value = number(source, name)?,
             (Self::Write(object), Some(value)) => object.member(name).integer(value.into()),
@@ -89,7 +89,12 @@ impl Members<'_, '_> {
     }
 
     /// Alignment in bits.
-    pub(crate) fn alignment(&mut self, name: &'static str, value: &mut u64, usual: u64) -> Made<()> {
+    pub(crate) fn alignment(
+        &mut self,
+        name: &'static str,
+        value: &mut u64,
+        usual: u64,
+    ) -> DescriptionResult<()> {
         self.usual_number(name, value, usual)?;
         match self.is_read() && !value.is_power_of_two() {
             true => Err(format!("`{name}` that is not a power of two")),
@@ -120,7 +125,12 @@ impl Members<'_, '_> {
     }
 
     /// Required text. `what` names the object in errors.
-    pub(crate) fn needed_text(&mut self, name: &'static str, value: &mut String, what: &str) -> Made<()> {
+    pub(crate) fn needed_text(
+        &mut self,
+        name: &'static str,
+        value: &mut String,
+        what: &str,
+    ) -> DescriptionResult<()> {
         match self {
             Self::Read(source) if text(source, name).is_none() => Err(format!("{what} without `{name}`")),
             _ => {
@@ -145,7 +155,7 @@ impl Members<'_, '_> {
         all: &[T],
         name_of: fn(T) -> &'static str,
         what: &str,
-    ) -> Made<()> {
+    ) -> DescriptionResult<()> {
         match self {
             Self::Read(source) => {
                 let of_name = |name: &str| {
@@ -170,8 +180,8 @@ impl Members<'_, '_> {
     pub(crate) fn object(
         &mut self,
         name: &'static str,
-        members: impl FnOnce(&mut Members<'_, '_>) -> Made<()>,
-    ) -> Made<()> {
+        members: impl FnOnce(&mut Members<'_, '_>) -> DescriptionResult<()>,
+    ) -> DescriptionResult<()> {
         match self {
             Self::Read(source) => members(&mut Members::Read(source.get(name).unwrap_or(&Value::Null))),
             Self::Write(object) => {
@@ -189,8 +199,8 @@ impl Members<'_, '_> {
         name: &'static str,
         items: &mut Vec<T>,
         make: impl Fn() -> T,
-        mut members: impl FnMut(&mut Members<'_, '_>, &mut T) -> Made<()>,
-    ) -> Made<bool> {
+        mut members: impl FnMut(&mut Members<'_, '_>, &mut T) -> DescriptionResult<()>,
+    ) -> DescriptionResult<bool> {
         match self {
             Self::Read(source) => {
                 let Some(Value::Array(list)) = source.get(name) else { return Ok(false) };
@@ -214,7 +224,7 @@ impl Members<'_, '_> {
     }
 
     /// List of integer pairs.
-    pub(crate) fn ranges(&mut self, name: &'static str, ranges: &mut RangeSet) -> Made<()> {
+    pub(crate) fn ranges(&mut self, name: &'static str, ranges: &mut RangeSet) -> DescriptionResult<()> {
         match self {
             Self::Read(source) => {
                 let list = match source.get(name) {
@@ -229,7 +239,7 @@ impl Members<'_, '_> {
                     let (lower, upper) = bound(0).zip(bound(1)).ok_or("a range that is not two integers")?;
                     Ok(IntegerRange { lower, upper })
                 };
-                ranges.0 = list.iter().map(range).collect::<Made<_>>()?;
+                ranges.0 = list.iter().map(range).collect::<DescriptionResult<_>>()?;
             }
             Self::Write(object) => write_ranges(object.member(name), ranges.0.iter().copied()),
         }
@@ -265,7 +275,7 @@ pub(crate) fn integer_of(value: &Value) -> Option<i128> {
 }
 
 /// Returns the number in a member, if the member exists.
-pub(crate) fn number<T: TryFrom<i128>>(value: &Value, name: &str) -> Made<Option<T>> {
+pub(crate) fn number<T: TryFrom<i128>>(value: &Value, name: &str) -> DescriptionResult<Option<T>> {
     let Some(value) = value.get(name) else { return Ok(None) };
     let number = integer_of(value).and_then(|integer| T::try_from(integer).ok());
     number.map(Some).ok_or_else(|| format!("a value of `{name}` that is not an integer of its range"))

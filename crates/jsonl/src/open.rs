@@ -10,20 +10,20 @@ use ichnos_model::{
     FieldClass, FieldKind, Member, Scope, StackTable, Symbols, Trace, TraceClass, Value,
 };
 
-use crate::class_ids::{self, ClassIds};
-use crate::description::{self, MESSAGE, Places};
+use crate::class_ids::{self, ClassIdAllocator};
+use crate::description::{self, MESSAGE, MemberIndexes};
 use crate::fault::value;
-use crate::field_class::{Classes, StreamScopes};
+use crate::field_class::{FieldClassCodec, StreamScopes};
 use crate::index::{LineIndex, StreamLines};
-use crate::members::{Made, text};
+use crate::members::{DescriptionResult, text};
 use crate::rule::LineRule;
 use crate::source::damage_of;
-use crate::stacks::{self, Renumbered};
-use crate::stream::{ClassEntry, File, StreamPart};
+use crate::stacks::{self, StackRenumbering};
+use crate::stream::{DescribedClass, LineFile, LineStream};
 use crate::trace::JsonTrace;
 
 /// Trace under construction.
-struct Draft<'i> {
+struct TraceDraft<'i> {
     class: TraceClass,
     label: String,
     path: String,
@@ -44,7 +44,7 @@ struct Draft<'i> {
 #[derive(Default)]
 struct DescribedClasses<'i> {
     /// Classes and their lines by id.
-    by_id: HashMap<u128, (ClassEntry, &'i Value)>,
+    by_id: HashMap<u128, (DescribedClass, &'i Value)>,
     /// Assigned ids by name, for classes whose lines lack an id.
     without_id: HashMap<Option<String>, u128>,
 }
@@ -66,7 +66,7 @@ impl DescribedClasses<'_> {
 
 /// Errors in descriptions.
 struct Faults<'a> {
-    file: &'a Arc<File>,
+    file: &'a Arc<LineFile>,
     damage: Vec<Damage>,
 }
 
@@ -88,7 +88,7 @@ impl Faults<'_> {
 ///
 /// # Errors
 /// Returns an error if the described classes exceed the limits.
-pub(crate) fn open(file: &Arc<File>) -> Result<Vec<JsonTrace>, PlanError> {
+pub(crate) fn open(file: &Arc<LineFile>) -> Result<Vec<JsonTrace>, PlanError> {
     let index = LineIndex::of(&file.bytes, &file.limits);
     let mut faults = Faults { file, damage: Vec::new() };
     for (begin, end) in &index.before {
@@ -108,20 +108,20 @@ pub(crate) fn open(file: &Arc<File>) -> Result<Vec<JsonTrace>, PlanError> {
 }
 
 fn make(
-    file: &Arc<File>,
+    file: &Arc<LineFile>,
     index: &LineIndex,
     with_selectors: bool,
     damage: &mut Vec<Damage>,
 ) -> Result<Vec<JsonTrace>, PlanError> {
     let mut faults = Faults { file, damage: std::mem::take(damage) };
-    let mut drafts: Vec<Draft<'_>> = Vec::new();
+    let mut drafts: Vec<TraceDraft<'_>> = Vec::new();
     let mut by_text = HashMap::new();
     let least_times = least_times(index);
     for (number, lines) in index.streams.iter().enumerate() {
         let (begin, at) = lines.begin();
         let value = begin.get("trace").unwrap_or(&Value::Null);
         let draft = *by_text.entry(format!("{value:?}")).or_insert_with(|| {
-            drafts.push(Draft::new(value, at, &mut faults));
+            drafts.push(TraceDraft::new(value, at, &mut faults));
             drafts.len() - 1
         });
         if let Some(draft) = drafts.get_mut(draft) {
@@ -136,7 +136,7 @@ fn make(
         }
     }
     if drafts.is_empty() {
-        drafts.push(Draft::new(&Value::Null, (0, 0), &mut faults));
+        drafts.push(TraceDraft::new(&Value::Null, (0, 0), &mut faults));
     }
     let mut traces = Vec::new();
     for draft in drafts {
@@ -171,7 +171,7 @@ fn begin_before(clock: &mut ClockClass, time: i128) -> Option<u64> {
     Some(cycles)
 }
 
-impl<'i> Draft<'i> {
+impl<'i> TraceDraft<'i> {
     fn new(value: &Value, at: (usize, usize), faults: &mut Faults<'_>) -> Self {
         let (class, label) = match description::trace_class(value) {
             Ok(found) => found,
@@ -276,7 +276,7 @@ impl<'i> Draft<'i> {
         let index = match self.stream_classes.get(&key) {
             Some(index) => *index,
             None => {
-                let classes = Classes { clocks: &self.class.clocks, with_selectors, scopes };
+                let classes = FieldClassCodec { clocks: &self.class.clocks, with_selectors, scopes };
                 let made = stream_class(value, classes, &mut self.class.packet_header);
                 let mut class = made.unwrap_or_else(|what| {
                     faults.add(at, &what, text(begin, "name"));
@@ -292,7 +292,7 @@ impl<'i> Draft<'i> {
             }
         };
         self.streams.push((number, index));
-        let classes = Classes { clocks: &self.class.clocks, with_selectors, scopes };
+        let classes = FieldClassCodec { clocks: &self.class.clocks, with_selectors, scopes };
         let (Some(stream), Some(entries)) =
             (self.class.data_streams.get_mut(index), self.entries.get_mut(index))
         else {
@@ -320,7 +320,7 @@ impl<'i> Draft<'i> {
         }
     }
 
-    fn finish(mut self, file: &Arc<File>, index: &LineIndex) -> Result<JsonTrace, PlanError> {
+    fn finish(mut self, file: &Arc<LineFile>, index: &LineIndex) -> Result<JsonTrace, PlanError> {
         self.number_stream_classes();
         let mut trace = Trace::with_class_map(self.class, self.label, &file.limits, file.class_map.as_ref())?;
         trace.path = self.path;
@@ -335,7 +335,7 @@ impl<'i> Draft<'i> {
         let ids = (0..entries.len()).map(|class| {
             let streams = self.streams.iter().filter(|(_, of)| *of == class);
             let lines = streams.filter_map(|(number, _)| runs.get(*number).cloned());
-            Arc::new(ClassIds::new(lines.collect()))
+            Arc::new(ClassIdAllocator::new(lines.collect()))
         });
         let ids: Vec<_> = ids.collect();
         let added_cycles = Arc::new(self.added_cycles);
@@ -348,7 +348,7 @@ impl<'i> Draft<'i> {
             let name = text(begin, "name").unwrap_or(&file.name);
             let Some(stream) = DataStream::new(Arc::clone(&trace), class, id, name) else { continue };
             let offsets = &file.clock_offsets;
-            streams.push(Arc::new(StreamPart {
+            streams.push(Arc::new(LineStream {
                 file: Arc::clone(file),
                 added_cycles: Arc::clone(&added_cycles),
                 clock_offset: stream.clock().map_or(offsets.all, |clock| offsets.of(clock)),
@@ -371,7 +371,7 @@ fn add_stacks(
     trace: &mut Trace,
     streams: &[(usize, usize)],
     index: &LineIndex,
-) -> HashMap<usize, Arc<Renumbered>> {
+) -> HashMap<usize, Arc<StackRenumbering>> {
     let own = |stream: usize| streams.iter().any(|(number, _)| *number == stream);
     let owned: Vec<bool> = match streams.len() == index.streams.len() {
         true => vec![true; index.streams.len()],
@@ -381,7 +381,7 @@ fn add_stacks(
     let lines = index.stacks.iter().filter(|(stream, _)| owned.get(*stream) == Some(&true));
     let lines: Vec<(usize, &Value)> =
         lines.filter_map(|(stream, line)| Some((*classes.get(stream)?, &line.value))).collect();
-    let mut renumbered: HashMap<usize, Arc<Renumbered>> = HashMap::new();
+    let mut renumbered: HashMap<usize, Arc<StackRenumbering>> = HashMap::new();
     if stacks::differ(lines.iter().copied()) {
         let mut by_class: BTreeMap<usize, Vec<&Value>> = BTreeMap::new();
         lines.into_iter().for_each(|(class, line)| by_class.entry(class).or_default().push(line));
@@ -398,14 +398,17 @@ fn add_stacks(
 }
 
 /// Returns the class ids of a data stream by class name. `None` if several classes share a name.
-fn ids_by_name(stream: &DataStream, classes: &HashMap<u128, ClassEntry>) -> HashMap<String, Option<u128>> {
+fn ids_by_name(
+    stream: &DataStream,
+    classes: &HashMap<u128, DescribedClass>,
+) -> HashMap<String, Option<u128>> {
     let mut names = HashMap::new();
     for (id, entry) in classes {
         let class = match entry {
-            ClassEntry::Declared { index, .. } => {
+            DescribedClass::Declared { index, .. } => {
                 stream.class().event_records.get(*index).map(|class| &**class)
             }
-            ClassEntry::Template(template) => Some(&template.0),
+            DescribedClass::Template(template) => Some(&template.0),
         };
         if let Some(name) = class.and_then(|class| class.name.clone()) {
             names.entry(name).and_modify(|known| *known = None).or_insert(Some(*id));
@@ -417,9 +420,9 @@ fn ids_by_name(stream: &DataStream, classes: &HashMap<u128, ClassEntry>) -> Hash
 /// Reads a data stream class without its event record classes.
 fn stream_class(
     value: &Value,
-    classes: Classes<'_>,
+    classes: FieldClassCodec<'_>,
     packet_header: &mut Option<Arc<FieldClass>>,
-) -> Made<DataStreamClass> {
+) -> DescriptionResult<DataStreamClass> {
     let owned = |name: &str| text(value, name).map(str::to_owned);
     let mut class = DataStreamClass {
         id: description::id(value)?.unwrap_or_default(),
@@ -451,10 +454,10 @@ fn members(class: Option<&FieldClass>) -> &[Member] {
 /// Adds an event record class to a data stream class.
 fn add_class<'i>(
     value: &'i Value,
-    classes: Classes<'_>,
+    classes: FieldClassCodec<'_>,
     stream: &mut DataStreamClass,
     entries: &mut DescribedClasses<'i>,
-) -> Made<()> {
+) -> DescriptionResult<()> {
     let mut class: EventRecordClass = description::event_class(value)?;
     if value.get("id").is_none() {
         class.id = entries.id_of_name(&class.name);
@@ -470,7 +473,7 @@ fn add_class<'i>(
     }
     let Some(fields) = value.get("fields") else {
         let id = class.id;
-        let entry = ClassEntry::Template(Arc::new((class, meanings.clone())));
+        let entry = DescribedClass::Template(Arc::new((class, meanings.clone())));
         entries.by_id.insert(id, (entry, value));
         return Ok(());
     };
@@ -486,9 +489,9 @@ fn add_class<'i>(
     }
     class.meanings = description::meanings(meanings, |scope| {
         let class = scope_class(scope, None, stream, Some(&class));
-        Places::of(members(class.map(|class| &**class)))
+        MemberIndexes::of(members(class.map(|class| &**class)))
     });
-    let entry = ClassEntry::declared(stream.event_records.len(), &class);
+    let entry = DescribedClass::declared(stream.event_records.len(), &class);
     entries.by_id.insert(class.id, (entry, value));
     stream.event_records.push(Arc::new(class));
     Ok(())

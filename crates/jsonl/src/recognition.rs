@@ -4,7 +4,7 @@ use ichnos_io::Entry;
 use ichnos_json::read::Reader;
 
 use crate::index::{byte_order_mark, line_at};
-use crate::line::{EVENT_MEMBERS, Kind, LONGEST, Line, text};
+use crate::line::{EVENT_MEMBERS, LONGEST, LineOutline, LineType, text};
 
 /// Sizes of the tried file prefixes, in bytes. A longer prefix is read if the first line is not recognized yet.
 const PROBED: [usize; 3] = [512, 64 << 10, LONGEST];
@@ -21,20 +21,20 @@ pub(crate) fn has_lines(entry: &Entry) -> bool {
         }
         let is_cut = next >= beginning.len() && beginning.len() >= most;
         let outline = match std::str::from_utf8(line) {
-            Ok(text) => Outline::of(text),
+            Ok(text) => ProbedMembers::of(text),
             // The prefix may end within a character.
-            Err(error) if is_cut => {
-                Outline::of(text(line.get(..error.valid_up_to()).unwrap_or_default()).unwrap_or_default())
-            }
+            Err(error) if is_cut => ProbedMembers::of(
+                text(line.get(..error.valid_up_to()).unwrap_or_default()).unwrap_or_default(),
+            ),
             Err(_) => return false,
         };
         if !is_cut {
-            return outline.is_of_trace() && Line::of(line).is_ok();
+            return outline.is_of_trace() && LineOutline::of(line).is_ok();
         }
         let is_of_trace = match outline.kind {
-            LineKind::Unknown => Some(false),
+            ProbedType::Unknown => Some(false),
             // Members that do not exist in events may follow.
-            LineKind::Untyped | LineKind::Of(Kind::Event) if !outline.has_fields => {
+            ProbedType::Untyped | ProbedType::Of(LineType::Event) if !outline.has_fields => {
                 outline.has_unknown.then_some(false)
             }
             _ => outline.is_of_trace().then_some(true),
@@ -48,16 +48,16 @@ pub(crate) fn has_lines(entry: &Entry) -> bool {
 
 /// Kind of a line, as far as its members are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum LineKind {
+enum ProbedType {
     /// No `type` so far.
     Untyped,
-    Of(Kind),
+    Of(LineType),
     Unknown,
 }
 
 /// Members in a line, up to its end or the end of the prefix.
-struct Outline {
-    kind: LineKind,
+struct ProbedMembers {
+    kind: ProbedType,
     has_time: bool,
     /// `true` if there is a `name` or an `id`.
     has_name: bool,
@@ -69,10 +69,10 @@ struct Outline {
     has_unknown: bool,
 }
 
-impl Outline {
+impl ProbedMembers {
     fn of(text: &str) -> Self {
         let mut outline = Self {
-            kind: LineKind::Untyped,
+            kind: ProbedType::Untyped,
             has_time: false,
             has_name: false,
             has_fields: false,
@@ -87,8 +87,8 @@ impl Outline {
             let name = key.text();
             match &*name {
                 "type" => {
-                    let kind = json.clone().string().ok().and_then(|kind| Kind::from_name(&kind.text()));
-                    outline.kind = kind.map_or(LineKind::Unknown, LineKind::Of);
+                    let kind = json.clone().string().ok().and_then(|kind| LineType::from_name(&kind.text()));
+                    outline.kind = kind.map_or(ProbedType::Unknown, ProbedType::Of);
                 }
                 "ts" | "time" => outline.has_time = true,
                 "name" | "id" => outline.has_name = true,
@@ -110,11 +110,11 @@ impl Outline {
     fn is_of_trace(&self) -> bool {
         let is_own = self.has_fields || !self.has_unknown;
         match self.kind {
-            LineKind::Unknown => false,
-            LineKind::Untyped => self.has_time && self.has_name && is_own,
-            LineKind::Of(Kind::Event) => self.has_name && is_own,
-            LineKind::Of(Kind::Damage) => self.has_file && self.has_message,
-            LineKind::Of(_) => true,
+            ProbedType::Unknown => false,
+            ProbedType::Untyped => self.has_time && self.has_name && is_own,
+            ProbedType::Of(LineType::Event) => self.has_name && is_own,
+            ProbedType::Of(LineType::Damage) => self.has_file && self.has_message,
+            ProbedType::Of(_) => true,
         }
     }
 }

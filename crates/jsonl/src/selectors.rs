@@ -8,30 +8,30 @@ use crate::members::integer_of;
 
 /// Structure that is being read.
 #[derive(Clone, Debug)]
-pub(crate) struct Surroundings<'s, 'a> {
+pub(crate) struct EnclosingStructure<'s, 'a> {
     scope: Scope,
     /// Position at the start of its object.
     json: Reader<'a>,
     members: &'s [Member],
     /// Enclosing member, or `None` for a scope.
-    outer: Option<Place<'s, 'a>>,
+    outer: Option<MemberPlace<'s, 'a>>,
 }
 
 /// Member of a structure that is being read.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place<'s, 'a> {
-    pub(crate) structure: &'s Surroundings<'s, 'a>,
+pub(crate) struct MemberPlace<'s, 'a> {
+    pub(crate) structure: &'s EnclosingStructure<'s, 'a>,
     pub(crate) member: &'s Member,
 }
 
-impl<'s, 'a> Surroundings<'s, 'a> {
+impl<'s, 'a> EnclosingStructure<'s, 'a> {
     /// Creates the outermost structure of a scope.
     pub(crate) fn of_scope(scope: Scope, json: Reader<'a>, members: &'s [Member]) -> Self {
         Self { scope, json, members, outer: None }
     }
 
     /// Creates a structure within a member of another structure.
-    pub(crate) fn within(outer: Place<'s, 'a>, json: Reader<'a>, members: &'s [Member]) -> Self {
+    pub(crate) fn within(outer: MemberPlace<'s, 'a>, json: Reader<'a>, members: &'s [Member]) -> Self {
         Self { scope: outer.structure.scope, json, members, outer: Some(outer) }
     }
 

@@ -7,11 +7,11 @@ use ichnos_model::{
     BitField, ByteOrder, FieldClass, FieldKind, FieldLocation, IntegerProperties, Length, Member,
 };
 
-use crate::fault::{Parsed, fault};
+use crate::fault::{ParseResult, fault};
 
 /// Shape of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Shape {
+pub(crate) enum ValueShape {
     Null,
     Boolean,
     /// Signed 64-bit integer.
@@ -23,17 +23,17 @@ pub(crate) enum Shape {
     Float,
     Text,
     Blob(String),
-    Array(Box<Shape>),
-    Object(Vec<(String, Shape)>),
+    Array(Box<ValueShape>),
+    Object(Vec<(String, ValueShape)>),
     /// Some values are missing.
-    Optional(Box<Shape>),
+    Optional(Box<ValueShape>),
     /// Values with mixed kinds. Strings are read unchanged, other values as their JSON text.
     Any,
 }
 
-impl Shape {
+impl ValueShape {
     /// Reads the shape of a value with at most `left` inner values. Subtracts their number from `left`.
-    pub(crate) fn of(json: &mut Reader<'_>, left: &mut u64) -> Parsed<Self> {
+    pub(crate) fn of(json: &mut Reader<'_>, left: &mut u64) -> ParseResult<Self> {
         let mut is_first = true;
         Ok(match json.peek() {
             Some(b'{') => {
@@ -77,7 +77,7 @@ impl Shape {
     }
 
     /// Reads the members of a scope object.
-    pub(crate) fn of_scope(json: &mut Reader<'_>, left: &mut u64) -> Parsed<Vec<(String, Self)>> {
+    pub(crate) fn of_scope(json: &mut Reader<'_>, left: &mut u64) -> ParseResult<Vec<(String, Self)>> {
         let mut is_first = true;
         let mut members = Vec::new();
         json.expect(b'{', "an object")?;
@@ -211,7 +211,7 @@ fn bits_of(digits: &str) -> u64 {
 }
 
 /// Returns the shape of an object that represents a value without a JSON type.
-pub(crate) fn special(object: &str) -> Option<Shape> {
+pub(crate) fn special(object: &str) -> Option<ValueShape> {
     let mut json = Reader::new(object);
     json.take(b'{').then_some(())?;
     let mut is_first = true;
@@ -219,13 +219,15 @@ pub(crate) fn special(object: &str) -> Option<Shape> {
     let text = json.string().ok()?.plain()?;
     let is_float = matches!(text, "NaN" | "Infinity" | "-Infinity");
     let shape = match key {
-        "$int" if is_integer(text) => Shape::Wide(bits_of(text)),
-        "$float" if is_float => Shape::Float,
+        "$int" if is_integer(text) => ValueShape::Wide(bits_of(text)),
+        "$float" if is_float => ValueShape::Float,
         // In another encoding, these bytes would be another text.
-        "$bytes" if is_hex(text) => Shape::Text,
+        "$bytes" if is_hex(text) => ValueShape::Text,
         "$blob" if is_hex(text) => {
-            let Some(key) = json.key(&mut is_first).ok()? else { return Some(Shape::Blob(String::new())) };
-            Shape::Blob(json.string().ok().filter(|_| key.is("media_type"))?.text().into_owned())
+            let Some(key) = json.key(&mut is_first).ok()? else {
+                return Some(ValueShape::Blob(String::new()));
+            };
+            ValueShape::Blob(json.string().ok().filter(|_| key.is("media_type"))?.text().into_owned())
         }
         _ => return None,
     };

@@ -11,20 +11,20 @@ use ichnos_model::{
 };
 
 use crate::description::{UnknownMember, unknown_members};
-use crate::event::{Class, EventReader};
-use crate::fault::{Fault, Parsed, fault, value};
+use crate::event::{EventReader, LineClass};
+use crate::fault::{LineFault, ParseResult, fault, value};
 use crate::index::{RunCursor, byte_order_mark, line_at};
-use crate::line::{self, Kind, LONGEST};
-use crate::marks::MarkCursor;
+use crate::line::{self, LONGEST, LineType};
+use crate::marks::LineTimeCursor;
 use crate::members::integer_of;
 use crate::rule::LineRule;
-use crate::stream::StreamPart;
+use crate::stream::LineStream;
 use crate::time;
 
 /// Reads the lines of a data stream.
 #[derive(Debug)]
 pub(crate) struct LineSource {
-    part: Arc<StreamPart>,
+    part: Arc<LineStream>,
     window: Window,
     runs: RunCursor,
     /// Offset of the current line.
@@ -33,7 +33,7 @@ pub(crate) struct LineSource {
     at: usize,
     end: usize,
     /// Next line other than an event.
-    mark: MarkCursor,
+    mark: LineTimeCursor,
     reader: EventReader,
     /// Unknown members of the current describing line.
     unknown: Vec<UnknownMember>,
@@ -59,7 +59,7 @@ struct PacketLine {
 }
 
 impl LineSource {
-    pub(crate) fn new(part: Arc<StreamPart>, window: Window) -> Self {
+    pub(crate) fn new(part: Arc<LineStream>, window: Window) -> Self {
         Self {
             runs: part.runs.cursor(),
             reader: EventReader::new(&part),
@@ -98,14 +98,14 @@ impl LineSource {
     }
 
     /// Reads a line. Returns `None` if it does not produce a message.
-    fn line(&mut self, text: &str, at: usize, next: usize) -> Parsed<Option<QueuedMessage>> {
+    fn line(&mut self, text: &str, at: usize, next: usize) -> ParseResult<Option<QueuedMessage>> {
         // All lines from ichnos start with their type.
         let kind = match text.strip_prefix("{\"type\":\"event\",") {
-            Some(_) => Kind::Event,
+            Some(_) => LineType::Event,
             None => kind_of(text)?,
         };
         match kind {
-            Kind::Event => {
+            LineType::Event => {
                 self.reader.begin();
                 if let Some(packet) = &self.packet
                     && let Some(text) = self.part.file.bytes.get(packet.line.0..packet.line.1)
@@ -118,18 +118,18 @@ impl LineSource {
                 let is_event = self.reader.read(text, begin, self.window, &self.part)?;
                 Ok(is_event.then_some(QueuedMessage::Event))
             }
-            Kind::StreamBegin | Kind::EventClass | Kind::Stack => {
+            LineType::StreamBegin | LineType::EventClass | LineType::Stack => {
                 self.unknown = unknown_members(kind, text, at)?;
                 Ok(None)
             }
-            Kind::StreamEnd => {
+            LineType::StreamEnd => {
                 // This is the last message anyway.
                 let mut runs = self.runs.clone();
                 let is_last = self.at >= self.end && self.part.runs.next(&mut runs).is_none();
                 Ok(is_last.then_some(QueuedMessage::StreamEnd))
             }
-            Kind::PacketBegin | Kind::PacketEnd => self.packet_line(kind, text, at..next).map(Some),
-            Kind::DiscardedEvents | Kind::DiscardedPackets => {
+            LineType::PacketBegin | LineType::PacketEnd => self.packet_line(kind, text, at..next).map(Some),
+            LineType::DiscardedEvents | LineType::DiscardedPackets => {
                 let value = value(&mut Reader::new(text))?;
                 let clock = |name: &str| value.get(name).and_then(|value| self.clock(value));
                 let loss = Box::new(StreamLoss {
@@ -139,11 +139,11 @@ impl LineSource {
                     end: clock("end"),
                 });
                 Ok(Some(match kind {
-                    Kind::DiscardedEvents => QueuedMessage::DiscardedEvents(loss),
+                    LineType::DiscardedEvents => QueuedMessage::DiscardedEvents(loss),
                     _ => QueuedMessage::DiscardedPackets(loss),
                 }))
             }
-            Kind::Damage => {
+            LineType::Damage => {
                 let damage = damage_of(&value(&mut Reader::new(text))?);
                 Ok(Some(QueuedMessage::Damage(Box::new(damage))))
             }
@@ -151,11 +151,11 @@ impl LineSource {
     }
 
     /// Reads a packet line.
-    fn packet_line(&mut self, kind: Kind, text: &str, line: Range<usize>) -> Parsed<QueuedMessage> {
+    fn packet_line(&mut self, kind: LineType, text: &str, line: Range<usize>) -> ParseResult<QueuedMessage> {
         let value = value(&mut Reader::new(text))?;
         let clock = self.clock(&value);
         let number = |name: &str| u64_of(&value, name);
-        let is_begin = kind == Kind::PacketBegin;
+        let is_begin = kind == LineType::PacketBegin;
         if is_begin {
             self.packet_values.clear();
             packet_scopes(&mut self.reader.values_of, text, &self.part.stream, &mut self.packet_values)?;
@@ -182,7 +182,7 @@ impl LineSource {
         self.reader.clock_value(nanoseconds, u64_of(value, "cycles"), &self.part)
     }
 
-    fn fault(&self, line: &[u8], at: usize, fault: &Fault) -> Damage {
+    fn fault(&self, line: &[u8], at: usize, fault: &LineFault) -> Damage {
         let found = match line.get(fault.at) {
             None => "the end".to_owned(),
             Some(_) => {
@@ -215,16 +215,16 @@ impl LineSource {
 
     fn plans(&self) -> Option<&EventRecordPlans> {
         match &self.reader.class {
-            Class::None => None,
-            Class::Declared(index) => self.part.stream.plans().event_records.get(*index),
-            Class::Dynamic(class) => Some(&class.plans),
+            LineClass::None => None,
+            LineClass::Declared(index) => self.part.stream.plans().event_records.get(*index),
+            LineClass::Dynamic(class) => Some(&class.plans),
         }
     }
 }
 
 /// Returns the type of a line.
-fn kind_of(text: &str) -> Parsed<Kind> {
-    line::Line::of(text.as_bytes()).map(|line| line.kind)
+fn kind_of(text: &str) -> ParseResult<LineType> {
+    line::LineOutline::of(text.as_bytes()).map(|line| line.kind)
 }
 
 fn u64_of(value: &Value, name: &str) -> Option<u64> {
@@ -237,7 +237,7 @@ fn packet_scopes(
     text: &str,
     stream: &DataStream,
     values: &mut EventValues,
-) -> Parsed<()> {
+) -> ParseResult<()> {
     let classes = [
         ("header", Scope::PacketHeader, stream.trace.class.packet_header.as_deref()),
         ("context", Scope::PacketContext, stream.class().packet_context.as_deref()),
@@ -305,7 +305,10 @@ impl Source for LineSource {
                 continue;
             }
             let read = if line.len() > LONGEST {
-                Err(Fault { at: LONGEST, expected: "the end of the line: it is longer than 16 MiB".into() })
+                Err(LineFault {
+                    at: LONGEST,
+                    expected: "the end of the line: it is longer than 16 MiB".into(),
+                })
             } else {
                 line::text(line).and_then(|text| self.line(text, at, next))
             };

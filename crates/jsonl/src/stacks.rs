@@ -7,17 +7,17 @@ use ichnos_model::{Frame, StackTable, Value};
 use crate::members::number;
 
 /// Changed stack numbers: the key is the number in the file, the value the number in the trace's table.
-pub(crate) type Renumbered = HashMap<u32, u32>;
+pub(crate) type StackRenumbering = HashMap<u32, u32>;
 
 /// Mapping of a line's stack number.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Numbers<'a> {
-    Of(&'a Renumbered),
+pub(crate) enum StackNumberMap<'a> {
+    Of(&'a StackRenumbering),
     /// Number in the table. The frames are in the line.
     Known(u32),
 }
 
-impl Numbers<'_> {
+impl StackNumberMap<'_> {
     /// Returns the mapped number, or `None` if it is unchanged.
     pub(crate) fn get(&self, number: u32) -> Option<u32> {
         match self {
@@ -28,7 +28,7 @@ impl Numbers<'_> {
 }
 
 /// Stack in a line.
-struct Stack {
+struct LineStack {
     number: u32,
     /// Frames, innermost first.
     frames: Vec<Frame>,
@@ -49,8 +49,8 @@ pub(crate) fn differ<'v>(lines: impl Iterator<Item = (usize, &'v Value)>) -> boo
 }
 
 /// Adds stacks in lines to a table. Keeps their numbers if possible.
-pub(crate) fn fill<'v>(table: &StackTable, lines: impl Iterator<Item = &'v Value>) -> Renumbered {
-    let stacks: Vec<Stack> = lines.filter_map(stack_of).collect();
+pub(crate) fn fill<'v>(table: &StackTable, lines: impl Iterator<Item = &'v Value>) -> StackRenumbering {
+    let stacks: Vec<LineStack> = lines.filter_map(stack_of).collect();
     let mut nodes = BTreeMap::new();
     for stack in &stacks {
         let Some(callers) = stack.callers.as_ref().filter(|callers| callers.len() + 1 == stack.frames.len())
@@ -63,7 +63,7 @@ pub(crate) fn fill<'v>(table: &StackTable, lines: impl Iterator<Item = &'v Value
             nodes.insert(number, (caller, frame));
         }
     }
-    let mut renumbered = Renumbered::new();
+    let mut renumbered = StackRenumbering::new();
     let mut is_filled = false;
     // In a recorded trace, most stacks in the table belong to some event.
     let most = nodes.len() as u64 * 16 + 1024;
@@ -95,7 +95,7 @@ pub(crate) fn fill<'v>(table: &StackTable, lines: impl Iterator<Item = &'v Value
     renumbered
 }
 
-fn stack_of(line: &Value) -> Option<Stack> {
+fn stack_of(line: &Value) -> Option<LineStack> {
     let number = number(line, "stack").ok()??;
     let frames = frames(line.get("frames")?)?;
     let callers = match line.get("callers") {
@@ -106,7 +106,7 @@ fn stack_of(line: &Value) -> Option<Stack> {
         }
         _ => (frames.len() == 1).then(Vec::new),
     };
-    Some(Stack { number, frames, callers })
+    Some(LineStack { number, frames, callers })
 }
 
 /// Returns the frames in a list, innermost first.

@@ -8,14 +8,14 @@ use ichnos_model::{
     ClassMap, ClockArithmetic, ClockOffsets, DataStream, EventRecordClass, Limits, Meaning, Scope, Value,
 };
 
-use crate::class_ids::ClassIds;
+use crate::class_ids::ClassIdAllocator;
 use crate::index::Runs;
-use crate::marks::Marks;
-use crate::stacks::Renumbered;
+use crate::marks::LineTimes;
+use crate::stacks::StackRenumbering;
 
 /// Properties shared by all data streams of a file.
 #[derive(Debug)]
-pub(crate) struct File {
+pub(crate) struct LineFile {
     pub(crate) name: Arc<str>,
     pub(crate) bytes: Bytes,
     /// Nanoseconds to add to times.
@@ -28,24 +28,24 @@ pub(crate) struct File {
 
 /// Data stream in a file.
 #[derive(Debug)]
-pub(crate) struct StreamPart {
-    pub(crate) file: Arc<File>,
+pub(crate) struct LineStream {
+    pub(crate) file: Arc<LineFile>,
     pub(crate) stream: Arc<DataStream>,
     pub(crate) runs: Arc<Runs>,
-    pub(crate) marks: Marks,
-    pub(crate) classes: Arc<HashMap<u128, ClassEntry>>,
+    pub(crate) marks: LineTimes,
+    pub(crate) classes: Arc<HashMap<u128, DescribedClass>>,
     /// Ids for undescribed classes.
-    pub(crate) ids: Arc<ClassIds>,
+    pub(crate) ids: Arc<ClassIdAllocator>,
     /// Id by name, for names that only one class has.
     pub(crate) names: HashMap<String, Option<u128>>,
-    pub(crate) stacks: Arc<Renumbered>,
+    pub(crate) stacks: Arc<StackRenumbering>,
     /// Cycles to add to clock values in lines, by clock index.
     pub(crate) added_cycles: Arc<HashMap<u16, u64>>,
     /// Nanoseconds to add to this data stream's times.
     pub(crate) clock_offset: i128,
 }
 
-impl StreamPart {
+impl LineStream {
     /// Returns the clock value for the cycles in a line.
     pub(crate) fn cycles(&self, clock: u16, cycles: u64) -> u64 {
         match self.added_cycles.get(&clock) {
@@ -57,14 +57,14 @@ impl StreamPart {
 
 /// Described event record class.
 #[derive(Clone, Debug)]
-pub(crate) enum ClassEntry {
+pub(crate) enum DescribedClass {
     /// With fields: class index, and the members with call stack numbers.
     Declared { index: usize, stacks: Arc<[(Scope, u32)]> },
     /// Without fields: a class to complete, and the meanings of members.
     Template(Arc<(EventRecordClass, Value)>),
 }
 
-impl ClassEntry {
+impl DescribedClass {
     pub(crate) fn declared(index: usize, class: &EventRecordClass) -> Self {
         let members = class.meanings.members(Meaning::Stack);
         let mut stacks: Vec<_> = members.map(|member| (member.scope, member.index)).collect();

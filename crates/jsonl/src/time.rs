@@ -3,12 +3,12 @@
 use ichnos_json::read::Reader;
 use jiff::civil::Date;
 
-use crate::fault::{Fault, Parsed};
+use crate::fault::{LineFault, ParseResult};
 
 const BILLION: i128 = 1_000_000_000;
 
 /// Reads a time in nanoseconds: an integer, a string of digits, or a date.
-pub(crate) fn read(json: &mut Reader<'_>) -> Parsed<i128> {
+pub(crate) fn read(json: &mut Reader<'_>) -> ParseResult<i128> {
     let is_string = json.peek() == Some(b'"');
     let at = json.offset();
     let found = if is_string {
@@ -18,7 +18,7 @@ pub(crate) fn read(json: &mut Reader<'_>) -> Parsed<i128> {
     };
     // Far beyond any clock, but small enough that additions cannot overflow.
     let found = found.filter(|time: &i128| time.unsigned_abs() < 1 << 120);
-    found.ok_or(Fault { at, expected: "a time: nanoseconds as an integer, or a date of RFC 3339".into() })
+    found.ok_or(LineFault { at, expected: "a time: nanoseconds as an integer, or a date of RFC 3339".into() })
 }
 
 /// Converts an RFC 3339 date to nanoseconds since the Unix epoch.

@@ -10,10 +10,10 @@ use ichnos_model::{
 };
 use uuid::Uuid;
 
-use crate::fault::{Fault, Parsed, fault};
-use crate::selectors::{Place, Surroundings};
-use crate::shape::{Shape, is_integer, special};
-use crate::stacks::Numbers;
+use crate::fault::{LineFault, ParseResult, fault};
+use crate::selectors::{EnclosingStructure, MemberPlace};
+use crate::shape::{ValueShape, is_integer, special};
+use crate::stacks::StackNumberMap;
 use crate::time;
 use crate::variants::looks_like;
 
@@ -39,7 +39,7 @@ pub(crate) struct ValueReader {
 
 /// Names and values in an object, to find members in any order.
 #[derive(Default)]
-struct Entries<'a> {
+struct ObjectEntries<'a> {
     names: Vec<Cow<'a, str>>,
     /// `None` for a value that was taken.
     values: Vec<Option<Reader<'a>>>,
@@ -47,14 +47,14 @@ struct Entries<'a> {
 
 /// Finds object members.
 #[derive(Default)]
-struct Finder<'n> {
+struct MemberFinder<'n> {
     /// Number of members taken from the front.
     first: usize,
     /// Member indexes by name, first member last. Only for objects with many members.
     by_name: Option<HashMap<&'n str, Vec<usize>>>,
 }
 
-impl<'n> Finder<'n> {
+impl<'n> MemberFinder<'n> {
     /// Maximum number of members for a linear search.
     const FEW: usize = 32;
 
@@ -94,20 +94,20 @@ impl ValueReader {
         json: &mut Reader<'_>,
         scope: Scope,
         class: &FieldClass,
-        stacks: &[(u32, Numbers<'_>)],
+        stacks: &[(u32, StackNumberMap<'_>)],
         values: &mut EventValues,
-    ) -> Parsed<()> {
+    ) -> ParseResult<()> {
         let begin = json.offset();
         self.work = FEW_COMPARED + COMPARED_PER_BYTE * json.text().len() as u64;
         values.begin(scope);
         json.peek();
         let FieldKind::Structure { members, .. } = &class.kind else {
             let root = Member::new("", class.clone());
-            let around = Surroundings::of_scope(scope, json.clone(), &[]);
-            let place = Place { structure: &around, member: &root };
+            let around = EnclosingStructure::of_scope(scope, json.clone(), &[]);
+            let place = MemberPlace { structure: &around, member: &root };
             return self.field(json, place, class, values, true);
         };
-        let around = Surroundings::of_scope(scope, json.clone(), members);
+        let around = EnclosingStructure::of_scope(scope, json.clone(), members);
         if self.members(json, &around, members, stacks, values, false).is_ok() {
             return Ok(());
         }
@@ -123,20 +123,20 @@ impl ValueReader {
         json: &mut Reader<'_>,
         members: &[Member],
         values: &mut EventValues,
-    ) -> Parsed<()> {
-        let around = Surroundings::of_scope(Scope::Payload, json.clone(), members);
+    ) -> ParseResult<()> {
+        let around = EnclosingStructure::of_scope(Scope::Payload, json.clone(), members);
         self.members(json, &around, members, &[], values, false)
     }
 
     fn members<'a>(
         &mut self,
         json: &mut Reader<'a>,
-        around: &Surroundings<'_, 'a>,
+        around: &EnclosingStructure<'_, 'a>,
         members: &[Member],
-        stacks: &[(u32, Numbers<'_>)],
+        stacks: &[(u32, StackNumberMap<'_>)],
         values: &mut EventValues,
         in_any_order: bool,
-    ) -> Parsed<()> {
+    ) -> ParseResult<()> {
         let begin = json.offset();
         json.expect(b'{', "an object")?;
         if in_any_order {
@@ -150,7 +150,7 @@ impl ValueReader {
                 continue;
             }
             if key.is_some_and(|key| key.is(&member.name)) {
-                let place = Place { structure: around, member };
+                let place = MemberPlace { structure: around, member };
                 match stack(stacks, index) {
                     Some(numbers) => self.stack(json, place, numbers, values)?,
                     None => self.field(json, place, &member.class, values, in_any_order)?,
@@ -171,12 +171,12 @@ impl ValueReader {
     fn members_in_any_order<'a>(
         &mut self,
         json: &mut Reader<'a>,
-        around: &Surroundings<'_, 'a>,
+        around: &EnclosingStructure<'_, 'a>,
         members: &[Member],
-        stacks: &[(u32, Numbers<'_>)],
+        stacks: &[(u32, StackNumberMap<'_>)],
         values: &mut EventValues,
-    ) -> Parsed<()> {
-        let mut entries = Entries::default();
+    ) -> ParseResult<()> {
+        let mut entries = ObjectEntries::default();
         let mut is_first = true;
         json.expect(b'{', "an object")?;
         while let Some(key) = json.key(&mut is_first)? {
@@ -185,14 +185,14 @@ impl ValueReader {
             entries.values.push(Some(json.clone()));
             json.skip()?;
         }
-        let mut finder = Finder::default();
+        let mut finder = MemberFinder::default();
         for (index, member) in members.iter().enumerate() {
             if matches!(member.class.kind, FieldKind::Padding(_)) {
                 continue;
             }
             match finder.take(&entries.names, &mut entries.values, &member.name) {
                 Some(mut value) => {
-                    let place = Place { structure: around, member };
+                    let place = MemberPlace { structure: around, member };
                     match stack(stacks, index) {
                         Some(numbers) => self.stack(&mut value, place, numbers, values)?,
                         None => self.field(&mut value, place, &member.class, values, true)?,
@@ -217,11 +217,11 @@ impl ValueReader {
     fn field<'a>(
         &mut self,
         json: &mut Reader<'a>,
-        place: Place<'_, 'a>,
+        place: MemberPlace<'_, 'a>,
         class: &FieldClass,
         values: &mut EventValues,
         in_any_order: bool,
-    ) -> Parsed<()> {
+    ) -> ParseResult<()> {
         if self.is_strict && !is_just(json, class) {
             return fault(json, "the same shape as the previous event");
         }
@@ -246,7 +246,7 @@ impl ValueReader {
             FieldKind::Structure { members, .. } | FieldKind::Union { members, .. } => {
                 values.begin_structure();
                 json.peek();
-                let around = Surroundings::within(place, json.clone(), members);
+                let around = EnclosingStructure::within(place, json.clone(), members);
                 self.members(json, &around, members, &[], values, in_any_order)?;
                 values.end();
                 Ok(())
@@ -278,7 +278,7 @@ impl ValueReader {
         }
     }
 
-    fn blob(&mut self, json: &mut Reader<'_>, length: &Length, values: &mut EventValues) -> Parsed<()> {
+    fn blob(&mut self, json: &mut Reader<'_>, length: &Length, values: &mut EventValues) -> ParseResult<()> {
         let begin = json.offset();
         self.tagged(json, "$blob", "a BLOB: an object with `$blob`")?;
         if let Length::Static(length) = length
@@ -294,11 +294,11 @@ impl ValueReader {
     fn array<'a>(
         &mut self,
         json: &mut Reader<'a>,
-        place: Place<'_, 'a>,
+        place: MemberPlace<'_, 'a>,
         (element, length): (&FieldClass, &Length),
         values: &mut EventValues,
         in_any_order: bool,
-    ) -> Parsed<()> {
+    ) -> ParseResult<()> {
         json.expect(b'[', "an array")?;
         values.begin_array();
         let (mut is_first, mut count) = (true, 0);
@@ -320,10 +320,10 @@ impl ValueReader {
     fn option<'a>(
         &mut self,
         json: &mut Reader<'a>,
-        place: Place<'_, 'a>,
+        place: MemberPlace<'_, 'a>,
         options: &[VariantOption],
         selector: &FieldLocation,
-    ) -> Parsed<usize> {
+    ) -> ParseResult<usize> {
         json.peek();
         let selected = match selector.is_of_values() {
             true => None,
@@ -344,10 +344,10 @@ impl ValueReader {
     fn stack<'a>(
         &mut self,
         json: &mut Reader<'a>,
-        place: Place<'_, 'a>,
-        numbers: &Numbers<'_>,
+        place: MemberPlace<'_, 'a>,
+        numbers: &StackNumberMap<'_>,
         values: &mut EventValues,
-    ) -> Parsed<()> {
+    ) -> ParseResult<()> {
         let class = &*place.member.class;
         let (begin, mut value) = (json.offset(), json.clone());
         let number = value.number().ok().or_else(|| value.string().ok()?.plain());
@@ -378,7 +378,7 @@ impl ValueReader {
         bits: Option<BitField>,
         integer: &IntegerProperties,
         values: &mut EventValues,
-    ) -> Parsed<()> {
+    ) -> ParseResult<()> {
         if integer.mappings.is_some() {
             json.expect(b'{', "an object with `value`, as the integer has labels")?;
             let (mut is_first, mut is_found) = (true, false);
@@ -405,7 +405,7 @@ impl ValueReader {
         bits: Option<BitField>,
         integer: &IntegerProperties,
         values: &mut EventValues,
-    ) -> Parsed<()> {
+    ) -> ParseResult<()> {
         json.peek();
         let at = json.offset();
         let wide;
@@ -453,7 +453,7 @@ impl ValueReader {
     }
 
     /// Reads `{"$int": "DIGITS"}`. Returns the digits.
-    fn tagged_integer<'a>(&mut self, json: &mut Reader<'a>) -> Parsed<&'a str> {
+    fn tagged_integer<'a>(&mut self, json: &mut Reader<'a>) -> ParseResult<&'a str> {
         json.expect(b'{', "an integer")?;
         let mut is_first = true;
         let key = json.key(&mut is_first)?;
@@ -521,7 +521,7 @@ impl ValueReader {
         json: &mut Reader<'_>,
         bits: Option<BitField>,
         values: &mut EventValues,
-    ) -> Parsed<()> {
+    ) -> ParseResult<()> {
         json.expect(b'{', "an object with `bits`")?;
         let (mut is_first, mut is_found) = (true, false);
         while let Some(key) = json.key(&mut is_first)? {
@@ -543,20 +543,20 @@ impl ValueReader {
                 Some(value) => values.push(FieldValue::Bits(value)),
                 None if bits.is_none_or(|bits| bits.length > 64) && is_integer(digits) => {
                     let wide = self.wide(digits, bits.map(|bits| bits.length), false);
-                    let wide = wide.ok_or(Fault { at, expected: format!("{length} bits").into() })?;
+                    let wide = wide.ok_or(LineFault { at, expected: format!("{length} bits").into() })?;
                     values.push(FieldValue::Wide(wide));
                 }
-                None => return Err(Fault { at, expected: format!("{length} bits").into() }),
+                None => return Err(LineFault { at, expected: format!("{length} bits").into() }),
             }
         }
         if is_found { Ok(()) } else { fault(json, "the member `bits` before the end of the object") }
     }
 
-    fn float(&mut self, json: &mut Reader<'_>, length: u64, values: &mut EventValues) -> Parsed<()> {
+    fn float(&mut self, json: &mut Reader<'_>, length: u64, values: &mut EventValues) -> ParseResult<()> {
         const EXPECTED: &str = "a floating-point number of the size of the class";
         json.peek();
         let at = json.offset();
-        let wrong = || Fault { at, expected: EXPECTED.into() };
+        let wrong = || LineFault { at, expected: EXPECTED.into() };
         if json.peek() != Some(b'{') {
             let number = json.number()?;
             let real = match length {
@@ -614,7 +614,7 @@ impl ValueReader {
         json: &mut Reader<'_>,
         encoding: StringEncoding,
         values: &mut EventValues,
-    ) -> Parsed<()> {
+    ) -> ParseResult<()> {
         if json.peek() == Some(b'"') {
             let quoted = json.string()?;
             let text = match quoted.plain() {
@@ -643,7 +643,12 @@ impl ValueReader {
     }
 
     /// Reads an object whose first member has hexadecimal digits. Stores their bytes.
-    fn tagged(&mut self, json: &mut Reader<'_>, name: &'static str, expected: &'static str) -> Parsed<()> {
+    fn tagged(
+        &mut self,
+        json: &mut Reader<'_>,
+        name: &'static str,
+        expected: &'static str,
+    ) -> ParseResult<()> {
         json.expect(b'{', expected)?;
         let mut is_first = true;
         if !json.key(&mut is_first)?.is_some_and(|key| key.is(name)) {
@@ -656,7 +661,7 @@ impl ValueReader {
         for pair in digits.chunks(2) {
             let digit = |index: usize| char::from(*pair.get(index)?).to_digit(16);
             let byte = digit(0).zip(digit(1)).map(|(high, low)| (high << 4 | low) as u8);
-            self.bytes.push(byte.ok_or(Fault { at, expected: "pairs of hexadecimal digits".into() })?);
+            self.bytes.push(byte.ok_or(LineFault { at, expected: "pairs of hexadecimal digits".into() })?);
         }
         while json.key(&mut is_first)?.is_some() {
             json.skip()?;
@@ -665,7 +670,7 @@ impl ValueReader {
     }
 }
 
-fn boolean(json: &mut Reader<'_>, values: &mut EventValues) -> Parsed<()> {
+fn boolean(json: &mut Reader<'_>, values: &mut EventValues) -> ParseResult<()> {
     let value = json.literal("true");
     if !value && !json.literal("false") {
         return fault(json, "a boolean");
@@ -674,15 +679,15 @@ fn boolean(json: &mut Reader<'_>, values: &mut EventValues) -> Parsed<()> {
     Ok(())
 }
 
-fn guid(json: &mut Reader<'_>, values: &mut EventValues) -> Parsed<()> {
+fn guid(json: &mut Reader<'_>, values: &mut EventValues) -> ParseResult<()> {
     json.peek();
     let at = json.offset();
     let guid = json.string()?.plain().and_then(|text| Uuid::parse_str(text).ok());
-    values.push(guid.ok_or(Fault { at, expected: "a GUID".into() })?);
+    values.push(guid.ok_or(LineFault { at, expected: "a GUID".into() })?);
     Ok(())
 }
 
-fn stack<'s, 'n>(stacks: &'s [(u32, Numbers<'n>)], index: usize) -> Option<&'s Numbers<'n>> {
+fn stack<'s, 'n>(stacks: &'s [(u32, StackNumberMap<'n>)], index: usize) -> Option<&'s StackNumberMap<'n>> {
     let at = stacks.binary_search_by_key(&index, |(member, _)| *member as usize).ok()?;
     stacks.get(at).map(|(_, numbers)| numbers)
 }
@@ -696,13 +701,13 @@ fn fits_signed(value: i64, length: u64) -> bool {
 }
 
 #[cold]
-fn wrong_integer<T>(at: usize, bits: Option<BitField>, integer: &IntegerProperties) -> Parsed<T> {
+fn wrong_integer<T>(at: usize, bits: Option<BitField>, integer: &IntegerProperties) -> ParseResult<T> {
     let sign = if integer.signed { "a signed" } else { "an unsigned" };
     let expected = match bits {
         Some(bits) => format!("{sign} integer of {} bits", bits.length),
         None => format!("{sign} integer"),
     };
-    Err(Fault { at, expected: expected.into() })
+    Err(LineFault { at, expected: expected.into() })
 }
 
 /// Returns `true` if the shape of a value gives exactly this undescribed class. This quick check accepts some other
@@ -739,7 +744,7 @@ fn is_just(json: &Reader<'_>, class: &FieldClass) -> bool {
 
 /// Returns `true` if a value represents a string's bytes.
 fn is_bytes(json: &Reader<'_>) -> bool {
-    json.clone().skip().is_ok_and(|text| special(text) == Some(Shape::Text))
+    json.clone().skip().is_ok_and(|text| special(text) == Some(ValueShape::Text))
 }
 
 /// Converts a text to another encoding.

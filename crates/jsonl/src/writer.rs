@@ -15,7 +15,7 @@ use ichnos_io::{
 };
 
 use crate::recognition::has_lines;
-use line_encoder::{LineEncoder, LineRules};
+use line_encoder::{LineEncoder, LineWriterRules};
 
 /// Approximate block size in bytes.
 const BLOCK: usize = 256 << 10;
@@ -45,7 +45,7 @@ impl WriterFactory for JsonLinesWriter {
         options: &WriteOptions,
     ) -> Result<Box<dyn Output>, CreateError> {
         options.dialect_index(&[])?;
-        file_output::<LineEncoder>(&target, LineRules::new(sources, BLOCK, options), options)
+        file_output::<LineEncoder>(&target, LineWriterRules::new(sources, BLOCK, options), options)
     }
 
     fn create_parts(
@@ -54,6 +54,6 @@ impl WriterFactory for JsonLinesWriter {
         options: &WriteOptions,
     ) -> Result<Box<dyn PartsOutput>, CreateError> {
         options.dialect_index(&[])?;
-        Ok(file_parts::<LineEncoder>(LineRules::new(sources, 0, options), options))
+        Ok(file_parts::<LineEncoder>(LineWriterRules::new(sources, 0, options), options))
     }
 }

@@ -8,7 +8,7 @@ use ichnos_model::plan::scope_class;
 use ichnos_model::{DataStream, Event, FieldClass, FieldKind, Scope, TraceClass};
 
 use crate::description::MESSAGE;
-use crate::field_class::{Classes, StreamScopes, scope_name};
+use crate::field_class::{FieldClassCodec, StreamScopes, scope_name};
 
 /// Writes the member `fields` of a data stream class: the classes of the scopes that its event records share. Packet
 /// scopes are included only if there are packet lines.
@@ -56,7 +56,8 @@ fn write_fields<'a>(
     trace: &TraceClass,
     scopes: impl Iterator<Item = (Scope, &'a FieldClass)>,
 ) {
-    let classes = Classes { clocks: &trace.clocks, with_selectors: true, scopes: StreamScopes::default() };
+    let classes =
+        FieldClassCodec { clocks: &trace.clocks, with_selectors: true, scopes: StreamScopes::default() };
     let mut fields = object.member("fields").object();
     scopes.for_each(|(scope, class)| classes.write(fields.member(scope_name(scope)), class));
     fields.end();

@@ -12,7 +12,7 @@ const LOWER: u64 = 1_000_000_000;
 
 /// Latest event line opening in a data stream. Most digits in time and cycles stay the same.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Opening {
+pub(super) struct EventOpening {
     block: [u8; SIZE],
     length: usize,
     time: Digits,
@@ -23,10 +23,10 @@ pub(super) struct Opening {
 /// Cache with openings for recently used data streams. A trace can have very many data streams, so keeping all
 /// openings would dominate memory use.
 #[derive(Debug, Default)]
-pub(super) struct Openings {
+pub(super) struct OpeningCache {
     /// Openings with the number of their data stream. Several data streams share a slot. The vector grows on demand,
     /// because `split` has a sink for each part.
-    places: Vec<Option<(u64, Opening)>>,
+    places: Vec<Option<(u64, EventOpening)>>,
 }
 
 /// Maximum number of slots.
@@ -35,7 +35,7 @@ const PLACES: u64 = 64;
 /// Text between time and cycles.
 const CYCLES: &[u8] = b",\"cycles\":";
 
-impl Openings {
+impl OpeningCache {
     /// Appends the opening of an event line: everything that does not depend on the event's class.
     #[inline]
     pub(super) fn push(
@@ -67,7 +67,7 @@ fn write(
     clock: Option<&ClockValue>,
     time: &mut TimeWriter,
     with_cycles: bool,
-) -> Option<Opening> {
+) -> Option<EventOpening> {
     let begin = out.len();
     out.extend_from_slice(b"{\"type\":\"event\",\"stream\":");
     push_unsigned(out, stream);
@@ -81,7 +81,7 @@ fn write(
     out.extend_from_slice(CYCLES);
     push_unsigned(out, value.cycles);
     let text = out.get(begin..).filter(|_| time.is_number())?;
-    Opening::new(text, value.nanoseconds, time_end, value.cycles)
+    EventOpening::new(text, value.nanoseconds, time_end, value.cycles)
 }
 
 /// Position of a number's nine lowest digits.
@@ -114,7 +114,7 @@ impl Digits {
     }
 }
 
-impl Opening {
+impl EventOpening {
     /// Copies a written opening. The time ends at `time_end`, the cycles at the end of the text. Returns `None` if the
     /// text is too long, or the time has at most nine digits.
     pub(super) fn new(text: &[u8], time: i128, time_end: usize, cycles: u64) -> Option<Self> {
@@ -167,7 +167,7 @@ mod tests {
         let count = cases(2_000, |random| {
             let begins = [0, LOWER - 5, LOWER, 1_565_957_300 * LOWER, u64::MAX - LOWER, u64::MAX];
             let (mut time, mut cycles) = (begins[random.index(6)], begins[random.index(6)]);
-            let mut opening: Option<Opening> = None;
+            let mut opening: Option<EventOpening> = None;
             for _ in 0..40 {
                 let step = [0, 1, 10, LOWER / 3, LOWER, u64::MAX][random.index(6)];
                 (time, cycles) = (time.wrapping_add(step), cycles.wrapping_add(random.below(LOWER)));
@@ -181,12 +181,12 @@ mod tests {
                     assert_eq!(String::from_utf8(out).unwrap(), format!("x{expected}"));
                 } else {
                     assert_eq!(out, b"x");
-                    opening = Opening::new(expected.as_bytes(), signed, before.len(), cycles);
+                    opening = EventOpening::new(expected.as_bytes(), signed, before.len(), cycles);
                 }
             }
         });
         assert!(count < 2_000 || known > 10_000, "{known}");
-        assert!(Opening::new(&[b'1'; SIZE + 1], 1 << 40, 20, 1 << 40).is_none());
+        assert!(EventOpening::new(&[b'1'; SIZE + 1], 1 << 40, 20, 1 << 40).is_none());
         assert!(count < 2_000 || known_with_few_cycles > 100, "{known_with_few_cycles}");
     }
 }

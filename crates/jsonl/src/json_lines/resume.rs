@@ -10,26 +10,26 @@ use ichnos_export::parts::TextBuffer;
 use ichnos_export::{Fixup, Resolution, ResumableSink, SinkState, StreamOrder, TextWriter};
 use ichnos_model::DataStream;
 
-use super::{JsonLines, StreamState};
+use super::{JsonLines, LineStreamState};
 use crate::number_set::NumberSet;
 
 /// Introduced classes and stacks of a data stream.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Introduced {
+pub(super) struct StreamIntroductions {
     /// One bit for each of the first 64 event record classes.
     classes: u64,
-    more: Option<Box<More>>,
+    more: Option<Box<OtherIntroductions>>,
 }
 
 #[derive(Clone, Debug, Default)]
-struct More {
+struct OtherIntroductions {
     /// Indexes for other event record classes.
     classes: HashSet<usize>,
     /// Call stack numbers.
     stacks: NumberSet,
 }
 
-impl Introduced {
+impl StreamIntroductions {
     /// Adds an event record class. Returns `true` if it is new.
     #[inline]
     pub(super) fn add_class(&mut self, class: usize) -> bool {
@@ -51,7 +51,7 @@ impl Introduced {
 #[derive(Clone, Debug, Default)]
 pub struct JsonLinesState {
     /// Introductions by data stream number.
-    streams: Vec<Introduced>,
+    streams: Vec<StreamIntroductions>,
 }
 
 /// Class or call stack that a line of [`JsonLines`] introduces.
@@ -71,10 +71,10 @@ pub(super) enum Subject {
 }
 
 impl JsonLinesState {
-    fn of_stream(&mut self, number: u64) -> &mut Introduced {
+    fn of_stream(&mut self, number: u64) -> &mut StreamIntroductions {
         let index = usize::try_from(number).unwrap_or(usize::MAX);
         if self.streams.len() <= index {
-            self.streams.resize_with(index + 1, Introduced::default);
+            self.streams.resize_with(index + 1, StreamIntroductions::default);
         }
         &mut self.streams[index]
     }
@@ -100,7 +100,7 @@ impl SinkState for JsonLinesState {
 
 /// State of a resumed sink.
 #[derive(Debug)]
-pub(super) struct Resumed {
+pub(super) struct ResumptionState {
     order: StreamOrder,
     /// `None` if the earlier introductions are unknown.
     state: Option<JsonLinesState>,
@@ -108,12 +108,12 @@ pub(super) struct Resumed {
     must_rewrite: bool,
 }
 
-impl Resumed {
+impl ResumptionState {
     /// Returns the number of a data stream that has already started, and its introductions.
-    pub(super) fn begun(&mut self, stream: &DataStream) -> (u64, Introduced) {
+    pub(super) fn begun(&mut self, stream: &DataStream) -> (u64, StreamIntroductions) {
         let Some(rank) = self.order.rank(stream) else {
             self.must_rewrite = true;
-            return (0, Introduced::default());
+            return (0, StreamIntroductions::default());
         };
         let number = u64::from(rank.number);
         let introduced = self.state.as_mut().map(|state| std::mem::take(state.of_stream(number)));
@@ -125,7 +125,7 @@ impl Resumed {
 #[cold]
 pub(super) fn introduce<W: TextWriter>(
     output: &mut TextBuffer<W>,
-    resumed: &mut Option<Resumed>,
+    resumed: &mut Option<ResumptionState>,
     stream: u64,
     subject: Subject,
     push: impl FnOnce(&mut Vec<u8>),
@@ -149,7 +149,7 @@ impl<W: TextWriter> ResumableSink for JsonLines<W> {
 
     fn resume(&mut self, order: &StreamOrder, state: Option<JsonLinesState>) {
         let order = order.clone();
-        self.resumed = Some(Resumed { order, state, fixups: Vec::new(), must_rewrite: false });
+        self.resumed = Some(ResumptionState { order, state, fixups: Vec::new(), must_rewrite: false });
     }
 
     #[inline]
@@ -165,11 +165,11 @@ impl<W: TextWriter> ResumableSink for JsonLines<W> {
 
     fn state(&self) -> JsonLinesState {
         let mut state = match &self.resumed {
-            Some(Resumed { state: None, .. }) => return JsonLinesState::default(),
-            Some(Resumed { state: Some(state), .. }) => state.clone(),
+            Some(ResumptionState { state: None, .. }) => return JsonLinesState::default(),
+            Some(ResumptionState { state: Some(state), .. }) => state.clone(),
             None => JsonLinesState::default(),
         };
-        for StreamState { number, introduced, .. } in self.streams.states() {
+        for LineStreamState { number, introduced, .. } in self.streams.states() {
             *state.of_stream(*number) = introduced.clone();
         }
         state

@@ -12,13 +12,13 @@ use crate::{JsonLines, JsonLinesOptions};
 
 /// Rules for writing JSON Lines.
 #[derive(Debug)]
-pub(super) struct LineRules {
+pub(super) struct LineWriterRules {
     /// Line buffer capacity. 0 if there can be very many buffers.
     room: usize,
     shared: EncoderRules,
 }
 
-impl LineRules {
+impl LineWriterRules {
     pub(super) fn new(sources: Vec<WriteSource>, room: usize, options: &WriteOptions) -> Self {
         let shared = EncoderRules::new(sources, options, |source, table| {
             source.first_streams().for_each(|stream| table.add_packets(stream));
@@ -30,7 +30,7 @@ impl LineRules {
 /// Encodes messages as lines.
 #[derive(Debug)]
 pub(super) struct LineEncoder {
-    rules: Arc<LineRules>,
+    rules: Arc<LineWriterRules>,
     sink: JsonLines<LineBlock>,
     /// Number of events in pending lines.
     events: u64,
@@ -63,13 +63,13 @@ impl TextWriter for LineBlock {
 }
 
 impl MessageEncoder for LineEncoder {
-    type Rules = LineRules;
+    type Rules = LineWriterRules;
 
-    fn shared(rules: &LineRules) -> &EncoderRules {
+    fn shared(rules: &LineWriterRules) -> &EncoderRules {
         &rules.shared
     }
 
-    fn new(rules: Arc<LineRules>) -> Self {
+    fn new(rules: Arc<LineWriterRules>) -> Self {
         let block = LineBlock { bytes: Vec::new(), room: rules.room };
         let sink = JsonLines::new(block, JsonLinesOptions::default());
         Self {

@@ -8,17 +8,17 @@ use ichnos_model::{DataStream, Event, FieldClass, Scope, StreamTable};
 #[derive(Debug, Default)]
 pub(super) struct LineLosses {
     /// Data streams, their classes, and event record classes with recorded losses.
-    recorded: StreamTable<(), Lacking, ()>,
+    recorded: StreamTable<(), MissingScopes, ()>,
     table: LossTable,
 }
 
 /// Scopes that are missing in the lines of a data stream class.
 #[derive(Clone, Copy, Debug)]
-struct Lacking {
+struct MissingScopes {
     header: bool,
 }
 
-impl Lacking {
+impl MissingScopes {
     fn has(self, scope: Scope) -> bool {
         match scope {
             Scope::PacketHeader | Scope::PacketContext => true,
@@ -52,7 +52,7 @@ impl LineLosses {
         let (class, plans, table) = (stream.class(), stream.plans(), &mut self.table);
         self.recorded.insert(stream, (), || {
             let has_header = plans.event_record_header.as_ref().is_some_and(has_plain_field);
-            let lacking = Lacking { header: !has_header };
+            let lacking = MissingScopes { header: !has_header };
             let header = class.event_record_header.as_deref().filter(|_| has_header);
             record_members(table, "", Scope::EventRecordHeader, header, lacking);
             record_members(table, "", Scope::CommonContext, class.common_context.as_deref(), lacking);
@@ -80,7 +80,7 @@ fn record_members(
     name: &str,
     scope: Scope,
     class: Option<&FieldClass>,
-    lacking: Lacking,
+    lacking: MissingScopes,
 ) {
     let mut is_lacking = |class: &FieldClass| {
         let origin = class.needed_location().and_then(|location| location.origin);
