@@ -6,7 +6,7 @@ use crate::container::LOOK_AHEAD;
 use crate::reader::EventBlockHeader;
 use crate::wire::Wire;
 use crate::{
-    Block, BlockKind, Container, EventMetadata, EventRow, EventRows, Fault, FileItem, Label, Refusal,
+    Block, BlockKind, Container, EventLabel, EventMetadata, EventRow, EventRows, Fault, FileItem, Refusal,
     RowEncoding, Rule, SequencePoint, StackRows, ThreadRow, TraceBlock, Version,
 };
 
@@ -53,7 +53,7 @@ pub struct Feed {
     container: Option<Container>,
     /// File offset up to which bytes are awaited.
     awaited: u64,
-    open: Option<OpenBlock>,
+    open: Option<RowBlock>,
     /// Fault that is returned before everything else.
     fault: Option<Fault>,
     is_done: bool,
@@ -87,7 +87,7 @@ pub enum FeedItem<'a> {
     /// Removed thread: its index, and the sequence number of its last event (version 6).
     RemovedThread(u64, u32),
     /// Label list: its index and labels (version 6).
-    Labels(u32, Vec<Label>),
+    Labels(u32, Vec<EventLabel>),
     /// Rule violation. Reading continues after it.
     Fault(Fault),
     /// The file cannot be read. This is the last item.
@@ -119,14 +119,14 @@ pub struct FeedEvent<'a> {
 
 /// Block whose rows are being read.
 #[derive(Debug)]
-struct OpenBlock {
+struct RowBlock {
     block: Block,
-    rows: Rows,
+    rows: OpenRows,
 }
 
 /// Rows of a block. Positions are in the buffer.
 #[derive(Debug)]
-enum Rows {
+enum OpenRows {
     Events(EventRows),
     /// Up to version 5.
     Metadata(EventRows),
@@ -142,7 +142,7 @@ enum Rows {
 }
 
 /// Next item, without borrowed data.
-enum Next {
+enum NextItem {
     Item(FeedItem<'static>),
     Event,
     Stacks(Range<usize>),
@@ -194,9 +194,9 @@ impl Feed {
     /// Returns the next item. Returns `None` if more bytes are needed, or after the last item.
     pub fn next_item(&mut self) -> Option<FeedItem<'_>> {
         match self.step()? {
-            Next::Item(item) => Some(item),
-            Next::Event => {
-                let Some(OpenBlock { rows: Rows::Events(rows), .. }) = &self.open else { return None };
+            NextItem::Item(item) => Some(item),
+            NextItem::Event => {
+                let Some(RowBlock { rows: OpenRows::Events(rows), .. }) = &self.open else { return None };
                 let row = rows.row();
                 let bytes = |range: &Range<usize>| self.buffer.get(range.clone()).unwrap_or_default();
                 let guid =
@@ -210,16 +210,16 @@ impl Feed {
                     related_activity: guid(row.related_activity),
                 }))
             }
-            Next::Stacks(range) => {
+            NextItem::Stacks(range) => {
                 StackRows::read(self.buffer.get(range).unwrap_or_default()).map(FeedItem::Stacks)
             }
         }
     }
 
-    fn step(&mut self) -> Option<Next> {
+    fn step(&mut self) -> Option<NextItem> {
         loop {
             if let Some(fault) = self.fault.take() {
-                return Some(Next::Item(FeedItem::Fault(fault)));
+                return Some(NextItem::Item(FeedItem::Fault(fault)));
             }
             if self.is_done {
                 return None;
@@ -243,7 +243,7 @@ impl Feed {
                         return Some(next);
                     }
                 }
-                FileItem::Fault(fault) => return Some(Next::Item(FeedItem::Fault(fault))),
+                FileItem::Fault(fault) => return Some(NextItem::Item(FeedItem::Fault(fault))),
                 FileItem::More => {
                     self.awaited = container.needed().min(container.position() + LOOK_AHEAD as u64);
                     return None;
@@ -251,29 +251,29 @@ impl Feed {
                 FileItem::End => {
                     self.is_done = true;
                     let is_complete = container.is_complete();
-                    return Some(Next::Item(FeedItem::End { is_complete }));
+                    return Some(NextItem::Item(FeedItem::End { is_complete }));
                 }
             }
         }
     }
 
-    fn open_container(&mut self) -> Option<Next> {
+    fn open_container(&mut self) -> Option<NextItem> {
         match Container::open(&self.buffer, self.is_all) {
             Ok(Some(container)) => {
                 let version = container.version();
                 self.container = Some(container);
-                Some(Next::Item(FeedItem::Version(version)))
+                Some(NextItem::Item(FeedItem::Version(version)))
             }
             Ok(None) => None,
             Err(refusal) => {
                 self.is_done = true;
-                Some(Next::Item(FeedItem::Refusal(refusal)))
+                Some(NextItem::Item(FeedItem::Refusal(refusal)))
             }
         }
     }
 
     /// Starts reading the rows of a block, or returns a block that is a single item.
-    fn begin(&mut self, block: Block) -> Option<Next> {
+    fn begin(&mut self, block: Block) -> Option<NextItem> {
         let version = self.container.as_ref()?.version();
         let range = (block.content.start - self.base) as usize..(block.content.end - self.base) as usize;
         let content = self.buffer.get(range.clone())?;
@@ -282,26 +282,26 @@ impl Feed {
             BlockKind::Trace | BlockKind::Stack | BlockKind::SequencePoint | BlockKind::Unknown => {
                 single_item(&block, content, range, version)
             }
-            _ => Rows::of(block.kind, content, range, self.base, version).map(|(rows, times)| {
-                self.open = Some(OpenBlock { block, rows });
-                times.map(|times| Next::Item(FeedItem::EventBlock { offset, times }))
+            _ => OpenRows::of(block.kind, content, range, self.base, version).map(|(rows, times)| {
+                self.open = Some(RowBlock { block, rows });
+                times.map(|times| NextItem::Item(FeedItem::EventBlock { offset, times }))
             }),
         };
         begun.unwrap_or_else(|(rule, what)| {
             let fault = Fault::new(rule, offset, format!("expected {what}, found fewer bytes"));
-            is_whole.then_some(Next::Item(FeedItem::Fault(fault)))
+            is_whole.then_some(NextItem::Item(FeedItem::Fault(fault)))
         })
     }
 
     /// Returns the next row of the open block, or `None` at its end.
-    fn next_row(&mut self) -> Option<Next> {
-        let OpenBlock { block, rows } = self.open.as_mut()?;
+    fn next_row(&mut self) -> Option<NextItem> {
+        let RowBlock { block, rows } = self.open.as_mut()?;
         let end = (block.content.end - self.base) as usize;
         let bytes = self.buffer.get(..end)?;
         let is_v3 = self.container.as_ref()?.version() == Version::V3;
         match rows.next(bytes, self.base, is_v3)? {
-            NextRow::Event => Some(Next::Event),
-            NextRow::Item(item) => Some(Next::Item(item)),
+            NextRow::Event => Some(NextItem::Event),
+            NextRow::Item(item) => Some(NextItem::Item(item)),
             NextRow::End => None,
             NextRow::Rest { at, rule, expected } => {
                 let rest = (end - at.min(end)) as u64;
@@ -317,7 +317,7 @@ impl Feed {
 }
 
 /// Rule for a block whose content is too short, and the missing part.
-type Missing = (Rule, &'static str);
+type MissingContent = (Rule, &'static str);
 
 /// Reads a block that is a single item from a range of the bytes. Returns `None` for an unknown block.
 fn single_item(
@@ -325,20 +325,20 @@ fn single_item(
     content: &[u8],
     range: Range<usize>,
     version: Version,
-) -> Result<Option<Next>, Missing> {
+) -> Result<Option<NextItem>, MissingContent> {
     let item = match block.kind {
         BlockKind::Trace => {
             let is_complete = block.is_whole || matches!(version, Version::V6(_));
             let trace = TraceBlock::read(content, version).filter(|_| is_complete);
-            Next::Item(FeedItem::Trace(trace.ok_or((Rule::TraceBlock, "properties of the trace"))?))
+            NextItem::Item(FeedItem::Trace(trace.ok_or((Rule::TraceBlock, "properties of the trace"))?))
         }
         BlockKind::Stack => {
             StackRows::read(content).ok_or((Rule::BlockHeader, "the first id and the number of stacks"))?;
-            Next::Stacks(range)
+            NextItem::Stacks(range)
         }
         BlockKind::SequencePoint => {
             let point = SequencePoint::read(content, version);
-            Next::Item(FeedItem::SequencePoint(point.ok_or((Rule::SequencePoint, "a time and threads"))?))
+            NextItem::Item(FeedItem::SequencePoint(point.ok_or((Rule::SequencePoint, "a time and threads"))?))
         }
         _ => return Ok(None),
     };
@@ -358,7 +358,7 @@ enum NextRow {
     End,
 }
 
-impl Rows {
+impl OpenRows {
     /// Returns the rows of a block in this range of the bytes, and the time range of an event block.
     fn of(
         kind: BlockKind,
@@ -366,7 +366,7 @@ impl Rows {
         range: Range<usize>,
         base: u64,
         version: Version,
-    ) -> Result<(Self, Option<(u64, u64)>), Missing> {
+    ) -> Result<(Self, Option<(u64, u64)>), MissingContent> {
         let mut wire = Wire::new(content);
         let rows = match kind {
             BlockKind::Event if version == Version::V3 => {
@@ -439,7 +439,7 @@ impl Rows {
             Self::Labels { left: 0, .. } => NextRow::End,
             Self::Labels { at, index, left } => {
                 let mut wire = Wire::at(bytes, *at);
-                let Some(list) = Label::read_list(&mut wire) else {
+                let Some(list) = EventLabel::read_list(&mut wire) else {
                     let (rule, expected) = (Rule::LabelKind, "labels with known kinds");
                     return Some(NextRow::Rest { at: *at, rule, expected });
                 };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 /// Payload field.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Field {
+pub struct PayloadField {
     /// Name. Empty for the outer field of a self-describing event.
     pub name: String,
     /// Type of the field.
@@ -15,7 +15,7 @@ pub struct Field {
     pub is_hexadecimal: bool,
 }
 
-impl Field {
+impl PayloadField {
     /// Creates a decimal field without value names.
     pub fn new(name: impl Into<String>, kind: FieldType) -> Self {
         Self { name: name.into(), kind, names: None, is_hexadecimal: false }
@@ -83,7 +83,7 @@ pub enum FieldType {
     /// LEB128 number (type code 21 in version 6).
     VarUInt,
     /// Consecutive fields (type code 1).
-    Object(Vec<Field>),
+    Object(Vec<PayloadField>),
     /// 16-bit number of elements, then the elements (type code 19).
     Array(Box<FieldType>),
     /// Constant number of elements (type code 22 in version 6).
@@ -101,13 +101,13 @@ pub enum FieldType {
         /// Index of the field with the number of bytes.
         count: usize,
         /// Possible types: objects.
-        kinds: Vec<Field>,
+        kinds: Vec<PayloadField>,
     },
     /// Last field that is only present if the payload has more bytes: some writers append it.
     Appended(Box<FieldType>),
     /// Unsigned 4-byte integer that contains several fields. Each has a number of bits, lowest bits first, 32 bits in
     /// total.
-    Parts(Vec<(Field, u32)>),
+    Parts(Vec<(PayloadField, u32)>),
     /// All bytes after the other fields: fields of a newer, unknown version.
     Rest,
     /// Array elsewhere in the payload (type code 24 in version 6). 4 bytes: the upper 16 bits are its size in bytes,

@@ -1,7 +1,7 @@
 //! Metadata rows: event descriptions.
 
 use crate::wire::{Wire, push_property};
-use crate::{Field, FieldType};
+use crate::{FieldType, PayloadField};
 
 /// Event description.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -23,7 +23,7 @@ pub struct EventMetadata {
     /// Opcode: 1 starts an activity, 2 ends it. `None` if missing.
     pub opcode: Option<u8>,
     /// Payload fields. Empty if they are not described, even if the payload has fields.
-    pub fields: Vec<Field>,
+    pub fields: Vec<PayloadField>,
     /// `true` if the field descriptions are invalid.
     pub has_unknown_fields: bool,
     /// Text with placeholders for fields, defined by the producer (version 6).
@@ -98,7 +98,7 @@ impl EventMetadata {
         if wire.is_at_end() {
             return Some((metadata, None));
         }
-        match fields(&mut wire, Order::TypeThenName, &mut { RemainingFields::ALL }) {
+        match fields(&mut wire, FieldOrder::TypeThenName, &mut { RemainingFields::ALL }) {
             Some(fields) => metadata.fields = fields,
             None => {
                 metadata.has_unknown_fields = true;
@@ -198,7 +198,7 @@ impl EventMetadata {
     pub(crate) fn memory(&self) -> u64 {
         const KIND: u64 = 6 << 10;
         const FIELD: u64 = 600;
-        fn of_fields(fields: &[Field]) -> u64 {
+        fn of_fields(fields: &[PayloadField]) -> u64 {
             fields.iter().map(|field| FIELD + TEXTS * field.name.len() as u64 + of_type(&field.kind)).sum()
         }
         fn of_type(kind: &FieldType) -> u64 {
@@ -222,7 +222,7 @@ impl EventMetadata {
 
     /// Returns `true` if the number and depth of fields are typical for hand-written events.
     pub(crate) fn has_few_fields(&self) -> bool {
-        fn count(fields: &[Field], depth: u32) -> usize {
+        fn count(fields: &[PayloadField], depth: u32) -> usize {
             fields.iter().map(|field| count_type(&field.kind, depth)).sum()
         }
         fn count_type(kind: &FieldType, depth: u32) -> usize {
@@ -243,7 +243,7 @@ impl EventMetadata {
 
 /// Order of a field's name and type.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Order {
+enum FieldOrder {
     TypeThenName,
     NameThenType,
     /// Type first, arrays allowed: the tag format in the document.
@@ -251,24 +251,24 @@ enum Order {
 }
 
 /// Reads the fields in a tag. The runtime writes names first, but the document has types first.
-fn tagged_fields(tag: &[u8]) -> Option<Vec<Field>> {
+fn tagged_fields(tag: &[u8]) -> Option<Vec<PayloadField>> {
     let read = |order| fields(&mut Wire::new(tag), order, &mut { RemainingFields::ALL });
-    read(Order::NameThenType).or_else(|| read(Order::WithArrays))
+    read(FieldOrder::NameThenType).or_else(|| read(FieldOrder::WithArrays))
 }
 
 /// Reads the fields of an event or an object in versions 3 to 5.
-fn fields(wire: &mut Wire<'_>, order: Order, left: &mut RemainingFields) -> Option<Vec<Field>> {
+fn fields(wire: &mut Wire<'_>, order: FieldOrder, left: &mut RemainingFields) -> Option<Vec<PayloadField>> {
     left.within(|left| {
         let count = wire.length()?;
         let mut fields = Vec::new();
         for _ in 0..count {
             left.take_field()?;
             fields.push(match order {
-                Order::TypeThenName | Order::WithArrays => {
+                FieldOrder::TypeThenName | FieldOrder::WithArrays => {
                     let kind = field_type(wire, order, left)?;
-                    Field::new(wire.utf16_string()?, kind)
+                    PayloadField::new(wire.utf16_string()?, kind)
                 }
-                Order::NameThenType => {
+                FieldOrder::NameThenType => {
                     let begin = wire.position();
                     let size = wire.length()?;
                     let name = wire.utf16_string()?;
@@ -276,7 +276,7 @@ fn fields(wire: &mut Wire<'_>, order: Order, left: &mut RemainingFields) -> Opti
                     // Newer versions may have more bytes after the type.
                     let read = wire.position() - begin;
                     wire.take(size.checked_sub(read)?)?;
-                    Field::new(name, kind)
+                    PayloadField::new(name, kind)
                 }
             });
         }
@@ -284,11 +284,11 @@ fn fields(wire: &mut Wire<'_>, order: Order, left: &mut RemainingFields) -> Opti
     })
 }
 
-fn field_type(wire: &mut Wire<'_>, order: Order, left: &mut RemainingFields) -> Option<FieldType> {
+fn field_type(wire: &mut Wire<'_>, order: FieldOrder, left: &mut RemainingFields) -> Option<FieldType> {
     left.within(|left| {
         Some(match wire.u32()? {
             OBJECT => FieldType::Object(fields(wire, order, left)?),
-            ARRAY if order != Order::TypeThenName => {
+            ARRAY if order != FieldOrder::TypeThenName => {
                 FieldType::Array(Box::new(field_type(wire, order, left)?))
             }
             code => scalar(code, false)?,
@@ -297,7 +297,7 @@ fn field_type(wire: &mut Wire<'_>, order: Order, left: &mut RemainingFields) -> 
 }
 
 /// Reads the fields of an event or an object in version 6.
-fn fields_v6(wire: &mut Wire<'_>, left: &mut RemainingFields) -> Option<Vec<Field>> {
+fn fields_v6(wire: &mut Wire<'_>, left: &mut RemainingFields) -> Option<Vec<PayloadField>> {
     left.within(|left| {
         let count = wire.u16()?;
         let mut fields = Vec::new();
@@ -305,7 +305,7 @@ fn fields_v6(wire: &mut Wire<'_>, left: &mut RemainingFields) -> Option<Vec<Fiel
             left.take_field()?;
             let size = wire.u16()?;
             let mut field = Wire::new(wire.take(size.into())?);
-            fields.push(Field::new(field.string()?, type_v6(&mut field, left)?));
+            fields.push(PayloadField::new(field.string()?, type_v6(&mut field, left)?));
         }
         Some(fields)
     })

@@ -3,7 +3,7 @@
 use crate::wire_writer::{
     push_sized, push_string, push_u16, push_u32, push_u64, push_utf16_string, push_varuint,
 };
-use crate::{EventMetadata, Field, FieldType};
+use crate::{EventMetadata, FieldType, PayloadField};
 
 /// Returns the code of a type without parts. Returns `None` if metadata cannot describe it.
 fn scalar_code(kind: &FieldType, is_v6: bool) -> Option<u8> {
@@ -33,7 +33,7 @@ fn scalar_code(kind: &FieldType, is_v6: bool) -> Option<u8> {
 }
 
 /// Returns `true` if a version's metadata can describe these fields.
-pub(crate) fn can_describe(fields: &[Field], is_v6: bool) -> bool {
+pub(crate) fn can_describe(fields: &[PayloadField], is_v6: bool) -> bool {
     fields.iter().all(|field| can_describe_type(&field.kind, is_v6))
 }
 
@@ -49,7 +49,7 @@ fn can_describe_type(kind: &FieldType, is_v6: bool) -> bool {
 }
 
 /// Returns `true` if the field list before the tags can describe these fields. It cannot contain arrays.
-fn is_first_form(fields: &[Field]) -> bool {
+fn is_first_form(fields: &[PayloadField]) -> bool {
     fields.iter().all(|field| match &field.kind {
         FieldType::Object(fields) => is_first_form(fields),
         FieldType::Array(_) => false,
@@ -144,7 +144,7 @@ fn set_u32(out: &mut [u8], at: usize, value: usize) {
 }
 
 /// Appends the fields of an event or an object in versions 4 and 5. `names_first` selects the tag format.
-fn push_fields(fields: &[Field], names_first: bool, out: &mut Vec<u8>) {
+fn push_fields(fields: &[PayloadField], names_first: bool, out: &mut Vec<u8>) {
     push_u32(out, u32::try_from(fields.len()).unwrap_or(u32::MAX));
     for field in fields {
         let begin = out.len();
@@ -177,7 +177,7 @@ fn push_type(kind: &FieldType, names_first: bool, out: &mut Vec<u8>) {
 }
 
 /// Appends the fields of an event or an object in version 6. Returns `false` if they are too long.
-fn push_fields_v6(fields: &[Field], out: &mut Vec<u8>) -> bool {
+fn push_fields_v6(fields: &[PayloadField], out: &mut Vec<u8>) -> bool {
     let Ok(count) = u16::try_from(fields.len()) else { return false };
     push_u16(out, count);
     fields.iter().all(|field| {
@@ -217,11 +217,11 @@ fn push_type_v6(kind: &FieldType, out: &mut Vec<u8>) -> bool {
 mod tests {
     use super::*;
 
-    fn field(name: &str, kind: FieldType) -> Field {
-        Field::new(name, kind)
+    fn field(name: &str, kind: FieldType) -> PayloadField {
+        PayloadField::new(name, kind)
     }
 
-    fn metadata(fields: Vec<Field>) -> EventMetadata {
+    fn metadata(fields: Vec<PayloadField>) -> EventMetadata {
         EventMetadata {
             id: 7,
             provider: "My-Provider".to_owned(),
@@ -250,7 +250,7 @@ mod tests {
             FieldType::F32,
             FieldType::FileTime,
         ];
-        let scalars: Vec<Field> = scalars.into_iter().map(|kind| field("x", kind)).collect();
+        let scalars: Vec<PayloadField> = scalars.into_iter().map(|kind| field("x", kind)).collect();
         let array = FieldType::Array(Box::new(FieldType::Array(Box::new(inner()))));
         for fields in [vec![], scalars, vec![field("", inner())], vec![field("list", array)]] {
             let metadata = metadata(fields);

@@ -191,7 +191,7 @@ impl ThreadRow {
 
 /// Label in a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Label {
+pub enum EventLabel {
     /// Activity of the event.
     Activity([u8; 16]),
     /// Related activity.
@@ -214,7 +214,7 @@ pub enum Label {
     Version(u8),
 }
 
-impl Label {
+impl EventLabel {
     /// Reads the content of a label list block. `list` receives the index and the labels of each list. Returns the
     /// range of unreadable bytes, if any.
     pub fn read_block(content: &[u8], mut list: impl FnMut(u32, Vec<Self>)) -> Option<Range<usize>> {

@@ -2,10 +2,10 @@
 
 use ichnos_model::EventRole;
 
-use crate::{Field, FieldType};
+use crate::{FieldType, PayloadField};
 
 /// Field path: an index, then the index within that object, and so on.
-pub type FieldPath = Vec<usize>;
+pub type PayloadPath = Vec<usize>;
 
 /// Meaning of an event and its fields.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -19,13 +19,13 @@ pub struct EventMeaning {
     /// Fields of an [`EventRole::Counter`] event.
     pub counter: Option<CounterFields>,
     /// Weight field of an [`EventRole::Sample`] event. Without it, each sample has the weight 1.
-    pub weight: Option<FieldPath>,
+    pub weight: Option<PayloadPath>,
     /// Thread state field of an [`EventRole::Sample`] event.
-    pub thread_state: Option<FieldPath>,
+    pub thread_state: Option<PayloadPath>,
     /// Field with a message for people.
-    pub message: Option<FieldPath>,
+    pub message: Option<PayloadPath>,
     /// Field with the message severity: 0 trace, 1 debug, 2 information, 3 warning, 4 error, 5 critical.
-    pub severity: Option<FieldPath>,
+    pub severity: Option<PayloadPath>,
 }
 
 /// Event fields that form a counter.
@@ -33,16 +33,16 @@ pub struct EventMeaning {
 #[non_exhaustive]
 pub struct CounterFields {
     /// Name.
-    pub name: FieldPath,
+    pub name: PayloadPath,
     /// Meter in which the name is unique. Without it, the name is unique in the provider.
-    pub group: Option<FieldPath>,
+    pub group: Option<PayloadPath>,
     /// Labels, as text `key=value,…`.
-    pub tags: Option<FieldPath>,
+    pub tags: Option<PayloadPath>,
     /// Unit.
-    pub unit: Option<FieldPath>,
+    pub unit: Option<PayloadPath>,
     /// Value: a number, or a number as text (`System.Diagnostics.Metrics`, empty if nothing was measured). With
     /// [`CounterFields::is_text_of_quantiles`], a text with several numbers.
-    pub value: FieldPath,
+    pub value: PayloadPath,
     /// `true` if the value is the increase since the previous event, not the state.
     pub is_increment: bool,
     /// `true` if the value is a text like `0.5=1.5;0.95=3;0.99=7`.
@@ -50,8 +50,8 @@ pub struct CounterFields {
 }
 
 /// Returns the path of a field in `fields`, or in the unnamed outer object of a self-describing event.
-fn path_of(fields: &[Field], name: &str) -> Option<FieldPath> {
-    if let [Field { name: around, kind: FieldType::Object(fields), .. }] = fields
+fn path_of(fields: &[PayloadField], name: &str) -> Option<PayloadPath> {
+    if let [PayloadField { name: around, kind: FieldType::Object(fields), .. }] = fields
         && around.is_empty()
     {
         return Some([vec![0], path_of(fields, name)?].concat());
@@ -60,7 +60,7 @@ fn path_of(fields: &[Field], name: &str) -> Option<FieldPath> {
 }
 
 /// Returns the fields of the object at `path`.
-fn object_at<'a>(fields: &'a [Field], path: &[usize]) -> Option<&'a [Field]> {
+fn object_at<'a>(fields: &'a [PayloadField], path: &[usize]) -> Option<&'a [PayloadField]> {
     path.iter().try_fold(fields, |fields, &index| match &fields.get(index)?.kind {
         FieldType::Object(inside) => Some(inside.as_slice()),
         _ => None,
@@ -70,7 +70,7 @@ fn object_at<'a>(fields: &'a [Field], path: &[usize]) -> Option<&'a [Field]> {
 /// Returns the meaning of an event. Its fields are known ([`super::find`]) or described by metadata.
 ///
 /// `opcode`: 1 for a start, 2 for a stop. 0 if missing in the metadata.
-pub fn meaning(provider: &str, name: &str, opcode: u8, fields: &[Field]) -> EventMeaning {
+pub fn meaning(provider: &str, name: &str, opcode: u8, fields: &[PayloadField]) -> EventMeaning {
     let field = |name: &str| path_of(fields, name);
     let sample = |weight| EventMeaning { role: EventRole::Sample, weight, ..EventMeaning::default() };
     let message = |message| EventMeaning { message, ..EventMeaning::default() };
@@ -151,7 +151,7 @@ fn span_of(name: &str, opcode: u8) -> Option<(EventRole, &str)> {
 }
 
 /// Returns the counter in an `EventCounters` event: an object `Payload` with a mean or an increment.
-fn event_counter(fields: &[Field]) -> Option<CounterFields> {
+fn event_counter(fields: &[PayloadField]) -> Option<CounterFields> {
     let payload = path_of(fields, "Payload")?;
     let inside = object_at(fields, &payload)?;
     let field = |name: &str| Some([payload.clone(), path_of(inside, name)?].concat());
@@ -168,7 +168,7 @@ fn event_counter(fields: &[Field]) -> Option<CounterFields> {
 }
 
 /// Returns the counter in a `System.Diagnostics.Metrics` event.
-fn metric(name: &str, fields: &[Field]) -> Option<CounterFields> {
+fn metric(name: &str, fields: &[PayloadField]) -> Option<CounterFields> {
     let field = |name: &str| path_of(fields, name);
     let (value, is_increment) = match name {
         "CounterRateValuePublished" | "UpDownCounterRateValuePublished" => match field("value") {
@@ -195,11 +195,11 @@ fn metric(name: &str, fields: &[Field]) -> Option<CounterFields> {
 mod tests {
     use super::*;
 
-    fn field(name: &str, kind: FieldType) -> Field {
-        Field::new(name, kind)
+    fn field(name: &str, kind: FieldType) -> PayloadField {
+        PayloadField::new(name, kind)
     }
 
-    fn utf16(name: &str) -> Field {
+    fn utf16(name: &str) -> PayloadField {
         field(name, FieldType::Utf16String)
     }
 
@@ -230,7 +230,8 @@ mod tests {
     fn metrics_are_counters() {
         let names = ["sessionId", "meterName", "meterVersion", "instrumentName", "unit", "tags", "rate"];
         let mut fields: Vec<_> = names.into_iter().map(utf16).collect();
-        let metric = |name, fields: &[Field]| meaning("System.Diagnostics.Metrics", name, 0, fields).counter;
+        let metric =
+            |name, fields: &[PayloadField]| meaning("System.Diagnostics.Metrics", name, 0, fields).counter;
         let counter = metric("CounterRateValuePublished", &fields).expect("a counter");
         assert_eq!((counter.name, counter.group, counter.unit), (vec![3], Some(vec![1]), Some(vec![4])));
         assert_eq!((counter.value, counter.is_increment), (vec![6], true));

@@ -10,10 +10,10 @@ mod well_known;
 use ichnos_model::EventRole;
 use uuid::Uuid;
 
-pub use meaning::{CounterFields, EventMeaning, FieldPath, meaning};
+pub use meaning::{CounterFields, EventMeaning, PayloadPath, meaning};
 pub use well_known::replaces_metadata;
 
-use crate::Field;
+use crate::PayloadField;
 
 /// A well-known event.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub struct KnownEvent {
     /// Keywords, as a mask.
     pub keywords: u64,
     /// Payload fields. An event without fields has no payload.
-    pub fields: Vec<Field>,
+    pub fields: Vec<PayloadField>,
     /// Meaning of the event and its fields.
     pub meaning: EventMeaning,
 }

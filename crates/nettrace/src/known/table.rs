@@ -19,7 +19,7 @@ use uuid::Uuid;
 
 use super::KnownEvent;
 use super::meaning::meaning;
-use crate::{Field, FieldType, ValueNames};
+use crate::{FieldType, PayloadField, ValueNames};
 
 const TABLE: &str = include_str!("runtime_events.txt");
 
@@ -123,7 +123,7 @@ fn span_of(
 }
 
 /// Returns the fields of a template in a provider's lines.
-fn fields_of(lines: impl Iterator<Item = &'static str> + Clone, template: &str) -> Option<Vec<Field>> {
+fn fields_of(lines: impl Iterator<Item = &'static str> + Clone, template: &str) -> Option<Vec<PayloadField>> {
     let mut found = lines
         .clone()
         .filter_map(|line| line.strip_prefix("template "))
@@ -137,8 +137,8 @@ fn fields_of(lines: impl Iterator<Item = &'static str> + Clone, template: &str) 
 fn parse_fields<'a>(
     words: &mut impl Iterator<Item = &'a str>,
     lines: &(impl Iterator<Item = &'static str> + Clone),
-) -> Option<Vec<Field>> {
-    let mut fields: Vec<Field> = Vec::new();
+) -> Option<Vec<PayloadField>> {
+    let mut fields: Vec<PayloadField> = Vec::new();
     while let Some(word) = words.next() {
         let field = match word.strip_suffix("]{") {
             Some(word) => {
@@ -149,7 +149,10 @@ fn parse_fields<'a>(
                 for word in words.by_ref().take_while(|&word| word != "}") {
                     elements.push(parse_field(word, &elements, lines)?);
                 }
-                Field::new(name, FieldType::Counted { element: Box::new(FieldType::Object(elements)), count })
+                PayloadField::new(
+                    name,
+                    FieldType::Counted { element: Box::new(FieldType::Object(elements)), count },
+                )
             }
             None => parse_field(word, &fields, lines)?,
         };
@@ -161,9 +164,9 @@ fn parse_fields<'a>(
 /// Parses a field that is not a structure array. `before` has the preceding fields.
 fn parse_field(
     word: &str,
-    before: &[Field],
+    before: &[PayloadField],
     lines: &(impl Iterator<Item = &'static str> + Clone),
-) -> Option<Field> {
+) -> Option<PayloadField> {
     let (name, kind) = word.split_once(':')?;
     let (kind, map) = match kind.split_once('=') {
         Some((kind, map)) => (kind, Some(map)),
@@ -200,7 +203,7 @@ fn parse_field(
         Some(count) => FieldType::Counted { element: Box::new(kind), count },
         None => kind,
     };
-    let mut field = Field::new(name, kind);
+    let mut field = PayloadField::new(name, kind);
     field.is_hexadecimal = hexadecimal;
     field.names = map.and_then(|map| names_of(lines.clone(), map)).map(Arc::new);
     Some(field)

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::KnownEvent;
 use super::meaning::meaning;
-use crate::{Field, FieldType, ValueNames};
+use crate::{FieldType, PayloadField, ValueNames};
 
 /// The .NET runtime.
 const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
@@ -39,11 +39,12 @@ pub(super) fn name_data(provider: &str, event: &mut KnownEvent) {
         "TotalCommittedInGlobalFree",
         "TotalBookkeepingCommitted",
     ];
-    let version = Field::new("Version", FieldType::U16);
-    let fields = [version].into_iter().chain(sizes.map(|name| Field::new(name, FieldType::U64))).collect();
+    let version = PayloadField::new("Version", FieldType::U16);
+    let fields =
+        [version].into_iter().chain(sizes.map(|name| PayloadField::new(name, FieldType::U64))).collect();
     for field in &mut event.fields {
         if let FieldType::Counted { count, .. } = field.kind {
-            let kinds = vec![Field::new("CommittedUsage", FieldType::Object(fields))];
+            let kinds = vec![PayloadField::new("CommittedUsage", FieldType::Object(fields))];
             field.kind = FieldType::Named { count, kinds };
             return;
         }
@@ -70,11 +71,14 @@ pub(super) fn split_method_flags(event: &mut KnownEvent) {
         "OptimizedTier1Instrumented",
     ];
     let tiers: Vec<_> = (0..).zip(tiers).collect();
-    let flags = Field { names: field.names.take(), ..Field::new("MethodFlags", FieldType::U32) };
-    let tier = Field { names: values(&tiers), ..Field::new("OptimizationTier", FieldType::U32) };
+    let flags =
+        PayloadField { names: field.names.take(), ..PayloadField::new("MethodFlags", FieldType::U32) };
+    let tier =
+        PayloadField { names: values(&tiers), ..PayloadField::new("OptimizationTier", FieldType::U32) };
     // The upper four of 32 bits. The bits below them are 0.
     let extents = [(0, "HotSection"), (1 << 18, "ColdSection")];
-    let extent = Field { names: values(&extents), ..Field::new("MethodExtent", FieldType::U32) };
+    let extent =
+        PayloadField { names: values(&extents), ..PayloadField::new("MethodExtent", FieldType::U32) };
     field.kind = FieldType::Parts(vec![(flags, 7), (tier, 3), (extent, 22)]);
 }
 
@@ -90,7 +94,7 @@ pub(super) fn find(provider: &str, event_id: u32, version: u32, name: &str) -> O
             ("ProcessInfo", version.min(1), fields)
         }
         DIAGNOSTIC_SOURCE => (name, version, diagnostic_source(name)?),
-        UNIVERSAL_EVENTS => (name, version, vec![Field::new("Value", FieldType::VarUInt)]),
+        UNIVERSAL_EVENTS => (name, version, vec![PayloadField::new("Value", FieldType::VarUInt)]),
         UNIVERSAL_SYSTEM => (name, version, universal_system(name)?),
         _ => return None,
     };
@@ -114,25 +118,29 @@ pub(super) fn find(provider: &str, event_id: u32, version: u32, name: &str) -> O
     })
 }
 
-fn utf16(name: &str) -> Field {
-    Field::new(name, FieldType::Utf16String)
+fn utf16(name: &str) -> PayloadField {
+    PayloadField::new(name, FieldType::Utf16String)
 }
 
 /// Returns the field with the activity of a sampled thread.
-fn sample_type() -> Field {
+fn sample_type() -> PayloadField {
     let names = [(0, "Error"), (1, "External"), (2, "Managed")];
     let names = names.map(|(value, name)| (value, name.to_owned())).to_vec();
-    Field {
+    PayloadField {
         names: Some(Arc::new(ValueNames { are_flags: false, names })),
-        ..Field::new("Type", FieldType::I32)
+        ..PayloadField::new("Type", FieldType::I32)
     }
 }
 
-fn diagnostic_source(name: &str) -> Option<Vec<Field>> {
+fn diagnostic_source(name: &str) -> Option<Vec<PayloadField>> {
     // Metadata in version 4 cannot describe arguments.
     let with_arguments = |second: &str| {
         let pair = FieldType::Object(vec![utf16("Key"), utf16("Value")]);
-        vec![utf16("SourceName"), utf16(second), Field::new("Arguments", FieldType::Array(Box::new(pair)))]
+        vec![
+            utf16("SourceName"),
+            utf16(second),
+            PayloadField::new("Arguments", FieldType::Array(Box::new(pair))),
+        ]
     };
     Some(match name {
         "Message" => vec![utf16("Message")],
@@ -150,12 +158,12 @@ fn diagnostic_source(name: &str) -> Option<Vec<Field>> {
     })
 }
 
-fn universal_system(name: &str) -> Option<Vec<Field>> {
-    let number = |name| Field::new(name, FieldType::VarUInt);
-    let address = |name| Field { is_hexadecimal: true, ..number(name) };
+fn universal_system(name: &str) -> Option<Vec<PayloadField>> {
+    let number = |name| PayloadField::new(name, FieldType::VarUInt);
+    let address = |name| PayloadField { is_hexadecimal: true, ..number(name) };
     let utf8 = || FieldType::Array(Box::new(FieldType::Utf8CodeUnit));
-    let text = |name| Field::new(name, utf8());
-    let appended = |name| Field::new(name, FieldType::Appended(Box::new(utf8())));
+    let text = |name| PayloadField::new(name, utf8());
+    let appended = |name| PayloadField::new(name, FieldType::Appended(Box::new(utf8())));
     Some(match name {
         "ExistingProcess" | "ProcessCreate" => {
             vec![number("NamespaceId"), text("Name"), text("NamespaceName")]

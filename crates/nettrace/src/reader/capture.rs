@@ -23,7 +23,7 @@ struct ThreadCount {
 
 /// Missing events of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Gap {
+pub(crate) struct EventGap {
     /// Number of events, greater than 0. `None` if unknown.
     pub(crate) count: Option<u32>,
     /// Time of the previous event in ticks. 0 without a previous event.
@@ -48,7 +48,7 @@ impl CaptureThreads {
         sequence: u32,
         timestamp: u64,
         are_ids_recycled: bool,
-    ) -> Option<Gap> {
+    ) -> Option<EventGap> {
         match &mut self.current {
             Some((current, counted))
                 if *current == thread && counted.sequence.wrapping_add(1) == sequence =>
@@ -67,7 +67,7 @@ impl CaptureThreads {
         sequence: u32,
         timestamp: u64,
         are_ids_recycled: bool,
-    ) -> Option<Gap> {
+    ) -> Option<EventGap> {
         if let Some((before, counted)) = self.current.take() {
             self.insert(before, counted);
         }
@@ -79,21 +79,21 @@ impl CaptureThreads {
             // starts counting at the first event. To agree with its totals, this loss has no number. 0, or a number in
             // the upper half, belongs to a counter that wraps around.
             None if self.is_complete && (2..1 << 31).contains(&sequence) => {
-                return Some(Gap { count: None, after: 0 });
+                return Some(EventGap { count: None, after: 0 });
             }
             None => return None,
         };
         let count = sequence.wrapping_sub(last).wrapping_sub(1);
         if count < 1 << 31 {
-            return (count > 0).then_some(Gap { count: Some(count), after });
+            return (count > 0).then_some(EventGap { count: Some(count), after });
         }
         // Sequence numbers start again at 1 if the id was reused for another thread. Otherwise an event was repeated.
         let count = if are_ids_recycled { sequence.wrapping_sub(1) } else { 0 };
-        (count > 0 && count < 1 << 31).then_some(Gap { count: Some(count), after: 0 })
+        (count > 0 && count < 1 << 31).then_some(EventGap { count: Some(count), after: 0 })
     }
 
     /// Records the minimum sequence number of a thread at a time in ticks. Returns the gap.
-    pub(crate) fn note_bound(&mut self, thread: u64, sequence: u32, time: u64) -> Option<Gap> {
+    pub(crate) fn note_bound(&mut self, thread: u64, sequence: u32, time: u64) -> Option<EventGap> {
         self.settle();
         let (last, after) = match self.threads.get(&thread) {
             Some(counted) => (counted.sequence, counted.timestamp),
@@ -104,7 +104,7 @@ impl CaptureThreads {
         let is_behind = count < 1 << 31;
         let sequence = if is_behind { sequence } else { last };
         self.insert(thread, ThreadCount { sequence, timestamp: time });
-        (is_behind && count > 0).then_some(Gap { count: Some(count), after })
+        (is_behind && count > 0).then_some(EventGap { count: Some(count), after })
     }
 
     /// Returns the sequence number of a known thread.
@@ -187,13 +187,13 @@ mod tests {
         let mut threads = CaptureThreads::new(true);
         assert_eq!(threads.note(7, 1, 10, true), None);
         assert_eq!(threads.note(7, 2, 11, true), None);
-        assert_eq!(threads.note(8, 3, 12, true), Some(Gap { count: None, after: 0 }));
-        assert_eq!(threads.note(7, 6, 13, true), Some(Gap { count: Some(3), after: 11 }));
+        assert_eq!(threads.note(8, 3, 12, true), Some(EventGap { count: None, after: 0 }));
+        assert_eq!(threads.note(7, 6, 13, true), Some(EventGap { count: Some(3), after: 11 }));
         assert_eq!(threads.note(7, 1, 14, true), None);
         assert_eq!(threads.note(7, 2, 15, true), None);
-        assert_eq!(threads.note_bound(7, 5, 16), Some(Gap { count: Some(3), after: 15 }));
+        assert_eq!(threads.note_bound(7, 5, 16), Some(EventGap { count: Some(3), after: 15 }));
         assert_eq!(threads.note_bound(8, 3, 16), None);
-        assert_eq!(threads.note_bound(9, 4, 16), Some(Gap { count: Some(4), after: 0 }));
+        assert_eq!(threads.note_bound(9, 4, 16), Some(EventGap { count: Some(4), after: 0 }));
         threads.retain([7, 8].into_iter());
         assert_eq!(threads.note(9, 1, 20, true), None);
         assert_eq!(threads.note(7, 6, 20, true), None);
@@ -203,7 +203,7 @@ mod tests {
     fn numbers_begin_again_at_zero_after_the_greatest() {
         let mut threads = CaptureThreads::new(false);
         assert_eq!(threads.note(7, u32::MAX - 1, 10, true), None);
-        assert_eq!(threads.note(7, 0, 10, true), Some(Gap { count: Some(1), after: 10 }));
+        assert_eq!(threads.note(7, 0, 10, true), Some(EventGap { count: Some(1), after: 10 }));
     }
 
     /// The same in a file that is read from its start, with other threads.
@@ -219,6 +219,6 @@ mod tests {
         assert_eq!(threads.note_bound(6, 0, 12), None);
         assert_eq!(threads.note(6, 1, 13, true), None);
         // A later gap is reported as usual.
-        assert_eq!(threads.note(7, 4, 20, true), Some(Gap { count: Some(2), after: 10 }));
+        assert_eq!(threads.note(7, 4, 20, true), Some(EventGap { count: Some(2), after: 10 }));
     }
 }

@@ -10,10 +10,10 @@ use ichnos_model::{
     VariableLengthValue, WallClock,
 };
 
-use super::index::FileIndex;
+use super::index::NettraceIndex;
 use super::nettrace_options::NettraceOptions;
-use crate::known::{self, EventMeaning, FieldPath, KnownEvent};
-use crate::{EventMetadata, Field, FieldType, ValueNames, Version};
+use crate::known::{self, EventMeaning, KnownEvent, PayloadPath};
+use crate::{EventMetadata, FieldType, PayloadField, ValueNames, Version};
 
 /// Member indexes in the common context of all events. The context always consists of values.
 pub(crate) mod context {
@@ -56,7 +56,7 @@ pub(super) enum PayloadForm {
     /// The payload has the layout of the class.
     Bits,
     /// The payload must be read into values.
-    Values(Vec<Field>),
+    Values(Vec<PayloadField>),
     /// The payload is not described. One field contains all bytes, if there are any.
     Raw,
 }
@@ -136,7 +136,7 @@ pub(super) fn event_kind(metadata: &EventMetadata, id: u128, pointer_bits: u64, 
     let fields = match (&known, fields) {
         // Newer versions append fields.
         (Some(known), Some(fields)) if described.is_empty() && metadata.version > known.version => {
-            newer = [fields, &[Field::new(NEWER, FieldType::Rest)]].concat();
+            newer = [fields, &[PayloadField::new(NEWER, FieldType::Rest)]].concat();
             Some(&*newer)
         }
         (_, fields) => fields,
@@ -163,10 +163,10 @@ pub(super) fn event_kind(metadata: &EventMetadata, id: u128, pointer_bits: u64, 
 
 /// Returns how viewers show spans and counters. Both ends of a span have the same name, and counter fields can be
 /// within an object.
-fn display(meaning: &EventMeaning, fields: &[Field]) -> Option<Arc<EventDisplay>> {
+fn display(meaning: &EventMeaning, fields: &[PayloadField]) -> Option<Arc<EventDisplay>> {
     let mut display = EventDisplay { name: meaning.span.clone(), ..EventDisplay::default() };
     if let Some(counter) = &meaning.counter {
-        let path = |path: Option<&FieldPath>| dotted_path(fields, path?);
+        let path = |path: Option<&PayloadPath>| dotted_path(fields, path?);
         display.counter_value = path(Some(&counter.value));
         display.counter_name = path(Some(&counter.name));
         display.counter_unit = path(counter.unit.as_ref());
@@ -176,7 +176,7 @@ fn display(meaning: &EventMeaning, fields: &[Field]) -> Option<Arc<EventDisplay>
 }
 
 /// Returns a payload field's path as names. Returns `None` if another field with these names comes first.
-fn dotted_path(fields: &[Field], path: &[usize]) -> Option<String> {
+fn dotted_path(fields: &[PayloadField], path: &[usize]) -> Option<String> {
     let mut inside = fields;
     let mut dotted = "payload".to_owned();
     for index in path {
@@ -298,16 +298,21 @@ pub(super) fn own_keywords(metadata: &EventMetadata) -> u64 {
 }
 
 /// Returns the inner fields of a self-describing event, which has an unnamed outer field.
-fn flatten(fields: &[Field]) -> &[Field] {
+fn flatten(fields: &[PayloadField]) -> &[PayloadField] {
     match fields {
-        [Field { name, kind: FieldType::Object(fields), .. }] if name.is_empty() => fields,
+        [PayloadField { name, kind: FieldType::Object(fields), .. }] if name.is_empty() => fields,
         fields => fields,
     }
 }
 
 /// Inserts payload field meanings. Only top-level fields have meanings, because the meaning of an inner field
 /// does not apply to the outer field.
-fn insert_meanings(meanings: &mut Meanings, payload: &FieldClass, fields: &[Field], meaning: &EventMeaning) {
+fn insert_meanings(
+    meanings: &mut Meanings,
+    payload: &FieldClass,
+    fields: &[PayloadField],
+    meaning: &EventMeaning,
+) {
     let FieldKind::Structure { members, .. } = &payload.kind else { return };
     // Array lengths are members, but not fields.
     let shown =
@@ -315,7 +320,7 @@ fn insert_meanings(meanings: &mut Meanings, payload: &FieldClass, fields: &[Fiel
     let indexes: Vec<usize> = shown.map(|(index, _)| index).collect();
     // Self-describing events have one outer field.
     let is_flattened = fields.len() != 1;
-    let mut insert = |path: Option<&FieldPath>, meaning: Meaning| {
+    let mut insert = |path: Option<&PayloadPath>, meaning: Meaning| {
         let index = match path.map(Vec::as_slice) {
             Some([index]) => Some(*index),
             Some([0, index]) if is_flattened => Some(*index),
@@ -402,7 +407,7 @@ fn context_meanings(is_v6: bool) -> Meanings {
 
 /// Returns the class of the trace.
 pub(super) fn trace_class(
-    index: &FileIndex,
+    index: &NettraceIndex,
     kinds: &[EventKind],
     recorded: Vec<(String, Value)>,
     options: &NettraceOptions,
@@ -498,8 +503,12 @@ fn common_context(is_v6: bool, process: Option<u64>) -> FieldClass {
 // Payloads
 
 /// Returns the payload class and its form. `fields` is `None` if unknown.
-fn payload_class(fields: Option<&[Field]>, pointer_bits: u64, is_v6: bool) -> (FieldClass, PayloadForm) {
-    let builder = Builder { pointer_bits };
+fn payload_class(
+    fields: Option<&[PayloadField]>,
+    pointer_bits: u64,
+    is_v6: bool,
+) -> (FieldClass, PayloadForm) {
+    let builder = PayloadClassBuilder { pointer_bits };
     match fields {
         // Events without fields have no payload.
         None => {
@@ -550,13 +559,13 @@ fn is_array(kind: &FieldType) -> bool {
     matches!(kind, FieldType::Array(element) if **element != FieldType::Utf8CodeUnit)
 }
 
-struct Builder {
+struct PayloadClassBuilder {
     pointer_bits: u64,
 }
 
-impl Builder {
+impl PayloadClassBuilder {
     /// Returns the members of a structure with these fields. An array follows its length.
-    fn members(&self, fields: &[Field]) -> Vec<Member> {
+    fn members(&self, fields: &[PayloadField]) -> Vec<Member> {
         let mut members: Vec<Member> = Vec::with_capacity(fields.len());
         let mut taken = hashbrown::HashSet::<String, std::hash::RandomState>::default();
         // By field index.
@@ -728,7 +737,7 @@ fn blob(length: Box<FieldLocation>) -> FieldClass {
 }
 
 /// Returns the class for a part of an integer. A part can start at any bit.
-fn part_class(part: &Field, length: u64) -> FieldClass {
+fn part_class(part: &PayloadField, length: u64) -> FieldClass {
     let bits = BitField::new(length, ByteOrder::LittleEndian, 1);
     integer_of_bits(bits, false, part.names.as_deref(), part.is_hexadecimal)
 }

@@ -11,7 +11,7 @@ use crate::{Block, EventMetadata, Fault, TraceBlock, Version};
 
 /// File information from one pass over the blocks.
 #[derive(Debug)]
-pub(crate) struct FileIndex {
+pub(crate) struct NettraceIndex {
     pub(crate) version: Version,
     pub(crate) trace: TraceBlock,
     /// Number of missing bytes before the file, modulo 4. Version 3 rows are aligned to the start of the original file.

@@ -8,7 +8,7 @@ use ichnos_model::Limits;
 use ichnos_model::memory::Budget;
 
 use super::block_audit::find_damage;
-use super::index::{Barrier, EventBlockHeader, FileIndex, MetadataAt, content, release};
+use super::index::{Barrier, EventBlockHeader, MetadataAt, NettraceIndex, content, release};
 use super::nettrace_options::NettraceOptions;
 use super::override_reader;
 use super::tables::LabelTable;
@@ -26,7 +26,7 @@ const BETWEEN_BARRIERS: u64 = 64 << 10;
 /// Ticks per second of a nanosecond clock.
 const NANOSECONDS: u64 = 1_000_000_000;
 
-impl FileIndex {
+impl NettraceIndex {
     /// Creates an empty index.
     fn new(version: Version) -> Self {
         Self {

@@ -1,11 +1,11 @@
 //! Event kinds by metadata id, at a position in the file.
 
-use super::index::FileIndex;
+use super::index::NettraceIndex;
 use super::pending::UNKNOWN_CLASS;
 
 /// Event kinds by metadata id. A file can reuse ids.
 #[derive(Debug, Default)]
-pub(super) struct Kinds {
+pub(super) struct EventKinds {
     /// Index of the next metadata row.
     next: usize,
     /// Event kinds by id, for small ids.
@@ -13,11 +13,11 @@ pub(super) struct Kinds {
     others: hashbrown::HashMap<u32, u32, std::hash::RandomState>,
 }
 
-impl Kinds {
+impl EventKinds {
     const FEW: u32 = 1 << 12;
 
     /// Adds the metadata rows before this file offset.
-    pub(super) fn advance(&mut self, index: &FileIndex, until: u64) {
+    pub(super) fn advance(&mut self, index: &NettraceIndex, until: u64) {
         while let Some(row) = index.metadata.get(self.next)
             && row.offset < until
         {

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use ichnos_model::ListedThread;
 
-use super::index::FileIndex;
+use super::index::NettraceIndex;
 use super::tables::ThreadTable;
-use super::trace_file::TraceFile;
+use super::trace_file::FileState;
 use super::walk::Walker;
 use crate::wire::Wire;
 use crate::{Block, EventMetadata, EventRow};
@@ -19,7 +19,7 @@ const NAMES: [(u32, &str); 3] = [(2, "finalizer"), (1, "garbage collector"), (4,
 
 /// Returns the threads in a file. `command_line` belongs to the process. The first thread is named after the program,
 /// as the process is.
-pub(super) fn list(file: &TraceFile, command_line: Option<&str>) -> Vec<ListedThread> {
+pub(super) fn list(file: &FileState, command_line: Option<&str>) -> Vec<ListedThread> {
     let process = file.process_id();
     let mut reader = ThreadReader::new(file);
     if reader.sources.contains(&true) {
@@ -47,15 +47,15 @@ fn program(command_line: &str) -> Option<&str> {
 
 /// Walker that collects thread kinds.
 struct ThreadReader<'f> {
-    file: &'f TraceFile,
+    file: &'f FileState,
     /// `true` for each class with events about threads.
     sources: Vec<bool>,
     names: BTreeMap<u64, &'static str>,
 }
 
 impl<'f> ThreadReader<'f> {
-    fn new(file: &'f TraceFile) -> Self {
-        let FileIndex { classes, .. } = &file.index;
+    fn new(file: &'f FileState) -> Self {
+        let NettraceIndex { classes, .. } = &file.index;
         Self { file, sources: classes.iter().map(is_about_thread).collect(), names: BTreeMap::new() }
     }
 

@@ -41,19 +41,19 @@ use ichnos_model::{
 use self::class::EventKind;
 pub use self::clock_zero::clock_zeros;
 pub use self::format::Nettrace;
-use self::index::FileIndex;
+use self::index::NettraceIndex;
 pub(crate) use self::index::{EventBlockHeader, content};
 pub use self::nettrace_options::NettraceOptions;
 use self::row_reader::RowReader;
 use self::source::EventSource;
 pub(crate) use self::source::ticks_of;
-use self::trace_file::TraceFile;
+use self::trace_file::FileState;
 use crate::{Container, EventMetadata, Fault, Refusal, Rule, Version};
 
 /// Reason why a file cannot be opened.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum OpenError {
+pub enum NettraceOpenError {
     /// The file cannot be read.
     #[error("{0}")]
     Refusal(#[from] Refusal),
@@ -74,7 +74,7 @@ const MOST_STACKS: u32 = 1 << 18;
 pub struct NettraceFile {
     trace: Arc<Trace>,
     stream: Arc<DataStream>,
-    file: Arc<TraceFile>,
+    file: Arc<FileState>,
     damage: Vec<Damage>,
 }
 
@@ -88,9 +88,9 @@ impl NettraceFile {
     ///
     /// # Errors
     /// If it is not an EventPipe file, has an unsupported version, or exceeds the limits.
-    pub fn open(name: &str, bytes: Bytes, options: &NettraceOptions) -> Result<Self, OpenError> {
+    pub fn open(name: &str, bytes: Bytes, options: &NettraceOptions) -> Result<Self, NettraceOpenError> {
         let container = Container::open_file(&bytes)?;
-        let mut index = FileIndex::read(&bytes, &container, options)?;
+        let mut index = NettraceIndex::read(&bytes, &container, options)?;
         let pointer_bits = if index.trace.has_short_pointers() { 32 } else { 64 };
         let is_v6 = matches!(index.version, Version::V6(_));
         let kinds: Vec<EventKind> = (0..)
@@ -117,10 +117,11 @@ impl NettraceFile {
         let most = u32::try_from(bytes.len() / 4).unwrap_or(u32::MAX);
         trace.stacks = StackTable::new(most.clamp(1 << 16, MOST_STACKS));
         let trace = Arc::new(trace);
-        let stream = DataStream::new(Arc::clone(&trace), 0, None, name).ok_or(OpenError::ClockOffset)?;
+        let stream =
+            DataStream::new(Arc::clone(&trace), 0, None, name).ok_or(NettraceOpenError::ClockOffset)?;
         let reported = index.metadata_faults.iter().filter(|fault| options.check || fault.rule.is_fatal());
         let damage = reported.map(|fault| fault.damage(name)).collect();
-        let file = TraceFile {
+        let file = FileState {
             name: name.to_owned(),
             bytes,
             container,
@@ -153,20 +154,20 @@ impl NettraceFile {
 /// Compiles the trace. Returns the event kinds. If the limits are too low for their fields, some of them become raw,
 /// and the reason is returned.
 fn compile(
-    index: &FileIndex,
+    index: &NettraceIndex,
     kinds: Vec<EventKind>,
     recorded: &[(String, Value)],
     options: &NettraceOptions,
-) -> Result<(Trace, Vec<EventKind>, Option<PlanError>), OpenError> {
-    let compile = |kinds: &[EventKind]| -> Result<Trace, OpenError> {
+) -> Result<(Trace, Vec<EventKind>, Option<PlanError>), NettraceOpenError> {
+    let compile = |kinds: &[EventKind]| -> Result<Trace, NettraceOpenError> {
         let class = class::trace_class(index, kinds, recorded.to_vec(), options);
-        let class = class.ok_or(OpenError::ClockOffset)?;
+        let class = class.ok_or(NettraceOpenError::ClockOffset)?;
         Ok(Trace::with_class_map(class, "", &options.limits, options.class_map.as_ref())?)
     };
     let is_v6 = matches!(index.version, Version::V6(_));
     match compile(&kinds) {
         Ok(trace) => Ok((trace, kinds, None)),
-        Err(OpenError::Plan(error)) => {
+        Err(NettraceOpenError::Plan(error)) => {
             // Event kinds with many fields are the likely reason. Otherwise, make all of them raw.
             let is_simple = |class| index.classes.get(class).is_some_and(EventMetadata::has_few_fields);
             let raw = |kinds: Vec<EventKind>, keep: &dyn Fn(usize) -> bool| -> Vec<EventKind> {

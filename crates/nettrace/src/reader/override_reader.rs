@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use ichnos_io::Bytes;
 
-use super::index::{FileIndex, content};
+use super::index::{NettraceIndex, content};
 use super::overrides::Overrides;
 use super::pending::UNKNOWN_CLASS;
 use super::tables::{LabelTable, ThreadTable};
@@ -15,7 +15,11 @@ use crate::{Block, BlockKind, Container, EventRow};
 const MOST: usize = 1 << 16;
 
 /// Returns the sorted pairs of a class and labels that override its metadata. Returns `true` if there are more pairs.
-pub(super) fn find(bytes: &Bytes, container: &Container, index: &FileIndex) -> (Vec<(u32, Overrides)>, bool) {
+pub(super) fn find(
+    bytes: &Bytes,
+    container: &Container,
+    index: &NettraceIndex,
+) -> (Vec<(u32, Overrides)>, bool) {
     let mut reader =
         OverrideReader { bytes, labels: LabelTable::default(), pairs: HashSet::new(), is_full: false };
     walk(bytes, container, index, &mut reader);

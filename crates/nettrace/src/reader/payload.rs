@@ -5,9 +5,9 @@ use ichnos_model::plan::Plan;
 use ichnos_model::{EventValues, FieldValue, Real, Scope, Skip, Uuid};
 
 use super::class::PayloadForm;
-use super::index::FileIndex;
+use super::index::NettraceIndex;
 use crate::wire::{Wire, zigzag};
-use crate::{Field, FieldType, SystemTime, Version};
+use crate::{FieldType, PayloadField, SystemTime, Version};
 
 /// Value sizes in the payloads of a file.
 #[derive(Clone, Copy, Debug)]
@@ -18,7 +18,7 @@ pub(super) struct PayloadWidths {
 }
 
 impl PayloadWidths {
-    pub(super) fn of(index: &FileIndex) -> Self {
+    pub(super) fn of(index: &NettraceIndex) -> Self {
         Self {
             has_short_pointers: index.trace.has_short_pointers(),
             has_system_times: matches!(index.version, Version::V6(_)),
@@ -30,7 +30,7 @@ impl PayloadWidths {
 /// fields.
 pub(super) fn read(
     payload: &[u8],
-    fields: &[Field],
+    fields: &[PayloadField],
     widths: PayloadWidths,
     values: &mut EventValues,
 ) -> Option<usize> {
@@ -105,7 +105,7 @@ impl<'a> PayloadReader<'a> {
     }
 
     /// Appends the values of all fields of a structure.
-    fn fields(&mut self, fields: &[Field], values: &mut EventValues) -> Option<()> {
+    fn fields(&mut self, fields: &[PayloadField], values: &mut EventValues) -> Option<()> {
         // Values needed by counted arrays.
         let mut counts = [0u64; 64];
         for (index, field) in fields.iter().enumerate() {
@@ -148,7 +148,7 @@ impl<'a> PayloadReader<'a> {
     }
 
     /// Reads bytes whose kind is named by the first field.
-    fn named(&mut self, kinds: &[Field], count: usize, values: &mut EventValues) -> Option<()> {
+    fn named(&mut self, kinds: &[PayloadField], count: usize, values: &mut EventValues) -> Option<()> {
         let data = self.wire.take(count)?;
         let units = || self.payload.as_chunks::<2>().0.iter().map(|unit| u16::from_le_bytes(*unit));
         let mut is_known = false;
@@ -365,9 +365,9 @@ mod tests {
     fn what_is_appended_can_be_absent() {
         let text = || Box::new(FieldType::Array(Box::new(FieldType::Utf8CodeUnit)));
         let fields = [
-            Field::new("number", FieldType::VarUInt),
-            Field::new("first", FieldType::Appended(text())),
-            Field::new("second", FieldType::Appended(text())),
+            PayloadField::new("number", FieldType::VarUInt),
+            PayloadField::new("first", FieldType::Appended(text())),
+            PayloadField::new("second", FieldType::Appended(text())),
         ];
         let rest = |payload: &[u8]| {
             let mut values = EventValues::default();
@@ -385,11 +385,12 @@ mod tests {
 
     #[test]
     fn data_is_of_the_kind_that_the_first_field_names() {
-        let kinds = vec![Field::new("a", FieldType::Object(vec![Field::new("x", FieldType::U16)]))];
+        let kinds =
+            vec![PayloadField::new("a", FieldType::Object(vec![PayloadField::new("x", FieldType::U16)]))];
         let fields = [
-            Field::new("name", FieldType::Utf16String),
-            Field::new("size", FieldType::U8),
-            Field::new("data", FieldType::Named { count: 1, kinds }),
+            PayloadField::new("name", FieldType::Utf16String),
+            PayloadField::new("size", FieldType::U8),
+            PayloadField::new("data", FieldType::Named { count: 1, kinds }),
         ];
         let is_read = |payload: &[u8]| {
             let mut values = EventValues::default();

@@ -51,7 +51,7 @@ pub(crate) struct EventSorter {
     /// Undelivered entries, as ascending runs in file order.
     runs: Vec<EntryRun>,
     /// First entry of each chain except the current chain.
-    heads: BinaryHeap<Reverse<Head>>,
+    heads: BinaryHeap<Reverse<ChainHead>>,
     /// Last time and last run of the newest chains.
     tails: Vec<(u64, usize)>,
     /// Run of the next entry.
@@ -83,7 +83,7 @@ struct EntryRun {
 }
 
 /// First entry of a chain: time, index, run.
-type Head = (u64, usize, usize);
+type ChainHead = (u64, usize, usize);
 
 /// Index for a missing run.
 const NO_RUN: usize = usize::MAX;

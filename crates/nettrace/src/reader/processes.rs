@@ -1,6 +1,6 @@
 //! Process names from one-collect events (version 6).
 
-use super::index::FileIndex;
+use super::index::NettraceIndex;
 use super::tables::ThreadTable;
 use super::walk::Walker;
 use crate::wire::Wire;
@@ -10,12 +10,12 @@ use crate::{Block, EventMetadata, EventRow};
 #[derive(Debug, Default)]
 pub(super) struct ProcessNames {
     /// Sorted by process and time. Rows with equal times stay in file order.
-    rows: Vec<Row>,
+    rows: Vec<ProcessRow>,
 }
 
 /// Data of an event about a process.
 #[derive(Clone, Copy, Debug)]
-struct Row {
+struct ProcessRow {
     process: u64,
     ticks: u64,
     /// File position of the name.
@@ -72,12 +72,12 @@ pub(super) struct ProcessNameReader<'f> {
     bytes: &'f [u8],
     /// Process information by class.
     sources: Vec<ProcessEvent>,
-    rows: Vec<Row>,
+    rows: Vec<ProcessRow>,
 }
 
 impl<'f> ProcessNameReader<'f> {
     /// Returns `None` if no event can name a process.
-    pub(super) fn new(bytes: &'f [u8], index: &FileIndex) -> Option<Self> {
+    pub(super) fn new(bytes: &'f [u8], index: &NettraceIndex) -> Option<Self> {
         let sources: Vec<_> = index.classes.iter().map(ProcessEvent::of).collect();
         sources.contains(&ProcessEvent::Name).then(|| Self { bytes, sources, rows: Vec::new() })
     }
@@ -101,7 +101,7 @@ impl<'f> ProcessNameReader<'f> {
             ProcessEvent::Name => self.name(row),
         };
         if let Some((begin, length)) = name.filter(|_| self.rows.len() < MOST) {
-            self.rows.push(Row { process, ticks: row.timestamp, begin, length });
+            self.rows.push(ProcessRow { process, ticks: row.timestamp, begin, length });
         }
     }
 

@@ -5,12 +5,12 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::block_audit::{begins_in_repeated_page, find_damage};
-use super::capture::{CaptureThreads, Gap};
+use super::capture::{CaptureThreads, EventGap};
 use super::index::{EventBlockHeader, content, release};
-use super::kinds::Kinds;
+use super::kinds::EventKinds;
 use super::pending::{EventSorter, GAP, PendingEvent, UNKNOWN_CLASS};
 use super::tables::{LabelTable, StackBlocks, ThreadTable};
-use super::trace_file::TraceFile;
+use super::trace_file::FileState;
 use crate::{
     Block, BlockKind, Container, EventRow, EventRows, Fault, FileItem, PointHead, RowEncoding, Rule,
     SequencePoint, ThreadRow, Version,
@@ -56,7 +56,7 @@ impl FaultLog {
 
 /// Reads the blocks of a file, and maintains the tables that their events refer to.
 pub(super) struct RowReader {
-    pub(super) file: Arc<TraceFile>,
+    pub(super) file: Arc<FileState>,
     container: Container,
     open: Option<OpenEventBlock>,
     /// Sequence point that takes effect after all earlier events.
@@ -65,7 +65,7 @@ pub(super) struct RowReader {
     /// `true` after a fault between blocks, or after lost rows.
     is_damaged: bool,
     /// Event kind by metadata id.
-    kinds: Kinds,
+    kinds: EventKinds,
     pub(super) threads: ThreadTable,
     pub(super) labels: LabelTable,
     pub(super) stacks: StackBlocks,
@@ -89,18 +89,18 @@ pub(super) struct RowReader {
 
 /// Gaps in a block. Above a limit they are added up, because two bytes can be enough for a gap.
 #[derive(Debug, Default)]
-struct Gaps {
+struct BlockGaps {
     count: usize,
     sum: u64,
     after: u64,
     thread: u64,
 }
 
-impl Gaps {
+impl BlockGaps {
     /// Maximum number of separate gaps.
     const FEW: usize = 10_000;
 
-    fn add(&mut self, gap: Option<Gap>, thread: u64, push: impl FnOnce(Gap, u64)) {
+    fn add(&mut self, gap: Option<EventGap>, thread: u64, push: impl FnOnce(EventGap, u64)) {
         let Some(gap) = gap else { return };
         self.count += 1;
         if self.count <= Self::FEW {
@@ -111,12 +111,12 @@ impl Gaps {
         self.thread = thread;
     }
 
-    fn finish(self, mut push: impl FnMut(Gap, u64)) {
+    fn finish(self, mut push: impl FnMut(EventGap, u64)) {
         let mut rest = self.sum;
         // A gap has fewer than 2^31 events, so there are fewer iterations than gaps.
         while rest > 0 {
             let count = u32::try_from(rest).unwrap_or(u32::MAX);
-            push(Gap { count: Some(count), after: self.after }, self.thread);
+            push(EventGap { count: Some(count), after: self.after }, self.thread);
             rest -= u64::from(count);
         }
     }
@@ -124,7 +124,7 @@ impl Gaps {
 
 impl RowReader {
     /// Creates a reader at the start of the file, or at the block of a sequence point.
-    pub(super) fn new(file: &Arc<TraceFile>, wanted: (u64, u64), from: Option<u64>) -> Self {
+    pub(super) fn new(file: &Arc<FileState>, wanted: (u64, u64), from: Option<u64>) -> Self {
         let mut container = file.container.clone();
         if let Some(from) = from {
             container.seek(from);
@@ -140,7 +140,7 @@ impl RowReader {
             barrier: None,
             is_file_read: false,
             is_damaged: false,
-            kinds: Kinds::default(),
+            kinds: EventKinds::default(),
             threads: ThreadTable::default(),
             labels: LabelTable::default(),
             stacks: StackBlocks::default(),
@@ -208,7 +208,7 @@ impl RowReader {
                 }
             }
             BlockKind::RemoveThread => {
-                let mut gaps = Gaps::default();
+                let mut gaps = BlockGaps::default();
                 for (index, sequence) in SequencePoint::read_removed(content) {
                     if !only_tables {
                         let gap = self.capture.note_bound(index, sequence, self.latest);
@@ -421,7 +421,7 @@ impl RowReader {
     }
 
     /// Opens an event block that may contain wanted events.
-    fn open_events(&mut self, file: &TraceFile, block: &Block) {
+    fn open_events(&mut self, file: &FileState, block: &Block) {
         if self.is_damaged && begins_in_repeated_page(&file.bytes, block.begin as usize) {
             let statement = "expected another block, found a block in a page that repeats the previous page: \
                 it is skipped";
@@ -489,7 +489,7 @@ impl RowReader {
     fn pass_barrier(&mut self, point: &PointHead, block: &Block) {
         let file = Arc::clone(&self.file);
         self.kinds.advance(&file.index, block.begin);
-        let mut gaps = Gaps::default();
+        let mut gaps = BlockGaps::default();
         let threads = || PointHead::threads(content(&file.bytes, block), file.index.version);
         for (thread, sequence) in threads() {
             let gap = self.capture.note_bound(thread, sequence, point.timestamp);
@@ -509,7 +509,7 @@ impl RowReader {
 
     /// Adds a gap at its end.
     #[cold]
-    fn push_gap(&mut self, gap: Option<Gap>, thread: u64, end: Option<u64>) {
+    fn push_gap(&mut self, gap: Option<EventGap>, thread: u64, end: Option<u64>) {
         if let Some(gap) = gap {
             // In version 6, the thread id is more useful than the index.
             let row = self.threads.place(thread).and_then(|place| self.threads.get(place));
@@ -621,7 +621,7 @@ impl RowReader {
 }
 
 /// Returns `true` for a readable sequence point.
-fn is_point(file: &TraceFile, block: &Block) -> bool {
+fn is_point(file: &FileState, block: &Block) -> bool {
     block.kind == BlockKind::SequencePoint
         && PointHead::read(content(&file.bytes, block), file.index.version).is_some()
 }

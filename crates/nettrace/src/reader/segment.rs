@@ -8,7 +8,7 @@ use super::capture::CaptureThreads;
 use super::index::{EventBlockHeader, content, release};
 use super::rundown;
 use super::tables::StackBlocks;
-use super::trace_file::TraceFile;
+use super::trace_file::FileState;
 use crate::{Block, BlockKind, EventRows, FileItem, PointHead, RowEncoding};
 
 /// Properties of a segment.
@@ -73,7 +73,7 @@ const LONGER: usize = 4;
 
 impl SegmentScanner {
     /// Creates a scanner at the first block of a file. Returns `None` if metadata ids are redefined or very large.
-    pub(crate) fn new(file: &TraceFile) -> Option<Self> {
+    pub(crate) fn new(file: &FileState) -> Option<Self> {
         let none = IdUse { kind: u32::MAX, offset: u64::MAX, is_rundown: false, segment: 0 };
         let (mut ids, mut by_kind) = (Vec::new(), HashMap::new());
         for row in &file.index.metadata {
@@ -134,7 +134,7 @@ impl SegmentScanner {
     }
 
     /// Examines the next segment, at this range of the file.
-    pub(crate) fn scan(&mut self, file: &TraceFile, segment: Range<u64>) -> SegmentFacts {
+    pub(crate) fn scan(&mut self, file: &FileState, segment: Range<u64>) -> SegmentFacts {
         self.segments += 1;
         let mut facts = SegmentFacts { is_sound: true, is_renumberable: true, ..SegmentFacts::default() };
         let mut has_point = false;
@@ -156,7 +156,7 @@ impl SegmentScanner {
     }
 
     /// Examines a block. Returns `true` for a sequence point.
-    fn scan_block(&mut self, file: &TraceFile, block: &Block, facts: &mut SegmentFacts) -> bool {
+    fn scan_block(&mut self, file: &FileState, block: &Block, facts: &mut SegmentFacts) -> bool {
         let content = content(&file.bytes, block);
         match block.kind {
             BlockKind::Event => self.scan_events(file, block, facts),
@@ -198,7 +198,7 @@ impl SegmentScanner {
     }
 
     /// Examines the events of a block.
-    fn scan_events(&mut self, file: &TraceFile, block: &Block, facts: &mut SegmentFacts) {
+    fn scan_events(&mut self, file: &FileState, block: &Block, facts: &mut SegmentFacts) {
         let bytes: &[u8] = &file.bytes;
         let Some(header) = EventBlockHeader::read(content(bytes, block)) else {
             facts.is_sound = false;

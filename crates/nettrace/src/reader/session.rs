@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use ichnos_io::Bytes;
 use ichnos_model::Value;
 
-use super::index::{EventBlockHeader, FileIndex, content, release};
+use super::index::{EventBlockHeader, NettraceIndex, content, release};
 use crate::wire::Wire;
 use crate::{Block, BlockKind, Container, EventMetadata, EventRows, FileItem, RowEncoding, Version, known};
 
@@ -18,14 +18,14 @@ const MOST_BLOCKS: usize = 1 << 14;
 
 /// Event about the process.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum About {
+enum ProcessInfoEvent {
     /// `Microsoft-DotNETCore-EventPipe/ProcessInfo`.
     Process,
     /// `RuntimeInformationStart` and `RuntimeInformationDCStart`.
     Runtime,
 }
 
-impl About {
+impl ProcessInfoEvent {
     fn of(metadata: &EventMetadata) -> Option<Self> {
         match (&*metadata.provider, metadata.event_id) {
             ("Microsoft-DotNETCore-EventPipe", 1) => Some(Self::Process),
@@ -74,12 +74,12 @@ impl About {
 
 /// Returns `true` for events about the process.
 pub(super) fn is_about_process(metadata: &EventMetadata) -> bool {
-    About::of(metadata).is_some()
+    ProcessInfoEvent::of(metadata).is_some()
 }
 
 /// Returns process information from a file's events, as environment entries.
-pub(super) fn process(bytes: &Bytes, start: &Container, index: &FileIndex) -> Vec<(String, Value)> {
-    let about: Vec<_> = index.classes.iter().map(About::of).collect();
+pub(super) fn process(bytes: &Bytes, start: &Container, index: &NettraceIndex) -> Vec<(String, Value)> {
+    let about: Vec<_> = index.classes.iter().map(ProcessInfoEvent::of).collect();
     // By metadata id: for so few event kinds, reused ids do not matter.
     let mut ids: Vec<_> = index
         .metadata
@@ -141,9 +141,9 @@ fn blocks_to_look_through(bytes: &Bytes, start: &Container) -> Vec<Block> {
 fn for_each_event(
     bytes: &Bytes,
     block: &Block,
-    index: &FileIndex,
-    ids: &[(u32, About)],
-    mut take: impl FnMut(About, &[u8]),
+    index: &NettraceIndex,
+    ids: &[(u32, ProcessInfoEvent)],
+    mut take: impl FnMut(ProcessInfoEvent, &[u8]),
 ) {
     release(bytes, block);
     let content = content(bytes, block);
@@ -162,7 +162,7 @@ fn for_each_event(
 }
 
 /// Returns the providers and the selection of their events, as environment entries.
-pub(super) fn providers(index: &FileIndex) -> Vec<(String, Value)> {
+pub(super) fn providers(index: &NettraceIndex) -> Vec<(String, Value)> {
     let mut providers: BTreeMap<&str, (Option<u8>, u64)> = BTreeMap::new();
     for metadata in &index.classes {
         let known = known::find(&metadata.provider, metadata.event_id, metadata.version, &metadata.name);
@@ -183,7 +183,7 @@ pub(super) fn providers(index: &FileIndex) -> Vec<(String, Value)> {
 }
 
 /// Returns how the session ended, as an environment entry.
-pub(super) fn end(index: &FileIndex, bytes: &Bytes) -> (String, Value) {
+pub(super) fn end(index: &NettraceIndex, bytes: &Bytes) -> (String, Value) {
     let text = match index.is_complete {
         true => "complete".to_owned(),
         false => format!("not stopped: the file has {} bytes and no mark of its end", bytes.len()),

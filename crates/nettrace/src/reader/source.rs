@@ -12,13 +12,13 @@ use ichnos_model::{
 };
 
 use super::class::{PayloadForm, raw_class};
-use super::context::{ContextShape, push_labels, push_optional};
+use super::context::{ContextMembers, push_labels, push_optional};
 use super::overrides::Overrides;
 use super::payload::{self, PayloadWidths, bytes_behind};
 use super::pending::{GAP, PendingEvent};
 use super::row_reader::{REPORTED, RowReader, UNKNOWN_THREAD};
-use super::tables::{ListLabels, Stack, address_space, intern_stack};
-use super::trace_file::TraceFile;
+use super::tables::{ListLabels, StackLookup, address_space, intern_stack};
+use super::trace_file::FileState;
 use crate::{Fault, Rule, Version};
 
 /// Class index for events that do not match their own class, or lack a class.
@@ -35,7 +35,7 @@ pub(super) struct EventSource {
     /// Class index of the current event. [`RAW`] stands for `raw`.
     class: usize,
     raw: Option<Arc<DynamicClass>>,
-    context: ContextShape,
+    context: ContextMembers,
     frames: Vec<u64>,
     /// File range of the current or last segment, if segments are delivered as packets.
     segment: Range<u64>,
@@ -44,7 +44,7 @@ pub(super) struct EventSource {
 
 impl EventSource {
     /// Creates a source at the start of the file, or at the block of a sequence point.
-    pub(super) fn new(file: &Arc<TraceFile>, stream: &DataStream, window: Window, from: Option<u64>) -> Self {
+    pub(super) fn new(file: &Arc<FileState>, stream: &DataStream, window: Window, from: Option<u64>) -> Self {
         Self {
             rows: RowReader::new(file, ticks_of(window, stream.clock()), from),
             longer: HashSet::new(),
@@ -53,7 +53,7 @@ impl EventSource {
             has_time: false,
             class: 0,
             raw: None,
-            context: ContextShape::default(),
+            context: ContextMembers::default(),
             frames: Vec::new(),
             segment: 0..0,
             is_in_segment: false,
@@ -228,7 +228,7 @@ impl EventSource {
 
     /// Makes the payload of the current event a single field, because it does not match its class or lacks a class.
     #[cold]
-    fn make_raw(&mut self, file: &TraceFile, stack: Option<u32>, record: &mut Record) {
+    fn make_raw(&mut self, file: &FileState, stack: Option<u32>, record: &mut Record) {
         let entry = self.entry;
         let declared = record
             .stream
@@ -256,11 +256,11 @@ impl EventSource {
         record.reserve_slots(class.slots);
         self.raw = Some(class);
         self.class = RAW;
-        self.context = ContextShape::default();
+        self.context = ContextMembers::default();
         self.write_context(stack, record);
         record.values.begin(Scope::Payload);
         push_optional(&mut record.values, raw_payload(payload_of(file, &entry)));
-        self.context = ContextShape::default();
+        self.context = ContextMembers::default();
     }
 
     /// Writes the common context of the current event with this stack. See `class::common_context`.
@@ -273,7 +273,7 @@ impl EventSource {
         self.context.write(&mut record.values, &self.rows.file, &self.entry, stack);
         if !is_bits {
             // The payload follows, and differs in the next event.
-            self.context = ContextShape::default();
+            self.context = ContextMembers::default();
         }
     }
 
@@ -373,9 +373,9 @@ impl EventSource {
             _ => stacks.get(entry.stack, &file.bytes, pointer_size, trace),
         };
         match found {
-            Stack::Number(number) => Some(number),
-            Stack::Empty => None,
-            Stack::Unknown | Stack::TooMany => {
+            StackLookup::Number(number) => Some(number),
+            StackLookup::Empty => None,
+            StackLookup::Unknown | StackLookup::TooMany => {
                 self.note_missing_stack(found);
                 None
             }
@@ -383,10 +383,10 @@ impl EventSource {
     }
 
     #[cold]
-    fn note_missing_stack(&mut self, found: Stack) {
+    fn note_missing_stack(&mut self, found: StackLookup) {
         let id = self.entry.stack;
         self.rows.faults.note(Rule::StackId, self.entry.payload, || match found {
-            Stack::TooMany => format!("too many stacks: stack {id} is unknown"),
+            StackLookup::TooMany => format!("too many stacks: stack {id} is unknown"),
             _ => format!("expected the id of a stack, found the unknown id {id}"),
         });
     }
@@ -406,7 +406,7 @@ fn raw_payload(payload: &[u8]) -> Option<FieldValue<'_>> {
 }
 
 #[inline(always)]
-fn payload_of<'f>(file: &'f TraceFile, entry: &PendingEvent) -> &'f [u8] {
+fn payload_of<'f>(file: &'f FileState, entry: &PendingEvent) -> &'f [u8] {
     let begin = entry.payload as usize;
     file.bytes.get(begin..begin + entry.length as usize).unwrap_or_default()
 }

@@ -6,7 +6,7 @@ use std::ops::Range;
 use ichnos_model::{Frame, Trace};
 
 use super::overrides::Overrides;
-use crate::{Label, StackRows, ThreadRow, addresses};
+use crate::{EventLabel, StackRows, ThreadRow, addresses};
 
 /// Thread table (version 6).
 #[derive(Debug, Default)]
@@ -143,19 +143,24 @@ impl LabelTable {
 
     /// Returns `true` if a list in a block has labels that replace some metadata.
     pub(super) fn has_overrides(content: &[u8]) -> bool {
-        let is_override = |label: &Label| {
-            matches!(label, Label::Opcode(_) | Label::Keywords(_) | Label::Level(_) | Label::Version(_))
-                || version_by_name(label).is_some()
+        let is_override = |label: &EventLabel| {
+            matches!(
+                label,
+                EventLabel::Opcode(_)
+                    | EventLabel::Keywords(_)
+                    | EventLabel::Level(_)
+                    | EventLabel::Version(_)
+            ) || version_by_name(label).is_some()
         };
         let mut found = false;
         // Unreadable bytes are reported with the events.
-        let _rest = Label::read_block(content, |_, labels| found |= labels.iter().any(is_override));
+        let _rest = EventLabel::read_block(content, |_, labels| found |= labels.iter().any(is_override));
         found
     }
 
     /// Reads the content of a block. Returns the range of unreadable bytes, if any.
     pub(super) fn add(&mut self, content: &[u8]) -> Option<Range<usize>> {
-        Label::read_block(content, |index, list| {
+        EventLabel::read_block(content, |index, list| {
             if self.bytes >= MOST_LABEL_BYTES {
                 return;
             }
@@ -170,9 +175,9 @@ impl LabelTable {
 }
 
 /// Returns the event version in a named label. one-collect used it before the kind `Version` existed.
-fn version_by_name(label: &Label) -> Option<u8> {
+fn version_by_name(label: &EventLabel) -> Option<u8> {
     match label {
-        Label::Number(name, value) if name == "Version" => u8::try_from(*value).ok(),
+        EventLabel::Number(name, value) if name == "Version" => u8::try_from(*value).ok(),
         _ => None,
     }
 }
@@ -185,21 +190,23 @@ impl ListLabels {
         2 * size_of::<Self>() + texts.chain(numbers).sum::<usize>()
     }
 
-    fn add(&mut self, label: Label) {
+    fn add(&mut self, label: EventLabel) {
         if let Some(version) = version_by_name(&label) {
             self.overrides.version.get_or_insert(version);
         }
         match label {
-            Label::Activity(id) => self.activity = Some(id),
-            Label::RelatedActivity(id) => self.related_activity = Some(id),
-            Label::TraceId(id) => self.trace_id = Some(id.iter().map(|byte| format!("{byte:02x}")).collect()),
-            Label::SpanId(id) => self.span_id = Some(id),
-            Label::Text(name, value) => self.texts.push((name, value)),
-            Label::Number(name, value) => self.numbers.push((name, value)),
-            Label::Opcode(value) => self.overrides.opcode = Some(value),
-            Label::Keywords(value) => self.overrides.keywords = Some(value),
-            Label::Level(value) => self.overrides.level = Some(value),
-            Label::Version(value) => self.overrides.version = Some(value),
+            EventLabel::Activity(id) => self.activity = Some(id),
+            EventLabel::RelatedActivity(id) => self.related_activity = Some(id),
+            EventLabel::TraceId(id) => {
+                self.trace_id = Some(id.iter().map(|byte| format!("{byte:02x}")).collect())
+            }
+            EventLabel::SpanId(id) => self.span_id = Some(id),
+            EventLabel::Text(name, value) => self.texts.push((name, value)),
+            EventLabel::Number(name, value) => self.numbers.push((name, value)),
+            EventLabel::Opcode(value) => self.overrides.opcode = Some(value),
+            EventLabel::Keywords(value) => self.overrides.keywords = Some(value),
+            EventLabel::Level(value) => self.overrides.level = Some(value),
+            EventLabel::Version(value) => self.overrides.version = Some(value),
         }
     }
 }
@@ -209,9 +216,9 @@ impl ListLabels {
 pub(super) struct StackBlocks {
     blocks: Vec<StackBlock>,
     /// Stack ids of each block, by the first id. Ranges do not overlap, because newer blocks take precedence.
-    ids: BTreeMap<u32, Ids>,
+    ids: BTreeMap<u32, StackIdRange>,
     /// Stack ids found by the last look-up.
-    last: Option<(u32, Ids)>,
+    last: Option<(u32, StackIdRange)>,
     /// Stack table numbers by id and address space, for stacks that processes share. Added on demand.
     numbers: HashMap<(u32, u32), u32>,
     frames: Vec<u64>,
@@ -223,7 +230,7 @@ pub(super) struct StackBlocks {
 
 /// Stack ids in a block.
 #[derive(Clone, Copy, Debug)]
-struct Ids {
+struct StackIdRange {
     last: u32,
     block: usize,
 }
@@ -256,7 +263,7 @@ const TOO_MANY: u32 = u32::MAX - 1;
 
 /// Result of looking up a stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stack {
+pub(super) enum StackLookup {
     /// Number in the trace's stack table.
     Number(u32),
     /// The stack lacks frames.
@@ -267,7 +274,7 @@ pub(super) enum Stack {
     TooMany,
 }
 
-impl Stack {
+impl StackLookup {
     fn new(number: u32) -> Self {
         match number {
             EMPTY => Self::Empty,
@@ -315,10 +322,10 @@ impl StackBlocks {
                 self.ids.insert(last + 1, ids);
             }
             if begin < first {
-                self.ids.insert(begin, Ids { last: first - 1, block: ids.block });
+                self.ids.insert(begin, StackIdRange { last: first - 1, block: ids.block });
             }
         }
-        self.ids.insert(first, Ids { last, block });
+        self.ids.insert(first, StackIdRange { last, block });
         self.last = None;
     }
 
@@ -334,13 +341,13 @@ impl StackBlocks {
     }
 
     /// Returns the stack with an id in the only address space.
-    pub(super) fn get(&mut self, id: u32, bytes: &[u8], pointer_size: u32, trace: &Trace) -> Stack {
-        let missing = if self.is_full { Stack::TooMany } else { Stack::Unknown };
+    pub(super) fn get(&mut self, id: u32, bytes: &[u8], pointer_size: u32, trace: &Trace) -> StackLookup {
+        let missing = if self.is_full { StackLookup::TooMany } else { StackLookup::Unknown };
         let Some(block) = self.find(id) else { return missing };
         let index = id.wrapping_sub(block.first_id) as usize;
         let content = bytes.get(block.content.clone()).unwrap_or_default();
         let numbers = block.numbers.get_or_insert_with(|| intern(content, pointer_size, trace));
-        numbers.get(index).map_or(Stack::Unknown, |number| Stack::new(*number))
+        numbers.get(index).map_or(StackLookup::Unknown, |number| StackLookup::new(*number))
     }
 
     /// Returns the stack with an id, in the address space of a process and in the kernel's.
@@ -351,16 +358,16 @@ impl StackBlocks {
         bytes: &[u8],
         pointer_size: u32,
         trace: &Trace,
-    ) -> Stack {
+    ) -> StackLookup {
         if let Some(number) = self.numbers.get(&(id, space)) {
-            return Stack::new(*number);
+            return StackLookup::new(*number);
         }
-        let missing = if self.is_full { Stack::TooMany } else { Stack::Unknown };
+        let missing = if self.is_full { StackLookup::TooMany } else { StackLookup::Unknown };
         let Some(block) = self.find(id) else { return missing };
         let index = id.wrapping_sub(block.first_id) as usize;
         let content = bytes.get(block.content.clone()).unwrap_or_default();
         let stacks = block.stacks.get_or_insert_with(|| ranges(content));
-        let Some(range) = stacks.get(index) else { return Stack::Unknown };
+        let Some(range) = stacks.get(index) else { return StackLookup::Unknown };
         let stack = content.get(range.start as usize..range.end as usize).unwrap_or_default();
         self.frames.clear();
         self.frames.extend(addresses(stack, pointer_size));
@@ -374,7 +381,7 @@ impl StackBlocks {
             self.numbers.clear();
         }
         self.numbers.insert((id, space), number);
-        Stack::new(number)
+        StackLookup::new(number)
     }
 
     /// Returns the latest block with an id.
@@ -448,8 +455,13 @@ mod tests {
         let mut blocks = StackBlocks::default();
         blocks.add(&bytes, 0..first.len());
         let get = |blocks: &mut StackBlocks| [4, 5, 6, 7, 8, 9].map(|id| blocks.get(id, &bytes, 8, &trace));
-        let [unknown, one, empty, two, many] =
-            [Stack::Unknown, Stack::Number(0), Stack::Empty, Stack::Number(1), Stack::TooMany];
+        let [unknown, one, empty, two, many] = [
+            StackLookup::Unknown,
+            StackLookup::Number(0),
+            StackLookup::Empty,
+            StackLookup::Number(1),
+            StackLookup::TooMany,
+        ];
         assert_eq!(get(&mut blocks), [unknown, one, empty, two, many, unknown]);
         // The last block with an id wins.
         blocks.add(&bytes, first.len()..bytes.len());
@@ -459,7 +471,7 @@ mod tests {
         assert_eq!([4, 5, 6, 7, 8, 9].map(|id| get(id, 0)), [unknown, one, empty, two, one, unknown]);
         assert_eq!((get(5, 1), get(6, 1), get(5, 0)), (many, empty, one));
         blocks.clear();
-        assert_eq!(blocks.get(5, &bytes, 8, &trace), Stack::Unknown);
+        assert_eq!(blocks.get(5, &bytes, 8, &trace), StackLookup::Unknown);
     }
 
     /// Newer blocks hide ids from older blocks, independent of previous look-ups.
@@ -479,13 +491,13 @@ mod tests {
         }
         let ids = [3, 1, 4, 2, 3, 5, 6, 7, 8, 0, u32::MAX];
         let stacks = ids.map(|id| match blocks.get(id, &bytes, 8, &trace) {
-            Stack::Number(number) => number,
+            StackLookup::Number(number) => number,
             _ => u32::MAX,
         });
         let [a, b, c, d] = [1, 0, 5, 10].map(|index: usize| stacks[index]);
         assert_eq!(stacks, [b, a, a, a, b, c, c, c, u32::MAX, u32::MAX, d]);
         assert!(a != b && b != c && c != d && d != u32::MAX);
         blocks.clear();
-        assert_eq!(blocks.get(3, &bytes, 8, &trace), Stack::Unknown);
+        assert_eq!(blocks.get(3, &bytes, 8, &trace), StackLookup::Unknown);
     }
 }

@@ -6,7 +6,7 @@ use ichnos_io::Bytes;
 use ichnos_model::{ClockOffsets, Event, Scope, Trace};
 
 use super::class::{PayloadForm, raw_kind};
-use super::index::{FileIndex, content, release};
+use super::index::{NettraceIndex, content, release};
 use super::nettrace_options::NettraceOptions;
 use super::payload::{PayloadWidths, bytes_behind};
 use super::processes::{ProcessNameReader, ProcessNames};
@@ -17,12 +17,12 @@ use crate::{BlockKind, Container, EventMetadata, EventRows, FileItem, RowEncodin
 
 /// State shared by all cursors of a file.
 #[derive(Debug)]
-pub(crate) struct TraceFile {
+pub(crate) struct FileState {
     pub(super) name: String,
     pub(super) bytes: Bytes,
     /// Container at the first block.
     pub(super) container: Container,
-    pub(super) index: FileIndex,
+    pub(super) index: NettraceIndex,
     /// Payload forms by event kind.
     pub(super) forms: Vec<PayloadForm>,
     /// Nanoseconds at tick 0, if a tick is a nanosecond.
@@ -35,7 +35,7 @@ pub(crate) struct TraceFile {
     pub(super) hashes_of_kinds: OnceLock<Vec<u64>>,
 }
 
-impl TraceFile {
+impl FileState {
     pub(crate) fn version(&self) -> Version {
         self.index.version
     }

@@ -2,8 +2,8 @@
 
 use ichnos_io::Bytes;
 
-use super::index::{EventBlockHeader, FileIndex, content, release};
-use super::kinds::Kinds;
+use super::index::{EventBlockHeader, NettraceIndex, content, release};
+use super::kinds::EventKinds;
 use super::tables::ThreadTable;
 use crate::{
     Block, BlockKind, Container, EventRow, EventRows, FileItem, PointHead, RowEncoding, SequencePoint,
@@ -35,10 +35,10 @@ impl<A: Walker, B: Walker> Walker for (&mut A, &mut B) {
 }
 
 /// Passes all blocks and events of a file to a walker. `container` is at the first block.
-pub(super) fn walk(bytes: &Bytes, container: &Container, index: &FileIndex, walker: &mut impl Walker) {
+pub(super) fn walk(bytes: &Bytes, container: &Container, index: &NettraceIndex, walker: &mut impl Walker) {
     let version = index.version;
     let mut container = container.clone();
-    let mut kinds = Kinds::default();
+    let mut kinds = EventKinds::default();
     let mut threads = ThreadTable::default();
     loop {
         let block = match container.next(bytes, 0, true) {

@@ -8,7 +8,7 @@ use super::dialect::Dialect;
 use super::file_writer::FileWriter;
 use super::row_encoder::{RowEncoder, RowHeader};
 use super::tables::{SequenceNumbers, WrittenLabels, WrittenStacks, WrittenThreads};
-use super::written_event::{WrittenEvent, metadata_hash};
+use super::written_event::{NettraceEvent, metadata_hash};
 use crate::wire_writer::push_u16;
 use crate::{BlockKind, EventMetadata};
 
@@ -115,7 +115,7 @@ impl Blocks {
     pub(super) fn push_event(
         &mut self,
         stack: Option<u32>,
-        parts: &WrittenEvent,
+        parts: &NettraceEvent,
         payload: &[u8],
         id: u32,
         is_v6: bool,
@@ -220,7 +220,7 @@ impl Blocks {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Field, FieldType};
+    use crate::{FieldType, PayloadField};
 
     /// Rows have at most 65,535 bytes.
     #[test]
@@ -231,7 +231,9 @@ mod tests {
                 name: "n".repeat(name),
                 message_template: Some("m".repeat(texts)),
                 properties: vec![("key".to_owned(), "v".repeat(texts))],
-                fields: (0..fields).map(|i| Field::new(format!("field {i:04}"), FieldType::U8)).collect(),
+                fields: (0..fields)
+                    .map(|i| PayloadField::new(format!("field {i:04}"), FieldType::U8))
+                    .collect(),
                 ..EventMetadata::default()
             };
             let (_, dropped) = blocks.push_metadata(metadata, 1, true, &mut Vec::new());

@@ -7,7 +7,7 @@ use ichnos_model::Window;
 
 use super::dialect::Dialect;
 use crate::Version;
-use crate::reader::trace_file::TraceFile;
+use crate::reader::trace_file::FileState;
 
 /// Returns the bytes of the only source, if the output would be the same file: all events are selected, the version is
 /// the same, and opening it found no fault.
@@ -22,12 +22,12 @@ pub(super) fn copied_file(
         && options.selected_by.is_empty()
         && options.window == Window::default()
         && !source.streams.is_empty();
-    let file = source.trace.reader_data::<TraceFile>().filter(|file| is_all && is_same(file, dialect))?;
+    let file = source.trace.reader_data::<FileState>().filter(|file| is_all && is_same(file, dialect))?;
     file.whole_bytes().cloned()
 }
 
 /// Returns `true` if a file has the version of the output.
-pub(super) fn is_same(file: &TraceFile, dialect: Dialect) -> bool {
+pub(super) fn is_same(file: &FileState, dialect: Dialect) -> bool {
     match file.version() {
         Version::V3 => false,
         Version::V4 => dialect == Dialect::V4,

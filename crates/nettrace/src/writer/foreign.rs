@@ -11,7 +11,7 @@ use ichnos_model::{
 };
 
 use super::labels::{self, LabelFields, is_label};
-use super::losses::{EventLoss, EventLosses};
+use super::losses::{EventLoss, EventLossCounts};
 use super::own::normalized;
 use super::payload::{
     MOST_FIELDS, PayloadWriter, absent_size, describe, fits, has_no_value, is_array, is_file_time,
@@ -19,7 +19,7 @@ use super::payload::{
 };
 use super::rules::KEPT_METADATA;
 use super::rules::process_of;
-use super::written_event::WrittenEvent;
+use super::written_event::NettraceEvent;
 use crate::reader::class::{RAW_PAYLOAD, context, own_property};
 use crate::wire::MOST_PROPERTIES;
 use crate::{EventMetadata, known};
@@ -508,9 +508,9 @@ pub(super) fn read(
     event: &Event<'_>,
     class: &ForeignClass,
     ticks: u64,
-    parts: &mut WrittenEvent,
+    parts: &mut NettraceEvent,
     payload: &mut PayloadWriter,
-    losses: &mut EventLosses,
+    losses: &mut EventLossCounts,
 ) {
     parts.begin(ticks);
     let value = |field: &Option<FieldRef>| field.as_ref().and_then(|field| event.get(field));

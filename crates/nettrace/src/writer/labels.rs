@@ -4,7 +4,7 @@ use ichnos_model::{
     Event, Field as VisitedField, FieldClass, FieldKind, FieldRef, Scope, Text, Uuid, Visitor,
 };
 
-use super::written_event::WrittenEvent;
+use super::written_event::NettraceEvent;
 use crate::reader::class::context;
 
 /// Common context members that become labels.
@@ -92,7 +92,7 @@ impl LabelFields {
     }
 
     /// Reads the labels of an event.
-    pub(super) fn read(&self, event: &Event<'_>, parts: &mut WrittenEvent) -> LabelLosses {
+    pub(super) fn read(&self, event: &Event<'_>, parts: &mut NettraceEvent) -> LabelLosses {
         let value = |field: &Option<FieldRef>| field.as_ref().and_then(|field| event.get(field));
         let number = |field: &Option<FieldRef>| value(field).and_then(|value| value.as_u64());
         let trace_id = value(&self.trace_id);
@@ -122,7 +122,7 @@ pub(super) struct LabelLosses {
 
 /// Reads the label lists in a common context.
 struct ListReader<'p> {
-    parts: &'p mut WrittenEvent,
+    parts: &'p mut NettraceEvent,
     /// Names of the members that are lists.
     lists: &'p [&'static str],
     /// `true` within a member that is a list.

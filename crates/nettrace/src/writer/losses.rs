@@ -24,7 +24,7 @@ ichnos_model::loss_set! {
 
 ichnos_model::loss_set! {
     /// Loss outside of classes.
-    pub(super) enum TraceLoss {
+    pub(super) enum NettraceLoss {
         Date => Dropped("date: before 1601 or after 9999"),
         StoredEvent => Dropped("event that was stored in another form"),
         UnknownCount => Dropped("loss of an unknown number of events"),
@@ -38,4 +38,4 @@ ichnos_model::loss_set! {
 }
 
 /// Loss counts of a class.
-pub(super) type EventLosses = ichnos_model::lower::LossCounts<EventLoss>;
+pub(super) type EventLossCounts = ichnos_model::lower::LossCounts<EventLoss>;

@@ -7,7 +7,7 @@ use ichnos_io::{RecordSorter, SortedRecords, SorterMemory};
 use ichnos_model::Discarded;
 
 use super::stored_event::{StoredMessage, load, store_loss};
-use super::written_event::WrittenEvent;
+use super::written_event::NettraceEvent;
 
 /// Sorts messages by time. Uses temporary files for many messages.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ impl MessageSorter {
     ///
     /// # Errors
     /// If a temporary file cannot be written.
-    pub(super) fn push(&mut self, event: &StoredMessage<'_>, parts: &WrittenEvent) -> io::Result<()> {
+    pub(super) fn push(&mut self, event: &StoredMessage<'_>, parts: &NettraceEvent) -> io::Result<()> {
         self.scratch.clear();
         event.store(parts, &mut self.scratch);
         self.records.push(parts.ticks, &self.scratch)
@@ -60,7 +60,7 @@ impl SortedMessages {
     /// an event in `parts`.
     pub(super) fn next<'r>(
         &'r mut self,
-        parts: &mut WrittenEvent,
+        parts: &mut NettraceEvent,
     ) -> Option<(u64, Option<StoredMessage<'r>>)> {
         let (ticks, record) = self.0.next()?;
         Some((ticks, load(record, parts)))

@@ -4,16 +4,16 @@ use std::ops::Range;
 
 use ichnos_model::{Event, Field as VisitedField, Scope, StringEncoding, Text, Uuid, Visitor};
 
-use super::written_event::{WrittenEvent, metadata_hash};
+use super::written_event::{NettraceEvent, metadata_hash};
 use crate::metadata_writer::can_describe;
 use crate::reader::class::context as member;
-use crate::reader::trace_file::TraceFile;
+use crate::reader::trace_file::FileState;
 use crate::wire::Wire;
-use crate::{EventMetadata, Field, FieldType, Version};
+use crate::{EventMetadata, FieldType, PayloadField, Version};
 
 /// Event class from an EventPipe file. Their payloads are copied.
 #[derive(Debug)]
-pub(super) struct OwnClass {
+pub(super) struct NativeClass {
     /// Index of the event kind in its file.
     pub(super) kind: usize,
     pub(super) metadata: EventMetadata,
@@ -60,11 +60,11 @@ impl NamingEvent {
     }
 }
 
-impl OwnClass {
+impl NativeClass {
     /// Returns the class of an event. Returns `None` for other formats, for unknown metadata, and if metadata in the
     /// output version cannot describe the payload. With `repairs`, the payload must also match its fields.
     pub(super) fn of(event: &Event<'_>, is_v6: bool, repairs: bool) -> Option<Self> {
-        let file = event.stream.trace.reader_data::<TraceFile>()?;
+        let file = event.stream.trace.reader_data::<FileState>()?;
         let kind = file.kind_of(event)?;
         let metadata = file.metadata_of_kind(kind)?;
         if !can_describe(&metadata.fields, is_v6) || repairs && file.is_misfit(kind, event) {
@@ -101,7 +101,7 @@ pub(super) fn normalized(metadata: &EventMetadata, is_v6: bool) -> (EventMetadat
 }
 
 /// Cuts field names at their first U+0000.
-fn end_names(fields: &mut [Field]) {
+fn end_names(fields: &mut [PayloadField]) {
     for field in fields {
         field.name.truncate(field.name.find('\0').unwrap_or(field.name.len()));
         let mut kind = &mut field.kind;
@@ -115,12 +115,12 @@ fn end_names(fields: &mut [Field]) {
 }
 
 /// Returns the hashes of a file's event kinds, as written in the same version.
-pub(super) fn hashes(file: &TraceFile) -> &[u64] {
+pub(super) fn hashes(file: &FileState) -> &[u64] {
     let is_v6 = matches!(file.version(), Version::V6(_));
     file.hashes_of_kinds(|metadata| metadata_hash(&normalized(metadata, is_v6).0))
 }
 
-/// Returns the payload of an event of an [`OwnClass`].
+/// Returns the payload of an event of an [`NativeClass`].
 pub(super) fn payload<'e>(event: &Event<'e>) -> &'e [u8] {
     event.scopes.bits.bytes()
 }
@@ -198,14 +198,14 @@ impl Visitor for InvalidTextReader<'_> {
     }
 }
 
-/// Reads the parts of an event of an [`OwnClass`]. Returns `false` if it cannot be decoded.
-pub(super) fn read(event: &Event<'_>, ticks: u64, parts: &mut WrittenEvent) -> bool {
+/// Reads the parts of an event of an [`NativeClass`]. Returns `false` if it cannot be decoded.
+pub(super) fn read(event: &Event<'_>, ticks: u64, parts: &mut NettraceEvent) -> bool {
     parts.begin(ticks);
     let mut reader = ContextReader { parts, member: 0, depth: 0, is_optional: false, label: None };
     if event.visit(Scope::CommonContext, &mut reader).is_err() {
         return false;
     }
-    let file = event.stream.trace.reader_data::<TraceFile>();
+    let file = event.stream.trace.reader_data::<FileState>();
     if let Some(file) = file.filter(|file| !matches!(file.version(), Version::V6(_))) {
         parts.process = file.process_id();
     }
@@ -214,7 +214,7 @@ pub(super) fn read(event: &Event<'_>, ticks: u64, parts: &mut WrittenEvent) -> b
 
 /// Reads the common context of an event.
 struct ContextReader<'p> {
-    parts: &'p mut WrittenEvent,
+    parts: &'p mut NettraceEvent,
     /// Number of members so far.
     member: usize,
     /// Number of enclosing compound fields, except optionals.

@@ -6,7 +6,7 @@ use ichnos_model::{
 };
 
 use crate::wire_writer::{push_u16, push_u32, push_u64, push_utf16};
-use crate::{Field, FieldType};
+use crate::{FieldType, PayloadField};
 
 /// Maximum nesting of field types, because readers limit it. Deeper fields are dropped.
 const DEPTH: usize = 26;
@@ -63,7 +63,7 @@ pub(super) fn is_file_time(class: &FieldClass) -> bool {
 /// Returns the array type. TraceEvent cannot decode nested arrays, so an inner array is wrapped in an object.
 fn array_of(element: FieldType) -> FieldType {
     let element = match element {
-        FieldType::Array(_) => FieldType::Object(vec![Field::new(WRAPPED, element)]),
+        FieldType::Array(_) => FieldType::Object(vec![PayloadField::new(WRAPPED, element)]),
         element => element,
     };
     FieldType::Array(Box::new(element))
@@ -90,7 +90,7 @@ fn field_type(class: &FieldClass) -> FieldType {
         _ if has_no_value(class) => no_value(),
         FieldKind::Structure { members, .. } | FieldKind::Union { members, .. } => {
             let members = members.iter().filter(|member| !member.class.is_padding());
-            let field = |member: &Member| Field::new(member.name.clone(), field_type(&member.class));
+            let field = |member: &Member| PayloadField::new(member.name.clone(), field_type(&member.class));
             FieldType::Object(members.map(field).collect())
         }
         FieldKind::Array { element, .. } => array_of(field_type(element)),
@@ -99,7 +99,7 @@ fn field_type(class: &FieldClass) -> FieldType {
         FieldKind::Variant { options, .. } => {
             let options = options.iter().enumerate().map(|(index, option)| {
                 let name = option.name.clone().unwrap_or_else(|| format!("option_{index}"));
-                Field::new(name, array_of(field_type(&option.class)))
+                PayloadField::new(name, array_of(field_type(&option.class)))
             });
             FieldType::Object(options.collect())
         }
@@ -167,8 +167,8 @@ pub(super) fn fits(class: &FieldClass, left: &mut usize) -> bool {
 }
 
 /// Describes a field that [fits](fits).
-pub(super) fn describe(name: String, class: &FieldClass) -> Field {
-    Field::new(name, field_type(class))
+pub(super) fn describe(name: String, class: &FieldClass) -> PayloadField {
+    PayloadField::new(name, field_type(class))
 }
 
 /// Returns the number of zero bytes for an absent field: 0, an empty text, an empty array.
@@ -186,7 +186,7 @@ pub(super) fn absent_size(kind: &FieldType) -> usize {
 
 /// Number of value losses of each kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct ValueLosses {
+pub(super) struct PayloadLosses {
     /// Arrays and BLOBs with more elements than an array can have.
     pub(super) cut: u64,
     /// Invalid texts.
@@ -199,7 +199,7 @@ pub(super) struct ValueLosses {
 
 /// Compound field that is being written.
 #[derive(Clone, Copy, Debug)]
-enum Compound {
+enum OpenCompound {
     /// Array. Has the number of elements so far, and the payload size at the maximum number of elements.
     Array {
         seen: u64,
@@ -216,8 +216,8 @@ enum Compound {
 #[derive(Debug, Default)]
 pub(super) struct PayloadWriter {
     pub(super) bytes: Vec<u8>,
-    pub(super) losses: ValueLosses,
-    compounds: Vec<Compound>,
+    pub(super) losses: PayloadLosses,
+    compounds: Vec<OpenCompound>,
     /// Scope members to write, by index in the plan.
     members: Vec<usize>,
     /// Number of open compound fields in a member that is not written.
@@ -229,7 +229,7 @@ impl PayloadWriter {
     /// Starts the payload of an event.
     pub(super) fn clear(&mut self) {
         self.bytes.clear();
-        self.losses = ValueLosses::default();
+        self.losses = PayloadLosses::default();
     }
 
     /// Starts a scope. `members` are the members to write, in plan order. Index 0 is the root.
@@ -237,7 +237,7 @@ impl PayloadWriter {
         self.compounds.clear();
         if members == [0] {
             // The root itself is a field.
-            self.compounds.push(Compound::Other);
+            self.compounds.push(OpenCompound::Other);
         }
         self.muted = 0;
         self.members.clear();
@@ -253,7 +253,7 @@ impl PayloadWriter {
             // The root.
             [] => {}
             [_] => return self.members.binary_search(&field.index()).is_ok(),
-            [.., Compound::Array { seen, end }] => {
+            [.., OpenCompound::Array { seen, end }] => {
                 *seen += 1;
                 if *seen == MOST_ELEMENTS + 1 {
                     *end = Some(self.bytes.len());
@@ -265,7 +265,7 @@ impl PayloadWriter {
         true
     }
 
-    fn begin(&mut self, field: VisitedField<'_>, compound: Compound) -> bool {
+    fn begin(&mut self, field: VisitedField<'_>, compound: OpenCompound) -> bool {
         if !self.enter(field) {
             self.muted += 1;
             return false;
@@ -280,8 +280,8 @@ impl PayloadWriter {
             return;
         }
         match self.compounds.pop() {
-            Some(Compound::Array { end: Some(end), .. }) => self.bytes.truncate(end),
-            Some(Compound::Variant { after }) => {
+            Some(OpenCompound::Array { end: Some(end), .. }) => self.bytes.truncate(end),
+            Some(OpenCompound::Variant { after }) => {
                 for _ in 0..after {
                     push_u16(&mut self.bytes, 0);
                 }
@@ -417,7 +417,7 @@ impl Visitor for PayloadWriter {
 
     fn begin_structure(&mut self, field: VisitedField<'_>) {
         let is_root = self.compounds.is_empty();
-        if self.begin(field, Compound::Other) && !is_root && has_no_value(field.class()) {
+        if self.begin(field, OpenCompound::Other) && !is_root && has_no_value(field.class()) {
             self.begin_count(0);
         }
     }
@@ -427,7 +427,7 @@ impl Visitor for PayloadWriter {
     }
 
     fn begin_array(&mut self, field: VisitedField<'_>, length: u64) {
-        if self.begin(field, Compound::Array { seen: 0, end: None }) {
+        if self.begin(field, OpenCompound::Array { seen: 0, end: None }) {
             self.begin_count(length);
         }
     }
@@ -440,7 +440,7 @@ impl Visitor for PayloadWriter {
         let is_in_array =
             matches!(&field.class().kind, FieldKind::Optional { field, .. } if is_own_optional(field));
         // The array itself has a count.
-        if self.begin(field, Compound::Other) && !(present && is_in_array) {
+        if self.begin(field, OpenCompound::Other) && !(present && is_in_array) {
             self.begin_count(present.into());
         }
     }
@@ -455,7 +455,7 @@ impl Visitor for PayloadWriter {
             _ => option + 1,
         };
         let after = count.saturating_sub(option + 1);
-        if self.begin(field, Compound::Variant { after }) {
+        if self.begin(field, OpenCompound::Variant { after }) {
             for _ in 0..option.min(count) {
                 push_u16(&mut self.bytes, 0);
             }

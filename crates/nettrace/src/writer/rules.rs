@@ -9,18 +9,18 @@ use ichnos_model::{DataStream, Event, TraceClass};
 use super::clock::{FileClock, loss_of_clock};
 use super::copied_file::copied_file;
 use super::dialect::Dialect;
-use super::losses::TraceLoss;
+use super::losses::NettraceLoss;
 use super::own;
 use super::segment_rules::SegmentRules;
 use super::tables::WrittenStacks;
-use super::written_event::WrittenEvent;
+use super::written_event::NettraceEvent;
 use crate::reader::class::CLOCK;
-use crate::reader::trace_file::TraceFile;
+use crate::reader::trace_file::FileState;
 use crate::{TraceBlock, Version};
 
 /// Rules for the output.
 #[derive(Debug)]
-pub(super) struct TraceRules {
+pub(super) struct NettraceRules {
     pub(super) dialect: Dialect,
     pub(super) clock: FileClock,
     /// Trace block without a date.
@@ -43,7 +43,7 @@ pub(super) struct TraceRules {
     pub(super) segments: Option<SegmentRules>,
 }
 
-impl TraceRules {
+impl NettraceRules {
     pub(super) fn new(sources: Vec<WriteSource>, options: &WriteOptions) -> Result<Self, CreateError> {
         let dialect = match &options.dialect {
             Some(name) => Dialect::of_name(name).ok_or_else(|| CreateError::Dialect(name.clone()))?,
@@ -80,8 +80,8 @@ impl TraceRules {
     }
 
     /// Returns the first source, if it is an EventPipe file.
-    pub(super) fn file(&self) -> Option<&TraceFile> {
-        self.shared.sources.first()?.trace.reader_data::<TraceFile>()
+    pub(super) fn file(&self) -> Option<&FileState> {
+        self.shared.sources.first()?.trace.reader_data::<FileState>()
     }
 
     /// Returns the source index of a data stream, and its index in the source. `key` identifies the data stream.
@@ -112,7 +112,7 @@ impl TraceRules {
             let (date, at, is_exact) = self.clock.date(ticks);
             (trace.sync_time, trace.sync_ticks) = (date, at);
             if !is_exact {
-                self.shared.record_loss(TraceLoss::Date);
+                self.shared.record_loss(NettraceLoss::Date);
             }
         }
         trace
@@ -121,7 +121,7 @@ impl TraceRules {
 
 /// Returns `true` if a source delivers events in file order.
 fn is_unsorted(source: &WriteSource) -> bool {
-    source.trace.reader_data::<TraceFile>().is_some_and(TraceFile::is_unsorted)
+    source.trace.reader_data::<FileState>().is_some_and(FileState::is_unsorted)
 }
 
 /// Returns the time in ticks and the hash of an event that was read.
@@ -130,11 +130,11 @@ pub(super) fn event_hash(event: &Event<'_>) -> (Option<u64>, u64) {
 }
 
 fn hash_of(event: &Event<'_>) -> u64 {
-    let Some(file) = event.stream.trace.reader_data::<TraceFile>() else { return 0 };
+    let Some(file) = event.stream.trace.reader_data::<FileState>() else { return 0 };
     let is_v6 = matches!(file.version(), Version::V6(_));
     let hash = file.kind_of(event).and_then(|kind| own::hashes(file).get(kind));
     let Some(hash) = hash.copied() else { return 0 };
-    let mut parts = WrittenEvent::default();
+    let mut parts = NettraceEvent::default();
     if !own::read(event, event.clock.map_or(0, |clock| clock.cycles), &mut parts) {
         return 0;
     }
@@ -152,7 +152,7 @@ fn trace_block(
     let mut trace: Option<TraceBlock> = None;
     let mut losses = losses.for_class("");
     for source in sources {
-        let Some(file) = source.trace.reader_data::<TraceFile>() else { continue };
+        let Some(file) = source.trace.reader_data::<FileState>() else { continue };
         let own = file.trace_block();
         match &mut trace {
             None => trace = Some(own.clone()),
@@ -224,7 +224,7 @@ fn record_source(source: &WriteSource, table: &mut LossTable) {
             table.note(LossKind::Lowered, "", format!("clock.{}", clock.id), what);
         }
     }
-    if source.trace.reader_data::<TraceFile>().is_some() {
+    if source.trace.reader_data::<FileState>().is_some() {
         return;
     }
     table.add_environment(class, |name| {

@@ -9,7 +9,7 @@ use crate::Version;
 use crate::metadata_writer::can_describe;
 use crate::reader::segment::SegmentScanner;
 use crate::reader::ticks_of;
-use crate::reader::trace_file::TraceFile;
+use crate::reader::trace_file::FileState;
 
 /// Rules for segments of the only source.
 #[derive(Clone, Copy, Debug)]
@@ -32,7 +32,7 @@ impl SegmentRules {
     ) -> Option<Self> {
         let [source] = sources else { return None };
         let [stream] = &source.streams[..] else { return None };
-        let file = source.trace.reader_data::<TraceFile>()?;
+        let file = source.trace.reader_data::<FileState>()?;
         // In version 6, rows refer to threads by indexes from earlier blocks.
         let is_possible = is_same(file, dialect)
             && file.version() == Version::V4
@@ -72,7 +72,7 @@ pub(super) struct SegmentCopier {
 }
 
 impl SegmentCopier {
-    pub(super) fn new(file: &TraceFile, rules: SegmentRules) -> Option<Self> {
+    pub(super) fn new(file: &FileState, rules: SegmentRules) -> Option<Self> {
         let scanner = SegmentScanner::new(file)?;
         let first = file.container().position();
         let written_ids = vec![false; scanner.free_id() as usize];
@@ -97,7 +97,7 @@ impl SegmentCopier {
     }
 
     /// Returns `true` if version 4 can describe the metadata with these ids.
-    pub(super) fn can_describe(&self, file: &TraceFile, ids: &[u32]) -> bool {
+    pub(super) fn can_describe(&self, file: &FileState, ids: &[u32]) -> bool {
         let metadata = |id: &u32| file.metadata_of_kind(self.scanner.kind_of(*id)?);
         ids.iter().all(|id| metadata(id).is_some_and(|metadata| can_describe(&metadata.fields, false)))
     }

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use ichnos_model::{DataStream, Frame, ValueHash};
 
 use super::dialect::Dialect;
-use super::written_event::WrittenEvent;
+use super::written_event::NettraceEvent;
 use crate::wire_writer::{push_sized, push_string, push_u32, push_u64, push_varint, push_varuint};
 
 /// Thread properties (version 6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct ThreadKey {
+struct ThreadIdentity {
     process: Option<u64>,
     thread: u64,
     name_hash: u64,
@@ -22,7 +22,7 @@ struct ThreadKey {
 /// Thread indexes by properties (version 6).
 #[derive(Debug, Default)]
 pub(super) struct WrittenThreads {
-    indexes: HashMap<ThreadKey, u64>,
+    indexes: HashMap<ThreadIdentity, u64>,
     /// First index of each thread id. Losses refer to it, so that repeated writing gives the same index.
     by_id: HashMap<u64, u64>,
     /// Threads without a row that lack an unknown number of events.
@@ -53,12 +53,12 @@ impl WrittenThreads {
             hash.bytes(name.as_bytes());
             hash.finish()
         });
-        self.index_of(ThreadKey { process, thread, name_hash, is_capture: false }, name)
+        self.index_of(ThreadIdentity { process, thread, name_hash, is_capture: false }, name)
     }
 
     /// Returns the index of a thread that emitted an event about another thread. Adds a row for a new thread.
     pub(super) fn capture_index(&mut self, process: Option<u64>, thread: u64) -> u64 {
-        self.index_of(ThreadKey { process, thread, name_hash: 0, is_capture: true }, None)
+        self.index_of(ThreadIdentity { process, thread, name_hash: 0, is_capture: true }, None)
     }
 
     /// Returns the first index of the thread with this id.
@@ -94,8 +94,8 @@ impl WrittenThreads {
         std::mem::take(&mut self.unknown_losses).len()
     }
 
-    fn index_of(&mut self, key: ThreadKey, name: Option<&str>) -> u64 {
-        let ThreadKey { process, thread, .. } = key;
+    fn index_of(&mut self, key: ThreadIdentity, name: Option<&str>) -> u64 {
+        let ThreadIdentity { process, thread, .. } = key;
         let next = self.indexes.len() as u64 + 1;
         let index = *self.indexes.entry(key).or_insert(next);
         if index == next {
@@ -148,7 +148,7 @@ impl WrittenLabels {
     }
 
     /// Returns the label list index of an event. Adds a new list. Returns 0 without labels.
-    pub(super) fn index(&mut self, parts: &WrittenEvent) -> u32 {
+    pub(super) fn index(&mut self, parts: &NettraceEvent) -> u32 {
         if !parts.has_labels() {
             return 0;
         }

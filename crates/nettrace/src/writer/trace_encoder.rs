@@ -16,17 +16,17 @@ use super::clock::Ticks;
 use super::copied_file::{FileCopy, check_copied};
 use super::file_writer::FileWriter;
 use super::foreign::{ForeignClass, WrittenFile};
-use super::losses::{EventLoss, EventLosses, TraceLoss};
+use super::losses::{EventLoss, EventLossCounts, NettraceLoss};
 use super::message_sorter::{MessageSorter, SortedMessages};
-use super::own::{self, OwnClass};
+use super::own::{self, NativeClass};
 use super::payload::PayloadWriter;
-use super::rules::{TraceRules, event_hash};
+use super::rules::{NettraceRules, event_hash};
 use super::rundown;
 use super::segment_rules::SegmentCopier;
 use super::stored_event::{EventStack, StoredMessage};
-use super::written_class::WrittenClass;
-use super::written_event::{WrittenEvent, metadata_hash};
-use crate::reader::trace_file::TraceFile;
+use super::written_class::NettraceClass;
+use super::written_event::{NettraceEvent, metadata_hash};
+use crate::reader::trace_file::FileState;
 
 /// Maximum size of a block, and the space that is kept free in it, in bytes. Readers refuse longer blocks in versions 4
 /// and
@@ -44,7 +44,7 @@ const POINT_SHARE: u64 = 4;
 
 /// Written data stream.
 #[derive(Clone, Copy, Debug)]
-struct WrittenStream {
+struct NettraceStream {
     ticks: Ticks,
     /// Indexes of its source, and of the data stream in the source.
     source: Option<(usize, usize)>,
@@ -52,8 +52,8 @@ struct WrittenStream {
 
 /// Encodes messages as a file.
 #[derive(Debug)]
-pub(super) struct TraceEncoder {
-    rules: Arc<TraceRules>,
+pub(super) struct NettraceEncoder {
+    rules: Arc<NettraceRules>,
     /// Copies the whole file instead of encoding it.
     copy: Option<FileCopy>,
     /// Copies segments, if the only source has suitable segments.
@@ -61,10 +61,10 @@ pub(super) struct TraceEncoder {
     is_v6: bool,
     file: FileWriter,
     blocks: Blocks,
-    streams: StreamTable<WrittenStream, ClassList<WrittenClass>, ()>,
+    streams: StreamTable<NettraceStream, ClassList<NettraceClass>, ()>,
     next_metadata: u32,
     next_event: u32,
-    parts: WrittenEvent,
+    parts: NettraceEvent,
     payload: PayloadWriter,
     scratch: Vec<u8>,
     /// Time of the last event in ticks.
@@ -77,7 +77,7 @@ pub(super) struct TraceEncoder {
     sorted: Option<SortedMessages>,
 }
 
-impl TraceEncoder {
+impl NettraceEncoder {
     /// Writes everything after the last event.
     fn end_file(&mut self) {
         self.write_rundown();
@@ -90,7 +90,7 @@ impl TraceEncoder {
     #[cold]
     fn add_stream(&mut self, stream: &DataStream) {
         let source = self.rules.place(stream.key);
-        let written = WrittenStream { ticks: self.rules.clock.ticks(stream), source };
+        let written = NettraceStream { ticks: self.rules.clock.ticks(stream), source };
         self.streams.insert(stream, written, ClassList::default);
     }
 
@@ -98,7 +98,7 @@ impl TraceEncoder {
     fn write_event(
         &mut self,
         event: &Event<'_>,
-        class: &mut WrittenClass,
+        class: &mut NettraceClass,
         conversion: Ticks,
     ) -> io::Result<()> {
         let ticks = self.ticks(event, class, conversion);
@@ -169,7 +169,7 @@ impl TraceEncoder {
 
     /// Returns the time of an event in ticks. If the file cannot store it, returns the time of the previous event.
     #[inline(always)]
-    fn ticks(&self, event: &Event<'_>, class: &mut WrittenClass, conversion: Ticks) -> u64 {
+    fn ticks(&self, event: &Event<'_>, class: &mut NettraceClass, conversion: Ticks) -> u64 {
         let ticks = match event.clock {
             Some(clock) => self.rules.clock.convert(conversion, clock),
             None => {
@@ -183,9 +183,9 @@ impl TraceEncoder {
 
     /// Repairs the payload of an event from an EventPipe file: drops the bytes after its last field, and makes its
     /// texts valid. Returns `false` if the payload is valid.
-    fn repair_payload(&mut self, event: &Event<'_>, class: &mut WrittenClass) -> bool {
+    fn repair_payload(&mut self, event: &Event<'_>, class: &mut NettraceClass) -> bool {
         let payload = own::payload(event);
-        let file = event.stream.trace.reader_data::<TraceFile>();
+        let file = event.stream.trace.reader_data::<FileState>();
         let rest = file.map_or(0, |file| file.bytes_behind(event)).min(payload.len());
         let payload = payload.get(..payload.len() - rest).unwrap_or(payload);
         let has_texts = own::repair_texts(event, payload, &mut self.payload.bytes);
@@ -235,7 +235,7 @@ impl TraceEncoder {
                     }
                 }
                 Some(StoredMessage::Loss { thread, count }) => self.add_missing(thread, count),
-                None => self.rules.shared.record_loss(TraceLoss::StoredEvent),
+                None => self.rules.shared.record_loss(NettraceLoss::StoredEvent),
             }
         }
         self.sorted = Some(sorted);
@@ -244,7 +244,7 @@ impl TraceEncoder {
 
     /// Returns the id and the hash of the metadata for events with a level. Writes new metadata.
     #[inline(always)]
-    fn metadata_id(&mut self, class: &mut WrittenClass, level: Option<u8>) -> (u32, u64) {
+    fn metadata_id(&mut self, class: &mut NettraceClass, level: Option<u8>) -> (u32, u64) {
         match class.ids.iter().find(|(of, _, _)| *of == level) {
             Some((_, id, hash)) => (*id, *hash),
             None => self.add_metadata(class, level),
@@ -252,7 +252,7 @@ impl TraceEncoder {
     }
 
     #[cold]
-    fn add_metadata(&mut self, class: &mut WrittenClass, level: Option<u8>) -> (u32, u64) {
+    fn add_metadata(&mut self, class: &mut NettraceClass, level: Option<u8>) -> (u32, u64) {
         let metadata = class.metadata(level);
         let of_source = match (&class.treatment, &mut self.copier) {
             // Copied segments use the source's ids.
@@ -281,8 +281,8 @@ impl TraceEncoder {
 
     /// Creates the class of an event.
     #[cold]
-    fn written_class(&mut self, event: &Event<'_>) -> WrittenClass {
-        let treatment = match OwnClass::of(event, self.is_v6, self.rules.shared.repairs) {
+    fn written_class(&mut self, event: &Event<'_>) -> NettraceClass {
+        let treatment = match NativeClass::of(event, self.is_v6, self.rules.shared.repairs) {
             Some(own) => {
                 if own.is_lossy {
                     self.drop_of_class(event.name(), "metadata that the version cannot store");
@@ -298,11 +298,11 @@ impl TraceEncoder {
                 ClassTreatment::Foreign(Box::new(foreign))
             }
         };
-        WrittenClass {
+        NettraceClass {
             name: event.name().to_owned(),
             treatment,
             ids: Vec::new(),
-            losses: EventLosses::default(),
+            losses: EventLossCounts::default(),
         }
     }
 
@@ -329,7 +329,7 @@ impl TraceEncoder {
         let is_large = needed > MOST_POINTS + POINT_SHARE * (self.file.size().saturating_sub(needed))
             && !known.is_some_and(|thread| sequences.has(thread));
         if is_large && count.is_some() {
-            self.rules.shared.record_loss(TraceLoss::ManyThreads);
+            self.rules.shared.record_loss(NettraceLoss::ManyThreads);
         }
         let Some(count) = count.filter(|_| !is_large) else {
             let is_written = match known {
@@ -337,7 +337,7 @@ impl TraceEncoder {
                 None => threads.add_unknown_loss(thread),
             };
             if !is_written {
-                self.rules.shared.record_loss(TraceLoss::UnknownCount);
+                self.rules.shared.record_loss(NettraceLoss::UnknownCount);
             }
             return;
         };
@@ -345,7 +345,7 @@ impl TraceEncoder {
         // Readers treat larger numbers as a counter that wraps around.
         let most = u32::try_from(count).unwrap_or(u32::MAX).min(i32::MAX as u32);
         if count != most.into() {
-            self.rules.shared.record_loss(TraceLoss::LargeCount);
+            self.rules.shared.record_loss(NettraceLoss::LargeCount);
         }
         self.blocks.sequences.add_missing(thread, most);
     }
@@ -356,15 +356,15 @@ impl TraceEncoder {
             self.rules.shared.with_losses(|table| class.losses.move_to(&class.name, table));
         }
         if self.file.take_refused() > 0 {
-            self.rules.shared.record_loss(TraceLoss::LongBlock);
+            self.rules.shared.record_loss(NettraceLoss::LongBlock);
         }
         let Blocks { stacks, labels, threads, sequences, .. } = &mut self.blocks;
         let mut unknown = (threads.take_unknown() + sequences.take_unknown()) as u64;
         let counts = [
-            (&mut unknown, TraceLoss::UnknownCount),
-            (&mut stacks.unnamed, TraceLoss::UnnamedFunctions),
-            (&mut stacks.ambiguous, TraceLoss::AmbiguousFunctions),
-            (&mut labels.dropped, TraceLoss::LongLabels),
+            (&mut unknown, NettraceLoss::UnknownCount),
+            (&mut stacks.unnamed, NettraceLoss::UnnamedFunctions),
+            (&mut stacks.ambiguous, NettraceLoss::AmbiguousFunctions),
+            (&mut labels.dropped, NettraceLoss::LongLabels),
         ];
         for (count, loss) in counts {
             if std::mem::take(count) > 0 {
@@ -411,14 +411,14 @@ impl TraceEncoder {
     }
 }
 
-impl MessageEncoder for TraceEncoder {
-    type Rules = TraceRules;
+impl MessageEncoder for NettraceEncoder {
+    type Rules = NettraceRules;
 
-    fn shared(rules: &TraceRules) -> &EncoderRules {
+    fn shared(rules: &NettraceRules) -> &EncoderRules {
         &rules.shared
     }
 
-    fn new(rules: Arc<TraceRules>) -> Self {
+    fn new(rules: Arc<NettraceRules>) -> Self {
         let is_v6 = rules.dialect.is_v6();
         let blocks = Blocks::new(is_v6, rules.pointer_size());
         let copier = rules.segments.and_then(|segments| SegmentCopier::new(rules.file()?, segments));
@@ -432,7 +432,7 @@ impl MessageEncoder for TraceEncoder {
             streams: StreamTable::default(),
             next_metadata,
             next_event: 1,
-            parts: WrittenEvent::default(),
+            parts: NettraceEvent::default(),
             payload: PayloadWriter::default(),
             scratch: Vec::new(),
             last: 0,
@@ -446,7 +446,7 @@ impl MessageEncoder for TraceEncoder {
         }
     }
 
-    fn order(rules: &TraceRules) -> MessageOrder {
+    fn order(rules: &NettraceRules) -> MessageOrder {
         if rules.segments.is_some() { MessageOrder::Segments } else { MessageOrder::Merged }
     }
 

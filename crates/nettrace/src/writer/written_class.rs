@@ -4,23 +4,23 @@ use ichnos_io::ClassTreatment;
 use ichnos_model::Event;
 
 use super::foreign::{self, ForeignClass};
-use super::losses::{EventLoss, EventLosses};
-use super::own::{self, OwnClass};
+use super::losses::{EventLoss, EventLossCounts};
+use super::own::{self, NativeClass};
 use super::payload::PayloadWriter;
-use super::written_event::WrittenEvent;
+use super::written_event::NettraceEvent;
 use crate::EventMetadata;
 
 /// Event class, and the losses of its events.
 #[derive(Debug)]
-pub(super) struct WrittenClass {
+pub(super) struct NettraceClass {
     pub(super) name: String,
-    pub(super) treatment: ClassTreatment<OwnClass, ForeignClass>,
+    pub(super) treatment: ClassTreatment<NativeClass, ForeignClass>,
     /// Metadata ids and hashes, by the level that overrides the metadata.
     pub(super) ids: Vec<(Option<u8>, u32, u64)>,
-    pub(super) losses: EventLosses,
+    pub(super) losses: EventLossCounts,
 }
 
-impl WrittenClass {
+impl NettraceClass {
     /// Returns `true` if function names in stacks are written at the end of the file.
     pub(super) fn needs_names(&self) -> bool {
         match &self.treatment {
@@ -52,7 +52,7 @@ impl WrittenClass {
         &mut self,
         event: &Event<'_>,
         ticks: u64,
-        parts: &mut WrittenEvent,
+        parts: &mut NettraceEvent,
         payload: &mut PayloadWriter,
     ) -> Option<Option<u8>> {
         let foreign = match &self.treatment {

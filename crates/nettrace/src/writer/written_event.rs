@@ -11,7 +11,7 @@ const LONGEST_NAME: usize = 32_000;
 
 /// Parts of an event, except its payload.
 #[derive(Clone, Debug)]
-pub(super) struct WrittenEvent {
+pub(super) struct NettraceEvent {
     pub(super) ticks: u64,
     pub(super) thread: u64,
     /// Thread that emitted the event, if it is not `thread`.
@@ -38,7 +38,7 @@ pub(super) struct WrittenEvent {
     pub(super) numeric_labels: Vec<(String, i64)>,
 }
 
-impl Default for WrittenEvent {
+impl Default for NettraceEvent {
     fn default() -> Self {
         Self {
             ticks: 0,
@@ -59,7 +59,7 @@ impl Default for WrittenEvent {
     }
 }
 
-impl WrittenEvent {
+impl NettraceEvent {
     /// Starts an event without parts.
     pub(super) fn begin(&mut self, ticks: u64) {
         let mut labels = std::mem::take(&mut self.labels);

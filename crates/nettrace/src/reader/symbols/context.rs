@@ -23,11 +23,11 @@ impl SymbolContext {
 
 /// Deduplicated texts.
 #[derive(Debug, Default)]
-pub(super) struct Texts {
+pub(super) struct SymbolTexts {
     texts: HashSet<Arc<str>>,
 }
 
-impl Texts {
+impl SymbolTexts {
     pub(super) fn get(&mut self, text: &str) -> Arc<str> {
         if let Some(text) = self.texts.get(text) {
             return Arc::clone(text);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ichnos_model::{CodeKind, Symbol};
 
-use super::context::{SymbolContext, Texts, file_name};
+use super::context::{SymbolContext, SymbolTexts, file_name};
 use crate::reader::tables::is_kernel_address;
 use crate::wire::Wire;
 
@@ -93,7 +93,7 @@ impl Mappings {
         mut self,
         bytes: &[u8],
         time: &dyn Fn(u64) -> i128,
-        texts: &mut Texts,
+        texts: &mut SymbolTexts,
     ) -> Vec<(u32, Symbol)> {
         let births = births(std::mem::take(&mut self.processes));
         let mut symbols = Vec::new();
@@ -107,7 +107,7 @@ impl Mappings {
             let text = row.name.get(bytes);
             let method = Some(&*text).filter(|_| kind == CodeKind::Native).and_then(jitted_method);
             let name = texts.get(method.as_ref().map_or(&text, |(_, name)| name));
-            let mut add = |module: &Module| {
+            let mut add = |module: &SymbolMapping| {
                 let mut symbol = module.symbol(range, kind);
                 symbol.name = Some(Arc::clone(&name));
                 if let Some((assembly, _)) = method {
@@ -135,8 +135,8 @@ impl Mappings {
                     modules.iter().filter(|module| module.has(range)).take(most).for_each(add);
                 }
                 None => {
-                    let Life { from, until } = life_of(&births, row.process, row.ticks, row.begin);
-                    add(&Module {
+                    let ProcessLifetime { from, until } = life_of(&births, row.process, row.ticks, row.begin);
+                    add(&SymbolMapping {
                         space: space(row.process, row.begin),
                         range,
                         from: from.map_or(i128::MIN, time),
@@ -155,13 +155,13 @@ impl Mappings {
         births: &HashMap<u32, Vec<u64>>,
         bytes: &[u8],
         time: &dyn Fn(u64) -> i128,
-        texts: &mut Texts,
+        texts: &mut SymbolTexts,
         symbols: &mut Vec<(u32, Symbol)>,
-    ) -> HashMap<u64, Vec<Module>> {
+    ) -> HashMap<u64, Vec<SymbolMapping>> {
         let life = |row: &MappingRow| life_of(births, row.process, row.ticks, row.begin);
         // Overlapping mappings become adjacent.
         self.mappings.sort_by_key(|row| (space(row.process, row.begin), row.begin, row.ticks));
-        let mut modules: HashMap<u64, Vec<Module>> = HashMap::new();
+        let mut modules: HashMap<u64, Vec<SymbolMapping>> = HashMap::new();
         for group in overlapping(&self.mappings) {
             // The first mapping at a place existed before it was recorded, unless another event contradicts.
             let mut first: HashMap<Option<u64>, u64> = HashMap::new();
@@ -170,11 +170,11 @@ impl Mappings {
                 *ticks = row.ticks.min(*ticks);
             }
             for row in group {
-                let Life { from, until } = life(row);
+                let ProcessLifetime { from, until } = life(row);
                 let is_first = first.get(&from) == Some(&row.ticks);
                 let from = if is_first { from } else { Some(row.ticks) };
                 let name = row.name.get(bytes);
-                let module = Module {
+                let module = SymbolMapping {
                     space: space(row.process, row.begin),
                     range: (row.begin, row.end),
                     from: from.map_or(i128::MIN, time),
@@ -223,7 +223,7 @@ const MOST_COPIES: usize = 8;
 
 /// Mapping with symbols.
 #[derive(Debug)]
-struct Module {
+struct SymbolMapping {
     space: u32,
     /// Address range, without its end.
     range: (u64, u64),
@@ -232,7 +232,7 @@ struct Module {
     name: Option<Arc<str>>,
 }
 
-impl Module {
+impl SymbolMapping {
     fn has(&self, (begin, end): (u64, u64)) -> bool {
         self.range.0 <= begin && end <= self.range.1
     }
@@ -246,21 +246,21 @@ impl Module {
 
 /// Lifetime of a process in ticks. Process ids are reused.
 #[derive(Clone, Copy, Debug)]
-struct Life {
+struct ProcessLifetime {
     /// Start. `None` if the process started before the trace.
     from: Option<u64>,
     until: Option<u64>,
 }
 
 /// Returns the lifetime of a process at a time. Its mappings live at most that long. The kernel never ends.
-fn life_of(births: &HashMap<u32, Vec<u64>>, process: u32, ticks: u64, address: u64) -> Life {
+fn life_of(births: &HashMap<u32, Vec<u64>>, process: u32, ticks: u64, address: u64) -> ProcessLifetime {
     if is_kernel_address(address) {
-        return Life { from: None, until: None };
+        return ProcessLifetime { from: None, until: None };
     }
     let births = births.get(&process).map_or(&[][..], Vec::as_slice);
     let index = births.partition_point(|birth| *birth <= ticks);
     let from = index.checked_sub(1).and_then(|index| births.get(index)).copied();
-    Life { from, until: births.get(index).copied() }
+    ProcessLifetime { from, until: births.get(index).copied() }
 }
 
 /// Returns the sorted start times for each reused process id.

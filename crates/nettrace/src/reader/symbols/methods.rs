@@ -10,19 +10,19 @@ use std::sync::Arc;
 
 use ichnos_model::{CodeKind, Symbol};
 
-use super::context::{SymbolContext, Texts, file_name};
+use super::context::{SymbolContext, SymbolTexts, file_name};
 use crate::wire::Wire;
 
 /// Event about a method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct MethodEvent {
-    what: What,
+    what: MethodAction,
     /// `true` if the event contains the method name.
     is_verbose: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum What {
+enum MethodAction {
     Load,
     Unload,
     /// The method exists.
@@ -31,15 +31,15 @@ enum What {
 
 impl MethodEvent {
     pub(super) const fn load(is_verbose: bool) -> Self {
-        Self { what: What::Load, is_verbose }
+        Self { what: MethodAction::Load, is_verbose }
     }
 
     pub(super) const fn unload(is_verbose: bool) -> Self {
-        Self { what: What::Unload, is_verbose }
+        Self { what: MethodAction::Unload, is_verbose }
     }
 
     pub(super) const fn rundown(is_verbose: bool) -> Self {
-        Self { what: What::Rundown, is_verbose }
+        Self { what: MethodAction::Rundown, is_verbose }
     }
 }
 
@@ -101,7 +101,7 @@ impl Methods {
         form: ModuleForm,
         context: SymbolContext,
         bytes: &[u8],
-        texts: &mut Texts,
+        texts: &mut SymbolTexts,
     ) {
         let mut wire = Wire::new(context.payload(bytes));
         let before_paths = match form {
@@ -126,11 +126,11 @@ impl Methods {
         mut self,
         bytes: &[u8],
         time: &dyn Fn(u64) -> i128,
-        texts: &mut Texts,
+        texts: &mut SymbolTexts,
     ) -> Vec<(u32, Symbol)> {
         // Stable sort: rows with equal times stay in file order.
         self.rows.sort_by_key(|row| (row.context.space, row.begin, row.context.ticks));
-        let mut names = Names::new(&mut self, bytes, texts);
+        let mut names = MethodNames::new(&mut self, bytes, texts);
         let mut symbols = Vec::new();
         let same_place =
             |a: &MethodRow, b: &MethodRow| (a.context.space, a.begin) == (b.context.space, b.begin);
@@ -163,28 +163,28 @@ fn lives(rows: &[MethodRow]) -> Vec<(MethodRow, Option<u64>, Option<u64>)> {
     for row in rows {
         let ticks = row.context.ticks;
         match (&mut current, row.event.what) {
-            (Some((known, _)), What::Load | What::Rundown) if known.is_same(row) => {
+            (Some((known, _)), MethodAction::Load | MethodAction::Rundown) if known.is_same(row) => {
                 // Repeated event, perhaps with the name.
                 if row.event.is_verbose && !known.event.is_verbose {
                     *known = *row;
                 }
             }
-            (Some((known, from)), What::Unload) => {
+            (Some((known, from)), MethodAction::Unload) => {
                 let verbose = if known.is_same(row) && row.event.is_verbose { row } else { &*known };
                 lives.push((*verbose, *from, Some(ticks)));
                 (current, free) = (None, Some(ticks));
             }
-            (None, What::Unload) => {
+            (None, MethodAction::Unload) => {
                 lives.push((*row, free, Some(ticks)));
                 free = Some(ticks);
             }
-            (Some((known, from)), What::Load | What::Rundown) => {
+            (Some((known, from)), MethodAction::Load | MethodAction::Rundown) => {
                 // The current method's end is missing, but another method is at its address now.
                 lives.push((*known, *from, Some(ticks)));
                 current = Some((*row, Some(ticks)));
             }
-            (None, What::Load) => current = Some((*row, Some(ticks))),
-            (None, What::Rundown) => current = Some((*row, free)),
+            (None, MethodAction::Load) => current = Some((*row, Some(ticks))),
+            (None, MethodAction::Rundown) => current = Some((*row, free)),
         }
     }
     lives.extend(current.map(|(row, from)| (row, from, None)));
@@ -250,9 +250,9 @@ fn without<'n>(name: &'n str, extension: &str) -> Option<&'n str> {
 }
 
 /// Method and module names.
-struct Names<'a> {
+struct MethodNames<'a> {
     bytes: &'a [u8],
-    texts: &'a mut Texts,
+    texts: &'a mut SymbolTexts,
     /// Module names sorted by time, by address space and id.
     modules: HashMap<(u32, u64), ValidFrom<Arc<str>>>,
     /// Events with a name, by address space and method, for events without a name.
@@ -262,8 +262,8 @@ struct Names<'a> {
     buffer: String,
 }
 
-impl<'a> Names<'a> {
-    fn new(methods: &mut Methods, bytes: &'a [u8], texts: &'a mut Texts) -> Self {
+impl<'a> MethodNames<'a> {
+    fn new(methods: &mut Methods, bytes: &'a [u8], texts: &'a mut SymbolTexts) -> Self {
         let mut modules = std::mem::take(&mut methods.modules);
         modules.values_mut().for_each(|names| names.sort_by_key(|(since, _)| *since));
         let mut verbose = HashMap::new();

@@ -16,17 +16,17 @@ use std::collections::HashMap;
 
 use ichnos_model::{ClockClass, Symbols};
 
-use self::context::{SymbolContext, Texts};
+use self::context::{SymbolContext, SymbolTexts};
 use self::mappings::{MappingEvent, Mappings};
 use self::methods::{MethodEvent, Methods, ModuleForm};
 use super::processes::UNIVERSAL_SYSTEM;
 use super::tables::{ThreadTable, address_space};
-use super::trace_file::TraceFile;
+use super::trace_file::FileState;
 use super::walk::Walker;
 use crate::{Block, EventMetadata, EventRow, Version, known};
 
 /// Reads all symbols in one pass over a file's events. `clock` is the clock of these events.
-pub(super) fn read(file: &TraceFile, clock: &ClockClass) -> Symbols {
+pub(super) fn read(file: &FileState, clock: &ClockClass) -> Symbols {
     let sources: Vec<SymbolEvent> = file.index.classes.iter().map(source).collect();
     if sources.iter().all(|source| *source == SymbolEvent::None) {
         return Symbols::default();
@@ -37,7 +37,7 @@ pub(super) fn read(file: &TraceFile, clock: &ClockClass) -> Symbols {
         sources,
         methods: Methods::default(),
         mappings: Mappings::default(),
-        texts: Texts::default(),
+        texts: SymbolTexts::default(),
         threads: HashMap::new(),
         process: file.index.trace.process_id,
     };
@@ -113,7 +113,7 @@ struct SymbolReader<'f> {
     sources: Vec<SymbolEvent>,
     methods: Methods,
     mappings: Mappings,
-    texts: Texts,
+    texts: SymbolTexts,
     /// Thread names by process and id.
     threads: HashMap<(Option<u64>, u64), &'static str>,
     /// Process of all events, up to version 5.

@@ -111,9 +111,9 @@ fn open(file: Vec<u8>) -> NettraceFile {
 }
 
 /// Reads the function names at an address and a time.
-struct Names(NettraceFile);
+struct TestSymbols(NettraceFile);
 
-impl Names {
+impl TestSymbols {
     fn v4(events: &[TestEvent]) -> Self {
         Self(open(v4(events)))
     }
@@ -133,7 +133,7 @@ impl Names {
 
 #[test]
 fn an_address_is_used_again() {
-    let names = Names::v4(&[
+    let names = TestSymbols::v4(&[
         (LOAD, 10, simple(100, 50, "A")),
         (UNLOAD, 20, simple(100, 50, "A")),
         (LOAD, 30, simple(100, 20, "B")),
@@ -149,7 +149,7 @@ fn an_address_is_used_again() {
 
 #[test]
 fn what_is_listed_at_the_end_was_there() {
-    let names = Names::v4(&[
+    let names = TestSymbols::v4(&[
         (LOAD, 10, simple(100, 50, "A")),
         (LOAD, 10, simple(200, 50, "B")),
         (UNLOAD, 20, simple(200, 50, "B")),
@@ -169,7 +169,7 @@ fn what_is_listed_at_the_end_was_there() {
 #[test]
 fn modules_are_named_after_their_files() {
     let of = |il: &str, native: &str| {
-        let names = Names::v4(&[
+        let names = TestSymbols::v4(&[
             (DC_END, 10, simple(100, 50, "A")),
             // Rundown lists modules after methods.
             (MODULE_DC_END, 11, module(0xf00d, il, native)),
@@ -183,7 +183,7 @@ fn modules_are_named_after_their_files() {
     assert_eq!(of("Made.At.Run.Time", "").as_deref(), Some("Made.At.Run.Time"));
     assert_eq!(of("", ""), None);
 
-    let names = Names::v4(&[
+    let names = TestSymbols::v4(&[
         (MODULE_LOAD, 1, module(0xf00d, "old.dll", "")),
         (LOAD, 2, simple(100, 50, "A")),
         (MODULE_LOAD, 3, module(0xf00d, "new.dll", "")),
@@ -195,7 +195,7 @@ fn modules_are_named_after_their_files() {
 #[test]
 fn names_have_types_and_parameters() {
     let of = |texts| {
-        let names = Names::v4(&[(LOAD, 1, method(1, 100, 50, texts))]);
+        let names = TestSymbols::v4(&[(LOAD, 1, method(1, 100, 50, texts))]);
         names.function(100, 1).unwrap().to_owned()
     };
     assert_eq!(of(["N.T", "Main", "void  (class System.String[])"]), "N.T.Main(class System.String[])");
@@ -212,7 +212,7 @@ fn names_have_types_and_parameters() {
 #[test]
 fn methods_without_names_are_named_by_others_or_by_their_tokens() {
     let named = method(1, 500, 50, ["T", "A", "void  ()"]);
-    let names = Names::v4(&[
+    let names = TestSymbols::v4(&[
         (LOAD_WITHOUT_NAME, 1, [place(1, 100, 50), vec![0; 10]].concat()),
         (LOAD_WITHOUT_NAME, 1, [place(2, 200, 50), vec![0; 10]].concat()),
         (DC_END, 9, named),
@@ -226,10 +226,11 @@ fn hostile_payloads_say_nothing() {
     let whole = simple(100, 50, "A");
     // All fields are needed, except the fields after the texts.
     for length in 0..whole.len() - 10 {
-        let names = Names::v4(&[(LOAD, 1, whole[..length].to_vec()), (DC_END, 2, whole[..length].to_vec())]);
+        let names =
+            TestSymbols::v4(&[(LOAD, 1, whole[..length].to_vec()), (DC_END, 2, whole[..length].to_vec())]);
         assert_eq!(names.function(100, 5), None, "{length}");
     }
-    let names = Names::v4(&[
+    let names = TestSymbols::v4(&[
         (LOAD, 1, simple(u64::MAX - 5, 50, "A")),
         (LOAD, 1, simple(100, 0, "B")),
         (LOAD, 1, simple(200, u32::MAX, "C")),
@@ -244,7 +245,7 @@ fn hostile_payloads_say_nothing() {
     let mut payload = simple(100, 50, "A");
     let at = payload.iter().rposition(|byte| *byte == b'A').unwrap();
     payload[at + 1] = 0xd8;
-    assert_eq!(Names::v4(&[(LOAD, 1, payload)]).function(100, 5), Some("T.\u{fffd}()"));
+    assert_eq!(TestSymbols::v4(&[(LOAD, 1, payload)]).function(100, 5), Some("T.\u{fffd}()"));
 }
 
 #[test]
@@ -389,7 +390,7 @@ fn stacks(file: &NettraceFile, window: Window) -> Vec<(i128, u32)> {
 
 #[test]
 fn processes_have_their_own_addresses_and_share_the_kernel() {
-    let names = Names(open(v6()));
+    let names = TestSymbols(open(v6()));
     let file = &names.0;
     let found = stacks(file, Window::default());
     let [(30, one), (31, two), (60, later)] = found[..] else { panic!("{found:?}") };

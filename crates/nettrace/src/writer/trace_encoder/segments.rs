@@ -11,9 +11,9 @@ use std::sync::Arc;
 
 use ichnos_model::Packet;
 
-use super::{FREE, MOST_BLOCK, TraceEncoder};
+use super::{FREE, MOST_BLOCK, NettraceEncoder};
 use crate::reader::segment::SegmentFacts;
-use crate::reader::trace_file::TraceFile;
+use crate::reader::trace_file::FileState;
 use crate::reader::{EventBlockHeader, content};
 use crate::wire_writer::push_varuint;
 use crate::writer::own::normalized;
@@ -38,7 +38,7 @@ struct SourceSegment {
 /// Numbers to subtract from the threads' sequence numbers.
 type Shifts = HashMap<u64, u32>;
 
-impl TraceEncoder {
+impl NettraceEncoder {
     /// Copies the next segment, or skips it if it lacks selected events. Returns `false` if its events must be encoded.
     pub(super) fn pass_segment(&mut self, packet: &Packet<'_>) -> bool {
         let rules = Arc::clone(&self.rules);
@@ -48,7 +48,7 @@ impl TraceEncoder {
         is_passed
     }
 
-    fn pass_segment_of(&mut self, file: &TraceFile, copier: &mut SegmentCopier, size: u64) -> bool {
+    fn pass_segment_of(&mut self, file: &FileState, copier: &mut SegmentCopier, size: u64) -> bool {
         let begin = copier.at;
         copier.at += size;
         let known = (copier.copied_until != begin).then(|| copier.scanner.threads());
@@ -84,7 +84,7 @@ impl TraceEncoder {
     /// Returns `true` if a segment's bytes can be part of the output.
     fn can_copy(
         &self,
-        file: &TraceFile,
+        file: &FileState,
         copier: &SegmentCopier,
         segment: &SourceSegment,
         shifts: &Shifts,
@@ -106,7 +106,7 @@ impl TraceEncoder {
 
     fn copy_segment(
         &mut self,
-        file: &TraceFile,
+        file: &FileState,
         copier: &mut SegmentCopier,
         segment: &SourceSegment,
         shifts: &Shifts,
@@ -156,7 +156,7 @@ impl TraceEncoder {
     }
 
     /// Copies a block of a segment.
-    fn copy_block(&mut self, file: &TraceFile, block: &Block, shifts: Option<&Shifts>) {
+    fn copy_block(&mut self, file: &FileState, block: &Block, shifts: Option<&Shifts>) {
         let content = content(file.bytes(), block);
         match (block.kind, shifts) {
             (BlockKind::Event, Some(shifts)) => {
