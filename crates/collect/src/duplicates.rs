@@ -15,7 +15,7 @@ pub(crate) struct Duplicates {
 
 impl Duplicates {
     /// Remembers a report. Returns `true` for a duplicate.
-    pub(crate) fn came_before(&mut self, hash: u64) -> bool {
+    pub(crate) fn is_duplicate(&mut self, hash: u64) -> bool {
         if self.recent.contains(&hash) {
             return true;
         }
@@ -62,13 +62,13 @@ mod tests {
         let hash = |number: usize| (number as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         let most = 3 * WINDOW;
         for number in 0..most {
-            assert!(!duplicates.came_before(hash(number)), "{number}");
+            assert!(!duplicates.is_duplicate(hash(number)), "{number}");
         }
         for number in most - WINDOW..most {
-            assert!(duplicates.came_before(hash(number)), "{number}");
+            assert!(duplicates.is_duplicate(hash(number)), "{number}");
         }
-        assert!(!duplicates.came_before(hash(0)));
-        assert!(duplicates.came_before(hash(0)));
+        assert!(!duplicates.is_duplicate(hash(0)));
+        assert!(duplicates.is_duplicate(hash(0)));
         assert!(duplicates.recent.len() <= WINDOW && duplicates.older.len() <= WINDOW);
     }
 }

@@ -116,7 +116,7 @@ impl SegmentWriter {
         }
         self.reports += batch.hashes.len() as u64;
         self.repeated +=
-            batch.hashes.into_iter().filter(|hash| self.duplicates.came_before(*hash)).count() as u64;
+            batch.hashes.into_iter().filter(|hash| self.duplicates.is_duplicate(*hash)).count() as u64;
         self.syncs.extend(batch.syncs);
         self.since.get_or_insert_with(Instant::now);
     }

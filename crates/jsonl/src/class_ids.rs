@@ -32,7 +32,7 @@ impl ClassIdAllocator {
     }
 
     /// Returns the id for a new class. `own` is the id in its events, `key` identifies their shape.
-    pub(crate) fn give(&self, own: Option<u128>, key: &[u8], part: &LineStream) -> u128 {
+    pub(crate) fn allocate(&self, own: Option<u128>, key: &[u8], part: &LineStream) -> u128 {
         let keeps_own = own.is_some_and(|own| self.is_of_first(own, key, part));
         let mut given = self.given.lock().ignore_poison();
         if let Some(own) = own

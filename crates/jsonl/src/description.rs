@@ -277,7 +277,7 @@ pub(crate) struct MemberIndexes<'m>(HashMap<&'m str, Vec<usize>>);
 
 impl<'m> MemberIndexes<'m> {
     /// Indexes the members that can have a meaning.
-    pub(crate) fn of(members: &'m [Member]) -> Self {
+    pub(crate) fn from_members(members: &'m [Member]) -> Self {
         let mut places: HashMap<&str, Vec<usize>> = HashMap::new();
         for (index, member) in members.iter().enumerate() {
             if !matches!(member.class.kind, FieldKind::Padding(_)) {

@@ -70,7 +70,7 @@ struct EventLineParts<'a> {
 
 impl<'a> EventLineParts<'a> {
     /// Reads the parts that determine the event's class. Returns `None` for other lines.
-    fn of(text: &'a str) -> ParseResult<Option<Self>> {
+    fn parse(text: &'a str) -> ParseResult<Option<Self>> {
         let mut json = Reader::new(text);
         json.expect(b'{', "an object")?;
         let mut is_first = true;
@@ -117,21 +117,21 @@ impl<'a> EventLineParts<'a> {
 
 /// Returns the class id in an event, unless a line describes the fields of this class.
 pub(crate) fn undescribed_id(text: &str, part: &LineStream) -> Option<u128> {
-    let parts = EventLineParts::of(text).ok()??;
+    let parts = EventLineParts::parse(text).ok()??;
     let id = parts.id.or_else(|| parts.id_of_name(part))?;
     (!matches!(part.classes.get(&id), Some(DescribedClass::Declared { .. }))).then_some(id)
 }
 
 /// Returns the key of an event's undescribed class, or `None` if the line is unreadable or not an event.
 pub(crate) fn key_of(text: &str, part: &LineStream) -> Option<Vec<u8>> {
-    let mut parts = EventLineParts::of(text).ok()??.without_nulls();
+    let mut parts = EventLineParts::parse(text).ok()??.without_nulls();
     parts.id = parts.id.or_else(|| parts.id_of_name(part));
     if part.stream.class().common_context.is_some() {
         parts.common = None;
     }
     let mut key = Vec::new();
     let is_named = parts.id.is_some_and(|id| part.classes.contains_key(&id));
-    EventShape::of(&parts, part).ok()?.push_key(&parts, is_named, &mut key);
+    EventShape::from_parts(&parts, part).ok()?.push_key(&parts, is_named, &mut key);
     Some(key)
 }
 
@@ -146,10 +146,10 @@ struct EventShape {
 }
 
 impl EventShape {
-    fn of(parts: &EventLineParts<'_>, part: &LineStream) -> ParseResult<Self> {
+    fn from_parts(parts: &EventLineParts<'_>, part: &LineStream) -> ParseResult<Self> {
         let mut left = part.file.limits.field_classes;
         let mut object = |json: &Option<Reader<'_>>| -> ParseResult<Option<Vec<(String, ValueShape)>>> {
-            json.clone().map(|mut json| ValueShape::of_scope(&mut json, &mut left)).transpose()
+            json.clone().map(|mut json| ValueShape::read_scope(&mut json, &mut left)).transpose()
         };
         let (common, specific) = (object(&parts.common)?, object(&parts.specific)?);
         let level = parts.log_level.clone().map(|mut level| value(&mut level)).transpose()?;
@@ -492,12 +492,12 @@ impl EventReader {
         template: Option<&DescribedClass>,
         part: &LineStream,
     ) -> ParseResult<ShapeClass> {
-        let event_shape = EventShape::of(parts, part)?;
+        let event_shape = EventShape::from_parts(parts, part)?;
         self.key.clear();
         event_shape.push_key(parts, template.is_some(), &mut self.key);
         let key = &self.key;
         let make = || {
-            let id = part.ids.give(parts.id, key, part);
+            let id = part.ids.allocate(parts.id, key, part);
             let (class, meanings) = match template {
                 Some(DescribedClass::Template(template)) => (template.0.clone(), template.1.clone()),
                 _ => {
@@ -593,7 +593,8 @@ fn undescribed_meanings(value: &Value, class: &EventRecordClass, common: usize) 
         _ => (None, 0),
     };
     let mut all = Meanings::default();
-    let found = description::meanings(value, |scope| MemberIndexes::of(place(scope).0.unwrap_or_default()));
+    let found =
+        description::meanings(value, |scope| MemberIndexes::from_members(place(scope).0.unwrap_or_default()));
     for (member, meaning) in found.iter() {
         let scope = if member.scope == Scope::CommonContext { Scope::SpecificContext } else { member.scope };
         all.insert(scope, place(member.scope).1 + member.index as usize, meaning);

@@ -49,7 +49,7 @@ impl StreamScopes {
     }
 
     /// Reads the scopes in the member `fields` of a data stream class.
-    pub(crate) fn of(fields: Option<&Value>) -> Self {
+    pub(crate) fn from_fields(fields: Option<&Value>) -> Self {
         let mut scopes = Self::default();
         for (scope, is_there) in Self::all().zip(&mut scopes.0) {
             *is_there = fields.and_then(|fields| fields.get(scope_name(scope))).is_some();

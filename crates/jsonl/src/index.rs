@@ -153,7 +153,7 @@ pub(crate) fn byte_order_mark(bytes: &[u8]) -> usize {
 
 impl LineIndex {
     /// Indexes a file.
-    pub(crate) fn of(bytes: &[u8], limits: &Limits) -> Self {
+    pub(crate) fn from_bytes(bytes: &[u8], limits: &Limits) -> Self {
         let mut scan = IndexScan {
             index: Self::default(),
             numbers: HashMap::new(),
@@ -204,7 +204,7 @@ impl IndexScan {
             }
             return;
         }
-        let found = match LineOutline::of(line) {
+        let found = match LineOutline::parse(line) {
             Ok(found) => found,
             // The reader reports this line later, in the data stream of the previous line.
             Err(_) => {
@@ -367,7 +367,7 @@ mod tests {
             {\"type\":\"event\",\"stream\":4,\"ts\":5,\"cycles\":1}\n\
             {\"type\":\"event\",\"stream\":7,\"ts\":6}\r\n\nnonsense\n\
             {\"type\":\"damage\",\"stream_name\":\"a\"}\n{\"type\":\"stream-end\",\"stream\":7}";
-        let index = LineIndex::of(text.as_bytes(), &Limits::default());
+        let index = LineIndex::from_bytes(text.as_bytes(), &Limits::default());
         let [a, b] = &index.streams[..] else { panic!() };
         assert_eq!((a.begin.is_some(), a.has_times, a.least), (true, true, None));
         assert_eq!((b.begin.is_some(), b.has_times, b.least), (false, true, Some(6)));

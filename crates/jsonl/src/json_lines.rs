@@ -137,7 +137,7 @@ struct ClassState {
 }
 
 impl ClassState {
-    fn of(event: &Event<'_>, with_frames: bool) -> Self {
+    fn from_event(event: &Event<'_>, with_frames: bool) -> Self {
         let class = event.class;
         let mut out = Vec::new();
         let mut line = ObjectWriter::resume(&mut out, true);
@@ -280,7 +280,7 @@ impl<W: TextWriter> JsonLines<W> {
         let Some((part, known, classes)) = self.streams.get_mut(event.stream) else {
             return Ok(());
         };
-        let class = classes.of(event, || ClassState::of(event, self.options.stacks));
+        let class = classes.of(event, || ClassState::from_event(event, self.options.stacks));
         part.introduce(&mut self.output, &mut self.resumed, event, class, self.options.streams);
         let out = &mut self.output.buffer;
         self.openings.push(out, part.number, event.clock, &mut known.time, self.options.cycles);

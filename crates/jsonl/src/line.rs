@@ -58,19 +58,19 @@ pub(crate) struct LineOutline {
 
 impl LineOutline {
     /// Reads a line without its line break.
-    pub(crate) fn of(line: &[u8]) -> ParseResult<Self> {
-        if let Some(line) = Self::of_written(line) {
+    pub(crate) fn parse(line: &[u8]) -> ParseResult<Self> {
+        if let Some(line) = Self::parse_written(line) {
             return Ok(line);
         }
         if line.len() > LONGEST {
             return Err(LineFault { at: LONGEST, expected: "the end of the line".into() });
         }
-        Self::of_any(text(line)?)
+        Self::parse_any(text(line)?)
     }
 
     /// Reads an event line in its usual form.
     #[inline]
-    fn of_written(line: &[u8]) -> Option<Self> {
+    fn parse_written(line: &[u8]) -> Option<Self> {
         let (stream, rest) = digits(line.strip_prefix(b"{\"type\":\"event\",\"stream\":")?)?;
         let (time, rest) = digits(rest.strip_prefix(b",\"ts\":")?)?;
         let has_cycles = rest.starts_with(b",\"cycles\":");
@@ -78,7 +78,7 @@ impl LineOutline {
         Some(Self { kind: LineType::Event, stream: Some(stream), time: Some(time.into()), has_cycles })
     }
 
-    fn of_any(text: &str) -> ParseResult<Self> {
+    fn parse_any(text: &str) -> ParseResult<Self> {
         let mut json = Reader::new(text);
         json.expect(b'{', "an object")?;
         let mut line = Self { kind: LineType::Event, stream: None, time: None, has_cycles: false };
@@ -148,12 +148,12 @@ mod tests {
 
     #[test]
     fn lines_in_any_form() {
-        let of = |text: &str| LineOutline::of(text.as_bytes());
+        let of = |text: &str| LineOutline::parse(text.as_bytes());
         let event =
             |stream, time, has_cycles| Ok(LineOutline { kind: LineType::Event, stream, time, has_cycles });
         let written = r#"{"type":"event","stream":3,"ts":15,"cycles":4,"id":0}"#;
         assert_eq!(of(written), event(Some(3), Some(15), true));
-        assert_eq!(LineOutline::of_any(written), of(written));
+        assert_eq!(LineOutline::parse_any(written), of(written));
         assert_eq!(of(r#"{"ts":-1,"name":"x"}"#), event(None, Some(-1), false));
         assert_eq!(of(r#" { "time" : "1970-01-01T00:00:01Z" } "#), event(None, Some(1_000_000_000), false));
         assert_eq!(
@@ -169,6 +169,6 @@ mod tests {
         {
             assert!(of(bad).is_err(), "{bad}");
         }
-        assert!(LineOutline::of(b"{\"a\":\"\xff\"}").is_err());
+        assert!(LineOutline::parse(b"{\"a\":\"\xff\"}").is_err());
     }
 }

@@ -89,7 +89,7 @@ impl Faults<'_> {
 /// # Errors
 /// Returns an error if the described classes exceed the limits.
 pub(crate) fn open(file: &Arc<LineFile>) -> Result<Vec<JsonTrace>, PlanError> {
-    let index = LineIndex::of(&file.bytes, &file.limits);
+    let index = LineIndex::from_bytes(&file.bytes, &file.limits);
     let mut faults = Faults { file, damage: Vec::new() };
     for (begin, end) in &index.before {
         let line = file.bytes.get(*begin..*end).unwrap_or_default();
@@ -272,7 +272,7 @@ impl<'i> TraceDraft<'i> {
         }
         let value = begin.get("class").unwrap_or(&Value::Null);
         let key = format!("{value:?} {default_clock:?} {other_clocks:?}");
-        let scopes = StreamScopes::of(value.get("fields"));
+        let scopes = StreamScopes::from_fields(value.get("fields"));
         let index = match self.stream_classes.get(&key) {
             Some(index) => *index,
             None => {
@@ -489,7 +489,7 @@ fn add_class<'i>(
     }
     class.meanings = description::meanings(meanings, |scope| {
         let class = scope_class(scope, None, stream, Some(&class));
-        MemberIndexes::of(members(class.map(|class| &**class)))
+        MemberIndexes::from_members(members(class.map(|class| &**class)))
     });
     let entry = DescribedClass::declared(stream.event_records.len(), &class);
     entries.by_id.insert(class.id, (entry, value));

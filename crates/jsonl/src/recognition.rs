@@ -21,15 +21,15 @@ pub(crate) fn has_lines(entry: &Entry) -> bool {
         }
         let is_cut = next >= beginning.len() && beginning.len() >= most;
         let outline = match std::str::from_utf8(line) {
-            Ok(text) => ProbedMembers::of(text),
+            Ok(text) => ProbedMembers::parse(text),
             // The prefix may end within a character.
-            Err(error) if is_cut => ProbedMembers::of(
+            Err(error) if is_cut => ProbedMembers::parse(
                 text(line.get(..error.valid_up_to()).unwrap_or_default()).unwrap_or_default(),
             ),
             Err(_) => return false,
         };
         if !is_cut {
-            return outline.is_of_trace() && LineOutline::of(line).is_ok();
+            return outline.is_of_trace() && LineOutline::parse(line).is_ok();
         }
         let is_of_trace = match outline.kind {
             ProbedType::Unknown => Some(false),
@@ -70,7 +70,7 @@ struct ProbedMembers {
 }
 
 impl ProbedMembers {
-    fn of(text: &str) -> Self {
+    fn parse(text: &str) -> Self {
         let mut outline = Self {
             kind: ProbedType::Untyped,
             has_time: false,

@@ -26,7 +26,7 @@ pub(crate) struct MemberPlace<'s, 'a> {
 
 impl<'s, 'a> EnclosingStructure<'s, 'a> {
     /// Creates the outermost structure of a scope.
-    pub(crate) fn of_scope(scope: Scope, json: Reader<'a>, members: &'s [Member]) -> Self {
+    pub(crate) fn from_scope(scope: Scope, json: Reader<'a>, members: &'s [Member]) -> Self {
         Self { scope, json, members, outer: None }
     }
 

@@ -33,12 +33,12 @@ pub(crate) enum ValueShape {
 
 impl ValueShape {
     /// Reads the shape of a value with at most `left` inner values. Subtracts their number from `left`.
-    pub(crate) fn of(json: &mut Reader<'_>, left: &mut u64) -> ParseResult<Self> {
+    pub(crate) fn read(json: &mut Reader<'_>, left: &mut u64) -> ParseResult<Self> {
         let mut is_first = true;
         Ok(match json.peek() {
             Some(b'{') => {
                 let begin = json.offset();
-                let members = Self::of_scope(json, left)?;
+                let members = Self::read_scope(json, left)?;
                 special(json.since(begin)).unwrap_or(Self::Object(members))
             }
             Some(b'[') => {
@@ -46,7 +46,7 @@ impl ValueShape {
                 let mut element = None;
                 let before = *left;
                 while json.element(&mut is_first)? {
-                    let found = Self::of(json, left)?;
+                    let found = Self::read(json, left)?;
                     let common = match element {
                         None => found,
                         Some(known) => Self::common(known, found),
@@ -77,7 +77,7 @@ impl ValueShape {
     }
 
     /// Reads the members of a scope object.
-    pub(crate) fn of_scope(json: &mut Reader<'_>, left: &mut u64) -> ParseResult<Vec<(String, Self)>> {
+    pub(crate) fn read_scope(json: &mut Reader<'_>, left: &mut u64) -> ParseResult<Vec<(String, Self)>> {
         let mut is_first = true;
         let mut members = Vec::new();
         json.expect(b'{', "an object")?;
@@ -86,7 +86,7 @@ impl ValueShape {
                 return fault(json, "an event with a class within the limits");
             };
             *left = fewer;
-            members.push((key.text().into_owned(), Self::of(json, left)?));
+            members.push((key.text().into_owned(), Self::read(json, left)?));
         }
         Ok(members)
     }

@@ -224,7 +224,7 @@ impl LineSource {
 
 /// Returns the type of a line.
 fn kind_of(text: &str) -> ParseResult<LineType> {
-    line::LineOutline::of(text.as_bytes()).map(|line| line.kind)
+    line::LineOutline::parse(text.as_bytes()).map(|line| line.kind)
 }
 
 fn u64_of(value: &Value, name: &str) -> Option<u64> {

@@ -103,11 +103,11 @@ impl ValueReader {
         json.peek();
         let FieldKind::Structure { members, .. } = &class.kind else {
             let root = Member::new("", class.clone());
-            let around = EnclosingStructure::of_scope(scope, json.clone(), &[]);
+            let around = EnclosingStructure::from_scope(scope, json.clone(), &[]);
             let place = MemberPlace { structure: &around, member: &root };
             return self.field(json, place, class, values, true);
         };
-        let around = EnclosingStructure::of_scope(scope, json.clone(), members);
+        let around = EnclosingStructure::from_scope(scope, json.clone(), members);
         if self.members(json, &around, members, stacks, values, false).is_ok() {
             return Ok(());
         }
@@ -124,7 +124,7 @@ impl ValueReader {
         members: &[Member],
         values: &mut EventValues,
     ) -> ParseResult<()> {
-        let around = EnclosingStructure::of_scope(Scope::Payload, json.clone(), members);
+        let around = EnclosingStructure::from_scope(Scope::Payload, json.clone(), members);
         self.members(json, &around, members, &[], values, false)
     }
 

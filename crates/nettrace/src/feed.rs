@@ -282,7 +282,7 @@ impl Feed {
             BlockKind::Trace | BlockKind::Stack | BlockKind::SequencePoint | BlockKind::Unknown => {
                 single_item(&block, content, range, version)
             }
-            _ => OpenRows::of(block.kind, content, range, self.base, version).map(|(rows, times)| {
+            _ => OpenRows::from_block(block.kind, content, range, self.base, version).map(|(rows, times)| {
                 self.open = Some(RowBlock { block, rows });
                 times.map(|times| NextItem::Item(FeedItem::EventBlock { offset, times }))
             }),
@@ -360,7 +360,7 @@ enum NextRow {
 
 impl OpenRows {
     /// Returns the rows of a block in this range of the bytes, and the time range of an event block.
-    fn of(
+    fn from_block(
         kind: BlockKind,
         content: &[u8],
         range: Range<usize>,

@@ -64,7 +64,7 @@ impl SystemTime {
 
     /// Converts milliseconds since 1970 to a date and time. Returns `None` before 1601 or after 9999, which tools
     /// cannot read.
-    pub(crate) fn of_milliseconds(milliseconds: i128) -> Option<Self> {
+    pub(crate) fn from_milliseconds(milliseconds: i128) -> Option<Self> {
         const DAY: i128 = 86_400_000;
         let days = i64::try_from(milliseconds.div_euclid(DAY)).ok()?;
         let in_day = u32::try_from(milliseconds.rem_euclid(DAY)).ok()?;
@@ -220,18 +220,18 @@ mod tests {
 
     #[test]
     fn dates_of_milliseconds() {
-        let date = SystemTime::of_milliseconds(1_714_979_289_010).unwrap();
+        let date = SystemTime::from_milliseconds(1_714_979_289_010).unwrap();
         let SystemTime { year, month, day_of_week, day, hour, minute, second, millisecond } = date;
         assert_eq!((year, month, day_of_week, day), (2024, 5, 1, 6));
         assert_eq!((hour, minute, second, millisecond), (7, 8, 9, 10));
         for days in -130_000..2_900_000i128 {
             let milliseconds = days * 86_400_000 + 977 * days.rem_euclid(80_000);
-            let date = SystemTime::of_milliseconds(milliseconds);
+            let date = SystemTime::from_milliseconds(milliseconds);
             if let Some(date) = date {
                 assert_eq!(date.since_unix_epoch(), Some(milliseconds * 1_000_000), "{date:?}");
             }
         }
-        assert_eq!(SystemTime::of_milliseconds(-11_644_473_600_001), None);
-        assert_eq!(SystemTime::of_milliseconds(i128::MAX), None);
+        assert_eq!(SystemTime::from_milliseconds(-11_644_473_600_001), None);
+        assert_eq!(SystemTime::from_milliseconds(i128::MAX), None);
     }
 }

@@ -55,7 +55,7 @@ impl WriterFactory for ArrowIpcWriter {
         check_options(&sources, "Arrow", options)?;
         let file = TraceFile::create(&target, options)?;
         let columns = TableOptions::set_for("arrow", &options.formats);
-        let encoder = Mutex::new(BatchEncoder { format: IpcFormat::of(&target), begun: None });
+        let encoder = Mutex::new(BatchEncoder { format: IpcFormat::from_target(&target), begun: None });
         Ok(Box::new(ArrowOutput { file, encoder, columns, record: record(&sources) }))
     }
 
@@ -78,7 +78,7 @@ enum IpcFormat {
 }
 
 impl IpcFormat {
-    fn of(target: &WriteTarget) -> Self {
+    fn from_target(target: &WriteTarget) -> Self {
         let extension = match target {
             WriteTarget::Complete(path) => path.extension().map(OsStr::to_ascii_lowercase),
             _ => None,

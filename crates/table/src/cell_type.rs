@@ -100,7 +100,7 @@ impl CellType {
     }
 
     /// Returns the type of integers with this number of bits, or `None` if they are too long for a column.
-    fn of_integer(bits: u64, signed: bool, u64_type: U64Type) -> Option<Self> {
+    fn for_integer(bits: u64, signed: bool, u64_type: U64Type) -> Option<Self> {
         Some(match (bits, signed) {
             (..=8, true) => Self::Int8,
             (..=16, true) => Self::Int16,
@@ -135,10 +135,10 @@ pub(crate) enum LeafColumns {
 
 impl LeafColumns {
     /// Returns the columns for fields of a class.
-    pub(crate) fn of(class: &FieldClass, u64_type: U64Type) -> Self {
+    pub(crate) fn from_class(class: &FieldClass, u64_type: U64Type) -> Self {
         match &class.kind {
             FieldKind::BitArray(bits) => Self::integer(bits.length, false, None, u64_type),
-            FieldKind::BitMap { bits, .. } => match CellType::of_integer(bits.length, false, u64_type) {
+            FieldKind::BitMap { bits, .. } => match CellType::for_integer(bits.length, false, u64_type) {
                 Some(value) => Self::Flags(value),
                 None => Self::too_long(),
             },
@@ -171,7 +171,7 @@ impl LeafColumns {
     }
 
     fn integer(bits: u64, signed: bool, mappings: Option<&Mappings>, u64_type: U64Type) -> Self {
-        match (CellType::of_integer(bits, signed, u64_type), mappings) {
+        match (CellType::for_integer(bits, signed, u64_type), mappings) {
             (None, _) => Self::too_long(),
             (Some(value), None) => Self::Value(value),
             (Some(value), Some(mappings)) => Self::Enumeration(value, Arc::new(LabelNames::new(mappings))),

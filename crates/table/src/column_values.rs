@@ -113,7 +113,7 @@ struct LabelKeys {
 
 impl WordKind {
     /// Returns the numeric type for values with up to 64 bits.
-    fn of(cell_type: &CellType) -> Option<Self> {
+    fn from_cell_type(cell_type: &CellType) -> Option<Self> {
         Some(match cell_type {
             CellType::Boolean => Self::Boolean,
             CellType::Int8 | CellType::Int16 | CellType::Int32 => Self::Signed,
@@ -129,7 +129,7 @@ impl WordKind {
 impl ColumnBuffer {
     /// Creates an empty column for values nested in this number of arrays.
     fn new(cell_type: &CellType, lists: usize) -> Self {
-        if let Some(kind) = WordKind::of(cell_type).filter(|_| lists == 0) {
+        if let Some(kind) = WordKind::from_cell_type(cell_type).filter(|_| lists == 0) {
             return Self::Words(kind, Vec::new());
         }
         match cell_type {

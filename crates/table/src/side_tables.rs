@@ -241,7 +241,7 @@ impl StackTableWriter<'_> {
         let count = stacks.table.len();
         for begin in (0..count).step_by(ROWS) {
             let numbers: Vec<u64> = (begin..count.min(begin + ROWS)).map(|number| number as u64).collect();
-            let own = hashes.of(stacks.table, &numbers);
+            let own = hashes.hash_stacks(stacks.table, &numbers);
             let mut rows = Vec::new();
             let mut frames = Vec::new();
             for (number, hash) in numbers.iter().zip(own) {
@@ -253,9 +253,9 @@ impl StackTableWriter<'_> {
                 let Some((frame, caller)) = view.top(number) else { continue };
                 let Some(frame) = view.frame(frame).cloned() else { continue };
                 drop(view);
-                let caller =
-                    caller.and_then(|caller| hashes.of(stacks.table, &[caller.into()]).pop().flatten());
-                let frame_key = hashes.of_frame(&frame);
+                let caller = caller
+                    .and_then(|caller| hashes.hash_stacks(stacks.table, &[caller.into()]).pop().flatten());
+                let frame_key = hashes.hash_frame(&frame);
                 rows.push((hash, caller, frame_key));
                 if self.frames.insert(frame_key) {
                     frames.push((frame_key, frame));

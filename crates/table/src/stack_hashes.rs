@@ -25,12 +25,12 @@ impl StackHashes {
     }
 
     /// Returns the hash of a frame.
-    pub(crate) fn of_frame(&self, frame: &Frame) -> i64 {
+    pub(crate) fn hash_frame(&self, frame: &Frame) -> i64 {
         frame_hash(self.table, frame)
     }
 
     /// Replaces stack numbers by hashes. A stack outside of the table becomes `None`.
-    pub(crate) fn of(&mut self, table: &StackTable, numbers: &[u64]) -> Vec<Option<i64>> {
+    pub(crate) fn hash_stacks(&mut self, table: &StackTable, numbers: &[u64]) -> Vec<Option<i64>> {
         let most = numbers.iter().max().copied().unwrap_or(0);
         if most >= self.hashes.len() as u64 {
             self.extend(table);
@@ -46,7 +46,7 @@ impl StackHashes {
             let Some((frame, caller)) = top else { break };
             // Callers have lower numbers.
             let caller = caller.and_then(|caller| self.hashes.get(caller as usize)).copied();
-            let frame = view.frame(frame).map_or(0, |frame| self.of_frame(frame));
+            let frame = view.frame(frame).map_or(0, |frame| self.hash_frame(frame));
             let hash = Fingerprint::new().with(&caller.unwrap_or(0).to_le_bytes()).with(&frame.to_le_bytes());
             self.hashes.push(hash.hash() as i64);
         }

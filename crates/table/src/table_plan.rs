@@ -133,7 +133,7 @@ pub(crate) struct ClassProperties {
 }
 
 impl ClassProperties {
-    fn of(class: &EventRecordClass) -> Self {
+    fn from_class(class: &EventRecordClass) -> Self {
         Self {
             namespace: class.namespace.clone(),
             uid: class.uid.clone(),
@@ -215,7 +215,7 @@ impl TablePlan {
         let after_ts = usize::from(projection.wants("ts"));
         properties.splice(after_ts..after_ts, timestamps.map(|_| TIME));
         let schema = schema(&properties, timestamps, &meanings, &columns);
-        let properties_of_class = ClassProperties::of(event.class);
+        let properties_of_class = ClassProperties::from_class(event.class);
         let name = event.name().to_owned();
         let hash = properties_of_class.add_to(Fingerprint::new().with(name.as_bytes()));
         let fingerprint = schema.fields().iter().fold(hash, |hash, field| hash.with_field(field)).hash();
@@ -705,7 +705,7 @@ impl ScopeFields<'_, '_> {
         }
         let place = ColumnPlace { scope: self.scope, prefix: self.prefix, path: &self.path };
         let builder = &mut *self.builder;
-        match LeafColumns::of(&node.class, builder.options.u64_type) {
+        match LeafColumns::from_class(&node.class, builder.options.u64_type) {
             LeafColumns::Nothing(None) => FieldTarget::Nothing,
             LeafColumns::Nothing(Some(what)) => {
                 self.record_loss(what);

@@ -260,7 +260,7 @@ fn timestamps(times: &ArrayRef, unit: Option<TimestampUnit>) -> ArrayRef {
 fn stack_column(numbers: Option<&ArrayRef>, stacks: &StackTable, hashes: &mut StackHashes) -> ArrayRef {
     let numbers = numbers.and_then(|numbers| numbers.as_any().downcast_ref::<UInt64Array>());
     let Some(numbers) = numbers else { return Arc::new(Int64Array::new_null(0)) };
-    let found = hashes.of(stacks, numbers.values());
+    let found = hashes.hash_stacks(stacks, numbers.values());
     let hash = |(row, hash): (usize, Option<i64>)| hash.filter(|_| numbers.is_valid(row));
     Arc::new(found.into_iter().enumerate().map(hash).collect::<Int64Array>())
 }

@@ -95,7 +95,7 @@ struct Digits {
 
 impl Digits {
     /// Finds the digits of a number that ends at `end`. Returns `None` if it has no more than nine digits.
-    fn of(number: u64, end: usize) -> Option<Self> {
+    fn from_number(number: u64, end: usize) -> Option<Self> {
         let upper = number - number % LOWER;
         Some(Self { upper, at: end.checked_sub(9).filter(|_| upper > 0)? })
     }
@@ -118,11 +118,11 @@ impl EventOpening {
     /// Copies a written opening. The time ends at `time_end`, the cycles at the end of the text. Returns `None` if the
     /// text is too long, or the time has at most nine digits.
     pub(super) fn new(text: &[u8], time: i128, time_end: usize, cycles: u64) -> Option<Self> {
-        let cycles = Digits::of(cycles, text.len());
+        let cycles = Digits::from_number(cycles, text.len());
         let length = if cycles.is_some() { text.len() } else { time_end + CYCLES.len() };
         let mut block = [0; SIZE];
         block.get_mut(..length)?.copy_from_slice(text.get(..length)?);
-        Some(Self { block, length, time: Digits::of(u64::try_from(time).ok()?, time_end)?, cycles })
+        Some(Self { block, length, time: Digits::from_number(u64::try_from(time).ok()?, time_end)?, cycles })
     }
 
     /// Appends the opening for another event. Returns `false` if the upper digits differ.

@@ -71,7 +71,7 @@ pub(super) enum Subject {
 }
 
 impl JsonLinesState {
-    fn of_stream(&mut self, number: u64) -> &mut StreamIntroductions {
+    fn stream_mut(&mut self, number: u64) -> &mut StreamIntroductions {
         let index = usize::try_from(number).unwrap_or(usize::MAX);
         if self.streams.len() <= index {
             self.streams.resize_with(index + 1, StreamIntroductions::default);
@@ -84,7 +84,7 @@ impl SinkState for JsonLinesState {
     type Cause = Introduction;
 
     fn resolve(&mut self, cause: &Introduction, _: &mut Vec<u8>) -> Resolution {
-        let stream = self.of_stream(cause.stream);
+        let stream = self.stream_mut(cause.stream);
         let is_new = match cause.subject {
             Subject::EventClass(class) => stream.add_class(class),
             Subject::Stack(stack) => stream.add_stack(stack),
@@ -116,7 +116,7 @@ impl ResumptionState {
             return (0, StreamIntroductions::default());
         };
         let number = u64::from(rank.number);
-        let introduced = self.state.as_mut().map(|state| std::mem::take(state.of_stream(number)));
+        let introduced = self.state.as_mut().map(|state| std::mem::take(state.stream_mut(number)));
         (number, introduced.unwrap_or_default())
     }
 }
@@ -170,7 +170,7 @@ impl<W: TextWriter> ResumableSink for JsonLines<W> {
             None => JsonLinesState::default(),
         };
         for LineStreamState { number, introduced, .. } in self.streams.states() {
-            *state.of_stream(*number) = introduced.clone();
+            *state.stream_mut(*number) = introduced.clone();
         }
         state
     }

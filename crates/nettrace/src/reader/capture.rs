@@ -42,7 +42,7 @@ impl CaptureThreads {
 
     /// Counts an event. Returns the gap before it.
     #[inline(always)]
-    pub(crate) fn note(
+    pub(crate) fn record(
         &mut self,
         thread: u64,
         sequence: u32,
@@ -56,12 +56,12 @@ impl CaptureThreads {
                 *counted = ThreadCount { sequence, timestamp };
                 None
             }
-            _ => self.note_other(thread, sequence, timestamp, are_ids_recycled),
+            _ => self.record_other(thread, sequence, timestamp, are_ids_recycled),
         }
     }
 
     #[inline(never)]
-    fn note_other(
+    fn record_other(
         &mut self,
         thread: u64,
         sequence: u32,
@@ -93,7 +93,7 @@ impl CaptureThreads {
     }
 
     /// Records the minimum sequence number of a thread at a time in ticks. Returns the gap.
-    pub(crate) fn note_bound(&mut self, thread: u64, sequence: u32, time: u64) -> Option<EventGap> {
+    pub(crate) fn record_bound(&mut self, thread: u64, sequence: u32, time: u64) -> Option<EventGap> {
         self.settle();
         let (last, after) = match self.threads.get(&thread) {
             Some(counted) => (counted.sequence, counted.timestamp),
@@ -185,25 +185,25 @@ mod tests {
     #[test]
     fn gaps_and_threads_that_begin_again() {
         let mut threads = CaptureThreads::new(true);
-        assert_eq!(threads.note(7, 1, 10, true), None);
-        assert_eq!(threads.note(7, 2, 11, true), None);
-        assert_eq!(threads.note(8, 3, 12, true), Some(EventGap { count: None, after: 0 }));
-        assert_eq!(threads.note(7, 6, 13, true), Some(EventGap { count: Some(3), after: 11 }));
-        assert_eq!(threads.note(7, 1, 14, true), None);
-        assert_eq!(threads.note(7, 2, 15, true), None);
-        assert_eq!(threads.note_bound(7, 5, 16), Some(EventGap { count: Some(3), after: 15 }));
-        assert_eq!(threads.note_bound(8, 3, 16), None);
-        assert_eq!(threads.note_bound(9, 4, 16), Some(EventGap { count: Some(4), after: 0 }));
+        assert_eq!(threads.record(7, 1, 10, true), None);
+        assert_eq!(threads.record(7, 2, 11, true), None);
+        assert_eq!(threads.record(8, 3, 12, true), Some(EventGap { count: None, after: 0 }));
+        assert_eq!(threads.record(7, 6, 13, true), Some(EventGap { count: Some(3), after: 11 }));
+        assert_eq!(threads.record(7, 1, 14, true), None);
+        assert_eq!(threads.record(7, 2, 15, true), None);
+        assert_eq!(threads.record_bound(7, 5, 16), Some(EventGap { count: Some(3), after: 15 }));
+        assert_eq!(threads.record_bound(8, 3, 16), None);
+        assert_eq!(threads.record_bound(9, 4, 16), Some(EventGap { count: Some(4), after: 0 }));
         threads.retain([7, 8].into_iter());
-        assert_eq!(threads.note(9, 1, 20, true), None);
-        assert_eq!(threads.note(7, 6, 20, true), None);
+        assert_eq!(threads.record(9, 1, 20, true), None);
+        assert_eq!(threads.record(7, 6, 20, true), None);
     }
 
     #[test]
     fn numbers_begin_again_at_zero_after_the_greatest() {
         let mut threads = CaptureThreads::new(false);
-        assert_eq!(threads.note(7, u32::MAX - 1, 10, true), None);
-        assert_eq!(threads.note(7, 0, 10, true), Some(EventGap { count: Some(1), after: 10 }));
+        assert_eq!(threads.record(7, u32::MAX - 1, 10, true), None);
+        assert_eq!(threads.record(7, 0, 10, true), Some(EventGap { count: Some(1), after: 10 }));
     }
 
     /// The same in a file that is read from its start, with other threads.
@@ -211,14 +211,14 @@ mod tests {
     fn a_count_that_wraps_around_is_no_loss() {
         let mut threads = CaptureThreads::new(true);
         for (thread, sequence) in [(8, 1), (7, u32::MAX - 1), (8, 2), (7, u32::MAX), (8, 3), (7, 0), (7, 1)] {
-            assert_eq!(threads.note(thread, sequence, 10, true), None, "{sequence}");
+            assert_eq!(threads.record(thread, sequence, 10, true), None, "{sequence}");
         }
-        assert_eq!(threads.note(9, 0, 10, true), None);
-        assert_eq!(threads.note_bound(6, u32::MAX, 10), None);
-        assert_eq!(threads.note(6, 0, 11, true), None);
-        assert_eq!(threads.note_bound(6, 0, 12), None);
-        assert_eq!(threads.note(6, 1, 13, true), None);
+        assert_eq!(threads.record(9, 0, 10, true), None);
+        assert_eq!(threads.record_bound(6, u32::MAX, 10), None);
+        assert_eq!(threads.record(6, 0, 11, true), None);
+        assert_eq!(threads.record_bound(6, 0, 12), None);
+        assert_eq!(threads.record(6, 1, 13, true), None);
         // A later gap is reported as usual.
-        assert_eq!(threads.note(7, 4, 20, true), Some(EventGap { count: Some(2), after: 10 }));
+        assert_eq!(threads.record(7, 4, 20, true), Some(EventGap { count: Some(2), after: 10 }));
     }
 }

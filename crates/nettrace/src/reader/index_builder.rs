@@ -115,7 +115,7 @@ impl NettraceIndex {
                 };
                 if timestamp < *last_point {
                     let statement = format!("expected a time of {last_point} or later, found {timestamp}");
-                    self.note(Fault::new(Rule::SequencePointOrder, block.begin, statement));
+                    self.record(Fault::new(Rule::SequencePointOrder, block.begin, statement));
                 }
                 *last_point = (*last_point).max(timestamp);
             }
@@ -125,7 +125,7 @@ impl NettraceIndex {
                     _ => EventBlockHeader::read(content).map_or(0, |header| header.rows),
                 };
                 if rows == content.len() {
-                    self.note(Fault::new(Rule::EmptyBlock, block.begin, "expected events, found none"));
+                    self.record(Fault::new(Rule::EmptyBlock, block.begin, "expected events, found none"));
                 }
             }
             _ => {}
@@ -269,7 +269,7 @@ impl NettraceIndex {
         let (pairs, is_full) = override_reader::find(bytes, container, self);
         if is_full {
             let statement = "too many different labels override metadata: some are ignored";
-            self.note(Fault::new(Rule::MetadataRow, 0, statement));
+            self.record(Fault::new(Rule::MetadataRow, 0, statement));
         }
         let mut is_refused = false;
         for (class, labels) in pairs {
@@ -282,17 +282,17 @@ impl NettraceIndex {
                     is_refused = true;
                     let consequence = "some labels do not override metadata";
                     let statement = rows.refusal(self.classes.len(), consequence);
-                    self.note(Fault::new(Rule::MetadataRow, 0, statement));
+                    self.record(Fault::new(Rule::MetadataRow, 0, statement));
                 }
             }
         }
     }
 
     fn metadata_fault(&mut self, offset: u64, statement: &str) {
-        self.note(Fault::new(Rule::MetadataRow, offset, statement));
+        self.record(Fault::new(Rule::MetadataRow, offset, statement));
     }
 
-    fn note(&mut self, fault: Fault) {
+    fn record(&mut self, fault: Fault) {
         if self.metadata_faults.len() < 100 {
             self.metadata_faults.push(fault);
         }
@@ -313,7 +313,7 @@ impl NettraceIndex {
     fn add_row(&mut self, offset: u64, payload: &[u8], rows: &mut MetadataRows<'_>) {
         let (metadata, broken) = EventMetadata::read_tagged(payload).unzip();
         if let Some(statement) = broken.flatten() {
-            self.note(Fault::new(Rule::MetadataTag, offset, statement));
+            self.record(Fault::new(Rule::MetadataTag, offset, statement));
         }
         self.add_metadata(offset, metadata, rows);
     }
@@ -341,7 +341,7 @@ impl NettraceIndex {
                 self.metadata.push(MetadataAt { offset, id, class });
                 if rows.live.insert(id, class).is_some_and(|before| before != class) {
                     let statement = format!("the metadata id {id} is redefined with other contents");
-                    self.note(Fault::new(Rule::MetadataIdOnce, offset, statement));
+                    self.record(Fault::new(Rule::MetadataIdOnce, offset, statement));
                 }
             }
             None => {

@@ -60,7 +60,7 @@ impl<'f> ThreadReader<'f> {
     }
 
     #[cold]
-    fn note(&mut self, row: &EventRow) -> Option<()> {
+    fn record(&mut self, row: &EventRow) -> Option<()> {
         let mut wire = Wire::new(self.file.bytes.get(row.payload.clone())?);
         let (_thread, _domain, flags, _index) = (wire.u64()?, wire.u64()?, wire.u32()?, wire.u32()?);
         let number = u64::from(wire.u32()?);
@@ -86,7 +86,7 @@ impl Walker for ThreadReader<'_> {
     #[inline(always)]
     fn event(&mut self, row: &EventRow, class: u32, _: &ThreadTable) {
         if self.sources.get(class as usize) == Some(&true) {
-            self.note(row);
+            self.record(row);
         }
     }
 }

@@ -18,7 +18,7 @@ pub(super) struct PayloadWidths {
 }
 
 impl PayloadWidths {
-    pub(super) fn of(index: &NettraceIndex) -> Self {
+    pub(super) fn from_index(index: &NettraceIndex) -> Self {
         Self {
             has_short_pointers: index.trace.has_short_pointers(),
             has_system_times: matches!(index.version, Version::V6(_)),

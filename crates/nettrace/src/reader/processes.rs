@@ -54,7 +54,7 @@ enum ProcessEvent {
 }
 
 impl ProcessEvent {
-    fn of(metadata: &EventMetadata) -> Self {
+    fn from_metadata(metadata: &EventMetadata) -> Self {
         if metadata.provider != UNIVERSAL_SYSTEM {
             return Self::Nothing;
         }
@@ -78,7 +78,7 @@ pub(super) struct ProcessNameReader<'f> {
 impl<'f> ProcessNameReader<'f> {
     /// Returns `None` if no event can name a process.
     pub(super) fn new(bytes: &'f [u8], index: &NettraceIndex) -> Option<Self> {
-        let sources: Vec<_> = index.classes.iter().map(ProcessEvent::of).collect();
+        let sources: Vec<_> = index.classes.iter().map(ProcessEvent::from_metadata).collect();
         sources.contains(&ProcessEvent::Name).then(|| Self { bytes, sources, rows: Vec::new() })
     }
 
@@ -93,7 +93,7 @@ impl<'f> ProcessNameReader<'f> {
     }
 
     #[cold]
-    fn note(&mut self, source: ProcessEvent, row: &EventRow, threads: &ThreadTable) {
+    fn record(&mut self, source: ProcessEvent, row: &EventRow, threads: &ThreadTable) {
         let Some(process) = threads.process(row.thread) else { return };
         let name = match source {
             ProcessEvent::Nothing => return,
@@ -123,7 +123,7 @@ impl Walker for ProcessNameReader<'_> {
     fn event(&mut self, row: &EventRow, class: u32, threads: &ThreadTable) {
         match self.sources.get(class as usize) {
             None | Some(ProcessEvent::Nothing) => {}
-            Some(source) => self.note(*source, row, threads),
+            Some(source) => self.record(*source, row, threads),
         }
     }
 }

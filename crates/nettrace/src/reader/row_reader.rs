@@ -44,7 +44,7 @@ pub(super) struct FaultLog {
 impl FaultLog {
     /// Records a fault in a single event, up to a limit, because every event may have a fault.
     #[cold]
-    pub(super) fn note(&mut self, rule: Rule, offset: u64, statement: impl FnOnce() -> String) {
+    pub(super) fn record(&mut self, rule: Rule, offset: u64, statement: impl FnOnce() -> String) {
         let count = Rule::ALL.iter().position(|known| *known == rule);
         let Some(count) = count.and_then(|index| self.reported.get_mut(index)) else { return };
         *count += 1;
@@ -185,7 +185,7 @@ impl RowReader {
             let mut container = file.container.clone();
             while container.position() < from {
                 match container.next(&file.bytes, 0, true) {
-                    FileItem::Block(block) if block.kind != BlockKind::Event => self.note_table(&block, true),
+                    FileItem::Block(block) if block.kind != BlockKind::Event => self.read_table(&block, true),
                     FileItem::End | FileItem::More => break,
                     _ => {}
                 }
@@ -195,7 +195,7 @@ impl RowReader {
     }
 
     /// Reads a block that events refer to. `only_tables` means that the block is before the start of reading.
-    fn note_table(&mut self, block: &Block, only_tables: bool) {
+    fn read_table(&mut self, block: &Block, only_tables: bool) {
         let file = Arc::clone(&self.file);
         let content = content(&file.bytes, block);
         let begin = block.content.start;
@@ -211,7 +211,7 @@ impl RowReader {
                 let mut gaps = BlockGaps::default();
                 for (index, sequence) in SequencePoint::read_removed(content) {
                     if !only_tables {
-                        let gap = self.capture.note_bound(index, sequence, self.latest);
+                        let gap = self.capture.record_bound(index, sequence, self.latest);
                         gaps.add(gap, index, |gap, index| self.push_gap(Some(gap), index, None));
                     }
                     self.capture.remove(index);
@@ -305,7 +305,7 @@ impl RowReader {
             let file = Arc::clone(&self.file);
             match self.container.next(&file.bytes, 0, true) {
                 FileItem::Block(block) => {
-                    self.note_block(&block);
+                    self.read_block(&block);
                     if self.pending.has_ready() {
                         return true;
                     }
@@ -380,7 +380,7 @@ impl RowReader {
                         self.count_rows(rows);
                     }
                 }
-                FileItem::Block(block) => self.note_table(&block, false),
+                FileItem::Block(block) => self.read_table(&block, false),
                 FileItem::Fault(_) => self.is_damaged = true,
                 FileItem::More | FileItem::End => break,
             }
@@ -390,7 +390,7 @@ impl RowReader {
         self.faults.waiting.clear();
     }
 
-    fn note_block(&mut self, block: &Block) {
+    fn read_block(&mut self, block: &Block) {
         let file = Arc::clone(&self.file);
         release(&file.bytes, block);
         match block.kind {
@@ -416,7 +416,7 @@ impl RowReader {
                     None => {}
                 }
             }
-            _ => self.note_table(block, false),
+            _ => self.read_table(block, false),
         }
     }
 
@@ -481,7 +481,7 @@ impl RowReader {
         let file = Arc::clone(&self.file);
         let are_ids_recycled = !matches!(file.index.version, Version::V6(_));
         while let Some(row) = rows.next(&file.bytes) {
-            self.capture.note(row.capture_thread, row.sequence, row.timestamp, are_ids_recycled);
+            self.capture.record(row.capture_thread, row.sequence, row.timestamp, are_ids_recycled);
         }
     }
 
@@ -492,7 +492,7 @@ impl RowReader {
         let mut gaps = BlockGaps::default();
         let threads = || PointHead::threads(content(&file.bytes, block), file.index.version);
         for (thread, sequence) in threads() {
-            let gap = self.capture.note_bound(thread, sequence, point.timestamp);
+            let gap = self.capture.record_bound(thread, sequence, point.timestamp);
             gaps.add(gap, thread, |gap, thread| self.push_gap(Some(gap), thread, Some(point.timestamp)));
         }
         gaps.finish(|gap, thread| self.push_gap(Some(gap), thread, Some(point.timestamp)));
@@ -541,7 +541,8 @@ impl RowReader {
                 continue;
             }
             if are_numbered
-                && let Some(gap) = self.capture.note(row.capture_thread, row.sequence, row.timestamp, !is_v6)
+                && let Some(gap) =
+                    self.capture.record(row.capture_thread, row.sequence, row.timestamp, !is_v6)
             {
                 let (thread, time) = (row.capture_thread, row.timestamp);
                 self.push_gap(Some(gap), thread, Some(time));
@@ -549,7 +550,7 @@ impl RowReader {
             let entry = self.entry_of(row, is_v6, are_numbered);
             if self.faults.check && (row.timestamp < open.times.0 || row.timestamp > open.times.1) {
                 let (times, time) = (open.times, row.timestamp);
-                self.faults.note(Rule::BlockTimes, row.payload.start as u64, || {
+                self.faults.record(Rule::BlockTimes, row.payload.start as u64, || {
                     format!(
                         "expected a time from {} to {} as the header says, found {time}",
                         times.0, times.1

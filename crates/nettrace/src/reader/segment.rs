@@ -174,7 +174,7 @@ impl SegmentScanner {
                     // A reader that skips the segment takes the numbers from the sequence point.
                     let counted = self.capture.sequence(thread);
                     facts.is_sound &= counted.is_none_or(|counted| sequence.wrapping_sub(counted) < 1 << 31);
-                    facts.has_gaps |= self.capture.note_bound(thread, sequence, point.timestamp).is_some();
+                    facts.has_gaps |= self.capture.record_bound(thread, sequence, point.timestamp).is_some();
                 }
                 self.capture.retain(PointHead::threads(content, version).map(|(thread, _)| thread));
                 self.stacks.clear();
@@ -218,7 +218,7 @@ impl SegmentScanner {
             (first, last) = (first.min(row.timestamp), last.max(row.timestamp));
             if row.metadata_id != id || events == 1 {
                 id = row.metadata_id;
-                self.note_id(id, block, facts);
+                self.record_id(id, block, facts);
             }
             if row.stack_id != stack {
                 stack = row.stack_id;
@@ -233,7 +233,7 @@ impl SegmentScanner {
                 facts.is_renumberable &= is_ahead;
             }
             before = Some((row.capture_thread, row.sequence));
-            let gap = self.capture.note(row.capture_thread, row.sequence, row.timestamp, true);
+            let gap = self.capture.record(row.capture_thread, row.sequence, row.timestamp, true);
             facts.has_gaps |= gap.is_some();
         }
         facts.is_sound &= rows.is_at_end();
@@ -246,7 +246,7 @@ impl SegmentScanner {
     }
 
     /// Records the metadata id of an event.
-    fn note_id(&mut self, id: u32, block: &Block, facts: &mut SegmentFacts) {
+    fn record_id(&mut self, id: u32, block: &Block, facts: &mut SegmentFacts) {
         match self.ids.get_mut(id as usize) {
             Some(known) if known.offset < block.content.start => {
                 facts.has_rundown |= known.is_rundown;

@@ -26,7 +26,7 @@ enum ProcessInfoEvent {
 }
 
 impl ProcessInfoEvent {
-    fn of(metadata: &EventMetadata) -> Option<Self> {
+    fn from_metadata(metadata: &EventMetadata) -> Option<Self> {
         match (&*metadata.provider, metadata.event_id) {
             ("Microsoft-DotNETCore-EventPipe", 1) => Some(Self::Process),
             ("Microsoft-Windows-DotNETRuntime" | "Microsoft-Windows-DotNETRuntimeRundown", 187) => {
@@ -74,12 +74,12 @@ impl ProcessInfoEvent {
 
 /// Returns `true` for events about the process.
 pub(super) fn is_about_process(metadata: &EventMetadata) -> bool {
-    ProcessInfoEvent::of(metadata).is_some()
+    ProcessInfoEvent::from_metadata(metadata).is_some()
 }
 
 /// Returns process information from a file's events, as environment entries.
 pub(super) fn process(bytes: &Bytes, start: &Container, index: &NettraceIndex) -> Vec<(String, Value)> {
-    let about: Vec<_> = index.classes.iter().map(ProcessInfoEvent::of).collect();
+    let about: Vec<_> = index.classes.iter().map(ProcessInfoEvent::from_metadata).collect();
     // By metadata id: for so few event kinds, reused ids do not matter.
     let mut ids: Vec<_> = index
         .metadata

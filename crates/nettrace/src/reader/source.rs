@@ -95,18 +95,18 @@ impl EventSource {
         self.clock = self.clock_value(ticks, stream.clock());
         self.has_time = true;
         if ticks < self.rows.latest {
-            self.note_early(ticks);
+            self.record_early(ticks);
         } else {
             self.rows.latest = ticks;
         }
     }
 
     #[cold]
-    fn note_early(&mut self, ticks: u64) {
+    fn record_early(&mut self, ticks: u64) {
         // Only its events know the position of a gap.
         if self.rows.faults.check && !self.rows.is_unsorted && self.entry.class != GAP {
             let latest = self.rows.latest;
-            self.rows.faults.note(Rule::EventOrder, self.entry.payload, || {
+            self.rows.faults.record(Rule::EventOrder, self.entry.payload, || {
                 format!("expected a time of {latest} or later, found {ticks}")
             });
         }
@@ -160,7 +160,7 @@ impl EventSource {
                 }
             },
             (Some(PayloadForm::Values(fields)), Some(_)) => {
-                match payload::read(payload, fields, PayloadWidths::of(&file.index), values) {
+                match payload::read(payload, fields, PayloadWidths::from_index(&file.index), values) {
                     Some(rest) => {
                         is_longer = rest > 0;
                         true
@@ -178,7 +178,7 @@ impl EventSource {
         if fits {
             self.class = index;
             if is_longer {
-                self.note_rest(index, record);
+                self.record_rest(index, record);
             }
         } else {
             self.make_misfit(stack, record);
@@ -187,7 +187,7 @@ impl EventSource {
 
     /// Reports payload bytes after the fields of the current event, once per class.
     #[cold]
-    fn note_rest(&mut self, index: usize, record: &Record) {
+    fn record_rest(&mut self, index: usize, record: &Record) {
         if self.longer.contains(&index) {
             return;
         }
@@ -195,7 +195,7 @@ impl EventSource {
         let plans = record.stream.plans().event_records.get(index);
         let (Some(form), Some(plans)) = (self.rows.file.forms.get(index), plans) else { return };
         let layout = plans.payload.as_ref().map(|plan| (plan, &*record.slots, record.limits));
-        let rest = bytes_behind(payload, form, layout, PayloadWidths::of(&self.rows.file.index));
+        let rest = bytes_behind(payload, form, layout, PayloadWidths::from_index(&self.rows.file.index));
         if rest == 0 || !self.longer.insert(index) || self.longer.len() > self.most_longer() {
             return;
         }
@@ -220,7 +220,7 @@ impl EventSource {
             && fits_slowly(index, payload_of(&file, &self.entry), record)
         {
             self.class = index;
-            self.note_rest(index, record);
+            self.record_rest(index, record);
         } else {
             self.make_raw(&file, stack, record);
         }
@@ -244,11 +244,11 @@ impl EventSource {
         match &declared {
             // The provider could not describe the event. This is not damage.
             Some(_) if matches!(file.forms.get(entry.class as usize), Some(PayloadForm::Raw)) => {}
-            Some(class) => self.rows.faults.note(Rule::Payload, entry.payload, || {
+            Some(class) => self.rows.faults.record(Rule::Payload, entry.payload, || {
                 let name = class.name.as_deref().unwrap_or_default();
                 format!("the payload of {} bytes does not fit the fields of `{name}`", entry.length)
             }),
-            None => self.rows.faults.note(Rule::MetadataId, entry.payload, || {
+            None => self.rows.faults.record(Rule::MetadataId, entry.payload, || {
                 "expected metadata before the event, found none".to_owned()
             }),
         }
@@ -287,14 +287,14 @@ impl EventSource {
         if entry.thread & UNKNOWN_THREAD != 0 {
             let index = entry.thread & !UNKNOWN_THREAD;
             let is_full = self.rows.threads.is_full();
-            self.rows.faults.note(Rule::ThreadIndex, entry.payload, || match is_full {
+            self.rows.faults.record(Rule::ThreadIndex, entry.payload, || match is_full {
                 true => format!("too many threads: the thread with index {index} is unknown"),
                 false => format!("expected the index of a thread, found the unknown index {index}"),
             });
         }
         if entry.labels != 0 && self.rows.labels.get(entry.labels).is_none() {
             let (list, is_full) = (entry.labels, self.rows.labels.is_full());
-            self.rows.faults.note(Rule::LabelListId, entry.payload, || match is_full {
+            self.rows.faults.record(Rule::LabelListId, entry.payload, || match is_full {
                 true => format!("too many label lists: list {list} is unknown"),
                 false => {
                     format!("expected the index of a label list, found the unknown index {list}")
@@ -376,16 +376,16 @@ impl EventSource {
             StackLookup::Number(number) => Some(number),
             StackLookup::Empty => None,
             StackLookup::Unknown | StackLookup::TooMany => {
-                self.note_missing_stack(found);
+                self.record_missing_stack(found);
                 None
             }
         }
     }
 
     #[cold]
-    fn note_missing_stack(&mut self, found: StackLookup) {
+    fn record_missing_stack(&mut self, found: StackLookup) {
         let id = self.entry.stack;
-        self.rows.faults.note(Rule::StackId, self.entry.payload, || match found {
+        self.rows.faults.record(Rule::StackId, self.entry.payload, || match found {
             StackLookup::TooMany => format!("too many stacks: stack {id} is unknown"),
             _ => format!("expected the id of a stack, found the unknown id {id}"),
         });

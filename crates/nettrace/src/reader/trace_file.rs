@@ -85,7 +85,7 @@ impl FileState {
         let form = event.class_index().and_then(|index| self.forms.get(index));
         let slots = event.scopes.slots;
         let layout = event.plan(Scope::Payload).map(|plan| (plan, slots, *event.scopes.limits));
-        form.map_or(0, |form| bytes_behind(payload, form, layout, PayloadWidths::of(&self.index)))
+        form.map_or(0, |form| bytes_behind(payload, form, layout, PayloadWidths::from_index(&self.index)))
     }
 
     /// Returns `true` if the file has event kinds from a provider.

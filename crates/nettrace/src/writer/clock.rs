@@ -33,7 +33,7 @@ fn offset(clock: &ClockClass) -> i128 {
 
 impl FileClock {
     /// Returns the clock for the data streams of these sources.
-    pub(super) fn of(sources: &[WriteSource]) -> Self {
+    pub(super) fn from_sources(sources: &[WriteSource]) -> Self {
         let clocks = || sources.iter().flat_map(|source| &source.streams).filter_map(|stream| stream.clock());
         let first = clocks().next().map_or(NANOSECONDS, |clock| clock.frequency);
         let frequency = if clocks().all(|clock| clock.frequency == first) { first } else { NANOSECONDS };
@@ -68,12 +68,12 @@ impl FileClock {
         let ticks = match ticks {
             Ticks::Shifted(0) => value.cycles,
             Ticks::Shifted(shift) => u64::try_from(i128::from(value.cycles) + shift).ok()?,
-            Ticks::OfNanoseconds => return self.of_nanoseconds(value.nanoseconds),
+            Ticks::OfNanoseconds => return self.nearest_tick(value.nanoseconds),
         };
         // Times that do not fit in 64 bits have the smallest or the largest cycle.
         match value.cycles {
             0 | u64::MAX if !self.are_at(ticks, value.nanoseconds) => {
-                self.of_nanoseconds(value.nanoseconds).filter(|ticks| self.are_at(*ticks, value.nanoseconds))
+                self.nearest_tick(value.nanoseconds).filter(|ticks| self.are_at(*ticks, value.nanoseconds))
             }
             _ => Some(ticks),
         }
@@ -88,7 +88,7 @@ impl FileClock {
     }
 
     #[inline(never)]
-    fn of_nanoseconds(&self, time: i128) -> Option<u64> {
+    fn nearest_tick(&self, time: i128) -> Option<u64> {
         let nanoseconds = i128::from(NANOSECONDS);
         let product = time.checked_mul(self.frequency.into())?;
         u64::try_from((product + nanoseconds / 2).div_euclid(nanoseconds) - self.offset).ok()
@@ -103,10 +103,10 @@ impl FileClock {
         if at(millisecond) < 0 {
             millisecond += 1;
         }
-        let date = SystemTime::of_milliseconds(millisecond);
+        let date = SystemTime::from_milliseconds(millisecond);
         match (date, u64::try_from(at(millisecond))) {
             (Some(date), Ok(ticks)) => (date, ticks, true),
-            _ => (SystemTime::of_milliseconds(0).unwrap_or_default(), 0, false),
+            _ => (SystemTime::from_milliseconds(0).unwrap_or_default(), 0, false),
         }
     }
 

@@ -21,13 +21,13 @@ pub(super) const DIALECTS: &[OptionValue] = &[
 
 impl Dialect {
     /// Returns the dialect with a name.
-    pub(super) fn of_name(name: &str) -> Option<Self> {
+    pub(super) fn from_name(name: &str) -> Option<Self> {
         let known = DIALECTS.iter().find(|known| known.name == name || known.aliases.contains(&name))?;
         Some(if known.name == "6" { Self::V6 } else { Self::V4 })
     }
 
     /// Returns the dialect for sources: version 6 if they have this version, or are files from several processes.
-    pub(super) fn of_sources(sources: &[WriteSource]) -> Self {
+    pub(super) fn from_sources(sources: &[WriteSource]) -> Self {
         let files = || sources.iter().filter(|source| source.format == "nettrace");
         let process = |source: &WriteSource| source.trace.class.environment("process_id").cloned();
         let first = files().next().map(process);

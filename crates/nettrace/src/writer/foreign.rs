@@ -195,7 +195,12 @@ fn is_guid(class: &FieldClass) -> bool {
 
 impl ForeignClass {
     /// Creates the class for an event. Adds the losses that all its events share to `table`. `event_id` must be unused.
-    pub(super) fn of(event: &Event<'_>, event_id: u32, file: WrittenFile, table: &mut LossTable) -> Self {
+    pub(super) fn from_event(
+        event: &Event<'_>,
+        event_id: u32,
+        file: WrittenFile,
+        table: &mut LossTable,
+    ) -> Self {
         let is_v6 = file.is_v6;
         table.add_class_metadata(event, KEPT_METADATA);
         table.add_other_clocks(event);
@@ -234,7 +239,7 @@ impl ForeignClass {
                 .contains(&context::CAPTURE_THREAD_NAME)
                 .then(|| FieldRef::within(event, Scope::CommonContext, context::CAPTURE_THREAD_NAME))
                 .flatten(),
-            labels: (is_converted && is_v6).then(|| LabelFields::of(event, &names)),
+            labels: (is_converted && is_v6).then(|| LabelFields::from_event(event, &names)),
             processor: parts.take(Meaning::Processor, number),
             stack: parts.take(Meaning::Stack, any),
             activity: parts.take(Meaning::OperationId, is_guid),

@@ -77,7 +77,7 @@ pub(super) struct LabelFields {
 
 impl LabelFields {
     /// Finds the fields of a class that have one of these names.
-    pub(super) fn of(event: &Event<'_>, names: &[&'static str]) -> Self {
+    pub(super) fn from_event(event: &Event<'_>, names: &[&'static str]) -> Self {
         let field = |name| {
             let is_taken = names.contains(&name);
             is_taken.then(|| FieldRef::within(event, Scope::CommonContext, name)).flatten()

@@ -39,7 +39,7 @@ const METHODS: [u32; 2] = [143, 144];
 
 impl NamingEvent {
     /// Returns the kind of events with this metadata. Returns `None` if they do not name functions.
-    fn of(metadata: &EventMetadata) -> Option<Self> {
+    fn from_metadata(metadata: &EventMetadata) -> Option<Self> {
         let provider = &*metadata.provider;
         let is_method =
             provider.starts_with("Microsoft-Windows-DotNETRuntime") && METHODS.contains(&metadata.event_id);
@@ -63,7 +63,7 @@ impl NamingEvent {
 impl NativeClass {
     /// Returns the class of an event. Returns `None` for other formats, for unknown metadata, and if metadata in the
     /// output version cannot describe the payload. With `repairs`, the payload must also match its fields.
-    pub(super) fn of(event: &Event<'_>, is_v6: bool, repairs: bool) -> Option<Self> {
+    pub(super) fn from_event(event: &Event<'_>, is_v6: bool, repairs: bool) -> Option<Self> {
         let file = event.stream.trace.reader_data::<FileState>()?;
         let kind = file.kind_of(event)?;
         let metadata = file.metadata_of_kind(kind)?;
@@ -73,7 +73,7 @@ impl NativeClass {
         let (metadata, is_lossy) = normalized(metadata, is_v6);
         // The runtime's own naming events are copied. Names in mapped files are only in version 6.
         let needs_names = !is_v6 && file.has_provider("Universal.System");
-        let naming = NamingEvent::of(&metadata);
+        let naming = NamingEvent::from_metadata(&metadata);
         Some(Self { kind, metadata, is_lossy, needs_names, naming })
     }
 }

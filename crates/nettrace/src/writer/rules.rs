@@ -46,13 +46,13 @@ pub(super) struct NettraceRules {
 impl NettraceRules {
     pub(super) fn new(sources: Vec<WriteSource>, options: &WriteOptions) -> Result<Self, CreateError> {
         let dialect = match &options.dialect {
-            Some(name) => Dialect::of_name(name).ok_or_else(|| CreateError::Dialect(name.clone()))?,
-            None => Dialect::of_sources(&sources),
+            Some(name) => Dialect::from_name(name).ok_or_else(|| CreateError::Dialect(name.clone()))?,
+            None => Dialect::from_sources(&sources),
         };
-        let clock = FileClock::of(&sources);
+        let clock = FileClock::from_sources(&sources);
         let sorts = options.sorts || sources.iter().any(is_unsorted);
         let copied = copied_file(&sources, dialect, options);
-        let segments = SegmentRules::of(&sources, dialect, options, copied.is_some());
+        let segments = SegmentRules::from_sources(&sources, dialect, options, copied.is_some());
         let shared = EncoderRules::new(sources, options, record_source);
         let trace = shared.with_losses(|table| {
             clock.record_rounding(&shared.sources, table);

@@ -24,7 +24,7 @@ impl SegmentRules {
     /// Returns the rules, if the whole file is copied, or if segments of the only source can be copied. The source must
     /// have the output version and valid descriptions. Events must be selected by time alone, and neither repaired nor
     /// sorted.
-    pub(super) fn of(
+    pub(super) fn from_sources(
         sources: &[WriteSource],
         dialect: Dialect,
         options: &WriteOptions,

@@ -282,7 +282,7 @@ impl NettraceEncoder {
     /// Creates the class of an event.
     #[cold]
     fn written_class(&mut self, event: &Event<'_>) -> NettraceClass {
-        let treatment = match NativeClass::of(event, self.is_v6, self.rules.shared.repairs) {
+        let treatment = match NativeClass::from_event(event, self.is_v6, self.rules.shared.repairs) {
             Some(own) => {
                 if own.is_lossy {
                     self.drop_of_class(event.name(), "metadata that the version cannot store");
@@ -294,7 +294,8 @@ impl NettraceEncoder {
                 // Tools read 16-bit ids.
                 self.next_event = if id >= u16::MAX.into() { 1 } else { id + 1 };
                 let file = WrittenFile { is_v6: self.is_v6, process: self.rules.process() };
-                let foreign = self.rules.shared.with_losses(|table| ForeignClass::of(event, id, file, table));
+                let foreign =
+                    self.rules.shared.with_losses(|table| ForeignClass::from_event(event, id, file, table));
                 ClassTreatment::Foreign(Box::new(foreign))
             }
         };

@@ -127,16 +127,16 @@ impl Walker for SymbolReader<'_> {
     fn event(&mut self, row: &EventRow, class: u32, threads: &ThreadTable) {
         match self.sources.get(class as usize) {
             None | Some(SymbolEvent::None) => {}
-            Some(source) => self.note(*source, row, threads),
+            Some(source) => self.record(*source, row, threads),
         }
     }
 }
 
 impl SymbolReader<'_> {
     #[cold]
-    fn note(&mut self, source: SymbolEvent, row: &EventRow, threads: &ThreadTable) {
+    fn record(&mut self, source: SymbolEvent, row: &EventRow, threads: &ThreadTable) {
         if let SymbolEvent::Thread(name) = source {
-            return self.note_thread(name, row, threads);
+            return self.record_thread(name, row, threads);
         }
         let space = if self.is_v6 { address_space(threads.process(row.thread)) } else { 0 };
         let context = SymbolContext {
@@ -156,7 +156,7 @@ impl SymbolReader<'_> {
 
 impl SymbolReader<'_> {
     /// Records the first name that a thread's events imply.
-    fn note_thread(&mut self, name: &'static str, row: &EventRow, threads: &ThreadTable) {
+    fn record_thread(&mut self, name: &'static str, row: &EventRow, threads: &ThreadTable) {
         let (process, thread) = match self.is_v6 {
             true => {
                 let known = threads.place(row.thread).and_then(|place| threads.get(place));
