@@ -499,9 +499,6 @@ fn common_context(is_v6: bool, process: Option<u64>) -> FieldClass {
     FieldClass::structure(members)
 }
 
-// ---------------------------------------------------------------------------------------------
-// Payloads
-
 /// Returns the payload class and its form. `fields` is `None` if unknown.
 fn payload_class(
     fields: Option<&[PayloadField]>,

@@ -195,12 +195,7 @@ fn is_guid(class: &FieldClass) -> bool {
 
 impl ForeignClass {
     /// Creates the class for an event. Adds the losses that all its events share to `table`. `event_id` must be unused.
-    pub(super) fn from_event(
-        event: &Event<'_>,
-        event_id: u32,
-        file: WrittenFile,
-        table: &mut LossTable,
-    ) -> Self {
+    pub(super) fn new(event: &Event<'_>, event_id: u32, file: WrittenFile, table: &mut LossTable) -> Self {
         let is_v6 = file.is_v6;
         table.add_class_metadata(event, KEPT_METADATA);
         table.add_other_clocks(event);

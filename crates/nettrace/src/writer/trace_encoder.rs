@@ -295,7 +295,7 @@ impl NettraceEncoder {
                 self.next_event = if id >= u16::MAX.into() { 1 } else { id + 1 };
                 let file = WrittenFile { is_v6: self.is_v6, process: self.rules.process() };
                 let foreign =
-                    self.rules.shared.with_losses(|table| ForeignClass::from_event(event, id, file, table));
+                    self.rules.shared.with_losses(|table| ForeignClass::new(event, id, file, table));
                 ClassTreatment::Foreign(Box::new(foreign))
             }
         };
