@@ -165,6 +165,7 @@ impl Index {
     /// Returns `true` if the index covers all files in the directory. Files with damaged data are not covered.
     #[must_use]
     pub fn is_complete(&self) -> bool {
+        // An unreadable directory may contain other files.
         directory::is_plain(&self.directory).unwrap_or_default()
     }
 

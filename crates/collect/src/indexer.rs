@@ -130,6 +130,7 @@ impl Indexer {
     fn add(&self, waiting: &mut BTreeSet<u32>, tasks: &mut u64) -> Result<(), CollectError> {
         self.check()?;
         let database = self.open().map_err(|error| self.error(error))?;
+        // The number is only shown, so an unreadable index counts as empty.
         *tasks = count(&database).unwrap_or_default();
         let mut failed = None;
         for number in waiting.clone() {

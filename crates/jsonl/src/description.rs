@@ -140,6 +140,7 @@ pub(crate) fn trace_class(value: &Value) -> DescriptionResult<(TraceClass, Strin
         name: owned("name"),
         uid: owned("uid"),
         uuid: uuid(value)?,
+        // Omitted if the UUID identifies the trace. Unknown names count as omitted.
         uuid_of: text(value, "uuid_of").and_then(UuidOf::from_name).unwrap_or_default(),
         environment: match value.get("environment") {
             Some(Value::Map(entries)) => entries.clone(),
@@ -152,6 +153,7 @@ pub(crate) fn trace_class(value: &Value) -> DescriptionResult<(TraceClass, Strin
         },
         ..TraceClass::default()
     };
+    // Only traces without a name have a label.
     Ok((class, owned("label").unwrap_or_default()))
 }
 
@@ -247,11 +249,13 @@ pub(crate) fn event_class(value: &Value) -> DescriptionResult<EventRecordClass> 
         |name: &str| TRACER_NAMESPACES.iter().find_map(|namespace| attributes.get(namespace)?.get(name));
     let recorded = |member, name| value.get(member).or_else(|| attribute(name));
     Ok(EventRecordClass {
+        // If the line lacks an id, `add_class` assigns one.
         id: id(value)?.unwrap_or_default(),
         namespace: owned("namespace"),
         name: owned("name"),
         uid: owned("uid"),
         log_level: recorded("log_level", "log-level").and_then(log_level),
+        // Omitted for instants. Unknown roles count as omitted.
         role: text(value, "role").and_then(|role| role.parse().ok()).unwrap_or_default(),
         display: value.get("display").map(|display| Arc::new(EventDisplay::of_value(display))),
         is_undescribed: matches!(value.get("undescribed"), Some(Value::Boolean(true))),

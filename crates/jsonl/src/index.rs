@@ -224,6 +224,7 @@ impl IndexScan {
             }
             LineType::StreamBegin => {
                 let Some(described) = self.describe(line, at) else { return };
+                // A line without a number belongs to data stream 0.
                 let number = found.stream.unwrap_or_default();
                 self.numbers.remove(&number);
                 self.last = None;
@@ -279,6 +280,7 @@ impl IndexScan {
 
     /// Returns the index of a line's data stream. Above the limit of data streams, the line is damage.
     fn stream_of(&mut self, number: Option<u64>, at: usize, next: usize) -> Option<usize> {
+        // A line without a number belongs to data stream 0.
         let stream = self.stream(number.unwrap_or_default());
         if stream.is_none() {
             self.fault(at, next - at, "there are more data streams than the limit allows".to_owned());

@@ -358,6 +358,7 @@ impl<'i> TraceDraft<'i> {
                 marks: lines.marks.clone(),
                 classes: Arc::clone(classes),
                 ids: Arc::clone(ids),
+                // Without an entry, all stacks keep their numbers.
                 stacks: renumbered.get(&class).cloned().unwrap_or_default(),
             }));
         }
@@ -425,6 +426,7 @@ fn stream_class(
 ) -> DescriptionResult<DataStreamClass> {
     let owned = |name: &str| text(value, name).map(str::to_owned);
     let mut class = DataStreamClass {
+        // If the lines lack an id, `number_stream_classes` assigns one.
         id: description::id(value)?.unwrap_or_default(),
         namespace: owned("namespace"),
         name: owned("name"),

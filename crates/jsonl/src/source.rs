@@ -167,6 +167,7 @@ impl LineSource {
         if !is_begin {
             packet.end = clock;
             packet.discarded_counter = number("discarded_counter");
+            // Lines from other programs may lack the sizes, which nothing depends on.
             packet.content_length = number("content_bits").unwrap_or_default();
             packet.total_length = number("total_bits").unwrap_or_default();
         }
@@ -263,6 +264,7 @@ fn packet_scopes(
 
 /// Reads a damage line.
 pub(crate) fn damage_of(value: &Value) -> Damage {
+    // A damage line is reported even if members are missing.
     let text = |name: &str| value.get(name).and_then(Value::as_text).unwrap_or_default();
     let rule = LineRule::ReportedDamage.broken(text("message"));
     let mut damage = Damage::new(text("file"), u64_of(value, "bit").unwrap_or_default(), rule.into());

@@ -117,6 +117,7 @@ pub(crate) fn frames(list: &Value) -> Option<Vec<Frame>> {
         frame.address = number(value, "address").ok()?;
         frame.symbol = value.get("symbol").and_then(Value::as_text).map(Into::into);
         frame.module = value.get("module").and_then(Value::as_text).map(Into::into);
+        // Omitted for address space 0.
         frame.address_space = number(value, "address_space").ok()?.unwrap_or_default();
         Some(frame)
     };

@@ -421,6 +421,7 @@ impl ValueReader {
                     let cycles = since.checked_mul(clock.frequency().into());
                     // Smallest clock value with this date.
                     let cycles = cycles.map(|cycles| -(-cycles).div_euclid(1_000_000_000));
+                    // The empty text is rejected below.
                     wide = cycles.map(|cycles| cycles.to_string()).unwrap_or_default();
                     &wide
                 } else {
@@ -533,6 +534,7 @@ impl ValueReader {
             json.peek();
             let at = json.offset();
             let digits = match json.peek() {
+                // Digits need no escapes, and the empty text is rejected below.
                 Some(b'"') => json.string()?.plain().unwrap_or_default(),
                 Some(b'{') => self.tagged_integer(json)?,
                 _ => json.number()?,

@@ -198,6 +198,7 @@ impl Feed {
             NextItem::Event => {
                 let Some(RowBlock { rows: OpenRows::Events(rows), .. }) = &self.open else { return None };
                 let row = rows.row();
+                // Row ranges are within the buffer.
                 let bytes = |range: &Range<usize>| self.buffer.get(range.clone()).unwrap_or_default();
                 let guid =
                     |at: usize| self.buffer.get(at..)?.first_chunk::<16>().filter(|_| at != 0).copied();

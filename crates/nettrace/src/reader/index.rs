@@ -87,5 +87,6 @@ pub(crate) fn release(bytes: &Bytes, block: &Block) {
 /// Returns the bytes of a block.
 pub(crate) fn content<'a>(bytes: &'a [u8], block: &Block) -> &'a [u8] {
     let range = block.content.start as usize..block.content.end as usize;
+    // The container returns blocks within the file, so the range is valid.
     bytes.get(range).unwrap_or_default()
 }

@@ -196,6 +196,7 @@ impl NettraceIndex {
                     EventRows::new(RowEncoding::V3, 0..content.len(), block.content.start + self.missing);
                 while let Some(row) = events.next(content) {
                     if row.metadata_id == 0 {
+                        // Rows are within the content.
                         let payload = content.get(row.payload.clone()).unwrap_or_default();
                         let offset = block.content.start + row.payload.start as u64;
                         self.add_row(offset, payload, rows);
@@ -255,6 +256,7 @@ impl NettraceIndex {
             events.end_at(position);
         }
         while let Some(row) = events.next(bytes) {
+            // Rows are within the block.
             let payload = bytes.get(row.payload.clone()).unwrap_or_default();
             self.add_row(row.payload.start as u64, payload, rows);
         }

@@ -156,6 +156,7 @@ fn for_each_event(
     while let Some(row) = rows.next(content) {
         let known = ids.binary_search_by_key(&row.metadata_id, |(id, _)| *id);
         if let Some((_, about)) = known.ok().and_then(|at| ids.get(at)) {
+            // Rows are within the content.
             take(*about, content.get(row.payload.clone()).unwrap_or_default());
         }
     }

@@ -408,6 +408,7 @@ fn raw_payload(payload: &[u8]) -> Option<FieldValue<'_>> {
 #[inline(always)]
 fn payload_of<'f>(file: &'f FileState, entry: &PendingEvent) -> &'f [u8] {
     let begin = entry.payload as usize;
+    // The row was read completely, so the range is valid.
     file.bytes.get(begin..begin + entry.length as usize).unwrap_or_default()
 }
 

@@ -345,6 +345,7 @@ impl StackBlocks {
         let missing = if self.is_full { StackLookup::TooMany } else { StackLookup::Unknown };
         let Some(block) = self.find(id) else { return missing };
         let index = id.wrapping_sub(block.first_id) as usize;
+        // Blocks are within the file.
         let content = bytes.get(block.content.clone()).unwrap_or_default();
         let numbers = block.numbers.get_or_insert_with(|| intern(content, pointer_size, trace));
         numbers.get(index).map_or(StackLookup::Unknown, |number| StackLookup::new(*number))
@@ -365,9 +366,11 @@ impl StackBlocks {
         let missing = if self.is_full { StackLookup::TooMany } else { StackLookup::Unknown };
         let Some(block) = self.find(id) else { return missing };
         let index = id.wrapping_sub(block.first_id) as usize;
+        // Blocks are within the file.
         let content = bytes.get(block.content.clone()).unwrap_or_default();
         let stacks = block.stacks.get_or_insert_with(|| ranges(content));
         let Some(range) = stacks.get(index) else { return StackLookup::Unknown };
+        // `ranges` returns ranges of this content.
         let stack = content.get(range.start as usize..range.end as usize).unwrap_or_default();
         self.frames.clear();
         self.frames.extend(addresses(stack, pointer_size));

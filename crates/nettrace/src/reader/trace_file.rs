@@ -171,6 +171,7 @@ impl FileState {
                             block.content.start + self.index.missing,
                         );
                         while let Some(row) = rows.next(content) {
+                            // Rows are within the content.
                             let stack = content.get(row.stack.clone()).unwrap_or_default();
                             tables::intern_stack(stack, pointer_size, trace, &mut frames);
                         }

@@ -339,6 +339,7 @@ impl Visitor for PayloadWriter {
         let mut text = std::mem::take(&mut self.text);
         text.clear();
         value.write_decimal(&mut text);
+        // Decimal digits are valid UTF-8.
         self.push_text(std::str::from_utf8(&text).unwrap_or_default());
         self.text = text;
     }
@@ -389,6 +390,7 @@ impl Visitor for PayloadWriter {
         let mut text = std::mem::take(&mut self.text);
         text.clear();
         self.losses.texts += u64::from(!value.write_utf8(&mut text));
+        // `write_utf8` writes valid UTF-8.
         self.push_text(std::str::from_utf8(&text).unwrap_or_default());
         self.text = text;
     }

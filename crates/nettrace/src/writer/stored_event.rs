@@ -122,6 +122,7 @@ pub(super) fn load<'r>(record: &'r [u8], parts: &mut NettraceEvent) -> Option<St
     parts.begin(wire.u64()?);
     parts.thread = wire.varuint64()?;
     parts.processor = wire.u32()?;
+    // A missing GUID is all zeros, as in files.
     parts.activity = option(wire, Wire::guid)?.unwrap_or_default();
     parts.related_activity = option(wire, Wire::guid)?.unwrap_or_default();
     parts.capture_thread = number(wire)?;

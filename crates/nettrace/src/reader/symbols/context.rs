@@ -17,6 +17,7 @@ pub(super) struct SymbolContext {
 impl SymbolContext {
     pub(super) fn payload<'f>(&self, bytes: &'f [u8]) -> &'f [u8] {
         let end = self.payload.saturating_add(self.length);
+        // The position is from a row in the file, so the range is valid.
         bytes.get(self.payload..end).unwrap_or_default()
     }
 }

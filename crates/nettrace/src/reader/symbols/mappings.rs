@@ -312,6 +312,7 @@ fn kind(address: u64) -> CodeKind {
 
 impl MappingText {
     fn get<'f>(&self, bytes: &'f [u8]) -> std::borrow::Cow<'f, str> {
+        // The text was read from this position, so the range is valid.
         let bytes = bytes.get(self.begin..self.begin + usize::from(self.length)).unwrap_or_default();
         String::from_utf8_lossy(bytes)
     }

@@ -111,6 +111,7 @@ impl NettraceEncoder {
         segment: &SourceSegment,
         shifts: &Shifts,
     ) {
+        // A segment without events does not change the last time.
         let (first, last) = segment.facts.times.unwrap_or_default();
         self.last = self.last.max(first);
         self.close_blocks();
