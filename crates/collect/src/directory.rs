@@ -124,7 +124,7 @@ pub(crate) fn index(directory: &Path) -> PathBuf {
     directory.join(INDEX)
 }
 
-/// Returns the path of a segment.
+/// Returns a segment's path.
 pub(crate) fn segment(directory: &Path, number: u32) -> PathBuf {
     directory.join(format!("{number:08}.{SEGMENT}"))
 }

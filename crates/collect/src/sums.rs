@@ -49,7 +49,7 @@ impl Sum {
     }
 }
 
-/// Reads the consecutive parts of a segment. A missing file has no parts.
+/// Reads a segment's consecutive parts. A missing file has no parts.
 pub(crate) fn read(path: &Path) -> io::Result<Vec<Sum>> {
     match files::read(path) {
         Ok(text) => Ok(parse(&text)),

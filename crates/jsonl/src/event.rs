@@ -451,7 +451,7 @@ impl EventReader {
         Ok(())
     }
 
-    /// Reads the members of an event. With `is_strict`, fails unless the event's shape gives exactly this class.
+    /// Reads an event's members. With `is_strict`, fails unless the event's shape gives exactly this class.
     fn read_members(
         &mut self,
         parts: &EventLineParts<'_>,

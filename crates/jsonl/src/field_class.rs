@@ -25,7 +25,7 @@ pub(crate) struct FieldClassCodec<'a> {
     pub(crate) scopes: StreamScopes,
 }
 
-/// Returns the name of a scope in lines.
+/// Returns a scope's name in lines.
 pub(crate) const fn scope_name(scope: Scope) -> &'static str {
     match scope {
         Scope::PacketHeader => "packet_header",

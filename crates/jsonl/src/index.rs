@@ -256,7 +256,7 @@ impl IndexScan {
         }
     }
 
-    /// Returns the index of a data stream, or `None` above the limit.
+    /// Returns a data stream's index, or `None` above the limit.
     #[inline]
     fn stream(&mut self, number: u64) -> Option<usize> {
         if let Some((last, stream)) = self.last

@@ -193,7 +193,7 @@ impl<'i> TraceDraft<'i> {
         }
     }
 
-    /// Returns the index of a clock, or `None` if it is invalid or exceeds the limit.
+    /// Returns a clock's index, or `None` if it is invalid or exceeds the limit.
     fn clock(
         &mut self,
         value: &Value,

@@ -1,4 +1,4 @@
-//! Reads the messages of a data stream.
+//! Reads a data stream's messages.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::rule::LineRule;
 use crate::stream::LineStream;
 use crate::time;
 
-/// Reads the lines of a data stream.
+/// Reads a data stream's lines.
 #[derive(Debug)]
 pub(crate) struct LineSource {
     part: Arc<LineStream>,
@@ -223,7 +223,7 @@ impl LineSource {
     }
 }
 
-/// Returns the type of a line.
+/// Returns a line's type.
 fn kind_of(text: &str) -> ParseResult<LineType> {
     line::LineOutline::parse(text.as_bytes()).map(|line| line.kind)
 }

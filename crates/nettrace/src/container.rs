@@ -238,7 +238,7 @@ impl Container {
         Self { is_rest: true, fault: Some(fault), ..self }
     }
 
-    /// Returns the version of the file.
+    /// Returns the file's version.
     #[must_use]
     pub fn version(&self) -> Version {
         self.version

@@ -360,7 +360,7 @@ enum NextRow {
 }
 
 impl OpenRows {
-    /// Returns the rows of a block in this range of the bytes, and the time range of an event block.
+    /// Returns a block's rows in this range of the bytes, and the time range of an event block.
     fn from_block(
         kind: BlockKind,
         content: &[u8],

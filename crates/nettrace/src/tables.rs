@@ -16,7 +16,7 @@ pub struct StackRows<'a> {
 }
 
 impl<'a> StackRows<'a> {
-    /// Reads the content of a block. Returns `None` if its header is incomplete.
+    /// Reads a block's content. Returns `None` if its header is incomplete.
     #[must_use]
     pub fn read(content: &'a [u8]) -> Option<Self> {
         let mut wire = Wire::new(content);
@@ -76,7 +76,7 @@ pub(crate) struct PointHead {
 }
 
 impl PointHead {
-    /// Reads the content of the block. Returns `None` if it is incomplete, including the threads.
+    /// Reads the block's content. Returns `None` if it is incomplete, including the threads.
     pub(crate) fn read(content: &[u8], version: Version) -> Option<Self> {
         let (head, mut threads) = Self::parts(content, version)?;
         for _ in 0..threads.left {
@@ -85,7 +85,7 @@ impl PointHead {
         Some(head)
     }
 
-    /// Returns the threads of a block.
+    /// Returns a block's threads.
     pub(crate) fn threads(content: &[u8], version: Version) -> impl Iterator<Item = (u64, u32)> {
         Self::parts(content, version).into_iter().flat_map(|(_, threads)| threads)
     }
@@ -122,7 +122,7 @@ impl Iterator for PointThreads<'_> {
 }
 
 impl SequencePoint {
-    /// Reads the content of the block. Returns `None` if it is incomplete.
+    /// Reads the block's content. Returns `None` if it is incomplete.
     #[must_use]
     pub fn read(content: &[u8], version: Version) -> Option<Self> {
         let PointHead { timestamp, flushes_threads, flushes_metadata } = PointHead::read(content, version)?;

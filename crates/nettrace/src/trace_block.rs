@@ -143,7 +143,7 @@ impl SystemTime {
 }
 
 impl TraceBlock {
-    /// Reads the content of the block. Returns `None` if it is incomplete.
+    /// Reads the block's content. Returns `None` if it is incomplete.
     #[must_use]
     pub fn read(content: &[u8], version: Version) -> Option<Self> {
         let mut wire = Wire::new(content);

@@ -69,7 +69,7 @@ impl CellType {
         !matches!(self, Self::Text | Self::Bytes)
     }
 
-    /// Returns the size of a value in bytes. Variable-length values count with their end offset.
+    /// Returns a value's size in bytes. Variable-length values count with their end offset.
     pub(crate) fn width(&self) -> usize {
         match self {
             Self::Boolean | Self::Int8 | Self::UInt8 => 1,
@@ -205,7 +205,7 @@ impl LabelNames {
         Self { array: Arc::new(StringArray::from(names)), keys }
     }
 
-    /// Returns the index of a name in the dictionary.
+    /// Returns a name's index in the dictionary.
     pub(crate) fn key(&self, name: &str) -> Option<i32> {
         self.keys.get(name).copied()
     }

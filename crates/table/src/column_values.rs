@@ -265,7 +265,7 @@ impl ColumnValues {
         has_room
     }
 
-    /// Appends the bits of a value. [`CellType::is_word`] must hold for its type.
+    /// Appends a value's bits. [`CellType::is_word`] must hold for its type.
     #[inline]
     pub(crate) fn push_word(&mut self, value: u64) {
         if let ColumnBuffer::Words(_, words) = &mut self.values {

@@ -129,7 +129,7 @@ impl PlaceColumns {
         self.context.iter_mut().for_each(|column| column.integers.reserve(rows));
     }
 
-    /// Appends the place of an event, and its time if it is known and fits.
+    /// Appends an event's place, and its time if it is known and fits.
     #[inline]
     pub(crate) fn add(&mut self, time: Option<i64>, place: RowPlace<'_>) {
         if let Some(times) = &mut self.times {

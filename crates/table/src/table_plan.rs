@@ -320,7 +320,7 @@ fn loads(event: &Event<'_>, scopes: &[ScopeTargets], columns: &[FieldColumn]) ->
     })
 }
 
-/// Returns the columns of a table. All of them allow missing values.
+/// Returns a table's columns. All of them allow missing values.
 fn schema(
     properties: &[&'static str],
     timestamps: Option<TimestampUnit>,
@@ -358,7 +358,7 @@ impl FieldColumn {
         if self.lists > lists { 4 } else { self.value.width() }
     }
 
-    /// Returns the Arrow type of the column.
+    /// Returns the column's Arrow type.
     pub(crate) fn data_type(&self) -> DataType {
         (0..self.lists).fold(self.value.data_type(), |item, _| {
             DataType::List(Arc::new(ArrowField::new_list_field(item, true)))

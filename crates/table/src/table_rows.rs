@@ -135,7 +135,7 @@ impl TableRows {
         AddedRow { is_decoded, bytes: bytes.saturating_add(added * self.row_width) }
     }
 
-    /// Appends the fields of an event. Returns `false` if some of them cannot be decoded, and the approximate size of
+    /// Appends an event's fields. Returns `false` if some of them cannot be decoded, and the approximate size of
     /// variable-length values in bytes.
     fn add_fields(&mut self, event: &Event<'_>) -> (bool, usize) {
         let plan = &self.plan;

@@ -7,7 +7,7 @@ use super::{begin, end};
 use crate::description::MESSAGE;
 use crate::field_class::scope_name;
 
-/// Returns the message formatter of a class. Returns `None` if the message is equal to a member or to the class name.
+/// Returns a class's message formatter. Returns `None` if the message is equal to a member or to the class name.
 pub(super) fn written_message(class: &EventRecordClass) -> Option<LogText> {
     class.log.as_ref()?.text.filter(|text| *text != LogText::NAME)
 }

@@ -49,7 +49,7 @@ pub struct CounterFields {
     pub is_text_of_quantiles: bool,
 }
 
-/// Returns the path of a field in `fields`, or in the unnamed outer object of a self-describing event.
+/// Returns a field's path in `fields`, or in the unnamed outer object of a self-describing event.
 fn path_of(fields: &[PayloadField], name: &str) -> Option<PayloadPath> {
     if let [PayloadField { name: around, kind: FieldType::Object(fields), .. }] = fields
         && around.is_empty()
@@ -67,7 +67,7 @@ fn object_at<'a>(fields: &'a [PayloadField], path: &[usize]) -> Option<&'a [Payl
     })
 }
 
-/// Returns the meaning of an event. Its fields are known ([`super::find`]) or described by metadata.
+/// Returns an event's meaning. Its fields are known ([`super::find`]) or described by metadata.
 ///
 /// `opcode`: 1 for a start, 2 for a stop. 0 if missing in the metadata.
 pub fn meaning(provider: &str, name: &str, opcode: u8, fields: &[PayloadField]) -> EventMeaning {

@@ -1,4 +1,4 @@
-//! Finds the trusted rows of a block. Rows lack checksums, and compressed headers depend on each other.
+//! Finds a block's trusted rows. Rows lack checksums, and compressed headers depend on each other.
 //!
 //! Almost any bytes are a valid row. For example, two zeros repeat the previous event. A block with impossible rows is
 //! searched for signs of lost storage: sectors filled with one value, and pages that repeat the previous page. Rows

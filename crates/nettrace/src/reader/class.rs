@@ -282,12 +282,12 @@ pub(crate) fn own_property(name: &str) -> &str {
     }
 }
 
-/// Returns the level of an event, from the file or else from the manifest.
+/// Returns an event's level, from the file or else from the manifest.
 pub(super) fn level(metadata: &EventMetadata, known: Option<&KnownEvent>) -> Option<u8> {
     metadata.level.or(known.and_then(|known| known.level))
 }
 
-/// Returns the keywords of an event, without the four bits that an EventSource adds for sessions.
+/// Returns an event's keywords, without the four bits that an EventSource adds for sessions.
 pub(super) fn own_keywords(metadata: &EventMetadata) -> u64 {
     match metadata.keywords {
         // All bits: written by EventSource itself.
@@ -405,7 +405,7 @@ fn context_meanings(is_v6: bool) -> Meanings {
     meanings
 }
 
-/// Returns the class of the trace.
+/// Returns the trace's class.
 pub(super) fn trace_class(
     index: &NettraceIndex,
     kinds: &[EventKind],

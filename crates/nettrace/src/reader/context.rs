@@ -18,7 +18,7 @@ pub(super) struct ContextMembers {
 }
 
 impl ContextMembers {
-    /// Writes the common context of an event up to version 5, and its resource. See `class::common_context`.
+    /// Writes an event's common context up to version 5, and its resource. See `class::common_context`.
     #[inline(always)]
     pub(super) fn write(
         &mut self,

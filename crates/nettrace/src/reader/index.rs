@@ -84,7 +84,7 @@ pub(crate) fn release(bytes: &Bytes, block: &Block) {
     bytes.release_part(usize::try_from(length).unwrap_or(usize::MAX));
 }
 
-/// Returns the bytes of a block.
+/// Returns a block's bytes.
 pub(crate) fn content<'a>(bytes: &'a [u8], block: &Block) -> &'a [u8] {
     let range = block.content.start as usize..block.content.end as usize;
     // The container returns blocks within the file, so the range is valid.

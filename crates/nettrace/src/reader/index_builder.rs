@@ -47,7 +47,7 @@ impl NettraceIndex {
         }
     }
 
-    /// Reads the blocks of a file. `first` is at the first block.
+    /// Reads a file's blocks. `first` is at the first block.
     pub(crate) fn read(bytes: &Bytes, first: &Container, options: &NettraceOptions) -> Result<Self, Refusal> {
         let (short, limits) = (Refusal::Short(bytes.len() as u64), &options.limits);
         let mut container = first.clone();
@@ -379,7 +379,7 @@ impl MetadataRows<'_> {
         format!("the event descriptions take more memory than the limit of {most} bytes: {consequence}")
     }
 
-    /// Returns the index of an event kind, or `None` above the limit.
+    /// Returns an event kind's index, or `None` above the limit.
     fn find_or_add(&mut self, mut metadata: EventMetadata, classes: &mut Vec<EventMetadata>) -> Option<u32> {
         // The same event may have several ids.
         metadata.id = 0;

@@ -40,7 +40,7 @@ impl EventKinds {
         }
     }
 
-    /// Returns the index of the event kind, or [`UNKNOWN_CLASS`].
+    /// Returns the event kind's index, or [`UNKNOWN_CLASS`].
     #[inline(always)]
     pub(super) fn get(&self, id: u32) -> u32 {
         match self.few.get(id as usize) {

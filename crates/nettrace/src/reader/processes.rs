@@ -28,7 +28,7 @@ struct ProcessRow {
 const MOST: usize = 1 << 18;
 
 impl ProcessNames {
-    /// Returns the name of a process at a time in ticks, as bytes in the file.
+    /// Returns a process's name at a time in ticks, as bytes in the file.
     ///
     /// A name is valid until the next name, because the last events of a process can be recorded after its end. The
     /// first name is also valid before its event, unless another process with this id ended before. one-collect records

@@ -54,7 +54,7 @@ impl FaultLog {
     }
 }
 
-/// Reads the blocks of a file, and maintains the tables that their events refer to.
+/// Reads a file's blocks, and maintains the tables that their events refer to.
 pub(super) struct RowReader {
     pub(super) file: Arc<FileState>,
     container: Container,

@@ -197,7 +197,7 @@ impl SegmentScanner {
         number
     }
 
-    /// Examines the events of a block.
+    /// Examines a block's events.
     fn scan_events(&mut self, file: &FileState, block: &Block, facts: &mut SegmentFacts) {
         let bytes: &[u8] = &file.bytes;
         let Some(header) = EventBlockHeader::read(content(bytes, block)) else {
@@ -245,7 +245,7 @@ impl SegmentScanner {
         facts.longest = facts.longest.max(content(bytes, block).len() + LONGER * events);
     }
 
-    /// Records the metadata id of an event.
+    /// Records an event's metadata id.
     fn record_id(&mut self, id: u32, block: &Block, facts: &mut SegmentFacts) {
         match self.ids.get_mut(id as usize) {
             Some(known) if known.offset < block.content.start => {

@@ -26,7 +26,7 @@ const MOST_THREADS: usize = 1 << 17;
 /// Approximate maximum memory for threads in bytes.
 const MOST_THREAD_BYTES: usize = 16 << 20;
 
-/// Returns the approximate memory of a thread in bytes.
+/// Returns a thread's approximate memory in bytes.
 fn thread_bytes(row: &ThreadRow) -> usize {
     size_of::<ThreadRow>() + row.name.as_ref().map_or(0, |name| 16 + name.len())
 }
@@ -89,7 +89,7 @@ impl ThreadTable {
     }
 }
 
-/// Returns the address space of a process. Unknown processes use the kernel's.
+/// Returns a process's address space. Unknown processes use the kernel's.
 pub(super) fn address_space(process: Option<u64>) -> u32 {
     process.map_or(0, |process| u32::try_from(process).unwrap_or(u32::MAX))
 }
@@ -158,7 +158,7 @@ impl LabelTable {
         found
     }
 
-    /// Reads the content of a block. Returns the range of unreadable bytes, if any.
+    /// Reads a block's content. Returns the range of unreadable bytes, if any.
     pub(super) fn add(&mut self, content: &[u8]) -> Option<Range<usize>> {
         EventLabel::read_block(content, |index, list| {
             if self.bytes >= MOST_LABEL_BYTES {

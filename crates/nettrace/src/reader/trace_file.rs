@@ -69,7 +69,7 @@ impl FileState {
         self.container.clone()
     }
 
-    /// Returns the metadata of an event kind.
+    /// Returns an event kind's metadata.
     pub(crate) fn metadata_of_kind(&self, kind: usize) -> Option<&EventMetadata> {
         self.index.classes.get(kind)
     }

@@ -54,7 +54,7 @@ impl FileClock {
         }
     }
 
-    /// Returns the time conversion of a data stream.
+    /// Returns a data stream's time conversion.
     pub(super) fn ticks(&self, stream: &DataStream) -> Ticks {
         match stream.clock() {
             Some(clock) if clock.frequency == self.frequency => Ticks::Shifted(offset(clock) - self.offset),

@@ -327,7 +327,7 @@ impl ForeignClass {
         &self.metadata
     }
 
-    /// Returns the level of an event, if its severity is a field.
+    /// Returns an event's level, if its severity is a field.
     pub(super) fn level(&self, event: &Event<'_>) -> Option<u8> {
         let (field, scale) = self.severity.as_ref()?;
         let number = match event.get(field)? {
@@ -417,7 +417,7 @@ impl Visitor for RawPayloadWriter<'_> {
     }
 }
 
-/// Records the conversions of a class.
+/// Records a class's conversions.
 fn record_class(class: &FieldClass, path: &str, losses: &mut LossRecorder<'_>) {
     if has_attributes(&class.attributes, Some("nettrace")) {
         losses.record_loss(LossKind::Dropped, path, "attributes");

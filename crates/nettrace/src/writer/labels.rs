@@ -91,7 +91,7 @@ impl LabelFields {
         }
     }
 
-    /// Reads the labels of an event.
+    /// Reads an event's labels.
     pub(super) fn read(&self, event: &Event<'_>, parts: &mut NettraceEvent) -> LabelLosses {
         let value = |field: &Option<FieldRef>| field.as_ref().and_then(|field| event.get(field));
         let number = |field: &Option<FieldRef>| value(field).and_then(|value| value.as_u64());

@@ -61,7 +61,7 @@ impl NamingEvent {
 }
 
 impl NativeClass {
-    /// Returns the class of an event. Returns `None` for other formats, for unknown metadata, and if metadata in the
+    /// Returns an event's class. Returns `None` for other formats, for unknown metadata, and if metadata in the
     /// output version cannot describe the payload. With `repairs`, the payload must also match its fields.
     pub(super) fn from_event(event: &Event<'_>, is_v6: bool, repairs: bool) -> Option<Self> {
         let file = event.stream.trace.reader_data::<FileState>()?;
@@ -120,7 +120,7 @@ pub(super) fn hashes(file: &FileState) -> &[u64] {
     file.hashes_of_kinds(|metadata| metadata_hash(&normalized(metadata, is_v6).0))
 }
 
-/// Returns the payload of an event of an [`NativeClass`].
+/// Returns the payload of an event of a [`NativeClass`].
 pub(super) fn payload<'e>(event: &Event<'e>) -> &'e [u8] {
     event.scopes.bits.bytes()
 }
@@ -198,7 +198,7 @@ impl Visitor for InvalidTextReader<'_> {
     }
 }
 
-/// Reads the parts of an event of an [`NativeClass`]. Returns `false` if it cannot be decoded.
+/// Reads the parts of an event of a [`NativeClass`]. Returns `false` if it cannot be decoded.
 pub(super) fn read(event: &Event<'_>, ticks: u64, parts: &mut NettraceEvent) -> bool {
     parts.begin(ticks);
     let mut reader = ContextReader { parts, member: 0, depth: 0, is_optional: false, label: None };
@@ -212,7 +212,7 @@ pub(super) fn read(event: &Event<'_>, ticks: u64, parts: &mut NettraceEvent) -> 
     true
 }
 
-/// Reads the common context of an event.
+/// Reads an event's common context.
 struct ContextReader<'p> {
     parts: &'p mut NettraceEvent,
     /// Number of members so far.
@@ -226,7 +226,7 @@ struct ContextReader<'p> {
 }
 
 impl ContextReader<'_> {
-    /// Returns the member index of a value, or `None` in deeper fields.
+    /// Returns a value's member index, or `None` in deeper fields.
     #[inline(always)]
     fn member(&mut self) -> Option<usize> {
         if self.depth != 1 {

@@ -84,7 +84,7 @@ impl NettraceRules {
         self.shared.sources.first()?.trace.reader_data::<FileState>()
     }
 
-    /// Returns the source index of a data stream, and its index in the source. `key` identifies the data stream.
+    /// Returns a data stream's source index, and its index in the source. `key` identifies the data stream.
     pub(super) fn place(&self, key: u32) -> Option<(usize, usize)> {
         let in_source = |source: &WriteSource| source.streams.iter().position(|stream| stream.key == key);
         self.shared.sources.iter().enumerate().find_map(|(index, source)| Some((index, in_source(source)?)))
@@ -99,12 +99,12 @@ impl NettraceRules {
         self.trace.pointer_size
     }
 
-    /// Returns the process of the file, if there is exactly one.
+    /// Returns the file's process, if there is exactly one.
     pub(super) fn process(&self) -> Option<u64> {
         self.trace.process_id
     }
 
-    /// Returns the trace block of a file. `ticks` is the time of its first event.
+    /// Returns a file's trace block. `ticks` is the time of its first event.
     pub(super) fn trace_block(&self, ticks: u64) -> TraceBlock {
         let mut trace = self.trace.clone();
         trace.frequency = self.clock.frequency;

@@ -89,7 +89,7 @@ impl SegmentCopier {
         self.written_ids.get_mut(id as usize).is_some_and(|is_written| !std::mem::replace(is_written, true))
     }
 
-    /// Returns the metadata id of an event kind. Also returns `true` if its metadata must still be written, and records
+    /// Returns an event kind's metadata id. Also returns `true` if its metadata must still be written, and records
     /// it as written.
     pub(super) fn take_id(&mut self, kind: usize) -> Option<(u32, bool)> {
         let id = self.scanner.id_of(kind)?;

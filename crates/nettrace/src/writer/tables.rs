@@ -46,7 +46,7 @@ impl WrittenThreads {
         self.by_id.clear();
     }
 
-    /// Returns the index of a thread. Adds a row for a new thread.
+    /// Returns a thread's index. Adds a row for a new thread.
     pub(super) fn index(&mut self, process: Option<u64>, thread: u64, name: Option<&str>) -> u64 {
         let name_hash = name.map_or(0, |name| {
             let mut hash = ValueHash::new(1);
@@ -274,7 +274,7 @@ const MOST_LISTS_OF_STACKS: u32 = 1 << 10;
 const MOST_PLACES: usize = 1 << 20;
 
 impl StackIds {
-    /// Returns the id of a stack.
+    /// Returns a stack's id.
     #[inline(always)]
     fn get(&self, key: u32, stack: u32) -> Option<u32> {
         let listed = self.by_number.get(key as usize).and_then(|ids| ids.get(stack as usize));
@@ -356,7 +356,7 @@ impl WrittenStacks {
         }
     }
 
-    /// Returns the id of a stack. Adds a new stack. `names` has the process (version 6) and the time of an event, if
+    /// Returns a stack's id. Adds a new stack. `names` has the process (version 6) and the time of an event, if
     /// its function names are written at the end of the file.
     pub(super) fn id(
         &mut self,
@@ -575,12 +575,12 @@ impl SequenceNumbers {
         self.needed_bytes
     }
 
-    /// Returns the approximate size of a sequence point in bytes.
+    /// Returns a sequence point's approximate size in bytes.
     pub(super) fn point_size(&self) -> usize {
         12 * self.threads.len()
     }
 
-    /// Writes the content of a sequence point. Up to version 5 it lists all threads, because readers treat others as
+    /// Writes a sequence point's content. Up to version 5 it lists all threads, because readers treat others as
     /// new. In version 6, it lists the threads that emitted events.
     pub(super) fn point(&mut self, time: u64, dialect: Dialect, flushes_threads: bool) -> Vec<u8> {
         let is_v6 = dialect.is_v6();
@@ -604,7 +604,7 @@ impl SequenceNumbers {
     }
 }
 
-/// Returns the content of a sequence point. `flushes` is set in version 6, and `true` makes thread indexes invalid.
+/// Returns a sequence point's content. `flushes` is set in version 6, and `true` makes thread indexes invalid.
 pub(super) fn point_content(time: u64, flushes: Option<bool>, threads: &[(u64, u32)]) -> Vec<u8> {
     let mut content = Vec::new();
     push_u64(&mut content, time);

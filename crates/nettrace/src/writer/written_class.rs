@@ -45,7 +45,7 @@ impl NettraceClass {
         }
     }
 
-    /// Reads the parts of an event, and the payload of an event in another format. Returns its level if the level is a
+    /// Reads an event's parts, and the payload of an event in another format. Returns its level if the level is a
     /// field. Returns `None` if the event cannot be decoded.
     #[inline(always)]
     pub(super) fn read(

@@ -252,7 +252,7 @@ struct ProcessLifetime {
     until: Option<u64>,
 }
 
-/// Returns the lifetime of a process at a time. Its mappings live at most that long. The kernel never ends.
+/// Returns a process's lifetime at a time. Its mappings live at most that long. The kernel never ends.
 fn life_of(births: &HashMap<u32, Vec<u64>>, process: u32, ticks: u64, address: u64) -> ProcessLifetime {
     if is_kernel_address(address) {
         return ProcessLifetime { from: None, until: None };
