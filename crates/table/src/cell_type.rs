@@ -164,9 +164,9 @@ impl LeafColumns {
             },
             FieldKind::String { .. } | FieldKind::Guid { .. } => Self::Value(CellType::Text),
             FieldKind::Blob { .. } => Self::Value(CellType::Bytes),
-            FieldKind::Null { .. } => Self::Nothing(Some("a null field has no column")),
+            FieldKind::Null { .. } => Self::Nothing(Some("no column for null fields")),
             FieldKind::Padding(_) => Self::Nothing(None),
-            _ => Self::Nothing(Some("a field of an unknown kind has no column")),
+            _ => Self::Nothing(Some("no column for fields of an unknown kind")),
         }
     }
 
@@ -179,7 +179,7 @@ impl LeafColumns {
     }
 
     fn too_long() -> Self {
-        Self::Nothing(Some("a number of more than 65,536 bits has no column"))
+        Self::Nothing(Some("no column for numbers with more than 65,536 bits"))
     }
 }
 

@@ -412,7 +412,7 @@ impl PlanBuilder<'_> {
             self.losses.note(LossKind::Dropped, self.event, TIME, what);
         }
         if !event.class.attributes.is_empty() {
-            let what = "attributes of the class have no column";
+            let what = "no column for class attributes";
             self.losses.note(LossKind::Dropped, self.event, "", what);
         }
         if self.omitted > 0 {
@@ -649,13 +649,13 @@ impl ScopeFields<'_, '_> {
             let is_bare = nodes.all(|node| node.class.is_compound());
             match &class.kind {
                 FieldKind::Array { .. } => {
-                    self.record_loss("an array of elements without columns has no column")
+                    self.record_loss("no column for arrays whose elements lack columns")
                 }
                 FieldKind::Optional { .. } if is_bare => {
-                    self.record_loss("presence of a field without columns has no column");
+                    self.record_loss("no column for the presence of fields without columns");
                 }
                 FieldKind::Variant { .. } if is_bare => {
-                    self.record_loss("option of a variant without columns has no column");
+                    self.record_loss("no column for the option of variants without columns");
                 }
                 _ => {}
             }

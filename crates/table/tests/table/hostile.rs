@@ -249,7 +249,7 @@ fn arrays_of_arrays_and_of_structures() {
     assert_eq!(row["matrix"], json!([[0, 1, 2], [3, 4, 5]]));
     assert_eq!((&row["list.a"], &row["list.b"]), (&json!([0, 1]), &json!([[0, 0], [-1, 100]])));
     let lost = losses(&report, LossKind::Dropped);
-    assert_eq!(lost, [("payload.empty: an array of elements without columns has no column".to_owned(), 1)]);
+    assert_eq!(lost, [("payload.empty: no column for arrays whose elements lack columns".to_owned(), 1)]);
 }
 
 #[test]

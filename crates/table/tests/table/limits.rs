@@ -284,7 +284,7 @@ fn losses_are_those_of_the_dataset() {
     // The processor number has a column.
     let expected = [
         "packet.context.further: data outside events",
-        "payload.maybe: presence of a field without columns has no column",
+        "payload.maybe: no column for the presence of fields without columns",
     ];
     assert_eq!(losses(&report, LossKind::Dropped), expected.map(|loss| (loss.to_owned(), 1)));
 }
