@@ -94,7 +94,7 @@ impl Frames {
     }
 
     /// Returns the number of complete reports.
-    pub(crate) fn whole(&self) -> u64 {
+    pub(crate) fn complete_reports(&self) -> u64 {
         self.reports + self.refused
     }
 

@@ -27,7 +27,7 @@ impl KernelDrops {
     }
 
     /// Returns the number of datagrams dropped since the last call.
-    pub(crate) fn more(&mut self) -> u64 {
+    pub(crate) fn count_new(&mut self) -> u64 {
         let mut more = 0;
         for text in FILES.iter().filter_map(|path| std::fs::read_to_string(path).ok()) {
             more += self.count(&text);

@@ -28,7 +28,7 @@ pub(crate) struct Segment {
     written: usize,
     /// `true` after a failure: the files must be reset to the flushed data.
     is_untidy: bool,
-    begun: Instant,
+    start_time: Instant,
 }
 
 impl Segment {
@@ -54,7 +54,7 @@ impl Segment {
                 sums_length: sums::HEAD.len() as u64,
                 written: 0,
                 is_untidy: false,
-                begun: Instant::now(),
+                start_time: Instant::now(),
             }),
             Err(error) => {
                 // The file is empty, and the next attempt creates it again.
@@ -75,8 +75,8 @@ impl Segment {
         self.reports
     }
 
-    pub(crate) fn begun(&self) -> Instant {
-        self.begun
+    pub(crate) fn start_time(&self) -> Instant {
+        self.start_time
     }
 
     /// Writes the unflushed data. Skips the part that is already written.

@@ -58,7 +58,7 @@ pub(crate) struct Tcp {
     cannot_accept: bool,
     connections: HashMap<usize, ClientConnection>,
     /// Maximum number of connections.
-    most: usize,
+    max_connections: usize,
     next: usize,
     /// Connections that may have unread data.
     ready: VecDeque<usize>,
@@ -197,7 +197,7 @@ impl Tcp {
     ) -> Self {
         Self {
             checker: shared.checker(),
-            most: most_connections(shared.options.connections),
+            max_connections: most_connections(shared.options.connections),
             shared,
             poll,
             next: 1 + listeners.len(),
@@ -320,7 +320,7 @@ impl Tcp {
 
     fn begin(&mut self, mut stream: TcpStream) {
         let counters = &self.shared.counters;
-        if self.connections.len() >= self.most {
+        if self.connections.len() >= self.max_connections {
             counters.refused_connections.add(1);
             return;
         }
@@ -403,7 +403,7 @@ impl Tcp {
                 }
             };
             read += size;
-            let whole = connection.frames.whole();
+            let whole = connection.frames.complete_reports();
             let mut target = ReportTarget {
                 connection: token,
                 longest: self.shared.options.longest,
@@ -415,7 +415,7 @@ impl Tcp {
                 Ok(syncs) => {
                     connection.asked = connection.asked.saturating_add(syncs);
                     // Single bytes must not keep a connection open.
-                    if syncs > 0 || connection.frames.whole() > whole {
+                    if syncs > 0 || connection.frames.complete_reports() > whole {
                         connection.last = Instant::now();
                     }
                 }

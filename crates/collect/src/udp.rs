@@ -174,7 +174,7 @@ impl Udp {
 
     #[cfg(target_os = "linux")]
     fn count_drops(&mut self) {
-        self.shared.counters.kernel_drops.add(self.drops.more());
+        self.shared.counters.kernel_drops.add(self.drops.count_new());
     }
 
     #[cfg(not(target_os = "linux"))]

@@ -229,7 +229,7 @@ impl SegmentWriter {
         let is_over = |segment: &Segment| {
             segment.length() >= options.segment_bytes
                 || segment.reports() >= SEGMENT_REPORTS
-                || segment.begun().elapsed() >= options.segment_age
+                || segment.start_time().elapsed() >= options.segment_age
         };
         if self.pending.is_empty() && self.segment.as_ref().is_some_and(is_over) {
             self.close_segment();

@@ -23,32 +23,32 @@ pub(crate) struct ClassIdAllocator {
     /// Offset of the first event with each undescribed id.
     first: OnceLock<HashMap<u128, usize>>,
     /// Taken ids. The value is the next candidate if the id is requested again.
-    given: Mutex<HashMap<u128, u128>>,
+    taken: Mutex<HashMap<u128, u128>>,
 }
 
 impl ClassIdAllocator {
     pub(crate) fn new(lines: Vec<Arc<Runs>>) -> Self {
-        Self { lines, first: OnceLock::new(), given: Mutex::default() }
+        Self { lines, first: OnceLock::new(), taken: Mutex::default() }
     }
 
     /// Returns the id for a new class. `own` is the id in its events, `key` identifies their shape.
     pub(crate) fn allocate(&self, own: Option<u128>, key: &[u8], part: &LineStream) -> u128 {
         let keeps_own = own.is_some_and(|own| self.is_of_first(own, key, part));
-        let mut given = self.given.lock().ignore_poison();
+        let mut taken = self.taken.lock().ignore_poison();
         if let Some(own) = own
             && keeps_own
-            && !given.contains_key(&own)
+            && !taken.contains_key(&own)
         {
-            given.insert(own, own.wrapping_add(1));
+            taken.insert(own, own.wrapping_add(1));
             return own;
         }
         let hash = hash(key);
-        let mut id = given.get(&hash).copied().unwrap_or(hash);
-        while given.contains_key(&id) || part.classes.contains_key(&id) {
+        let mut id = taken.get(&hash).copied().unwrap_or(hash);
+        while taken.contains_key(&id) || part.classes.contains_key(&id) {
             id = id.wrapping_add(1);
         }
-        given.insert(hash, id.wrapping_add(1));
-        given.insert(id, id.wrapping_add(1));
+        taken.insert(hash, id.wrapping_add(1));
+        taken.insert(id, id.wrapping_add(1));
         id
     }
 

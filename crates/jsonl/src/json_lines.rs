@@ -243,7 +243,7 @@ impl<W: TextWriter> JsonLines<W> {
     #[cold]
     fn add_stream(&mut self, stream: &DataStream) {
         let (number, introduced) = match &mut self.resumed {
-            Some(resumed) => resumed.begun(stream),
+            Some(resumed) => resumed.resume_stream(stream),
             None => (self.next_stream, StreamIntroductions::default()),
         };
         self.next_stream += 1;

@@ -55,7 +55,7 @@ impl WriterFactory for ArrowIpcWriter {
         check_options(&sources, "Arrow", options)?;
         let file = TraceFile::create(&target, options)?;
         let columns = TableOptions::set_for("arrow", &options.formats);
-        let encoder = Mutex::new(BatchEncoder { format: IpcFormat::from_target(&target), begun: None });
+        let encoder = Mutex::new(BatchEncoder { format: IpcFormat::from_target(&target), current: None });
         Ok(Box::new(ArrowOutput { file, encoder, columns, record: record(&sources) }))
     }
 
@@ -131,7 +131,7 @@ impl IpcWriter {
 struct BatchEncoder {
     format: IpcFormat,
     /// Plan of all rows, and the writer. `None` before the first batch.
-    begun: Option<(Arc<TablePlan>, IpcWriter)>,
+    current: Option<(Arc<TablePlan>, IpcWriter)>,
 }
 
 impl std::fmt::Debug for BatchEncoder {
@@ -143,11 +143,11 @@ impl std::fmt::Debug for BatchEncoder {
 impl BatchEncoder {
     /// Encodes a batch and returns the bytes.
     fn write(&mut self, batch: &TableBatch) -> io::Result<Vec<u8>> {
-        let (plan, writer) = match &mut self.begun {
-            Some(begun) => begun,
+        let (plan, writer) = match &mut self.current {
+            Some(current) => current,
             None => {
                 let writer = IpcWriter::new(self.format, batch.plan.schema()).map_err(io::Error::other)?;
-                self.begun.insert((Arc::clone(&batch.plan), writer))
+                self.current.insert((Arc::clone(&batch.plan), writer))
             }
         };
         if !Arc::ptr_eq(plan, &batch.plan) && plan.schema() != batch.plan.schema() {
@@ -165,7 +165,7 @@ impl BatchEncoder {
 
     /// Ends the output and returns the remaining bytes.
     fn finish(self) -> io::Result<Vec<u8>> {
-        let mut writer = match self.begun {
+        let mut writer = match self.current {
             Some((_, writer)) => writer,
             // Without events, the output has no columns.
             None => IpcWriter::new(self.format, &Schema::empty()).map_err(io::Error::other)?,

@@ -24,7 +24,7 @@ use crate::table_rows::{AddedRow, TableBatch, TableRows};
 const MOST_WAITING: usize = 64 << 20;
 
 /// Maximum number of tables for undeclared classes. Above it, all are created again.
-const MOST_FOUND: usize = 512;
+const MOST_UNDECLARED: usize = 512;
 
 /// Number of losses and damages that are passed on together.
 const NOTES: usize = 1_024;
@@ -142,7 +142,7 @@ struct ClassTables {
     rows: Vec<Option<Box<TableRows>>>,
     /// Number of classes that the trace declares, and number of tables for undeclared classes.
     declared: usize,
-    found: usize,
+    undeclared: usize,
     /// Rows for events whose class does not belong to the trace.
     other: Option<Box<TableRows>>,
     /// Class of these rows.
@@ -220,7 +220,7 @@ impl TableWorker {
             class_index: stream.class_index,
             rows: Vec::new(),
             declared: stream.class().event_records.len(),
-            found: 0,
+            undeclared: 0,
             other: None,
             other_class: None,
             hashes: StackHashes::new(
@@ -323,11 +323,11 @@ impl TableWorker {
         let Some(tables) = self.streams.class_mut(class).filter(|tables| index >= tables.declared) else {
             return Ok(());
         };
-        tables.found += 1;
-        if tables.found <= MOST_FOUND {
+        tables.undeclared += 1;
+        if tables.undeclared <= MOST_UNDECLARED {
             return Ok(());
         }
-        tables.found = 1;
+        tables.undeclared = 1;
         let found = tables.declared..tables.rows.len();
         for index in found.clone() {
             self.end_batch(class, Some(index))?;

@@ -110,7 +110,7 @@ pub(super) struct ResumptionState {
 
 impl ResumptionState {
     /// Returns the number of a data stream that has already started, and its introductions.
-    pub(super) fn begun(&mut self, stream: &DataStream) -> (u64, StreamIntroductions) {
+    pub(super) fn resume_stream(&mut self, stream: &DataStream) -> (u64, StreamIntroductions) {
         let Some(rank) = self.order.rank(stream) else {
             self.must_rewrite = true;
             return (0, StreamIntroductions::default());

@@ -16,7 +16,7 @@ use crate::wire::Wire;
 /// Event about a method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct MethodEvent {
-    what: MethodAction,
+    action: MethodAction,
     /// `true` if the event contains the method name.
     is_verbose: bool,
 }
@@ -31,15 +31,15 @@ enum MethodAction {
 
 impl MethodEvent {
     pub(super) const fn load(is_verbose: bool) -> Self {
-        Self { what: MethodAction::Load, is_verbose }
+        Self { action: MethodAction::Load, is_verbose }
     }
 
     pub(super) const fn unload(is_verbose: bool) -> Self {
-        Self { what: MethodAction::Unload, is_verbose }
+        Self { action: MethodAction::Unload, is_verbose }
     }
 
     pub(super) const fn rundown(is_verbose: bool) -> Self {
-        Self { what: MethodAction::Rundown, is_verbose }
+        Self { action: MethodAction::Rundown, is_verbose }
     }
 }
 
@@ -135,7 +135,7 @@ impl Methods {
         let same_place =
             |a: &MethodRow, b: &MethodRow| (a.context.space, a.begin) == (b.context.space, b.begin);
         for rows in self.rows.chunk_by(same_place) {
-            for (row, from, until) in lives(rows) {
+            for (row, from, until) in lifetimes(rows) {
                 let symbol = Symbol {
                     begin: row.begin,
                     end: row.end,
@@ -154,7 +154,7 @@ impl Methods {
 
 /// Returns the lifetimes of the methods at an address, in ticks. `rows` has the events about that address, sorted by
 /// time. `None` stands for a start before the trace, or for an end after the trace.
-fn lives(rows: &[MethodRow]) -> Vec<(MethodRow, Option<u64>, Option<u64>)> {
+fn lifetimes(rows: &[MethodRow]) -> Vec<(MethodRow, Option<u64>, Option<u64>)> {
     let mut lives = Vec::new();
     // Current method, and its start time.
     let mut current: Option<(MethodRow, Option<u64>)> = None;
@@ -162,7 +162,7 @@ fn lives(rows: &[MethodRow]) -> Vec<(MethodRow, Option<u64>, Option<u64>)> {
     let mut free: Option<u64> = None;
     for row in rows {
         let ticks = row.context.ticks;
-        match (&mut current, row.event.what) {
+        match (&mut current, row.event.action) {
             (Some((known, _)), MethodAction::Load | MethodAction::Rundown) if known.is_same(row) => {
                 // Repeated event, perhaps with the name.
                 if row.event.is_verbose && !known.event.is_verbose {
