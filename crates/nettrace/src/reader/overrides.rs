@@ -1,7 +1,7 @@
 //! Labels that override an event's metadata (version 6).
 //!
-//! Events with equal metadata and equal overriding labels have a separate class. So code that only sees classes gets the
-//! effective names, levels, roles and fields.
+//! Events with equal metadata and equal overriding labels have a separate class. So code that only sees classes gets
+//! the effective names, levels, roles and fields.
 
 use crate::EventMetadata;
 

@@ -4,8 +4,8 @@
 //! .NET runtime events record method loads and unloads, and the methods at the end of a session. See [`methods`].
 //! one-collect records mapped files, and functions in them. See [`mappings`]. A file can have both.
 //!
-//! These events are delivered like all others, including their stacks. Other readers skip these stacks,
-//! which show how the runtime wrote them.
+//! These events are delivered like all others, including their stacks. Other readers skip these stacks, which show how
+//! the runtime wrote them.
 
 mod context;
 mod mappings;
