@@ -119,7 +119,7 @@ pub fn format_of(directory: &Path) -> Result<String, CollectError> {
     parse(&text).map(str::to_owned).ok_or_else(none)
 }
 
-/// Returns the path of the index.
+/// Returns the index path.
 pub(crate) fn index(directory: &Path) -> PathBuf {
     directory.join(INDEX)
 }

@@ -11,7 +11,7 @@ pub enum CollectError {
     /// A file or the directory cannot be read, created or written.
     #[error("{}: {error}", path.display())]
     File {
-        /// Path of the file.
+        /// File path.
         path: PathBuf,
         /// System error.
         error: io::Error,
@@ -57,7 +57,7 @@ pub enum CollectError {
     /// The index cannot be read or written.
     #[error("{}: {error}", path.display())]
     Index {
-        /// Path of the index.
+        /// Index path.
         path: PathBuf,
         /// Database error.
         error: Box<redb::Error>,

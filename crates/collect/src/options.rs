@@ -13,7 +13,7 @@ pub struct CollectorOptions {
     pub udp: Vec<SocketAddr>,
     /// TCP addresses.
     pub tcp: Vec<SocketAddr>,
-    /// Maximum length of a report in bytes, at least 1. Also the maximum memory per connection.
+    /// Maximum report length in bytes, at least 1. Also the maximum memory per connection.
     pub longest: usize,
     /// Maximum number of connections. Additional connections are closed immediately.
     pub connections: usize,

@@ -22,7 +22,7 @@ pub(crate) struct Segment {
     flushed: u64,
     /// Number of flushed reports.
     reports: u64,
-    /// Size of the checksum file, in bytes.
+    /// Checksum file size in bytes.
     sums_length: u64,
     /// Number of written but unflushed bytes.
     written: usize,

@@ -8,7 +8,7 @@
 //! | lines `stream-begin` with equal `trace` | trace |
 //! | line `stream-begin` | data stream with its default clock (equal `class`: same data stream class) |
 //! | line `event-class` with `fields` | event record class, declared |
-//! | line `event-class` without `fields`, or event without this line | event record class, derived from the event's shape |
+//! | line `event-class` without `fields`, or event without it | event record class, derived from the event's shape |
 //! | line `event` | event record: values |
 //! | lines `packet-begin`, `packet-end` | packet, whose header and context also belong to its events |
 //! | lines `discarded-events`, `discarded-packets` | loss |

@@ -5,7 +5,7 @@ use ichnos_json::read::Reader;
 use crate::fault::{LineFault, ParseResult, end};
 use crate::time;
 
-/// Maximum length of a line in bytes.
+/// Maximum line length in bytes.
 pub(crate) const LONGEST: usize = 16 << 20;
 
 /// Members in event lines.
@@ -28,7 +28,7 @@ pub(crate) const EVENT_MEMBERS: [&str; 15] = [
 ];
 
 ichnos_model::named_enum! {
-    /// Kind of a line.
+    /// Line kind.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub(crate) enum LineType: "type of line" {
         StreamBegin = "stream-begin",

@@ -16,7 +16,7 @@ pub(crate) struct LineTimes {
 /// Offset and time of a line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LineTime {
-    /// Offset of the line.
+    /// Line offset.
     pub(crate) at: usize,
     pub(crate) time: Option<i128>,
 }

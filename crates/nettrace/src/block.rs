@@ -14,7 +14,7 @@ pub enum Version {
     V6(u32),
 }
 
-/// Kind of a block.
+/// Block kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum BlockKind {
@@ -41,9 +41,9 @@ pub enum BlockKind {
 /// Block of a file. Offsets are in bytes from the start of the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block {
-    /// Kind of the block.
+    /// Block kind.
     pub kind: BlockKind,
-    /// Offset of the block.
+    /// Block offset.
     pub begin: u64,
     /// Range of the content.
     pub content: Range<u64>,

@@ -106,7 +106,7 @@ pub struct Container {
     needed: u64,
 }
 
-/// Maximum size of a block in bytes. Larger sizes are damage. Recorded blocks have 100 KB to 1 MB, in version 6 less
+/// Maximum block size in bytes. Larger sizes are damage. Recorded blocks have 100 KB to 1 MB, in version 6 less
 /// than 16 MiB.
 pub(crate) const MOST_BLOCK_BYTES: usize = 64 << 20;
 

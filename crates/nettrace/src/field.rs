@@ -7,7 +7,7 @@ use std::sync::Arc;
 pub struct PayloadField {
     /// Name. Empty for the outer field of a self-describing event.
     pub name: String,
-    /// Type of the field.
+    /// Field type.
     pub kind: FieldType,
     /// Value names.
     pub names: Option<Arc<ValueNames>>,
@@ -31,7 +31,7 @@ pub struct ValueNames {
     pub names: Vec<(u64, String)>,
 }
 
-/// Type of a field. All numbers are little-endian and unaligned.
+/// Field type. All numbers are little-endian and unaligned.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum FieldType {

@@ -19,7 +19,7 @@ pub(crate) const fn tag_is_begin(tag: u8) -> bool {
     matches!(tag, BEGIN_OBJECT | BEGIN_PRIVATE_OBJECT)
 }
 
-/// Type of an object.
+/// Object type.
 pub(crate) struct ObjectType<'a> {
     pub(crate) version: i32,
     pub(crate) least_reader: i32,

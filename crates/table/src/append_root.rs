@@ -9,7 +9,7 @@ use ichnos_io::foreign_file;
 /// Prefix of run directories.
 const PREFIX: &str = "trace=";
 
-/// Maximum length of a run name, in bytes.
+/// Maximum run name length in bytes.
 const MOST_BYTES: usize = 200;
 
 /// Returns `true` for the name of a run directory.

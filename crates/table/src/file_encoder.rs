@@ -21,7 +21,7 @@ pub(crate) const GROUP_ROWS: usize = 1 << 20;
 /// Maximum number of columns in a table with dictionaries. More dictionaries would need too much memory.
 pub(crate) const MOST_DICTIONARIES: usize = 1_024;
 
-/// Maximum size of a dictionary, in bytes. The rest of the column has no dictionary. Otherwise, distinct values would
+/// Maximum dictionary size in bytes. The rest of the column has no dictionary. Otherwise, distinct values would
 /// be looked up in a large hash table for up to an eighth of a row group.
 const MOST_DICTIONARY_BYTES: usize = 256 << 10;
 

@@ -24,7 +24,7 @@ impl StackHashes {
         std::mem::replace(self, Self::new(self.table))
     }
 
-    /// Returns the hash of a frame.
+    /// Returns the frame hash.
     pub(crate) fn hash_frame(&self, frame: &Frame) -> i64 {
         frame_hash(self.table, frame)
     }

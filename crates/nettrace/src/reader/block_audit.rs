@@ -6,10 +6,10 @@
 
 use crate::EventRows;
 
-/// Size of a storage sector in bytes. A sector is lost as a whole.
+/// Storage sector size in bytes. A sector is lost as a whole.
 const SECTOR: usize = 512;
 
-/// Size of a page in bytes.
+/// Page size in bytes.
 const PAGE: usize = 4096;
 
 /// Minimum size of a partial lost sector at the edge of a block, in bytes.

@@ -43,7 +43,7 @@ pub(crate) struct MetadataAt {
     /// File offset.
     pub(crate) offset: u64,
     pub(crate) id: u32,
-    /// Index of the event kind.
+    /// Event kind index.
     pub(crate) class: u32,
 }
 

@@ -38,7 +38,7 @@ pub(crate) struct SegmentFacts {
 /// Use of a metadata id.
 #[derive(Clone, Copy, Debug)]
 struct IdUse {
-    /// Index of the event kind. `u32::MAX` for an id without metadata.
+    /// Event kind index. `u32::MAX` for an id without metadata.
     kind: u32,
     /// File offset of the metadata.
     offset: u64,

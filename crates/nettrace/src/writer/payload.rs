@@ -107,7 +107,7 @@ fn field_type(class: &FieldClass) -> FieldType {
     }
 }
 
-/// Returns the type of an integer. Integers with more than 64 bits become texts.
+/// Returns the type for an integer. Integers with more than 64 bits become texts.
 fn integer_type(length: u64, signed: bool) -> FieldType {
     match (length, signed) {
         (0..=8, true) => FieldType::I8,

@@ -21,7 +21,7 @@ pub(super) struct RowHeader {
     pub(super) label_list: u32,
 }
 
-/// Size of a block header in bytes.
+/// Block header size in bytes.
 const HEADER: usize = 20;
 
 /// Rows of a block, with compressed headers.

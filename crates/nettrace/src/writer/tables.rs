@@ -134,7 +134,7 @@ pub(super) struct WrittenLabels {
     pub(super) dropped: u64,
 }
 
-/// Maximum size of a list in bytes. Other labels are dropped.
+/// Maximum list size in bytes. Other labels are dropped.
 const LONGEST_LIST: usize = 1 << 20;
 
 /// Maximum number of lists, and of their bytes, between sequence points, because readers keep them until then.

@@ -6,7 +6,7 @@ use ichnos_model::ValueHash;
 
 use crate::EventMetadata;
 
-/// Maximum size of a thread name in bytes, because its row must be shorter than 64 KiB.
+/// Maximum thread name size in bytes, because its row must be shorter than 64 KiB.
 const LONGEST_NAME: usize = 32_000;
 
 /// Parts of an event, except its payload.

@@ -31,7 +31,7 @@ struct SourceSegment {
     facts: SegmentFacts,
     /// Threads with a sequence number, if the previous segment was not copied.
     known: Option<Vec<u64>>,
-    /// Time of the sequence point, in ticks.
+    /// Sequence point time in ticks.
     point_time: u64,
 }
 
