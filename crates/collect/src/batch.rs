@@ -16,7 +16,7 @@ pub(crate) const WAITING_BATCHES: usize = 32;
 pub(crate) struct Batch {
     /// Reports in stored form.
     pub(crate) text: Vec<u8>,
-    /// Hash of each report.
+    /// One hash per report.
     pub(crate) hashes: Vec<u64>,
     /// Connections that asked which of their reports are on the disk.
     pub(crate) syncs: Vec<SyncQuestion>,

@@ -1,4 +1,4 @@
-//! Directory of a collector.
+//! Collector directory.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
@@ -129,7 +129,7 @@ pub(crate) fn segment(directory: &Path, number: u32) -> PathBuf {
     directory.join(format!("{number:08}.{SEGMENT}"))
 }
 
-/// Returns the path of a segment's checksums.
+/// Returns the path for a segment's checksums.
 pub(crate) fn sums(directory: &Path, number: u32) -> PathBuf {
     directory.join(format!("{number:08}.{SUMS}"))
 }

@@ -1,4 +1,4 @@
-//! Index: locates the reports of each task.
+//! Index: locates each task's reports.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -38,7 +38,7 @@ pub(crate) const PAUSE: Duration = Duration::from_millis(20);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Task {
-    /// Identifier of the task.
+    /// Task identifier.
     pub key: TaskKey,
     /// Number of reports, including duplicates.
     pub reports: u64,
@@ -48,7 +48,7 @@ pub struct Task {
     pub last: u64,
 }
 
-/// Location of a report.
+/// Report location.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub struct Location {
@@ -60,7 +60,7 @@ pub struct Location {
     pub length: u32,
 }
 
-/// Index of a directory: locates the reports of each task. It shows the directory at the time of opening.
+/// Index of a directory: locates each task's reports. It shows the directory as it was when opened.
 ///
 /// A collector may write to the directory at the same time. It indexes reports when their segment is closed.
 /// [`open`](Self::open) searches the segments for reports that are not indexed yet. Without an index, it searches all
@@ -80,7 +80,7 @@ impl fmt::Debug for Index {
 }
 
 impl Index {
-    /// Reads the index of a directory. `collect` has the rules of the [format](crate::format_of).
+    /// Reads a directory's index. `collect` has the rules of the [format](crate::format_of).
     ///
     /// # Errors
     /// If no collector made the directory, or it cannot be read.

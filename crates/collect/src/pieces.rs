@@ -10,7 +10,7 @@ pub(crate) const END: &[u8] = b"\n\n";
 
 const CHUNK: usize = 1 << 20;
 
-/// Maximum length of a report. A longer piece is invalid, even with a separator.
+/// Maximum report length. A longer piece is invalid, even with a separator.
 const LONGEST: usize = 16 << 20;
 
 /// Splits a range of a segment after each report separator.

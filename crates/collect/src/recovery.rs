@@ -117,7 +117,7 @@ fn append(file: &mut File, ranges: &[(u64, u64)], path: &Path) -> io::Result<()>
     })
 }
 
-/// Recovered content of a segment.
+/// Recovered segment content.
 #[derive(Debug, Default)]
 struct SegmentContent {
     /// Parts, sorted by their old offsets.

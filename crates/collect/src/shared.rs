@@ -1,4 +1,4 @@
-//! State shared by the threads of a collector.
+//! State shared by collector threads.
 
 use std::fmt;
 use std::hash::RandomState;
@@ -10,7 +10,7 @@ use crate::batch::ReportChecker;
 use crate::statistics::CollectorCounters;
 use crate::{CollectorOptions, Notice};
 
-/// State shared by the threads of a collector.
+/// State shared by collector threads.
 pub(crate) struct CollectorState {
     pub(crate) options: CollectorOptions,
     pub(crate) counters: CollectorCounters,

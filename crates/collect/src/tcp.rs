@@ -36,7 +36,7 @@ const RETRY: Duration = Duration::from_millis(10);
 /// Number of files that the process needs for other purposes than connections.
 const OWN_FILES: u64 = 64;
 
-/// Interval of periodic checks.
+/// Interval between periodic checks.
 const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Maximum time for reading pending data when stopping.

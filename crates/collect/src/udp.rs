@@ -14,7 +14,7 @@ use crate::Notice;
 use crate::batch::{Batch, ReportChecker};
 use crate::shared::CollectorState;
 
-/// Interval of periodic checks.
+/// Interval between periodic checks.
 const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Size of the read buffer, larger than any datagram, in bytes.

@@ -17,7 +17,7 @@ const RETRY: Duration = Duration::from_millis(250);
 /// Maximum time for the last attempts when stopping.
 const LAST_TRIES: Duration = Duration::from_secs(2);
 
-/// Interval of periodic checks.
+/// Interval between periodic checks.
 const CHECK_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Number of reports at which a segment is closed, because they are indexed together.

@@ -61,7 +61,7 @@ impl Default for JsonLinesOptions {
     }
 }
 
-/// State of a data stream. Must be small, because there can be very many.
+/// Data stream state. Must be small, because there can be very many.
 #[derive(Debug)]
 struct LineStreamState {
     /// Number of the data stream in lines.
@@ -104,7 +104,7 @@ impl LineStreamState {
     }
 }
 
-/// State of a data stream class.
+/// Data stream class state.
 #[derive(Debug)]
 struct StreamClassState {
     time: TimeWriter,
@@ -121,7 +121,7 @@ struct StreamClassState {
 /// Maximum number of cached texts per data stream class, for common contexts and for resources.
 const MOST_TEXTS: usize = 256;
 
-/// State of an event record class.
+/// Event record class state.
 #[derive(Debug)]
 struct ClassState {
     /// Text between the time and the scopes.
@@ -231,7 +231,7 @@ impl<W: TextWriter> JsonLines<W> {
         self.output.flush()
     }
 
-    /// Adds the state of a data stream, unless it exists.
+    /// Adds state for a data stream, unless it exists.
     #[inline]
     fn prepare(&mut self, stream: &DataStream) {
         if !self.streams.has(stream) {
@@ -484,7 +484,7 @@ fn end(mut line: ObjectWriter<'_>) {
     line.buffer().extend_from_slice(b"}\n");
 }
 
-/// Writes the members of a clock value.
+/// Writes a clock value's members.
 fn write_clock(object: &mut ObjectWriter<'_>, value: ClockValue, time: &mut TimeWriter, cycles: bool) {
     time.push(object.member("ts").raw(), value.nanoseconds);
     object.unsigned("cycles", cycles.then_some(value.cycles));

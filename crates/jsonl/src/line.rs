@@ -44,13 +44,13 @@ ichnos_model::named_enum! {
     }
 }
 
-/// Outline of a line.
+/// Line outline.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LineOutline {
     pub(crate) kind: LineType,
     /// Data stream number, if it has one.
     pub(crate) stream: Option<u64>,
-    /// Time of the line, if it has one.
+    /// Time in the line, if it has one.
     pub(crate) time: Option<i128>,
     /// `true` if the line has cycles.
     pub(crate) has_cycles: bool,

@@ -13,7 +13,7 @@ pub(crate) struct LineTimes {
     pub(crate) last_begin: usize,
 }
 
-/// Offset and time of a line.
+/// Line offset and time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LineTime {
     /// Line offset.

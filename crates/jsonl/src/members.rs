@@ -7,12 +7,12 @@ use ichnos_model::{Attributes, IntegerRange, RangeSet, Value};
 /// Result, or an error in a description.
 pub(crate) type DescriptionResult<T> = Result<T, String>;
 
-/// Integer of any type.
+/// Any integer type.
 pub(crate) trait JsonInteger: Copy + PartialEq + TryFrom<i128> + Into<i128> {}
 
 impl<T: Copy + PartialEq + TryFrom<i128> + Into<i128>> JsonInteger for T {}
 
-/// Reader or writer for the members of an object.
+/// Reader or writer for an object's members.
 ///
 /// Each function writes a value as a member, or reads the member into the value. Members with their usual value are not
 /// written.
@@ -258,7 +258,7 @@ impl Members<'_, '_> {
     }
 }
 
-/// Returns the text of a member.
+/// Returns a member's text.
 pub(crate) fn text<'a>(value: &'a Value, name: &str) -> Option<&'a str> {
     value.get(name)?.as_text()
 }
@@ -301,7 +301,7 @@ pub(crate) fn write_map(place: ValueWriter<'_>, entries: &[(String, Value)]) {
     object.end();
 }
 
-/// Writes a value of any type.
+/// Writes a value with any type.
 pub(crate) fn write_value(place: ValueWriter<'_>, value: &Value) {
     match value {
         Value::Null => place.null(),

@@ -17,7 +17,7 @@ pub(crate) struct EnclosingStructure<'s, 'a> {
     outer: Option<MemberPlace<'s, 'a>>,
 }
 
-/// Member of a structure that is being read.
+/// Member in a structure that is being read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MemberPlace<'s, 'a> {
     pub(crate) structure: &'s EnclosingStructure<'s, 'a>,

@@ -9,7 +9,7 @@ use ichnos_model::{
 
 use crate::fault::{ParseResult, fault};
 
-/// Shape of a value.
+/// Value shape.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ValueShape {
     Null,
@@ -76,7 +76,7 @@ impl ValueShape {
         })
     }
 
-    /// Reads the members of a scope object.
+    /// Reads a scope object's members.
     pub(crate) fn read_scope(json: &mut Reader<'_>, left: &mut u64) -> ParseResult<Vec<(String, Self)>> {
         let mut is_first = true;
         let mut members = Vec::new();
@@ -91,7 +91,7 @@ impl ValueShape {
         Ok(members)
     }
 
-    /// Returns the common shape of two array elements.
+    /// Returns the common shape for two array elements.
     fn common(a: Self, b: Self) -> Self {
         match (a, b) {
             (a, b) if a == b => a,
@@ -203,7 +203,7 @@ impl ValueShape {
     }
 }
 
-/// Returns the number of bits of an integer with its sign, in multiples of 64.
+/// Returns the number of bits for an integer with its sign, in multiples of 64.
 fn bits_of(digits: &str) -> u64 {
     // A decimal digit has less than 3.33 bits.
     let bits = digits.len() as u64 * 10 / 3 + 2;

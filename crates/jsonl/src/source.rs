@@ -27,17 +27,17 @@ pub(crate) struct LineSource {
     part: Arc<LineStream>,
     window: Window,
     runs: RunCursor,
-    /// Offset of the current line.
+    /// Current line offset.
     begin: usize,
-    /// Offset of the next line, and end of the current run of lines.
+    /// Next line offset, and the end of the current run.
     at: usize,
     end: usize,
     /// Next line other than an event.
     mark: LineTimeCursor,
     reader: EventReader,
-    /// Unknown members of the current describing line.
+    /// Unknown members in the current describing line.
     unknown: Vec<UnknownMember>,
-    /// Line of the current packet.
+    /// Current packet's line.
     packet: Option<PacketLine>,
     /// `true` if the end of the current packet is in the queue.
     is_packet_over: bool,
@@ -232,7 +232,7 @@ fn u64_of(value: &Value, name: &str) -> Option<u64> {
     value.get(name).and_then(integer_of)?.try_into().ok()
 }
 
-/// Reads the header and the context of a packet.
+/// Reads a packet's header and context.
 fn packet_scopes(
     reader: &mut crate::values::ValueReader,
     text: &str,

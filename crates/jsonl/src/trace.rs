@@ -9,7 +9,7 @@ use ichnos_model::{
 use crate::source::LineSource;
 use crate::stream::LineStream;
 
-/// Data streams of a file that belong to one trace.
+/// Data streams in a file that belong to one trace.
 #[derive(Debug)]
 pub(crate) struct JsonTrace {
     trace: Arc<Trace>,

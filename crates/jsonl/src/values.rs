@@ -87,7 +87,7 @@ impl<'n> MemberFinder<'n> {
 }
 
 impl ValueReader {
-    /// Reads the value of a scope: an object, unless its class is not a structure. `stacks` contains the members with
+    /// Reads a scope's value: an object, unless its class is not a structure. `stacks` contains the members with
     /// call stack numbers, in order.
     pub(crate) fn scope(
         &mut self,
@@ -469,7 +469,7 @@ impl ValueReader {
         }
     }
 
-    /// Returns the words of an integer with more than 64 bits. Returns `None` if it is invalid or too large.
+    /// Returns the words in an integer with more than 64 bits. Returns `None` if it is invalid or too large.
     fn wide(&mut self, digits: &str, length: Option<u64>, signed: bool) -> Option<Wide<'_>> {
         /// Maximum number of digits. No class allows more.
         const MOST_DIGITS: usize = 20_000;

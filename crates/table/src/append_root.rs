@@ -12,7 +12,7 @@ const PREFIX: &str = "trace=";
 /// Maximum run name length in bytes.
 const MOST_BYTES: usize = 200;
 
-/// Returns `true` for the name of a run directory.
+/// Returns `true` for a run directory name.
 pub(crate) fn is_run(directory: &str) -> bool {
     directory.strip_prefix(PREFIX).is_some_and(is_name)
 }

@@ -130,7 +130,7 @@ impl IpcWriter {
 /// Encodes batches.
 struct BatchEncoder {
     format: IpcFormat,
-    /// Plan of all rows, and the writer. `None` before the first batch.
+    /// Plan for all rows, and the writer. `None` before the first batch.
     current: Option<(Arc<TablePlan>, IpcWriter)>,
 }
 

@@ -9,14 +9,14 @@ use ichnos_model::{FieldClass, FieldKind, IntegerProperties, Mappings, VariableL
 
 use crate::table_options::U64Type;
 
-/// Maximum number of bits of an integer with a column.
+/// Maximum number of bits in an integer with a column.
 const MOST_BITS: u64 = 1 << 16;
 
-/// Number of digits of the longest decimal number, and of a 64-bit unsigned integer.
+/// Number of digits in the longest decimal number, and in a 64-bit unsigned integer.
 const MOST_DIGITS: u8 = 38;
 const U64_DIGITS: u8 = 20;
 
-/// Type of a column's values, or of the elements in its lists.
+/// Type for the values in a column, or for the elements in its lists.
 #[derive(Clone, Debug)]
 pub(crate) enum CellType {
     Boolean,
@@ -89,7 +89,7 @@ impl CellType {
         is_signed || is_unsigned || matches!(self, Self::Float32 | Self::Float64)
     }
 
-    /// Returns the size in bytes of a value outside of lists before it becomes an element of an array.
+    /// Returns a value's size in bytes before it becomes an array element, unless it is in a list.
     pub(crate) fn waiting_width(&self) -> usize {
         match self {
             Self::Text | Self::Labels(_) | Self::Bytes | Self::Decimal(_) | Self::FixedBytes(_) => {
@@ -99,7 +99,7 @@ impl CellType {
         }
     }
 
-    /// Returns the type of integers with this number of bits, or `None` if they are too long for a column.
+    /// Returns the type for integers with this number of bits, or `None` if they are too long for a column.
     fn for_integer(bits: u64, signed: bool, u64_type: U64Type) -> Option<Self> {
         Some(match (bits, signed) {
             (..=8, true) => Self::Int8,
@@ -120,7 +120,7 @@ impl CellType {
     }
 }
 
-/// Columns of a leaf field.
+/// Columns for a leaf field.
 #[derive(Clone, Debug)]
 pub(crate) enum LeafColumns {
     /// One column.
@@ -183,7 +183,7 @@ impl LeafColumns {
     }
 }
 
-/// Enumeration names without duplicates: the dictionary of a column.
+/// Enumeration names without duplicates: the dictionary for a column.
 #[derive(Debug)]
 pub(crate) struct LabelNames {
     /// The names, in mapping order.

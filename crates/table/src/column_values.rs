@@ -48,7 +48,7 @@ ichnos_model::loss_set! {
     }
 }
 
-/// Lists at one level of nesting.
+/// Lists at one nesting level.
 #[derive(Debug)]
 struct Lists {
     /// 0, then the end of each list.
@@ -66,7 +66,7 @@ impl Lists {
     }
 }
 
-/// Numeric type of [`ColumnBuffer::Words`].
+/// Numeric type in [`ColumnBuffer::Words`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum WordKind {
     Unsigned,
@@ -483,7 +483,7 @@ impl ColumnValues {
         }
     }
 
-    /// Appends a missing value instead of a value of another type, if there is space.
+    /// Appends a missing value instead of a value with another type, if there is space.
     #[cold]
     fn push_missing(&mut self) {
         if self.has_room(0) {

@@ -57,12 +57,12 @@ impl DatasetNames {
     }
 }
 
-/// Returns the name of a file with events.
+/// Returns the file name for events.
 pub(crate) fn file_name(fingerprint: u64, part: usize, shard: Option<Shard>) -> String {
     format!("part-{fingerprint:016x}-{part}{}.parquet", suffix(shard))
 }
 
-/// Returns the name of the only file of a side table.
+/// Returns the file name for a side table, which has only one file.
 pub(crate) fn side_file(shard: Option<Shard>) -> String {
     format!("part-0{}.parquet", suffix(shard))
 }

@@ -42,21 +42,21 @@ impl FileJob {
 /// State shared by all encoder threads.
 #[derive(Debug, Default)]
 struct EncoderState {
-    /// Job queue of each thread.
+    /// Job queue per thread.
     queues: Vec<VecDeque<(SharedEncoder, FileJob, usize)>>,
-    /// Size of all unfinished jobs, in bytes.
+    /// Total size of unfinished jobs, in bytes.
     waiting: usize,
     /// First error. Nothing more is written after it.
     error: Option<io::Error>,
     has_failed: bool,
     /// `true` after the last job.
     is_over: bool,
-    /// Size of the complete files, in bytes.
+    /// Total size of complete files, in bytes.
     bytes: u64,
 }
 
 impl EncoderState {
-    /// Returns the error of an earlier job.
+    /// Returns the error from an earlier job.
     fn check(&mut self) -> io::Result<()> {
         match (self.error.take(), self.has_failed) {
             (Some(error), _) => Err(error),
@@ -81,7 +81,7 @@ impl EncoderQueues {
         self.changed.wait(state).ignore_poison()
     }
 
-    /// Runs the jobs of a thread.
+    /// Runs a thread's jobs.
     fn work(&self, thread: usize) {
         let mut state = self.lock();
         loop {

@@ -1,4 +1,4 @@
-//! Encoder of one Parquet file.
+//! Encoder for one Parquet file.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -47,7 +47,7 @@ impl Write for ClosedFile {
     }
 }
 
-/// Description of a file, for its writer.
+/// File description for the writer.
 #[derive(Debug)]
 pub(crate) struct FileDescription {
     pub(crate) path: PathBuf,
@@ -58,7 +58,7 @@ pub(crate) struct FileDescription {
     pub(crate) metadata: Vec<(String, String)>,
 }
 
-/// Encodes the rows of a file.
+/// Encodes a file's rows.
 pub(crate) struct FileEncoder {
     description: FileDescription,
     /// Columns have dictionaries.
@@ -74,7 +74,7 @@ impl std::fmt::Debug for FileEncoder {
 }
 
 impl FileEncoder {
-    /// Creates the encoder of an empty file.
+    /// Creates an encoder for an empty file.
     pub(crate) fn new(description: FileDescription, has_dictionaries: bool) -> Self {
         Self { description, has_dictionaries, writer: None }
     }
@@ -108,7 +108,7 @@ impl FileEncoder {
         written.map_err(|error| self.error_of(error))
     }
 
-    /// Ends the row group, which frees most of its memory.
+    /// Ends the row group, and frees most memory.
     ///
     /// # Errors
     /// If the row group cannot be written.

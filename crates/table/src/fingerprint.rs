@@ -55,7 +55,7 @@ impl Fingerprint {
         self.with(&[number])
     }
 
-    /// Returns the hash of all added data.
+    /// Returns the hash for all added data.
     pub(crate) fn hash(self) -> u64 {
         // MurmurHash3 finalizer.
         let mut hash = self.0;

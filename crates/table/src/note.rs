@@ -21,7 +21,7 @@ pub(crate) enum TableNote {
         /// Data stream name.
         stream: Option<String>,
         file: String,
-        /// Position of the skipped bits, and their number.
+        /// Position and number of skipped bits.
         bit: u64,
         skipped: u64,
         problem: String,

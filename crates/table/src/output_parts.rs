@@ -47,7 +47,7 @@ pub(crate) fn check_columns(
     Err(CreateError::Unsupported { trace, dialect, problems: unknown.into_iter().map(problem).collect() })
 }
 
-/// Creates the shared record with the data streams of all sources.
+/// Creates the shared record with the data streams from all sources.
 pub(crate) fn record(sources: &[WriteSource]) -> SharedRecord {
     let mut record = TableRecord::default();
     for stream in sources.iter().flat_map(|source| &source.streams) {

@@ -19,19 +19,19 @@ use crate::side_tables::{self, ListedStreams, WrittenTable};
 use crate::table_plan::TablePlan;
 use crate::table_rows::TableBatch;
 
-/// Approximate maximum size of all open row groups in memory, in bytes.
+/// Approximate maximum memory for all open row groups, in bytes.
 const MOST_WAITING: usize = 192 << 20;
 
-/// Approximate maximum size of all encoders in memory, without their rows, in bytes.
+/// Approximate maximum memory for all encoders without their rows, in bytes.
 const MOST_OPEN: usize = 64 << 20;
 
-/// Metadata key of a file: the exact name of the event record class.
+/// Metadata key in a file with events: the exact event record class name.
 pub const EVENT_KEY: &str = "ichnos.event";
 
-/// Metadata key of each file: the ichnos version.
+/// Metadata key in each file: the ichnos version.
 const VERSION_KEY: &str = "ichnos.version";
 
-/// Maximum number of data streams in the metadata of a single file.
+/// Maximum number of data streams in a single file's metadata.
 const MOST_NAMED: usize = 1024;
 
 /// Returns the metadata of a single file. It has the name, trace, host and clock of each data stream, by the number in
@@ -48,7 +48,7 @@ fn names_of_streams(streams: &[Arc<DataStream>]) -> Vec<(String, String)> {
     named.collect()
 }
 
-/// Files of a table.
+/// Table with its files.
 #[derive(Debug)]
 struct DatasetTable {
     plan: Arc<TablePlan>,
@@ -181,7 +181,7 @@ impl ParquetDataset {
         if self.encoders_cost > MOST_OPEN { self.complete_unused() } else { Ok(()) }
     }
 
-    /// Opens a file for more rows of a table, if none is open.
+    /// Opens a file for more rows in a table, if none is open.
     fn open(&mut self, index: usize) -> io::Result<()> {
         let Some(table) = self.tables.get(index).filter(|table| table.open.is_none()) else { return Ok(()) };
         let path = format!("{}/{}", table.directory, self.file_name(table.fingerprint, table.parts));
@@ -203,7 +203,7 @@ impl ParquetDataset {
         Ok(())
     }
 
-    /// Completes the file of a table. More rows will go to another file.
+    /// Completes a table's file. More rows will go to another file.
     fn complete(&mut self, index: usize) -> io::Result<()> {
         let Some((file, mut written)) = self.tables.get_mut(index).and_then(|table| table.open.take()) else {
             return Ok(());

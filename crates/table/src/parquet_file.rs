@@ -1,4 +1,4 @@
-//! Parquet file with the rows of a table.
+//! Parquet file with rows from one table.
 
 use std::io;
 use std::path::Path;
@@ -23,10 +23,10 @@ const MOST_KEPT: usize = 256 << 10;
 /// Minimum number of rows in a file with dictionaries, if the file has no more rows.
 const FEWEST_WITH_DICTIONARIES: u64 = 1_024;
 
-/// Memory of a column with a dictionary in a row group, in bytes. Has space for 4,096 values from the start.
+/// Memory for a column with a dictionary in a row group, in bytes. Has space for 4,096 values from the start.
 const DICTIONARY_COST: usize = 80 << 10;
 
-/// Memory of an encoder between row groups, of each of its columns, and of a column in a complete row group, in bytes.
+/// Memory in bytes: for an encoder between row groups, for each column in it, and for a column in a complete row group.
 const ENCODER_COST: usize = 12 << 10;
 const COLUMN_COST: usize = 2 << 10;
 const CHUNK_COST: usize = 1 << 10;
@@ -40,9 +40,9 @@ pub(crate) struct ParquetFile {
     /// Encoder thread.
     thread: usize,
     columns: usize,
-    /// Approximate size of the current row group's rows in memory, in bytes.
+    /// Approximate memory for the current row group's rows, in bytes.
     waiting: usize,
-    /// Approximate size of an empty row group in memory, in bytes.
+    /// Approximate memory for an empty row group, in bytes.
     group_cost: usize,
     rows: u64,
     /// Number of complete row groups. `group_rows` counts the rows in the current row group.
@@ -51,7 +51,7 @@ pub(crate) struct ParquetFile {
 }
 
 impl ParquetFile {
-    /// Creates a file of a dataset with these columns. `is_sorted` means that rows are sorted by the first column.
+    /// Creates a dataset file with these columns. `is_sorted` means that rows are sorted by the first column.
     ///
     /// # Errors
     /// If the file cannot be created.
@@ -143,7 +143,7 @@ impl ParquetFile {
         }
     }
 
-    /// Ends the row group, which frees most of its memory.
+    /// Ends the row group, and frees most memory.
     ///
     /// # Errors
     /// If the row group cannot be written.

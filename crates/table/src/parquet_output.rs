@@ -124,7 +124,7 @@ fn is_file_name(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("parquet"))
 }
 
-/// Creates the directory of a dataset. The files of a shard are put next to those from other shards.
+/// Creates a dataset directory. A shard's files are put next to files from other shards.
 fn create_directory(path: &Path, options: &WriteOptions) -> io::Result<OutputDirectory> {
     let Some(shard) = options.shard.as_ref().map(|shard| shard.shard) else {
         let list: ListWritten = Arc::new(written_files);

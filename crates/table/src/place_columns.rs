@@ -83,7 +83,7 @@ pub(crate) struct PlaceColumns {
 struct ContextColumn {
     /// Node index.
     node: usize,
-    /// Value of the current packet.
+    /// Current packet's value.
     value: Option<i64>,
     integers: IntegerColumn<Int64Type>,
 }
@@ -178,7 +178,7 @@ impl PlaceColumns {
         self.run.rows = 0;
     }
 
-    /// Returns the column of a property, and starts a new column. Returns `None` for an unwanted column.
+    /// Returns a property's column, and starts a new column. Returns `None` for an unwanted column.
     pub(crate) fn finish(&mut self, name: &str) -> Result<Option<ArrayRef>, ArrowError> {
         self.end_run();
         let integers = match name {

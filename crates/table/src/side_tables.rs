@@ -14,7 +14,7 @@ use crate::stack_hashes::StackHashes;
 use crate::table_plan::TablePlan;
 use crate::table_worker::first_with;
 
-/// Directories of the side tables.
+/// Side table directories.
 pub(crate) const SIDE_TABLES: [&str; 7] =
     ["_streams", "_clocks", "_classes", "_losses", "_damage", "_stacks", "_frames"];
 
@@ -74,7 +74,7 @@ impl<'s> ListedStreams<'s> {
     }
 }
 
-/// Creates the table of data streams, with the numbers in the column `stream`.
+/// Creates the data stream table, with the numbers in the column `stream`.
 pub(crate) fn streams(listed: &ListedStreams<'_>) -> Result<RecordBatch, ArrowError> {
     let (of_traces, _) = traces(listed.all);
     let rows: Vec<usize> = (0..listed.all.len()).filter(|number| listed.has(&listed.all[*number])).collect();
@@ -103,7 +103,7 @@ pub(crate) fn streams(listed: &ListedStreams<'_>) -> Result<RecordBatch, ArrowEr
     ])
 }
 
-/// Creates the table of clocks, with their numbers in the trace.
+/// Creates the clock table, with the clocks' numbers in the trace.
 pub(crate) fn clocks(listed: &ListedStreams<'_>) -> Result<RecordBatch, ArrowError> {
     let (numbers, traces) = traces(listed.all);
     // Each trace's clocks are listed with its first data stream.
@@ -144,7 +144,7 @@ pub(crate) fn clocks(listed: &ListedStreams<'_>) -> Result<RecordBatch, ArrowErr
     ])
 }
 
-/// File with events, for the table of classes.
+/// File with events, for the class table.
 #[derive(Debug)]
 pub(crate) struct WrittenTable {
     pub(crate) plan: Arc<TablePlan>,
@@ -158,7 +158,7 @@ pub(crate) struct WrittenTable {
     pub(crate) is_sorted: bool,
 }
 
-/// Creates the table of files with events.
+/// Creates the class table, which lists the files with events.
 pub(crate) fn classes(tables: &[WrittenTable]) -> Result<RecordBatch, ArrowError> {
     let sorted = tables.iter().map(|table| Some(table.is_sorted)).collect::<arrow_array::BooleanArray>();
     table(vec![
@@ -227,7 +227,7 @@ pub(crate) fn stacks(listed: &ListedStreams<'_>, write: &mut WriteRows<'_>) -> i
     Ok(())
 }
 
-/// Writes the stacks of a stack table.
+/// Writes the stacks in a stack table.
 struct StackTableWriter<'w> {
     known: &'w mut HashSet<i64>,
     frames: &'w mut HashSet<i64>,

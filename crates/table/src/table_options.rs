@@ -12,7 +12,7 @@ pub(crate) const TIMESTAMPS: &str = "timestamps";
 pub(crate) const U64: &str = "u64";
 pub(crate) const APPEND: &str = "append";
 
-/// Options of all outputs with columns, and options of datasets.
+/// Options for all outputs with columns, and for datasets.
 pub(crate) static OPTIONS: [FormatOption; 4] = [
     FormatOption::text(FIELDS, "Write only these columns, separated by commas: ts,cpu,ctx.vpid,next_comm")
         .details(

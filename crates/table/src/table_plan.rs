@@ -1,4 +1,4 @@
-//! Columns of an event record class, and the targets of its fields.
+//! Columns for an event record class, and the targets for its fields.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -47,13 +47,13 @@ const SCOPES: [(Scope, &str); 5] = [
 /// Maximum number of field columns in an event record class.
 pub const MOST_COLUMNS: usize = 20_000;
 
-/// Maximum length of all column names in an event record class, in bytes.
+/// Maximum total length in bytes for the column names in an event record class.
 const MOST_NAMES: usize = 16 << 20;
 
 /// Maximum size of a row without variable-length values, in bytes. Missing values take the same space.
 const MOST_WIDTH: usize = 1 << 20;
 
-/// Maximum length of a class name in the column `event`, in bytes.
+/// Maximum class name length in the column `event`, in bytes.
 const MOST_LABEL: usize = 1_024;
 
 /// Column of a field.
@@ -63,33 +63,33 @@ pub(crate) struct FieldColumn {
     pub(crate) value: CellType,
     /// Number of arrays around the field.
     pub(crate) lists: usize,
-    /// `false` if the values are only in the column of a meaning.
+    /// `false` if the values are only in a meaning column.
     is_shown: bool,
-    /// Each event has exactly one value of a fixed size.
+    /// Each event has exactly one fixed-size value.
     pub(crate) is_fixed: bool,
 }
 
-/// Destination of the values of a decode plan node.
+/// Destination for the values in a decode plan node.
 #[derive(Clone, Debug)]
 pub(crate) enum FieldTarget {
     /// No column.
     Nothing,
     /// Column of the value.
     Value(usize),
-    /// Columns of the number and of its name. Each can be unwanted.
+    /// Columns for the number and for its name. Each can be unwanted.
     Enumeration(Option<usize>, Option<usize>),
-    /// Columns of the bits and of their names. The names are lists in this number of arrays.
+    /// Columns for the bits and for their names. The names are lists in this number of arrays.
     Flags(Option<usize>, Option<usize>, usize),
-    /// Columns whose items form a list in this number of arrays. The last number is the size of an item in bytes.
+    /// Columns whose items form a list in this number of arrays. The last number is the item size in bytes.
     List(Range<usize>, usize, usize),
     /// Columns without an item if the field is absent. The number counts the arrays around the field.
     Optional(Range<usize>, usize),
-    /// All columns, and those of each option. Only the selected option has an item. The number counts the arrays around
-    /// it.
+    /// All columns, and the columns for each option. Only the selected option has an item. The number counts the arrays
+    /// around it.
     Variant(Range<usize>, Vec<Range<usize>>, usize),
 }
 
-/// Columns of the fields in a scope.
+/// Columns for the fields in a scope.
 #[derive(Debug)]
 pub(crate) struct ScopeTargets {
     pub(crate) scope: Scope,
@@ -105,14 +105,14 @@ impl ScopeTargets {
     }
 }
 
-/// Source of a meaning column.
+/// Source for a meaning column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MeaningSource {
     /// Column of a field.
     Field(usize),
     /// Packet context integer: the node index in its decode plan.
     PacketContext(usize),
-    /// Constant number for all events of the class.
+    /// Constant number for all events in the class.
     Constant(i64),
 }
 
@@ -152,7 +152,7 @@ impl ClassProperties {
     }
 }
 
-/// Columns for the events of a class. This plan is made once per class, from the class alone.
+/// Columns for the events in a class. This plan is made once per class, from the class alone.
 #[derive(Debug)]
 pub struct TablePlan {
     name: String,
@@ -178,7 +178,7 @@ pub struct TablePlan {
 }
 
 impl TablePlan {
-    /// Creates the plan for the class of an event.
+    /// Creates the plan for an event's class.
     #[must_use]
     pub fn new(event: &Event<'_>, options: &TableOptions) -> Self {
         let label = label(event.name());
@@ -238,7 +238,7 @@ impl TablePlan {
         }
     }
 
-    /// Returns the exact name of the event record class, or an empty string for a class without a name.
+    /// Returns the exact event record class name, or an empty string for a class without a name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
@@ -284,7 +284,7 @@ impl TablePlan {
         self.row_width
     }
 
-    /// Returns the losses of the class: fields without a column, and columns with other names than their fields.
+    /// Returns the class losses: fields without a column, and columns with other names than their fields.
     #[must_use]
     pub fn losses(&self) -> &LossTable {
         &self.losses
@@ -353,7 +353,7 @@ fn schema(
 }
 
 impl FieldColumn {
-    /// Returns the size in bytes of an item in this number of arrays.
+    /// Returns the item size in bytes, in this number of arrays.
     fn width_at(&self, lists: usize) -> usize {
         if self.lists > lists { 4 } else { self.value.width() }
     }
@@ -365,7 +365,7 @@ impl FieldColumn {
         })
     }
 
-    /// Returns `false` if the values are only in the column of a meaning.
+    /// Returns `false` if the values are only in a meaning column.
     pub(crate) fn is_shown(&self) -> bool {
         self.is_shown
     }
@@ -378,7 +378,7 @@ struct MemoryUse {
     width: usize,
 }
 
-/// Creates the columns of a class.
+/// Creates the columns for a class.
 struct PlanBuilder<'p> {
     event: &'p str,
     options: &'p TableOptions,
@@ -397,7 +397,7 @@ struct PlanBuilder<'p> {
 }
 
 impl PlanBuilder<'_> {
-    /// Adds the losses of the class itself.
+    /// Adds losses for the class itself.
     fn add_class_losses(&mut self, event: &Event<'_>) {
         if self.event.len() < event.name().len() {
             let what = format!("name of more than {MOST_LABEL} bytes: cut");
@@ -605,7 +605,7 @@ struct ColumnPlace<'p> {
     path: &'p str,
 }
 
-/// Creates the columns of a scope.
+/// Creates the columns for a scope.
 struct ScopeFields<'b, 'p> {
     builder: &'b mut PlanBuilder<'p>,
     scope: Scope,
@@ -617,7 +617,7 @@ struct ScopeFields<'b, 'p> {
 }
 
 impl ScopeFields<'_, '_> {
-    /// Adds the columns of a node in this number of arrays. Returns the columns.
+    /// Adds the columns for a node in this number of arrays. Returns the columns.
     fn add(&mut self, node: usize, lists: usize) -> Range<usize> {
         let begin = self.builder.columns.len();
         let plan = self.plan;

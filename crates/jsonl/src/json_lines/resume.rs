@@ -13,7 +13,7 @@ use ichnos_model::DataStream;
 use super::{JsonLines, LineStreamState};
 use crate::number_set::NumberSet;
 
-/// Introduced classes and stacks of a data stream.
+/// Introduced classes and stacks in a data stream.
 #[derive(Clone, Debug, Default)]
 pub(super) struct StreamIntroductions {
     /// One bit for each of the first 64 event record classes.
