@@ -1,4 +1,4 @@
-//! Blocks of a file.
+//! File blocks.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use std::ops::Range;
 pub enum Version {
     /// `.netperf`: .NET Core 2.1, and newer runtimes on request.
     V3,
-    /// `.nettrace` since .NET Core 3.0. Version 5 adds tags to the metadata. The header of such a file contains 4 or 5.
+    /// `.nettrace` since .NET Core 3.0. Version 5 adds tags to the metadata. Its header contains 4 or 5.
     V4,
     /// Major version 6, with this minor version. Written by one-collect since 2025.
     V6(u32),
@@ -26,7 +26,7 @@ pub enum BlockKind {
     Metadata,
     /// Call stacks.
     Stack,
-    /// Barrier with the sequence numbers of all threads.
+    /// Barrier with all threads' sequence numbers.
     SequencePoint,
     /// Threads (version 6).
     Thread,
@@ -45,7 +45,7 @@ pub struct Block {
     pub kind: BlockKind,
     /// Block offset.
     pub begin: u64,
-    /// Range of the content.
+    /// Content range.
     pub content: Range<u64>,
     /// `true` if the content is complete.
     pub is_whole: bool,

@@ -33,7 +33,7 @@ pub(crate) enum SearchResult {
 }
 
 impl BlockView<'_> {
-    /// Converts a range of the bytes to a range of the file.
+    /// Converts a byte range to a file range.
     pub(crate) fn absolute(self, range: Range<usize>) -> Range<u64> {
         self.base + range.start as u64..self.base + range.end as u64
     }
@@ -102,7 +102,7 @@ impl BlockView<'_> {
         }
     }
 
-    /// Returns `true` if the content of a block looks like its kind. Returns `None` if more bytes are needed.
+    /// Returns `true` if a block's content looks like its kind. Returns `None` if more bytes are needed.
     pub(crate) fn looks_like(self, kind: u32, at: usize, size: usize) -> Option<bool> {
         let mut wire = Wire::at(self.bytes, at);
         match kind {
@@ -122,7 +122,7 @@ impl BlockView<'_> {
         }
     }
 
-    /// Returns `true` if a chain of blocks starts here. Returns `None` if more bytes are needed.
+    /// Returns `true` if a block chain starts here. Returns `None` if more bytes are needed.
     pub(crate) fn is_chain(self, mut at: usize) -> Option<bool> {
         for link in 0..3 {
             let Some(header) = Wire::at(self.bytes, at).u32() else {

@@ -1,6 +1,6 @@
 //! Container format: splits bytes into blocks, for all versions.
 //!
-//! Files up to version 5 consist of FastSerialization objects, each after its type. Version 6 has blocks with a size
+//! Files up to version 5 contain FastSerialization objects, each after its type. Version 6 has blocks with a size
 //! and a kind. Both are returned as [`Block`]s. Nothing here reads input: [`Container::next`] examines the given bytes,
 //! and returns when it needs more.
 
@@ -16,7 +16,7 @@ use crate::object_type::{
 use crate::rule::{Fault, Rule};
 use crate::wire::Wire;
 
-/// Next item of a file.
+/// Next item in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FileItem {
     /// A block.
@@ -53,7 +53,7 @@ pub enum Refusal {
     NoTrace {
         /// Offset in bytes.
         offset: u64,
-        /// Name of the first object.
+        /// First object's name.
         found: String,
     },
 }
@@ -73,7 +73,7 @@ pub fn recognise(beginning: &[u8]) -> bool {
                 || beginning.get(8..12) == Some(&[0; 4]))
 }
 
-/// Returns `true` if the first object of a file is not `Trace`. TraceEvent and dotnet-gcdump use FastSerialization for
+/// Returns `true` if a file's first object is not `Trace`. TraceEvent and dotnet-gcdump use FastSerialization for
 /// other files.
 fn is_of_other_library(beginning: &[u8]) -> bool {
     /// Offset of the name's length, after tags and versions.
@@ -90,7 +90,7 @@ fn is_of_other_library(beginning: &[u8]) -> bool {
 #[derive(Clone, Debug)]
 pub struct Container {
     version: Version,
-    /// Byte offset of the next block in the file.
+    /// Next block's byte offset in the file.
     at: u64,
     /// Number of missing bytes before the file, modulo 4. Blocks are aligned to the start of the original file.
     missing: u64,
@@ -100,7 +100,7 @@ pub struct Container {
     /// Fault after the last returned block.
     fault: Option<Fault>,
     is_done: bool,
-    /// Resync position: no chain of blocks starts before this offset (version 6). Prevents repeated scans.
+    /// Resync position: no block chain starts before this offset (version 6). Prevents repeated scans.
     chainless_until: u64,
     /// File offset up to which bytes are needed for the next result.
     needed: u64,
@@ -110,12 +110,12 @@ pub struct Container {
 /// than 16 MiB.
 pub(crate) const MOST_BLOCK_BYTES: usize = 64 << 20;
 
-/// Maximum look-ahead in bytes for the end of a block. Results do not depend on the number of available bytes, and no
+/// Maximum look-ahead for a block's end, in bytes. Results do not depend on the number of available bytes, and no
 /// more bytes must be kept.
 pub(crate) const LOOK_AHEAD: usize = MOST_BLOCK_BYTES + (16 << 20);
 
 impl Container {
-    /// Reads the header from the first bytes of a file. Returns `None` if more bytes are needed, unless `is_all`.
+    /// Reads a file's header from its first bytes. Returns `None` if more bytes are needed, unless `is_all`.
     ///
     /// # Errors
     /// If the file cannot be read.
@@ -244,7 +244,7 @@ impl Container {
         self.version
     }
 
-    /// Returns the byte offset of the next block in the file.
+    /// Returns the next block's byte offset in the file.
     #[must_use]
     pub fn position(&self) -> u64 {
         self.at
@@ -540,7 +540,7 @@ impl Container {
         Some(FileItem::Block(Block { kind: kind_of(kind), begin, content, is_whole: false }))
     }
 
-    /// Searches for a chain of blocks from a position on. Returns `None` if more bytes are needed.
+    /// Searches for a block chain from a position on. Returns `None` if more bytes are needed.
     #[allow(clippy::option_option)]
     fn find_chain(&mut self, view: BlockView<'_>, from: usize) -> Option<Option<usize>> {
         let searched = self.chainless_until.saturating_sub(view.base) as usize;
@@ -554,7 +554,7 @@ impl Container {
     }
 }
 
-/// Returns the content of a block object, after its size and padding. Returns `None` if more bytes are needed, and
+/// Returns a block object's content, after its size and padding. Returns `None` if more bytes are needed, and
 /// `Some(None)` if the size is invalid.
 #[allow(clippy::option_option)]
 fn sized_content(view: BlockView<'_>, behind: usize) -> Option<Option<Range<usize>>> {

@@ -14,7 +14,7 @@ pub struct EventRow {
     pub sequence: u32,
     /// Thread that emitted the event: its id, or its index in the thread table (version 6).
     pub capture_thread: u64,
-    /// Processor of the capture thread. `u32::MAX` if unknown.
+    /// Capture thread's processor. `u32::MAX` if unknown.
     pub processor: u32,
     /// Thread that the event is about.
     pub thread: u64,
@@ -22,9 +22,9 @@ pub struct EventRow {
     pub stack_id: u32,
     /// Time in ticks.
     pub timestamp: u64,
-    /// Position of the 16-byte activity id. 0 without an activity (up to version 5).
+    /// Position where the 16-byte activity id starts. 0 without an activity (up to version 5).
     pub activity: usize,
-    /// Position of the 16-byte id of a related activity. 0 without a related activity (up to version 5).
+    /// Position where the 16-byte id for a related activity starts. 0 without a related activity (up to version 5).
     pub related_activity: usize,
     /// Label list. 0 without labels (version 6).
     pub label_list: u32,
@@ -36,7 +36,7 @@ pub struct EventRow {
     pub stack: Range<usize>,
 }
 
-/// Encoding of a block's rows.
+/// Row encoding in a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowEncoding {
     /// Version 3.
@@ -66,7 +66,7 @@ impl RowEncoding {
     }
 }
 
-/// Iterates over the rows of a block.
+/// Iterates over the rows in a block.
 #[derive(Clone, Debug)]
 pub struct EventRows {
     encoding: RowEncoding,

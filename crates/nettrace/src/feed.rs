@@ -59,7 +59,7 @@ pub struct Feed {
     is_done: bool,
 }
 
-/// Next item of a file.
+/// Next item in a file.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum FeedItem<'a> {
@@ -69,7 +69,7 @@ pub enum FeedItem<'a> {
     Trace(TraceBlock),
     /// Start of an event block, with its time range in ticks.
     EventBlock {
-        /// Byte offset of the block's content in the file.
+        /// The block content's byte offset in the file.
         offset: u64,
         /// First and last time. `(0, u64::MAX)` in version 3.
         times: (u64, u64),
@@ -105,7 +105,7 @@ pub enum FeedItem<'a> {
 pub struct FeedEvent<'a> {
     /// Event header. Its positions are invalid: the other members have the contents.
     pub row: &'a EventRow,
-    /// Byte offset of the payload in the file.
+    /// The payload's byte offset in the file.
     pub offset: u64,
     /// Payload.
     pub payload: &'a [u8],
@@ -113,7 +113,7 @@ pub struct FeedEvent<'a> {
     pub stack: &'a [u8],
     /// Activity id (up to version 5).
     pub activity: Option<[u8; 16]>,
-    /// Id of a related activity (up to version 5).
+    /// Related activity id (up to version 5).
     pub related_activity: Option<[u8; 16]>,
 }
 
@@ -124,7 +124,7 @@ struct RowBlock {
     rows: OpenRows,
 }
 
-/// Rows of a block. Positions are in the buffer.
+/// Block rows. Positions are in the buffer.
 #[derive(Debug)]
 enum OpenRows {
     Events(EventRows),
@@ -273,7 +273,7 @@ impl Feed {
         }
     }
 
-    /// Starts reading the rows of a block, or returns a block that is a single item.
+    /// Starts reading a block's rows, or returns a block that is a single item.
     fn begin(&mut self, block: Block) -> Option<NextItem> {
         let version = self.container.as_ref()?.version();
         let range = (block.content.start - self.base) as usize..(block.content.end - self.base) as usize;
@@ -320,7 +320,7 @@ impl Feed {
 /// Rule for a block whose content is too short, and the missing part.
 type MissingContent = (Rule, &'static str);
 
-/// Reads a block that is a single item from a range of the bytes. Returns `None` for an unknown block.
+/// Reads a block that is a single item from a byte range. Returns `None` for an unknown block.
 fn single_item(
     block: &Block,
     content: &[u8],
@@ -346,7 +346,7 @@ fn single_item(
     Ok(Some(item))
 }
 
-/// Next row of a block.
+/// Next row in a block.
 enum NextRow {
     Event,
     Item(FeedItem<'static>),

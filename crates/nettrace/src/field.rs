@@ -22,7 +22,7 @@ impl PayloadField {
     }
 }
 
-/// Names for the values of an integer.
+/// Names for integer values.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ValueNames {
     /// `true` if the values are single bits that can be combined. Otherwise each value has one name.
@@ -88,17 +88,17 @@ pub enum FieldType {
     Array(Box<FieldType>),
     /// Constant number of elements (type code 22 in version 6).
     FixedLengthArray(Box<FieldType>, u16),
-    /// Elements whose number is in a preceding field of the same list. Elements of type [`FieldType::U8`] are a BLOB.
+    /// Elements whose number is in a preceding field in the same list. Elements of type [`FieldType::U8`] are a BLOB.
     Counted {
         /// Element type.
         element: Box<FieldType>,
-        /// Index of the field with the number of elements.
+        /// Index for the field with the number of elements.
         count: usize,
     },
-    /// Bytes whose number is in a preceding field. If the first payload field is the name of an entry of `kinds`, the
+    /// Bytes whose number is in a preceding field. If the first payload field is the name of an entry in `kinds`, the
     /// bytes have this type, and unknown bytes may follow. Otherwise they are a BLOB.
     Named {
-        /// Index of the field with the number of bytes.
+        /// Index for the field with the number of bytes.
         count: usize,
         /// Possible types: objects.
         kinds: Vec<PayloadField>,

@@ -44,14 +44,14 @@ const ARRAY: u32 = 19;
 const TAG_OPCODE: u8 = 1;
 const TAG_V2_PARAMS: u8 = 2;
 
-/// Maximum nesting of types. Not more than [`Limits`](ichnos_model::Limits) allows for field classes.
+/// Maximum type nesting. Not more than [`Limits`](ichnos_model::Limits) allows for field classes.
 const DEPTH: u32 = 32;
 
 /// Maximum number of fields in an event, including nested fields. A field takes far more memory than its few bytes in
 /// the file. Recorded events have at most some hundred fields.
 const MOST_FIELDS: u32 = 10_000;
 
-/// Remaining limits of a description.
+/// Remaining limits for a description.
 struct RemainingFields {
     depth: u32,
     fields: u32,
@@ -175,7 +175,7 @@ impl EventMetadata {
         Some(())
     }
 
-    /// Reads the content of a version 6 metadata block. `row` receives the position of each row and its metadata.
+    /// Reads a version 6 metadata block's content. `row` receives the position of each row and its metadata.
     /// Returns the position of unreadable bytes, if any.
     pub fn read_block_v6(content: &[u8], mut row: impl FnMut(usize, Option<Self>)) -> Option<usize> {
         let mut wire = Wire::new(content);
@@ -211,7 +211,7 @@ impl EventMetadata {
                 _ => 0,
             }
         }
-        /// Number of copies of a text.
+        /// Copies per text.
         const TEXTS: u64 = 8;
         let texts = [Some(&self.message_template), Some(&self.description)];
         let texts = texts.into_iter().flatten().flatten().map(String::len);
@@ -241,7 +241,7 @@ impl EventMetadata {
     }
 }
 
-/// Order of a field's name and type.
+/// Order in which a field's name and type are written.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum FieldOrder {
     TypeThenName,
@@ -256,7 +256,7 @@ fn tagged_fields(tag: &[u8]) -> Option<Vec<PayloadField>> {
     read(FieldOrder::NameThenType).or_else(|| read(FieldOrder::WithArrays))
 }
 
-/// Reads the fields of an event or an object in versions 3 to 5.
+/// Reads the fields in an event or an object, versions 3 to 5.
 fn fields(wire: &mut Wire<'_>, order: FieldOrder, left: &mut RemainingFields) -> Option<Vec<PayloadField>> {
     left.within(|left| {
         let count = wire.length()?;
@@ -296,7 +296,7 @@ fn field_type(wire: &mut Wire<'_>, order: FieldOrder, left: &mut RemainingFields
     })
 }
 
-/// Reads the fields of an event or an object in version 6.
+/// Reads the fields in an event or an object, version 6.
 fn fields_v6(wire: &mut Wire<'_>, left: &mut RemainingFields) -> Option<Vec<PayloadField>> {
     left.within(|left| {
         let count = wire.u16()?;

@@ -5,7 +5,7 @@ use crate::wire_writer::{
 };
 use crate::{EventMetadata, FieldType, PayloadField};
 
-/// Returns the code of a type without parts. Returns `None` if metadata cannot describe it.
+/// Returns the code for a type without parts. Returns `None` if metadata cannot describe it.
 fn scalar_code(kind: &FieldType, is_v6: bool) -> Option<u8> {
     Some(match kind {
         FieldType::Boolean32 => 3,
@@ -58,7 +58,7 @@ fn is_first_form(fields: &[PayloadField]) -> bool {
 }
 
 impl EventMetadata {
-    /// Appends the payload of a version 4 or 5 row with an id. If it [cannot describe](can_describe) a field, it omits
+    /// Appends a version 4 or 5 row's payload with an id. If it [cannot describe](can_describe) a field, it omits
     /// all fields.
     pub(crate) fn write(&self, id: u32, out: &mut Vec<u8>) {
         push_u32(out, id);
@@ -143,7 +143,7 @@ fn set_u32(out: &mut [u8], at: usize, value: usize) {
     }
 }
 
-/// Appends the fields of an event or an object in versions 4 and 5. `names_first` selects the tag format.
+/// Appends the fields in an event or an object, versions 4 and 5. `names_first` selects the tag format.
 fn push_fields(fields: &[PayloadField], names_first: bool, out: &mut Vec<u8>) {
     push_u32(out, u32::try_from(fields.len()).unwrap_or(u32::MAX));
     for field in fields {
@@ -176,7 +176,7 @@ fn push_type(kind: &FieldType, names_first: bool, out: &mut Vec<u8>) {
     }
 }
 
-/// Appends the fields of an event or an object in version 6. Returns `false` if they are too long.
+/// Appends the fields in an event or an object, version 6. Returns `false` if they are too long.
 fn push_fields_v6(fields: &[PayloadField], out: &mut Vec<u8>) -> bool {
     let Ok(count) = u16::try_from(fields.len()) else { return false };
     push_u16(out, count);

@@ -1,4 +1,4 @@
-//! FastSerialization objects, of which files up to version 5 consist.
+//! FastSerialization objects, the container for files up to version 5.
 
 use crate::block::BlockKind;
 use crate::wire::Wire;

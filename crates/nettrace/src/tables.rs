@@ -9,7 +9,7 @@ use crate::wire::{Wire, push_property, zigzag};
 #[derive(Clone, Debug)]
 pub struct StackRows<'a> {
     wire: Wire<'a>,
-    /// Id of the first stack.
+    /// First stack id.
     pub first_id: u32,
     /// Number of stacks according to the block.
     pub count: u32,
@@ -32,7 +32,7 @@ impl<'a> StackRows<'a> {
 }
 
 impl<'a> Iterator for StackRows<'a> {
-    /// Addresses of a stack as bytes, innermost first.
+    /// Stack addresses as bytes, innermost first.
     type Item = &'a [u8];
 
     fn next(&mut self) -> Option<&'a [u8]> {
@@ -101,7 +101,7 @@ impl PointHead {
     }
 }
 
-/// Iterator over the threads of a sequence point.
+/// Iterator over the threads in a sequence point.
 struct PointThreads<'a> {
     wire: Wire<'a>,
     is_v6: bool,
@@ -130,7 +130,7 @@ impl SequencePoint {
         Some(Self { timestamp, flushes_threads, flushes_metadata, threads })
     }
 
-    /// Reads the content of a `RemoveThread` block (version 6): thread indexes, and the sequence numbers of their last
+    /// Reads a `RemoveThread` block's content (version 6): thread indexes, and the sequence numbers of their last
     /// events. Stops at an incomplete row.
     pub fn read_removed(content: &[u8]) -> impl Iterator<Item = (u64, u32)> + '_ {
         let mut wire = Wire::new(content);
@@ -145,16 +145,16 @@ pub struct ThreadRow {
     pub index: u64,
     /// Thread name.
     pub name: Option<String>,
-    /// System id of the process.
+    /// System process id.
     pub process_id: Option<u64>,
-    /// System id of the thread.
+    /// System thread id.
     pub thread_id: Option<u64>,
     /// Other properties.
     pub properties: Vec<(String, String)>,
 }
 
 impl ThreadRow {
-    /// Reads the content of a thread block. Returns the position of unreadable bytes, if any.
+    /// Reads a thread block's content. Returns the position of unreadable bytes, if any.
     pub fn read_block(content: &[u8], mut row: impl FnMut(Self)) -> Option<usize> {
         let mut wire = Wire::new(content);
         while !wire.is_at_end() {
@@ -215,7 +215,7 @@ pub enum EventLabel {
 }
 
 impl EventLabel {
-    /// Reads the content of a label list block. `list` receives the index and the labels of each list. Returns the
+    /// Reads a label list block's content. `list` receives the index and the labels of each list. Returns the
     /// range of unreadable bytes, if any.
     pub fn read_block(content: &[u8], mut list: impl FnMut(u32, Vec<Self>)) -> Option<Range<usize>> {
         let mut wire = Wire::new(content);

@@ -5,7 +5,7 @@ use std::fmt;
 use crate::Version;
 use crate::wire::{Wire, push_property};
 
-/// Contents of the trace block.
+/// Trace block contents.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TraceBlock {
     /// UTC date and time at clock value `sync_ticks`, with a resolution of one millisecond.
@@ -14,7 +14,7 @@ pub struct TraceBlock {
     pub sync_ticks: u64,
     /// Ticks per second.
     pub frequency: u64,
-    /// Size of a pointer in bytes: 4 or 8.
+    /// Pointer size in bytes: 4 or 8.
     pub pointer_size: u32,
     /// Traced process, if there is exactly one.
     pub process_id: Option<u64>,

@@ -1,4 +1,4 @@
-//! Well-known events: their meanings, and the meanings of their fields.
+//! Meanings: what well-known events and their fields stand for.
 
 use ichnos_model::EventRole;
 
@@ -11,16 +11,16 @@ pub type PayloadPath = Vec<usize>;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct EventMeaning {
-    /// Role of the event in time.
+    /// Event role in time.
     pub role: EventRole,
     /// Span name, shared by the [`EventRole::Begin`] and [`EventRole::End`] events. Both are matched within a provider
     /// and an activity, or a thread if there is no activity.
     pub span: Option<String>,
-    /// Fields of an [`EventRole::Counter`] event.
+    /// Fields in an [`EventRole::Counter`] event.
     pub counter: Option<CounterFields>,
-    /// Weight field of an [`EventRole::Sample`] event. Without it, each sample has the weight 1.
+    /// Weight field in an [`EventRole::Sample`] event. Without it, each sample has the weight 1.
     pub weight: Option<PayloadPath>,
-    /// Thread state field of an [`EventRole::Sample`] event.
+    /// Thread state field in an [`EventRole::Sample`] event.
     pub thread_state: Option<PayloadPath>,
     /// Field with a message for people.
     pub message: Option<PayloadPath>,
@@ -59,7 +59,7 @@ fn path_of(fields: &[PayloadField], name: &str) -> Option<PayloadPath> {
     Some(vec![fields.iter().position(|field| field.name == name)?])
 }
 
-/// Returns the fields of the object at `path`.
+/// Returns the fields in the object at `path`.
 fn object_at<'a>(fields: &'a [PayloadField], path: &[usize]) -> Option<&'a [PayloadField]> {
     path.iter().try_fold(fields, |fields, &index| match &fields.get(index)?.kind {
         FieldType::Object(inside) => Some(inside.as_slice()),
@@ -136,7 +136,7 @@ pub fn meaning(provider: &str, name: &str, opcode: u8, fields: &[PayloadField]) 
     meaning
 }
 
-/// Returns the name of the span that starts or ends with an event of this name.
+/// Returns the span name for an event name, if such an event starts or ends a span.
 fn span_of(name: &str, opcode: u8) -> Option<(EventRole, &str)> {
     let (role, suffixes): (_, &[&str]) = match opcode {
         1 => (EventRole::Begin, &["Start", "Begin"]),

@@ -21,7 +21,7 @@ use crate::PayloadField;
 pub struct KnownEvent {
     /// Name without the version, for example `GCStart` or `MethodLoadVerbose`.
     pub name: String,
-    /// Version of the fields: the requested one, or its replacement.
+    /// Field version: the requested version, or its replacement.
     pub version: u32,
     /// Task, for example `GC` or `Method`. PerfView names the event by task and opcode: `GC/Start`.
     pub task: Option<String>,
@@ -58,7 +58,7 @@ impl KnownEvent {
     }
 }
 
-/// Returns a well-known event of a provider. `name` is its name in metadata, which can be empty.
+/// Returns a provider's well-known event. `name` is its name in metadata, which can be empty.
 ///
 /// If `version` is unknown, returns the newest known version before it, or else the oldest version. Newer versions
 /// append fields, so extra bytes after the fields belong to a newer version. A payload that is shorter than the fields
@@ -71,13 +71,12 @@ pub fn find(provider: &str, event_id: u32, version: u32, name: &str) -> Option<K
     Some(event)
 }
 
-/// Returns the GUID of a runtime provider. Other providers' GUIDs are derived from their names.
+/// Returns a runtime provider's GUID. Other providers' GUIDs are derived from their names.
 pub fn provider_guid(provider: &str) -> Option<Uuid> {
     table::provider_guid(provider)
 }
 
-/// Returns the keywords of a runtime provider: names with their one-bit masks, sorted by mask. Empty for other
-/// providers.
+/// Returns a runtime provider's keywords: names with their one-bit masks, sorted by mask. Empty for other providers.
 pub fn keyword_names(provider: &str) -> Vec<(u64, &'static str)> {
     table::keyword_names(provider)
 }

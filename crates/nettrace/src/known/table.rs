@@ -1,4 +1,4 @@
-//! Table of runtime events, `runtime_events.txt`.
+//! Runtime event table, `runtime_events.txt`.
 //!
 //! Each provider has these lines, in this order:
 //!
@@ -29,7 +29,7 @@ static SECTIONS: LazyLock<Vec<(&'static str, &'static str)>> = LazyLock::new(|| 
     begins.filter_map(|rest| Some((rest.split([' ', '\n']).nth(1)?, rest))).collect()
 });
 
-/// Returns the lines of `provider`. The first line has its name and its GUID.
+/// Returns the lines for `provider`. The first line has its name and its GUID.
 fn section(provider: &str) -> Option<impl Iterator<Item = &'static str> + Clone + use<>> {
     let (_, rest) = SECTIONS.iter().find(|(name, _)| *name == provider)?;
     Some(rest.lines().take_while(|line| !line.is_empty()))
@@ -122,7 +122,7 @@ fn span_of(
     }
 }
 
-/// Returns the fields of a template in a provider's lines.
+/// Returns a template's fields, from a provider's lines.
 fn fields_of(lines: impl Iterator<Item = &'static str> + Clone, template: &str) -> Option<Vec<PayloadField>> {
     let mut found = lines
         .clone()
@@ -133,7 +133,7 @@ fn fields_of(lines: impl Iterator<Item = &'static str> + Clone, template: &str) 
     parse_fields(&mut words, &lines)
 }
 
-/// Parses the fields of a template.
+/// Parses a template's fields.
 fn parse_fields<'a>(
     words: &mut impl Iterator<Item = &'a str>,
     lines: &(impl Iterator<Item = &'static str> + Clone),
@@ -209,7 +209,7 @@ fn parse_field(
     Some(field)
 }
 
-/// Returns the value names of a map in a provider's lines.
+/// Returns the value names in a map, from a provider's lines.
 fn names_of(mut lines: impl Iterator<Item = &'static str>, map: &str) -> Option<ValueNames> {
     lines.find_map(|line| {
         let mut words = line.split(' ');

@@ -26,7 +26,7 @@ pub fn replaces_metadata(provider: &str) -> bool {
     provider == UNIVERSAL_SYSTEM
 }
 
-/// Adds the types of the field `Data` in the runtime's event `GCDynamicEvent`. The garbage collector can add such
+/// Adds the types for the field `Data` in the runtime's event `GCDynamicEvent`. The garbage collector can add such
 /// events, identified by name, without a manifest change.
 pub(super) fn name_data(provider: &str, event: &mut KnownEvent) {
     if provider != RUNTIME || event.name != "GCDynamicEvent" {
@@ -122,7 +122,7 @@ fn utf16(name: &str) -> PayloadField {
     PayloadField::new(name, FieldType::Utf16String)
 }
 
-/// Returns the field with the activity of a sampled thread.
+/// Returns the field with a sampled thread's activity.
 fn sample_type() -> PayloadField {
     let names = [(0, "Error"), (1, "External"), (2, "Managed")];
     let names = names.map(|(value, name)| (value, name.to_owned())).to_vec();

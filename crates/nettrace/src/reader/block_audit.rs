@@ -12,10 +12,10 @@ const SECTOR: usize = 512;
 /// Page size in bytes.
 const PAGE: usize = 4096;
 
-/// Minimum size of a partial lost sector at the edge of a block, in bytes.
+/// Minimum size of a partial lost sector at a block edge, in bytes.
 const LEAST: usize = 16;
 
-/// Minimum size of a run of rows made of zeros, in bytes.
+/// Minimum size of consecutive all-zero rows, in bytes.
 const ZERO_ROWS: usize = 64;
 
 /// Maximum share of odd rows in a block without damage: one of this many. Such rows come from producers. After lost

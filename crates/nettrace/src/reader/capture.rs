@@ -6,13 +6,13 @@ use std::collections::HashMap;
 #[derive(Debug, Default)]
 pub(crate) struct CaptureThreads {
     threads: HashMap<u64, ThreadCount>,
-    /// Thread of the previous event. It is temporarily not in the list.
+    /// The previous event's thread. It is temporarily not in the list.
     current: Option<(u64, ThreadCount)>,
     /// `true` if a thread outside of the list has certainly not emitted events yet.
     is_complete: bool,
 }
 
-/// Event count of a thread.
+/// A thread's event count.
 #[derive(Clone, Copy, Debug)]
 struct ThreadCount {
     /// Sequence number of its last event.
@@ -21,7 +21,7 @@ struct ThreadCount {
     timestamp: u64,
 }
 
-/// Missing events of a thread.
+/// Missing events in a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct EventGap {
     /// Number of events, greater than 0. `None` if unknown.
@@ -150,7 +150,7 @@ impl CaptureThreads {
         self.is_complete = false;
     }
 
-    /// Returns a hash of the state, for comparing two readers.
+    /// Returns a state hash, for comparing two readers.
     pub(crate) fn fingerprint(&self) -> u64 {
         let current = self.current.iter().map(|(id, counted)| (*id, *counted));
         let others = self.threads.iter().map(|(id, counted)| (*id, *counted));

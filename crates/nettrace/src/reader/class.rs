@@ -43,7 +43,7 @@ pub(crate) mod context {
     pub(crate) const TRACE_ID: usize = 9;
     /// Version 6 only.
     pub(crate) const SPAN_ID: usize = 10;
-    /// Process of the thread that emitted the event, if it is another thread. Version 6 only.
+    /// Capture thread's process, if it is another thread. Version 6 only.
     pub(crate) const CAPTURE_PROCESS: usize = 13;
 }
 
@@ -82,7 +82,7 @@ impl EventKind {
 /// Field name for payloads that are not described.
 pub(crate) const RAW_PAYLOAD: &str = "payload";
 
-/// Description of the clock.
+/// Clock description.
 pub(crate) const CLOCK: &str = "the performance counter of the machine";
 
 /// Field name for the bytes that newer versions append.
@@ -264,7 +264,7 @@ const PROPERTIES: [&str; 13] = [
 /// Prefix for a file key that is equal to another property's name.
 const OWN: &str = "property-";
 
-/// Returns `true` for the name of another property, also after [`OWN`].
+/// Returns `true` for another property's name, also after [`OWN`].
 fn is_other_property(key: &str) -> bool {
     PROPERTIES.contains(&key.trim_start_matches(OWN))
 }
@@ -297,7 +297,7 @@ pub(super) fn own_keywords(metadata: &EventMetadata) -> u64 {
     }
 }
 
-/// Returns the inner fields of a self-describing event, which has an unnamed outer field.
+/// Returns a self-describing event's inner fields. Such an event has an unnamed outer field.
 fn flatten(fields: &[PayloadField]) -> &[PayloadField] {
     match fields {
         [PayloadField { name, kind: FieldType::Object(fields), .. }] if name.is_empty() => fields,
@@ -305,8 +305,8 @@ fn flatten(fields: &[PayloadField]) -> &[PayloadField] {
     }
 }
 
-/// Inserts payload field meanings. Only top-level fields have meanings, because the meaning of an inner field
-/// does not apply to the outer field.
+/// Inserts payload field meanings. Only top-level fields have meanings, because an inner field's meaning does not apply
+/// to the outer field.
 fn insert_meanings(
     meanings: &mut Meanings,
     payload: &FieldClass,
@@ -463,7 +463,7 @@ pub(super) fn trace_class(
     })
 }
 
-/// Returns the class of the common context.
+/// Returns the common context's class.
 fn common_context(is_v6: bool, process: Option<u64>) -> FieldClass {
     // With several processes, the class cannot know an event's process.
     let process = process.filter(|_| !is_v6).and_then(|process| u32::try_from(process).ok()).unwrap_or(0);
@@ -561,7 +561,7 @@ struct PayloadClassBuilder {
 }
 
 impl PayloadClassBuilder {
-    /// Returns the members of a structure with these fields. An array follows its length.
+    /// Returns the members for a structure with these fields. An array follows its length.
     fn members(&self, fields: &[PayloadField]) -> Vec<Member> {
         let mut members: Vec<Member> = Vec::with_capacity(fields.len());
         let mut taken = hashbrown::HashSet::<String, std::hash::RandomState>::default();
@@ -733,7 +733,7 @@ fn blob(length: Box<FieldLocation>) -> FieldClass {
     })
 }
 
-/// Returns the class for a part of an integer. A part can start at any bit.
+/// Returns the class for an integer part. A part can start at any bit.
 fn part_class(part: &PayloadField, length: u64) -> FieldClass {
     let bits = BitField::new(length, ByteOrder::LittleEndian, 1);
     integer_of_bits(bits, false, part.names.as_deref(), part.is_hexadecimal)
@@ -782,7 +782,7 @@ fn properties(
     }
 }
 
-/// Returns the value mappings of an integer with `length` bits.
+/// Returns the value mappings for an integer with `length` bits.
 fn mappings<'n>(names: impl Iterator<Item = (u64, &'n str)>, length: u64, signed: bool) -> Mappings {
     let mut mappings = MappingsBuilder::default();
     for (value, name) in names {

@@ -12,7 +12,7 @@ use super::written_event::{NettraceEvent, metadata_hash};
 use crate::wire_writer::push_u16;
 use crate::{BlockKind, EventMetadata};
 
-/// Size of the rows in a block, in bytes. The runtime uses the same size.
+/// Total row size in a block, in bytes. The runtime uses the same size.
 const ROWS: usize = 100 << 10;
 
 /// Maximum size of provider and event names if the description is too long, in bytes.

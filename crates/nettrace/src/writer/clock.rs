@@ -1,4 +1,4 @@
-//! Ticks of the written file.
+//! Ticks in the written file.
 
 use ichnos_io::WriteSource;
 use ichnos_model::lower::{LossKind, LossTable};
@@ -6,10 +6,10 @@ use ichnos_model::{ClockClass, ClockOrigin, ClockValue, DataStream};
 
 use crate::SystemTime;
 
-/// Frequency of a file if its sources lack a common frequency.
+/// File frequency if the sources lack a common frequency.
 const NANOSECONDS: u64 = 1_000_000_000;
 
-/// Clock of the written file.
+/// Clock for the written file.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FileClock {
     pub(super) frequency: u64,
@@ -17,7 +17,7 @@ pub(super) struct FileClock {
     offset: i128,
 }
 
-/// Conversion of a data stream's times.
+/// Time conversion for a data stream.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Ticks {
     /// Cycles plus this number.
@@ -120,7 +120,7 @@ impl FileClock {
     }
 }
 
-/// Returns the loss of a clock's origin.
+/// Returns the loss if a clock's origin changes.
 pub(super) fn loss_of_clock(clock: &ClockClass) -> Option<String> {
     match &clock.origin {
         ClockOrigin::UnixEpoch => None,

@@ -4,7 +4,7 @@ use super::dialect::Dialect;
 use crate::wire_writer::{push_string, push_u16, push_u32, push_u64};
 use crate::{BlockKind, SystemTime, TraceBlock};
 
-/// Pending bytes of a file, and their position.
+/// Pending file bytes, and their position.
 #[derive(Debug)]
 pub(super) struct FileWriter {
     dialect: Dialect,
@@ -29,7 +29,7 @@ impl FileWriter {
         self.bytes.len()
     }
 
-    /// Returns the size of the file so far, in bytes.
+    /// Returns the file size so far, in bytes.
     pub(super) fn size(&self) -> u64 {
         self.taken + self.bytes.len() as u64
     }
@@ -118,7 +118,7 @@ impl FileWriter {
         }
     }
 
-    /// Writes the tags and the type of an object.
+    /// Writes an object's tags and type.
     fn begin_object(&mut self, name: &str, version: u32) {
         self.bytes.extend_from_slice(&[5, 5, 1]);
         push_u32(&mut self.bytes, version);

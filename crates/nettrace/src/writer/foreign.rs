@@ -50,7 +50,7 @@ pub(super) struct ForeignClass {
     members: [Vec<usize>; SCOPES.len()],
     /// Number of bytes for each scope that an event lacks.
     absent: [usize; SCOPES.len()],
-    /// Process of the trace, for events that do not name their process.
+    /// The trace's process, for events that do not name theirs.
     own_process: Option<u64>,
     /// `true` if the payload was not described in an EventPipe file. Its bytes are written unchanged.
     pub(super) is_raw: bool,
@@ -75,7 +75,7 @@ fn level_number(level: LogLevel) -> u8 {
     }
 }
 
-/// Returns the metadata of a class except its fields: provider, name and other properties.
+/// Returns a class's metadata except its fields: provider, name and other properties.
 fn identity(event: &Event<'_>, event_id: u32, is_v6: bool, losses: &mut LossRecorder<'_>) -> EventMetadata {
     let class = event.class;
     let (provider, name) = split_name(event);
@@ -322,7 +322,7 @@ impl ForeignClass {
         }
     }
 
-    /// Returns the description of this class's events.
+    /// Returns the description for events in this class.
     pub(super) fn metadata(&self) -> &EventMetadata {
         &self.metadata
     }
@@ -495,7 +495,7 @@ fn record_other_type(class: &FieldClass, path: &str, losses: &mut LossRecorder<'
     class.children().for_each(|child| record_other_type(child.class(), path, losses));
 }
 
-/// Records the conversions of an array element class.
+/// Records the conversions in an array element class.
 fn record_element(class: &FieldClass, path: &str, losses: &mut LossRecorder<'_>) {
     if is_array(class) {
         losses.record_loss(LossKind::Lowered, path, "array in an array -> structure with an array");
@@ -503,7 +503,7 @@ fn record_element(class: &FieldClass, path: &str, losses: &mut LossRecorder<'_>)
     record_class(class, path, losses);
 }
 
-/// Reads the parts and the payload of an event.
+/// Reads an event's parts and payload.
 pub(super) fn read(
     event: &Event<'_>,
     class: &ForeignClass,

@@ -65,13 +65,13 @@ fn has_pairs(class: &FieldClass, is_kind: &dyn Fn(&FieldClass) -> bool) -> bool 
     }
 }
 
-/// Fields of an event class that become labels.
+/// Event class fields that become labels.
 #[derive(Debug)]
 pub(super) struct LabelFields {
     trace_id: Option<FieldRef>,
     span_id: Option<FieldRef>,
     capture_process: Option<FieldRef>,
-    /// Names of the fields that contain label lists.
+    /// Names for the fields that contain label lists.
     lists: Vec<&'static str>,
 }
 
@@ -112,7 +112,7 @@ impl LabelFields {
     }
 }
 
-/// Label losses of an event.
+/// Label losses in an event.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct LabelLosses {
     /// The trace id is a text other than 32 hexadecimal digits.
@@ -123,7 +123,7 @@ pub(super) struct LabelLosses {
 /// Reads the label lists in a common context.
 struct ListReader<'p> {
     parts: &'p mut NettraceEvent,
-    /// Names of the members that are lists.
+    /// Names for the members that are lists.
     lists: &'p [&'static str],
     /// `true` within a member that is a list.
     is_list: bool,

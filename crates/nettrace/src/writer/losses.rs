@@ -1,7 +1,7 @@
 //! Losses by event class, and outside of classes.
 
 ichnos_model::loss_set! {
-    /// Loss of an event, counted by class.
+    /// Event loss, counted by class.
     pub(super) enum EventLoss {
         Time => Rounded("no timestamp: used the previous event's, or 0"),
         Range => Rounded("time before the first tick, or of more than 64 bits"),
@@ -37,5 +37,5 @@ ichnos_model::loss_set! {
     }
 }
 
-/// Loss counts of a class.
+/// Loss counts for a class.
 pub(super) type EventLossCounts = ichnos_model::lower::LossCounts<EventLoss>;

@@ -14,7 +14,7 @@ use crate::{EventMetadata, FieldType, PayloadField, Version};
 /// Event class from an EventPipe file. Their payloads are copied.
 #[derive(Debug)]
 pub(super) struct NativeClass {
-    /// Index of the event kind in its file.
+    /// Event kind index in the file.
     pub(super) kind: usize,
     pub(super) metadata: EventMetadata,
     /// `true` if the output version cannot store all of the metadata.
@@ -120,7 +120,7 @@ pub(super) fn hashes(file: &FileState) -> &[u64] {
     file.hashes_of_kinds(|metadata| metadata_hash(&normalized(metadata, is_v6).0))
 }
 
-/// Returns the payload of an event of a [`NativeClass`].
+/// Returns an event's payload. Its class must be a [`NativeClass`].
 pub(super) fn payload<'e>(event: &Event<'e>) -> &'e [u8] {
     event.scopes.bits.bytes()
 }
@@ -198,7 +198,7 @@ impl Visitor for InvalidTextReader<'_> {
     }
 }
 
-/// Reads the parts of an event of a [`NativeClass`]. Returns `false` if it cannot be decoded.
+/// Reads an event's parts. Its class must be a [`NativeClass`]. Returns `false` if it cannot be decoded.
 pub(super) fn read(event: &Event<'_>, ticks: u64, parts: &mut NettraceEvent) -> bool {
     parts.begin(ticks);
     let mut reader = ContextReader { parts, member: 0, depth: 0, is_optional: false, label: None };

@@ -11,7 +11,7 @@ use crate::{FieldType, PayloadField};
 /// Maximum nesting of field types, because readers limit it. Deeper fields are dropped.
 const DEPTH: usize = 26;
 
-/// Nesting levels of an object: the object and its field list.
+/// Nesting levels in an object: the object and its field list.
 const OBJECT_LEVELS: usize = 2;
 
 /// Maximum number of fields in an event, including nested fields, because readers limit it. Other fields are dropped.
@@ -20,7 +20,7 @@ pub(super) const MOST_FIELDS: usize = 5_000;
 /// Maximum number of array elements.
 const MOST_ELEMENTS: u64 = u16::MAX as u64;
 
-/// Name of the only field of an object that contains an array.
+/// Name for the only field in an object that contains an array.
 const WRAPPED: &str = "value";
 
 /// Describes a class without values as an array of bytes, which is always empty. Readers cannot decode an object
@@ -122,7 +122,7 @@ fn integer_type(length: u64, signed: bool) -> FieldType {
     }
 }
 
-/// Returns the number of bytes of an integer, or `None` if it is written as text.
+/// Returns the number of bytes in an integer, or `None` if it is written as text.
 fn integer_size(class: &FieldClass) -> Option<usize> {
     match &class.kind {
         FieldKind::VariableLength { .. } => Some(8),
@@ -184,7 +184,7 @@ pub(super) fn absent_size(kind: &FieldType) -> usize {
     }
 }
 
-/// Number of value losses of each kind.
+/// Value losses by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct PayloadLosses {
     /// Arrays and BLOBs with more elements than an array can have.
@@ -226,7 +226,7 @@ pub(super) struct PayloadWriter {
 }
 
 impl PayloadWriter {
-    /// Starts the payload of an event.
+    /// Starts an event payload.
     pub(super) fn clear(&mut self) {
         self.bytes.clear();
         self.losses = PayloadLosses::default();

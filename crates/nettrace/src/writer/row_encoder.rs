@@ -1,8 +1,8 @@
-//! Encodes the rows of a block.
+//! Encodes block rows.
 
 use crate::wire_writer::{push_u16, push_u64, push_varuint};
 
-/// Header of a row to write.
+/// Row header to write.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct RowHeader {
     /// 0 for metadata rows.
@@ -24,7 +24,7 @@ pub(super) struct RowHeader {
 /// Block header size in bytes.
 const HEADER: usize = 20;
 
-/// Rows of a block, with compressed headers.
+/// Block rows with compressed headers.
 #[derive(Debug)]
 pub(super) struct RowEncoder {
     is_v6: bool,
@@ -40,7 +40,7 @@ impl RowEncoder {
         Self { is_v6, rows: Vec::new(), last: RowHeader::default(), last_payload: 0, times: None }
     }
 
-    /// Returns the size of the rows in bytes.
+    /// Returns the total row size in bytes.
     pub(super) fn len(&self) -> usize {
         self.rows.len()
     }
@@ -104,7 +104,7 @@ impl RowEncoder {
         is_sorted
     }
 
-    /// Appends the content of a block with all rows to `out`, and starts another block.
+    /// Appends block content with all rows to `out`, and starts another block.
     pub(super) fn finish(&mut self, out: &mut Vec<u8>) {
         let (first, last) = self.times.take().unwrap_or_default();
         push_u16(out, HEADER as u16);

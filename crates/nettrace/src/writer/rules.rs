@@ -1,4 +1,4 @@
-//! Rules shared by all encoders of a trace.
+//! Rules shared by all encoders in a trace.
 
 use std::path::PathBuf;
 
@@ -30,7 +30,7 @@ pub(super) struct NettraceRules {
     pub(super) shared: EncoderRules,
     /// `true` if events arrive in any order and must be sorted.
     pub(super) sorts: bool,
-    /// Memory shared by the sorters of all parts.
+    /// Memory shared by the sorters for all parts.
     pub(super) sorter_memory: SorterMemory,
     /// Directory for temporary files.
     pub(super) temp_dir: Option<PathBuf>,
@@ -216,7 +216,7 @@ fn foreign_trace_block(sources: &[WriteSource]) -> TraceBlock {
 pub(super) const KEPT_METADATA: KeptMetadata =
     KeptMetadata { namespace: Some("nettrace"), clocks: &[CLOCK], stream_names: false, severities: true };
 
-/// Records the losses of the trace itself.
+/// Records losses for the trace itself.
 fn record_source(source: &WriteSource, table: &mut LossTable) {
     let class = &source.trace.class;
     for clock in &class.clocks {

@@ -8,7 +8,7 @@ use super::tables::NamedFunction;
 use crate::wire_writer::{push_u16, push_u32, push_u64, push_utf16_string};
 use crate::{EventMetadata, known};
 
-/// Provider of the events.
+/// Event provider.
 const PROVIDER: &str = "Microsoft-Windows-DotNETRuntimeRundown";
 
 /// Ids of the events that list modules and methods at the end.
@@ -18,7 +18,7 @@ const METHOD: u32 = 144;
 /// Loader keyword, and keyword for methods that were compiled while the program ran.
 const KEYWORDS: u64 = 0x8 | 0x10;
 
-/// Flag of a method that was compiled while the program ran. Its module lacks addresses.
+/// Flag for a method that was compiled while the program ran. Its module lacks addresses.
 const JITTED: u32 = 1;
 
 /// Rundown event.
@@ -30,7 +30,7 @@ pub(super) struct RundownEvent {
     pub(super) payload: Vec<u8>,
 }
 
-/// Returns the description of rundown events for modules or methods.
+/// Returns the description for rundown events about modules or methods.
 pub(super) fn metadata(is_module: bool, is_v6: bool) -> EventMetadata {
     let event_id = if is_module { MODULE } else { METHOD };
     let version = 1;

@@ -11,7 +11,7 @@ use crate::reader::segment::SegmentScanner;
 use crate::reader::ticks_of;
 use crate::reader::trace_file::FileState;
 
-/// Rules for segments of the only source.
+/// Rules for segments in the only source.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SegmentRules {
     /// First and last time of the selected events, in ticks.
@@ -59,15 +59,15 @@ impl SegmentRules {
 pub(super) struct SegmentCopier {
     pub(super) scanner: SegmentScanner,
     pub(super) rules: SegmentRules,
-    /// File offset of the next segment.
+    /// Next segment's file offset.
     pub(super) at: u64,
-    /// File offset of the first block.
+    /// First block's file offset.
     first: u64,
     /// End of the last copied segment, or else the first block.
     pub(super) copied_until: u64,
     /// Written metadata ids, by id.
     written_ids: Vec<bool>,
-    /// `true` if events of the last segment are in the output.
+    /// `true` if the last segment's events are in the output.
     pub(super) counts: bool,
 }
 

@@ -7,7 +7,7 @@ use crate::wire::Wire;
 use crate::wire::zigzag;
 use crate::wire_writer::{push_string, push_u32, push_u64, push_varint, push_varuint};
 
-/// Stack of an event.
+/// Stack in an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct EventStack {
     /// Number in the trace's stack table.
@@ -27,7 +27,7 @@ pub(super) enum StoredMessage<'r> {
         stack: Option<EventStack>,
         payload: &'r [u8],
     },
-    /// Missing events of a thread. Without a count, their number is unknown.
+    /// Missing events in a thread. Without a count, their number is unknown.
     Loss { thread: Option<u64>, count: Option<u64> },
 }
 
@@ -103,7 +103,7 @@ fn number(wire: &mut Wire<'_>) -> Option<Option<u64>> {
     option(wire, Wire::varuint64)
 }
 
-/// Reads a message, and the parts of an event into `parts`. Returns `None` if it is incomplete.
+/// Reads a message, and an event's parts into `parts`. Returns `None` if it is incomplete.
 pub(super) fn load<'r>(record: &'r [u8], parts: &mut NettraceEvent) -> Option<StoredMessage<'r>> {
     let wire = &mut Wire::new(record);
     if wire.u8()? == LOSS {

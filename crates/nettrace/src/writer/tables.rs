@@ -23,7 +23,7 @@ struct ThreadIdentity {
 #[derive(Debug, Default)]
 pub(super) struct WrittenThreads {
     indexes: HashMap<ThreadIdentity, u64>,
-    /// First index of each thread id. Losses refer to it, so that repeated writing gives the same index.
+    /// First index by thread id. Losses refer to it, so that repeated writing gives the same index.
     by_id: HashMap<u64, u64>,
     /// Threads without a row that lack an unknown number of events.
     unknown_losses: HashSet<u64>,
@@ -83,7 +83,7 @@ impl WrittenThreads {
         has_room
     }
 
-    /// Takes the loss of a thread that gets its row now.
+    /// Takes the loss for a thread that gets its row now.
     #[inline(always)]
     pub(super) fn take_unknown_loss(&mut self, thread: u64) -> bool {
         !self.unknown_losses.is_empty() && self.unknown_losses.remove(&thread)
@@ -123,12 +123,12 @@ impl WrittenThreads {
 #[derive(Debug, Default)]
 pub(super) struct WrittenLabels {
     indexes: HashMap<Box<[u8]>, u32>,
-    /// Index of the first pending list, and number of pending lists.
+    /// First pending list index, and number of pending lists.
     first: u32,
     count: u32,
     lists: Vec<u8>,
     list: Vec<u8>,
-    /// Size of the lists since the last sequence point, in bytes.
+    /// Total list size since the last sequence point, in bytes.
     size: usize,
     /// Number of labels that were too long.
     pub(super) dropped: u64,
@@ -147,7 +147,7 @@ impl WrittenLabels {
         self.indexes.len() >= MOST_LISTS || self.size >= MOST_LIST_BYTES
     }
 
-    /// Returns the label list index of an event. Adds a new list. Returns 0 without labels.
+    /// Returns an event's label list index. Adds a new list. Returns 0 without labels.
     pub(super) fn index(&mut self, parts: &NettraceEvent) -> u32 {
         if !parts.has_labels() {
             return 0;
@@ -208,7 +208,7 @@ impl WrittenLabels {
         index
     }
 
-    /// Takes the content of a block with the pending lists, if there are any.
+    /// Takes block content with the pending lists, if there are any.
     pub(super) fn take(&mut self) -> Option<Vec<u8>> {
         take_rows(self.first, &mut self.count, &mut self.lists)
     }
@@ -219,7 +219,7 @@ impl WrittenLabels {
         self.size = 0;
     }
 
-    /// Returns the size of the pending lists in bytes.
+    /// Returns the total size of pending lists in bytes.
     pub(super) fn waiting(&self) -> usize {
         self.lists.len()
     }
@@ -329,7 +329,7 @@ pub(super) struct WrittenStacks {
     functions: HashMap<(Option<u64>, u64), NamedFunction>,
     /// Functions that copied events name, by process (version 6) and first address.
     named: HashSet<(Option<u64>, u64)>,
-    /// Size of the function names in bytes.
+    /// Total function name size in bytes.
     name_bytes: usize,
     /// Number of functions above the limit.
     pub(super) unnamed: u64,
@@ -450,7 +450,7 @@ impl WrittenStacks {
         functions
     }
 
-    /// Takes the content of a block with the pending stacks, if there are any.
+    /// Takes block content with the pending stacks, if there are any.
     pub(super) fn take(&mut self) -> Option<Vec<u8>> {
         take_rows(self.first, &mut self.count, &mut self.stacks)
     }
@@ -460,7 +460,7 @@ impl WrittenStacks {
         self.ids.clear(self.next);
     }
 
-    /// Returns the size of the pending stacks in bytes.
+    /// Returns the total size of pending stacks in bytes.
     pub(super) fn waiting(&self) -> usize {
         self.stacks.len()
     }
@@ -479,7 +479,7 @@ pub(super) struct SequenceNumbers {
     needed_bytes: u64,
 }
 
-/// Event count of a thread.
+/// A thread's event count.
 #[derive(Clone, Copy, Debug, Default)]
 struct ThreadNumber {
     sequence: u32,
@@ -489,7 +489,7 @@ struct ThreadNumber {
 }
 
 impl SequenceNumbers {
-    /// Returns the sequence number for the next event of a thread.
+    /// Returns the sequence number for a thread's next event.
     #[inline(always)]
     pub(super) fn next(&mut self, thread: u64) -> u32 {
         let number = self.threads.entry(thread).or_default();
@@ -503,7 +503,7 @@ impl SequenceNumbers {
         number.sequence
     }
 
-    /// Adds missing events of a thread.
+    /// Adds a thread's missing events.
     pub(super) fn add_missing(&mut self, thread: u64, count: u32) {
         let number = self.threads.entry(thread).or_default();
         // Without events, only a sequence point can contain the thread's number.
@@ -520,7 +520,7 @@ impl SequenceNumbers {
         self.threads.get(&thread).is_some_and(|number| number.sequence > 0)
     }
 
-    /// Adds an unknown number of missing events before the first event of a thread. Returns `false` if the thread has a
+    /// Adds an unknown number of missing events before a thread's first event. Returns `false` if the thread has a
     /// number, because its loss cannot be written.
     pub(super) fn add_unknown(&mut self, thread: u64) -> bool {
         let number = self.threads.entry(thread).or_default();
@@ -560,7 +560,7 @@ impl SequenceNumbers {
         self.threads.values().any(|number| number.misses_some)
     }
 
-    /// Writes the content of a version 4 sequence point that lists these threads. Forgets other threads, as readers do.
+    /// Writes a version 4 sequence point's content, which lists these threads. Forgets other threads, as readers do.
     pub(super) fn point_of(&mut self, time: u64, threads: &[u64]) -> Vec<u8> {
         let listed: Vec<_> = threads.iter().map(|thread| (*thread, self.number(*thread))).collect();
         self.threads.clear();

@@ -46,7 +46,7 @@ const POINT_SHARE: u64 = 4;
 #[derive(Clone, Copy, Debug)]
 struct NettraceStream {
     ticks: Ticks,
-    /// Indexes of its source, and of the data stream in the source.
+    /// Source index, and the data stream's index in the source.
     source: Option<(usize, usize)>,
 }
 
@@ -67,7 +67,7 @@ pub(super) struct NettraceEncoder {
     parts: NettraceEvent,
     payload: PayloadWriter,
     scratch: Vec<u8>,
-    /// Time of the last event in ticks.
+    /// Last event's time in ticks.
     last: u64,
     events: u64,
     digest: ClassDigest,
@@ -181,7 +181,7 @@ impl NettraceEncoder {
         ticks.unwrap_or(self.last)
     }
 
-    /// Repairs the payload of an event from an EventPipe file: drops the bytes after its last field, and makes its
+    /// Repairs an event payload from an EventPipe file: drops the bytes after its last field, and makes its
     /// texts valid. Returns `false` if the payload is valid.
     fn repair_payload(&mut self, event: &Event<'_>, class: &mut NettraceClass) -> bool {
         let payload = own::payload(event);
@@ -198,7 +198,7 @@ impl NettraceEncoder {
         rest > 0 || has_texts
     }
 
-    /// Returns the maximum size of a payload in bytes.
+    /// Returns the maximum payload size in bytes.
     fn most_payload(&self) -> usize {
         if self.is_v6 { MOST_BLOCK_V6 - FREE } else { MOST_BLOCK - FREE }
     }
@@ -274,12 +274,12 @@ impl NettraceEncoder {
         (id, hash)
     }
 
-    /// Records a dropped item of a class.
+    /// Records a dropped item in a class.
     fn drop_of_class(&self, class: &str, what: &str) {
         self.rules.shared.with_losses(|table| table.note(LossKind::Dropped, class, "", what));
     }
 
-    /// Creates the class of an event.
+    /// Creates an event's class.
     #[cold]
     fn written_class(&mut self, event: &Event<'_>) -> NettraceClass {
         let treatment = match NativeClass::from_event(event, self.is_v6, self.rules.shared.repairs) {
@@ -320,7 +320,7 @@ impl NettraceEncoder {
         }
     }
 
-    /// Adds missing events of a thread.
+    /// Adds a thread's missing events.
     fn add_missing(&mut self, thread: Option<u64>, count: Option<u64>) {
         let thread = thread.unwrap_or(0);
         let Blocks { threads, sequences, .. } = &mut self.blocks;
@@ -351,7 +351,7 @@ impl NettraceEncoder {
         self.blocks.sequences.add_missing(thread, most);
     }
 
-    /// Moves the losses of all classes to the loss table.
+    /// Moves all class losses to the loss table.
     fn move_losses(&mut self) {
         for class in self.streams.classes_mut().flat_map(|classes| classes.values_mut()) {
             self.rules.shared.with_losses(|table| class.losses.move_to(&class.name, table));

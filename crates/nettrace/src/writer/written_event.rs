@@ -31,7 +31,7 @@ pub(super) struct NettraceEvent {
     pub(super) trace_id: Option<[u8; 16]>,
     /// OpenTelemetry span id (version 6).
     pub(super) span_id: Option<u64>,
-    /// Process of the thread that emitted the event (version 6).
+    /// Capture thread's process (version 6).
     pub(super) capture_process: Option<u64>,
     /// Other labels: names and values (version 6).
     pub(super) labels: Vec<(String, String)>,

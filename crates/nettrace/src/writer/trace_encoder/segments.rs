@@ -24,7 +24,7 @@ use crate::{Block, BlockKind, EventRows, FileItem, PointHead, RowEncoding, Versi
 /// Maximum size of a copied segment in bytes, because it waits in memory as a whole.
 const MOST_SEGMENT: u64 = 64 << 20;
 
-/// Segment of the source, and the state before it.
+/// Source segment, and the state before it.
 struct SourceSegment {
     /// File range.
     range: Range<u64>,
@@ -156,7 +156,7 @@ impl NettraceEncoder {
         copier.copied_until = segment.range.end;
     }
 
-    /// Copies a block of a segment.
+    /// Copies a segment's block.
     fn copy_block(&mut self, file: &FileState, block: &Block, shifts: Option<&Shifts>) {
         let content = content(file.bytes(), block);
         match (block.kind, shifts) {
@@ -194,7 +194,7 @@ impl SourceSegment {
     }
 }
 
-/// Appends the content of a block with compressed rows to `out`, with lower sequence numbers.
+/// Appends block content with compressed rows to `out`, with lower sequence numbers.
 fn renumber(content: &[u8], version: Version, shifts: &Shifts, out: &mut Vec<u8>) {
     let Some(header) = EventBlockHeader::read(content) else { return };
     let mut rows = EventRows::new(RowEncoding::new(version, header.flags), header.rows..content.len(), 0);
