@@ -22,7 +22,7 @@ use crate::udp::{self, Udp};
 use crate::writer::{AnswerSender, SegmentWriter};
 use crate::{CollectError, CollectorOptions, Notice};
 
-/// Upper limit of [`CollectorOptions::longest`], since longer reports cannot be distinguished from damage.
+/// Upper limit for [`CollectorOptions::longest`], because longer reports cannot be distinguished from damage.
 const LONGEST: usize = 8 << 20;
 
 /// Receives reports on its own threads until it is [stopped](Self::stop).
@@ -36,7 +36,7 @@ pub struct Collector {
 }
 
 impl Collector {
-    /// Recovers a directory, and starts collecting reports of one format into it. Several threads call `notify` with
+    /// Recovers a directory, and starts collecting reports in one format into it. Several threads call `notify` with
     /// messages for people.
     ///
     /// # Errors

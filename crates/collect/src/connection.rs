@@ -9,10 +9,10 @@ use crate::statistics::CollectorCounters;
 /// reports on the disk, the second its refused reports. The sum is the number of reports sent before the question.
 pub const SYNC: u32 = u32::MAX;
 
-/// Size of the length before a report, in bytes.
+/// Size of the length in front of a report, in bytes.
 const LENGTH: usize = size_of::<u32>();
 
-/// Parser of a connection's reports, each preceded by its length in 32 bits, most significant byte first.
+/// Parser for a connection's reports, each preceded by its length in 32 bits, most significant byte first.
 #[derive(Debug, Default)]
 pub(crate) struct Frames {
     /// An incomplete report with its length.
@@ -27,7 +27,7 @@ pub(crate) struct Frames {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct InvalidLength;
 
-/// Destination of a connection's reports.
+/// Destination for a connection's reports.
 #[derive(Debug)]
 pub(crate) struct ReportTarget<'a> {
     pub(crate) connection: usize,

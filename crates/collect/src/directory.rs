@@ -26,7 +26,7 @@ pub(crate) struct CollectorDirectory {
 }
 
 impl CollectorDirectory {
-    /// Opens the directory for reports of a format. Creates the directory if it is missing.
+    /// Opens the directory for reports in a format. Creates the directory if it is missing.
     pub(crate) fn open(path: &Path, format: &str) -> Result<Self, CollectError> {
         let parents = parents_of_missing(path);
         fs::create_dir_all(path).map_err(CollectError::at(path))?;
@@ -86,7 +86,7 @@ impl CollectorDirectory {
     }
 }
 
-/// Returns the parent of each missing directory on a path.
+/// Returns each missing directory's parent on a path.
 fn parents_of_missing(path: &Path) -> Vec<&Path> {
     let missing = path.ancestors().take_while(|path| !path.as_os_str().is_empty() && !path.exists());
     let parents = missing.filter_map(Path::parent);

@@ -43,7 +43,7 @@ pub enum CollectError {
     Format {
         /// The directory.
         path: PathBuf,
-        /// Format of its reports.
+        /// Format in the directory.
         found: String,
         /// Expected format.
         wanted: String,

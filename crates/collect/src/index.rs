@@ -21,13 +21,13 @@ pub(crate) const SEGMENTS: TableDefinition<'_, u32, (u64, u64)> = TableDefinitio
 /// Number of reports of a task, and the times of its first and last report.
 pub(crate) const TASKS: TableDefinition<'_, &[u8], (u64, u64, u64)> = TableDefinition::new("tasks");
 
-/// Offsets of a task's reports in a segment, and their lengths.
+/// Offsets and lengths for a task's reports in a segment.
 pub(crate) const REPORTS: TableDefinition<'_, TaskInSegment, ReportPlaces> = TableDefinition::new("reports");
 
 type TaskInSegment = (&'static [u8], u32);
 type ReportPlaces = Vec<(u64, u32)>;
 
-/// Size of the database's page cache, in bytes.
+/// Page cache size for the database, in bytes.
 pub(crate) const CACHE: usize = 32 << 20;
 
 /// Number of attempts to open an index that another process uses, and the pause between them.
@@ -141,7 +141,7 @@ impl Index {
         Ok(tasks.into_values().collect())
     }
 
-    /// Returns the distinct keys of all tasks.
+    /// Returns all distinct task keys.
     ///
     /// # Errors
     /// If the index cannot be read.
@@ -303,7 +303,7 @@ fn covered(database: &ReadOnlyDatabase) -> Result<BTreeMap<u32, u64>, redb::Erro
 pub(crate) struct IndexContents {
     pub(crate) tasks: BTreeMap<TaskKey, SegmentTask>,
     pub(crate) reports: u64,
-    /// End offset of the last segment.
+    /// Last segment's end offset.
     pub(crate) length: u64,
 }
 

@@ -16,7 +16,7 @@ const DROPS: usize = 12;
 /// The kernel can add its count to each datagram (`SO_RXQ_OVFL`). Drops after the last datagram would be missed.
 #[derive(Debug)]
 pub(crate) struct KernelDrops {
-    /// Inode and last count of each socket.
+    /// Inode and last count for each socket.
     sockets: Vec<(u64, u32)>,
 }
 

@@ -13,7 +13,7 @@ pub enum Notice {
         path: PathBuf,
         /// Number of complete reports without a valid checksum.
         reports: u64,
-        /// Size of damaged data, now in the file `damaged`, in bytes.
+        /// Number of damaged bytes, now in the file `damaged`.
         damaged_bytes: u64,
         /// File with the damaged data.
         damaged: PathBuf,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ichnos_io::Collect;
 
-/// Options of a [`Collector`](crate::Collector).
+/// Options for a [`Collector`](crate::Collector).
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct CollectorOptions {

@@ -1,4 +1,4 @@
-//! Recovery of segments that were not closed properly.
+//! Recovers segments that were not closed properly.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
@@ -12,7 +12,7 @@ use crate::pieces::{END, Pieces};
 use crate::sums::{self, Sum};
 use crate::{CollectError, Notice, files};
 
-/// Approximate maximum size of a part with a new checksum, in bytes.
+/// Approximate maximum size for a part with a new checksum, in bytes.
 const PART: u64 = 4 << 20;
 
 /// Recovers a segment that no process writes to, so that it consists only of reports with checksums. Moves damaged data
@@ -174,7 +174,7 @@ impl SegmentContent {
     }
 }
 
-/// Returns the checksum of a part's content.
+/// Returns the checksum for a part's content.
 fn crc(file: &mut File, part: &Sum) -> io::Result<u32> {
     file.seek(SeekFrom::Start(part.offset))?;
     let mut hasher = crc32fast::Hasher::new();
@@ -236,7 +236,7 @@ mod tests {
     }
 
     impl RecoveryCase {
-        /// Creates a segment of two parts with checksums, followed by other data.
+        /// Creates a segment with two parts and their checksums, followed by other data.
         fn new(behind: &[u8]) -> Self {
             let directory = tempfile::tempdir().unwrap();
             let mut segment = Segment::create(directory.path(), 1).unwrap();

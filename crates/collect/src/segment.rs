@@ -136,7 +136,7 @@ impl Segment {
         files::is_at(&self.file, &self.path)
     }
 
-    /// Resets the files to the flushed data. After a failed flush, the state of later bytes is unknown, because the
+    /// Resets the files to the flushed data. After a failed flush, later bytes are in an unknown state, because the
     /// system may have dropped them.
     fn tidy(&mut self) -> io::Result<()> {
         self.file.set_len(self.flushed)?;

@@ -1,4 +1,4 @@
-//! Checksums of a segment, in a file next to it.
+//! Checksums for a segment, in a file next to it.
 //!
 //! The file has one line per flushed part of the segment: offset, length in bytes, CRC-32 in hexadecimal digits, number
 //! of reports, and time of writing in milliseconds since 1970. Reading stops at an incomplete line, or at a line that
@@ -10,10 +10,10 @@ use std::path::Path;
 
 use crate::files;
 
-/// First line of the file, for people.
+/// First line in the file, for people.
 pub(crate) const HEAD: &str = "# offset length crc32 reports time_ms\n";
 
-/// A part of a segment.
+/// Flushed part in a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sum {
     pub(crate) offset: u64,

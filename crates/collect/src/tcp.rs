@@ -27,7 +27,7 @@ const BUFFER: usize = 256 << 10;
 /// Maximum number of bytes read from a connection in one turn.
 const TURN: usize = 512 << 10;
 
-/// Maximum size of unsent answers, in bytes. Above it, the client must read answers before it can send more.
+/// Maximum size for unsent answers, in bytes. Above it, the client must read answers before it can send more.
 const ANSWERS: usize = 4 << 10;
 
 /// Pause before the writer is offered received data again.

@@ -39,9 +39,9 @@ pub(crate) struct SegmentWriter {
     reports: u64,
     repeated: u64,
     syncs: Vec<SyncQuestion>,
-    /// Arrival time of the oldest pending report.
+    /// Arrival time for the oldest pending report.
     since: Option<Instant>,
-    /// Time of the first failure. `None` while writing works.
+    /// First failure time. `None` while writing works.
     failing: Option<Instant>,
 }
 

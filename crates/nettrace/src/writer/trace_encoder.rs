@@ -28,9 +28,8 @@ use super::written_class::NettraceClass;
 use super::written_event::{NettraceEvent, metadata_hash};
 use crate::reader::trace_file::FileState;
 
-/// Maximum size of a block, and the space that is kept free in it, in bytes. Readers refuse longer blocks in versions 4
-/// and
-/// 5. Blocks in version 6 have less than 16 MiB.
+/// Maximum block size, and the space that is kept free in a block, in bytes. Readers refuse longer blocks up to
+/// version 5. Version 6 blocks have less than 16 MiB.
 const MOST_BLOCK: usize = 64 << 20;
 const MOST_BLOCK_V6: usize = 16 << 20;
 const FREE: usize = 1 << 16;
